@@ -1,0 +1,6 @@
+/** The only door to the world: what a member needs of time, randomness, disk and logs, as small interfaces. */
+export * from "./src/clock.ts";
+export * from "./src/disk.ts";
+export * from "./src/keyspace.ts";
+export * from "./src/logger.ts";
+export * from "./src/random.ts";

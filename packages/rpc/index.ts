@@ -1,0 +1,2 @@
+/** Clients talking to members: how a service sees a call. The engines that carry calls are in ./node. */
+export * from "./src/service.ts";

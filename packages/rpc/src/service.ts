@@ -1,0 +1,108 @@
+/**
+ * What a service sees of a call: a method path, request bytes in, response bytes out. Which engine carries it is not its business.
+ */
+
+/** An encoded message, whole or in pieces that are sent one after the other without being joined. */
+export type MessageBytes = Uint8Array | readonly Uint8Array[];
+
+/** gRPC status: a code from 0 to 16 and a text for people. */
+export interface Status {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** Thrown by a handler to end its call with this status; anything else that is thrown ends it as UNKNOWN with the error's text. */
+export class StatusError extends Error implements Status {
+  readonly code: number;
+  constructor(code: number, message: string) {
+    super(message);
+    this.name = "StatusError";
+    this.code = code;
+  }
+}
+
+/** What is known of a call besides its messages. */
+export interface CallContext {
+  /** The method's path, such as "/etcdserverpb.KV/Put". */
+  readonly path: string;
+  /** The first value of a metadata key (lower case), or undefined. Keys that end in "-bin" are already decoded to latin1. */
+  metadata(key: string): string | undefined;
+  /** When the caller stops waiting, in the clock's monotonic milliseconds; undefined for never. */
+  readonly deadlineMs: number | undefined;
+  /** The remote address, "host:port". */
+  readonly peerAddress: string;
+  /** The common name of the client's certificate that the TLS layer verified, or undefined. */
+  readonly peerCommonName: string | undefined;
+  /** True once the caller gave up, the deadline passed or the connection ended. */
+  readonly cancelled: boolean;
+  /** Runs `listener` when `cancelled` turns true, at once if it is; never after the call has ended. One listener at most. */
+  onCancel(listener: () => void): void;
+}
+
+/** Answers one request: bytes, or a promise of them. Throws (or rejects with) StatusError. */
+export type UnaryHandler = (request: Uint8Array, context: CallContext) => MessageBytes | Promise<MessageBytes>;
+
+/** The server's side of a stream of messages. */
+export interface StreamCall {
+  readonly context: CallContext;
+  /** Sends one message. False when more than the stream's send budget is waiting: hold back until `onDrain`. */
+  send(message: MessageBytes): boolean;
+  /** Bytes that were given to `send` and have not left for the kernel. */
+  readonly bufferedBytes: number;
+  /** Ends the call; what was sent before it still leaves. Without a status it is OK. */
+  end(status?: Status): void;
+  /** Stops and restarts the flow of messages to `message` (backpressure to the client). */
+  pause(): void;
+  resume(): void;
+}
+
+/** What a stream handler wants to hear; every part is optional. */
+export interface StreamListener {
+  message?(bytes: Uint8Array): void;
+  /** The client has sent its last message. */
+  halfClosed?(): void;
+  /** The send budget is free again. */
+  drained?(): void;
+  /** The call ended without `end`: cancelled, deadline, connection lost. Nothing can be sent any more. */
+  cancelled?(): void;
+}
+
+/** Starts a stream; a throw ends it with that status. */
+export type StreamHandler = (call: StreamCall) => StreamListener;
+
+/** The methods that a server offers, by path. A path in neither map answers UNIMPLEMENTED with grpc-go's text. */
+export interface ServiceTable {
+  readonly unary: ReadonlyMap<string, UnaryHandler>;
+  readonly stream: ReadonlyMap<string, StreamHandler>;
+}
+
+/** A plain HTTP request that came in on the same port. */
+export interface HttpRequest {
+  readonly method: string;
+  /** The path without its query, such as "/health". */
+  readonly path: string;
+  /** The query without "?", as sent. */
+  readonly query: string;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Uint8Array;
+  readonly peerAddress: string;
+  readonly peerCommonName: string | undefined;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | string;
+}
+
+/** Answers plain HTTP requests. */
+export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
+
+/** What an engine tells of its work; plain calls on the hot path, no objects made. */
+export interface RpcObserver {
+  started(path: string): void;
+  /** `startedMs` is the monotonic time of the start. */
+  handled(path: string, code: number, startedMs: number): void;
+  messageReceived(path: string, sizeBytes: number): void;
+  messageSent(path: string, sizeBytes: number): void;
+}
