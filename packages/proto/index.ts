@@ -1,0 +1,27 @@
+/**
+ * The wire: codecs for the messages of proto/, the services, byte helpers, CRC-32C and etcd's errors.
+ *
+ * Every package is exported under its name (raftpb.Entry, walpb.Record, etcdserverpb.Request). The messages of mvccpb and of the public
+ * API in etcdserverpb are also exported flat (PutRequest, KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
+ */
+export * from "./src/bytes.ts";
+export { crc32c } from "./src/crc32c.ts";
+export * from "./src/errors.ts";
+export * as etcdserverpb from "./src/etcdserverpb.ts";
+export * as authpb from "./src/gen/auth.ts";
+export * as mvccpb from "./src/gen/kv.ts";
+export * from "./src/gen/kv.ts";
+export * as leasepb from "./src/gen/lease.ts";
+export * as membershippb from "./src/gen/membership.ts";
+export * as raftpb from "./src/gen/raft.ts";
+export * from "./src/gen/raft_internal.ts";
+export * from "./src/gen/rpc.ts";
+export * from "./src/gen/services.ts";
+export * as snappb from "./src/gen/snap.ts";
+export * as v3electionpb from "./src/gen/v3election.ts";
+export * as v3lockpb from "./src/gen/v3lock.ts";
+export * as walpb from "./src/gen/wal.ts";
+export { WireError } from "./src/wire/error.ts";
+export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
+export { MAX_NESTING_DEPTH, Reader } from "./src/wire/reader.ts";
+export { Writer } from "./src/wire/writer.ts";

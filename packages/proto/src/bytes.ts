@@ -1,0 +1,160 @@
+/**
+ * Byte helpers: the one place of the pure packages that touches the Buffer global (it converts and copies several times faster than
+ * TextDecoder or a loop). All take and give plain Uint8Arrays, so nothing else depends on Node's types.
+ */
+
+interface BufferStatics {
+  allocUnsafe(size: number): Uint8Array;
+  byteLength(s: string): number;
+  compare(a: Uint8Array, b: Uint8Array): number;
+  from(s: string, encoding: "latin1" | "utf8" | "hex"): Uint8Array;
+  readonly prototype: {
+    latin1Slice(this: Uint8Array, start: number, end: number): string;
+    utf8Slice(this: Uint8Array, start: number, end: number): string;
+    hexSlice(this: Uint8Array, start: number, end: number): string;
+    latin1Write(this: Uint8Array, s: string, offset: number, length: number): number;
+    utf8Write(this: Uint8Array, s: string, offset: number, length: number): number;
+    equals(this: Uint8Array, other: Uint8Array): boolean;
+  };
+}
+declare const Buffer: BufferStatics;
+
+const latin1Slice = Buffer.prototype.latin1Slice;
+const utf8Slice = Buffer.prototype.utf8Slice;
+const hexSlice = Buffer.prototype.hexSlice;
+const latin1Write = Buffer.prototype.latin1Write;
+const utf8Write = Buffer.prototype.utf8Write;
+const bufferEquals = Buffer.prototype.equals;
+
+/** The empty byte string. Shared: it has no bytes to change. */
+export const EMPTY: Uint8Array = new Uint8Array(0);
+
+/**
+ * A new array of n bytes with UNDEFINED contents: the caller writes every byte before it is read. Arrays of under 4 KiB come from a
+ * shared pool, so `result.buffer` is larger than the array, holds other data, and stays alive as long as any of its arrays.
+ */
+export function alloc(n: number): Uint8Array {
+  return Buffer.allocUnsafe(n);
+}
+
+/** bytes[start, end) as a string of one char (U+0000 to U+00FF) a byte, so that string order is byte order. */
+export function toLatin1(bytes: Uint8Array, start = 0, end = bytes.length): string {
+  return latin1Slice.call(bytes, start, end);
+}
+
+/** The bytes of a latin1 string; of a char above U+00FF the low byte is taken. */
+export function fromLatin1(s: string): Uint8Array {
+  return Buffer.from(s, "latin1");
+}
+
+/** Writes a latin1 string into bytes at offset; the caller has made room for s.length bytes. */
+export function writeLatin1(bytes: Uint8Array, s: string, offset: number): void {
+  latin1Write.call(bytes, s, offset, s.length);
+}
+
+/** bytes[start, end) read as UTF-8; each malformed sequence becomes U+FFFD. */
+export function toUtf8(bytes: Uint8Array, start = 0, end = bytes.length): string {
+  return utf8Slice.call(bytes, start, end);
+}
+
+/** The UTF-8 bytes of a string; a lone surrogate becomes U+FFFD. */
+export function fromUtf8(s: string): Uint8Array {
+  return Buffer.from(s, "utf8");
+}
+
+/** How many bytes fromUtf8(s) has. */
+export function utf8Length(s: string): number {
+  return Buffer.byteLength(s);
+}
+
+/** Writes s as UTF-8 into bytes at offset, where the caller has made room, and gives the count of bytes written. */
+export function writeUtf8(bytes: Uint8Array, s: string, offset: number): number {
+  return utf8Write.call(bytes, s, offset, bytes.length - offset);
+}
+
+/** All chunks in one new array. A single chunk is copied too. */
+export function concat(chunks: readonly Uint8Array[]): Uint8Array {
+  let total = 0;
+  for (const chunk of chunks) total += chunk.length;
+  const out = Buffer.allocUnsafe(total);
+  let at = 0;
+  for (const chunk of chunks) {
+    out.set(chunk, at);
+    at += chunk.length;
+  }
+  return out;
+}
+
+/** Byte order: -1, 0 or 1; a prefix comes before what it opens. */
+export function compare(a: Uint8Array, b: Uint8Array): number {
+  return Buffer.compare(a, b);
+}
+
+/** Same length and same bytes. */
+export function equals(a: Uint8Array, b: Uint8Array): boolean {
+  return bufferEquals.call(a, b);
+}
+
+/** Lower-case hex, two digits a byte. */
+export function toHex(bytes: Uint8Array): string {
+  return hexSlice.call(bytes, 0, bytes.length);
+}
+
+/** The bytes of a hex string of either case; throws RangeError if it is not one. */
+export function fromHex(hex: string): Uint8Array {
+  if (!/^(?:[0-9a-fA-F]{2})*$/.test(hex)) throw new RangeError(`not a hex string: ${JSON.stringify(hex)}`);
+  return Buffer.from(hex, "hex");
+}
+
+const TWO_32 = 0x1_0000_0000;
+
+/** Big-endian uint64 at offset as a number; throws RangeError above Number.MAX_SAFE_INTEGER or past the end. */
+export function readU64BE(bytes: Uint8Array, offset = 0): number {
+  const value = readU32BE(bytes, offset) * TWO_32 + readU32BE(bytes, offset + 4);
+  if (value > Number.MAX_SAFE_INTEGER) throw new RangeError(`uint64 at ${offset} is not a safe integer`);
+  return value;
+}
+
+/** Writes value (0 to Number.MAX_SAFE_INTEGER, else RangeError) as big-endian uint64 at offset. */
+export function writeU64BE(bytes: Uint8Array, value: number, offset = 0): void {
+  if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`not an unsigned safe integer: ${value}`);
+  writeU32BE(bytes, Math.floor(value / TWO_32), offset);
+  writeU32BE(bytes, value >>> 0, offset + 4);
+}
+
+/** Big-endian uint64 at offset as an unsigned bigint; throws RangeError past the end. */
+export function readBigU64BE(bytes: Uint8Array, offset = 0): bigint {
+  return (BigInt(readU32BE(bytes, offset)) << 32n) | BigInt(readU32BE(bytes, offset + 4));
+}
+
+/** Writes value (0 to 2^64-1, else RangeError) as big-endian uint64 at offset. */
+export function writeBigU64BE(bytes: Uint8Array, value: bigint, offset = 0): void {
+  if (value < 0n || value > 0xffff_ffff_ffff_ffffn) throw new RangeError(`not a uint64: ${value}`);
+  writeU32BE(bytes, Number(value >> 32n), offset);
+  writeU32BE(bytes, Number(value & 0xffff_ffffn), offset + 4);
+}
+
+/** Big-endian uint32 at offset; throws RangeError past the end. */
+export function readU32BE(bytes: Uint8Array, offset: number): number {
+  if (offset < 0 || offset + 4 > bytes.length) throw new RangeError(`4 bytes at ${offset} are outside of ${bytes.length}`);
+  return ((bytes[offset] << 24) | (bytes[offset + 1] << 16) | (bytes[offset + 2] << 8) | bytes[offset + 3]) >>> 0;
+}
+
+/** Writes the low 32 bits of value big-endian at offset; throws RangeError past the end. */
+export function writeU32BE(bytes: Uint8Array, value: number, offset: number): void {
+  if (offset < 0 || offset + 4 > bytes.length) throw new RangeError(`4 bytes at ${offset} are outside of ${bytes.length}`);
+  bytes[offset] = value >>> 24;
+  bytes[offset + 1] = value >>> 16;
+  bytes[offset + 2] = value >>> 8;
+  bytes[offset + 3] = value;
+}
+
+/** An id as etcd prints it: lower-case hex without padding; a negative one (a lease is an int64) as its two's complement. */
+export function idToHex(id: bigint): string {
+  return BigInt.asUintN(64, id).toString(16);
+}
+
+/** The unsigned id of 1 to 16 hex digits, either case; undefined if the text is not one. */
+export function idFromHex(hex: string): bigint | undefined {
+  return /^[0-9a-fA-F]{1,16}$/.test(hex) ? BigInt(`0x${hex}`) : undefined;
+}

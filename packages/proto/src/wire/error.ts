@@ -1,0 +1,29 @@
+/** Thrown by every decoder for bytes that are not the message they should be. */
+export class WireError extends Error {
+  override readonly name = "WireError";
+  readonly code = "ERR_WIRE";
+  /** What is wrong, without the place. */
+  readonly reason: string;
+  /** Byte offset in the decoded input at which reading stopped. */
+  readonly offset: number;
+  /** Full name of the innermost message being read, such as "etcdserverpb.PutRequest"; empty before any message is known. */
+  typeName = "";
+  /** Field of that message in its .proto spelling; empty if the field is unknown or the tag itself is broken. */
+  field = "";
+
+  constructor(reason: string, offset: number) {
+    super(`${reason} at byte ${offset}`);
+    this.reason = reason;
+    this.offset = offset;
+  }
+
+  /** Names the place, once: the innermost message that sees the error wins. */
+  locate(typeName: string, field: string): this {
+    if (this.typeName === "") {
+      this.typeName = typeName;
+      this.field = field;
+      this.message = `${typeName}${field === "" ? "" : `.${field}`}: ${this.reason} at byte ${this.offset}`;
+    }
+    return this;
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * Reads protobuf's wire format from one byte array. Every read is checked against the end of the message being read; what does not fit
+ * throws WireError. Generated decoders drive it: they call tag(), then the read that belongs to the field.
+ *
+ *   tag = field number << 3 | wire type        wire types: 0 varint, 1 eight bytes, 2 length + bytes, 5 four bytes
+ */
+import { EMPTY, toUtf8, utf8Length } from "../bytes.ts";
+import { WireError } from "./error.ts";
+import { HI, I64, LO, U64, WORDS } from "./int64.ts";
+
+/** How deep messages of a type that contains itself (transactions) may nest. */
+export const MAX_NESTING_DEPTH = 128;
+
+const TWO_32 = 0x1_0000_0000;
+
+export class Reader {
+  readonly bytes: Uint8Array;
+  /** Offset of the next byte. */
+  pos = 0;
+  /** End of the message being read. */
+  end: number;
+  private depth = 0;
+  // High word of the last varint that read64 read; the low one is its result.
+  private hi = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+    this.end = bytes.length;
+  }
+
+  /** The next field's tag. */
+  tag(): number {
+    const at = this.pos;
+    const first = this.bytes[at];
+    if (first >= 8 && first < 0x80 && at < this.end) {
+      this.pos = at + 1;
+      return first;
+    }
+    const tag = this.read64();
+    if (this.hi !== 0 || tag < 8) throw new WireError("bad field number", at);
+    return tag;
+  }
+
+  bool(): boolean {
+    const lo = this.read64();
+    return lo !== 0 || this.hi !== 0;
+  }
+
+  /** uint32; the low 32 bits of a longer varint, as protobuf has it. */
+  uint32(): number {
+    const first = this.bytes[this.pos];
+    if (first < 0x80 && this.pos < this.end) {
+      this.pos++;
+      return first;
+    }
+    return this.read64();
+  }
+
+  /** int32 or enum. */
+  int32(): number {
+    return this.uint32() | 0;
+  }
+
+  /** uint64 that must be a safe integer. */
+  uint64(): number {
+    const at = this.pos;
+    const first = this.bytes[at];
+    if (first < 0x80 && at < this.end) {
+      this.pos = at + 1;
+      return first;
+    }
+    const lo = this.read64();
+    if (this.hi > 0x1f_ffff) throw new WireError("not a safe integer", at);
+    return this.hi * TWO_32 + lo;
+  }
+
+  /** int64 that must be a safe integer. */
+  int64(): number {
+    const at = this.pos;
+    const value = this.int64Inexact();
+    if (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER) throw new WireError("not a safe integer", at);
+    return value;
+  }
+
+  /** int64; what lies beyond the safe integers becomes the nearest of them. For bounds and limits, where that means the same. */
+  int64Clamped(): number {
+    return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, this.int64Inexact()));
+  }
+
+  private int64Inexact(): number {
+    const at = this.pos;
+    const first = this.bytes[at];
+    if (first < 0x80 && at < this.end) {
+      this.pos = at + 1;
+      return first;
+    }
+    const lo = this.read64();
+    return (this.hi | 0) * TWO_32 + lo;
+  }
+
+  /** uint64 as an unsigned bigint. */
+  bigUint64(): bigint {
+    WORDS[LO] = this.read64();
+    WORDS[HI] = this.hi;
+    return U64[0];
+  }
+
+  /** int64 as a signed bigint. */
+  bigInt64(): bigint {
+    WORDS[LO] = this.read64();
+    WORDS[HI] = this.hi;
+    return I64[0];
+  }
+
+  /** A length-delimited field as a view of the input. */
+  view(): Uint8Array {
+    const length = this.length();
+    if (length === 0) return EMPTY;
+    const start = this.pos;
+    this.pos = start + length;
+    return new Uint8Array(this.bytes.buffer, this.bytes.byteOffset + start, length);
+  }
+
+  /** An embedded message kept encoded. Protobuf merges repetitions of one, and merging encoded messages is joining them. */
+  viewMerged(before: Uint8Array | undefined): Uint8Array {
+    const view = this.view();
+    if (before === undefined || before.length === 0) return view;
+    const joined = new Uint8Array(before.length + view.length);
+    joined.set(before);
+    joined.set(view, before.length);
+    return joined;
+  }
+
+  /** UTF-8 text; malformed UTF-8 is refused, as Go's protobuf does. */
+  string(): string {
+    const length = this.length();
+    if (length === 0) return "";
+    const start = this.pos;
+    this.pos = start + length;
+    const text = toUtf8(this.bytes, start, this.pos);
+    if (text.includes("\ufffd") && !sameUtf8(text, this.bytes, start, this.pos)) throw new WireError("invalid UTF-8", start);
+    return text;
+  }
+
+  /** Enters an embedded message and gives the end of the one around it, to be handed back to leave(). */
+  enter(): number {
+    const length = this.length();
+    const outer = this.end;
+    this.end = this.pos + length;
+    return outer;
+  }
+
+  /** As enter(), for types that can contain themselves: bounds the depth. */
+  enterNested(): number {
+    if (++this.depth > MAX_NESTING_DEPTH) throw new WireError("messages nested too deep", this.pos);
+    return this.enter();
+  }
+
+  leave(outerEnd: number): void {
+    this.end = outerEnd;
+  }
+
+  leaveNested(outerEnd: number): void {
+    this.depth--;
+    this.end = outerEnd;
+  }
+
+  /** Skips a field that the decoder does not know; refuses one it knows (by `fields`) that came with another wire type. */
+  skip(tag: number, fields: FieldNames): void {
+    if (fields[tag >>> 3] !== undefined) throw new WireError(`wrong wire type ${tag & 7}`, this.pos);
+    switch (tag & 7) {
+      case 0:
+        this.read64();
+        break;
+      case 1:
+        this.advance(8);
+        break;
+      case 2:
+        this.advance(this.length());
+        break;
+      case 5:
+        this.advance(4);
+        break;
+      default:
+        throw new WireError(`unsupported wire type ${tag & 7}`, this.pos);
+    }
+  }
+
+  /** What a decoder throws when a read threw e: e itself, with its place named if it is a WireError. */
+  failed(e: unknown, typeName: string, fields: FieldNames, tag: number): unknown {
+    return e instanceof WireError ? e.locate(typeName, fields[tag >>> 3] ?? "") : e;
+  }
+
+  private length(): number {
+    const at = this.pos;
+    const first = this.bytes[at];
+    let length = first;
+    if (first < 0x80 && at < this.end) this.pos = at + 1;
+    else {
+      length = this.read64();
+      if (this.hi !== 0) throw new WireError("length past the end", at);
+    }
+    if (length > this.end - this.pos) throw new WireError("length past the end", at);
+    return length;
+  }
+
+  private advance(n: number): void {
+    if (n > this.end - this.pos) throw new WireError("truncated", this.pos);
+    this.pos += n;
+  }
+
+  // Reads a varint of up to 64 bits: gives its low word, leaves its high word in this.hi.
+  private read64(): number {
+    const bytes = this.bytes;
+    const end = this.end;
+    const start = this.pos;
+    let pos = start;
+    let lo = 0;
+    let b = 0;
+    for (let shift = 0; shift < 28; shift += 7) {
+      if (pos >= end) throw new WireError("truncated varint", start);
+      b = bytes[pos++];
+      lo |= (b & 0x7f) << shift;
+      if (b < 0x80) {
+        this.pos = pos;
+        this.hi = 0;
+        return lo;
+      }
+    }
+    if (pos >= end) throw new WireError("truncated varint", start);
+    b = bytes[pos++];
+    lo |= b << 28;
+    let hi = (b & 0x7f) >>> 4;
+    for (let shift = 3; b >= 0x80; shift += 7) {
+      if (pos >= end) throw new WireError("truncated varint", start);
+      b = bytes[pos++];
+      // The tenth byte holds the one bit that is left.
+      if (shift === 31 && b > 1) throw new WireError("varint over 64 bits", start);
+      hi |= (b & 0x7f) << shift;
+    }
+    this.pos = pos;
+    this.hi = hi >>> 0;
+    return lo >>> 0;
+  }
+}
+
+/** Field names of a message type by field number. */
+export type FieldNames = { readonly [number: number]: string };
+
+function sameUtf8(text: string, bytes: Uint8Array, start: number, end: number): boolean {
+  // Text with a replacement char is rare: a slow check is enough. Each U+FFFD must be its own three bytes in the input.
+  if (utf8Length(text) !== end - start) return false;
+  let at = start;
+  for (const char of text) {
+    if (char === "\ufffd" && (bytes[at] !== 0xef || bytes[at + 1] !== 0xbf || bytes[at + 2] !== 0xbd)) return false;
+    at += utf8Length(char);
+  }
+  return true;
+}

@@ -1,0 +1,169 @@
+/**
+ * Writes protobuf's wire format into a buffer that grows. One pass: an embedded message gets one byte for its length, and if the
+ * message turns out longer than 127 bytes it is moved up to make room. Big values are embedded as bytes, so what moves is small.
+ */
+import { alloc, writeUtf8 } from "../bytes.ts";
+import { HI, I64, LO, U64, WORDS } from "./int64.ts";
+
+const TWO_32 = 0x1_0000_0000;
+const INITIAL_BYTES = 4096;
+/** A buffer that grew past this is dropped after use, so that one big message does not hold memory for ever. */
+const MAX_KEPT_BYTES = 1 << 20;
+
+export class Writer {
+  private bytes = new Uint8Array(INITIAL_BYTES);
+  private pos = 0;
+
+  /** Forgets what was written. */
+  reset(): void {
+    this.pos = 0;
+    if (this.bytes.length > MAX_KEPT_BYTES) this.bytes = new Uint8Array(INITIAL_BYTES);
+  }
+
+  /** What was written since reset(), in an array of its own (from the pool of bytes.ts if small). */
+  finish(): Uint8Array {
+    const out = alloc(this.pos);
+    out.set(this.bytes.subarray(0, this.pos));
+    return out;
+  }
+
+  /** Bytes written since reset(). */
+  get length(): number {
+    return this.pos;
+  }
+
+  /** A tag, a length or any uint32. */
+  uint32(value: number): void {
+    let v = value;
+    this.room(5);
+    const bytes = this.bytes;
+    let pos = this.pos;
+    while (v > 0x7f) {
+      bytes[pos++] = (v & 0x7f) | 0x80;
+      v >>>= 7;
+    }
+    bytes[pos++] = v;
+    this.pos = pos;
+  }
+
+  /** A uint32 field's value; anything else throws RangeError. */
+  checkedUint32(value: number): void {
+    if (value >>> 0 !== value) throw new RangeError(`not a uint32: ${value}`);
+    this.uint32(value);
+  }
+
+  bool(value: boolean): void {
+    this.room(1);
+    this.bytes[this.pos++] = value ? 1 : 0;
+  }
+
+  /** int32 or enum; a negative one takes ten bytes. Anything else throws RangeError. */
+  int32(value: number): void {
+    if ((value | 0) !== value) throw new RangeError(`not an int32: ${value}`);
+    if (value >= 0) this.uint32(value);
+    else this.words(value >>> 0, 0xffff_ffff);
+  }
+
+  /** Throws RangeError if value is not a safe integer of 0 or more. */
+  uint64(value: number): void {
+    if (value < 0) throw new RangeError(`not a uint64: ${value}`);
+    this.int64(value);
+  }
+
+  /** Throws RangeError if value is not a safe integer. */
+  int64(value: number): void {
+    if (value >= 0 && value <= 0x7fff_ffff && (value | 0) === value) {
+      this.uint32(value);
+      return;
+    }
+    if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe integer: ${value}`);
+    this.words(value >>> 0, Math.floor(value / TWO_32) >>> 0);
+  }
+
+  /** Throws RangeError if value is not a uint64. */
+  bigUint64(value: bigint): void {
+    U64[0] = value;
+    if (U64[0] !== value) throw new RangeError(`not a uint64: ${value}`);
+    this.words(WORDS[LO], WORDS[HI]);
+  }
+
+  /** Throws RangeError if value is not an int64. */
+  bigInt64(value: bigint): void {
+    I64[0] = value;
+    if (I64[0] !== value) throw new RangeError(`not an int64: ${value}`);
+    this.words(WORDS[LO], WORDS[HI]);
+  }
+
+  /** A length and the bytes. */
+  view(value: Uint8Array): void {
+    const length = value.length;
+    this.room(length + 5);
+    this.uint32(length);
+    this.bytes.set(value, this.pos);
+    this.pos += length;
+  }
+
+  /** A length and the text as UTF-8. */
+  string(value: string): void {
+    // A UTF-16 unit takes at most three bytes.
+    this.room(value.length * 3 + 5);
+    const start = this.open();
+    this.pos += writeUtf8(this.bytes, value, this.pos);
+    this.close(start);
+  }
+
+  /** Opens a length-delimited field; the result goes to close(). */
+  open(): number {
+    this.room(1);
+    return ++this.pos;
+  }
+
+  /** Closes what open() opened: puts the length before what was written since. */
+  close(start: number): void {
+    const length = this.pos - start;
+    if (length < 0x80) {
+      this.bytes[start - 1] = length;
+      return;
+    }
+    let more = 1;
+    while (length >= 2 ** (7 * (more + 1))) more++;
+    this.room(more);
+    this.bytes.copyWithin(start + more, start, this.pos);
+    const end = this.pos + more;
+    this.pos = start - 1;
+    this.uint32(length);
+    this.pos = end;
+  }
+
+  private words(low: number, high: number): void {
+    let lo = low;
+    let hi = high;
+    this.room(10);
+    const bytes = this.bytes;
+    let pos = this.pos;
+    while (hi !== 0) {
+      bytes[pos++] = (lo & 0x7f) | 0x80;
+      lo = ((lo >>> 7) | (hi << 25)) >>> 0;
+      hi >>>= 7;
+    }
+    while (lo > 0x7f) {
+      bytes[pos++] = (lo & 0x7f) | 0x80;
+      lo >>>= 7;
+    }
+    bytes[pos++] = lo;
+    this.pos = pos;
+  }
+
+  private room(n: number): void {
+    if (this.bytes.length - this.pos < n) this.grow(n);
+  }
+
+  private grow(n: number): void {
+    const bigger = new Uint8Array(Math.max(this.bytes.length * 2, this.pos + n));
+    bigger.set(this.bytes.subarray(0, this.pos));
+    this.bytes = bigger;
+  }
+}
+
+/** The writer that MessageType.encode() uses; encoding calls nothing that could encode something else meanwhile. */
+export const sharedWriter: Writer = new Writer();
