@@ -1,0 +1,23 @@
+/**
+ * Recognising a data directory that etcd wrote. Ours has the same member/wal and member/snap/*.snap, but keeps its store as a LevelDB
+ * folder member/store; etcd keeps a bbolt file member/snap/db. Starting on top of etcd's would lose its data.
+ */
+import type { Disk } from "@quorate/host";
+
+/** Why a data directory cannot be used: a message for the operator, or undefined if nothing speaks against it. Only looks, never writes. */
+export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): string | undefined {
+  const isFile = (path: string): boolean => disk.stat(path)?.kind === "file";
+  const isFolder = (path: string): boolean => disk.stat(path)?.kind === "directory";
+  if (isFile(dataDir)) return `${dataDir} is a file, not a data directory`;
+  const database = `${dataDir}/member/snap/db`;
+  if (isFile(database)) {
+    return (
+      `${dataDir} is a data directory of etcd itself (${database} is its bbolt database); it is left untouched. ` +
+      "To bring its data over: take a snapshot while etcd runs (etcdctl snapshot save FILE), " +
+      "restore it into a new directory (quorateutl snapshot restore FILE --data-dir NEWDIR), and start with --data-dir NEWDIR"
+    );
+  }
+  if (isFolder(`${dataDir}/proxy`))
+    return `${dataDir} is the directory of an etcd v2 proxy, which is gone since etcd 3.6; it is left untouched`;
+  return undefined;
+}

@@ -1,0 +1,121 @@
+/** --help and the tables of docs/configuration.md, made from the declarations. */
+import { gates } from "./features.ts";
+import { groups, type Stage } from "./option.ts";
+import { type NamedOption, options, variableName } from "./options.ts";
+import { flagsOfGates, retiredFlags } from "./retired.ts";
+
+const WIDTH = 100;
+
+/** Breaks `text` at spaces into lines of at most `WIDTH` characters, each after `indent`. */
+function wrap(text: string, indent: string): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && indent.length + line.length + 1 + word.length > WIDTH) {
+      lines.push(indent + line);
+      line = word;
+    } else {
+      line = line === "" ? word : `${line} ${word}`;
+    }
+  }
+  lines.push(indent + line);
+  return lines;
+}
+
+const stageNotes: Readonly<Record<Stage["kind"], string>> = {
+  effective: "",
+  planned: "No effect yet",
+  pointless: "No effect",
+  refused: "Not available yet",
+};
+
+function stageNote(stage: Stage): string {
+  return stage.kind === "effective" ? "" : ` ${stageNotes[stage.kind]}: ${stage.why}.`;
+}
+
+function defaultNote(option: NamedOption): string {
+  return (
+    option.defaultDoc ?? (option.defaultText === "" ? "none" : option.defaultText + (option.unit === undefined ? "" : ` ${option.unit}`))
+  );
+}
+
+/** The text of --help. */
+export function helpText(): string {
+  const lines = [
+    "quorate: one member of a clustered key-value store that speaks etcd's v3 protocol.",
+    "",
+    "Usage:",
+    "  quorate [flags]             Start a member.",
+    "  quorate --config-file FILE  Start a member from a YAML file; other flags and ETCD_* variables are then ignored.",
+    "  quorate --version           Print versions and exit.",
+    "  quorate -h | --help         Print this text and exit.",
+    "",
+    "A flag is written --name value, --name=value or with a single dash. A bool is true when named alone; its value needs the = form.",
+    "Each flag has an environment variable: --data-dir is ETCD_DATA_DIR. In the file its key is its name without dashes in front,",
+    "TLS settings nested under client-transport-security and peer-transport-security. Durations are written 300ms, 5s, 1h30m.",
+  ];
+  const width = Math.max(...[...options].map(([name, option]) => name.length + option.kind.length)) + 3;
+  for (const group of groups) {
+    lines.push("", `${group}:`);
+    for (const [name, option] of options) {
+      if (option.group !== group) continue;
+      lines.push(`  ${`--${name} ${option.kind}`.padEnd(width)}  default: ${defaultNote(option)}`);
+      lines.push(...wrap(option.doc + stageNote(option.stage), "      "));
+      if (name === "feature-gates") {
+        for (const [gate, spec] of gates) lines.push(`        ${gate}=true|false (${spec.stage} - default=${spec.default})`);
+      }
+    }
+  }
+  lines.push("", "An unsafe feature may break what the store promises. Know why before using one.", "");
+  return lines.join("\n");
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|");
+}
+
+/** The whole of docs/configuration.md. */
+export function configurationDocs(): string {
+  const lines = [
+    "# Configuration",
+    "",
+    "This page is made from the declarations in packages/server/src/config by `scripts/gen-config-docs.ts`; do not edit it.",
+    "",
+    "A member reads flags and `ETCD_*` variables, or one YAML file (`--config-file FILE` or `ETCD_CONFIG_FILE`) in etcd's form. With a file",
+    "all other flags and variables are ignored, and a warning names them. A variable for a flag that is given as well is refused. Durations",
+    "are written `300ms`, `5s`, `1h30m`; in the file a bare number counts nanoseconds, as in etcd's files.",
+    "",
+    "Unknown flags and unknown keys of the file are refused, with the nearest known name. Options marked *no effect yet*, *no effect* or",
+    "*not available yet* are read and checked; changing one of the first two is logged as a warning, changing one of the last stops the",
+    "start, because to ignore it would be dangerous.",
+  ];
+  for (const group of groups) {
+    lines.push("", `## ${group}`, "", "| flag | type | default | what it does |", "|---|---|---|---|");
+    for (const [name, option] of options) {
+      if (option.group !== group) continue;
+      const notes: string[] = [];
+      if (option.stage.kind !== "effective") notes.push(`*${stageNotes[option.stage.kind]}: ${option.stage.why}.*`);
+      if (option.fileKey !== name) notes.push(`In the file: \`${option.fileKey}\`.`);
+      if (option.aliases.length > 0) notes.push(`Old name: ${option.aliases.map((alias) => `\`${alias}\``).join(", ")}.`);
+      const what = [option.doc, ...notes].join(" ");
+      const defaultText = option.defaultText === "" && option.defaultDoc === undefined ? "" : `\`${defaultNote(option)}\``;
+      lines.push(`| \`--${name}\`<br>\`${variableName(name)}\` | ${option.kind} | ${cell(defaultText)} | ${cell(what)} |`);
+    }
+  }
+  lines.push("", "## Feature gates", "", "| gate | stage | default | |", "|---|---|---|---|");
+  for (const [name, gate] of gates) lines.push(`| \`${name}\` | ${gate.stage} | ${gate.default} | *No effect: ${gate.why}.* |`);
+  lines.push("", "Flags that became gates, still accepted with a warning:", "", "| flag | gate |", "|---|---|");
+  for (const [flag, gate] of flagsOfGates) lines.push(`| \`--${flag}\` | \`${gate}\` |`);
+  lines.push(
+    "",
+    "## Retired flags",
+    "",
+    "Accepted with a warning, so that old command lines still start a member.",
+    "",
+    "| flag | why it has no effect |",
+    "|---|---|",
+  );
+  for (const [flag, { why }] of retiredFlags) lines.push(`| \`--${flag}\` | ${cell(why)} |`);
+  lines.push("");
+  return lines.join("\n");
+}

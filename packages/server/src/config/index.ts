@@ -1,0 +1,19 @@
+/** The configuration's door: read it with loadConfig, check a first start with verifyBootstrap or verifyJoin. */
+export { type ResolveHost, verifyBootstrap, verifyJoin } from "./bootstrap.ts";
+export { ConfigError, type ConfigErrorCode } from "./errors.ts";
+export type { Gates } from "./features.ts";
+export { detectForeignData } from "./foreign-data.ts";
+export { configurationDocs, helpText } from "./help.ts";
+export { type Invocation, loadConfig } from "./load.ts";
+export type {
+  AutoCompaction,
+  KeepaliveConfig,
+  LogConfig,
+  LogOutput,
+  LogThreshold,
+  Notice,
+  ServerConfig,
+  TlsConfig,
+} from "./server-config.ts";
+export type { ReadFile } from "./tls.ts";
+export { hostPort, type InitialCluster, initialClusterText, type MemberUrl, parseUrl, parseUrls, type UrlScheme, urlsText } from "./url.ts";

@@ -1,0 +1,189 @@
+/**
+ * What an option is. Each one is declared once (options-*.ts); flags, ETCD_* variables, keys of the config file, --help and
+ * docs/configuration.md all come from the declaration.
+ */
+import { type MemberUrl, parseUrls } from "./url.ts";
+import { formatDuration, parseBool, parseDurationMs, parseInteger, parseList, parseUniqueList, ValueError } from "./values.ts";
+
+/** Where an option stands in --help and in the docs, in this order. */
+export const groups = [
+  "Member",
+  "Clustering",
+  "Security",
+  "Auth",
+  "Profiling and Monitoring",
+  "Logging",
+  "Distributed tracing",
+  "Features",
+  "Unsafe features",
+] as const;
+
+export type Group = (typeof groups)[number];
+
+/**
+ * What setting the option does today.
+ * - effective: what its doc says.
+ * - planned: it is read and checked, but the feature it steers is not there yet; a value other than the default is warned of.
+ * - pointless: it steers something that this server does not have; a value other than the default is warned of.
+ * - refused: to ignore it would be dangerous, so a value other than the default stops the start.
+ */
+export type Stage =
+  | { readonly kind: "effective" }
+  | { readonly kind: "planned"; readonly why: string }
+  | { readonly kind: "pointless"; readonly why: string }
+  | { readonly kind: "refused"; readonly why: string };
+
+/** The kinds of value, as --help names them. */
+export type ValueKind = "string" | "bool" | "uint" | "int" | "duration" | "urls" | "list";
+
+/** One declared option with values of type T. */
+export interface Option<T> {
+  readonly kind: ValueKind;
+  /** Reads a flag's or variable's text. Throws ValueError. */
+  readonly parse: (text: string) => T;
+  /** Reads a value of the config file. Throws ValueError. */
+  readonly fromFile: (value: unknown) => T;
+  /** The default in the form that `parse` reads. */
+  readonly defaultText: string;
+  /** What --help shows as default where the text alone would mislead. */
+  readonly defaultDoc: string | undefined;
+  /** The unit of the number, such as "ms" or "bytes". */
+  readonly unit: string | undefined;
+  readonly group: Group;
+  /** One or a few sentences for people. */
+  readonly doc: string;
+  readonly stage: Stage;
+  /** Names that earlier releases gave the flag; accepted with a warning. */
+  readonly aliases: readonly string[];
+  /** The key in the config file, with a dot where it is nested; undefined where it is the flag's name. */
+  readonly fileKey: string | undefined;
+}
+
+/** The parts of a declaration besides its type, default and name. */
+export interface OptionSpec {
+  readonly group: Group;
+  readonly doc: string;
+  readonly stage?: Stage;
+  readonly unit?: string;
+  readonly defaultDoc?: string;
+  readonly aliases?: readonly string[];
+  /** Only where it is not the flag's name. */
+  readonly fileKey?: string;
+}
+
+/** The feature is there. */
+export const effective: Stage = { kind: "effective" };
+
+/** The feature comes later. */
+export function planned(why: string): Stage {
+  return { kind: "planned", why };
+}
+
+/** There will be no such feature. */
+export function pointless(why: string): Stage {
+  return { kind: "pointless", why };
+}
+
+/** Not to be ignored, so refused until the feature is there. */
+export function refused(why: string): Stage {
+  return { kind: "refused", why };
+}
+
+function make<T>(
+  kind: ValueKind,
+  defaultText: string,
+  spec: OptionSpec,
+  parse: (text: string) => T,
+  fromFile: (value: unknown) => T,
+): Option<T> {
+  return {
+    kind,
+    parse,
+    fromFile,
+    defaultText,
+    defaultDoc: spec.defaultDoc,
+    unit: spec.unit,
+    group: spec.group,
+    doc: spec.doc,
+    stage: spec.stage ?? effective,
+    aliases: spec.aliases ?? [],
+    fileKey: spec.fileKey,
+  };
+}
+
+function scalarText(value: unknown): string {
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return String(value);
+  throw new ValueError("expected a single value");
+}
+
+/** A text. `allowed` limits it to some values. */
+export function stringOption(defaultText: string, spec: OptionSpec, allowed?: readonly string[]): Option<string> {
+  const parse = (text: string): string => {
+    if (allowed !== undefined && !allowed.includes(text)) throw new ValueError(`must be one of ${allowed.join(", ")}`);
+    return text;
+  };
+  return make("string", defaultText, spec, parse, (value) => parse(scalarText(value)));
+}
+
+const YAML_BOOL: Readonly<Record<string, boolean>> = { yes: true, no: false, on: true, off: false };
+
+/** Yes or no. On the command line the flag alone means true; a value needs the "=" form. */
+export function boolOption(defaultValue: boolean, spec: OptionSpec): Option<boolean> {
+  return make("bool", String(defaultValue), spec, parseBool, (value) => {
+    if (typeof value === "boolean") return value;
+    const text = scalarText(value);
+    return YAML_BOOL[text.toLowerCase()] ?? parseBool(text);
+  });
+}
+
+function numberFromFile(value: unknown, min: number, max: number): number {
+  if (typeof value !== "number") return parseInteger(scalarText(value), min, max);
+  if (!Number.isInteger(value)) throw new ValueError("expected a whole number");
+  if (value < min || value > max) throw new ValueError("value out of range");
+  return value;
+}
+
+/** A whole number from 0 to `max`. */
+export function uintOption(defaultValue: number, spec: OptionSpec, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
+  return make(
+    "uint",
+    String(defaultValue),
+    spec,
+    (text) => parseInteger(text, 0, max),
+    (value) => numberFromFile(value, 0, max),
+  );
+}
+
+/** A whole number that may be negative. */
+export function intOption(defaultValue: number, spec: OptionSpec): Option<number> {
+  return make(
+    "int",
+    String(defaultValue),
+    spec,
+    (text) => parseInteger(text, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+    (value) => numberFromFile(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  );
+}
+
+/** A duration in Go's form; its value is in milliseconds. In the config file a bare number counts nanoseconds, as in etcd's. */
+export function durationOption(defaultMs: number, spec: OptionSpec): Option<number> {
+  return make("duration", formatDuration(defaultMs), spec, parseDurationMs, (value) => {
+    if (typeof value === "number") return value / 1e6;
+    return parseDurationMs(scalarText(value));
+  });
+}
+
+function listText(value: unknown): string {
+  return Array.isArray(value) ? value.map(scalarText).join(",") : scalarText(value);
+}
+
+/** Comma-separated URLs (in the config file also a list). */
+export function urlsOption(defaultText: string, spec: OptionSpec): Option<readonly MemberUrl[]> {
+  return make("urls", defaultText, spec, parseUrls, (value) => parseUrls(listText(value)));
+}
+
+/** Comma-separated texts (in the config file also a list); `unique` sorts them and keeps each once. */
+export function listOption(defaultText: string, spec: OptionSpec, unique = false): Option<readonly string[]> {
+  const parse = unique ? parseUniqueList : parseList;
+  return make("list", defaultText, spec, parse, (value) => parse(listText(value)));
+}

@@ -1,0 +1,129 @@
+/** What a member is started with: everything read, checked and resolved. It is plain data and never changes. */
+import type { Gates } from "./features.ts";
+import type { InitialCluster, MemberUrl } from "./url.ts";
+
+/** TLS for one side of the member. Paths name PEM files; an empty path means none. */
+export interface TlsConfig {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** What to show as a client; the pair above where these are empty. */
+  readonly clientCertFile: string;
+  readonly clientKeyFile: string;
+  readonly trustedCaFile: string;
+  readonly crlFile: string;
+  /** True if whoever connects must show a certificate from `trustedCaFile` (or from the system's CAs if that is empty). */
+  readonly requireClientCert: boolean;
+  /** --client-cert-auth as given: on the client port it also lets the certificate's common name be the user's name. */
+  readonly clientCertAuth: boolean;
+  /** If not empty, the certificate's common name must be one of these. */
+  readonly allowedCommonNames: readonly string[];
+  /** If not empty, the certificate must be good for one of these hosts. */
+  readonly allowedHostnames: readonly string[];
+  /** Do not compare the remote address with the names in its certificate. */
+  readonly skipClientSanVerify: boolean;
+  /** TLS 1.2 suites under OpenSSL's names, joined by colons (Node's `ciphers`); undefined leaves the choice to Node. */
+  readonly ciphers: string | undefined;
+  readonly minVersion: "TLSv1.2" | "TLSv1.3";
+  readonly maxVersion: "TLSv1.2" | "TLSv1.3";
+}
+
+/** The lowest level that is logged; "fatal" leaves only what ends the process. */
+export type LogThreshold = "debug" | "info" | "warn" | "error" | "fatal";
+
+/** Where logs go. */
+export type LogOutput = { readonly kind: "stderr" } | { readonly kind: "stdout" } | { readonly kind: "file"; readonly path: string };
+
+export interface LogConfig {
+  readonly level: LogThreshold;
+  /** "auto": console on a terminal, json elsewhere. */
+  readonly format: "json" | "console" | "auto";
+  /** At least one; each once. */
+  readonly outputs: readonly LogOutput[];
+}
+
+export interface KeepaliveConfig {
+  readonly minTimeMs: number;
+  /** 0 turns the server's pings off. */
+  readonly intervalMs: number;
+  /** 0: do not close. */
+  readonly timeoutMs: number;
+}
+
+/** History that automatic compaction keeps. */
+export type AutoCompaction =
+  | { readonly mode: "off" }
+  | { readonly mode: "periodic"; readonly retentionMs: number }
+  | { readonly mode: "revision"; readonly retentionRevisions: number };
+
+export interface ServerConfig {
+  readonly name: string;
+  readonly dataDir: string;
+  /** Where the write-ahead log is: --wal-dir, or member/wal in the data directory. */
+  readonly walDir: string;
+  /** member/snap in the data directory. */
+  readonly snapDir: string;
+  /** member/store in the data directory. */
+  readonly storeDir: string;
+
+  readonly listenPeerUrls: readonly MemberUrl[];
+  readonly listenClientUrls: readonly MemberUrl[];
+  /** If not empty, listenClientUrls serve gRPC alone. */
+  readonly listenClientHttpUrls: readonly MemberUrl[];
+  readonly listenMetricsUrls: readonly MemberUrl[];
+  readonly advertisePeerUrls: readonly MemberUrl[];
+  readonly advertiseClientUrls: readonly MemberUrl[];
+  /** TLS on the client port; undefined if no certificate is configured. */
+  readonly clientTls: TlsConfig | undefined;
+  /** TLS between members; undefined if no certificate is configured. */
+  readonly peerTls: TlsConfig | undefined;
+
+  /** Peer URLs by member name. */
+  readonly initialCluster: InitialCluster;
+  readonly initialClusterToken: string;
+  /** True for --initial-cluster-state=new. Only looked at where there is no log yet. */
+  readonly isNewCluster: boolean;
+
+  readonly heartbeatIntervalMs: number;
+  readonly electionTimeoutMs: number;
+  /** The election timeout in whole heartbeat intervals, rounded down. */
+  readonly electionTicks: number;
+  readonly initialElectionTickAdvance: boolean;
+  readonly preVote: boolean;
+  readonly strictReconfigCheck: boolean;
+  readonly maxLearners: number;
+
+  readonly snapshotCount: number;
+  readonly snapshotCatchUpEntries: number;
+  /** Log files to keep beyond need; 0 keeps all. */
+  readonly maxWalFiles: number;
+  readonly backendBatchIntervalMs: number;
+  readonly backendBatchLimit: number;
+  /** Undefined means no quota. */
+  readonly quotaBackendBytes: number | undefined;
+  readonly autoCompaction: AutoCompaction;
+  readonly compactionBatchLimit: number;
+  readonly compactionSleepIntervalMs: number;
+
+  readonly maxTxnOps: number;
+  readonly maxRequestBytes: number;
+  readonly maxConcurrentStreams: number;
+  readonly grpcKeepalive: KeepaliveConfig;
+  readonly warningApplyDurationMs: number;
+  readonly warningUnaryRequestDurationMs: number;
+  readonly watchProgressNotifyIntervalMs: number;
+
+  readonly authToken: string;
+  readonly authTokenTtlSeconds: number;
+  readonly bcryptCost: number;
+
+  readonly metrics: "basic" | "extensive";
+  readonly log: LogConfig;
+  readonly featureGates: Gates;
+}
+
+/** Something to tell the operator once the logger stands. */
+export interface Notice {
+  readonly level: "info" | "warn";
+  readonly msg: string;
+  readonly fields: Readonly<Record<string, string | number | boolean | readonly string[]>>;
+}

@@ -1,0 +1,171 @@
+/** TLS settings of one side: from options to a TlsConfig, with etcd's checks. */
+import { ConfigError } from "./errors.ts";
+import type { OptionValues } from "./options.ts";
+import type { TlsConfig } from "./server-config.ts";
+import type { MemberUrl } from "./url.ts";
+import { quote } from "./values.ts";
+
+/** TLS 1.2 suites: Go's and IANA's name to OpenSSL's. */
+const suites: ReadonlyMap<string, string> = new Map([
+  ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"],
+  ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"],
+  ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"],
+  ["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"],
+  ["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"],
+  ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"],
+  ["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305", "ECDHE-ECDSA-CHACHA20-POLY1305"],
+  ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"],
+  ["TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", "ECDHE-ECDSA-AES128-SHA256"],
+  ["TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", "ECDHE-RSA-AES128-SHA256"],
+  ["TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "ECDHE-ECDSA-AES128-SHA"],
+  ["TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", "ECDHE-RSA-AES128-SHA"],
+  ["TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", "ECDHE-ECDSA-AES256-SHA"],
+  ["TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", "ECDHE-RSA-AES256-SHA"],
+  ["TLS_RSA_WITH_AES_128_GCM_SHA256", "AES128-GCM-SHA256"],
+  ["TLS_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"],
+  ["TLS_RSA_WITH_AES_128_CBC_SHA256", "AES128-SHA256"],
+  ["TLS_RSA_WITH_AES_128_CBC_SHA", "AES128-SHA"],
+  ["TLS_RSA_WITH_AES_256_CBC_SHA", "AES256-SHA"],
+]);
+
+/** TLS 1.3 suites: their names are the same everywhere, and Node takes them in the same list. */
+const suites13 = new Set(["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]);
+
+/** A cipher suite list for Node from IANA names. TLS 1.3 suites that are not named stay on, since they cannot be chosen in Go either. */
+function nodeCiphers(names: readonly string[]): string | undefined {
+  if (names.length === 0) return undefined;
+  const chosen13 = names.filter((name) => suites13.has(name));
+  const chosen12 = names
+    .filter((name) => !suites13.has(name))
+    .map((name) => {
+      const openSslName = suites.get(name);
+      if (openSslName === undefined) throw new ConfigError("BadValue", `unexpected TLS cipher suite ${quote(name)}`);
+      return openSslName;
+    });
+  return [...(chosen13.length > 0 ? chosen13 : suites13), ...chosen12].join(":");
+}
+
+const nodeVersions = { "TLS1.2": "TLSv1.2", "TLS1.3": "TLSv1.3" } as const;
+
+function versions(values: OptionValues): Pick<TlsConfig, "minVersion" | "maxVersion"> {
+  // The options admit only these and the empty text.
+  const min = values["tls-min-version"] as keyof typeof nodeVersions | "";
+  const max = values["tls-max-version"] as keyof typeof nodeVersions | "";
+  if (min === "TLS1.3" && max === "TLS1.2") {
+    throw new ConfigError("Contradiction", `min version (${min}) is greater than max version (${max})`);
+  }
+  if (min === "TLS1.3" && values["cipher-suites"].length > 0) {
+    throw new ConfigError("Contradiction", "cipher suites cannot be configured when only TLS1.3 is enabled");
+  }
+  return { minVersion: nodeVersions[min === "" ? "TLS1.2" : min], maxVersion: nodeVersions[max === "" ? "TLS1.3" : max] };
+}
+
+/** The text of a file, or a throw with the system's reason. */
+export type ReadFile = (path: string) => string;
+
+function checkPem(path: string, flag: string, readFile: ReadFile): void {
+  let text: string;
+  try {
+    text = readFile(path);
+  } catch (error) {
+    throw new ConfigError("BadFile", `--${flag}: cannot read ${path}: ${(error as Error).message}`);
+  }
+  if (!text.includes("-----BEGIN ")) throw new ConfigError("BadFile", `--${flag}: ${path} is not a PEM file`);
+}
+
+type Side = "client" | "peer";
+
+/** The settings of one side by their names in `OptionValues`. */
+function sideOf(side: Side, values: OptionValues) {
+  return side === "client"
+    ? {
+        cert: values["cert-file"],
+        key: values["key-file"],
+        clientCert: values["client-cert-file"],
+        clientKey: values["client-key-file"],
+        ca: values["trusted-ca-file"],
+        crl: values["client-crl-file"],
+        clientCertAuth: values["client-cert-auth"],
+        commonNames: [],
+        hostnames: values["client-cert-allowed-hostname"],
+        skipSan: false,
+        prefix: "",
+        crlFlag: "client-crl-file",
+      }
+    : {
+        cert: values["peer-cert-file"],
+        key: values["peer-key-file"],
+        clientCert: values["peer-client-cert-file"],
+        clientKey: values["peer-client-key-file"],
+        ca: values["peer-trusted-ca-file"],
+        crl: values["peer-crl-file"],
+        clientCertAuth: values["peer-client-cert-auth"],
+        commonNames: values["peer-cert-allowed-cn"],
+        hostnames: values["peer-cert-allowed-hostname"],
+        skipSan: values["peer-skip-client-san-verification"],
+        prefix: "peer-",
+        crlFlag: "peer-crl-file",
+      };
+}
+
+/**
+ * The TLS settings of a side, or undefined if it has no certificate. `urls` are those that the side listens on; a https URL without a
+ * certificate is refused, and the files are looked at (they exist and are PEM) where a URL needs them. Throws ConfigError.
+ */
+export function resolveTls(side: Side, values: OptionValues, urls: readonly MemberUrl[], readFile: ReadFile): TlsConfig | undefined {
+  const shared = versions(values);
+  const ciphers = nodeCiphers(values["cipher-suites"]);
+  const s = sideOf(side, values);
+  const secure = urls.find((url) => url.scheme === "https" || url.scheme === "unixs");
+  if (s.cert === "" && s.key === "") {
+    if (secure !== undefined) {
+      throw new ConfigError(
+        "Contradiction",
+        `TLS key/cert (--${s.prefix}cert-file, --${s.prefix}key-file) must be provided for ${side} url ${secure.text} with HTTPS scheme`,
+      );
+    }
+    return undefined;
+  }
+  if (s.cert === "" || s.key === "") {
+    throw new ConfigError("Contradiction", `KeyFile and CertFile must both be present[key: ${s.key}, cert: ${s.cert}]`);
+  }
+  if ((s.clientCert === "") !== (s.clientKey === "")) {
+    throw new ConfigError(
+      "Contradiction",
+      `ClientKeyFile and ClientCertFile must both be present or both absent: key: ${s.clientKey}, cert: ${s.clientCert}]`,
+    );
+  }
+  if (s.commonNames.length > 0 && s.hostnames.length > 0) {
+    const list = (names: readonly string[]): string => `[${names.map(quote).join(" ")}]`;
+    throw new ConfigError(
+      "Contradiction",
+      `AllowedCNs and AllowedHostnames are mutually exclusive (cns=${list(s.commonNames)}, hostnames=${list(s.hostnames)})`,
+    );
+  }
+  // Clients' plain URLs do not need the files; the peer side needs them in any case, to connect to others.
+  if (secure !== undefined || side === "peer") {
+    checkPem(s.cert, `${s.prefix}cert-file`, readFile);
+    checkPem(s.key, `${s.prefix}key-file`, readFile);
+    if (s.clientCert !== "") {
+      checkPem(s.clientCert, `${s.prefix}client-cert-file`, readFile);
+      checkPem(s.clientKey, `${s.prefix}client-key-file`, readFile);
+    }
+    if (s.ca !== "") checkPem(s.ca, `${s.prefix}trusted-ca-file`, readFile);
+    if (s.crl !== "") checkPem(s.crl, s.crlFlag, readFile);
+  }
+  return {
+    certFile: s.cert,
+    keyFile: s.key,
+    clientCertFile: s.clientCert,
+    clientKeyFile: s.clientKey,
+    trustedCaFile: s.ca,
+    crlFile: s.crl,
+    requireClientCert: s.clientCertAuth || s.ca !== "",
+    clientCertAuth: s.clientCertAuth,
+    allowedCommonNames: s.commonNames,
+    allowedHostnames: s.hostnames,
+    skipClientSanVerify: s.skipSan,
+    ciphers,
+    ...shared,
+  };
+}

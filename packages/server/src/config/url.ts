@@ -1,0 +1,157 @@
+/**
+ * The URLs of members: http, https, unix and unixs, each with a host and a port and without a path, and the name=url lists of
+ * --initial-cluster. Messages are those of etcd's client/pkg/types, because operators search for them.
+ */
+import { quote, ValueError } from "./values.ts";
+
+export type UrlScheme = "http" | "https" | "unix" | "unixs";
+
+/** A URL that a member listens on or tells to others. */
+export interface MemberUrl {
+  readonly scheme: UrlScheme;
+  /** Host name or address, IPv6 without brackets. Empty for unix sockets. */
+  readonly host: string;
+  /** 0 to 65535; 0 lets the system choose (for tests). 0 for unix sockets. */
+  readonly port: number;
+  /** The socket's path for unix and unixs, else empty. */
+  readonly path: string;
+  /** The URL as it was written, with its scheme in lower case: what goes into member ids and the member list. */
+  readonly text: string;
+}
+
+const SHAPE = /^([a-zA-Z][a-zA-Z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)([?#].*)?$/s;
+const HOST_PORT = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]*)$/s;
+
+/** Reads one URL. Throws ValueError. */
+export function parseUrl(input: string): MemberUrl {
+  const text = input.trim();
+  const shape = SHAPE.exec(text);
+  if (shape === null) throw new ValueError(`URL scheme must be http, https, unix, or unixs: ${text}`);
+  const scheme = shape[1]!.toLowerCase();
+  const authority = shape[2] ?? "";
+  const path = shape[3]!;
+  const rest = shape[4] ?? "";
+  const normalised = scheme + text.slice(shape[1]!.length);
+  if (scheme === "unix" || scheme === "unixs") {
+    // "unix://host:port" names a socket file in the working directory, "unix:///a/b" one by its path.
+    const socket = authority + path;
+    if (socket === "") throw new ValueError(`URL of a unix socket must name its file: ${text}`);
+    return { scheme, host: "", port: 0, path: socket, text: normalised };
+  }
+  if (scheme !== "http" && scheme !== "https") throw new ValueError(`URL scheme must be http, https, unix, or unixs: ${text}`);
+  const invalidPort = /:([^:\]]*[^0-9:\]][^:\]]*)$/.exec(authority);
+  if (invalidPort !== null && !authority.includes("@")) {
+    throw new ValueError(`parse ${quote(text)}: invalid port ${quote(`:${invalidPort[1]}`)} after host`);
+  }
+  const pair = HOST_PORT.exec(authority);
+  if (pair === null || pair[3] === "" || authority.includes("@")) {
+    throw new ValueError(`URL address does not have the form "host:port": ${text}`);
+  }
+  if (path !== "") throw new ValueError(`URL must not contain a path: ${text}`);
+  if (rest !== "") throw new ValueError(`URL must not contain a query or fragment: ${text}`);
+  const port = Number(pair[3]);
+  if (port > 65535) throw new ValueError(`URL port must be at most 65535: ${text}`);
+  return { scheme, host: pair[1] ?? pair[2]!, port, path: "", text: normalised };
+}
+
+/** Reads comma-separated URLs; the result is sorted by text, each once, as etcd keeps them. An empty text is an empty list. */
+export function parseUrls(text: string): readonly MemberUrl[] {
+  if (text === "") return [];
+  const byText = new Map<string, MemberUrl>();
+  for (const part of text.split(",")) {
+    const url = parseUrl(part);
+    byText.set(url.text, url);
+  }
+  return sortUrls([...byText.values()]);
+}
+
+function sortUrls(urls: MemberUrl[]): MemberUrl[] {
+  return urls.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0));
+}
+
+/** The texts of URLs, joined by commas. */
+export function urlsText(urls: readonly MemberUrl[]): string {
+  return urls.map((url) => url.text).join(",");
+}
+
+/** Member names and their peer URLs, as --initial-cluster gives them. */
+export type InitialCluster = ReadonlyMap<string, readonly MemberUrl[]>;
+
+/** Reads "name=url,name=url,..."; a name may come more than once and then has several URLs (kept even where equal, so that a check can see them). */
+export function parseInitialCluster(text: string): InitialCluster {
+  const cluster = new Map<string, MemberUrl[]>();
+  for (const pair of text.split(",")) {
+    if (pair === "") continue;
+    const at = pair.indexOf("=");
+    const name = at < 0 ? pair : pair.slice(0, at);
+    const url = parseUrl(at < 0 ? "" : pair.slice(at + 1));
+    const urls = cluster.get(name);
+    if (urls === undefined) cluster.set(name, [url]);
+    else urls.push(url);
+  }
+  for (const urls of cluster.values()) sortUrls(urls);
+  return cluster;
+}
+
+/** The inverse of parseInitialCluster, pairs sorted. */
+export function initialClusterText(cluster: InitialCluster): string {
+  const pairs: string[] = [];
+  for (const [name, urls] of cluster) for (const url of urls) pairs.push(`${name}=${url.text}`);
+  return pairs.sort().join(",");
+}
+
+const IPV4 = /^(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])(?:\.(?!$)|$)){4}$/;
+
+/** Whether a host is an address and not a name. A zone ("fe80::1%eth0") counts as part of the address. */
+export function isIpAddress(host: string): boolean {
+  return IPV4.test(host) || canonicalIpv6(host) !== undefined;
+}
+
+/** An IPv6 address in the one form that URL parsers print, or undefined if `host` is none. */
+function canonicalIpv6(host: string): string | undefined {
+  const [address, zone] = host.split("%", 2) as [string, string?];
+  if (!address.includes(":")) return undefined;
+  const halves = address.split("::");
+  if (halves.length > 2) return undefined;
+  const groups = halves.map((half) => (half === "" ? [] : half.split(":")));
+  // A dotted quad may stand for the last two groups.
+  const tail = groups.at(-1)!;
+  const last = tail.at(-1);
+  if (last !== undefined && last.includes(".")) {
+    if (!IPV4.test(last)) return undefined;
+    const [a, b, c, d] = last.split(".").map(Number) as [number, number, number, number];
+    tail.splice(-1, 1, ((a << 8) | b).toString(16), ((c << 8) | d).toString(16));
+  }
+  const count = groups.reduce((sum, half) => sum + half.length, 0);
+  if (halves.length === 1 ? count !== 8 : count > 7) return undefined;
+  const filled = halves.length === 1 ? groups[0]! : [...groups[0]!, ...Array<string>(8 - count).fill("0"), ...groups[1]!];
+  if (!filled.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined;
+  return filled.map((group) => Number.parseInt(group, 16).toString(16)).join(":") + (zone === undefined ? "" : `%${zone}`);
+}
+
+/** Whether two URLs name the same place: equal scheme, host (addresses compared as addresses) and port. */
+export function sameUrl(a: MemberUrl, b: MemberUrl): boolean {
+  if (a.scheme !== b.scheme || a.port !== b.port || a.path !== b.path) return false;
+  return (canonicalIpv6(a.host) ?? a.host) === (canonicalIpv6(b.host) ?? b.host);
+}
+
+/** "host:port" with brackets around an IPv6 host. */
+export function hostPort(url: MemberUrl): string {
+  return url.host.includes(":") ? `[${url.host}]:${url.port}` : `${url.host}:${url.port}`;
+}
+
+/** Throws a ValueError for a URL that cannot be bound: a member listens on addresses (or "localhost"), not on names. */
+export function checkBindUrls(urls: readonly MemberUrl[]): void {
+  for (const url of urls) {
+    if (url.scheme === "unix" || url.scheme === "unixs" || url.host === "localhost") continue;
+    if (!isIpAddress(url.host)) throw new ValueError(`expected IP in URL for binding (${url.text})`);
+  }
+}
+
+/** Throws a ValueError for a URL that nobody else could use: its host is empty. */
+export function checkHostUrls(urls: readonly MemberUrl[]): void {
+  for (const url of urls) {
+    if (url.scheme === "unix" || url.scheme === "unixs") continue;
+    if (url.host === "") throw new ValueError(`unexpected empty host (${url.text})`);
+  }
+}
