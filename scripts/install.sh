@@ -1,0 +1,24 @@
+# Sourced by the other scripts: goes to the repository's root, installs dependencies where they are missing or older than the lock
+# file, and puts the pinned Node first on PATH. Needs npm (and so any Node from 20 on), nothing else.
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+quorate_install() {
+  if [ node_modules/.package-lock.json -nt package-lock.json ] && [ -x node_modules/.bin/node ]; then
+    return
+  fi
+  if ! command -v npm >/dev/null; then
+    echo "npm is not on PATH: install Node 20 or newer, which brings it" >&2
+    exit 1
+  fi
+  echo "Installing dependencies (npm ci) ..." >&2
+  if ! npm ci --no-audit --no-fund --loglevel=error >&2; then
+    echo "npm ci failed; its words are above" >&2
+    exit 1
+  fi
+  # npm keeps the time of the files that it unpacked; the mark must be newer than the lock file.
+  touch node_modules/.package-lock.json
+}
+
+quorate_install
+PATH="$PWD/node_modules/.bin:$PATH"
+export PATH

@@ -1,0 +1,37 @@
+/** The house rules over the repository itself. rules.test.ts plants a violation for each. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkBans } from "./bans.ts";
+import { checkDependencies } from "./dependencies.ts";
+import { checkDirections, checkDoors } from "./directions.ts";
+import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
+import { checkFileSize, checkLeftovers, checkLineWidth } from "./text.ts";
+import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.ts";
+
+const files = readTree();
+
+const rules: readonly (readonly [name: string, rule: (files: readonly SourceFile[]) => Finding[]])[] = [
+  ["imports run one way and through doors", checkDirections],
+  ["each package has one door", checkDoors],
+  ["pure code touches no time, randomness, process or Node", checkBans],
+  ["no import cycles", checkCycles],
+  ["no dead files", checkDeadFiles],
+  ["no import of a file that is not there", checkMissing],
+  ["lines fit", (all) => checkLineWidth(all)],
+  ["no leftovers", checkLeftovers],
+  ["no file too long without a reason", (all) => checkFileSize(all)],
+  ["dependencies are pinned, justified and declared", checkDependencies],
+];
+
+test("the tree is read", () => {
+  assert.ok(files.some((file) => file.path === "packages/proto/index.ts"));
+  assert.ok(files.some((file) => file.path === "test/house/house.test.ts"));
+  assert.ok(!files.some((file) => file.path.includes("node_modules/")));
+});
+
+for (const [name, rule] of rules) {
+  test(name, () => {
+    const findings = rule(files);
+    assert.equal(findings.length, 0, `\n${formatFindings(findings)}`);
+  });
+}

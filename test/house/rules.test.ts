@@ -1,0 +1,250 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the scanner is tested on templates inside strings
+/** Each house rule finds a violation planted for it, and leaves clean code alone. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { checkBans } from "./bans.ts";
+import { checkDependencies } from "./dependencies.ts";
+import { checkDirections, checkDoors } from "./directions.ts";
+import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
+import { codeOnly } from "./scan.ts";
+import { checkFileSize, checkLeftovers, checkLineWidth } from "./text.ts";
+import type { Finding, SourceFile } from "./tree.ts";
+
+type Rule = (files: readonly SourceFile[]) => Finding[];
+
+function filesOf(texts: Readonly<Record<string, string>>): SourceFile[] {
+  return Object.entries(texts).map(([path, text]) => ({ path, text }));
+}
+
+/** Asserts that the rule finds exactly one thing, at `where`, described by `what`. */
+function finds(rule: Rule, texts: Readonly<Record<string, string>>, where: string, what: RegExp): void {
+  const findings = rule(filesOf(texts));
+  assert.equal(findings.length, 1, JSON.stringify(findings));
+  assert.equal(findings[0]!.where, where);
+  assert.match(findings[0]!.what, what);
+}
+
+function clean(rule: Rule, texts: Readonly<Record<string, string>>): void {
+  assert.deepEqual(rule(filesOf(texts)), []);
+}
+
+describe("scanner", () => {
+  test("blanks comments, strings, templates and regular expressions, and keeps offsets", () => {
+    const text = 'a("x // y"); // z\n/* q */ b(`t ${c("u")} {v}`); d = /[/"]w/.test(e) / f;';
+    const code = codeOnly(text);
+    assert.equal(code.length, text.length);
+    assert.equal(code.replace(/\s+/g, ""), 'a("");b(`${c("")}`);d=//.test(e)/f;');
+  });
+
+  test("braces inside a template's expression do not end it", () => {
+    assert.equal(codeOnly("`a${f({ b: 1 })}c`;d").replace(/\s+/g, ""), "`${f({b:1})}`;d");
+  });
+});
+
+describe("directions", () => {
+  const at = "packages/raft/src/a.ts";
+  test("a room that may not be imported", () => {
+    finds(checkDirections, { [at]: 'import { x } from "@quorate/store";' }, `${at}:1`, /raft may not import store/);
+    finds(
+      checkDirections,
+      { "packages/ctl/src/a.ts": 'import { x } from "@quorate/server";' },
+      "packages/ctl/src/a.ts:1",
+      /may not import server/,
+    );
+  });
+  test("over several lines, and as a re-export or a dynamic import", () => {
+    finds(checkDirections, { [at]: 'let a;\nimport {\n  x,\n  y,\n} from "@quorate/wal";' }, `${at}:2`, /may not import wal/);
+    finds(checkDirections, { [at]: 'export * from "@quorate/wal";' }, `${at}:1`, /may not import wal/);
+    finds(checkDirections, { [at]: 'const a = await import("@quorate/wal");' }, `${at}:1`, /may not import wal/);
+  });
+  test("values where only types are allowed", () => {
+    finds(checkDirections, { "packages/wal/src/a.ts": 'import { Entry } from "@quorate/raft";' }, "packages/wal/src/a.ts:1", /only types/);
+    clean(checkDirections, { "packages/wal/src/a.ts": 'import type { Entry } from "@quorate/raft";' });
+  });
+  test("past a door", () => {
+    finds(checkDirections, { [at]: 'import { x } from "../../proto/src/a.ts";' }, `${at}:1`, /reaches into packages\/proto/);
+    finds(checkDirections, { [at]: 'import { x } from "@quorate/proto/src/a.ts";' }, `${at}:1`, /not a door/);
+    finds(checkDirections, { "scripts/a.ts": 'import { x } from "../packages/proto/index.ts";' }, "scripts/a.ts:1", /reaches into/);
+  });
+  test("a door with effects from pure code, a door for tests from real code", () => {
+    finds(
+      checkDirections,
+      { "packages/server/src/a.ts": 'import { x } from "@quorate/host/node";' },
+      "packages/server/src/a.ts:1",
+      /has effects/,
+    );
+    finds(
+      checkDirections,
+      { "packages/server/node/a.ts": 'import { x } from "@quorate/host/testing";' },
+      "packages/server/node/a.ts:1",
+      /for tests/,
+    );
+    clean(checkDirections, { "packages/server/node/a.ts": 'import { x } from "@quorate/host/node";' });
+  });
+  test("a file outside packages/, and sim from real code", () => {
+    finds(checkDirections, { [at]: 'import { x } from "../../../test/support/a.ts";' }, `${at}:1`, /outside packages/);
+    finds(
+      checkDirections,
+      { "packages/server/test/a.test.ts": 'import { x } from "@quorate/sim";' },
+      "packages/server/test/a.test.ts:1",
+      /imports sim/,
+    );
+  });
+  test("what is allowed", () => {
+    clean(checkDirections, {
+      [at]: 'import { x } from "@quorate/proto";\nimport { y } from "./b.ts";\n// import { z } from "@quorate/store";',
+      "packages/raft/test/a.test.ts": 'import { x } from "@quorate/server/node";\nimport { y } from "../src/a.ts";',
+      "test/e2e/a.test.ts": 'import { x } from "@quorate/sim";',
+    });
+  });
+});
+
+describe("doors", () => {
+  const manifest = { "packages/raft/package.json": '{ "exports": { ".": "./index.ts" } }' };
+  test("code without a door", () => {
+    finds(checkDoors, { ...manifest, "packages/raft/src/a.ts": "" }, "packages/raft", /no index.ts/);
+  });
+  test("a second door", () => {
+    finds(
+      checkDoors,
+      { "packages/raft/package.json": '{ "exports": { "./log": "./src/log.ts" } }' },
+      "packages/raft/package.json",
+      /not a door/,
+    );
+  });
+  test("a door with furniture", () => {
+    const door = '/** Words. */\nexport * from "./src/a.ts";\nexport {\n  b,\n} from "./src/b.ts";\n';
+    clean(checkDoors, { ...manifest, "packages/raft/index.ts": door });
+    finds(
+      checkDoors,
+      { ...manifest, "packages/raft/index.ts": `${door}export const x = 1;\n` },
+      "packages/raft/index.ts",
+      /export const x/,
+    );
+  });
+});
+
+describe("bans", () => {
+  const at = "packages/store/src/a.ts";
+  for (const [line, what] of [
+    ["setTimeout(f, 1);", /timer/],
+    ["const t = Date.now();", /Date/],
+    ["const t = new Date();", /Date/],
+    ["const t = performance.now();", /performance/],
+    ["const t = Math.random();", /randomness/],
+    ["process.exit(1);", /process/],
+    ["globalThis.setTimeout(f);", /global/],
+    ["await fetch(url);", /fetch/],
+    ["const b = Buffer.alloc(1);", /Buffer/],
+    ['import { readFileSync } from "node:fs";', /imports node:fs/],
+    ["console.log(x);", /console/],
+  ] as const) {
+    test(line, () => finds(checkBans, { [at]: `\n${line}` }, `${at}:2`, what));
+  }
+  test("a name in a comment, a string or a longer name is no use of it", () => {
+    clean(checkBans, { [at]: '// Date.now()\nconst a = "Math.random()";\nthis.clock.setTimeout(f);\nconst processed = inProcess;\n' });
+  });
+  test("places where effects live are free of it", () => {
+    const text = 'import "node:fs";\nsetTimeout(f, Date.now() + Math.random());\nprocess.exit(Buffer.alloc(1)[0]);\n';
+    clean(checkBans, {
+      "packages/host/node/a.ts": text,
+      "packages/ctl/src/a.ts": text,
+      "scripts/a.ts": text,
+      "packages/raft/test/a.test.ts": text,
+    });
+    finds(checkBans, { "packages/proto/src/bytes.ts": "Buffer.alloc(1);\nprocess.exit();" }, "packages/proto/src/bytes.ts:2", /process/);
+  });
+});
+
+describe("graph", () => {
+  test("a cycle through three files and a door, types included", () => {
+    const texts = {
+      "packages/raft/index.ts": 'export * from "./src/a.ts";',
+      "packages/raft/src/a.ts": 'import { b } from "./b.ts";',
+      "packages/raft/src/b.ts": 'import type { A } from "./a.ts";',
+    };
+    finds(checkCycles, texts, "packages/raft/src/a.ts", /a\.ts -> .*b\.ts -> .*a\.ts/);
+    clean(checkCycles, { ...texts, "packages/raft/src/b.ts": "" });
+  });
+  test("a file that nothing reaches", () => {
+    const texts = {
+      "packages/raft/index.ts": 'export * from "./src/a.ts";',
+      "packages/raft/src/a.ts": 'new Worker(new URL("./worker.ts", import.meta.url));',
+      "packages/raft/src/worker.ts": "",
+      "scripts/tool.ts": "",
+      "package.json": '{ "scripts": { "tool": "node scripts/tool.ts" } }',
+    };
+    clean(checkDeadFiles, texts);
+    finds(checkDeadFiles, { ...texts, "packages/raft/src/old.ts": "" }, "packages/raft/src/old.ts", /dead/);
+    finds(checkDeadFiles, { ...texts, "package.json": "{}" }, "scripts/tool.ts", /dead/);
+  });
+  test("an import of nothing", () => {
+    finds(checkMissing, { "scripts/a.ts": 'import "./b.ts";' }, "scripts/a.ts:1", /not there/);
+    clean(checkMissing, { "scripts/a.ts": 'import "./b.ts";', "scripts/b.ts": "" });
+  });
+});
+
+describe("text", () => {
+  test("a wide line", () => {
+    finds(checkLineWidth, { "scripts/a.ts": `\n${"x".repeat(141)}` }, "scripts/a.ts:2", /141 columns/);
+    clean(checkLineWidth, { "scripts/a.ts": "é".repeat(140), "docs/a.md": "x".repeat(200) });
+  });
+  for (const line of [
+    "// TODO: later",
+    "it.only(f);",
+    "test({ only: true }, f);",
+    "test.skip(f);",
+    "t.skip();",
+    "test({ skip: true }, f);",
+  ]) {
+    test(line, () => finds(checkLeftovers, { "scripts/a.ts": `\n${line}` }, "scripts/a.ts:2", /leftover|alone|reason/));
+  }
+  test("a skip with a reason", () => {
+    clean(checkLeftovers, { "scripts/a.ts": 't.skip("no etcd here");\ntest("a", { skip: missing }, f);\nconst todos = "test.only(";' });
+  });
+  test("a long file, a listed one, and a stale entry", () => {
+    const long = "x\n".repeat(701);
+    const size = (allowed: Record<string, string>): Rule => {
+      return (files) => checkFileSize(files, allowed);
+    };
+    finds(size({}), { "scripts/a.ts": long }, "scripts/a.ts", /701 lines/);
+    clean(size({ "scripts/a.ts": "a state machine" }), { "scripts/a.ts": long });
+    finds(size({ "scripts/a.ts": "a state machine" }), { "scripts/a.ts": "x\n" }, "scripts/a.ts", /not one/);
+  });
+});
+
+describe("dependencies", () => {
+  const good = {
+    "package.json": '{ "dependencies": { "undici": "7.30.2" } }',
+    "docs/dependencies.md": "| `undici` | scripts, test | HTTP calls with certificates |\n",
+    "scripts/a.ts": 'import { fetch } from "undici/index.js";',
+  };
+  test("good", () => clean(checkDependencies, good));
+  test("a version range", () => {
+    finds(checkDependencies, { ...good, "package.json": '{ "dependencies": { "undici": "^7.30.2" } }' }, "package.json", /not pinned/);
+  });
+  test("no row", () => finds(checkDependencies, { ...good, "docs/dependencies.md": "" }, "docs/dependencies.md", /no row says why undici/));
+  test("a stale row", () => {
+    const text = `${good["docs/dependencies.md"]}| \`left-pad\` | tool | pads on the left |\n`;
+    finds(checkDependencies, { ...good, "docs/dependencies.md": text }, "docs/dependencies.md", /left-pad has a row/);
+  });
+  test("an undeclared import", () => {
+    finds(
+      checkDependencies,
+      { ...good, "scripts/b.ts": '\nimport x from "@a/b/c";' },
+      "scripts/b.ts:2",
+      /imports @a\/b, which no package\.json/,
+    );
+  });
+  test("an import from a place that the row does not name", () => {
+    finds(
+      checkDependencies,
+      { ...good, "packages/raft/src/a.ts": 'import "undici";' },
+      "packages/raft/src/a.ts:1",
+      /let raft import undici/,
+    );
+  });
+  test("never imported", () => {
+    finds(checkDependencies, { ...good, "scripts/a.ts": "" }, "docs/dependencies.md", /nothing imports it/);
+  });
+});
