@@ -5,8 +5,8 @@
  * What survives a crash: bytes of a file after dataSync; names (create, rename, remove) after syncDir on their folder. Nothing else is promised.
  */
 
-/** Why a file operation failed. */
-export type DiskErrorCode = "NotFound" | "Exists" | "NoSpace" | "NotPermitted" | "Locked" | "Io";
+/** Why a file operation failed. "Damaged": the bytes were read, but they are not what was written. */
+export type DiskErrorCode = "NotFound" | "Exists" | "NoSpace" | "NotPermitted" | "Locked" | "Damaged" | "Io";
 
 /** An operating error of a disk, with the path it happened on. */
 export class DiskError extends Error {
@@ -41,6 +41,11 @@ export interface DiskFile {
   truncate(sizeBytes: number): void;
   /** Reserves blocks up to `sizeBytes` and extends the file with zeros, where the platform can; else extends it by truncate. */
   preallocate(sizeBytes: number): void;
+  /**
+   * Writes zeros from `position` on without blocking the loop: allocates blocks ahead of their use. No write may touch that range
+   * meanwhile, and dataSync may not run before it resolves.
+   */
+  writeZeros(position: number, lengthBytes: number): Promise<void>;
   size(): number;
   close(): void;
 }

@@ -1,0 +1,72 @@
+/**
+ * The machine's own time.
+ */
+import type { Clock, Timer } from "../src/clock.ts";
+
+/** The longest delay that setTimeout takes; a longer one is cut into parts. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/**
+ * Sets a timeout that never runs early. libuv counts in whole milliseconds of a clock that started somewhere inside one, so a plain timeout
+ * may run up to one millisecond before its time as performance.now() tells it; the extra millisecond makes up for that.
+ */
+function timeout(delayMs: number, task: () => void): NodeJS.Timeout {
+  return setTimeout(task, Math.ceil(delayMs) + 1);
+}
+
+/** A timer whose timeout is set anew from time to time. */
+class NodeTimer implements Timer {
+  #timeout: NodeJS.Timeout | undefined;
+  #cancelled = false;
+
+  /** Does nothing once cancelled, so that a task may cancel its own timer. */
+  set(delayMs: number, task: () => void): void {
+    if (this.#cancelled) return;
+    this.#timeout =
+      delayMs < MAX_TIMEOUT_MS ? timeout(delayMs, task) : timeout(MAX_TIMEOUT_MS - 1, () => this.set(delayMs - MAX_TIMEOUT_MS + 1, task));
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+    clearTimeout(this.#timeout);
+  }
+}
+
+class NodeClock implements Clock {
+  wallMs(): number {
+    return Date.now();
+  }
+
+  monotonicMs(): number {
+    return performance.now();
+  }
+
+  after(delayMs: number, task: () => void): Timer {
+    const timer = new NodeTimer();
+    timer.set(Math.max(0, delayMs), task);
+    return timer;
+  }
+
+  every(periodMs: number, task: () => void): Timer {
+    if (!(periodMs > 0)) throw new RangeError(`a period must be more than 0 ms, got ${periodMs}`);
+    const timer = new NodeTimer();
+    // Due times lie on a grid, so that the small lateness of each run does not add up.
+    let dueMs = performance.now() + periodMs;
+    const run = () => {
+      const nowMs = performance.now();
+      dueMs = dueMs + periodMs > nowMs ? dueMs + periodMs : nowMs + periodMs;
+      timer.set(dueMs - nowMs, run);
+      task();
+    };
+    timer.set(periodMs, run);
+    return timer;
+  }
+
+  endOfTurn(task: () => void): void {
+    // The check phase comes right after the poll phase, which reads the sockets.
+    setImmediate(task);
+  }
+}
+
+/** The one clock of a process. */
+export const nodeClock: Clock = new NodeClock();

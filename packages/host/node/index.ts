@@ -1,0 +1,6 @@
+/** The real twins of the interfaces: this machine's time, randomness, disk and log outputs. */
+export { nodeClock } from "./clock.ts";
+export { nodeDisk } from "./disk.ts";
+export { levelKeyspaces } from "./keyspace.ts";
+export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
+export { nodeRandom } from "./random.ts";
