@@ -48,12 +48,10 @@ async function samePlaces(a: readonly MemberUrl[], b: readonly MemberUrl[], reso
  */
 export async function verifyBootstrap(config: ServerConfig, resolveHost?: ResolveHost): Promise<void> {
   const inCluster = localUrls(config);
+  checkDuplicates(config);
   let reason = "";
   try {
-    if (await samePlaces(config.advertisePeerUrls, inCluster, resolveHost)) {
-      checkDuplicates(config);
-      return;
-    }
+    if (await samePlaces(config.advertisePeerUrls, inCluster, resolveHost)) return;
   } catch (error) {
     reason = ` (${(error as Error).message})`;
   }

@@ -1,0 +1,28 @@
+/**
+ * Writes docs/configuration.md from the declarations of the server's options.
+ *
+ *   node scripts/gen-config-docs.ts           write it
+ *   node scripts/gen-config-docs.ts --check   write nothing; exit 1 if it would change
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { configurationDocs } from "@quorate/server";
+
+const path = join(import.meta.dirname, "../docs/configuration.md");
+
+function main(args: string[]): number {
+  if (args.length > 1 || (args.length === 1 && args[0] !== "--check")) {
+    console.error("usage: gen-config-docs.ts [--check]");
+    return 2;
+  }
+  const text = configurationDocs();
+  if (existsSync(path) && readFileSync(path, "utf8") === text) return 0;
+  if (args[0] === "--check") {
+    console.error("docs/configuration.md is out of date: run node scripts/gen-config-docs.ts");
+    return 1;
+  }
+  writeFileSync(path, text);
+  return 0;
+}
+
+process.exitCode = main(process.argv.slice(2));
