@@ -1,0 +1,175 @@
+/**
+ * Time that stands still until a test moves it.
+ *
+ *     const clock = new ManualClock();
+ *     clock.after(100, () => console.log("now"));
+ *     clock.advance(99);  // nothing
+ *     clock.advance(1);   // "now"
+ */
+import type { Clock, Timer } from "../src/clock.ts";
+
+/** 2026-01-01T00:00:00Z: where a manual clock starts unless told. */
+const START_WALL_MS = 1_767_225_600_000;
+
+/** More turns than this at one instant are a task that sets itself again and again: time would never go on. */
+const MAX_TURNS_AT_ONE_INSTANT = 1_000_000;
+
+interface Task {
+  readonly dueMs: number;
+  /** Order of setting, which decides between tasks that are due at the same time. */
+  readonly order: number;
+  readonly run: () => void;
+  cancelled: boolean;
+}
+
+function before(a: Task, b: Task): boolean {
+  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
+}
+
+/** A Clock whose time moves by `advance` alone. */
+export class ManualClock implements Clock {
+  #nowMs = 0;
+  #wallStartMs: number;
+  #order = 0;
+  /** A binary heap: the next task to run stands at 0. */
+  readonly #heap: Task[] = [];
+  #endOfTurn: (() => void)[] = [];
+
+  /** @param wallMs the wall-clock time at monotonic time 0. */
+  constructor(wallMs: number = START_WALL_MS) {
+    this.#wallStartMs = wallMs;
+  }
+
+  wallMs(): number {
+    return this.#wallStartMs + this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, task: () => void): Timer {
+    return this.#set(this.#nowMs + Math.max(0, delayMs), task);
+  }
+
+  every(periodMs: number, task: () => void): Timer {
+    if (!(periodMs > 0)) throw new RangeError(`a period must be more than 0 ms, got ${periodMs}`);
+    let cancelled = false;
+    let next: Timer;
+    const run = () => {
+      next = this.#set(this.#nowMs + periodMs, run);
+      if (cancelled) next.cancel();
+      else task();
+    };
+    next = this.#set(this.#nowMs + periodMs, run);
+    return {
+      cancel() {
+        cancelled = true;
+        next.cancel();
+      },
+    };
+  }
+
+  endOfTurn(task: () => void): void {
+    this.#endOfTurn.push(task);
+  }
+
+  /** Moves the wall clock by `byMs` (negative: back) and leaves the monotonic one alone. */
+  jumpWall(byMs: number): void {
+    this.#wallStartMs += byMs;
+  }
+
+  /** The monotonic time of the next task, or undefined. */
+  nextDueMs(): number | undefined {
+    this.#dropCancelled();
+    return this.#heap[0]?.dueMs;
+  }
+
+  /** Ends the present turn, then runs what falls due within `ms`, in order, each in a turn of its own. Promises do not settle meanwhile. */
+  advance(ms: number): void {
+    const untilMs = this.#nowMs + ms;
+    this.#endTurns();
+    for (let task = this.#takeDue(untilMs); task; task = this.#takeDue(untilMs)) {
+      this.#nowMs = task.dueMs;
+      task.run();
+      this.#endTurns();
+    }
+    this.#nowMs = untilMs;
+  }
+
+  /** As `advance`, and lets all settled promises run their reactions after each turn. */
+  async advanceAsync(ms: number): Promise<void> {
+    const untilMs = this.#nowMs + ms;
+    await this.settle();
+    for (let task = this.#takeDue(untilMs); task; task = this.#takeDue(untilMs)) {
+      this.#nowMs = task.dueMs;
+      task.run();
+      await this.settle();
+    }
+    this.#nowMs = untilMs;
+  }
+
+  /** Runs ends of turns and promise reactions at the present time until there are no more of them. */
+  async settle(): Promise<void> {
+    do {
+      this.#endTurns();
+      // A macrotask: all microtasks that are there, and those they queue, run before it.
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (this.#endOfTurn.length > 0);
+  }
+
+  #endTurns(): void {
+    for (let turns = 0; this.#endOfTurn.length > 0; turns++) {
+      if (turns === MAX_TURNS_AT_ONE_INSTANT) throw new Error("a task calls endOfTurn without end");
+      const tasks = this.#endOfTurn;
+      this.#endOfTurn = [];
+      for (const task of tasks) task();
+    }
+  }
+
+  #set(dueMs: number, run: () => void): Timer {
+    const task: Task = { dueMs, order: this.#order++, run, cancelled: false };
+    const heap = this.#heap;
+    let i = heap.length;
+    heap.push(task);
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (!before(task, heap[parent])) break;
+      heap[i] = heap[parent];
+      i = parent;
+    }
+    heap[i] = task;
+    return {
+      cancel() {
+        task.cancelled = true;
+      },
+    };
+  }
+
+  #takeDue(untilMs: number): Task | undefined {
+    this.#dropCancelled();
+    return this.#heap.length > 0 && this.#heap[0].dueMs <= untilMs ? this.#takeFirst() : undefined;
+  }
+
+  #dropCancelled(): void {
+    while (this.#heap.length > 0 && this.#heap[0].cancelled) this.#takeFirst();
+  }
+
+  #takeFirst(): Task {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = heap.pop() as Task;
+    if (heap.length === 0) return first;
+    let i = 0;
+    for (;;) {
+      let child = 2 * i + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && before(heap[child + 1], heap[child])) child++;
+      if (!before(heap[child], last)) break;
+      heap[i] = heap[child];
+      i = child;
+    }
+    heap[i] = last;
+    return first;
+  }
+}

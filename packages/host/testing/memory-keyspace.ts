@@ -1,0 +1,259 @@
+/**
+ * Keyspaces in memory, in the folders of a MemoryDisk: a keyspace goes where its folder goes when that is renamed, removed or lost in a crash.
+ *
+ * A write becomes visible and durable in the moment its promise resolves. In a crash the writes under way survive up to some point by
+ * chance, each wholly or not at all.
+ */
+import type { Clock } from "../src/clock.ts";
+import { DiskError, type DiskErrorCode } from "../src/disk.ts";
+import type { Keyspace, KeyspaceOpener, KeyspaceRange, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "../src/keyspace.ts";
+import type { Random } from "../src/random.ts";
+import type { MemoryDisk } from "./memory-disk.ts";
+
+export interface MemoryKeyspaceOptions {
+  /** Times the writes; without one they end in a microtask. */
+  readonly clock?: Clock;
+  /** How long a write takes; 0 unless told. */
+  readonly writeDelayMs?: () => number;
+}
+
+const DEFAULT_SLICE_BYTES = 256 << 10;
+
+/** The records at one moment: keys as latin1 strings in order, and their values. */
+interface Records {
+  readonly keys: string[];
+  readonly values: Map<string, Uint8Array>;
+}
+
+type Batch = readonly (readonly [key: string, value: Uint8Array | undefined])[];
+
+/** What stands in a folder, whether open or not. */
+interface Store {
+  records: Records;
+  /** Somebody reads `records`: the next write works on a copy. */
+  shared: boolean;
+  open: boolean;
+  damaged: boolean;
+  /** Writes under way, oldest first. */
+  pending: Batch[];
+}
+
+function toKey(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+}
+
+function fromKey(key: string): Uint8Array {
+  return Uint8Array.from(key, (char) => char.charCodeAt(0));
+}
+
+/** The place of the first key that is not below `key`. */
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (keys[middle] < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function apply(store: Store, batch: Batch): void {
+  if (store.shared) {
+    store.records = { keys: store.records.keys.slice(), values: new Map(store.records.values) };
+    store.shared = false;
+  }
+  const { keys, values } = store.records;
+  for (const [key, value] of batch) {
+    const there = values.has(key);
+    if (value) {
+      values.set(key, value);
+      if (!there) keys.splice(lowerBound(keys, key), 0, key);
+    } else if (there) {
+      values.delete(key);
+      keys.splice(lowerBound(keys, key), 1);
+    }
+  }
+}
+
+function share(store: Store): Records {
+  store.shared = true;
+  return store.records;
+}
+
+async function* slices(records: Records, range: KeyspaceRange, sliceBytes: number): AsyncGenerator<KeyspaceRecord[]> {
+  const to = range.to && toKey(range.to);
+  let slice: KeyspaceRecord[] = [];
+  let bytes = 0;
+  for (let i = range.from ? lowerBound(records.keys, toKey(range.from)) : 0; i < records.keys.length; i++) {
+    const key = records.keys[i];
+    if (to !== undefined && key >= to) break;
+    const value = records.values.get(key) as Uint8Array;
+    slice.push([fromKey(key), value]);
+    bytes += key.length + value.length;
+    if (bytes >= sliceBytes) {
+      yield slice;
+      slice = [];
+      bytes = 0;
+    }
+  }
+  if (slice.length > 0) yield slice;
+}
+
+class MemoryKeyspace implements Keyspace {
+  readonly #opener: MemoryKeyspaceOpener;
+  readonly #path: string;
+  readonly #store: Store;
+  #closed = false;
+  /** Set by a failed write, after which only `close` is allowed. */
+  #failed: DiskError | undefined;
+  #lastWrite: Promise<void> = Promise.resolve();
+
+  constructor(opener: MemoryKeyspaceOpener, path: string, store: Store) {
+    this.#opener = opener;
+    this.#path = path;
+    this.#store = store;
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    this.#check();
+    return this.#store.records.values.get(toKey(key));
+  }
+
+  async getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+    return keys.map((key) => this.get(key));
+  }
+
+  write(batch: readonly KeyspaceWrite[]): Promise<void> {
+    this.#check();
+    if (this.#failed) return Promise.reject(this.#failed);
+    const copy: Batch = batch.map(({ key, value }) => [toKey(key), value?.slice()] as const);
+    this.#store.pending.push(copy);
+    const previous = this.#lastWrite;
+    const done = previous
+      .catch(() => {})
+      .then(
+        () =>
+          new Promise<void>((resolve, reject) => {
+            this.#opener.afterWrite(() => {
+              if (this.#closed) return;
+              this.#store.pending.splice(this.#store.pending.indexOf(copy), 1);
+              const code = this.#failed ? this.#failed.code : this.#opener.fault?.({ path: this.#path, records: copy.length });
+              if (code) {
+                this.#failed ??= new DiskError(code, this.#path, "injected at write");
+                reject(this.#failed);
+                return;
+              }
+              apply(this.#store, copy);
+              resolve();
+            });
+          }),
+      );
+    this.#lastWrite = done;
+    return done;
+  }
+
+  scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]> {
+    this.#check();
+    return slices(share(this.#store), range, options?.sliceBytes ?? DEFAULT_SLICE_BYTES);
+  }
+
+  snapshot(): KeyspaceSnapshot {
+    this.#check();
+    const records = share(this.#store);
+    return {
+      scan: (range, options) => slices(records, range, options?.sliceBytes ?? DEFAULT_SLICE_BYTES),
+      close: async () => {},
+    };
+  }
+
+  async compact(): Promise<void> {
+    this.#check();
+  }
+
+  sizeOnDiskBytes(): number {
+    let bytes = 0;
+    for (const [key, value] of this.#store.records.values) bytes += key.length + value.length;
+    return bytes;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.#lastWrite.catch(() => {});
+    this.#closed = true;
+    this.#store.open = false;
+  }
+
+  /** For the opener: the process is dead. */
+  abandon(): void {
+    this.#closed = true;
+  }
+
+  #check(): void {
+    if (this.#closed) throw new DiskError("Io", this.#path, "the keyspace is closed");
+  }
+}
+
+/** Opens keyspaces in folders of one MemoryDisk. */
+export class MemoryKeyspaceOpener implements KeyspaceOpener {
+  /** Asked at the end of each write; a code makes it fail. */
+  fault: ((write: { readonly path: string; readonly records: number }) => DiskErrorCode | undefined) | undefined;
+  readonly #disk: MemoryDisk;
+  readonly #clock: Clock | undefined;
+  readonly #writeDelayMs: () => number;
+  readonly #stores = new WeakMap<object, Store>();
+  /** Stores that are open, with their handles. */
+  readonly #open = new Map<Store, MemoryKeyspace>();
+
+  constructor(disk: MemoryDisk, options: MemoryKeyspaceOptions = {}) {
+    this.#disk = disk;
+    this.#clock = options.clock;
+    this.#writeDelayMs = options.writeDelayMs ?? (() => 0);
+    disk.onCrash((random) => this.#crash(random));
+  }
+
+  async open(path: string, options: { create: boolean }): Promise<Keyspace> {
+    let folder = this.#disk.folder(path);
+    let store = folder && this.#stores.get(folder);
+    if (!store) {
+      if (!options.create) throw new DiskError("NotFound", path, "there is no backend here");
+      if (!folder) {
+        this.#disk.makeDir(path);
+        folder = this.#disk.folder(path) as object;
+      }
+      store = { records: { keys: [], values: new Map() }, shared: false, open: false, damaged: false, pending: [] };
+      this.#stores.set(folder, store);
+    }
+    if (store.open) throw new DiskError("Locked", path, "the backend is open already");
+    if (store.damaged) throw new DiskError("Damaged", path, "the backend is damaged: injected");
+    store.open = true;
+    const keyspace = new MemoryKeyspace(this, path, store);
+    this.#open.set(store, keyspace);
+    return keyspace;
+  }
+
+  /** Makes the store at `path` refuse to open from now on. */
+  damage(path: string): void {
+    const folder = this.#disk.folder(path);
+    const store = folder && this.#stores.get(folder);
+    if (!store) throw new DiskError("NotFound", path, "there is no backend here");
+    store.damaged = true;
+  }
+
+  /** For MemoryKeyspace: runs `done` when a write that starts now ends. */
+  afterWrite(done: () => void): void {
+    if (this.#clock) this.#clock.after(this.#writeDelayMs(), done);
+    else queueMicrotask(done);
+  }
+
+  #crash(random: Random): void {
+    for (const [store, keyspace] of this.#open) {
+      keyspace.abandon();
+      const survivors = random.below(store.pending.length + 1);
+      for (const batch of store.pending.slice(0, survivors)) apply(store, batch);
+      store.pending = [];
+      store.open = false;
+    }
+    this.#open.clear();
+  }
+}
