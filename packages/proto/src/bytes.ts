@@ -1,17 +1,17 @@
 /**
  * Byte helpers: the one place of the pure packages that touches the Buffer global (it converts and copies several times faster than
- * TextDecoder or a loop). All take and give plain Uint8Arrays, so nothing else depends on Node's types.
+ * TextDecoder or a loop). All give plain Uint8Arrays, never Buffers, so that equal bytes are equal objects to every assertion and tool.
  */
 
 interface BufferStatics {
   allocUnsafe(size: number): Uint8Array;
   byteLength(s: string): number;
   compare(a: Uint8Array, b: Uint8Array): number;
-  from(s: string, encoding: "latin1" | "utf8" | "hex"): Uint8Array;
   readonly prototype: {
     latin1Slice(this: Uint8Array, start: number, end: number): string;
     utf8Slice(this: Uint8Array, start: number, end: number): string;
     hexSlice(this: Uint8Array, start: number, end: number): string;
+    hexWrite(this: Uint8Array, s: string, offset: number, length: number): number;
     latin1Write(this: Uint8Array, s: string, offset: number, length: number): number;
     utf8Write(this: Uint8Array, s: string, offset: number, length: number): number;
     equals(this: Uint8Array, other: Uint8Array): boolean;
@@ -22,6 +22,7 @@ declare const Buffer: BufferStatics;
 const latin1Slice = Buffer.prototype.latin1Slice;
 const utf8Slice = Buffer.prototype.utf8Slice;
 const hexSlice = Buffer.prototype.hexSlice;
+const hexWrite = Buffer.prototype.hexWrite;
 const latin1Write = Buffer.prototype.latin1Write;
 const utf8Write = Buffer.prototype.utf8Write;
 const bufferEquals = Buffer.prototype.equals;
@@ -34,7 +35,8 @@ export const EMPTY: Uint8Array = new Uint8Array(0);
  * shared pool, so `result.buffer` is larger than the array, holds other data, and stays alive as long as any of its arrays.
  */
 export function alloc(n: number): Uint8Array {
-  return Buffer.allocUnsafe(n);
+  const buffer = Buffer.allocUnsafe(n);
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, n);
 }
 
 /** bytes[start, end) as a string of one char (U+0000 to U+00FF) a byte, so that string order is byte order. */
@@ -44,7 +46,9 @@ export function toLatin1(bytes: Uint8Array, start = 0, end = bytes.length): stri
 
 /** The bytes of a latin1 string; of a char above U+00FF the low byte is taken. */
 export function fromLatin1(s: string): Uint8Array {
-  return Buffer.from(s, "latin1");
+  const bytes = alloc(s.length);
+  latin1Write.call(bytes, s, 0, s.length);
+  return bytes;
 }
 
 /** Writes a latin1 string into bytes at offset; the caller has made room for s.length bytes. */
@@ -59,7 +63,9 @@ export function toUtf8(bytes: Uint8Array, start = 0, end = bytes.length): string
 
 /** The UTF-8 bytes of a string; a lone surrogate becomes U+FFFD. */
 export function fromUtf8(s: string): Uint8Array {
-  return Buffer.from(s, "utf8");
+  const bytes = alloc(Buffer.byteLength(s));
+  utf8Write.call(bytes, s, 0, bytes.length);
+  return bytes;
 }
 
 /** How many bytes fromUtf8(s) has. */
@@ -76,7 +82,7 @@ export function writeUtf8(bytes: Uint8Array, s: string, offset: number): number 
 export function concat(chunks: readonly Uint8Array[]): Uint8Array {
   let total = 0;
   for (const chunk of chunks) total += chunk.length;
-  const out = Buffer.allocUnsafe(total);
+  const out = alloc(total);
   let at = 0;
   for (const chunk of chunks) {
     out.set(chunk, at);
@@ -103,7 +109,9 @@ export function toHex(bytes: Uint8Array): string {
 /** The bytes of a hex string of either case; throws RangeError if it is not one. */
 export function fromHex(hex: string): Uint8Array {
   if (!/^(?:[0-9a-fA-F]{2})*$/.test(hex)) throw new RangeError(`not a hex string: ${JSON.stringify(hex)}`);
-  return Buffer.from(hex, "hex");
+  const bytes = alloc(hex.length / 2);
+  hexWrite.call(bytes, hex, 0, bytes.length);
+  return bytes;
 }
 
 const TWO_32 = 0x1_0000_0000;

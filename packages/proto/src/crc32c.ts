@@ -19,9 +19,11 @@ for (let i = 256; i < TABLES.length; i++) {
 }
 
 /**
- * The CRC-32C of what `crc` was taken of, followed by bytes[start, end). Start with crc 0. Gives an unsigned 32-bit number.
+ * The CRC-32C of what `crc` was taken of, followed by bytes[start, end). Start with crc 0. Gives an unsigned 32-bit number; throws
+ * RangeError if the part is not inside of bytes.
  */
 export function crc32c(crc: number, bytes: Uint8Array, start = 0, end: number = bytes.length): number {
+  if (start < 0 || start > end || end > bytes.length) throw new RangeError(`[${start}, ${end}) is outside of ${bytes.length} bytes`);
   const t = TABLES;
   let c = ~crc;
   let i = start;
