@@ -4,3 +4,4 @@ export { nodeDisk } from "./disk.ts";
 export { levelKeyspaces } from "./keyspace.ts";
 export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
 export { nodeRandom } from "./random.ts";
+export * from "./tls.ts";

@@ -1,0 +1,296 @@
+/**
+ * TLS for both ports of a member, client and peer: etcd's options in, Node's out, and the checks that come after the handshake.
+ *
+ * Who presents a certificate that its chain does not carry is refused by TLS itself; what TLS does not know of (allowed names, revoked
+ * serial numbers, the address a peer comes from) is checked here, before any byte reaches a protocol.
+ */
+import type { X509Certificate } from "node:crypto";
+import { lookup, reverse } from "node:dns/promises";
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import type { CommonConnectionOptions, ConnectionOptions, TlsOptions as NodeTlsOptions, SecureContextOptions, TLSSocket } from "node:tls";
+
+/** Versions as etcd's flags name them. */
+export type TlsVersion = "TLS1.2" | "TLS1.3";
+
+/** What one port knows of TLS. PEM texts may hold chains. */
+export interface TlsOptions {
+  readonly certPem: string;
+  readonly keyPem: string;
+  /** Shown when this side dials; `certPem` and `keyPem` where they are absent. */
+  readonly clientCertPem?: string | undefined;
+  readonly clientKeyPem?: string | undefined;
+  /** Who signs the other side's certificates; the system's authorities where it is absent. */
+  readonly trustedCaPem?: string | undefined;
+  /** Demands a certificate of those who dial in. As in etcd, a trusted CA demands one too. */
+  readonly clientCertAuth?: boolean | undefined;
+  /** When not empty, the other side's certificate must have one of these common names. */
+  readonly allowedCommonNames?: readonly string[] | undefined;
+  /** When not empty, the other side's certificate must be made out for one of these hosts or addresses. */
+  readonly allowedHostnames?: readonly string[] | undefined;
+  /** Serial numbers that are revoked, upper-case hexadecimal without leading zeros (see `revokedSerials`). */
+  readonly revokedSerials?: ReadonlySet<string> | undefined;
+  /** Names of the IANA registry, such as "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"; the platform's choice where absent or empty. */
+  readonly cipherSuites?: readonly string[] | undefined;
+  readonly minVersion?: TlsVersion | undefined;
+  readonly maxVersion?: TlsVersion | undefined;
+  /** The name that a dialled server's certificate must carry, instead of the host that was dialled. */
+  readonly serverName?: string | undefined;
+  /** Takes any server certificate when dialling. For self-signed clusters only. */
+  readonly insecureSkipVerify?: boolean | undefined;
+}
+
+/** TlsOptions with paths in place of texts. */
+export interface TlsFiles
+  extends Omit<TlsOptions, "certPem" | "keyPem" | "clientCertPem" | "clientKeyPem" | "trustedCaPem" | "revokedSerials"> {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly clientCertFile?: string | undefined;
+  readonly clientKeyFile?: string | undefined;
+  readonly trustedCaFile?: string | undefined;
+  readonly crlFile?: string | undefined;
+}
+
+/** Reads the files (Node's errors name the path). */
+export function readTlsFiles(files: TlsFiles): TlsOptions {
+  const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile, ...rest } = files;
+  return {
+    ...rest,
+    certPem: readFileSync(certFile, "utf8"),
+    keyPem: readFileSync(keyFile, "utf8"),
+    clientCertPem: clientCertFile ? readFileSync(clientCertFile, "utf8") : undefined,
+    clientKeyPem: clientKeyFile ? readFileSync(clientKeyFile, "utf8") : undefined,
+    trustedCaPem: trustedCaFile ? readFileSync(trustedCaFile, "utf8") : undefined,
+    revokedSerials: crlFile ? revokedSerials(readFileSync(crlFile)) : undefined,
+  };
+}
+
+/** IANA's names for what OpenSSL calls otherwise. */
+const OPENSSL_NAMES: Readonly<Record<string, string>> = {
+  TLS_RSA_WITH_AES_128_CBC_SHA: "AES128-SHA",
+  TLS_RSA_WITH_AES_256_CBC_SHA: "AES256-SHA",
+  TLS_RSA_WITH_AES_128_CBC_SHA256: "AES128-SHA256",
+  TLS_RSA_WITH_AES_128_GCM_SHA256: "AES128-GCM-SHA256",
+  TLS_RSA_WITH_AES_256_GCM_SHA384: "AES256-GCM-SHA384",
+  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: "ECDHE-ECDSA-AES128-SHA",
+  TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA: "ECDHE-ECDSA-AES256-SHA",
+  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: "ECDHE-RSA-AES128-SHA",
+  TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA: "ECDHE-RSA-AES256-SHA",
+  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256: "ECDHE-ECDSA-AES128-SHA256",
+  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256: "ECDHE-RSA-AES128-SHA256",
+  TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: "ECDHE-ECDSA-AES128-GCM-SHA256",
+  TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: "ECDHE-RSA-AES128-GCM-SHA256",
+  TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: "ECDHE-ECDSA-AES256-GCM-SHA384",
+  TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384: "ECDHE-RSA-AES256-GCM-SHA384",
+  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305: "ECDHE-ECDSA-CHACHA20-POLY1305",
+  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305: "ECDHE-RSA-CHACHA20-POLY1305",
+  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-ECDSA-CHACHA20-POLY1305",
+  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-RSA-CHACHA20-POLY1305",
+};
+
+const TLS13_SUITES: readonly string[] = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
+
+/** OpenSSL's cipher list for IANA names; throws with etcd's text for one that is not known. TLS 1.3 keeps its suites, as in Go. */
+export function cipherList(names: readonly string[]): string {
+  const openssl = names.map((name) => {
+    const known = TLS13_SUITES.includes(name) ? name : OPENSSL_NAMES[name];
+    if (known === undefined) throw new Error(`unexpected TLS cipher suite ${JSON.stringify(name)}`);
+    return known;
+  });
+  const tls13 = openssl.filter((name) => name.startsWith("TLS_"));
+  return [...(tls13.length > 0 ? tls13 : TLS13_SUITES), ...openssl.filter((name) => !name.startsWith("TLS_"))].join(":");
+}
+
+const VERSIONS = { "TLS1.2": "TLSv1.2", "TLS1.3": "TLSv1.3" } as const;
+
+function contextOptions(options: TlsOptions, certPem: string, keyPem: string): SecureContextOptions {
+  return {
+    cert: certPem,
+    key: keyPem,
+    ca: options.trustedCaPem,
+    minVersion: VERSIONS[options.minVersion ?? "TLS1.2"],
+    maxVersion: VERSIONS[options.maxVersion ?? "TLS1.3"],
+    ciphers: options.cipherSuites && options.cipherSuites.length > 0 ? cipherList(options.cipherSuites) : undefined,
+  };
+}
+
+/** True if those who dial in must show a certificate. */
+export function demandsClientCertificate(options: TlsOptions): boolean {
+  return options.clientCertAuth === true || options.trustedCaPem !== undefined;
+}
+
+/** Options for tls.createServer. Protocols are offered by ALPN in the order given. */
+export function serverTlsOptions(options: TlsOptions, alpnProtocols: string[]): NodeTlsOptions & CommonConnectionOptions {
+  const demand = demandsClientCertificate(options);
+  return {
+    ...contextOptions(options, options.certPem, options.keyPem),
+    ALPNProtocols: alpnProtocols,
+    requestCert: demand,
+    rejectUnauthorized: demand,
+  };
+}
+
+/** Options for tls.connect to `host`, which the server's certificate must be made out for unless `serverName` says another name. */
+export function clientTlsOptions(options: TlsOptions, host: string, alpnProtocols: string[]): ConnectionOptions {
+  const name = options.serverName ?? host;
+  return {
+    ...contextOptions(options, options.clientCertPem ?? options.certPem, options.clientKeyPem ?? options.keyPem),
+    ALPNProtocols: alpnProtocols,
+    // An address is no server name in TLS, but the certificate is still checked against it.
+    servername: isIP(name) === 0 ? name : "",
+    host: name,
+    rejectUnauthorized: options.insecureSkipVerify !== true,
+  };
+}
+
+/** The common name of a certificate's subject, or "". */
+export function commonName(certificate: X509Certificate): string {
+  // The legacy form is the one without escapes. Of several names the last counts, as in Go.
+  const names: string | string[] | undefined = certificate.toLegacyObject().subject?.CN;
+  return (Array.isArray(names) ? names.at(-1) : names) ?? "";
+}
+
+/** DNS names and addresses that a certificate is made out for. */
+export function alternativeNames(certificate: X509Certificate): { dnsNames: string[]; ipAddresses: string[] } {
+  const dnsNames: string[] = [];
+  const ipAddresses: string[] = [];
+  for (const part of (certificate.subjectAltName ?? "").split(", ")) {
+    if (part.startsWith("DNS:")) dnsNames.push(part.slice(4));
+    else if (part.startsWith("IP Address:")) ipAddresses.push(part.slice(11));
+  }
+  return { dnsNames, ipAddresses };
+}
+
+function madeOutFor(certificate: X509Certificate, host: string): boolean {
+  return (isIP(host) === 0 ? certificate.checkHost(host, { subject: "never" }) : certificate.checkIP(host)) !== undefined;
+}
+
+/**
+ * Why the other side's certificate is not taken although its chain is good, or undefined if it is: allowed names, revoked serials, and no
+ * certificate at all where one is demanded. Both sides of a connection call it, as in etcd.
+ */
+export function refuseCertificate(options: TlsOptions, certificate: X509Certificate | undefined, demanded: boolean): string | undefined {
+  if (certificate === undefined) return demanded ? "tls: client didn't provide a certificate" : undefined;
+  const names = options.allowedCommonNames ?? [];
+  if (names.length > 0 && !names.includes(commonName(certificate))) return "client certificate authentication failed";
+  const hosts = options.allowedHostnames ?? [];
+  if (hosts.length > 0 && !hosts.some((host) => madeOutFor(certificate, host))) return "client certificate authentication failed";
+  if (options.revokedSerials !== undefined) {
+    for (let link: X509Certificate | undefined = certificate; link !== undefined; link = link.issuerCertificate) {
+      const serial = plainSerial(link.serialNumber);
+      if (options.revokedSerials.has(serial)) return `transport: certificate serial ${serial.toLowerCase()} revoked`;
+      if (link.issuerCertificate === link) break;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Why a peer's certificate does not fit the address that it dials from, or undefined: an address or a DNS name in it must lead there. One
+ * that carries neither is taken. Looks names up, so it may take as long as the resolver does.
+ */
+export async function refuseClientAddress(certificate: X509Certificate, remoteAddress: string): Promise<string | undefined> {
+  const { dnsNames, ipAddresses } = alternativeNames(certificate);
+  if (dnsNames.length === 0 && ipAddresses.length === 0) return undefined;
+  if (ipAddresses.length > 0) {
+    if (certificate.checkIP(remoteAddress) !== undefined) return undefined;
+    if (dnsNames.length === 0) return `x509: certificate is valid for ${ipAddresses.join(", ")}, not ${remoteAddress}`;
+  }
+  const names = (await reverse(remoteAddress).catch(() => [])).map((name) => name.replace(/\.$/, ""));
+  const plain = dnsNames.filter((name) => !name.startsWith("*."));
+  const suffixes = dnsNames.filter((name) => name.startsWith("*.")).map((name) => name.slice(1));
+  if (names.some((name) => plain.includes(name) || suffixes.some((suffix) => name.endsWith(suffix)))) return undefined;
+  for (const name of plain) {
+    const addresses = await lookup(name, { all: true }).catch(() => []);
+    if (addresses.some(({ address }) => address === remoteAddress)) return undefined;
+  }
+  return `tls: ${JSON.stringify(remoteAddress)} does not match any of DNSNames [${dnsNames.map((name) => JSON.stringify(name)).join(" ")}]`;
+}
+
+const UNKNOWN_AUTHORITY = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+
+/** Go's words, which etcd's users search their logs for, by the code of Node's error. */
+const REASONS: Readonly<Record<string, string>> = {
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  CERT_SIGNATURE_FAILURE: UNKNOWN_AUTHORITY,
+  CERT_HAS_EXPIRED: "tls: failed to verify certificate: x509: certificate has expired or is not yet valid",
+  CERT_NOT_YET_VALID: "tls: failed to verify certificate: x509: certificate has expired or is not yet valid",
+  INVALID_PURPOSE: "tls: failed to verify certificate: x509: certificate specifies an incompatible key usage",
+  ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE: "tls: client didn't provide a certificate",
+  ERR_SSL_HTTP_REQUEST: "tls: first record does not look like a TLS handshake",
+  ERR_SSL_WRONG_VERSION_NUMBER: "tls: first record does not look like a TLS handshake",
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: "tls: first record does not look like a TLS handshake",
+  ERR_SSL_NO_APPLICATION_PROTOCOL: "tls: client requested unsupported application protocols",
+  ERR_SSL_UNSUPPORTED_PROTOCOL: "tls: client offered only unsupported versions",
+  ERR_SSL_NO_SHARED_CIPHER: "tls: no cipher suite supported by both client and server",
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "remote error: tls: unknown certificate authority",
+  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: "remote error: tls: bad certificate",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "remote error: tls: certificate required",
+  ERR_TLS_HANDSHAKE_TIMEOUT: "tls: handshake timed out",
+  ECONNRESET: "EOF",
+};
+
+/** What went wrong in a handshake, in Go's words where they exist. The socket knows why a certificate was refused; the error often does not. */
+export function handshakeFailure(error: Error & { code?: string }, socket?: TLSSocket): string {
+  // Typed as Error, it is a code.
+  const refused = socket?.authorizationError as unknown;
+  const code = typeof refused === "string" && refused !== "" ? refused : (error.code ?? "");
+  return REASONS[code] ?? (typeof refused === "string" && refused !== "" ? refused : firstLine(error.message));
+}
+
+function firstLine(text: string): string {
+  const end = text.indexOf("\n");
+  return end === -1 ? text : text.slice(0, end);
+}
+
+function plainSerial(hex: string): string {
+  return hex.toUpperCase().replace(/^0+(?=.)/, "");
+}
+
+/** Serial numbers in a certificate revocation list (RFC 5280 section 5), DER or PEM. The signature is not checked, as in etcd. Throws on what is not one. */
+export function revokedSerials(list: Uint8Array): ReadonlySet<string> {
+  const text = Buffer.from(list).toString("latin1");
+  const pem = /-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/.exec(text);
+  const der = pem ? Buffer.from(pem[1], "base64") : Buffer.from(list);
+  // CertificateList { tbsCertList { version INTEGER OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry }, ... }
+  const certificateList = derContent(der, 0, SEQUENCE);
+  const parts = derItems(derContent(certificateList, 0, SEQUENCE));
+  const entries = parts.slice(parts[0]?.tag === INTEGER ? 4 : 3).find((part) => part.tag === SEQUENCE);
+  const revoked = entries === undefined ? [] : derItems(entries.content);
+  return new Set(revoked.map((entry) => plainSerial(derContent(entry.content, 0, INTEGER).toString("hex"))));
+}
+
+const SEQUENCE = 0x30;
+const INTEGER = 0x02;
+
+interface DerItem {
+  readonly tag: number;
+  readonly content: Buffer;
+  readonly end: number;
+}
+
+function derItem(bytes: Buffer, at: number): DerItem {
+  const form = bytes[at + 1] ?? 0;
+  const lengthBytes = form < 0x80 ? 0 : form & 0x7f;
+  const start = at + 2 + lengthBytes;
+  if (start > bytes.length || lengthBytes > 4) throw new Error("not a certificate revocation list");
+  const length = lengthBytes === 0 ? form : bytes.readUIntBE(at + 2, lengthBytes);
+  if (start + length > bytes.length) throw new Error("not a certificate revocation list");
+  return { tag: bytes[at], content: bytes.subarray(start, start + length), end: start + length };
+}
+
+function derContent(bytes: Buffer, at: number, tag: number): Buffer {
+  const item = derItem(bytes, at);
+  if (item.tag !== tag) throw new Error("not a certificate revocation list");
+  return item.content;
+}
+
+function derItems(bytes: Buffer): DerItem[] {
+  const items: DerItem[] = [];
+  for (let at = 0; at < bytes.length; at = items[items.length - 1].end) items.push(derItem(bytes, at));
+  return items;
+}
