@@ -50,6 +50,7 @@ export interface Message {
 
 export interface EnumModel {
   ts: string;
+  fullName: string;
   values: { name: string; value: number; comment: string }[];
   comment: string;
 }
@@ -143,7 +144,7 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
       if (fileOf.get(object) !== base) continue;
       if (object instanceof protobuf.Enum) {
         const values = Object.entries(object.values).map(([key, value]) => ({ name: key, value, comment: object.comments[key] ?? "" }));
-        file.enums.push({ ts: tsName(object), values, comment: object.comment ?? "" });
+        file.enums.push({ ts: tsName(object), fullName: fullName(object), values, comment: object.comment ?? "" });
       } else if (object instanceof protobuf.Service) {
         file.services.push(object);
       } else if (object instanceof protobuf.Type) {

@@ -31,8 +31,9 @@ const bufferEquals = Buffer.prototype.equals;
 export const EMPTY: Uint8Array = new Uint8Array(0);
 
 /**
- * A new array of n bytes with UNDEFINED contents: the caller writes every byte before it is read. Arrays of under 4 KiB come from a
- * shared pool, so `result.buffer` is larger than the array, holds other data, and stays alive as long as any of its arrays.
+ * A new array of n bytes with UNDEFINED contents: the caller writes every byte before it is read. Small arrays come from Node's shared
+ * pool (64 KiB in Node 26, for arrays under half of that), so `result.buffer` is larger than the array, holds other data, and stays alive
+ * as long as any array cut from it: copy with `slice()` what is small and kept for long.
  */
 export function alloc(n: number): Uint8Array {
   const buffer = Buffer.allocUnsafe(n);
