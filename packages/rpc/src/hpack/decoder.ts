@@ -1,0 +1,131 @@
+/**
+ * HPACK's decoder (RFC 7541): header blocks in, lists of fields out. One for each connection, fed with every block in the order of arrival,
+ * also those of requests that are refused, because each may change the table.
+ */
+import { alloc, EMPTY, toLatin1 } from "@quorate/proto";
+import { DynamicTable } from "./dynamic-table.ts";
+import { HpackError } from "./errors.ts";
+import { HeaderField, nameIdOf } from "./header-field.ts";
+import { huffmanDecode, maxDecodedBytes } from "./huffman.ts";
+import { STATIC_TABLE, STATIC_TABLE_LENGTH } from "./static-table.ts";
+
+/** Longer integers than this have no use in a block that fits into memory. */
+const MAX_INTEGER = 2 ** 28;
+
+/** Where Huffman-coded strings are decoded; grows to the longest. Shared by all decoders: nothing stays in it between two calls. */
+let scratch = alloc(1024);
+
+export class HpackDecoder {
+  readonly #maxTableBytes: number;
+  readonly #maxListBytes: number;
+  readonly #table: DynamicTable;
+  #bytes: Uint8Array = EMPTY;
+  #at = 0;
+  #end = 0;
+  /** Whether the fields of the last block went beyond maxListBytes: then only the first of them were kept. */
+  truncated = false;
+  /** Whether the last block named only fields that the tables had, so that it means the same for as long as tableVersion stays. */
+  indexedOnly = false;
+
+  /**
+   * @param maxTableBytes what the other side may make the table's size (our SETTINGS_HEADER_TABLE_SIZE), and its size at first.
+   * @param maxListBytes the size of a list of fields, counted as in RFC 9113 section 6.5.2, beyond which fields are dropped.
+   */
+  constructor(maxTableBytes: number, maxListBytes: number) {
+    this.#maxTableBytes = maxTableBytes;
+    this.#maxListBytes = maxListBytes;
+    this.#table = new DynamicTable(maxTableBytes);
+  }
+
+  /** Changes whenever an index may have got another meaning. */
+  get tableVersion(): number {
+    return this.#table.version;
+  }
+
+  /** Bytes in the dynamic table, as RFC 7541 counts them. */
+  get tableBytes(): number {
+    return this.#table.sizeBytes;
+  }
+
+  /** The fields of the block bytes[start, end), in order. Throws HpackError; after that the decoder is of no more use. */
+  decode(bytes: Uint8Array, start: number, end: number): HeaderField[] {
+    this.#bytes = bytes;
+    this.#at = start;
+    this.#end = end;
+    this.truncated = false;
+    this.indexedOnly = true;
+    const fields: HeaderField[] = [];
+    let listBytes = 0;
+    while (this.#at < end) {
+      const first = bytes[this.#at];
+      let field: HeaderField;
+      if (first >= 0x80) field = this.#entry(this.#integer(0x7f));
+      else {
+        this.indexedOnly = false;
+        if (first >= 0x40) {
+          field = this.#literal(this.#integer(0x3f));
+          this.#table.insert(field);
+        } else if (first >= 0x20) {
+          if (fields.length > 0 || this.truncated) throw new HpackError("a table size update comes behind a field");
+          this.#resize(this.#integer(0x1f));
+          continue;
+        } else field = this.#literal(this.#integer(0x0f));
+      }
+      listBytes += field.sizeBytes;
+      if (listBytes <= this.#maxListBytes) fields.push(field);
+      else this.truncated = true;
+    }
+    // The block's memory is not to be kept alive.
+    this.#bytes = EMPTY;
+    return fields;
+  }
+
+  #entry(index: number): HeaderField {
+    const field = index <= STATIC_TABLE_LENGTH ? STATIC_TABLE[index] : this.#table.at(index - STATIC_TABLE_LENGTH - 1);
+    if (index === 0 || field === undefined) throw new HpackError(`no field has the index ${index}`);
+    return field;
+  }
+
+  #literal(nameIndex: number): HeaderField {
+    if (nameIndex === 0) {
+      const name = this.#string();
+      return new HeaderField(name, this.#string(), nameIdOf(name));
+    }
+    const named = this.#entry(nameIndex);
+    return new HeaderField(named.name, this.#string(), named.nameId);
+  }
+
+  #resize(maxSizeBytes: number): void {
+    if (maxSizeBytes > this.#maxTableBytes) throw new HpackError(`a table of ${maxSizeBytes} bytes is more than ${this.#maxTableBytes}`);
+    this.#table.resize(maxSizeBytes);
+  }
+
+  /** An integer (section 5.1) whose prefix fills `mask` of the present byte. */
+  #integer(mask: number): number {
+    const bytes = this.#bytes;
+    let value = bytes[this.#at++] & mask;
+    if (value < mask) return value;
+    for (let scale = 1; ; scale *= 128) {
+      if (this.#at >= this.#end) throw new HpackError("the block ends within an integer");
+      const byte = bytes[this.#at++];
+      value += (byte & 0x7f) * scale;
+      if (value > MAX_INTEGER || scale > MAX_INTEGER) throw new HpackError("an integer is too large");
+      if (byte < 0x80) return value;
+    }
+  }
+
+  /** A string literal (section 5.2). */
+  #string(): string {
+    if (this.#at >= this.#end) throw new HpackError("the block ends before a string");
+    const huffman = this.#bytes[this.#at] >= 0x80;
+    const length = this.#integer(0x7f);
+    const start = this.#at;
+    const end = start + length;
+    if (end > this.#end) throw new HpackError("the block ends within a string");
+    this.#at = end;
+    if (!huffman) return toLatin1(this.#bytes, start, end);
+    const room = maxDecodedBytes(length);
+    if (scratch.length < room) scratch = alloc(room);
+    return toLatin1(scratch, 0, huffmanDecode(this.#bytes, start, end, scratch));
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * HPACK's encoder (RFC 7541). The caller says of each field whether it is worth a place in the dynamic table: a server's answers have few
+ * fields, and two or three of them make up nearly all.
+ */
+import { alloc, writeLatin1 } from "@quorate/proto";
+import { DynamicTable } from "./dynamic-table.ts";
+import { FIELD_OVERHEAD_BYTES, HeaderField } from "./header-field.ts";
+import { huffmanEncode, huffmanLength } from "./huffman.ts";
+import { STATIC_TABLE, STATIC_TABLE_LENGTH } from "./static-table.ts";
+
+/** How a field that no table has is written. */
+export const Indexing = {
+  /** Put into the dynamic table, for what comes again. */
+  Add: 0x40,
+  /** Written out. */
+  None: 0x00,
+  /** Written out, here and by every intermediary, for secrets. */
+  Never: 0x10,
+} as const;
+export type Indexing = (typeof Indexing)[keyof typeof Indexing];
+
+/** The dynamic table's size before anyone has said otherwise (RFC 9113 section 6.5.2). */
+export const DEFAULT_TABLE_BYTES = 4096;
+
+export interface EncodableField {
+  /** Lower case, one char a byte. */
+  readonly name: string;
+  readonly value: string;
+  /** None unless told. */
+  readonly indexing?: Indexing;
+}
+
+export class HpackEncoder {
+  readonly #maxTableBytes: number;
+  readonly #table: DynamicTable;
+  /** The least size since the last block, if the table has been made smaller: it must be announced, and then the present one. */
+  #announceBytes: number | undefined;
+  #out = alloc(256);
+  #at = 0;
+
+  /** @param maxTableBytes what the table's size is kept under, whatever the other side allows. */
+  constructor(maxTableBytes: number = DEFAULT_TABLE_BYTES) {
+    this.#maxTableBytes = Math.min(maxTableBytes, DEFAULT_TABLE_BYTES);
+    this.#table = new DynamicTable(this.#maxTableBytes);
+    if (this.#maxTableBytes < DEFAULT_TABLE_BYTES) this.#announceBytes = this.#maxTableBytes;
+  }
+
+  /** Changes whenever an index may have got another meaning or the next block must open with news of the table's size. */
+  get tableVersion(): number {
+    return this.#table.version;
+  }
+
+  /** Takes the other side's SETTINGS_HEADER_TABLE_SIZE. */
+  limitTable(maxTableBytes: number): void {
+    const sizeBytes = Math.min(maxTableBytes, this.#maxTableBytes);
+    if (sizeBytes === this.#table.maxSizeBytes) return;
+    this.#announceBytes = Math.min(this.#announceBytes ?? sizeBytes, sizeBytes);
+    this.#table.resize(sizeBytes);
+  }
+
+  /** The block of these fields, in order. Blocks must be sent in the order in which they were encoded. */
+  encode(fields: readonly EncodableField[]): Uint8Array {
+    this.#at = 0;
+    if (this.#announceBytes !== undefined) {
+      this.#integer(0x20, 0x1f, this.#announceBytes);
+      if (this.#announceBytes !== this.#table.maxSizeBytes) this.#integer(0x20, 0x1f, this.#table.maxSizeBytes);
+      this.#announceBytes = undefined;
+    }
+    for (const field of fields) this.#field(field.name, field.value, field.indexing ?? Indexing.None);
+    const block = new Uint8Array(this.#at);
+    block.set(this.#out.subarray(0, this.#at));
+    return block;
+  }
+
+  #field(name: string, value: string, indexing: Indexing): void {
+    const { index, whole } = this.#find(name, value);
+    // What does not fit would only empty the table.
+    if (indexing === Indexing.Add && name.length + value.length + FIELD_OVERHEAD_BYTES > this.#table.maxSizeBytes) indexing = Indexing.None;
+    if (whole && indexing !== Indexing.Never) {
+      this.#integer(0x80, 0x7f, index);
+      return;
+    }
+    this.#integer(indexing, indexing === Indexing.Add ? 0x3f : 0x0f, index);
+    if (index === 0) this.#string(name);
+    this.#string(value);
+    if (indexing === Indexing.Add) this.#table.insert(new HeaderField(name, value));
+  }
+
+  /** The index of the field, or else of its name, or 0. */
+  #find(name: string, value: string): { index: number; whole: boolean } {
+    let named = 0;
+    for (let i = 0; i < this.#table.length; i++) {
+      const field = this.#table.at(i)!;
+      if (field.name !== name) continue;
+      const index = STATIC_TABLE_LENGTH + 1 + i;
+      if (field.value === value) return { index, whole: true };
+      if (named === 0) named = index;
+    }
+    for (let index = 1; index <= STATIC_TABLE_LENGTH; index++) {
+      const field = STATIC_TABLE[index];
+      if (field.name !== name) continue;
+      if (field.value === value) return { index, whole: true };
+      // A static index is often one byte where a dynamic one is two.
+      if (named === 0 || named > STATIC_TABLE_LENGTH) named = index;
+    }
+    return { index: named, whole: false };
+  }
+
+  #integer(pattern: number, mask: number, value: number): void {
+    this.#reserve(6);
+    if (value < mask) {
+      this.#out[this.#at++] = pattern | value;
+      return;
+    }
+    this.#out[this.#at++] = pattern | mask;
+    let rest = value - mask;
+    for (; rest >= 128; rest = Math.floor(rest / 128)) this.#out[this.#at++] = 0x80 | (rest & 0x7f);
+    this.#out[this.#at++] = rest;
+  }
+
+  #string(text: string): void {
+    const coded = huffmanLength(text);
+    if (coded <= text.length) {
+      this.#integer(0x80, 0x7f, coded);
+      this.#reserve(coded);
+      this.#at = huffmanEncode(text, this.#out, this.#at);
+    } else {
+      this.#integer(0, 0x7f, text.length);
+      this.#reserve(text.length);
+      writeLatin1(this.#out, text, this.#at);
+      this.#at += text.length;
+    }
+  }
+
+  #reserve(sizeBytes: number): void {
+    if (this.#at + sizeBytes <= this.#out.length) return;
+    const larger = alloc(Math.max(this.#out.length * 2, this.#at + sizeBytes));
+    larger.set(this.#out.subarray(0, this.#at));
+    this.#out = larger;
+  }
+}

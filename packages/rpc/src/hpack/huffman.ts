@@ -1,0 +1,110 @@
+/** Huffman-coded strings (RFC 7541 section 5.2). The decoder is a state machine that eats four bits at a time. */
+import { HpackError } from "./errors.ts";
+import { CODE_BITS, CODES, EOS } from "./huffman-code.ts";
+
+/**
+ * The decoder's table: entry [state * 16 + nibble]. A state is an inner node of the code's tree, 0 its root. The shortest code has five bits,
+ * so a nibble ends at most one symbol.
+ *
+ *   bits 0-7 symbol | bit 8: a symbol ends here | bit 9: no such code (EOS) | bits 10 and up: next state
+ */
+const ENDS = 1 << 8;
+const FAILS = 1 << 9;
+const NEXT_SHIFT = 10;
+
+const { table: TABLE, padding: IS_PADDING } = buildDecoder();
+
+function buildDecoder(): { table: Int32Array; padding: Uint8Array } {
+  // children[node * 2 + bit] is an inner node (positive) or a symbol (-1 - symbol).
+  const children: number[] = [0, 0];
+  for (let symbol = 0; symbol <= EOS; symbol++) {
+    let node = 0;
+    for (let bit = CODE_BITS[symbol] - 1; bit >= 0; bit--) {
+      const slot = node * 2 + ((CODES[symbol] >>> bit) & 1);
+      if (bit === 0) children[slot] = -1 - symbol;
+      else {
+        if (children[slot] === 0) {
+          children[slot] = children.length / 2;
+          children.push(0, 0);
+        }
+        node = children[slot];
+      }
+    }
+  }
+  const table = new Int32Array(children.length * 8);
+  for (let state = 0; state < children.length / 2; state++) {
+    for (let nibble = 0; nibble < 16; nibble++) {
+      let node = state;
+      let entry = 0;
+      for (let bit = 3; bit >= 0; bit--) {
+        const child = children[node * 2 + ((nibble >>> bit) & 1)];
+        if (child >= 0) node = child;
+        else {
+          entry |= child === -1 - EOS ? FAILS : ENDS | (-1 - child);
+          node = 0;
+        }
+      }
+      table[state * 16 + nibble] = entry | (node << NEXT_SHIFT);
+    }
+  }
+  // A string may end at the root or within the first seven ones of EOS.
+  const padding = new Uint8Array(children.length / 2);
+  for (let ones = 0, node = 0; ones <= 7; ones++, node = children[node * 2 + 1]) padding[node] = 1;
+  return { table, padding };
+}
+
+/** How many bytes `encodedBytes` of Huffman code can decode to at most. */
+export function maxDecodedBytes(encodedBytes: number): number {
+  return Math.floor((encodedBytes * 8) / 5);
+}
+
+/**
+ * Decodes bytes[start, end) into `out` from its beginning, where the caller has made room for maxDecodedBytes, and gives the count of bytes
+ * written. Throws HpackError for a string that holds EOS or ends in anything but up to seven bits of padding ones.
+ */
+export function huffmanDecode(bytes: Uint8Array, start: number, end: number, out: Uint8Array): number {
+  let state = 0;
+  let size = 0;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at];
+    const high = TABLE[(state << 4) | (byte >>> 4)];
+    if ((high & ENDS) !== 0) out[size++] = high & 0xff;
+    const low = TABLE[((high >>> NEXT_SHIFT) << 4) | (byte & 15)];
+    if ((low & ENDS) !== 0) out[size++] = low & 0xff;
+    if (((high | low) & FAILS) !== 0) throw new HpackError("a Huffman-coded string holds EOS");
+    state = low >>> NEXT_SHIFT;
+  }
+  if (IS_PADDING[state] === 0) throw new HpackError("a Huffman-coded string ends in bad padding");
+  return size;
+}
+
+/** Bytes of a latin1 string's Huffman code. */
+export function huffmanLength(text: string): number {
+  let bits = 0;
+  for (let i = 0; i < text.length; i++) bits += CODE_BITS[text.charCodeAt(i) & 0xff];
+  return (bits + 7) >>> 3;
+}
+
+/** Writes a latin1 string's Huffman code at `at`, where the caller has made room, and gives the offset behind it. */
+export function huffmanEncode(text: string, out: Uint8Array, at: number): number {
+  let byte = 0;
+  let free = 8;
+  for (let i = 0; i < text.length; i++) {
+    const symbol = text.charCodeAt(i) & 0xff;
+    const code = CODES[symbol];
+    let left = CODE_BITS[symbol];
+    while (left > 0) {
+      const taken = Math.min(left, free);
+      byte = (byte << taken) | ((code >>> (left - taken)) & ((1 << taken) - 1));
+      left -= taken;
+      free -= taken;
+      if (free === 0) {
+        out[at++] = byte;
+        byte = 0;
+        free = 8;
+      }
+    }
+  }
+  if (free < 8) out[at++] = (byte << free) | ((1 << free) - 1);
+  return at;
+}
