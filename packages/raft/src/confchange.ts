@@ -1,0 +1,150 @@
+/**
+ * Configuration changes on a ConfState (Raft thesis, section 4.3; joint: paper, section 6).
+ *
+ *     simple       (1 2 3)            add 4                (1 2 3 4)
+ *     enter joint  (1 2 3)            add 4, remove 1      (2 3 4)&&(1 2 3)
+ *     leave joint  (2 3 4)&&(1 2 3)                        (2 3 4)
+ *
+ * While the configuration is joint, `voters` is the one being entered and `votersOutgoing` the one being left. A voter that is to become
+ * a learner but still votes in the outgoing half waits in learnersNext. All lists are in ascending order.
+ */
+import { raftpb } from "@quorate/proto";
+import { violated } from "./invariants.ts";
+
+type ConfState = raftpb.ConfState;
+
+/** Why a change does not fit. */
+export class ConfChangeRefusal {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+const { ConfChangeAddNode, ConfChangeRemoveNode, ConfChangeUpdateNode, ConfChangeAddLearnerNode } = raftpb.ConfChangeType;
+const { ConfChangeTransitionAuto, ConfChangeTransitionJointExplicit } = raftpb.ConfChangeTransition;
+
+function ascending(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The same ids, each once, in ascending order. */
+export function sortedIds(ids: Iterable<bigint>): bigint[] {
+  return [...new Set(ids)].sort(ascending);
+}
+
+function sameIds(a: readonly bigint[], b: readonly bigint[]): boolean {
+  return a.length === b.length && a.every((id, i) => id === b[i]);
+}
+
+/** A ConfState with its lists in order. */
+export function normalize(conf: ConfState): ConfState {
+  return {
+    voters: sortedIds(conf.voters),
+    learners: sortedIds(conf.learners),
+    votersOutgoing: sortedIds(conf.votersOutgoing),
+    learnersNext: sortedIds(conf.learnersNext),
+    autoLeave: conf.autoLeave,
+  };
+}
+
+/** True if two ConfStates, both in order, say the same. */
+export function sameConfState(a: ConfState, b: ConfState): boolean {
+  return (
+    sameIds(a.voters, b.voters) &&
+    sameIds(a.learners, b.learners) &&
+    sameIds(a.votersOutgoing, b.votersOutgoing) &&
+    sameIds(a.learnersNext, b.learnersNext) &&
+    a.autoLeave === b.autoLeave
+  );
+}
+
+/** Throws RAFT-14 if a ConfState contradicts itself; gives it back otherwise. */
+export function checkConfState(conf: ConfState): ConfState {
+  for (const id of conf.learners) {
+    if (conf.voters.includes(id) || conf.votersOutgoing.includes(id)) violated("RAFT-14", `${id} is voter and learner`);
+  }
+  for (const id of conf.learnersNext) {
+    if (!conf.votersOutgoing.includes(id)) violated("RAFT-14", `${id} waits to become a learner but votes nowhere`);
+    if (conf.voters.includes(id)) violated("RAFT-14", `${id} waits to become a learner but goes on voting`);
+  }
+  if (!isJoint(conf) && (conf.learnersNext.length > 0 || conf.autoLeave))
+    violated("RAFT-14", "marks of a joint configuration in a simple one");
+  if (isJoint(conf) && conf.voters.length === 0) violated("RAFT-14", "a joint configuration enters one without voters");
+  return conf;
+}
+
+export function isJoint(conf: ConfState): boolean {
+  return conf.votersOutgoing.length > 0;
+}
+
+/** True if a change asks to leave a joint configuration. */
+export function isLeaveJoint(change: raftpb.ConfChangeV2): boolean {
+  return change.transition === ConfChangeTransitionAuto && change.changes.length === 0;
+}
+
+/** The configuration after a change, or why the change does not fit. */
+export function changeConfState(conf: ConfState, change: raftpb.ConfChangeV2): ConfState | ConfChangeRefusal {
+  if (isLeaveJoint(change)) return leaveJoint(conf);
+  if (change.transition !== ConfChangeTransitionAuto || change.changes.length > 1) {
+    return enterJoint(conf, change.changes, change.transition !== ConfChangeTransitionJointExplicit);
+  }
+  return simple(conf, change.changes);
+}
+
+function enterJoint(conf: ConfState, changes: readonly raftpb.ConfChangeSingle[], autoLeave: boolean): ConfState | ConfChangeRefusal {
+  if (isJoint(conf)) return new ConfChangeRefusal("the configuration is joint already");
+  if (conf.voters.length === 0) return new ConfChangeRefusal("a configuration without voters cannot become joint");
+  return applyChanges({ ...conf, votersOutgoing: conf.voters, autoLeave }, changes);
+}
+
+function leaveJoint(conf: ConfState): ConfState | ConfChangeRefusal {
+  if (!isJoint(conf)) return new ConfChangeRefusal("the configuration is not joint");
+  return checkConfState({
+    voters: conf.voters,
+    learners: sortedIds([...conf.learners, ...conf.learnersNext]),
+    votersOutgoing: [],
+    learnersNext: [],
+    autoLeave: false,
+  });
+}
+
+function simple(conf: ConfState, changes: readonly raftpb.ConfChangeSingle[]): ConfState | ConfChangeRefusal {
+  if (isJoint(conf)) return new ConfChangeRefusal("a simple change in a joint configuration");
+  return applyChanges(conf, changes);
+}
+
+/** Makes the changes to `voters` and the learners; votersOutgoing stays as it is. */
+function applyChanges(conf: ConfState, changes: readonly raftpb.ConfChangeSingle[]): ConfState | ConfChangeRefusal {
+  const voters = new Set(conf.voters);
+  const learners = new Set(conf.learners);
+  const learnersNext = new Set(conf.learnersNext);
+  for (const { type, nodeId } of changes) {
+    // etcd writes id 0 into a committed change that it decided not to carry out.
+    if (nodeId === 0n) continue;
+    if (type === ConfChangeAddNode) {
+      voters.add(nodeId);
+      learners.delete(nodeId);
+      learnersNext.delete(nodeId);
+    } else if (type === ConfChangeAddLearnerNode) {
+      voters.delete(nodeId);
+      if (conf.votersOutgoing.includes(nodeId)) learnersNext.add(nodeId);
+      else learners.add(nodeId);
+    } else if (type === ConfChangeRemoveNode) {
+      voters.delete(nodeId);
+      learners.delete(nodeId);
+      learnersNext.delete(nodeId);
+    } else if (type !== ConfChangeUpdateNode) {
+      return new ConfChangeRefusal(`unknown kind of change ${type}`);
+    }
+  }
+  if (voters.size === 0) return new ConfChangeRefusal("no voter would be left");
+  return checkConfState({
+    voters: sortedIds(voters),
+    learners: sortedIds(learners),
+    votersOutgoing: conf.votersOutgoing,
+    learnersNext: sortedIds(learnersNext),
+    autoLeave: conf.autoLeave,
+  });
+}

@@ -1,0 +1,36 @@
+/** Putting configurations in force. */
+import { idToHex, type raftpb } from "@quorate/proto";
+import { ConfChangeRefusal, changeConfState } from "./confchange.ts";
+import type { Core } from "./core.ts";
+import { violated } from "./invariants.ts";
+import { advanceReads } from "./read.ts";
+import { advanceCommit } from "./replicate.ts";
+import { becomeFollower } from "./roles.ts";
+
+/** Carries out a committed change. */
+export function applyChange(core: Core, change: raftpb.ConfChangeV2): void {
+  const conf = changeConfState(core.tracker.conf, change);
+  if (conf instanceof ConfChangeRefusal) violated("RAFT-15", conf.reason);
+  putInForce(core, conf);
+}
+
+/** Puts a configuration in force, with all that follows from it for a leader. */
+export function putInForce(core: Core, conf: raftpb.ConfState): void {
+  core.tracker.configure(conf, core.log.lastIndex);
+  core.note("info", "switched configuration", {
+    voters: conf.voters.map(idToHex),
+    votersOutgoing: conf.votersOutgoing.map(idToHex),
+    learners: conf.learners.map(idToHex),
+  });
+  if (!core.isLeader) return;
+  const self = core.self;
+  if (self === undefined || self.isLearner) {
+    core.note("warn", "leads no more: removed or demoted");
+    becomeFollower(core, core.term, 0n);
+    return;
+  }
+  // Fewer may be needed now, for commits and for reads.
+  advanceCommit(core);
+  advanceReads(core);
+  if (core.leadTransferee !== 0n && !core.tracker.isVoter(core.leadTransferee)) core.leadTransferee = 0n;
+}

@@ -1,0 +1,163 @@
+/**
+ * What a machine knows, in one place, and the few things done to it from everywhere. The rooms around it hold the behaviour:
+ *
+ *     replicate.ts   a leader's appends, heartbeats, snapshots and commits      roles.ts    becoming follower, candidate, leader
+ *     follow.ts      what a follower does with them                             election.ts campaigns and votes
+ *     propose.ts     proposals and the guard of configuration changes           read.ts     confirmed reads
+ *     configure.ts   putting a configuration in force                           lead.ts     what a leader does with answers
+ *     step.ts        terms, leases, who handles which message; ticks            raft.ts     the public machine, Ready
+ */
+import { idToHex, type raftpb } from "@quorate/proto";
+import { checkConfState, normalize } from "./confchange.ts";
+import { checkConfig, type InitialState, type LogLevel, type RaftConfig } from "./config.ts";
+import { isConfChange } from "./entries.ts";
+import { violated } from "./invariants.ts";
+import { RaftLog } from "./log.ts";
+import { newMessage } from "./message.ts";
+import type { Progress } from "./progress.ts";
+import { ReadOnly } from "./read-only.ts";
+import type { ReadState, Role } from "./ready.ts";
+import { Tracker } from "./tracker.ts";
+
+/** A vote of the machine for itself: it counts once it is durable. */
+export type SelfVote = "none" | "pre-vote" | "vote";
+
+export class Core {
+  readonly config: RaftConfig;
+  readonly id: bigint;
+  readonly log: RaftLog;
+  readonly tracker: Tracker;
+  readonly reads: ReadOnly;
+
+  #term: number;
+  #vote: bigint;
+  leader = 0n;
+  role: Role = "follower";
+  leadTransferee = 0n;
+  /** Someone was told to campaign in this term: he may yet do it, and no lease holds against him. */
+  leaseGivenAway = false;
+
+  /** Ticks since the machine was made. */
+  ticks = 0;
+  /** The tick at which some leader was last heard of; a new machine has to assume that it was just before. */
+  heardLeaderTick = 0;
+  /** Follower and candidate: ticks since the leader was heard of or an election began. Leader: since the last check for a quorum. */
+  electionElapsed = 0;
+  heartbeatElapsed = 0;
+  /** This term of being follower or candidate: electionTicks to 2 * electionTicks - 1. */
+  electionTimeoutTicks = 0;
+
+  /** Leader: a configuration change may be pending up to here. */
+  pendingConfIndex = 0;
+  /** Leader: the entries after this index are of its term. */
+  termStartIndex = 0;
+  /** Leader: bytes of data in entries of its term that are not committed. */
+  uncommittedBytes = 0;
+  /** Leader: a heartbeat is due. */
+  heartbeatDue = false;
+
+  messages: raftpb.Message[] = [];
+  messagesAfterSync: raftpb.Message[] = [];
+  readStates: ReadState[] = [];
+  selfVoteDue: SelfVote = "none";
+
+  /** Throws RaftConfigError for bad settings, InvariantError (RAFT-1, RAFT-14) for an incoherent state. */
+  constructor(config: RaftConfig, initial: InitialState) {
+    checkConfig(config);
+    this.config = config;
+    this.id = config.id;
+    this.log = new RaftLog(initial, config.maxCommittedBytesPerReady);
+    this.tracker = new Tracker(config.maxInflightMessages, config.maxInflightBytes);
+    this.reads = new ReadOnly(config.maxPendingReads);
+    // A crash may have kept the entries of a write and lost its hard state. Then no vote of that term was given by this member.
+    const lastTerm = this.log.lastTerm;
+    this.#term = Math.max(initial.hardState.term, lastTerm);
+    this.#vote = initial.hardState.term < lastTerm ? 0n : initial.hardState.vote;
+    if (initial.confState === undefined) {
+      const skipped = initial.entries.find((entry) => entry.index <= initial.applied && isConfChange(entry));
+      if (skipped !== undefined) violated("RAFT-1", `the configuration change ${skipped.index} is applied, but no confState is given`);
+    }
+    this.tracker.configure(checkConfState(normalize(initial.confState ?? initial.snapshot.confState)), this.log.lastIndex);
+  }
+
+  get term(): number {
+    return this.#term;
+  }
+
+  get vote(): bigint {
+    return this.#vote;
+  }
+
+  /** Enters a higher term, in which no vote is cast yet; the same term changes nothing. */
+  enterTerm(term: number): void {
+    if (term < this.#term) violated("RAFT-9", `${this.#term} to ${term}`);
+    if (term === this.#term) return;
+    this.#term = term;
+    this.#vote = 0n;
+  }
+
+  castVote(id: bigint): void {
+    if (this.#vote !== 0n && this.#vote !== id) violated("RAFT-10", `${idToHex(this.#vote)} to ${idToHex(id)} in term ${this.#term}`);
+    this.#vote = id;
+  }
+
+  /** This machine's own progress; undefined if it is not a member. */
+  get self(): Progress | undefined {
+    return this.tracker.get(this.id);
+  }
+
+  get isLeader(): boolean {
+    return this.role === "leader";
+  }
+
+  /** True if this machine may campaign: a voter with its snapshot, if any, in place. */
+  get promotable(): boolean {
+    const self = this.self;
+    return self !== undefined && !self.isLearner && !this.log.snapshotPending;
+  }
+
+  /** True if an entry of this term is committed: only then does a leader know the cluster's commit index (thesis, section 6.4). */
+  get committedInTerm(): boolean {
+    return this.log.term(this.log.committed) === this.#term;
+  }
+
+  /** A message of this term from here. */
+  message(type: raftpb.MessageType, to: bigint): raftpb.Message {
+    return newMessage(type, to, this.id, this.#term);
+  }
+
+  /** Sends beside this machine's own disk write. */
+  send(message: raftpb.Message): void {
+    if (message.to === this.id) violated("RAFT-18", `message type ${message.type}`);
+    this.messages.push(message);
+  }
+
+  /** Sends once all that the message vouches for is durable. */
+  sendAfterSync(message: raftpb.Message): void {
+    if (message.to === this.id) violated("RAFT-18", `message type ${message.type}`);
+    this.messagesAfterSync.push(message);
+  }
+
+  /** Sends an answer that vouches for the log or a vote. */
+  respond(type: raftpb.MessageType, to: bigint, reject: boolean): void {
+    const response = this.message(type, to);
+    response.reject = reject;
+    this.sendAfterSync(response);
+  }
+
+  get hasLogger(): boolean {
+    return this.config.logger !== undefined;
+  }
+
+  /** Tells the logger; for rare events only. */
+  note(level: LogLevel, text: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    const logger = this.config.logger;
+    if (logger === undefined) return;
+    logger(level, text, { id: idToHex(this.id), term: this.#term, ...fields });
+  }
+
+  randomizeElectionTimeout(): void {
+    const { electionTicks, randomBelow } = this.config;
+    this.electionTimeoutTicks = electionTicks + randomBelow(electionTicks);
+  }
+}

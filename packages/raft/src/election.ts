@@ -1,0 +1,82 @@
+/** Campaigns, and votes asked of this machine. */
+import { idToHex, raftpb } from "@quorate/proto";
+import type { Core } from "./core.ts";
+import { CAMPAIGN_TRANSFER } from "./message.ts";
+import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from "./roles.ts";
+
+const { MsgPreVote, MsgPreVoteResp, MsgVote, MsgVoteResp } = raftpb.MessageType;
+
+/** pre-vote: ask first. vote: raise the term at once. transfer: the same, ordered by the leader, so that leases do not hold it back. */
+export type Campaign = "pre-vote" | "vote" | "transfer";
+
+/** Campaigns if this machine may. */
+export function tryCampaign(core: Core, campaign: Campaign): void {
+  if (core.isLeader) return;
+  if (!core.promotable) {
+    core.note("debug", "does not campaign: not a voter, or its snapshot is not in place");
+    return;
+  }
+  if (core.log.hasUnappliedConfChange()) {
+    core.note("info", "does not campaign: a committed configuration change is not applied");
+    return;
+  }
+  startCampaign(core, campaign);
+}
+
+function startCampaign(core: Core, campaign: Campaign): void {
+  const asking = campaign === "pre-vote";
+  if (asking) becomePreCandidate(core);
+  else becomeCandidate(core);
+  core.selfVoteDue = asking ? "pre-vote" : "vote";
+  for (const id of core.tracker.voterIds()) {
+    if (id === core.id) continue;
+    const request = core.message(asking ? MsgPreVote : MsgVote, id);
+    // A pre-vote is about the term that the campaign would raise.
+    if (asking) request.term = core.term + 1;
+    request.index = core.log.lastIndex;
+    request.logTerm = core.log.lastTerm;
+    if (campaign === "transfer") request.context = CAMPAIGN_TRANSFER;
+    // A real vote must not be asked for before the own vote and the log it is asked for are durable. Else a crash could lose them, and
+    // the grant of this campaign could be counted in the next one, of the same term but with a shorter log.
+    if (asking) core.send(request);
+    else core.sendAfterSync(request);
+  }
+}
+
+/** This machine's own vote has become durable. */
+export function countSelfVote(core: Core, kind: "pre-vote" | "vote"): void {
+  if (core.role === (kind === "pre-vote" ? "pre-candidate" : "candidate")) countVote(core, core.id, true);
+}
+
+/** Counts an answer to the campaign under way. */
+export function countVote(core: Core, from: bigint, granted: boolean): void {
+  core.tracker.recordVote(from, granted);
+  const result = core.tracker.voteResult();
+  if (core.hasLogger) core.note("debug", granted ? "got a vote" : "was refused a vote", { from: idToHex(from), role: core.role, result });
+  if (result === "lost") becomeFollower(core, core.term, 0n);
+  else if (result === "won" && core.role === "pre-candidate") startCampaign(core, "vote");
+  else if (result === "won") becomeLeader(core);
+}
+
+/** Answers MsgVote and MsgPreVote of this machine's term, or MsgPreVote of a higher one. */
+export function handleVoteRequest(core: Core, request: raftpb.Message): void {
+  const asking = request.type === MsgPreVote;
+  const free =
+    core.vote === request.from || // asked again
+    (core.vote === 0n && core.leader === 0n) || // not voted, and nobody is known to lead
+    (asking && request.term > core.term);
+  const granted = free && core.log.isUpToDate(request.index, request.logTerm);
+  if (core.hasLogger) {
+    core.note("info", granted ? "grants a vote" : "refuses a vote", { to: idToHex(request.from), asking, requestTerm: request.term });
+  }
+  // Learners vote too: the asker may know of a promotion that has not reached this machine.
+  const response = core.message(asking ? MsgPreVoteResp : MsgVoteResp, request.from);
+  response.reject = !granted;
+  // The grant of a pre-vote names the term asked for, or the asker, who is ahead in nothing but that, would drop it as stale or bow to it.
+  if (granted) response.term = request.term;
+  if (granted && !asking) {
+    core.castVote(request.from);
+    core.electionElapsed = 0;
+  }
+  core.sendAfterSync(response);
+}

@@ -1,0 +1,340 @@
+/**
+ * The log in memory: everything after the snapshot mark, written and not yet written alike.
+ *
+ *     snapshotIndex     applied    applying     committed        lastIndex
+ *          |               |           |            |                |
+ *      ....+---------------+-----------+------------+----------------+
+ *                                         |               |
+ *                                       stable        handedOut
+ *
+ * stable moves only when the driver reports a write as durable, handedOut when a Ready takes entries to be written. A new leader may
+ * replace entries after committed; what was handed out of them has to be written again, and a report about the old write then no longer
+ * counts for them: each write under way keeps its own mark, which every replacement pulls back.
+ */
+import type { raftpb } from "@quorate/proto";
+import type { InitialState } from "./config.ts";
+import { entryBytes, isConfChange } from "./entries.ts";
+import { violated } from "./invariants.ts";
+
+/** A write under way: once it is durable, the log is stable up to `last`, as far as nothing was replaced meanwhile. */
+interface PendingWrite {
+  readonly number: number;
+  last: number;
+  /** Index of the snapshot in this write, 0 if there is none. */
+  readonly snapshotIndex: number;
+}
+
+/** Entries handed out to be applied together. */
+interface ApplyBatch {
+  readonly last: number;
+  readonly bytes: number;
+}
+
+/** An index with the term of the entry there, 0 where that is unknown. */
+export interface Position {
+  readonly index: number;
+  readonly term: number;
+}
+
+export class RaftLog {
+  #entries: raftpb.Entry[];
+  #snapshot: raftpb.SnapshotMetadata;
+  #committed: number;
+  #applying: number;
+  #applied: number;
+  #stable: number;
+  #handedOut: number;
+  readonly #writes: PendingWrite[] = [];
+  #lastWriteNumber = 0;
+  /** Received, and not yet known to be durable. */
+  #pendingSnapshot: raftpb.Snapshot | undefined = undefined;
+  #snapshotHandedOut = false;
+  readonly #maxApplyingBytes: number;
+  #applyingBytes = 0;
+  readonly #applyBatches: ApplyBatch[] = [];
+
+  /** A log from what the disk held. maxApplyingBytes bounds what is handed out to be applied and not yet reported as applied. */
+  constructor(initial: InitialState, maxApplyingBytes: number) {
+    const { snapshot, hardState, applied } = initial;
+    let index = snapshot.index;
+    let term = snapshot.term;
+    for (const entry of initial.entries) {
+      if (entry.index !== index + 1 || entry.term < term) {
+        violated("RAFT-1", `entry ${entry.index} of term ${entry.term} follows ${index} of term ${term}`);
+      }
+      index = entry.index;
+      term = entry.term;
+    }
+    if (applied < snapshot.index || applied > index) violated("RAFT-1", `applied ${applied}, log ${snapshot.index} to ${index}`);
+    if (hardState.commit > index) violated("RAFT-1", `commit ${hardState.commit}, last entry ${index}`);
+    this.#entries = [...initial.entries];
+    this.#snapshot = snapshot;
+    this.#committed = Math.max(hardState.commit, applied);
+    this.#applying = applied;
+    this.#applied = applied;
+    this.#stable = index;
+    this.#handedOut = index;
+    this.#maxApplyingBytes = maxApplyingBytes;
+  }
+
+  /** The mark the log starts after; index 0 if nothing was ever compacted. */
+  get snapshot(): raftpb.SnapshotMetadata {
+    return this.#snapshot;
+  }
+
+  get firstIndex(): number {
+    return this.#snapshot.index + 1;
+  }
+
+  get lastIndex(): number {
+    return this.#snapshot.index + this.#entries.length;
+  }
+
+  get lastTerm(): number {
+    return this.#entries.length === 0 ? this.#snapshot.term : this.#entries[this.#entries.length - 1].term;
+  }
+
+  get committed(): number {
+    return this.#committed;
+  }
+
+  get applied(): number {
+    return this.#applied;
+  }
+
+  /** Durable here up to this index. */
+  get stable(): number {
+    return this.#stable;
+  }
+
+  /** True from the arrival of a snapshot until it is durable and installed. */
+  get snapshotPending(): boolean {
+    return this.#pendingSnapshot !== undefined || this.#applied < this.#snapshot.index;
+  }
+
+  /** The term at an index from the snapshot mark to the end; undefined for others. */
+  term(index: number): number | undefined {
+    const at = index - this.#snapshot.index;
+    if (at === 0) return this.#snapshot.term;
+    return at > 0 && at <= this.#entries.length ? this.#entries[at - 1].term : undefined;
+  }
+
+  /** True if the log holds (or its mark is) an entry of this index and term. */
+  matches(index: number, term: number): boolean {
+    return this.term(index) === term;
+  }
+
+  /** True if a log that ends in (index, term) has all that this one has, as far as a voter can tell (paper, section 5.4.1). */
+  isUpToDate(index: number, term: number): boolean {
+    const ours = this.lastTerm;
+    return term > ours || (term === ours && index >= this.lastIndex);
+  }
+
+  /** Entries from lo to hi, both included; lo = hi + 1 gives none. */
+  slice(lo: number, hi: number): raftpb.Entry[] {
+    if (lo < this.firstIndex || hi > this.lastIndex || lo > hi + 1) {
+      violated("RAFT-5", `entries ${lo} to ${hi} of ${this.firstIndex} to ${this.lastIndex}`);
+    }
+    const base = this.firstIndex;
+    return this.#entries.slice(lo - base, hi + 1 - base);
+  }
+
+  /** Entries from lo, as many as fit into maxBytes but at least one; none if lo is past the end. */
+  collect(lo: number, maxBytes: number): raftpb.Entry[] {
+    if (lo > this.lastIndex) return [];
+    if (lo < this.firstIndex) violated("RAFT-5", `entries from ${lo}, the first is ${this.firstIndex}`);
+    return this.slice(lo, this.#fitting(lo, this.lastIndex, maxBytes));
+  }
+
+  /** The last index such that the entries from lo to it fit into maxBytes, at least lo. */
+  #fitting(lo: number, hi: number, maxBytes: number): number {
+    const base = this.firstIndex;
+    let bytes = entryBytes(this.#entries[lo - base]);
+    let last = lo;
+    while (last < hi && (bytes += entryBytes(this.#entries[last + 1 - base])) <= maxBytes) last++;
+    return last;
+  }
+
+  /** Appends at the end. The leader's way: nothing is replaced. */
+  append(entries: readonly raftpb.Entry[]): void {
+    if (entries.length > 0 && entries[0].index <= this.lastIndex) violated("RAFT-19", `entry ${entries[0].index} replaces one`);
+    this.#push(entries, 0);
+  }
+
+  /**
+   * The follower's way: if the entry before `entries` is (prevIndex, prevTerm), takes those it does not have, replaces those that
+   * conflict, and commits up to leaderCommit as far as `entries` reach. Gives the index of the last of `entries`; undefined if it does
+   * not fit. Needs prevIndex >= committed.
+   */
+  tryAppend(prevIndex: number, prevTerm: number, entries: readonly raftpb.Entry[], leaderCommit: number): number | undefined {
+    if (!this.matches(prevIndex, prevTerm)) return undefined;
+    const last = prevIndex + entries.length;
+    let known = 0;
+    while (known < entries.length && this.matches(entries[known].index, entries[known].term)) known++;
+    if (known < entries.length) {
+      this.#truncate(prevIndex + known);
+      this.#push(entries, known);
+    }
+    this.commitTo(Math.min(leaderCommit, last));
+    return last;
+  }
+
+  /** Drops entries after `keep`. */
+  #truncate(keep: number): void {
+    if (keep >= this.lastIndex) return;
+    if (keep < this.#committed) violated("RAFT-3", `entry ${keep + 1} of ${this.#committed} committed ones`);
+    this.#entries.length = keep - this.#snapshot.index;
+    this.#pullBack(keep);
+    this.#handedOut = Math.min(this.#handedOut, keep);
+  }
+
+  /** Nothing after `keep` counts as durable any more, whatever writes are under way. */
+  #pullBack(keep: number): void {
+    this.#stable = Math.min(this.#stable, keep);
+    for (const write of this.#writes) write.last = Math.min(write.last, keep);
+  }
+
+  #push(entries: readonly raftpb.Entry[], from: number): void {
+    let index = this.lastIndex;
+    let term = this.lastTerm;
+    for (let i = from; i < entries.length; i++) {
+      const entry = entries[i];
+      if (entry.index !== index + 1 || entry.term < term) {
+        violated("RAFT-4", `entry ${entry.index} of term ${entry.term} after ${index} of term ${term}`);
+      }
+      index = entry.index;
+      term = entry.term;
+      this.#entries.push(entry);
+    }
+  }
+
+  /**
+   * Where this log may meet another one of which only the entry (index, term) is known: the highest place not above index whose term is
+   * not above term. Below the mark nothing is known, and the place is given with term 0.
+   */
+  findConflict(index: number, term: number): Position {
+    if (index > this.lastIndex || index < this.#snapshot.index) return { index, term: 0 };
+    if (this.#snapshot.term > term) return { index: this.#snapshot.index - 1, term: 0 };
+    // Terms do not fall along the log, so the place can be found by halving. The term at lo is never above `term`.
+    let lo = this.#snapshot.index;
+    let hi = index;
+    while (lo < hi) {
+      const mid = lo + Math.ceil((hi - lo) / 2);
+      if (this.term(mid)! <= term) lo = mid;
+      else hi = mid - 1;
+    }
+    return { index: lo, term: this.term(lo)! };
+  }
+
+  /** Moves the commit index up to index; a lower one changes nothing. */
+  commitTo(index: number): void {
+    if (index <= this.#committed) return;
+    if (index > this.lastIndex) violated("RAFT-2", `commit ${index}, last entry ${this.lastIndex}`);
+    this.#committed = index;
+  }
+
+  /** Bytes of data in entries from lo to hi, both included. */
+  dataBytes(lo: number, hi: number): number {
+    const base = this.firstIndex;
+    let bytes = 0;
+    for (let i = lo - base; i <= hi - base; i++) bytes += this.#entries[i].data.length;
+    return bytes;
+  }
+
+  /** True if a configuration change is committed but not yet reported as applied. */
+  hasUnappliedConfChange(): boolean {
+    const base = this.firstIndex;
+    for (let i = Math.max(this.#applied + 1, base); i <= this.#committed; i++) {
+      if (isConfChange(this.#entries[i - base])) return true;
+    }
+    return false;
+  }
+
+  /** Starts the log anew after a received snapshot, whose index is above committed. */
+  restore(snapshot: raftpb.Snapshot): void {
+    // The old entries go. Some may lie after the new mark, so that without this a write under way would vouch for what follows it.
+    this.#pullBack(this.#committed);
+    this.#entries = [];
+    this.#snapshot = snapshot.metadata;
+    this.#committed = snapshot.metadata.index;
+    this.#applying = snapshot.metadata.index;
+    this.#handedOut = snapshot.metadata.index;
+    this.#pendingSnapshot = snapshot;
+    this.#snapshotHandedOut = false;
+  }
+
+  /** Drops entries up to index from memory and moves the mark there. An index at or below the mark changes nothing. */
+  compact(index: number, confState: raftpb.ConfState): void {
+    if (index <= this.#snapshot.index) return;
+    if (index > this.#applied) violated("RAFT-8", `compact to ${index}, applied ${this.#applied}`);
+    const term = this.term(index)!;
+    this.#entries = this.#entries.slice(index - this.#snapshot.index);
+    this.#snapshot = { index, term, confState };
+  }
+
+  /** True if takeWrites would give something. */
+  hasWrites(): boolean {
+    return this.#handedOut < this.lastIndex || (this.#pendingSnapshot !== undefined && !this.#snapshotHandedOut);
+  }
+
+  /** The entries and the snapshot that were not handed out yet, as part of the Ready of this number (rising with each call). */
+  takeWrites(number: number): { entries: raftpb.Entry[]; snapshot: raftpb.Snapshot | undefined } {
+    const snapshot = this.#snapshotHandedOut ? undefined : this.#pendingSnapshot;
+    const entries = this.#handedOut < this.lastIndex ? this.slice(this.#handedOut + 1, this.lastIndex) : [];
+    this.#handedOut = this.lastIndex;
+    this.#lastWriteNumber = number;
+    if (snapshot !== undefined) this.#snapshotHandedOut = true;
+    if (entries.length > 0 || snapshot !== undefined) {
+      this.#writes.push({ number, last: this.lastIndex, snapshotIndex: snapshot?.metadata.index ?? 0 });
+    }
+    return { entries, snapshot };
+  }
+
+  /** The writes of the Readys up to this number are durable. */
+  persisted(number: number): void {
+    if (number > this.#lastWriteNumber) violated("RAFT-7", `Ready ${number}, the last was ${this.#lastWriteNumber}`);
+    while (this.#writes.length > 0 && this.#writes[0].number <= number) {
+      const write = this.#writes.shift()!;
+      this.#stable = Math.max(this.#stable, write.last);
+      if (this.#pendingSnapshot !== undefined && write.snapshotIndex === this.#pendingSnapshot.metadata.index)
+        this.#pendingSnapshot = undefined;
+    }
+  }
+
+  /** The highest index that may be handed out to be applied. */
+  #appliable(): number {
+    return Math.min(this.#committed, this.#stable);
+  }
+
+  /** True if takeCommitted would give something. */
+  hasCommitted(): boolean {
+    if (this.#applying >= this.#appliable()) return false;
+    if (this.#applyingBytes === 0) return true;
+    return this.#applyingBytes + entryBytes(this.#entries[this.#applying + 1 - this.firstIndex]) <= this.#maxApplyingBytes;
+  }
+
+  /** Committed, durable entries that were not handed out yet, as many as the bound on bytes being applied allows. */
+  takeCommitted(): raftpb.Entry[] {
+    if (!this.hasCommitted()) return [];
+    const entries = this.slice(
+      this.#applying + 1,
+      this.#fitting(this.#applying + 1, this.#appliable(), this.#maxApplyingBytes - this.#applyingBytes),
+    );
+    let bytes = 0;
+    for (const entry of entries) bytes += entryBytes(entry);
+    this.#applying += entries.length;
+    this.#applyingBytes += bytes;
+    this.#applyBatches.push({ last: this.#applying, bytes });
+    return entries;
+  }
+
+  /** Everything up to index is applied (or installed, if a snapshot). A lower index than before changes nothing. */
+  appliedTo(index: number): void {
+    if (index > this.#applying) violated("RAFT-6", `applied ${index}, handed out ${this.#applying}`);
+    if (index <= this.#applied) return;
+    this.#applied = index;
+    while (this.#applyBatches.length > 0 && this.#applyBatches[0].last <= index) {
+      this.#applyingBytes -= this.#applyBatches.shift()!.bytes;
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Reads at a leader: held, waiting for a round, or answered by its lease. */
+import { raftpb } from "@quorate/proto";
+import type { Core } from "./core.ts";
+import type { PendingRead } from "./read-only.ts";
+
+/** Takes a read in at the leader; false if too many wait. */
+export function acceptRead(core: Core, read: PendingRead): boolean {
+  if (core.reads.full) return false;
+  if (!core.committedInTerm) core.reads.hold(read);
+  else confirmRead(core, read);
+  return true;
+}
+
+/** The first commit of the term tells the leader where the cluster stands: the reads that had to wait for it go on. */
+export function releaseHeldReads(core: Core): void {
+  if (!core.committedInTerm) return;
+  for (const read of core.reads.takeHeld()) confirmRead(core, read);
+}
+
+function confirmRead(core: Core, read: PendingRead): void {
+  const index = core.log.committed;
+  if (core.config.readOnly === "lease" && leaseHolds(core)) answerRead(core, read, index);
+  else core.reads.add(read, index);
+}
+
+/**
+ * True while no other machine can have been elected, if all clocks tick alike: a quorum has answered heartbeats sent at quorumTick or
+ * later, and each of them grants no vote for electionTicks of its own ticks after. One tick is lost to rounding on either side, a tenth is
+ * kept for clocks that differ.
+ */
+export function leaseHolds(core: Core): boolean {
+  if (core.leaseGivenAway) return false;
+  const self = core.self;
+  if (self !== undefined) self.ackedTick = core.ticks;
+  const { electionTicks } = core.config;
+  const leaseTicks = electionTicks - 2 - Math.floor(electionTicks / 10);
+  const since = core.tracker.quorumTick();
+  return since >= 0 && core.ticks - since <= leaseTicks;
+}
+
+/** Answers the reads whose round a quorum has confirmed. */
+export function advanceReads(core: Core): void {
+  if (!core.isLeader || !core.reads.isWaiting) return;
+  for (const read of core.reads.takeConfirmed(core.tracker.quorumRound())) answerRead(core, read, read.index);
+}
+
+function answerRead(core: Core, read: PendingRead, index: number): void {
+  if (read.from === 0n || read.from === core.id) {
+    core.readStates.push({ context: read.context, index });
+    return;
+  }
+  const response = core.message(raftpb.MessageType.MsgReadIndexResp, read.from);
+  response.index = index;
+  response.entries = [raftpb.Entry.create({ data: read.context })];
+  core.send(response);
+}

@@ -1,0 +1,187 @@
+/** Where messages and ticks come in: terms and leases first, then whoever handles the message in this role. */
+import { equals, idToHex, raftpb } from "@quorate/proto";
+import type { Core } from "./core.ts";
+import { countVote, handleVoteRequest, tryCampaign } from "./election.ts";
+import { handleAppend, handleHeartbeat, handleSnapshot } from "./follow.ts";
+import { violated } from "./invariants.ts";
+import { checkQuorum, handleAppendResponse, handleHeartbeatResponse, startTransfer } from "./lead.ts";
+import { CAMPAIGN_TRANSFER, isFromLeader, isLocalMessage, isResponse, isTermless, messageName } from "./message.ts";
+import { handleProposal, leaveJointIfDue } from "./propose.ts";
+import { acceptRead } from "./read.ts";
+import { becomeFollower } from "./roles.ts";
+
+const {
+  MsgApp,
+  MsgAppResp,
+  MsgHeartbeat,
+  MsgHeartbeatResp,
+  MsgPreVote,
+  MsgPreVoteResp,
+  MsgProp,
+  MsgReadIndex,
+  MsgReadIndexResp,
+  MsgSnap,
+  MsgTimeoutNow,
+  MsgTransferLeader,
+  MsgVote,
+  MsgVoteResp,
+} = raftpb.MessageType;
+
+/** Takes a message from another member. What does not belong is dropped, with a note to the logger. */
+export function step(core: Core, message: raftpb.Message): void {
+  if (!isAcceptable(core, message)) {
+    if (core.hasLogger) core.note("debug", "dropped a message", { type: messageName(message.type), from: idToHex(message.from) });
+    return;
+  }
+  if (!isTermless(message.type) && !settleTerm(core, message)) return;
+  if (message.type === MsgVote || message.type === MsgPreVote) handleVoteRequest(core, message);
+  else if (core.isLeader) stepLeader(core, message);
+  else stepOther(core, message);
+}
+
+function isAcceptable(core: Core, message: raftpb.Message): boolean {
+  if (isLocalMessage(message.type) || message.to !== core.id || message.from === core.id || message.from === 0n) return false;
+  if (isResponse(message.type) && core.tracker.get(message.from) === undefined) return false;
+  return message.term > 0 !== isTermless(message.type);
+}
+
+/** Compares terms. True if the message is to be handled in this machine's term (or is a pre-vote, which is about another one). */
+function settleTerm(core: Core, message: raftpb.Message): boolean {
+  if (message.term === core.term) return true;
+  if (message.term < core.term) {
+    answerStale(core, message);
+    return false;
+  }
+  const { type } = message;
+  if ((type === MsgVote || type === MsgPreVote) && !equals(message.context, CAMPAIGN_TRANSFER) && inLease(core)) {
+    core.note("info", "ignores a vote request: it hears a leader", { from: idToHex(message.from), requestTerm: message.term });
+    return false;
+  }
+  // Asking is no campaign yet, and a grant is of the term that was asked for.
+  if (type === MsgPreVote || (type === MsgPreVoteResp && !message.reject)) return true;
+  if (core.hasLogger) {
+    core.note("info", "saw a higher term", { type: messageName(type), from: idToHex(message.from), messageTerm: message.term });
+  }
+  becomeFollower(core, message.term, isFromLeader(type) ? message.from : 0n);
+  return true;
+}
+
+/** True while a leader was heard of so lately that it may rely on this machine not to elect another. */
+export function inLease(core: Core): boolean {
+  const { checkQuorum: enabled, electionTicks, readOnly } = core.config;
+  if (!enabled) return false;
+  // Where reads rest on leases a machine keeps still for as long as one may last, though it saw a higher term or a restart meanwhile.
+  if (readOnly === "lease") return core.isLeader || core.ticks - core.heardLeaderTick < electionTicks;
+  return core.leader !== 0n && core.electionElapsed < electionTicks;
+}
+
+/** Who sends in an old term is told of the new one where it could not find out otherwise. */
+function answerStale(core: Core, message: raftpb.Message): void {
+  const { checkQuorum: leases, preVote } = core.config;
+  if ((message.type === MsgApp || message.type === MsgHeartbeat) && (leases || preVote)) {
+    // This machine's votes are not heard while the others hear a leader, so it has to draw that leader to its own term.
+    core.respond(MsgAppResp, message.from, false);
+  } else if (message.type === MsgPreVote) {
+    // Or a member with a longer log and a lower term would ask for ever.
+    core.respond(MsgPreVoteResp, message.from, true);
+  }
+}
+
+function stepLeader(core: Core, message: raftpb.Message): void {
+  if (isFromLeader(message.type)) violated("RAFT-16", `${idToHex(message.from)} in term ${core.term}`);
+  if (message.type === MsgProp) {
+    handleProposal(core, message);
+    return;
+  }
+  if (message.type === MsgReadIndex) {
+    if (message.entries.length !== 1) return;
+    const accepted = acceptRead(core, { from: message.from, context: message.entries[0].data });
+    if (!accepted) core.note("debug", "dropped a forwarded read: too many wait", { from: idToHex(message.from) });
+    return;
+  }
+  const progress = core.tracker.get(message.from);
+  if (progress === undefined) return;
+  if (message.type === MsgAppResp) handleAppendResponse(core, progress, message);
+  else if (message.type === MsgHeartbeatResp) handleHeartbeatResponse(core, progress, message);
+  else if (message.type === MsgTransferLeader) startTransfer(core, message.from);
+}
+
+/** Follower, candidate and pre-candidate. */
+function stepOther(core: Core, message: raftpb.Message): void {
+  switch (message.type) {
+    case MsgApp:
+      hearLeader(core, message.from);
+      handleAppend(core, message);
+      return;
+    case MsgHeartbeat:
+      hearLeader(core, message.from);
+      handleHeartbeat(core, message);
+      return;
+    case MsgSnap:
+      hearLeader(core, message.from);
+      handleSnapshot(core, message);
+      return;
+    case MsgVoteResp:
+      if (core.role === "candidate") countVote(core, message.from, !message.reject);
+      return;
+    case MsgPreVoteResp:
+      if (core.role === "pre-candidate") countVote(core, message.from, !message.reject);
+      return;
+    case MsgProp:
+      handleProposal(core, message);
+      return;
+    case MsgReadIndex:
+    case MsgTransferLeader:
+      if (core.leader !== 0n && core.leader !== message.from) core.send({ ...message, to: core.leader });
+      return;
+    case MsgReadIndexResp:
+      if (message.entries.length === 1) core.readStates.push({ context: message.entries[0].data, index: message.index });
+      return;
+    case MsgTimeoutNow:
+      if (core.role === "follower") tryCampaign(core, "transfer");
+      return;
+  }
+}
+
+/** Someone leads in this machine's term. */
+function hearLeader(core: Core, leader: bigint): void {
+  core.heardLeaderTick = core.ticks;
+  if (core.role !== "follower") {
+    becomeFollower(core, core.term, leader);
+    return;
+  }
+  core.electionElapsed = 0;
+  core.leader = leader;
+}
+
+/** One tick of the driver's clock. */
+export function tick(core: Core): void {
+  core.ticks++;
+  if (core.isLeader) tickLeader(core);
+  else tickOther(core);
+}
+
+function tickOther(core: Core): void {
+  core.electionElapsed++;
+  if (core.electionElapsed < core.electionTimeoutTicks || !core.promotable) return;
+  core.electionElapsed = 0;
+  tryCampaign(core, core.config.preVote ? "pre-vote" : "vote");
+}
+
+function tickLeader(core: Core): void {
+  core.electionElapsed++;
+  core.heartbeatElapsed++;
+  if (core.electionElapsed >= core.config.electionTicks) {
+    core.electionElapsed = 0;
+    if (core.config.checkQuorum) checkQuorum(core);
+    if (core.isLeader && core.leadTransferee !== 0n) {
+      core.note("info", "keeps leadership: the handover took too long", { to: idToHex(core.leadTransferee) });
+      core.leadTransferee = 0n;
+      leaveJointIfDue(core);
+    }
+  }
+  if (core.isLeader && core.heartbeatElapsed >= core.config.heartbeatTicks) {
+    core.heartbeatElapsed = 0;
+    core.heartbeatDue = true;
+  }
+}
