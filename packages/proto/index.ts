@@ -24,4 +24,4 @@ export * as walpb from "./src/gen/wal.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader } from "./src/wire/reader.ts";
-export { Writer } from "./src/wire/writer.ts";
+export { WRITER_INITIAL_BYTES, WRITER_MAX_KEPT_BYTES, Writer } from "./src/wire/writer.ts";

@@ -33,7 +33,8 @@ function emitImports(file: File, body: string): string[] {
 
 function emitEnum(model: EnumModel): string {
   const values = model.values.flatMap(({ name, value, comment }) => [...doc(comment, "  "), `  ${name}: ${value},`]);
-  return `${[...doc(`${model.fullName}. ${model.comment}`, ""), `export const ${model.ts} = {`, ...values, "} as const;", `export type ${model.ts} = number;`].join("\n")}\n`;
+  const head = [...doc(`${model.fullName}. ${model.comment}`, ""), `export const ${model.ts} = {`];
+  return `${[...head, ...values, "} as const;", `export type ${model.ts} = number;`].join("\n")}\n`;
 }
 
 function emitMessage(message: Message): string {

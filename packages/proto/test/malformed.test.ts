@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { MAX_NESTING_DEPTH, PutRequest, RequestOp, raftpb, TxnRequest, WireError } from "../index.ts";
+import { MAX_NESTING_DEPTH, PutRequest, Reader, RequestOp, raftpb, TxnRequest, WireError } from "../index.ts";
 import { type AnyType, message, ours, SEED, theirs } from "./reflect.ts";
 
 type Outcome = { value: unknown } | { error: string };
@@ -18,11 +18,25 @@ function outcome(type: AnyType, bytes: Uint8Array): Outcome {
   }
 }
 
-// Decodes bytes alone and with every following byte a valid continuation, which must make no difference.
+// As outcome(), but bytes lie in the middle of a longer input whose other bytes are fields, too.
+function outcomeInside(type: AnyType, bytes: Uint8Array): Outcome {
+  const input = new Uint8Array(bytes.length + 32).fill(0x08);
+  input.set(bytes, 16);
+  const r = new Reader(input);
+  r.pos = 16;
+  r.end = 16 + bytes.length;
+  try {
+    const value = type.decodeFrom(r);
+    assert.equal(r.pos, r.end, "stopped elsewhere");
+    return { value };
+  } catch (e) {
+    assert.ok(e instanceof WireError);
+    return { error: e.message.replace(/\d+$/, String(e.offset - 16)) };
+  }
+}
+
 function check(type: AnyType, bytes: Uint8Array): void {
-  const padded = new Uint8Array(bytes.length + 32).fill(0x08);
-  padded.set(bytes, 16);
-  assert.deepEqual(outcome(type, padded.subarray(16, 16 + bytes.length)), outcome(type, bytes));
+  assert.deepEqual(outcomeInside(type, bytes), outcome(type, bytes));
 }
 
 interface Mutation {
@@ -101,6 +115,8 @@ test("each kind of damage is named with its place", () => {
   refused(PutRequest, [(15 << 3) | 5, 1, 2, 3], /truncated/, { typeName: put, field: "", offset: 1 });
   // The inner message ends before its field does, though the input goes on.
   refused(RequestOp, [0x12, 2, 0x0a, 3, 1, 2, 3], /length past the end/, { typeName: put, field: "key", offset: 3 });
+  refused(RequestOp, [0x12, 1, 0x18, 1], /truncated varint/, { typeName: put, field: "lease", offset: 3 });
+  refused(RequestOp, [0x12, 2, (15 << 3) | 5, 1, 2, 3, 4], /truncated/, { typeName: put, field: "", offset: 3 });
 });
 
 test("text must be UTF-8", () => {
@@ -124,10 +140,18 @@ test("nesting is bounded", () => {
   assert.equal(TxnRequest.decode(nested(most)).success.length, 1);
   assert.throws(() => TxnRequest.decode(nested(most + 1)), /messages nested too deep/);
 
+  // Many beside one another are not deep.
+  const flat = TxnRequest.create({ success: nestedOps(3 * MAX_NESTING_DEPTH) });
+  assert.equal(TxnRequest.decode(TxnRequest.encode(flat)).success.length, 3 * MAX_NESTING_DEPTH);
+
   let deep: Uint8Array = new Uint8Array(0);
   for (let i = 0; i < 2000; i++) deep = wrap(deep);
   assert.throws(() => raftpb.Message.decode(deep), /messages nested too deep/);
 });
+
+function nestedOps(count: number): RequestOp[] {
+  return Array.from({ length: count }, () => ({ request: { case: "requestTxn", value: TxnRequest.create() } }));
+}
 
 // An encoded raftpb.Message whose only field is a response that holds `inner`.
 function wrap(inner: Uint8Array): Uint8Array {

@@ -3,7 +3,6 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import protobuf from "protobufjs";
-import { BIGINT_FIELDS, OPTIONAL_SCALARS, RAW_FIELDS, RAW_MESSAGES, REQUIRED_MESSAGES } from "../../../scripts/proto/policy.ts";
 import {
   authpb,
   etcdserverpb,
@@ -57,24 +56,24 @@ export function nameOf(object: protobuf.ReflectionObject): string {
   return object.fullName.slice(1);
 }
 
-// Policy keys use the .proto's spelling; protobufjs has turned some names into camelCase.
-function listed(table: readonly string[], field: protobuf.Field): boolean {
-  const type = nameOf(field.parent!);
-  return table.some((key) => {
-    const dot = key.lastIndexOf(".");
-    return key.slice(0, dot) === type && protobuf.util.camelCase(key.slice(dot + 1)) === field.name;
-  });
-}
-
-/** Whether the field is kept encoded in our form. */
-export function isRaw(field: protobuf.Field): boolean {
-  const exceptions = RAW_MESSAGES[nameOf(field.parent!)];
-  if (exceptions !== undefined) return field.resolvedType instanceof protobuf.Type && !exceptions.includes(field.name);
-  return listed(RAW_FIELDS, field);
-}
-
+const mine = (field: protobuf.Field): AnyType => ours.get(nameOf(field.parent!))!;
 const isProto2 = (field: protobuf.Field): boolean => /^(raftpb|walpb|snappb)\.|^etcdserverpb\.(Request|Metadata)\./.test(nameOf(field));
 const isMessage = (field: protobuf.Field): boolean => field.resolvedType instanceof protobuf.Type;
+
+// What our codec makes of the field when it comes with the given byte after the tag: 1 as a varint, 0 as an empty message.
+function sample(field: protobuf.Field): unknown {
+  const head = protobuf.Writer.create().uint32((field.id << 3) | (isMessage(field) ? 2 : 0));
+  const message = mine(field).decode(head.uint32(isMessage(field) ? 0 : 1).finish());
+  const value = message[field.partOf?.name ?? field.name];
+  if (field.partOf !== null) return value.value;
+  return field.repeated ? value[0] : value;
+}
+
+/** Whether our form keeps the embedded message encoded. */
+export const isRaw = (field: protobuf.Field): boolean => isMessage(field) && sample(field) instanceof Uint8Array;
+
+/** Whether a 64-bit field is a bigint in our form. */
+export const isBigint = (field: protobuf.Field): boolean => typeof sample(field) === "bigint";
 
 /** A message in our form and in protobufjs'. */
 export interface Pair {
@@ -91,7 +90,7 @@ const Long = protobuf.util.Long as unknown as { fromString(s: string, unsigned: 
 const long = (value: bigint | number, unsigned: boolean): unknown => Long.fromString(String(value), unsigned);
 
 function int64(field: protobuf.Field, unsigned: boolean): fc.Arbitrary<Pair> {
-  if (listed(BIGINT_FIELDS, field)) {
+  if (isBigint(field)) {
     const range = unsigned ? { min: 0n, max: U64_MAX } : { min: I64_MIN, max: I64_MAX };
     return fc.oneof(fc.constant(0n), fc.bigInt(range)).map((value) => ({ ours: value, theirs: long(value, unsigned) }));
   }
@@ -144,12 +143,13 @@ function fieldSlot(field: protobuf.Field, depth: number): Slot {
     return { name, arbitrary };
   }
   const absent = fc.constant({ ours: undefined, theirs: {} });
-  const required = listed(REQUIRED_MESSAGES, field);
+  // Not repeated, and not undefined when missing: always written.
+  const required = mine(field).create()[name] !== undefined;
   if (isMessage(field) && depth === 0 && !required) return { name, arbitrary: absent };
   const present = value(field, depth).map((pair) => ({ ours: pair.ours as unknown, theirs: { [name]: pair.theirs as unknown } }));
-  if (required) return { name, arbitrary: present };
+  if (isMessage(field) && required) return { name, arbitrary: present };
   if (isMessage(field)) return { name, arbitrary: fc.oneof(absent, present) };
-  if (listed(OPTIONAL_SCALARS, field)) return { name, arbitrary: fc.oneof(absent, present) };
+  if (!required) return { name, arbitrary: fc.oneof(absent, present) };
   const always = isProto2(field) && field.type !== "bytes";
   return { name, arbitrary: always ? present : present.map((pair) => (isZero(pair.ours) ? { ours: pair.ours, theirs: {} } : pair)) };
 }

@@ -24,10 +24,12 @@ import {
   WatchCreateRequest,
   WatchResponse,
   WireError,
+  WRITER_INITIAL_BYTES,
+  WRITER_MAX_KEPT_BYTES,
   Writer,
   walpb,
 } from "../index.ts";
-import { nameOf, root } from "./reflect.ts";
+import { isBigint, isRaw, nameOf, root, theirs } from "./reflect.ts";
 
 // 2^53, the first integer that is not safe, as a varint; and the int64 extremes.
 const TWO_53 = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10];
@@ -38,6 +40,39 @@ const SAFE_MAX = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
 const SAFE_MIN = [0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0xf0, 0xff, 0x01];
 
 const bytes = (...parts: (number | number[])[]): Uint8Array => Uint8Array.from(parts.flat());
+
+test("ids are bigint and all other 64-bit integers numbers", () => {
+  const id = /^(id|lease|leader|to|from|vote|voters|votersOutgoing|learners|learnersNext)$|ID$|Id$/i;
+  const unixNanos = ["etcdserverpb.Request.Expiration", "etcdserverpb.Request.Time"];
+  let bigints = 0;
+  for (const field of [...theirs.values()].flatMap((type) => type.fieldsArray)) {
+    if (field.type !== "int64" && field.type !== "uint64") continue;
+    const expected = (id.test(field.name) && field.name !== "watchId") || unixNanos.includes(nameOf(field));
+    assert.equal(isBigint(field), expected, nameOf(field));
+    if (expected) bigints++;
+  }
+  assert.equal(bigints, 46);
+});
+
+test("these embedded messages stay encoded", () => {
+  const raw = [...theirs.values()].flatMap((type) => type.fieldsArray).filter(isRaw);
+  const inProposal = raw.filter((field) => nameOf(field.parent!) === "etcdserverpb.InternalRaftRequest");
+  assert.equal(inProposal.length, 31);
+  assert.deepEqual(
+    raw
+      .filter((field) => !inProposal.includes(field))
+      .map(nameOf)
+      .sort(),
+    [
+      "etcdserverpb.DeleteRangeResponse.prevKvs",
+      "etcdserverpb.PutResponse.prevKv",
+      "etcdserverpb.RangeResponse.kvs",
+      "etcdserverpb.WatchResponse.events",
+      "mvccpb.Event.kv",
+      "mvccpb.Event.prevKv",
+    ],
+  );
+});
 
 test("numbers beyond the safe integers are refused with their place", () => {
   const revision = 0x18;
@@ -179,6 +214,30 @@ test("lengths are right at every width of their varint", () => {
   }
   const text = "ü€😀".repeat(2000);
   assert.equal(LeaseGrantResponse.decode(LeaseGrantResponse.encode({ error: text })).error, text);
+});
+
+test("a writer grows wherever its buffer ends", () => {
+  for (let size = WRITER_INITIAL_BYTES - 40; size < WRITER_INITIAL_BYTES + 8; size++) {
+    const w = new Writer();
+    const key = new Uint8Array(size).fill(7);
+    // The length of the operation is known only at its end, and takes a second byte then.
+    const value = PutRequest.create({ key, value: bytes(1, 2, 3), lease: -1n, prevKv: true });
+    RequestOp.encodeTo(w, { request: { case: "requestPut", value } });
+    const { request } = RequestOp.decode(w.finish());
+    assert.deepEqual(request, { case: "requestPut", value }, `size ${size}`);
+  }
+});
+
+test("a writer drops a buffer that one big message made", () => {
+  const w = new Writer();
+  PutRequest.encodeTo(w, { value: new Uint8Array(2 * WRITER_MAX_KEPT_BYTES) });
+  assert.ok(w.capacityBytes > WRITER_MAX_KEPT_BYTES);
+  w.reset();
+  assert.equal(w.capacityBytes, WRITER_INITIAL_BYTES);
+  PutRequest.encodeTo(w, { value: new Uint8Array(WRITER_MAX_KEPT_BYTES / 4) });
+  const kept = w.capacityBytes;
+  w.reset();
+  assert.equal(w.capacityBytes, kept);
 });
 
 test("a writer collects several messages", () => {

@@ -6,18 +6,19 @@ import { alloc, writeUtf8 } from "../bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
 
 const TWO_32 = 0x1_0000_0000;
-const INITIAL_BYTES = 4096;
-/** A buffer that grew past this is dropped after use, so that one big message does not hold memory for ever. */
-const MAX_KEPT_BYTES = 1 << 20;
+/** Size of a new writer's buffer. */
+export const WRITER_INITIAL_BYTES = 4096;
+/** A buffer that grew past this is dropped by reset(), so that one big message does not hold memory for ever. */
+export const WRITER_MAX_KEPT_BYTES: number = 1 << 20;
 
 export class Writer {
-  private bytes = new Uint8Array(INITIAL_BYTES);
+  private bytes = new Uint8Array(WRITER_INITIAL_BYTES);
   private pos = 0;
 
   /** Forgets what was written. */
   reset(): void {
     this.pos = 0;
-    if (this.bytes.length > MAX_KEPT_BYTES) this.bytes = new Uint8Array(INITIAL_BYTES);
+    if (this.bytes.length > WRITER_MAX_KEPT_BYTES) this.bytes = new Uint8Array(WRITER_INITIAL_BYTES);
   }
 
   /** What was written since reset(), in an array of its own (from the pool of bytes.ts if small). */
@@ -30,6 +31,11 @@ export class Writer {
   /** Bytes written since reset(). */
   get length(): number {
     return this.pos;
+  }
+
+  /** Size of the buffer. */
+  get capacityBytes(): number {
+    return this.bytes.length;
   }
 
   /** A tag, a length or any uint32. */
