@@ -220,8 +220,8 @@ test("a writer grows wherever its buffer ends", () => {
   for (let size = WRITER_INITIAL_BYTES - 40; size < WRITER_INITIAL_BYTES + 8; size++) {
     const w = new Writer();
     const key = new Uint8Array(size).fill(7);
-    // The length of the operation is known only at its end, and takes a second byte then.
-    const value = PutRequest.create({ key, value: bytes(1, 2, 3), lease: -1n, prevKv: true });
+    // The lease takes all ten bytes it can; then the length of the operation turns out to need a second byte.
+    const value = PutRequest.create({ key, lease: -1n });
     RequestOp.encodeTo(w, { request: { case: "requestPut", value } });
     const { request } = RequestOp.decode(w.finish());
     assert.deepEqual(request, { case: "requestPut", value }, `size ${size}`);
