@@ -1,0 +1,177 @@
+/**
+ * Certificates for the local cluster and for tests: an authority in memory, and the leaf certificates that it signs. ECDSA on P-256.
+ * The authority's key is never written, so nobody can add to a directory of certificates: a new authority replaces all of it.
+ */
+import type { webcrypto } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { join } from "node:path";
+// The library below looks for it when it loads.
+import "reflect-metadata";
+import * as x509 from "@peculiar/x509";
+
+/** A certificate and its private key (PKCS #8), both PEM. */
+export interface Certificate {
+  readonly certPem: string;
+  readonly keyPem: string;
+}
+
+/** What a leaf certificate says. */
+export interface LeafOptions {
+  readonly commonName: string;
+  /** DNS names and IP addresses the holder answers at. Empty for a client that only calls. */
+  readonly hosts: readonly string[];
+  /** For whom it is good. A peer is both; so is etcd's server certificate, with which its own gateway calls. */
+  readonly usage: "server" | "client" | "both";
+  /** Days from now until it expires. */
+  readonly days?: number;
+}
+
+/** Names and addresses under which a member on this machine is reached. */
+export const localHosts: readonly string[] = ["localhost", "127.0.0.1", "::1"];
+
+const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+const validDays = 825;
+const dayMs = 86_400_000;
+/** Certificates start a little in the past, so that a clock that is slightly behind takes them. */
+const startSlackMs = 3_600_000;
+
+/** A certificate authority: `caPem` is what the others trust, `issue` signs a new certificate with a new key. */
+export interface Authority {
+  readonly caPem: string;
+  issue(options: LeafOptions): Promise<Certificate>;
+}
+
+/** A new authority with a new key. */
+export async function createAuthority(commonName: string): Promise<Authority> {
+  const keys = await newKeys();
+  const issuer = await x509.X509CertificateGenerator.createSelfSigned({
+    name: [{ CN: [commonName] }],
+    notBefore: new Date(Date.now() - startSlackMs),
+    notAfter: new Date(Date.now() + validDays * dayMs),
+    keys,
+    signingAlgorithm: algorithm,
+    serialNumber: newSerial(),
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return {
+    caPem: `${issuer.toString("pem")}\n`,
+    issue: (options) => issueLeaf(issuer, keys.privateKey, options),
+  };
+}
+
+async function issueLeaf(issuer: x509.X509Certificate, signingKey: CryptoKey, options: LeafOptions): Promise<Certificate> {
+  const keys = await newKeys();
+  const usages = { server: [x509.ExtendedKeyUsage.serverAuth], client: [x509.ExtendedKeyUsage.clientAuth] };
+  const extensions: x509.Extension[] = [
+    new x509.BasicConstraintsExtension(false, undefined, true),
+    new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+    new x509.ExtendedKeyUsageExtension(options.usage === "both" ? [...usages.server, ...usages.client] : usages[options.usage]),
+    await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+  ];
+  if (options.hosts.length > 0) {
+    const names = options.hosts.map((host) => ({ type: isIP(host) === 0 ? "dns" : "ip", value: host }) as const);
+    extensions.push(new x509.SubjectAlternativeNameExtension(names));
+  }
+  const cert = await x509.X509CertificateGenerator.create({
+    subject: [{ CN: [options.commonName] }],
+    issuer: issuer.subjectName,
+    notBefore: new Date(Date.now() - startSlackMs),
+    notAfter: new Date(Date.now() + (options.days ?? validDays) * dayMs),
+    publicKey: keys.publicKey,
+    signingKey,
+    signingAlgorithm: algorithm,
+    serialNumber: newSerial(),
+    extensions,
+  });
+  const pkcs8 = await crypto.subtle.exportKey("pkcs8", keys.privateKey);
+  return { certPem: `${cert.toString("pem")}\n`, keyPem: `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY")}\n` };
+}
+
+async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return (await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as webcrypto.CryptoKeyPair;
+}
+
+/** 16 random bytes as hex; the first bit clear, because a serial number is positive. */
+function newSerial(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[0] = (bytes[0]! & 0x7f) | 0x40;
+  return Buffer.from(bytes).toString("hex");
+}
+
+/** The certificate files of a directory, by absolute path. */
+export interface CertificateFiles {
+  readonly ca: string;
+  readonly server: string;
+  readonly serverKey: string;
+  readonly peer: string;
+  readonly peerKey: string;
+  readonly client: string;
+  readonly clientKey: string;
+}
+
+/** Where the files of `dir` are, present or not. */
+export function certificateFiles(dir: string): CertificateFiles {
+  return {
+    ca: join(dir, "ca.pem"),
+    server: join(dir, "server.pem"),
+    serverKey: join(dir, "server-key.pem"),
+    peer: join(dir, "peer.pem"),
+    peerKey: join(dir, "peer-key.pem"),
+    client: join(dir, "client.pem"),
+    clientKey: join(dir, "client-key.pem"),
+  };
+}
+
+/**
+ * Makes an authority and a server, a peer and a client certificate in `dir` (0700; keys 0600). The common name of the client is
+ * `clientName`.
+ */
+export async function writeCertificates(dir: string, clientName = "client"): Promise<CertificateFiles> {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  chmodSync(dir, 0o700);
+  const files = certificateFiles(dir);
+  const authority = await createAuthority("Quorate local CA");
+  const server = await authority.issue({ commonName: "server", hosts: localHosts, usage: "both" });
+  const peer = await authority.issue({ commonName: "peer", hosts: localHosts, usage: "both" });
+  const client = await authority.issue({ commonName: clientName, hosts: [], usage: "client" });
+  writeFile(files.server, server.certPem, 0o644);
+  writeFile(files.serverKey, server.keyPem, 0o600);
+  writeFile(files.peer, peer.certPem, 0o644);
+  writeFile(files.peerKey, peer.keyPem, 0o600);
+  writeFile(files.client, client.certPem, 0o644);
+  writeFile(files.clientKey, client.keyPem, 0o600);
+  // Last: a directory without ca.pem is one whose making was cut short.
+  writeFile(files.ca, authority.caPem, 0o644);
+  return files;
+}
+
+/** Under another name first, so that a reader never sees half a file and a key is never readable by others, not even briefly. */
+function writeFile(path: string, text: string, mode: number): void {
+  const draft = `${path}.new`;
+  writeFileSync(draft, text, { mode });
+  chmodSync(draft, mode);
+  renameSync(draft, path);
+}
+
+/** Why the certificates of `dir` cannot be used for another `minDays` days, or undefined if they can. */
+export function certificateTrouble(dir: string, minDays = 1): string | undefined {
+  const files = certificateFiles(dir);
+  for (const path of Object.values(files)) {
+    if (!existsSync(path)) return `${path} is missing`;
+    if (path.endsWith("-key.pem")) continue;
+    let notAfter: Date;
+    try {
+      notAfter = new x509.X509Certificate(readFileSync(path, "utf8")).notAfter;
+    } catch (error) {
+      return `${path} is not a certificate: ${(error as Error).message}`;
+    }
+    if (notAfter.getTime() < Date.now() + minDays * dayMs) return `${path} expires at ${notAfter.toISOString()}`;
+  }
+  return undefined;
+}
