@@ -4,7 +4,7 @@
  */
 
 interface BufferStatics {
-  allocUnsafe(size: number): Uint8Array;
+  allocUnsafeSlow(size: number): Uint8Array<ArrayBuffer>;
   byteLength(s: string): number;
   compare(a: Uint8Array, b: Uint8Array): number;
   readonly prototype: {
@@ -30,14 +30,26 @@ const bufferEquals = Buffer.prototype.equals;
 /** The empty byte string. Shared: it has no bytes to change. */
 export const EMPTY: Uint8Array = new Uint8Array(0);
 
+const POOL_BYTES = 64 * 1024;
+const MAX_POOLED_BYTES = 8 * 1024;
+let pool = Buffer.allocUnsafeSlow(POOL_BYTES).buffer;
+let poolUsed = 0;
+
 /**
- * A new array of n bytes with UNDEFINED contents: the caller writes every byte before it is read. Small arrays come from Node's shared
- * pool (64 KiB in Node 26, for arrays under half of that), so `result.buffer` is larger than the array, holds other data, and stays alive
- * as long as any array cut from it: copy with `slice()` what is small and kept for long.
+ * A new array of n bytes with UNDEFINED contents: the caller writes every byte before it is read. Arrays of up to 8 KiB are cut from a
+ * shared block of 64 KiB, so `result.buffer` is larger than the array, holds other data, and stays alive as long as any array cut from
+ * it: copy with `slice()` what is small and kept for long.
  */
 export function alloc(n: number): Uint8Array {
-  const buffer = Buffer.allocUnsafe(n);
-  return new Uint8Array(buffer.buffer, buffer.byteOffset, n);
+  if (n > MAX_POOLED_BYTES) return new Uint8Array(Buffer.allocUnsafeSlow(n).buffer);
+  if (poolUsed + n > POOL_BYTES) {
+    pool = Buffer.allocUnsafeSlow(POOL_BYTES).buffer;
+    poolUsed = 0;
+  }
+  const start = poolUsed;
+  // Starts stay multiples of 8, so that copies into the arrays are aligned.
+  poolUsed = (start + n + 7) & ~7;
+  return new Uint8Array(pool, start, n);
 }
 
 /** bytes[start, end) as a string of one char (U+0000 to U+00FF) a byte, so that string order is byte order. */

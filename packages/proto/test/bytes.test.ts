@@ -98,6 +98,14 @@ test("concat copies, and alloc gives the length asked for", () => {
   }
 });
 
+test("arrays cut from the pool never overlap", () => {
+  const arrays = Array.from({ length: 2000 }, (_, i) => alloc((i * 37) % 300).fill(i));
+  arrays.forEach((array, i) => {
+    assert.equal(array.length, (i * 37) % 300);
+    assert.ok(array.every((byte) => byte === i % 256));
+  });
+});
+
 test("big-endian integers", () => {
   check(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), fc.nat(5), (value, offset) => {
