@@ -1,0 +1,72 @@
+/**
+ * The local cluster on paper: who its members are, where their files lie, and with which flags they start.
+ *
+ *   .quorate/certs/          certificates (see scripts/certs.ts)
+ *   .quorate/data/NAME/      a member's data directory
+ *   .quorate/logs/NAME.log   what it wrote to standard output and error
+ *   .quorate/pids/NAME.pid   its process id
+ */
+import { join } from "node:path";
+import { certificateFiles } from "../certs.ts";
+
+/** One member: its name and the ports it listens on, on 127.0.0.1. */
+export interface MemberPlan {
+  readonly name: string;
+  readonly clientPort: number;
+  readonly peerPort: number;
+}
+
+/** A cluster of such members, below one directory. */
+export interface ClusterPlan {
+  /** Absolute. */
+  readonly dir: string;
+  readonly token: string;
+  readonly members: readonly MemberPlan[];
+  /** The program and its first arguments; the flags follow. */
+  readonly command: readonly string[];
+}
+
+/** The cluster that scripts/start-all.sh starts, for the repository at `root`. */
+export function localCluster(root: string, command: readonly string[] = [process.execPath, join(root, "bin/quorate.js")]): ClusterPlan {
+  return {
+    dir: join(root, ".quorate"),
+    token: "etcd-cluster-1",
+    members: [
+      { name: "infra0", clientPort: 3379, peerPort: 3380 },
+      { name: "infra1", clientPort: 4379, peerPort: 4380 },
+      { name: "infra2", clientPort: 5379, peerPort: 5380 },
+    ],
+    command,
+  };
+}
+
+export const certsDir = (plan: ClusterPlan): string => join(plan.dir, "certs");
+export const dataDir = (plan: ClusterPlan, member: MemberPlan): string => join(plan.dir, "data", member.name);
+export const logFile = (plan: ClusterPlan, member: MemberPlan): string => join(plan.dir, "logs", `${member.name}.log`);
+export const pidFile = (plan: ClusterPlan, member: MemberPlan): string => join(plan.dir, "pids", `${member.name}.pid`);
+export const clientUrl = (member: MemberPlan): string => `https://127.0.0.1:${member.clientPort}`;
+export const peerUrl = (member: MemberPlan): string => `https://127.0.0.1:${member.peerPort}`;
+
+/** The flags of one member, in etcd's names. */
+export function memberFlags(plan: ClusterPlan, member: MemberPlan): string[] {
+  const certs = certificateFiles(certsDir(plan));
+  return [
+    `--name=${member.name}`,
+    `--data-dir=${dataDir(plan, member)}`,
+    `--listen-client-urls=${clientUrl(member)}`,
+    `--advertise-client-urls=${clientUrl(member)}`,
+    `--listen-peer-urls=${peerUrl(member)}`,
+    `--initial-advertise-peer-urls=${peerUrl(member)}`,
+    `--initial-cluster=${plan.members.map((one) => `${one.name}=${peerUrl(one)}`).join(",")}`,
+    `--initial-cluster-token=${plan.token}`,
+    "--initial-cluster-state=new",
+    `--cert-file=${certs.server}`,
+    `--key-file=${certs.serverKey}`,
+    `--trusted-ca-file=${certs.ca}`,
+    "--client-cert-auth",
+    `--peer-cert-file=${certs.peer}`,
+    `--peer-key-file=${certs.peerKey}`,
+    `--peer-trusted-ca-file=${certs.ca}`,
+    "--peer-client-cert-auth",
+  ];
+}

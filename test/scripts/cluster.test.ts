@@ -1,0 +1,124 @@
+/** The start, stop and clean scripts, with a stand-in for the member. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, test } from "node:test";
+import { cleanCluster, runningPid, startCluster, stopCluster } from "../../scripts/cluster/control.ts";
+import { type ClusterPlan, localCluster, memberFlags, pidFile } from "../../scripts/cluster/layout.ts";
+import { portHolder } from "../../scripts/cluster/processes.ts";
+import { freePorts } from "../support/ports.ts";
+
+const dir = mkdtempSync(join(tmpdir(), "quorate-cluster-"));
+const said: string[] = [];
+const say = (line: string): void => void said.push(line);
+const words = (): string => said.splice(0).join("\n");
+
+const ports = await freePorts(4);
+const plan: ClusterPlan = {
+  dir: join(dir, ".quorate"),
+  token: "t",
+  members: [
+    { name: "m0", clientPort: ports[0]!, peerPort: ports[1]! },
+    { name: "m1", clientPort: ports[2]!, peerPort: ports[3]! },
+  ],
+  command: [process.execPath, join(import.meta.dirname, "../support/fake-member.ts")],
+};
+
+afterEach(async () => {
+  await stopCluster(plan, () => {});
+});
+after(() => rmSync(dir, { recursive: true }));
+
+test("start, start again, stop, clean", async () => {
+  assert.equal(await startCluster(plan, say), true, said.join("\n"));
+  assert.match(words(), /making certificates[\s\S]*starting m0 \(pid \d+[\s\S]*m1 is healthy/);
+  for (const name of ["certs", "data", "logs", "pids"]) assert.equal(statSync(join(plan.dir, name)).mode & 0o777, 0o700, name);
+  const pids = plan.members.map((member) => runningPid(plan, member));
+  const certs = readFileSync(join(plan.dir, "certs/ca.pem"), "utf8");
+
+  assert.equal(await startCluster(plan, say), true);
+  assert.match(words(), /m0 is running already[\s\S]*m1 is running already/);
+  assert.deepEqual(
+    plan.members.map((member) => runningPid(plan, member)),
+    pids,
+  );
+
+  assert.equal(await stopCluster(plan, say), true);
+  assert.match(words(), /m0 stopped \(pid \d+[\s\S]*m1 stopped|m1 stopped[\s\S]*m0 stopped/);
+  assert.equal(runningPid(plan, plan.members[0]!), undefined);
+  assert.equal(await stopCluster(plan, say), true);
+  assert.equal(words(), "no member is running");
+
+  assert.equal(await cleanCluster(plan, true, say), true);
+  assert.equal(readFileSync(join(plan.dir, "certs/ca.pem"), "utf8"), certs);
+  assert.ok(!existsSync(join(plan.dir, "data")));
+  assert.equal(await cleanCluster(plan, false, say), true);
+  assert.ok(!existsSync(join(plan.dir, "certs")));
+  words();
+});
+
+test("a port in use is named with the process that holds it, and nothing starts", async () => {
+  const holder = createServer();
+  await new Promise<void>((resolve) => holder.listen(plan.members[1]!.peerPort, "127.0.0.1", resolve));
+  try {
+    assert.equal(await startCluster(plan, say), false);
+    assert.match(
+      words(),
+      new RegExp(`port ${plan.members[1]!.peerPort}, the peer port of m1, is in use by pid ${process.pid}: .*cluster\\.test\\.ts`),
+    );
+    assert.equal(runningPid(plan, plan.members[0]!), undefined);
+    assert.equal(portHolder(plan.members[1]!.peerPort)?.pid, process.pid);
+  } finally {
+    await new Promise((resolve) => holder.close(resolve));
+  }
+  assert.equal(portHolder(plan.members[1]!.peerPort), undefined);
+});
+
+test("a pid file that names a stranger's process is stale: the stranger lives on", async () => {
+  const stranger = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+  const gone = new Promise((resolve) => stranger.on("exit", resolve));
+  const member = plan.members[0]!;
+  mkdirSync(join(plan.dir, "pids"), { recursive: true });
+  try {
+    for (const text of [`${stranger.pid}\n`, "1\n", "-1\n", "rubbish"]) {
+      writeFileSync(pidFile(plan, member), text);
+      assert.equal(runningPid(plan, member), undefined, text);
+    }
+    writeFileSync(pidFile(plan, member), `${stranger.pid}\n`);
+    assert.equal(await startCluster(plan, say), true, said.join("\n"));
+    assert.match(words(), /m0: its pid file is stale/);
+    process.kill(stranger.pid!, 0);
+  } finally {
+    stranger.kill("SIGKILL");
+    await gone;
+  }
+  assert.equal(stranger.signalCode, "SIGKILL");
+});
+
+test("a member that dies while starting is reported with its last words", async () => {
+  process.env["FAKE_MEMBER_DIES"] = "m1";
+  try {
+    assert.equal(await startCluster(plan, say), false);
+  } finally {
+    delete process.env["FAKE_MEMBER_DIES"];
+  }
+  assert.match(words(), /m1 died while starting\n--- last lines of .*m1\.log\n[\s\S]*cannot go on\n---/);
+});
+
+test("the real plan is the documented one", () => {
+  const real = localCluster("/repository");
+  assert.deepEqual(memberFlags(real, real.members[1]!).slice(0, 9), [
+    "--name=infra1",
+    "--data-dir=/repository/.quorate/data/infra1",
+    "--listen-client-urls=https://127.0.0.1:4379",
+    "--advertise-client-urls=https://127.0.0.1:4379",
+    "--listen-peer-urls=https://127.0.0.1:4380",
+    "--initial-advertise-peer-urls=https://127.0.0.1:4380",
+    "--initial-cluster=infra0=https://127.0.0.1:3380,infra1=https://127.0.0.1:4380,infra2=https://127.0.0.1:5380",
+    "--initial-cluster-token=etcd-cluster-1",
+    "--initial-cluster-state=new",
+  ]);
+});
