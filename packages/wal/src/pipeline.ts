@@ -1,0 +1,117 @@
+/**
+ * Prepares the next segment while the present one fills up: a file of zeros under a name like 3.tmp, on the disk.
+ *
+ * It works in the background in small steps, each synced before the next, so that the log's own syncs never wait behind 64 MB of zeros.
+ * Only one file at a time is prepared or ready.
+ */
+import type { Disk, DiskFile } from "@quorate/host";
+
+const STEP_BYTES = 4 << 20;
+
+interface Preparation {
+  readonly file: DiskFile;
+  isReady: boolean;
+  /** Nobody wants it any more. */
+  isCancelled: boolean;
+  /** Ends when nothing is under way on the file. */
+  done: Promise<void>;
+}
+
+export class SegmentPipeline {
+  readonly #disk: Disk;
+  readonly #dir: string;
+  readonly #segmentBytes: number;
+  #count = 0;
+  /** Preparing failed, probably for want of space: not tried again until a segment is taken. */
+  #hasFailed = false;
+  #preparation: Preparation | undefined;
+  /** Cancelled ones that have not ended. */
+  readonly #leaving = new Set<Promise<void>>();
+
+  constructor(disk: Disk, dir: string, segmentBytes: number) {
+    this.#disk = disk;
+    this.#dir = dir;
+    this.#segmentBytes = segmentBytes;
+  }
+
+  /** Whether a file of the name is one that this class leaves behind after a crash. */
+  static owns(name: string): boolean {
+    return /^[0-9]+\.tmp$/.test(name);
+  }
+
+  /**
+   * Starts to prepare a file unless that is under way or done. A failure is not told: `take` then makes a new file, and meets the same
+   * trouble where somebody waits for it.
+   */
+  start(): void {
+    if (this.#preparation || this.#hasFailed) return;
+    let file: DiskFile;
+    try {
+      file = this.#create();
+    } catch {
+      this.#hasFailed = true;
+      return;
+    }
+    const preparation: Preparation = { file, isReady: false, isCancelled: false, done: Promise.resolve() };
+    this.#preparation = preparation;
+    preparation.done = this.#prepare(preparation).catch(() => {
+      this.#hasFailed = true;
+      this.#discard(preparation);
+    });
+  }
+
+  /** Gives the prepared file, or an empty one if none is ready, open for writing. The caller renames it. */
+  take(): DiskFile {
+    const preparation = this.#preparation;
+    this.#preparation = undefined;
+    this.#hasFailed = false;
+    if (preparation?.isReady) return preparation.file;
+    if (preparation) this.#cancel(preparation);
+    return this.#create();
+  }
+
+  /** Ends what is under way and removes what was prepared. */
+  async close(): Promise<void> {
+    const preparation = this.#preparation;
+    this.#preparation = undefined;
+    if (preparation) this.#cancel(preparation);
+    await Promise.all(this.#leaving);
+  }
+
+  #create(): DiskFile {
+    const path = `${this.#dir}/${this.#count++}.tmp`;
+    this.#disk.remove(path);
+    return this.#disk.open(path, "create");
+  }
+
+  async #prepare(preparation: Preparation): Promise<void> {
+    const { file } = preparation;
+    for (let at = 0; at < this.#segmentBytes; at += STEP_BYTES) {
+      await file.writeZeros(at, Math.min(STEP_BYTES, this.#segmentBytes - at));
+      if (preparation.isCancelled) return;
+      await file.dataSync();
+      if (preparation.isCancelled) return;
+    }
+    preparation.isReady = true;
+  }
+
+  /** The file can be removed only when nothing is under way on it. */
+  #cancel(preparation: Preparation): void {
+    preparation.isCancelled = true;
+    const leaving = preparation.done.then(() => {
+      this.#leaving.delete(leaving);
+      this.#discard(preparation);
+    });
+    this.#leaving.add(leaving);
+  }
+
+  #discard(preparation: Preparation): void {
+    if (this.#preparation === preparation) this.#preparation = undefined;
+    try {
+      preparation.file.close();
+      this.#disk.remove(preparation.file.path);
+    } catch {
+      // The next opening of the log removes it.
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * What the records of a log amount to.
+ */
+import type { Disk } from "@quorate/host";
+import { raftpb, walpb } from "@quorate/proto";
+import { assert, WalDamageError, WalError } from "./errors.ts";
+import { RecordType } from "./format.ts";
+import { readWal, type WalEnd, type WalRecord } from "./reader.ts";
+import { LogRules } from "./rules.ts";
+
+/** The content of a log from a snapshot on. */
+export interface Replay {
+  readonly metadata: Uint8Array;
+  /** The last state, or undefined if none was written. */
+  readonly hardState: raftpb.HardState | undefined;
+  /** Entries after the snapshot, in order, without those that later ones replaced; none without a snapshot. Their data are views that stay good. */
+  readonly entries: raftpb.Entry[];
+  /** All snapshot marks, as written. */
+  readonly snapshots: walpb.Snapshot[];
+  readonly end: WalEnd;
+  /** As all records leave them. */
+  readonly rules: LogRules;
+  /** How many records were read. */
+  readonly records: number;
+}
+
+/** Decodes a record's data; what cannot be decoded throws a WireError or a RangeError. */
+function decodeSnapshot(data: Uint8Array): walpb.Snapshot {
+  if (data.length === 0) throw new RangeError("the snapshot mark is empty");
+  return walpb.Snapshot.decode(data);
+}
+
+/**
+ * Reads the log in `dir` from the snapshot with index `from.index` on; or, without `from`, all that is there, keeping no entries.
+ *
+ * Throws a WalDamageError where a record is broken or does not follow from those before it; a WalError SnapshotNotFound or SnapshotMismatch
+ * if the log has no mark of that snapshot, NotFound if entries after it are not in the log.
+ */
+export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined): Replay {
+  const reader = readWal(disk, dir, from?.index);
+  let rules: LogRules | undefined;
+  let hardState: raftpb.HardState | undefined;
+  const entries: raftpb.Entry[] = [];
+  const snapshots: walpb.Snapshot[] = [];
+  let matched = false;
+  let records = 0;
+
+  const take = (record: WalRecord): string | undefined => {
+    rules ??= new LogRules(Math.max(0, record.segment.index - 1));
+    switch (record.type) {
+      case RecordType.Entry: {
+        const entry = raftpb.Entry.decode(record.data);
+        const problem = rules.entry(entry);
+        if (problem || !from) return problem;
+        const position = entry.index - from.index - 1;
+        if (position > entries.length) {
+          // The rules let it pass, so a later snapshot took the place of what is missing.
+          throw new WalError("NotFound", dir, `the log goes from entry ${from.index + entries.length} to ${entry.index}`);
+        }
+        // It replaces what was read with its index and above; one at or before the snapshot replaces everything.
+        entries.length = Math.max(0, position);
+        if (position >= 0) entries.push(entry);
+        return undefined;
+      }
+      case RecordType.State: {
+        const state = raftpb.HardState.decode(record.data);
+        const problem = rules.state(state, hardState === undefined && record.segment.sequence > 0);
+        if (!problem) hardState = state;
+        return problem;
+      }
+      case RecordType.Snapshot: {
+        const snapshot = decodeSnapshot(record.data);
+        rules.snapshot(snapshot.index, snapshot.term);
+        snapshots.push(snapshot);
+        if (from && snapshot.index === from.index) {
+          if (snapshot.term !== from.term) {
+            throw new WalError("SnapshotMismatch", dir, `snapshot ${from.index} has term ${snapshot.term} in the log, not ${from.term}`);
+          }
+          matched = true;
+        }
+        return undefined;
+      }
+      default:
+        return undefined;
+    }
+  };
+
+  for (;;) {
+    const next = reader.next();
+    if (next.done) {
+      if (from && !matched) throw new WalError("SnapshotNotFound", dir, `the log has no mark of snapshot ${from.index}`);
+      assert(rules !== undefined, "a log without a record was read to its end");
+      return { metadata: next.value.metadata, hardState, entries, snapshots, end: next.value, rules, records };
+    }
+    const record = next.value;
+    records++;
+    let problem: string | undefined;
+    try {
+      problem = take(record);
+    } catch (error) {
+      if (error instanceof WalError) throw error;
+      problem = `the record cannot be decoded: ${(error as Error).message}`;
+    }
+    if (problem) throw new WalDamageError(dir, record.segment.name, record.offset, problem);
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Tells the torn end of a write from damage, where a record of the last segment is broken.
+ *
+ * A crash takes back what was not synced sector by sector: a lost sector reads as it was before, and ahead of the log the segment is zeros.
+ * So a tear shows as a whole sector of zeros inside the record (or from its length word on), or as a file that ends inside it. Everything
+ * else is damage: bits do not flip in a crash. And so is a tear where the log says further down, by a durable mark, that the place was on
+ * the disk. Records behind a tear prove nothing by themselves: a crash may lose the first sector of a write and keep the second.
+ */
+import { crc32c } from "@quorate/proto";
+import { decodeMark, MARK_BYTES, RecordType, SECTOR_BYTES, WORD_BYTES } from "./format.ts";
+import { type BrokenFrame, type NoFrame, readFrame, readRecordWithoutLength } from "./frame.ts";
+import type { SegmentFile } from "./segment-file.ts";
+
+/** What stands at the end of the good records: nothing, a torn write up to `end`, or damage. */
+export type Tail =
+  | { readonly kind: "clean" }
+  | { readonly kind: "torn"; readonly end: number }
+  | { readonly kind: "damaged"; readonly reason: string };
+
+/**
+ * Judges the last segment from `offset` on, where reading stopped.
+ *
+ * @param crc the rolling checksum up to `offset`.
+ * @param stop what reading found there; a record with a wrong checksum counts as a broken one.
+ */
+export function judgeTail(file: SegmentFile, offset: number, crc: number, stop: NoFrame | BrokenFrame): Tail {
+  const end = file.endOfNonZero(offset, file.sizeBytes);
+  if (stop.kind === "end" && end === offset) return { kind: "clean" };
+  const reason = stop.kind === "end" ? "a length word of zero is followed by other bytes" : stop.reason;
+  if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };
+  // A whole record that does not fit to its length word: the word was changed after it was written.
+  const natural = stop.kind === "broken" ? readRecordWithoutLength(file, offset) : undefined;
+  if (natural && stop.kind === "broken" && natural.end !== stop.end && crc32c(crc, natural.data) === natural.crc) {
+    return { kind: "damaged", reason };
+  }
+  const mark = laterMark(file, offset, end);
+  if (mark) return { kind: "damaged", reason: `${reason}, and byte ${mark.at} says that ${mark.durableBytes} bytes were on the disk` };
+  return { kind: "torn", end };
+}
+
+/** Whether the broken frame looks like one whose sectors did not all reach the disk. */
+function hasTornSector(file: SegmentFile, offset: number, stop: NoFrame | BrokenFrame): boolean {
+  if (stop.kind === "end") {
+    const sectorEnd = offset - (offset % SECTOR_BYTES) + SECTOR_BYTES;
+    return file.firstNonZero(offset, Math.min(sectorEnd, file.sizeBytes)) === undefined;
+  }
+  if (stop.isCut) return true;
+  // The length word makes no sense; but it lies in one sector, so it was written as it stands or not at all.
+  if (stop.end === undefined) return false;
+  for (let sector = offset - (offset % SECTOR_BYTES) + SECTOR_BYTES; sector < stop.end; sector += SECTOR_BYTES) {
+    if (file.firstNonZero(sector, Math.min(sector + SECTOR_BYTES, file.sizeBytes)) === undefined) return true;
+  }
+  return false;
+}
+
+/** A durable mark in (from, to) that vouches for more than `from` bytes. */
+function laterMark(file: SegmentFile, from: number, to: number): { readonly at: number; readonly durableBytes: number } | undefined {
+  for (let at = from + WORD_BYTES; at + WORD_BYTES + MARK_BYTES < to; at += WORD_BYTES) {
+    // Most places are told apart by one byte: a frame with a mark has a record of 18 to 22 bytes.
+    const length = file.view(at, 1)[0];
+    if (length < MARK_BYTES + 6 || length > MARK_BYTES + 10) continue;
+    const frame = readFrame(file, at);
+    if ("kind" in frame || frame.type !== RecordType.Crc) continue;
+    const durableBytes = decodeMark(frame.data);
+    if (durableBytes !== undefined && durableBytes > from && durableBytes <= at) return { at, durableBytes };
+  }
+  return undefined;
+}
