@@ -14,8 +14,14 @@ export function applyChange(core: Core, change: raftpb.ConfChangeV2): void {
   putInForce(core, conf);
 }
 
+/** Puts the configurations of installed snapshots in force. */
+export function restoreConfs(core: Core): void {
+  while (core.restoredConfs.length > 0 && core.restoredConfs[0].index <= core.log.applied)
+    putInForce(core, core.restoredConfs.shift()!.conf);
+}
+
 /** Puts a configuration in force, with all that follows from it for a leader. */
-export function putInForce(core: Core, conf: raftpb.ConfState): void {
+function putInForce(core: Core, conf: raftpb.ConfState): void {
   core.tracker.configure(conf, core.log.lastIndex);
   core.note("info", "switched configuration", {
     voters: conf.voters.map(idToHex),

@@ -56,6 +56,9 @@ export class Core {
   /** Leader: a heartbeat is due. */
   heartbeatDue = false;
 
+  /** Configurations of received snapshots, in force once those are installed; by index. */
+  readonly restoredConfs: { readonly index: number; readonly conf: raftpb.ConfState }[] = [];
+
   messages: raftpb.Message[] = [];
   messagesAfterSync: raftpb.Message[] = [];
   readStates: ReadState[] = [];
@@ -136,13 +139,6 @@ export class Core {
   sendAfterSync(message: raftpb.Message): void {
     if (message.to === this.id) violated("RAFT-18", `message type ${message.type}`);
     this.messagesAfterSync.push(message);
-  }
-
-  /** Sends an answer that vouches for the log or a vote. */
-  respond(type: raftpb.MessageType, to: bigint, reject: boolean): void {
-    const response = this.message(type, to);
-    response.reject = reject;
-    this.sendAfterSync(response);
   }
 
   get hasLogger(): boolean {

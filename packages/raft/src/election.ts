@@ -74,9 +74,29 @@ export function handleVoteRequest(core: Core, request: raftpb.Message): void {
   response.reject = !granted;
   // The grant of a pre-vote names the term asked for, or the asker, who is ahead in nothing but that, would drop it as stale or bow to it.
   if (granted) response.term = request.term;
+  else hintCommit(core, response);
   if (granted && !asking) {
     core.castVote(request.from);
     core.electionElapsed = 0;
   }
   core.sendAfterSync(response);
+}
+
+/** Puts what this machine knows to be committed into a refusal. etcd's members send nothing there, and read nothing. */
+export function hintCommit(core: Core, refusal: raftpb.Message): void {
+  refusal.commit = core.log.committed;
+  refusal.logTerm = core.log.term(core.log.committed)!;
+}
+
+/**
+ * Commits what a refusal shows to be committed, if this log has it. Configurations take effect when they are applied, so who has not
+ * heard that a change is committed goes by the old one and may need the vote of a member that was removed or demoted by it; if that
+ * member's log is longer, no one could ever be elected. (TiKV's raft-rs found this first.)
+ */
+export function learnCommit(core: Core, refusal: raftpb.Message): void {
+  const { log } = core;
+  if (!refusal.reject || refusal.commit <= log.committed || !log.matches(refusal.commit, refusal.logTerm)) return;
+  log.commitTo(refusal.commit);
+  core.note("info", "learned from a refused vote what is committed", { commit: refusal.commit });
+  if (core.role !== "follower" && log.hasUnappliedConfChange()) becomeFollower(core, core.term, 0n);
 }

@@ -1,7 +1,6 @@
 /** What a follower does with its leader's messages. They are of its own term, and their sender is known to lead. */
 import { idToHex, raftpb } from "@quorate/proto";
 import { checkConfState, normalize } from "./confchange.ts";
-import { putInForce } from "./configure.ts";
 import type { Core } from "./core.ts";
 
 const { MsgAppResp, MsgHeartbeatResp } = raftpb.MessageType;
@@ -81,7 +80,8 @@ function restore(core: Core, snapshot: raftpb.Snapshot): boolean {
     return false;
   }
   log.restore(snapshot);
-  putInForce(core, checkConfState(conf));
+  // The driver may still have older entries to apply, configuration changes among them, so this one waits for its turn.
+  core.restoredConfs.push({ index, conf: checkConfState(conf) });
   core.note("info", "starts over from a snapshot", { index, snapshotTerm: term });
   return true;
 }

@@ -58,18 +58,26 @@ export class RaftLog {
     const { snapshot, hardState, applied } = initial;
     let index = snapshot.index;
     let term = snapshot.term;
+    let lastConfChange = 0;
+    let provenCommit = Math.max(hardState.commit, applied);
     for (const entry of initial.entries) {
       if (entry.index !== index + 1 || entry.term < term) {
         violated("RAFT-1", `entry ${entry.index} of term ${entry.term} follows ${index} of term ${term}`);
       }
       index = entry.index;
       term = entry.term;
+      if (!isConfChange(entry)) continue;
+      // One configuration change is proposed only when the one before is applied, so each proves the one before to be committed. The hard
+      // state that said so may be lost, for it is written after the entries. Without it this member could campaign two configurations
+      // late, where majorities need not meet.
+      provenCommit = Math.max(provenCommit, lastConfChange);
+      lastConfChange = index;
     }
     if (applied < snapshot.index || applied > index) violated("RAFT-1", `applied ${applied}, log ${snapshot.index} to ${index}`);
     if (hardState.commit > index) violated("RAFT-1", `commit ${hardState.commit}, last entry ${index}`);
     this.#entries = [...initial.entries];
     this.#snapshot = snapshot;
-    this.#committed = Math.max(hardState.commit, applied);
+    this.#committed = provenCommit;
     this.#applying = applied;
     this.#applied = applied;
     this.#stable = index;

@@ -19,7 +19,7 @@
  */
 import { raftpb } from "@quorate/proto";
 import type { InitialState, RaftConfig } from "./config.ts";
-import { applyChange } from "./configure.ts";
+import { applyChange, restoreConfs } from "./configure.ts";
 import { Core, type SelfVote } from "./core.ts";
 import { countSelfVote, tryCampaign } from "./election.ts";
 import { encodeConfChange } from "./entries.ts";
@@ -39,6 +39,8 @@ interface PendingSelfVote {
   readonly term: number;
   readonly kind: Exclude<SelfVote, "none">;
 }
+
+const NONE: readonly never[] = Object.freeze([]);
 
 export class Raft {
   readonly #core: Core;
@@ -247,10 +249,11 @@ export class Raft {
       entries,
       mustSync: votes || entries.length > 0 || snapshot !== undefined,
       snapshot,
-      messages: core.messages,
-      messagesAfterSync: core.messagesAfterSync,
+      // An empty queue stays with the machine, which will fill it: it must not be seen to fill in a Ready that is out.
+      messages: core.messages.length > 0 ? core.messages : NONE,
+      messagesAfterSync: core.messagesAfterSync.length > 0 ? core.messagesAfterSync : NONE,
       committed: core.log.takeCommitted(),
-      readStates: core.readStates,
+      readStates: core.readStates.length > 0 ? core.readStates : NONE,
     };
     if (core.messages.length > 0) core.messages = [];
     if (core.messagesAfterSync.length > 0) core.messagesAfterSync = [];
@@ -275,6 +278,7 @@ export class Raft {
   /** Everything up to index, entries and a snapshot alike, is applied. */
   applied(index: number): void {
     this.#core.log.appliedTo(index);
+    restoreConfs(this.#core);
     leaveJointIfDue(this.#core);
   }
 

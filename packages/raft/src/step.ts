@@ -1,7 +1,7 @@
 /** Where messages and ticks come in: terms and leases first, then whoever handles the message in this role. */
 import { equals, idToHex, raftpb } from "@quorate/proto";
 import type { Core } from "./core.ts";
-import { countVote, handleVoteRequest, tryCampaign } from "./election.ts";
+import { countVote, handleVoteRequest, hintCommit, learnCommit, tryCampaign } from "./election.ts";
 import { handleAppend, handleHeartbeat, handleSnapshot } from "./follow.ts";
 import { violated } from "./invariants.ts";
 import { checkQuorum, handleAppendResponse, handleHeartbeatResponse, startTransfer } from "./lead.ts";
@@ -80,10 +80,13 @@ function answerStale(core: Core, message: raftpb.Message): void {
   const { checkQuorum: leases, preVote } = core.config;
   if ((message.type === MsgApp || message.type === MsgHeartbeat) && (leases || preVote)) {
     // This machine's votes are not heard while the others hear a leader, so it has to draw that leader to its own term.
-    core.respond(MsgAppResp, message.from, false);
+    core.sendAfterSync(core.message(MsgAppResp, message.from));
   } else if (message.type === MsgPreVote) {
     // Or a member with a longer log and a lower term would ask for ever.
-    core.respond(MsgPreVoteResp, message.from, true);
+    const refusal = core.message(MsgPreVoteResp, message.from);
+    refusal.reject = true;
+    hintCommit(core, refusal);
+    core.sendAfterSync(refusal);
   }
 }
 
@@ -122,9 +125,11 @@ function stepOther(core: Core, message: raftpb.Message): void {
       handleSnapshot(core, message);
       return;
     case MsgVoteResp:
+      learnCommit(core, message);
       if (core.role === "candidate") countVote(core, message.from, !message.reject);
       return;
     case MsgPreVoteResp:
+      learnCommit(core, message);
       if (core.role === "pre-candidate") countVote(core, message.from, !message.reject);
       return;
     case MsgProp:

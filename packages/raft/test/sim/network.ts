@@ -1,0 +1,72 @@
+/** Messages on their way: lost, doubled, overtaken and cut off as the options say. */
+import type { Random } from "@quorate/host";
+import { raftpb } from "@quorate/proto";
+import type { SimOptions } from "./options.ts";
+
+/** Most messages on their way at once; a new one then pushes a random one out. */
+const MAX_MESSAGES = 400;
+
+export class SimNetwork {
+  readonly #options: SimOptions;
+  readonly #random: Random;
+  #messages: raftpb.Message[] = [];
+  /** Members by side; those on different sides do not reach one another. */
+  #sides = new Map<bigint, number>();
+  #faults = true;
+  /** A snapshot did not get through: its sender has to be told. */
+  onSnapshotLost: (message: raftpb.Message) => void = () => {};
+
+  constructor(options: SimOptions, random: Random) {
+    this.#options = options;
+    this.#random = random;
+  }
+
+  get size(): number {
+    return this.#messages.length;
+  }
+
+  /** From here on everything arrives, once and in order. */
+  heal(): void {
+    this.#faults = false;
+    this.#sides.clear();
+  }
+
+  /** Puts each member on a random side of two, or all on one. */
+  partition(ids: Iterable<bigint>, apart: boolean): void {
+    this.#sides.clear();
+    if (apart) for (const id of ids) this.#sides.set(id, this.#random.below(2));
+  }
+
+  send(message: raftpb.Message): void {
+    const { loss, duplication } = this.#options;
+    if (this.#faults && this.#random.unit() < loss) {
+      this.#lose(message);
+      return;
+    }
+    this.#push(message);
+    if (this.#faults && this.#random.unit() < duplication) this.#push(message);
+  }
+
+  #push(message: raftpb.Message): void {
+    if (this.#messages.length >= MAX_MESSAGES && this.#faults)
+      this.#lose(this.#messages.splice(this.#random.below(this.#messages.length), 1)[0]);
+    this.#messages.push(this.#options.encode ? raftpb.Message.decode(raftpb.Message.encode(message)) : message);
+  }
+
+  #lose(message: raftpb.Message): void {
+    if (message.type === raftpb.MessageType.MsgSnap) this.onSnapshotLost(message);
+  }
+
+  /** The next message to arrive; undefined if there is none, or if it got lost at a partition. */
+  next(): raftpb.Message | undefined {
+    if (this.#messages.length === 0) return undefined;
+    const overtaking = this.#faults && this.#random.unit() < this.#options.reordering;
+    const at = overtaking ? this.#random.below(this.#messages.length) : 0;
+    const message = at === 0 ? this.#messages.shift()! : this.#messages.splice(at, 1)[0];
+    if ((this.#sides.get(message.from) ?? 0) !== (this.#sides.get(message.to) ?? 0)) {
+      this.#lose(message);
+      return undefined;
+    }
+    return message;
+  }
+}
