@@ -9,7 +9,8 @@
  *
  *     2026-01-02T15:04:05.000Z info  server/member  ready to serve client requests  name=infra0
  *
- * The readable form is a function of 15 lines here and not pino-pretty, which takes 19 ms and 12 MB to load and would parse each line again.
+ * The readable form is a function of 15 lines here and not pino-pretty, which takes 19 ms and 12 MB to load and would parse each line
+ * again.
  *
  * Every line is written before the call returns, so nothing waits in memory when a process ends or is killed.
  */

@@ -10,7 +10,10 @@ export interface Timer {
 
 /** The source of time and of "later". */
 export interface Clock {
-  /** Wall-clock time in milliseconds since 1970; may jump either way. Only for what people read and for what a proposer writes into an entry. */
+  /**
+   * Wall-clock time in milliseconds since 1970; may jump either way. Only for what people read and for what a proposer writes into an
+   * entry.
+   */
   wallMs(): number;
   /** Monotonic time in milliseconds with a fraction; never goes back. Durations and deadlines are measured with this one. */
   monotonicMs(): number;

@@ -2,7 +2,8 @@
  * Files as the members see them. Paths are absolute or relative to the process and use "/". Calls block unless they return a promise:
  * a small write costs less than a trip through the thread pool, but a sync does not, so dataSync is the one that runs beside the loop.
  *
- * What survives a crash: bytes of a file after dataSync; names (create, rename, remove) after syncDir on their folder. Nothing else is promised.
+ * What survives a crash: bytes of a file after dataSync; names (create, rename, remove) after syncDir on their folder. Nothing else is
+ * promised.
  */
 
 /** Why a file operation failed. "Damaged": the bytes were read, but they are not what was written. */
@@ -74,7 +75,10 @@ export interface Disk {
   remove(path: string): void;
   /** Makes the names in a folder durable. */
   syncDir(path: string): void;
-  /** Takes an exclusive lock named by `path`, held until released or until the process ends, however it ends. Throws DiskError "Locked", naming the holder where it is known. */
+  /**
+   * Takes an exclusive lock named by `path`, held until released or until the process ends, however it ends. A file of that name stays
+   * behind, and must not be opened by anyone. Throws DiskError "Locked", naming the holder where it is known.
+   */
   lock(path: string): DiskLock;
   /** Bytes free for this user on the file system of `path`. */
   freeBytes(path: string): number;

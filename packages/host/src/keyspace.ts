@@ -43,7 +43,10 @@ export interface Keyspace {
   close(): Promise<void>;
 }
 
-/** Opens keyspaces by folder. `create: false` refuses one that is not there (DiskError NotFound). Damage and a lock held elsewhere are DiskErrors. */
+/**
+ * Opens keyspaces by folder. `create: false` refuses one that is not there (DiskError NotFound). Damage and a lock held elsewhere are
+ * DiskErrors ("Damaged", "Locked").
+ */
 export interface KeyspaceOpener {
   open(path: string, options: { create: boolean }): Promise<Keyspace>;
 }

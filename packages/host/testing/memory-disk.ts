@@ -1,8 +1,8 @@
 /**
  * A disk in memory that loses what a real one may lose.
  *
- * A crash keeps of each file what memory-file.ts says, and of each folder the names as they were after some prefix of the changes made since
- * its last syncDir (file systems bring changes of names down in order, but nobody knows how far they came). A rename within a folder is one
+ * A crash keeps of each file what memory-file.ts says, and of each folder the names as they were after some prefix of the changes made
+ * since its last syncDir (file systems bring changes of names down in order, but nobody knows how far they came). A rename within a folder is one
  * change; from one folder to another it is two. A folder whose own name is lost takes all in it along.
  */
 import type { Clock } from "../src/clock.ts";

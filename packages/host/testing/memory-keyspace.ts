@@ -1,5 +1,6 @@
 /**
- * Keyspaces in memory, in the folders of a MemoryDisk: a keyspace goes where its folder goes when that is renamed, removed or lost in a crash.
+ * Keyspaces in memory, in the folders of a MemoryDisk: a keyspace goes where its folder goes when that is renamed, removed or lost in a
+ * crash.
  *
  * A write becomes visible and durable in the moment its promise resolves. In a crash the writes under way survive up to some point by
  * chance, each wholly or not at all.
