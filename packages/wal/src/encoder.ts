@@ -70,7 +70,7 @@ export class FrameEncoder {
     if (this.#buffer.length > MAX_KEPT_BYTES) this.#buffer = new Uint8Array(INITIAL_BYTES);
   }
 
-  /** The frames, to be written one after the other. They are views: good until the next `reset`, and as long as the entries' data stands. */
+  /** The frames, to be written one after the other. Views: good until the next `reset`, and as long as the entries' data stands. */
   chunks(): Uint8Array[] {
     const chunks: Uint8Array[] = [];
     let start = 0;

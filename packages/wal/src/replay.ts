@@ -13,7 +13,7 @@ export interface Replay {
   readonly metadata: Uint8Array;
   /** The last state, or undefined if none was written. */
   readonly hardState: raftpb.HardState | undefined;
-  /** Entries after the snapshot, in order, without those that later ones replaced; none without a snapshot. Their data are views that stay good. */
+  /** Entries after `from`, in order, without those that later ones replaced; none without `from`. Their data are views that stay good. */
   readonly entries: raftpb.Entry[];
   /** All snapshot marks, as written. */
   readonly snapshots: walpb.Snapshot[];
