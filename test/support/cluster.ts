@@ -1,0 +1,153 @@
+/** Clusters of real processes for tests: `withCluster` starts one, runs the test's body on it, and cleans up whatever happens. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CertificateFiles, writeCertificates } from "../../scripts/certs.ts";
+import type { ClientIdentity } from "../../scripts/cluster/health.ts";
+import { type Executable, memberUnderTest } from "./executables.ts";
+import { MemberDied, TestMember } from "./member.ts";
+import { freePorts } from "./ports.ts";
+
+/** What to start. */
+export interface ClusterOptions {
+  /** The member under test unless told. */
+  readonly executable?: Executable;
+  /** Members, 3 unless told. */
+  readonly size?: number;
+  /** Mutual TLS for clients and peers; plain connections unless told. */
+  readonly tls?: boolean;
+  /** Flags for every member, after the usual ones. */
+  readonly flags?: readonly string[];
+  /** Variables for every member. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The cluster token, "test" unless told. */
+  readonly token?: string;
+  /** Client and peer port of each member, for tests that need fixed ones. Free ones unless told. */
+  readonly ports?: readonly (readonly [client: number, peer: number])[];
+}
+
+const startAttempts = 5;
+
+export class TestCluster {
+  readonly dir: string;
+  readonly members: readonly TestMember[];
+  readonly certs: CertificateFiles | undefined;
+  /** How clients present themselves; empty without TLS. */
+  readonly identity: ClientIdentity;
+
+  constructor(dir: string, members: readonly TestMember[], certs: CertificateFiles | undefined, identity: ClientIdentity) {
+    this.dir = dir;
+    this.members = members;
+    this.certs = certs;
+    this.identity = identity;
+  }
+
+  get endpoints(): string[] {
+    return this.members.map((member) => member.clientUrl);
+  }
+
+  /** Resolves when every running member is ready. */
+  async waitReady(limitMs?: number): Promise<void> {
+    await Promise.all(this.members.filter((member) => member.isRunning).map((member) => member.waitReady(limitMs)));
+  }
+
+  /** Kills what runs and removes the files. */
+  async destroy(): Promise<void> {
+    await Promise.all(this.members.map((member) => member.kill()));
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  /** The ends of all members' logs, for the report of a failure. */
+  logTails(): string {
+    return this.members.map((member) => `--- log of ${member.name} (${member.clientUrl})\n${member.logTail()}`).join("\n");
+  }
+}
+
+/** A running, ready cluster. The caller destroys it. A port that somebody took meanwhile makes it try again with others. */
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+  for (let attempt = 1; ; attempt++) {
+    const cluster = await prepareCluster(options);
+    try {
+      for (const member of cluster.members) member.start();
+      await cluster.waitReady();
+      return cluster;
+    } catch (error) {
+      const tails = cluster.logTails();
+      await cluster.destroy();
+      if (!(error instanceof MemberDied && error.portWasTaken && options.ports === undefined) || attempt === startAttempts) {
+        throw new Error(`the cluster did not start: ${(error as Error).message}\n${tails}`, { cause: error });
+      }
+    }
+  }
+}
+
+/** A cluster on paper: files and ports, no process yet. */
+async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
+  const { executable = memberUnderTest, size = 3, tls = false, flags = [], env = {}, token = "test" } = options;
+  const dir = mkdtempSync(join(tmpdir(), `quorate-test-${executable.name}-`));
+  const certs = tls ? await writeCertificates(join(dir, "certs")) : undefined;
+  const read = (path: string): string => readFileSync(path, "utf8");
+  const identity = certs === undefined ? {} : { ca: read(certs.ca), cert: read(certs.client), key: read(certs.clientKey) };
+  const free = options.ports === undefined ? await freePorts(2 * size) : options.ports.flat();
+  const scheme = tls ? "https" : "http";
+  const plans = Array.from({ length: size }, (_, index) => ({
+    name: `m${index}`,
+    clientUrl: `${scheme}://127.0.0.1:${free[2 * index]}`,
+    peerUrl: `${scheme}://127.0.0.1:${free[2 * index + 1]}`,
+  }));
+  mkdirSync(join(dir, "data"), { mode: 0o700 });
+  const members = plans.map(({ name, clientUrl, peerUrl }) => {
+    const dataDir = join(dir, "data", name);
+    return new TestMember({
+      name,
+      command: executable.command,
+      flags: [
+        `--name=${name}`,
+        `--data-dir=${dataDir}`,
+        `--listen-client-urls=${clientUrl}`,
+        `--advertise-client-urls=${clientUrl}`,
+        `--listen-peer-urls=${peerUrl}`,
+        `--initial-advertise-peer-urls=${peerUrl}`,
+        `--initial-cluster=${plans.map((plan) => `${plan.name}=${plan.peerUrl}`).join(",")}`,
+        `--initial-cluster-token=${token}`,
+        "--initial-cluster-state=new",
+        ...(certs === undefined ? [] : tlsFlags(certs)),
+        ...flags,
+      ],
+      env,
+      clientUrl,
+      peerUrl,
+      dataDir,
+      logFile: join(dir, `${name}.log`),
+      identity,
+    });
+  });
+  return new TestCluster(dir, members, certs, identity);
+}
+
+/** Mutual TLS for clients and peers, in etcd's flags. */
+function tlsFlags(certs: CertificateFiles): string[] {
+  return [
+    `--cert-file=${certs.server}`,
+    `--key-file=${certs.serverKey}`,
+    `--trusted-ca-file=${certs.ca}`,
+    "--client-cert-auth",
+    `--peer-cert-file=${certs.peer}`,
+    `--peer-key-file=${certs.peerKey}`,
+    `--peer-trusted-ca-file=${certs.ca}`,
+    "--peer-client-cert-auth",
+  ];
+}
+
+/** Starts a cluster, runs `body` on it, destroys it. When the body throws, the ends of the members' logs go to standard error. */
+export async function withCluster<T>(options: ClusterOptions, body: (cluster: TestCluster) => Promise<T>): Promise<T> {
+  const cluster = await startCluster(options);
+  try {
+    return await body(cluster);
+  } catch (error) {
+    console.error(cluster.logTails());
+    throw error;
+  } finally {
+    await cluster.destroy();
+  }
+}

@@ -1,0 +1,32 @@
+/** Runs Debian's etcdctl against a cluster under test. */
+import { execFile } from "node:child_process";
+import type { TestCluster } from "./cluster.ts";
+
+/** What etcdctl printed and how it left. */
+export interface EtcdctlResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly code: number;
+}
+
+const limitMs = 20_000;
+
+/** An etcdctl that talks to all members of `cluster`, or to those of `endpoints`. It never throws for a failing command. */
+export function etcdctlFor(cluster: TestCluster, endpoints: readonly string[] = cluster.endpoints) {
+  const { certs } = cluster;
+  const common = [
+    `--endpoints=${endpoints.join(",")}`,
+    "--command-timeout=10s",
+    ...(certs === undefined ? [] : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`]),
+  ];
+  return (args: readonly string[], input?: string): Promise<EtcdctlResult> =>
+    new Promise((resolve) => {
+      const child = execFile(
+        "etcdctl",
+        [...common, ...args],
+        { env: { ...process.env, ETCDCTL_API: "3" }, timeout: limitMs },
+        (error, stdout, stderr) => resolve({ stdout, stderr, code: error === null ? 0 : typeof error.code === "number" ? error.code : -1 }),
+      );
+      child.stdin!.end(input ?? "");
+    });
+}
