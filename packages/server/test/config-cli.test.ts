@@ -62,7 +62,7 @@ test("the default route's interface is read from the kernel's table", () => {
   assert.equal(defaultRouteInterface(`${head}${local}eth1\t00000000\t010011AC\t0003\t0\t0\t0\t00000000\t0\t0\t0\n`), "eth1");
   assert.equal(defaultRouteInterface(head + local), undefined);
   const host = defaultHost();
-  assert.ok(host === undefined || (isIPv4(host) && !host.startsWith("127.")), host);
+  assert.ok(host === undefined || (isIPv4(host) && !host.startsWith("127.")), `${host}`);
 });
 
 test("files and hosts give the system's reason when they fail", async () => {

@@ -1,0 +1,176 @@
+/**
+ * The client's calls.
+ *
+ *   const client = connect({ endpoints: ["http://127.0.0.1:2379"] });
+ *   await client.put("greeting", "hello");
+ *   const { kvs } = await client.get("greet", { prefix: true });
+ *   const { succeeded } = await client.txn({ compare: [compareVersion("lock", "=", 0)], success: [opPut("lock", "mine")] });
+ *   client.close();
+ *
+ * Every call rejects with ClientError: `grpcCode` and `message` are the server's, `code` is the name in etcd's catalogue.
+ */
+import {
+  AuthenticateRequest,
+  AuthenticateResponse,
+  AuthService,
+  ClusterService,
+  CompactionRequest,
+  type CompactionResponse,
+  HashKVRequest,
+  type HashKVResponse,
+  KVService,
+  MaintenanceService,
+  MemberListRequest,
+  type MemberListResponse,
+  type MessageType,
+  type MethodDescriptor,
+  StatusRequest,
+  type StatusResponse,
+} from "@quorate/proto";
+import { ClientError } from "./errors.ts";
+import type { Failover } from "./failover.ts";
+import type { Link } from "./link.ts";
+import {
+  type Bytes,
+  type DeleteOptions,
+  deleteRequest,
+  type GetOptions,
+  getRequest,
+  type PutOptions,
+  putRequest,
+  readsOnly,
+  type TxnParts,
+  txnRequest,
+} from "./requests.ts";
+import {
+  type DeleteResult,
+  deleteResult,
+  type GetResult,
+  getResult,
+  type PutResult,
+  putResult,
+  type TxnResult,
+  txnResult,
+} from "./responses.ts";
+
+/** Name and password of a user. */
+export interface Credentials {
+  readonly name: string;
+  readonly password: string;
+}
+
+/** Opens a link to any endpoint. */
+export type OpenLink = (endpoint: string) => Link;
+
+export class Client {
+  readonly #failover: Failover;
+  readonly #openLink: OpenLink;
+  readonly #credentials: Credentials | undefined;
+  #token: string | undefined;
+  #authenticating: Promise<void> | undefined;
+
+  /** Made by connect(). */
+  constructor(failover: Failover, openLink: OpenLink, credentials: Credentials | undefined) {
+    this.#failover = failover;
+    this.#openLink = openLink;
+    this.#credentials = credentials;
+  }
+
+  /** The key, or the keys of a range, with their values. */
+  async get(key: Bytes, options: GetOptions = {}): Promise<GetResult> {
+    return getResult(await this.call(KVService.methods.Range, getRequest(key, options), true));
+  }
+
+  async put(key: Bytes, value: Bytes, options: PutOptions = {}): Promise<PutResult> {
+    return putResult(await this.call(KVService.methods.Put, putRequest(key, value, options), false));
+  }
+
+  /** Deletes the key or the keys of a range; `deleted` tells how many there were. */
+  async delete(key: Bytes, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return deleteResult(await this.call(KVService.methods.DeleteRange, deleteRequest(key, options), false));
+  }
+
+  /** Does `success` if all comparisons hold, else `failure`; all of it at one revision. */
+  async txn(parts: TxnParts): Promise<TxnResult> {
+    const request = txnRequest(parts);
+    return txnResult(await this.call(KVService.methods.Txn, request, readsOnly(request)));
+  }
+
+  /** Forgets the history before `revision`. With `physical`, answers only when it is gone from the store. */
+  compact(revision: number, options: { physical?: boolean } = {}): Promise<CompactionResponse> {
+    return this.call(KVService.methods.Compact, CompactionRequest.create({ revision, physical: options.physical ?? false }), false);
+  }
+
+  /** The members of the cluster; `linearizable: false` asks one member what it knows. */
+  memberList(options: { linearizable?: boolean } = {}): Promise<MemberListResponse> {
+    return this.call(ClusterService.methods.MemberList, MemberListRequest.create({ linearizable: options.linearizable ?? true }), true);
+  }
+
+  /** The state of the member at `endpoint`, which need not be one that the client was connected with. */
+  status(endpoint: string): Promise<StatusResponse> {
+    return this.#at(endpoint, MaintenanceService.methods.Status, StatusRequest.create());
+  }
+
+  /** The hash of all keys and values up to `revision` (0 for now) at the member at `endpoint`. */
+  hashKv(endpoint: string, revision = 0): Promise<HashKVResponse> {
+    return this.#at(endpoint, MaintenanceService.methods.HashKV, HashKVRequest.create({ revision }));
+  }
+
+  /**
+   * Calls any method with one request and one response, such as those that have no function of their own here yet.
+   * @param repeatable true if the call may be made again elsewhere after a failure that leaves open whether it was done
+   */
+  async call<T>(method: MethodDescriptor & { readonly responseType: MessageType<T> }, request: object, repeatable: boolean): Promise<T> {
+    return method.responseType.decode(await this.#send(method, request, repeatable));
+  }
+
+  /** Ends all connections; calls under way fail. */
+  close(): void {
+    this.#failover.close();
+  }
+
+  async #at<T>(endpoint: string, method: MethodDescriptor & { readonly responseType: MessageType<T> }, request: object): Promise<T> {
+    const own = this.#failover.linkTo(endpoint);
+    const link = own ?? this.#openLink(endpoint);
+    try {
+      return method.responseType.decode(await this.#send(method, request, true, link));
+    } finally {
+      if (own === undefined) link.close();
+    }
+  }
+
+  async #send(method: MethodDescriptor, request: object, repeatable: boolean, only?: Link): Promise<Uint8Array> {
+    const bytes = method.requestType.encode(request);
+    if (this.#credentials !== undefined && this.#token === undefined) await this.#authenticate();
+    const token = this.#token;
+    try {
+      return await this.#failover.call({ path: method.path, request: bytes, repeatable, metadata: { token } }, only);
+    } catch (error) {
+      // A token grows old; the server refuses it before it does anything, so once more is safe even for a write.
+      if (!(error instanceof ClientError) || error.code !== "InvalidAuthToken" || this.#credentials === undefined) throw error;
+      if (this.#token === token) this.#token = undefined;
+      await this.#authenticate();
+      return await this.#failover.call({ path: method.path, request: bytes, repeatable, metadata: { token: this.#token } }, only);
+    }
+  }
+
+  /** Gets a token; calls that need one at the same time share the round. A server without users needs none. */
+  #authenticate(): Promise<void> {
+    this.#authenticating ??= this.#fetchToken().finally(() => {
+      this.#authenticating = undefined;
+    });
+    return this.#authenticating;
+  }
+
+  async #fetchToken(): Promise<void> {
+    const request = AuthenticateRequest.encode({ ...this.#credentials! });
+    const path = AuthService.methods.Authenticate.path;
+    try {
+      const answer = await this.#failover.call({ path, request, repeatable: true, metadata: { token: undefined } });
+      this.#token = AuthenticateResponse.decode(answer).token;
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.code !== "AuthNotEnabled") throw error;
+      this.#token = "";
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/** One connection to one endpoint, as the failover sees it. The gRPC twin is in node/grpc-link.ts, tests bring their own. */
+
+/** Why a call over a link failed. */
+export class LinkError extends Error {
+  readonly grpcCode: number;
+  /** False if it is certain that the request never left: repeating it elsewhere then cannot do it twice. */
+  readonly sent: boolean;
+  constructor(grpcCode: number, message: string, sent: boolean) {
+    super(message);
+    this.name = "LinkError";
+    this.grpcCode = grpcCode;
+    this.sent = sent;
+  }
+}
+
+/** What goes with a call besides its request. */
+export interface CallMetadata {
+  /** The auth token, or undefined. */
+  readonly token: string | undefined;
+}
+
+export interface Link {
+  /** The endpoint as the user wrote it. */
+  readonly endpoint: string;
+  /**
+   * Sends one request and gives the response's bytes. Connects first if need be, for at most `dialTimeoutMs`. Rejects with LinkError;
+   * after `timeoutMs` in all with code 4 (DEADLINE_EXCEEDED).
+   */
+  call(path: string, request: Uint8Array, metadata: CallMetadata, dialTimeoutMs: number, timeoutMs: number): Promise<Uint8Array>;
+  close(): void;
+}
+
+/** Time as the failover needs it. */
+export interface ClientClock {
+  /** Monotonic milliseconds. */
+  nowMs(): number;
+  /** Resolves after `delayMs`. */
+  sleep(delayMs: number): Promise<void>;
+}

@@ -1,0 +1,84 @@
+/** Answers with their stored records decoded. On the wire's side the records stay bytes, because members pass them through unread. */
+import {
+  type DeleteRangeResponse,
+  KeyValue,
+  type PutResponse,
+  type RangeResponse,
+  type ResponseHeader,
+  type ResponseOp,
+  type TxnResponse,
+} from "@quorate/proto";
+
+export interface GetResult {
+  readonly header: ResponseHeader;
+  readonly kvs: readonly KeyValue[];
+  /** True if `limit` cut the range short. */
+  readonly more: boolean;
+  /** How many keys the range has, whatever `limit` says. */
+  readonly count: number;
+}
+
+export interface PutResult {
+  readonly header: ResponseHeader;
+  /** What the key held before, if that was asked for and it held something. */
+  readonly prevKv: KeyValue | undefined;
+}
+
+export interface DeleteResult {
+  readonly header: ResponseHeader;
+  readonly deleted: number;
+  readonly prevKvs: readonly KeyValue[];
+}
+
+export interface TxnResult {
+  readonly header: ResponseHeader;
+  /** Whether all comparisons held. */
+  readonly succeeded: boolean;
+  /** One answer for each operation, in their order. */
+  readonly responses: readonly OpResult[];
+}
+
+/** The answer to one operation of a transaction. */
+export type OpResult =
+  | { readonly kind: "get"; readonly result: GetResult }
+  | { readonly kind: "put"; readonly result: PutResult }
+  | { readonly kind: "delete"; readonly result: DeleteResult }
+  | { readonly kind: "txn"; readonly result: TxnResult };
+
+const NO_HEADER: ResponseHeader = { clusterId: 0n, memberId: 0n, revision: 0, raftTerm: 0 };
+
+export function getResult(response: RangeResponse): GetResult {
+  return {
+    header: response.header ?? NO_HEADER,
+    kvs: response.kvs.map((kv) => KeyValue.decode(kv)),
+    more: response.more,
+    count: response.count,
+  };
+}
+
+export function putResult(response: PutResponse): PutResult {
+  return { header: response.header ?? NO_HEADER, prevKv: response.prevKv === undefined ? undefined : KeyValue.decode(response.prevKv) };
+}
+
+export function deleteResult(response: DeleteRangeResponse): DeleteResult {
+  return { header: response.header ?? NO_HEADER, deleted: response.deleted, prevKvs: response.prevKvs.map((kv) => KeyValue.decode(kv)) };
+}
+
+export function txnResult(response: TxnResponse): TxnResult {
+  return { header: response.header ?? NO_HEADER, succeeded: response.succeeded, responses: response.responses.map(opResult) };
+}
+
+function opResult({ response }: ResponseOp): OpResult {
+  switch (response?.case) {
+    case "responseRange":
+      return { kind: "get", result: getResult(response.value) };
+    case "responsePut":
+      return { kind: "put", result: putResult(response.value) };
+    case "responseDeleteRange":
+      return { kind: "delete", result: deleteResult(response.value) };
+    case "responseTxn":
+      return { kind: "txn", result: txnResult(response.value) };
+    case undefined:
+      throw new TypeError("the server answered an operation of a transaction with nothing");
+  }
+}

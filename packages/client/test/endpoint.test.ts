@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { connect, parseEndpoint } from "../index.ts";
+
+test("endpoints come with or without a scheme", () => {
+  assert.deepEqual(parseEndpoint("127.0.0.1:2379", false), { text: "127.0.0.1:2379", secure: false, address: "127.0.0.1:2379" });
+  assert.deepEqual(parseEndpoint("127.0.0.1:2379", true), { text: "127.0.0.1:2379", secure: true, address: "127.0.0.1:2379" });
+  assert.deepEqual(parseEndpoint("http://h:1", true), { text: "http://h:1", secure: false, address: "h:1" });
+  assert.deepEqual(parseEndpoint(" https://[::1]:1/ ", false), { text: "https://[::1]:1/", secure: true, address: "[::1]:1" });
+  assert.deepEqual(parseEndpoint("unix:///run/q.sock", false), { text: "unix:///run/q.sock", secure: false, address: "unix:/run/q.sock" });
+  assert.deepEqual(parseEndpoint("unixs:q.sock", false), { text: "unixs:q.sock", secure: true, address: "unix:q.sock" });
+});
+
+test("what names no host is refused", () => {
+  assert.throws(() => parseEndpoint("", false), RangeError);
+  assert.throws(() => parseEndpoint("http://", false), RangeError);
+  assert.throws(() => parseEndpoint("ftp://h:1", false), { name: "RangeError", message: 'endpoint "ftp://h:1": unknown scheme ftp' });
+  assert.throws(() => connect({ endpoints: [] }), { name: "RangeError", message: "no endpoints" });
+});

@@ -1,0 +1,206 @@
+/** The rules of repeating a call elsewhere, on links and a clock that the test drives. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { GrpcStatus } from "@quorate/proto";
+import { Client, type ClientError } from "../index.ts";
+import { Failover } from "../src/failover.ts";
+import { type CallMetadata, type Link, LinkError } from "../src/link.ts";
+
+/** What a link does with a call: an answer, or an error. */
+type Behaviour = (call: { path: string; metadata: CallMetadata; timeoutMs: number }) => Uint8Array | LinkError | Promise<Uint8Array>;
+
+class FakeLink implements Link {
+  readonly endpoint: string;
+  behaviour: Behaviour;
+  readonly calls: { path: string; metadata: CallMetadata; dialTimeoutMs: number; timeoutMs: number }[] = [];
+  closed = false;
+
+  constructor(endpoint: string, behaviour: Behaviour) {
+    this.endpoint = endpoint;
+    this.behaviour = behaviour;
+  }
+
+  async call(path: string, _request: Uint8Array, metadata: CallMetadata, dialTimeoutMs: number, timeoutMs: number): Promise<Uint8Array> {
+    this.calls.push({ path, metadata, dialTimeoutMs, timeoutMs });
+    const result = await this.behaviour({ path, metadata, timeoutMs });
+    if (result instanceof LinkError) throw result;
+    return result;
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+}
+
+class FakeClock {
+  timeMs = 0;
+  readonly pauses: number[] = [];
+  nowMs(): number {
+    return this.timeMs;
+  }
+  async sleep(delayMs: number): Promise<void> {
+    this.pauses.push(delayMs);
+    this.timeMs += delayMs;
+  }
+}
+
+const OK = new Uint8Array(0);
+const answers: Behaviour = () => OK;
+const refuses: Behaviour = () => new LinkError(GrpcStatus.UNAVAILABLE, "No connection established", false);
+const drops: Behaviour = () => new LinkError(GrpcStatus.UNAVAILABLE, "connection dropped", true);
+const read = { path: "/read", request: OK, repeatable: true, metadata: { token: undefined } };
+const write = { ...read, path: "/write", repeatable: false };
+
+function setUp(...behaviours: Behaviour[]): { failover: Failover; links: FakeLink[]; clock: FakeClock } {
+  const links = behaviours.map((behaviour, index) => new FakeLink(`e${index}`, behaviour));
+  const clock = new FakeClock();
+  return { failover: new Failover(links, { timeoutMs: 5000, dialTimeoutMs: 700, maxPendingCalls: 3 }, clock, 0), links, clock };
+}
+
+const counts = (links: readonly FakeLink[]): number[] => links.map((link) => link.calls.length);
+
+test("a client stays with an endpoint that answers", async () => {
+  const { failover, links } = setUp(answers, answers);
+  for (let i = 0; i < 5; i++) await failover.call(read);
+  assert.deepEqual(counts(links), [5, 0]);
+  assert.deepEqual(links[0]!.calls[0], { path: "/read", metadata: { token: undefined }, dialTimeoutMs: 700, timeoutMs: 5000 });
+});
+
+test("reads and writes go on where nobody could be reached, and stay there", async () => {
+  const { failover, links, clock } = setUp(refuses, refuses, answers);
+  await failover.call(write);
+  await failover.call(read);
+  assert.deepEqual(counts(links), [1, 1, 2]);
+  assert.deepEqual(clock.pauses, []);
+});
+
+test("a read is repeated after a lost connection, a write is not", async () => {
+  const reading = setUp(drops, answers);
+  await reading.failover.call(read);
+  assert.deepEqual(counts(reading.links), [1, 1]);
+  const writing = setUp(drops, answers);
+  await assert.rejects(writing.failover.call(write), {
+    name: "ClientError",
+    grpcCode: GrpcStatus.UNAVAILABLE,
+    message: "connection dropped",
+    endpoint: "e0",
+  });
+  assert.deepEqual(counts(writing.links), [1, 0]);
+});
+
+test("errors other than UNAVAILABLE are the answer", async () => {
+  const { failover, links } = setUp(
+    () => new LinkError(GrpcStatus.OUT_OF_RANGE, "etcdserver: mvcc: required revision has been compacted", true),
+    answers,
+  );
+  await assert.rejects(failover.call(read), { grpcCode: GrpcStatus.OUT_OF_RANGE, code: "Compacted" });
+  assert.deepEqual(counts(links), [1, 0]);
+});
+
+test("after a round without success it pauses, longer each time up to a second, until the time is up", async () => {
+  const { failover, links, clock } = setUp(refuses, drops);
+  const failure = await failover.call(read).then(
+    () => assert.fail("it answered"),
+    (error: ClientError) => error,
+  );
+  assert.equal(failure.grpcCode, GrpcStatus.DEADLINE_EXCEEDED);
+  assert.equal(failure.message, "context deadline exceeded");
+  assert.equal((failure.cause as LinkError).message, "connection dropped");
+  assert.deepEqual(clock.pauses, [25, 50, 100, 200, 400, 800, 1000, 1000, 1000]);
+  assert.deepEqual(counts(links), [10, 10]);
+  // Each try is told how much time is left.
+  assert.equal(links[0]!.calls.at(-1)!.timeoutMs, 5000 - clock.pauses.reduce((sum, pause) => sum + pause));
+  assert.equal(links[0]!.calls.at(-1)!.dialTimeoutMs, 425);
+});
+
+test("an endpoint that comes back is found", async () => {
+  const { failover, links, clock } = setUp(refuses);
+  links[0]!.behaviour = () => (clock.timeMs < 300 ? new LinkError(GrpcStatus.UNAVAILABLE, "", false) : OK);
+  await failover.call(write);
+  assert.deepEqual(clock.pauses, [25, 50, 100, 200]);
+});
+
+test("more calls at once than the bound are refused", async () => {
+  const { failover, links } = setUp(answers);
+  const gate = Promise.withResolvers<Uint8Array>();
+  links[0]!.behaviour = () => gate.promise;
+  const pending = [failover.call(read), failover.call(read), failover.call(read)];
+  await assert.rejects(failover.call(read), { grpcCode: GrpcStatus.RESOURCE_EXHAUSTED, message: "more than 3 calls are pending" });
+  gate.resolve(OK);
+  await Promise.all(pending);
+  await failover.call(read);
+});
+
+test("a closed client refuses calls and closes its links", async () => {
+  const { failover, links } = setUp(answers, answers);
+  failover.close();
+  assert.deepEqual(
+    links.map((link) => link.closed),
+    [true, true],
+  );
+  await assert.rejects(failover.call(read), { grpcCode: GrpcStatus.CANCELLED });
+});
+
+test("closing ends the pauses of pending calls", async () => {
+  const { failover, clock } = setUp(refuses);
+  const sleeping = clock.sleep.bind(clock);
+  clock.sleep = async (delayMs) => {
+    await sleeping(delayMs);
+    failover.close();
+  };
+  await assert.rejects(failover.call(read), { message: "No connection established" });
+  assert.deepEqual(clock.pauses, [25]);
+});
+
+test("status asks the endpoint that is named, over a link of its own if need be", async () => {
+  const { failover, links } = setUp(answers, answers);
+  const opened: FakeLink[] = [];
+  const open = (endpoint: string): Link => {
+    opened.push(new FakeLink(endpoint, answers));
+    return opened[0]!;
+  };
+  const client = new Client(failover, open, undefined);
+  await client.status("e1");
+  assert.deepEqual(counts(links), [0, 1]);
+  await client.hashKv("elsewhere");
+  assert.equal(opened[0]!.calls.length, 1);
+  assert.equal(opened[0]!.closed, true);
+  assert.equal(links[1]!.closed, false);
+});
+
+/** A server with users: hands out tokens, and takes the newest one only. */
+function guarded(): Behaviour & { issued: number } {
+  const behaviour: Behaviour = ({ path, metadata }) => {
+    if (path.endsWith("/Authenticate")) return tokenAnswer(`t${++server.issued}`);
+    return metadata.token === `t${server.issued}` ? OK : new LinkError(GrpcStatus.UNAUTHENTICATED, "etcdserver: invalid auth token", true);
+  };
+  const server = Object.assign(behaviour, { issued: 0 });
+  return server;
+}
+
+/** An AuthenticateResponse with a token: field 2, a string. */
+function tokenAnswer(token: string): Uint8Array {
+  return Uint8Array.from([0x12, token.length, ...token.split("").map((char) => char.charCodeAt(0))]);
+}
+
+test("a user's token is fetched once for many calls, and again when it has grown old", async () => {
+  const server = guarded();
+  const { failover, links } = setUp(server);
+  const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" });
+  await Promise.all([client.get("a"), client.put("b", "c")]);
+  assert.equal(server.issued, 1);
+  server.issued = 7;
+  await client.put("b", "c");
+  assert.equal(server.issued, 8);
+  assert.equal(links[0]!.calls.at(-1)!.metadata.token, "t8");
+});
+
+test("where users are not enabled, a name and password do no harm", async () => {
+  const { failover, links } = setUp(({ path }) =>
+    path.endsWith("/Authenticate") ? new LinkError(GrpcStatus.FAILED_PRECONDITION, "etcdserver: authentication is not enabled", true) : OK,
+  );
+  const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" });
+  await client.get("a");
+  await client.get("a");
+  assert.equal(links[0]!.calls.length, 3);
+});

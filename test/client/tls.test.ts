@@ -1,0 +1,73 @@
+/** Whom the client trusts: the server's certificate must come from the CA and be good for the host, whether that is a name or an address. */
+import assert from "node:assert/strict";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { after, test } from "node:test";
+import { type ClientError, connect } from "@quorate/client";
+import { GrpcStatus } from "@quorate/proto";
+import { makeAuthority, makeCertificate, makeLocalCertificate, type TestCertificate } from "../support/certs.ts";
+
+const authority = makeAuthority();
+const servers: Http2SecureServer[] = [];
+after(() => {
+  for (const server of servers) server.close();
+});
+
+/** A server that answers every call with UNIMPLEMENTED: whoever gets that has passed the handshake. */
+async function serve(certificate: TestCertificate): Promise<number> {
+  const server = createSecureServer({ cert: certificate.certPem, key: certificate.keyPem });
+  server.on("stream", (stream: ServerHttp2Stream) =>
+    stream.respond(
+      { ":status": 200, "content-type": "application/grpc", "grpc-status": "12", "grpc-message": "reached" },
+      { endStream: true },
+    ),
+  );
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+async function ask(endpoint: string, ca: string, insecureSkipVerify = false): Promise<ClientError> {
+  const client = connect({ endpoints: [endpoint], tls: { ca, insecureSkipVerify }, timeoutMs: 600 });
+  try {
+    await client.get("a");
+    return assert.fail("the server answered");
+  } catch (error) {
+    return error as ClientError;
+  } finally {
+    client.close();
+  }
+}
+
+const reached = { grpcCode: GrpcStatus.UNIMPLEMENTED, message: "reached" };
+const shape = ({ grpcCode, message }: ClientError): object => ({ grpcCode, message });
+const reason = (error: ClientError): string => (error.cause as Error).message;
+
+test("a certificate for the address and the name is good for both", async () => {
+  const port = await serve(makeLocalCertificate(authority, "server"));
+  assert.deepEqual(shape(await ask(`https://127.0.0.1:${port}`, authority.certPem)), reached);
+  assert.deepEqual(shape(await ask(`https://localhost:${port}`, authority.certPem)), reached);
+});
+
+test("a certificate for the name alone is not good for the address", async () => {
+  const port = await serve(makeCertificate({ name: "server", issuer: authority, dnsNames: ["localhost"] }));
+  assert.deepEqual(shape(await ask(`https://localhost:${port}`, authority.certPem)), reached);
+  assert.match(reason(await ask(`https://127.0.0.1:${port}`, authority.certPem)), /does not match certificate's altnames/);
+});
+
+test("a certificate for another name is not good for this one", async () => {
+  const port = await serve(
+    makeCertificate({ name: "server", issuer: authority, dnsNames: ["elsewhere.example"], ipAddresses: ["127.0.0.1"] }),
+  );
+  assert.match(reason(await ask(`https://localhost:${port}`, authority.certPem)), /does not match certificate's altnames/);
+});
+
+test("a certificate of another CA is refused, unless checks are turned off", async () => {
+  const port = await serve(makeLocalCertificate(makeAuthority("other"), "server"));
+  assert.match(reason(await ask(`https://127.0.0.1:${port}`, authority.certPem)), /unable to verify|self-signed|local issuer/);
+  assert.deepEqual(shape(await ask(`https://127.0.0.1:${port}`, authority.certPem, true)), reached);
+});
+
+test("certificates that cannot be read are refused when connecting", () => {
+  assert.throws(() => connect({ endpoints: ["https://h:1"], tls: { cert: "junk", key: "junk" } }));
+});
