@@ -54,11 +54,41 @@ function statusHeaders(status: Status): OutgoingHttpHeaders {
   return { "grpc-status": String(status.code), "grpc-message": encodeGrpcMessage(status.message) };
 }
 
-/** Ends a stream on which nothing was sent with a status alone. What the client still sends is not wanted. */
-export function refuse(stream: ServerHttp2Stream, status: Status, httpStatus = 200, more?: OutgoingHttpHeaders): void {
+/** How long a client may go on sending after it was told how its call ended. */
+const LINGER_MS = 5000;
+
+/** A stream that is done, while its client is not. */
+class Lingering implements Expiring {
+  readonly deadlineMs: number;
+  readonly #stream: ServerHttp2Stream;
+
+  constructor(deadlineMs: number, stream: ServerHttp2Stream) {
+    this.deadlineMs = deadlineMs;
+    this.#stream = stream;
+  }
+
+  expired(): void {
+    if (!this.#stream.destroyed) this.#stream.close(NO_ERROR);
+  }
+}
+
+/**
+ * Drops what the client still sends on an answered stream until it is through; one that does not come to an end is reset. A reset at once
+ * would be shorter, but it overtakes headers that wait for the socket, and the client would miss its status.
+ */
+export function dropRest(engine: Engine, stream: ServerHttp2Stream): void {
+  if (stream.readableEnded || stream.destroyed) return;
+  const lingering = new Lingering(engine.clock.monotonicMs() + LINGER_MS, stream);
+  engine.deadlines.add(lingering);
+  stream.on("close", () => engine.deadlines.remove(lingering));
+  stream.resume();
+}
+
+/** Ends a stream on which nothing was sent with a status alone. */
+export function refuse(engine: Engine, stream: ServerHttp2Stream, status: Status, httpStatus = 200, more?: OutgoingHttpHeaders): void {
   if (stream.destroyed || stream.closed) return;
   stream.respond({ ...OK_HEADERS, ":status": httpStatus, ...statusHeaders(status), ...more }, HEADERS_ONLY);
-  if (!stream.readableEnded) stream.close(NO_ERROR);
+  dropRest(engine, stream);
 }
 
 function onClose(this: CallStream): void {
@@ -70,17 +100,12 @@ function onData(this: CallStream, chunk: Uint8Array): void {
 }
 
 function onEnd(this: CallStream): void {
-  this[CALL].halfClosed();
+  // Node also ends the readable side of a stream that was reset, or whose connection is gone; such a stream counts as closed by then.
+  if (!this.closed) this[CALL].halfClosed();
 }
 
 function onWantTrailers(this: CallStream): void {
   this.sendTrailers(this[CALL].trailers);
-  // Trailers leave in Node's next immediate; this comes behind them.
-  if (!this.readableEnded) setImmediate(closeStream, this);
-}
-
-function closeStream(stream: ServerHttp2Stream): void {
-  if (!stream.destroyed) stream.close(NO_ERROR);
 }
 
 export abstract class Call implements CallContext, Expiring {
@@ -179,11 +204,12 @@ export abstract class Call implements CallContext, Expiring {
     if (stream.destroyed || stream.closed) return;
     this.connection.sending();
     if (!stream.headersSent) {
-      refuse(stream, status);
+      refuse(this.engine, stream, status);
       return;
     }
     if (status.code !== GrpcCode.OK || status.message !== "") this.trailers = statusHeaders(status);
     stream.end();
+    dropRest(this.engine, stream);
   }
 
   /** Settles that the call has ended with `code`; false if it had ended before. */

@@ -13,7 +13,7 @@ import type { Logger, Timer } from "@quorate/host";
 import { GrpcCode } from "../src/codes.ts";
 import type { ServiceTable } from "../src/service.ts";
 import { parseTimeoutMs, unknownMethodText } from "../src/text.ts";
-import { type CallConnection, type Engine, isGrpc, type RawHeaders, refuse, statusOf } from "./call.ts";
+import { type CallConnection, dropRest, type Engine, isGrpc, type RawHeaders, refuse, statusOf } from "./call.ts";
 import { ACCEPTED_ENCODINGS, usesGzip } from "./gunzip.ts";
 import { type HttpContext, serveHttp2 } from "./http.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -40,7 +40,6 @@ const STREAM_RESET_BURST = 10_000;
 const STREAM_RESETS_PER_SECOND = 5000;
 /** A connection's window beyond which the sum of its streams' windows does not count: it is opened again as soon as bytes come in. */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;
-const MAX_STREAM_ID = 2 ** 31 - 1;
 
 /** Options for every session of a server. */
 export function sessionOptions(options: ResolvedOptions): ServerOptions {
@@ -106,14 +105,11 @@ export class Connection implements CallConnection {
   }
 
   /**
-   * Lets open calls end and takes no new ones: says that it is going, and closes for new streams only when the client has heard that (it
-   * answers a ping), so that no call on its way is lost.
+   * Lets open calls end and takes no new ones. The frame that says so names the last call that was taken, so that the client may repeat later
+   * ones elsewhere. (A first notice with an open end, as grpc-go sends it, is not to be had: nghttp2 drops all calls that come after it.)
    */
   drain(): void {
-    const session = this.#session;
-    if (session.destroyed || session.closed) return;
-    session.goaway(constants.NGHTTP2_NO_ERROR, MAX_STREAM_ID);
-    if (!session.ping(() => session.close())) session.close();
+    if (!this.#session.destroyed) this.#session.close();
   }
 
   #accept(stream: ServerHttp2Stream, headers: Headers, rawHeaders: RawHeaders): void {
@@ -121,12 +117,16 @@ export class Connection implements CallConnection {
     stream.on("error", onStreamError);
     if (isGrpc(headers) && this.#serves !== "http") {
       if (this.#startCall(stream, headers, rawHeaders)) return;
-    } else if (this.#serves !== "grpc") void serveHttp2(this.#context.http, this, stream, headers);
+    } else if (this.#serves !== "grpc") this.#serveHttp(stream, headers);
     else {
       const message = `invalid gRPC request content-type ${JSON.stringify(headers["content-type"] ?? "")}`;
-      refuse(stream, { code: GrpcCode.InvalidArgument, message }, 415);
+      refuse(this.#context.engine, stream, { code: GrpcCode.InvalidArgument, message }, 415);
     }
     stream.on("close", () => this.streamClosed());
+  }
+
+  #serveHttp(stream: ServerHttp2Stream, headers: Headers): void {
+    serveHttp2(this.#context.http, this, stream, headers).then(() => dropRest(this.#context.engine, stream));
   }
 
   /** False if it answered with an error instead. */
@@ -135,7 +135,7 @@ export class Connection implements CallConnection {
     const path = headers[":path"] ?? "";
     if (headers[":method"] !== "POST") {
       const message = `Received a HEADERS frame with :method ${JSON.stringify(headers[":method"])} which should be POST`;
-      refuse(stream, { code: GrpcCode.Internal, message }, 405);
+      refuse(engine, stream, { code: GrpcCode.Internal, message }, 405);
       return false;
     }
     const timeout = headers["grpc-timeout"] as string | undefined;
@@ -143,11 +143,11 @@ export class Connection implements CallConnection {
     if (timeout !== undefined) {
       const timeoutMs = parseTimeoutMs(timeout);
       if (timeoutMs === undefined) {
-        refuse(stream, { code: GrpcCode.Internal, message: `malformed grpc-timeout: ${timeout}` }, 400);
+        refuse(engine, stream, { code: GrpcCode.Internal, message: `malformed grpc-timeout: ${timeout}` }, 400);
         return false;
       }
       if (timeoutMs === 0) {
-        refuse(stream, { code: GrpcCode.DeadlineExceeded, message: "context deadline exceeded" });
+        refuse(engine, stream, { code: GrpcCode.DeadlineExceeded, message: "context deadline exceeded" });
         return false;
       }
       deadlineMs = engine.clock.monotonicMs() + timeoutMs;
@@ -155,14 +155,14 @@ export class Connection implements CallConnection {
     const unary = services.unary.get(path);
     const streaming = unary === undefined ? services.stream.get(path) : undefined;
     if (unary === undefined && streaming === undefined) {
-      refuse(stream, { code: GrpcCode.Unimplemented, message: unknownMethodText(services, path) });
+      refuse(engine, stream, { code: GrpcCode.Unimplemented, message: unknownMethodText(services, path) });
       return false;
     }
     let gzip: boolean;
     try {
       gzip = usesGzip(headers["grpc-encoding"] as string | undefined);
     } catch (error) {
-      refuse(stream, statusOf(error), 200, { "grpc-accept-encoding": ACCEPTED_ENCODINGS });
+      refuse(engine, stream, statusOf(error), 200, { "grpc-accept-encoding": ACCEPTED_ENCODINGS });
       return false;
     }
     if (unary !== undefined) new UnaryCall(engine, this, stream, path, deadlineMs, rawHeaders, gzip, unary);

@@ -104,7 +104,7 @@ export async function serveHttp1(
   response.end(hasBody(reply.status) ? bytes : undefined);
 }
 
-/** Answers an HTTP/2 request that is not gRPC. */
+/** Answers an HTTP/2 request that is not gRPC. Never rejects; the request's body may not have been read to its end. */
 export async function serveHttp2(
   context: HttpContext,
   peer: HttpPeer,
@@ -126,7 +126,6 @@ export async function serveHttp2(
   const length = hasBody(reply.status) ? { "content-length": bytes.length } : {};
   stream.respond({ ":status": reply.status, ...length, ...reply.headers }, { endStream: !withBody });
   if (withBody) stream.end(bytes);
-  if (!stream.readableEnded) stream.close();
 }
 
 function hasBody(status: number): boolean {

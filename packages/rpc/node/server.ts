@@ -202,8 +202,10 @@ export class RpcServer {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) this.#allClosed?.();
     });
+    // Asked for now, the socket still knows it when a handshake has failed.
+    const peerAddress = addressOf(socket);
     if (tlsServer !== undefined) tlsServer.emit("connection", socket);
-    else this.#sniff(socket, address, { peerAddress: addressOf(socket), peerCommonName: undefined });
+    else this.#sniff(socket, address, { peerAddress, peerCommonName: undefined });
   }
 
   #refuse(socket: Socket): void {

@@ -1,0 +1,110 @@
+/** HTTP/2 frame by frame over a plain socket (RFC 9113), for what well-behaved clients never send. Header blocks of answers are not decoded. */
+import { connect, type Socket } from "node:net";
+
+export const Type = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
+export const Flag = { endStream: 1, ack: 1, endHeaders: 4 } as const;
+
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly streamId: number;
+  readonly payload: Buffer;
+}
+
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(streamId, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** Headers as literals that are not indexed (RFC 7541 section 6.2.2), which any state of the table can read. */
+export function headerBlock(headers: Record<string, string>): Buffer {
+  return Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
+}
+
+function text(value: string): Buffer {
+  const bytes = Buffer.from(value, "latin1");
+  if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+  const rest = bytes.length - 127;
+  const length = rest < 128 ? [127, rest] : [127, (rest & 127) | 128, rest >> 7];
+  return Buffer.concat([Buffer.from(length), bytes]);
+}
+
+export const GRPC_HEADERS: Record<string, string> = {
+  ":method": "POST",
+  ":scheme": "http",
+  ":authority": "localhost",
+  "content-type": "application/grpc",
+  te: "trailers",
+};
+
+/** A gRPC message with its prefix. */
+export function grpcMessage(bytes: Uint8Array, flag = 0): Buffer {
+  const head = Buffer.alloc(5);
+  head[0] = flag;
+  head.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([head, bytes]);
+}
+
+export class FrameClient {
+  readonly socket: Socket;
+  readonly frames: Frame[] = [];
+  readonly closed: Promise<void>;
+  #buffer: Buffer = Buffer.alloc(0);
+  #waiting: { readonly test: (frame: Frame) => boolean; readonly resolve: (frame: Frame) => void }[] = [];
+
+  constructor(port: number, settings: Uint8Array = Buffer.alloc(0)) {
+    this.socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    this.socket.on("error", () => {});
+    this.closed = new Promise((resolve) => this.socket.on("close", () => resolve()));
+    this.socket.on("data", (chunk: Buffer) => this.#read(chunk));
+    this.socket.write(Buffer.concat([PREFACE, frame(Type.settings, 0, 0, settings)]));
+  }
+
+  send(...frames: Buffer[]): void {
+    this.socket.write(Buffer.concat(frames));
+  }
+
+  /** Opens a stream; the caller says whether more follows. */
+  open(streamId: number, path: string, flags: number = Flag.endHeaders, more: Record<string, string> = {}): void {
+    this.send(frame(Type.headers, flags, streamId, headerBlock({ ":path": path, ...GRPC_HEADERS, ...more })));
+  }
+
+  /** The first frame that fits, already come or still to come. */
+  frame(test: (frame: Frame) => boolean): Promise<Frame> {
+    const found = this.frames.find(test);
+    return found ? Promise.resolve(found) : new Promise((resolve) => this.#waiting.push({ test, resolve }));
+  }
+
+  /** Waits until the server has dealt with all that was sent before: it answers pings in order. */
+  async settled(mark: number): Promise<void> {
+    const payload = Buffer.alloc(8);
+    payload.writeUInt32BE(mark, 4);
+    this.send(frame(Type.ping, 0, 0, payload));
+    await this.frame((one) => one.type === Type.ping && one.flags === Flag.ack && one.payload.equals(payload));
+  }
+
+  #read(chunk: Buffer): void {
+    this.#buffer = Buffer.concat([this.#buffer, chunk]);
+    while (this.#buffer.length >= 9) {
+      const end = 9 + this.#buffer.readUIntBE(0, 3);
+      if (this.#buffer.length < end) return;
+      const one: Frame = {
+        type: this.#buffer[3],
+        flags: this.#buffer[4],
+        streamId: this.#buffer.readUInt32BE(5),
+        payload: Buffer.from(this.#buffer.subarray(9, end)),
+      };
+      this.#buffer = this.#buffer.subarray(end);
+      if (one.type === Type.settings && (one.flags & Flag.ack) === 0) this.send(frame(Type.settings, Flag.ack, 0));
+      this.frames.push(one);
+      for (const waiting of this.#waiting.filter(({ test }) => test(one))) waiting.resolve(one);
+      this.#waiting = this.#waiting.filter(({ test }) => !test(one));
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/** A server on a free port of 127.0.0.1, with time under the test's hand, and clients for it. */
+import type { TestContext } from "node:test";
+import { type ChannelCredentials, Client, type ClientOptions, credentials } from "@grpc/grpc-js";
+import type { LogFields, Logger } from "@quorate/host";
+import type { TlsOptions } from "@quorate/host/node";
+import { ManualClock } from "@quorate/host/testing";
+import type { HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import { RpcServer, type RpcServerOptions } from "@quorate/rpc/node";
+
+export interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly msg: string;
+  readonly fields: LogFields;
+}
+
+/** A logger that keeps its lines, and lets a test wait for one. */
+export class RecordingLogger implements Logger {
+  readonly lines: LogLine[] = [];
+  #waiting: { readonly msg: string; readonly resolve: (line: LogLine) => void }[] = [];
+
+  debug(msg: string, fields: LogFields = {}): void {
+    this.#add({ level: "debug", msg, fields });
+  }
+  info(msg: string, fields: LogFields = {}): void {
+    this.#add({ level: "info", msg, fields });
+  }
+  warn(msg: string, fields: LogFields = {}): void {
+    this.#add({ level: "warn", msg, fields });
+  }
+  error(msg: string, fields: LogFields = {}): void {
+    this.#add({ level: "error", msg, fields });
+  }
+  child(): Logger {
+    return this;
+  }
+
+  /** The first line with this message, present or future. */
+  line(msg: string): Promise<LogLine> {
+    const found = this.lines.find((line) => line.msg === msg);
+    return found ? Promise.resolve(found) : new Promise((resolve) => this.#waiting.push({ msg, resolve }));
+  }
+
+  #add(line: LogLine): void {
+    this.lines.push(line);
+    for (const one of this.#waiting.filter(({ msg }) => msg === line.msg)) one.resolve(line);
+    this.#waiting = this.#waiting.filter(({ msg }) => msg !== line.msg);
+  }
+}
+
+export interface ServerUnderTest {
+  readonly unary?: Record<string, UnaryHandler>;
+  readonly stream?: Record<string, StreamHandler>;
+  readonly http?: HttpHandler;
+  readonly observer?: RpcObserver;
+  readonly options?: Partial<RpcServerOptions>;
+  readonly tls?: TlsOptions;
+}
+
+export interface RunningServer {
+  readonly server: RpcServer;
+  readonly port: number;
+  readonly clock: ManualClock;
+  readonly logger: RecordingLogger;
+  /** A client that ends with the test. */
+  client(options?: ClientOptions, secure?: ChannelCredentials): Client;
+}
+
+/** Starts a server that ends with the test. */
+export async function startServer(t: TestContext, what: ServerUnderTest): Promise<RunningServer> {
+  const clock = new ManualClock();
+  const logger = new RecordingLogger();
+  const server = new RpcServer(
+    { listen: [{ host: "127.0.0.1", port: 0, secure: what.tls !== undefined }], tls: what.tls, ...what.options },
+    {
+      services: { unary: new Map(Object.entries(what.unary ?? {})), stream: new Map(Object.entries(what.stream ?? {})) },
+      http: what.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
+      clock,
+      logger,
+      observer: what.observer,
+    },
+  );
+  const [bound] = await server.listen();
+  t.after(async () => {
+    const closed = server.close(0);
+    clock.advance(1);
+    await closed;
+  });
+  return {
+    server,
+    port: bound.port ?? 0,
+    clock,
+    logger,
+    client(options = {}, secure = credentials.createInsecure()) {
+      const client = new Client(`127.0.0.1:${bound.port}`, secure, { "grpc.use_local_subchannel_pool": 1, ...options });
+      t.after(() => client.close());
+      return client;
+    },
+  };
+}
+
+/** A promise and what settles it. */
+export function deferred<T = void>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { framed, MessageAssembler, messageSize, soleMessage } from "../src/messages.ts";
+import { StatusError } from "../src/service.ts";
+
+const SEED = 20_260_101;
+
+function joined(message: Uint8Array | readonly Uint8Array[]): Buffer {
+  return Buffer.concat(framed(message, messageSize(message)));
+}
+
+describe("gRPC messages", () => {
+  it("come out as they went in, however the body is cut", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 6 }),
+        fc.array(fc.integer({ min: 1, max: 900 }), { minLength: 1, maxLength: 40 }),
+        (messages, cuts) => {
+          const body = Buffer.concat(messages.map((message) => joined(message)));
+          const assembler = new MessageAssembler(3000);
+          const got: Buffer[] = [];
+          for (let at = 0, i = 0; at < body.length; i++) {
+            const size = cuts[i % cuts.length];
+            assembler.push(body.subarray(at, at + size));
+            at += size;
+            for (let one = assembler.take(); one !== undefined; one = assembler.take()) got.push(Buffer.from(one));
+          }
+          assert.deepEqual(
+            got,
+            messages.map((message) => Buffer.from(message)),
+          );
+          assert.equal(assembler.bufferedBytes, 0);
+        },
+      ),
+      { seed: SEED, numRuns: 500 },
+    );
+  });
+
+  it("are not copied when they come whole in one chunk", () => {
+    const body = joined(Buffer.from("hello"));
+    assert.equal(soleMessage(body, 5)?.buffer, body.buffer);
+    assert.equal(soleMessage(body, 4), undefined);
+    assert.equal(soleMessage(body.subarray(0, 9), 5), undefined);
+    assert.equal(soleMessage(Buffer.concat([body, body]), 100), undefined);
+  });
+
+  it("are sent in pieces when they are big", () => {
+    const parts = [new Uint8Array(20_000).fill(1), new Uint8Array(10).fill(2)];
+    const pieces = framed(parts, messageSize(parts));
+    assert.equal(pieces.length, 3);
+    assert.equal(pieces[1], parts[0]);
+    const body = Buffer.concat(pieces);
+    const assembler = new MessageAssembler(30_000);
+    assembler.push(body);
+    assert.deepEqual(Buffer.from(assembler.take()!), Buffer.concat(parts));
+  });
+
+  it("are refused by their prefix when they are too long, before they are held", () => {
+    const assembler = new MessageAssembler(10);
+    assembler.push(Buffer.from([0, 0, 0, 0, 11]));
+    assert.throws(() => assembler.take(), new StatusError(8, "grpc: received message larger than max (11 vs. 10)"));
+  });
+
+  it("are refused when their flag is not known", () => {
+    const assembler = new MessageAssembler(10);
+    assembler.push(Buffer.from([2, 0, 0, 0, 1, 1]));
+    assert.throws(() => assembler.take(), new StatusError(13, "grpc: received unexpected payload format 2"));
+  });
+
+  it("do not cost an object a byte when they come byte by byte", () => {
+    const message = new Uint8Array(100_000).map((_, i) => i);
+    const body = joined([message]);
+    const assembler = new MessageAssembler(100_000);
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < body.length; i++) assembler.push(body.subarray(i, i + 1));
+    const after = process.memoryUsage().heapUsed;
+    assert.ok(after - before < 40 * body.length, `${after - before} bytes of heap for ${body.length} chunks`);
+    assert.deepEqual(Buffer.from(assembler.take()!), Buffer.from(message));
+  });
+});

@@ -1,0 +1,331 @@
+import assert from "node:assert/strict";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
+import { describe, it, type TestContext } from "node:test";
+import { gzipSync } from "node:zlib";
+import { Flag, FrameClient, frame, grpcMessage, Type } from "./helpers/frames.ts";
+import { deferred, startServer } from "./helpers/server.ts";
+
+const HELLO = Buffer.from("hello");
+const ECHO = { unary: { "/test.Echo/Now": (bytes: Uint8Array) => bytes } };
+
+interface Answer {
+  readonly httpStatus: number | undefined;
+  readonly code: string | undefined;
+  readonly message: string | undefined;
+  readonly accepted: string | undefined;
+}
+
+/** What a request by node:http2 is answered with. */
+async function ask(port: number, headers: Record<string, string>, body: Uint8Array): Promise<Answer> {
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  const stream = session.request({ ":method": "POST", "content-type": "application/grpc", te: "trailers", ...headers });
+  const seen: Record<string, unknown> = {};
+  stream.on("response", (received) => Object.assign(seen, received));
+  stream.on("trailers", (received) => Object.assign(seen, received));
+  stream.on("error", () => {});
+  stream.resume();
+  stream.end(body);
+  await new Promise((resolve) => stream.on("close", resolve));
+  session.destroy();
+  return {
+    httpStatus: seen[":status"] as number | undefined,
+    code: seen["grpc-status"] as string | undefined,
+    message: seen["grpc-message"] as string | undefined,
+    accepted: seen["grpc-accept-encoding"] as string | undefined,
+  };
+}
+
+function rawClient(t: TestContext, port: number): FrameClient {
+  const client = new FrameClient(port);
+  t.after(() => client.socket.destroy());
+  return client;
+}
+
+describe("requests that are not as they should be", () => {
+  const path = { ":path": "/test.Echo/Now" };
+  const cases: [string, Record<string, string>, Uint8Array, Partial<Answer>][] = [
+    ["no message", path, Buffer.alloc(0), { httpStatus: 200, code: "13", message: "unexpected EOF" }],
+    ["half a message", path, grpcMessage(HELLO).subarray(0, 8), { code: "13", message: "unexpected EOF" }],
+    ["two messages", path, Buffer.concat([grpcMessage(HELLO), grpcMessage(HELLO)]), { code: "13", message: "unexpected EOF" }],
+    ["a flag that is not known", path, grpcMessage(HELLO, 7), { code: "13", message: "grpc: received unexpected payload format 7" }],
+    [
+      "a compressed message without an encoding",
+      path,
+      grpcMessage(gzipSync(HELLO), 1),
+      { code: "13", message: "grpc: compressed flag set with identity or empty encoding" },
+    ],
+    [
+      "a compressed message that is none",
+      { ...path, "grpc-encoding": "gzip" },
+      grpcMessage(HELLO, 1),
+      { code: "13", message: "grpc: failed to decompress the message: incorrect header check" },
+    ],
+    [
+      "an unknown encoding",
+      { ...path, "grpc-encoding": "snappy" },
+      grpcMessage(HELLO),
+      { code: "12", message: 'grpc: Decompressor is not installed for grpc-encoding "snappy"', accepted: "identity,gzip" },
+    ],
+    ["a malformed timeout", { ...path, "grpc-timeout": "5x" }, grpcMessage(HELLO), { httpStatus: 400, code: "13" }],
+    ["a timeout of nothing", { ...path, "grpc-timeout": "0m" }, grpcMessage(HELLO), { code: "4", message: "context deadline exceeded" }],
+    ["another method", { ...path, ":method": "PUT" }, grpcMessage(HELLO), { httpStatus: 405, code: "13" }],
+    ["a path that is none", { ":path": "/nothing" }, grpcMessage(HELLO), { code: "12", message: 'malformed method name: "/nothing"' }],
+  ];
+  for (const [name, headers, body, expected] of cases) {
+    it(`with ${name}`, async (t) => {
+      const { port } = await startServer(t, ECHO);
+      const answer = await ask(port, headers, body);
+      for (const [key, value] of Object.entries(expected)) assert.equal(answer[key as keyof Answer], value, key);
+    });
+  }
+
+  it("get their status even while the client goes on sending, and are reset when it does not end", async (t) => {
+    const { port, clock } = await startServer(t, ECHO);
+    const client = rawClient(t, port);
+    client.open(1, "/no.Such/Method");
+    client.send(frame(Type.data, 0, 1, grpcMessage(HELLO)));
+    const headers = await client.frame((one) => one.streamId === 1 && one.type === Type.headers);
+    assert.equal(headers.flags & Flag.endStream, Flag.endStream);
+    client.send(frame(Type.data, 0, 1, Buffer.alloc(10_000)));
+    await client.settled(1);
+    clock.advance(4000);
+    await client.settled(2);
+    assert.deepEqual(
+      client.frames.filter((one) => one.type === Type.rstStream),
+      [],
+    );
+    clock.advance(2000);
+    const reset = await client.frame((one) => one.type === Type.rstStream);
+    assert.equal(reset.payload.readUInt32BE(0), 0);
+  });
+
+  it("with too many headers are refused", async (t) => {
+    const { port } = await startServer(t, { ...ECHO, options: { maxHeaderListBytes: 4096 } });
+    const client = rawClient(t, port);
+    await client.settled(1);
+    client.open(1, "/test.Echo/Now", Flag.endHeaders, { big: "x".repeat(8000) });
+    const answer = await client.frame((one) => one.streamId === 1);
+    assert.equal(answer.type, Type.rstStream);
+  });
+});
+
+describe("a call", () => {
+  it("may trail off after its one message", async (t) => {
+    const { port } = await startServer(t, ECHO);
+    const client = rawClient(t, port);
+    client.open(1, "/test.Echo/Now");
+    for (const byte of grpcMessage(HELLO)) client.send(frame(Type.data, 0, 1, Buffer.from([byte])));
+    await client.settled(1);
+    client.send(frame(Type.data, Flag.endStream, 1));
+    const data = await client.frame((one) => one.streamId === 1 && one.type === Type.data);
+    assert.deepEqual(data.payload, grpcMessage(HELLO));
+    const last = await client.frame((one) => one.streamId === 1 && (one.flags & Flag.endStream) !== 0);
+    assert.equal(last.type, Type.headers);
+  });
+
+  it("beyond the most that may be open ends the connection of a client that was told", async (t) => {
+    const { port } = await startServer(t, {
+      options: { maxConcurrentStreams: 3 },
+      stream: { "/test.Stream/Wait": () => ({}) },
+    });
+    const client = rawClient(t, port);
+    const settings = await client.frame((one) => one.type === Type.settings && one.flags === 0);
+    const told = new Map<number, number>();
+    for (let at = 0; at < settings.payload.length; at += 6)
+      told.set(settings.payload.readUInt16BE(at), settings.payload.readUInt32BE(at + 2));
+    assert.equal(told.get(3), 3, "SETTINGS_MAX_CONCURRENT_STREAMS");
+    await client.settled(1);
+    for (let i = 0; i < 4; i++) client.open(1 + 2 * i, "/test.Stream/Wait");
+    const goaway = await client.frame((one) => one.type === Type.goaway);
+    assert.equal(goaway.payload.readUInt32BE(4), 1, "PROTOCOL_ERROR");
+  });
+});
+
+describe("pings", () => {
+  it("that come too often end the connection with too_many_pings", async (t) => {
+    const { port } = await startServer(t, { stream: { "/test.Stream/Wait": () => ({}) }, options: { grpcKeepAliveMinTimeMs: 5000 } });
+    const client = rawClient(t, port);
+    client.open(1, "/test.Stream/Wait");
+    for (let i = 0; i < 4; i++) client.send(frame(Type.ping, 0, 0, Buffer.alloc(8, i)));
+    const goaway = await client.frame((one) => one.type === Type.goaway);
+    assert.equal(goaway.payload.readUInt32BE(4), 11, "ENHANCE_YOUR_CALM");
+    assert.equal(goaway.payload.subarray(8).toString(), "too_many_pings");
+    await client.closed;
+  });
+
+  it("as often as allowed, or between answers, are fine", async (t) => {
+    const { port, clock } = await startServer(t, {
+      ...ECHO,
+      stream: { "/test.Stream/Wait": () => ({}) },
+      options: { grpcKeepAliveMinTimeMs: 5000 },
+    });
+    const client = rawClient(t, port);
+    client.open(1, "/test.Stream/Wait");
+    for (let i = 0; i < 10; i++) {
+      await client.settled(i);
+      clock.advance(5001);
+    }
+    for (let i = 0; i < 10; i++) {
+      const id = 3 + 2 * i;
+      client.open(id, "/test.Echo/Now");
+      client.send(frame(Type.data, Flag.endStream, id, grpcMessage(HELLO)));
+      await client.frame((one) => one.streamId === id && (one.flags & Flag.endStream) !== 0);
+      await client.settled(100 + i);
+    }
+    assert.equal(
+      client.frames.find((one) => one.type === Type.goaway),
+      undefined,
+    );
+  });
+
+  it("without a call may come every two hours", async (t) => {
+    const { port, clock } = await startServer(t, ECHO);
+    const client = rawClient(t, port);
+    await client.settled(1);
+    clock.advance(2 * 3_600_000);
+    await client.settled(2);
+    for (let i = 3; i < 6; i++) {
+      clock.advance(60_000);
+      client.send(frame(Type.ping, 0, 0, Buffer.alloc(8, i)));
+    }
+    await client.frame((one) => one.type === Type.goaway);
+  });
+
+  it("go to a client that is silent, and end the connection of one that does not answer", async (t) => {
+    const { port, clock, server } = await startServer(t, {
+      ...ECHO,
+      options: { grpcKeepAliveMinTimeMs: 0, grpcKeepAliveIntervalMs: 60_000, grpcKeepAliveTimeoutMs: 20_000 },
+    });
+    const client = rawClient(t, port);
+    const pings = () => client.frames.filter((one) => one.type === Type.ping && one.flags === 0);
+    await client.frame((one) => one.type === Type.settings);
+    await client.settled(1);
+    clock.advance(60_000);
+    await client.settled(2);
+    assert.deepEqual(pings(), [], "it was not silent");
+    clock.advance(60_000);
+    clock.advance(60_000);
+    const first = await client.frame((one) => one.type === Type.ping && one.flags === 0);
+    client.send(frame(Type.ping, Flag.ack, 0, first.payload));
+    await client.settled(3);
+    clock.advance(20_000);
+    await client.settled(4);
+    assert.equal(server.counters().activeConnections, 1, "it has answered");
+    clock.advance(60_000);
+    clock.advance(60_000);
+    await client.frame(() => pings().length === 2);
+    clock.advance(19_999);
+    assert.equal(server.counters().activeConnections, 1);
+    clock.advance(1);
+    await client.closed;
+  });
+});
+
+describe("a connection", () => {
+  it("may take its time byte by byte, in either protocol, but not for ever", async (t) => {
+    const { port, clock } = await startServer(t, { ...ECHO, http: () => ({ status: 200, headers: {}, body: "fine\n" }) });
+    const slow = async (text: string): Promise<Buffer> => {
+      const socket = connect(port, "127.0.0.1");
+      socket.setNoDelay(true);
+      const answer = new Promise<Buffer>((resolve) => socket.once("data", resolve));
+      for (const char of text) {
+        await new Promise((resolve) => socket.write(char, resolve));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      t.after(() => socket.destroy());
+      return answer;
+    };
+    assert.match(String(await slow("GET /x HTTP/1.1\r\nhost: x\r\n\r\n")), /^HTTP\/1\.1 200 OK\r\n/);
+    assert.match(String(await slow("PUT /x HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")), /^HTTP\/1\.1 200 OK\r\n/);
+    assert.equal((await slow("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"))[3], Type.settings);
+    const silent = connect(port, "127.0.0.1");
+    const closed = new Promise((resolve) => silent.on("close", resolve));
+    silent.resume();
+    await new Promise((resolve) => silent.write("PRI", resolve));
+    // The server has seen the connection when it has answered a later one.
+    await rawClient(t, port).settled(1);
+    clock.advance(10_001);
+    await closed;
+  });
+
+  it("is refused when there are too many", async (t) => {
+    const { port, server, logger } = await startServer(t, { ...ECHO, options: { maxConnections: 2 } });
+    const first = rawClient(t, port);
+    const second = rawClient(t, port);
+    await first.settled(1);
+    await second.settled(1);
+    await rawClient(t, port).closed;
+    await rawClient(t, port).closed;
+    const { refusedConnections, activeConnections } = server.counters();
+    assert.deepEqual([refusedConnections, activeConnections], [2, 2]);
+    assert.equal(logger.lines.filter((line) => line.level === "warn").length, 1, "one warning for many refusals");
+    first.socket.destroy();
+    await first.closed;
+    await second.settled(2);
+    await rawClient(t, port).settled(1);
+  });
+});
+
+describe("closing", () => {
+  it("tells the clients, lets open calls end, and takes no new connection", async (t) => {
+    const started = deferred();
+    const finish = deferred();
+    const { port, server } = await startServer(t, {
+      unary: {
+        "/test.Echo/Slow": async (bytes) => {
+          started.resolve();
+          await finish.promise;
+          return bytes;
+        },
+      },
+    });
+    const client = rawClient(t, port);
+    client.open(1, "/test.Echo/Slow");
+    client.send(frame(Type.data, Flag.endStream, 1, grpcMessage(HELLO)));
+    await started.promise;
+    const idle = connect(port, "127.0.0.1");
+    const idleClosed = new Promise((resolve) => idle.on("close", resolve));
+    idle.on("data", () => {});
+    idle.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    await new Promise((resolve) => idle.once("data", resolve));
+    const closed = server.close(60_000);
+    await idleClosed;
+    const goaway = await client.frame((one) => one.type === Type.goaway);
+    assert.equal(goaway.payload.readUInt32BE(0), 1, "the last call that was taken");
+    assert.equal(goaway.payload.readUInt32BE(4), 0, "NO_ERROR");
+    const refused = connect(port, "127.0.0.1");
+    await new Promise((resolve) => refused.on("error", resolve));
+    finish.resolve();
+    const data = await client.frame((one) => one.streamId === 1 && one.type === Type.data);
+    assert.deepEqual(data.payload, grpcMessage(HELLO));
+    await client.closed;
+    await closed;
+    assert.equal(server.counters().activeConnections, 0);
+  });
+
+  it("cuts off what is left after the grace", async (t) => {
+    const cancelled = deferred();
+    const opened = deferred();
+    const { port, server, clock } = await startServer(t, {
+      stream: {
+        "/test.Stream/Wait": () => {
+          opened.resolve();
+          return { cancelled: () => cancelled.resolve() };
+        },
+      },
+    });
+    const client = rawClient(t, port);
+    client.open(1, "/test.Stream/Wait");
+    await opened.promise;
+    const closed = server.close(1000);
+    await client.frame((one) => one.type === Type.goaway);
+    clock.advance(999);
+    assert.equal(server.counters().activeConnections, 1);
+    clock.advance(1);
+    await closed;
+    await cancelled.promise;
+    await client.closed;
+    assert.equal(clock.nextDueMs(), undefined, "no timer is left");
+  });
+});

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { connect as connectPlain } from "node:net";
+import { describe, it, type TestContext } from "node:test";
+import { connect as connectTls } from "node:tls";
+import { credentials, status } from "@grpc/grpc-js";
+import { revokedSerials, type TlsOptions } from "@quorate/host/node";
+import { Agent, request } from "undici";
+import {
+  makeAuthority,
+  makeCertificate,
+  makeLocalCertificate,
+  makeRevocationList,
+  type TestCertificate,
+} from "../../../test/support/certs.ts";
+import { type Failure, unary } from "./helpers/calls.ts";
+import { type RunningServer, startServer } from "./helpers/server.ts";
+
+const CA = makeAuthority();
+const SERVER = makeLocalCertificate(CA, "server");
+const CLIENT = makeLocalCertificate(CA, "client-one");
+const OTHER_CA = makeAuthority("other-ca");
+const STRANGER = makeLocalCertificate(OTHER_CA, "client-one");
+const EXPIRED = makeCertificate({ name: "client-one", issuer: CA, validDays: -1 });
+
+const MUTUAL: TlsOptions = { certPem: SERVER.certPem, keyPem: SERVER.keyPem, trustedCaPem: CA.certPem, clientCertAuth: true };
+
+/** Node does not take an address for a server name in TLS, and this client always gives one. */
+const BY_NAME = { "grpc.ssl_target_name_override": "localhost" };
+
+function start(t: TestContext, tls: TlsOptions): Promise<RunningServer> {
+  return startServer(t, {
+    tls,
+    unary: { "/test.Echo/Who": (_bytes, context) => Buffer.from(String(context.peerCommonName)) },
+    http: (one) => ({ status: 200, headers: {}, body: String(one.peerCommonName) }),
+  });
+}
+
+/** Who the server takes the bearer of a certificate for, or how the call failed. */
+async function who(server: RunningServer, certificate: TestCertificate | undefined): Promise<string | Failure> {
+  const secure = credentials.createSsl(
+    Buffer.from(CA.certPem),
+    certificate ? Buffer.from(certificate.keyPem) : null,
+    certificate ? Buffer.from(certificate.certPem) : null,
+  );
+  const answer = await unary(server.client(BY_NAME, secure), "/test.Echo/Who", Buffer.alloc(0), {
+    call: { deadline: Date.now() + 10_000 },
+  });
+  return Buffer.isBuffer(answer) ? answer.toString() : answer;
+}
+
+async function refused(server: RunningServer, certificate: TestCertificate | undefined, reason: string | RegExp): Promise<void> {
+  const answer = await who(server, certificate);
+  assert.equal(typeof answer === "string" ? answer : answer.code, status.UNAVAILABLE);
+  const line = await server.logger.line("rejected connection on client endpoint");
+  assert.equal(line.level, "warn");
+  assert.match(String(line.fields["remote-addr"]), /^127\.0\.0\.1:\d+$/);
+  if (typeof reason === "string") assert.equal(line.fields["error"], reason);
+  else assert.match(String(line.fields["error"]), reason);
+  assert.ok(server.server.counters().failedHandshakes > 0);
+}
+
+describe("mutual TLS", () => {
+  it("lets a certificate of its authority in, and tells the service the name in it", async (t) => {
+    assert.equal(await who(await start(t, MUTUAL), CLIENT), "client-one");
+  });
+
+  it("lets it in over HTTP/1.1 too", async (t) => {
+    const { port } = await start(t, MUTUAL);
+    const dispatcher = new Agent({ connect: { ca: CA.certPem, cert: CLIENT.certPem, key: CLIENT.keyPem }, allowH2: false });
+    t.after(() => dispatcher.destroy());
+    const answer = await request(`https://127.0.0.1:${port}/`, { dispatcher });
+    assert.equal(await answer.body.text(), "client-one");
+    const overHttp2 = new Agent({ connect: { ca: CA.certPem, cert: CLIENT.certPem, key: CLIENT.keyPem }, allowH2: true });
+    t.after(() => overHttp2.destroy());
+    assert.equal(await (await request(`https://127.0.0.1:${port}/`, { dispatcher: overHttp2 })).body.text(), "client-one");
+  });
+
+  it("refuses and logs one of another authority", async (t) => {
+    await refused(await start(t, MUTUAL), STRANGER, "tls: failed to verify certificate: x509: certificate signed by unknown authority");
+  });
+
+  it("refuses and logs a client without one", async (t) => {
+    await refused(await start(t, MUTUAL), undefined, "tls: client didn't provide a certificate");
+  });
+
+  it("refuses and logs one that has expired", async (t) => {
+    await refused(await start(t, MUTUAL), EXPIRED, /certificate has expired/);
+  });
+
+  it("is demanded by a trusted authority alone, as in etcd", async (t) => {
+    await refused(await start(t, { ...MUTUAL, clientCertAuth: false }), undefined, "tls: client didn't provide a certificate");
+  });
+
+  it("can be bound to common names", async (t) => {
+    assert.equal(await who(await start(t, { ...MUTUAL, allowedCommonNames: ["someone", "client-one"] }), CLIENT), "client-one");
+    await refused(await start(t, { ...MUTUAL, allowedCommonNames: ["someone"] }), CLIENT, "client certificate authentication failed");
+  });
+
+  it("can be bound to host names and addresses", async (t) => {
+    assert.equal(await who(await start(t, { ...MUTUAL, allowedHostnames: ["localhost"] }), CLIENT), "client-one");
+    assert.equal(await who(await start(t, { ...MUTUAL, allowedHostnames: ["10.0.0.1", "127.0.0.1"] }), CLIENT), "client-one");
+    const server = await start(t, { ...MUTUAL, allowedHostnames: ["client-one"] });
+    await refused(server, CLIENT, "client certificate authentication failed");
+    const line = await server.logger.line("rejected connection on client endpoint");
+    assert.deepEqual(line.fields["dns-names"], ["localhost"]);
+  });
+
+  it("refuses revoked serial numbers", async (t) => {
+    const second = makeLocalCertificate(CA, "client-two");
+    const server = await start(t, { ...MUTUAL, revokedSerials: revokedSerials(makeRevocationList(CA, [CLIENT])) });
+    assert.equal(await who(server, second), "client-two");
+    await refused(server, CLIENT, `transport: certificate serial ${CLIENT.serial.toString(16)} revoked`);
+  });
+
+  it("names nobody whose certificate was not asked for", async (t) => {
+    const server = await start(t, { certPem: SERVER.certPem, keyPem: SERVER.keyPem });
+    assert.equal(await who(server, undefined), "undefined");
+    assert.equal(await who(server, CLIENT), "undefined");
+  });
+});
+
+describe("a TLS port", () => {
+  it("keeps to the versions and ciphers that it was given", async (t) => {
+    const { port, logger } = await start(t, { certPem: SERVER.certPem, keyPem: SERVER.keyPem, minVersion: "TLS1.3" });
+    const old = connectTls({ port, host: "127.0.0.1", ca: CA.certPem, maxVersion: "TLSv1.2" });
+    await new Promise((resolve) => old.on("error", resolve));
+    assert.equal(
+      (await logger.line("rejected connection on client endpoint")).fields["error"],
+      "tls: client offered only unsupported versions",
+    );
+    const strict = await start(t, {
+      certPem: SERVER.certPem,
+      keyPem: SERVER.keyPem,
+      maxVersion: "TLS1.2",
+      cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"],
+    });
+    const socket = connectTls({ port: strict.port, host: "127.0.0.1", ca: CA.certPem });
+    await new Promise((resolve) => socket.on("secureConnect", resolve));
+    assert.deepEqual([socket.getProtocol(), socket.getCipher().name], ["TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"]);
+    socket.destroy();
+  });
+
+  it("logs what is not TLS, and says nothing of a connection that just leaves", async (t) => {
+    const { port, logger } = await start(t, MUTUAL);
+    const leaving = connectPlain(port, "127.0.0.1");
+    await new Promise((resolve) => leaving.on("connect", resolve));
+    leaving.end();
+    await new Promise((resolve) => leaving.on("close", resolve));
+    assert.deepEqual(
+      logger.lines.map((line) => `${line.level} ${line.fields["error"]}`),
+      ["debug EOF"],
+    );
+    logger.lines.length = 0;
+    const plain = connectPlain(port, "127.0.0.1");
+    plain.on("error", () => {});
+    plain.write("GET / HTTP/1.1\r\n\r\n");
+    const line = await logger.line("rejected connection on client endpoint");
+    assert.deepEqual([line.level, line.fields["error"]], ["warn", "tls: first record does not look like a TLS handshake"]);
+  });
+
+  it("needs TLS options", async (t) => {
+    const options = { listen: [{ host: "127.0.0.1", port: 0, secure: true }] };
+    await assert.rejects(startServer(t, { options }), { message: "a secure listen address needs TLS options" });
+  });
+});
