@@ -65,6 +65,8 @@ export class HpackEncoder {
       this.#integer(0x20, 0x1f, this.#announceBytes);
       if (this.#announceBytes !== this.#table.maxSizeBytes) this.#integer(0x20, 0x1f, this.#table.maxSizeBytes);
       this.#announceBytes = undefined;
+      // Without the news the next block is another one.
+      this.#table.version++;
     }
     for (const field of fields) this.#field(field.name, field.value, field.indexing ?? Indexing.None);
     const block = new Uint8Array(this.#at);

@@ -1,0 +1,28 @@
+/** A count of bytes with a bound, for one connection or, as the other's whole, for all of them. */
+export class ByteBudget {
+  readonly #limitBytes: number;
+  readonly #whole: ByteBudget | undefined;
+  #usedBytes = 0;
+
+  constructor(limitBytes: number, whole?: ByteBudget) {
+    this.#limitBytes = limitBytes;
+    this.#whole = whole;
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /** Takes the bytes and gives true, or leaves everything as it is and gives false if they would go beyond a bound. */
+  take(sizeBytes: number): boolean {
+    if (this.#usedBytes + sizeBytes > this.#limitBytes) return false;
+    if (this.#whole !== undefined && !this.#whole.take(sizeBytes)) return false;
+    this.#usedBytes += sizeBytes;
+    return true;
+  }
+
+  give(sizeBytes: number): void {
+    this.#usedBytes -= sizeBytes;
+    this.#whole?.give(sizeBytes);
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * The bytes that a connection has to send, collected over a turn: small ones are written into one buffer, large ones are passed on as they
+ * are. `take` gives what there is as a list for one gathering write.
+ */
+
+/** Pieces from this size on are passed on instead of being copied: below, copying costs less than one more buffer in a write does. */
+export const PASSED_ON_BYTES = 4096;
+
+const FIRST_BUFFER_BYTES = 1024;
+const MAX_BUFFER_BYTES = 64 * 1024;
+
+export class Output {
+  /** Where `reserve` made room. */
+  bytes = new Uint8Array(FIRST_BUFFER_BYTES);
+  /** Bytes that `take` would give. */
+  sizeBytes = 0;
+  /** bytes[#from, #at) is not in #chunks yet. */
+  #from = 0;
+  #at = 0;
+  #chunks: Uint8Array[] = [];
+
+  /** Makes room for n bytes that the caller writes to `bytes` at the offset it gives, at once. */
+  reserve(n: number): number {
+    if (this.#at + n > this.bytes.length) this.#renew(n);
+    const at = this.#at;
+    this.#at += n;
+    this.sizeBytes += n;
+    return at;
+  }
+
+  /** Appends part[start, end): a copy of it if it is small, or itself, which must not change any more. */
+  append(part: Uint8Array, start: number, end: number): void {
+    const size = end - start;
+    if (size === 0) return;
+    if (size >= PASSED_ON_BYTES) {
+      this.#cut();
+      this.#chunks.push(size === part.length ? part : new Uint8Array(part.buffer, part.byteOffset + start, size));
+      this.sizeBytes += size;
+      return;
+    }
+    const at = this.reserve(size);
+    copy(part, start, end, this.bytes, at);
+  }
+
+  /** What has been collected, in order. The chunks must be left alone until they have been sent. */
+  take(): Uint8Array[] {
+    this.#cut();
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    this.sizeBytes = 0;
+    return chunks;
+  }
+
+  /** To be called when all that `take` gave has been sent: its memory is used again, if nothing was written since. */
+  recycle(): void {
+    if (this.sizeBytes > 0) return;
+    this.#from = 0;
+    this.#at = 0;
+  }
+
+  /** To be called now and then on a connection at rest: lets a buffer go that became large. */
+  shrink(): void {
+    if (this.sizeBytes > 0 || this.bytes.length === FIRST_BUFFER_BYTES) return;
+    this.bytes = new Uint8Array(FIRST_BUFFER_BYTES);
+    this.#from = 0;
+    this.#at = 0;
+  }
+
+  #cut(): void {
+    if (this.#at === this.#from) return;
+    this.#chunks.push(this.bytes.subarray(this.#from, this.#at));
+    this.#from = this.#at;
+  }
+
+  #renew(n: number): void {
+    this.#cut();
+    this.bytes = new Uint8Array(Math.max(n, Math.min(this.bytes.length * 2, MAX_BUFFER_BYTES)));
+    this.#from = 0;
+    this.#at = 0;
+  }
+}
+
+/** Copies source[start, end) to target at `at`. A loop is quicker than a call for the few bytes that most pieces have. */
+function copy(source: Uint8Array, start: number, end: number, target: Uint8Array, at: number): void {
+  if (end - start > 64) {
+    target.set(start === 0 && end === source.length ? source : source.subarray(start, end), at);
+    return;
+  }
+  for (let i = start; i < end; i++) target[at++] = source[i];
+}

@@ -1,0 +1,42 @@
+/** What waits to be sent on a stream: pieces of the body, then perhaps the end of our side. */
+import { EMPTY } from "@quorate/proto";
+import type { FieldList } from "./field-encoder.ts";
+import type { Output } from "./output.ts";
+
+/** Taken pieces are forgotten once there are so many of them and they are most of the list. */
+const MIN_FORGOTTEN = 64;
+
+export class PendingSend {
+  sizeBytes = 0;
+  /** Our side ends behind the pieces: with these trailers, or plainly. */
+  ending: FieldList | "plain" | undefined = undefined;
+  #pieces: Uint8Array[] = [];
+  /** The first piece that is not taken whole, and how much of it is. */
+  #next = 0;
+  #offset = 0;
+
+  push(piece: Uint8Array): void {
+    if (piece.length === 0) return;
+    this.#pieces.push(piece);
+    this.sizeBytes += piece.length;
+  }
+
+  /** Moves the next n bytes to the output; there must be as many. */
+  moveTo(out: Output, n: number): void {
+    this.sizeBytes -= n;
+    while (n > 0) {
+      const piece = this.#pieces[this.#next];
+      const end = Math.min(piece.length, this.#offset + n);
+      out.append(piece, this.#offset, end);
+      n -= end - this.#offset;
+      this.#offset = end;
+      if (end < piece.length) return;
+      this.#pieces[this.#next++] = EMPTY;
+      this.#offset = 0;
+    }
+    if (this.#next >= MIN_FORGOTTEN && this.#next * 2 > this.#pieces.length) {
+      this.#pieces.splice(0, this.#next);
+      this.#next = 0;
+    }
+  }
+}
