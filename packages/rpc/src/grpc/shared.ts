@@ -1,0 +1,30 @@
+/** What all calls of a server share. */
+import type { Clock, Logger } from "@quorate/host";
+import type { DeadlineQueue } from "../deadlines.ts";
+import type { HttpHandler, RpcObserver, ServiceTable } from "../service.ts";
+import type { Compressor } from "./compressor.ts";
+
+export interface GrpcLimits {
+  /** Longest request message, compressed or not. */
+  readonly maxRequestBytes: number;
+  /** Longest answer message, uncompressed. */
+  readonly maxAnswerBytes: number;
+  /** Longest body of a plain HTTP request. */
+  readonly maxHttpBodyBytes: number;
+  /** Bytes of a stream that may wait to be sent before `send` says to hold back. */
+  readonly sendBudgetBytes: number;
+}
+
+export interface GrpcShared {
+  readonly limits: GrpcLimits;
+  readonly services: ServiceTable;
+  readonly http: HttpHandler;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly deadlines: DeadlineQueue;
+  readonly compressor: Compressor;
+  readonly observer: RpcObserver | undefined;
+  /** Bytes of gRPC messages, without prefixes and headers. */
+  receivedMessageBytes: number;
+  sentMessageBytes: number;
+}

@@ -1,0 +1,160 @@
+/** Messages in both directions, as many as each side likes. */
+import { GrpcCode } from "../codes.ts";
+import type { Http2Connection } from "../http2/connection.ts";
+import type { Http2Stream } from "../http2/stream.ts";
+import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
+import type { CallContext, MessageBytes, Status, StreamCall, StreamHandler, StreamListener } from "../service.ts";
+import { GZIP_HEADERS, OK_HEADERS, writeMessage } from "./answers.ts";
+import { Call, statusOf } from "./call.ts";
+import { MAX_COMPRESSED_NOW_BYTES, plainMessage } from "./compressor.ts";
+import type { GrpcShared } from "./shared.ts";
+
+const OK: Status = { code: GrpcCode.OK, message: "" };
+
+export class StreamingCall extends Call implements StreamCall {
+  readonly #gzip: boolean;
+  readonly #assembler: MessageAssembler;
+  #listener: StreamListener = {};
+  #paused = false;
+  #delivering = false;
+  /** The body is complete, but messages of it may still wait for `resume`. */
+  #bodyEnded = false;
+  #toldHalfClosed = false;
+  /** Body bytes that came while paused: the client may send more only when the service goes on. */
+  #owedBytes = 0;
+  #overBudget = false;
+
+  constructor(
+    shared: GrpcShared,
+    connection: Http2Connection,
+    stream: Http2Stream,
+    deadlineMs: number | undefined,
+    gzip: boolean,
+    handler: StreamHandler,
+    bodyEnded: boolean,
+  ) {
+    super(shared, connection, stream, deadlineMs);
+    this.#gzip = gzip;
+    this.#assembler = new MessageAssembler(shared.limits.maxRequestBytes);
+    try {
+      this.#listener = handler(this);
+    } catch (error) {
+      this.finish(statusOf(error));
+    }
+    // What the handler sent at once may have been too much already.
+    if (this.cancelled) this.abandoned();
+    if (bodyEnded) this.ended();
+  }
+
+  get context(): CallContext {
+    return this;
+  }
+
+  /** Up to outputTargetBytes of the connection may wait for the socket besides. */
+  get bufferedBytes(): number {
+    return this.stream.pendingBytes;
+  }
+
+  send(message: MessageBytes): boolean {
+    if (this.isEnded) return false;
+    const size = messageSize(message);
+    const { sender } = this.connection;
+    this.sent(size);
+    if (!this.stream.headersSent) sender.headers(this.stream, this.#gzip ? GZIP_HEADERS : OK_HEADERS, false);
+    // Messages must leave in order, so one that would have to be compressed beside other work goes as it is.
+    if (this.#gzip && size > 0 && size <= MAX_COMPRESSED_NOW_BYTES) {
+      const compressed = this.shared.compressor.compressNow(message);
+      this.sendPieces(compressed, compressed.length, true);
+    } else if (writeMessage(sender, this.stream, message, size)) this.connection.progressed();
+    else this.sendPieces(message, size, false);
+    this.connection.touched();
+    if (this.bufferedBytes <= this.shared.limits.sendBudgetBytes) return !this.isEnded;
+    this.#overBudget = true;
+    this.stream.drainBytes = this.shared.limits.sendBudgetBytes >>> 1;
+    return false;
+  }
+
+  end(status: Status = OK): void {
+    this.finish(status);
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    if (this.#owedBytes > 0) {
+      this.connection.credit(this.stream, this.#owedBytes);
+      this.#owedBytes = 0;
+    }
+    this.#deliver();
+    this.connection.touched();
+  }
+
+  override data(bytes: Uint8Array, start: number, end: number): void {
+    const size = end - start;
+    if (this.isEnded || !this.hold(size)) return;
+    if (this.#paused) this.#owedBytes += size;
+    else this.connection.credit(this.stream, size);
+    this.#assembler.push(bytes.subarray(start, end));
+    this.#deliver();
+  }
+
+  override ended(): void {
+    this.#bodyEnded = true;
+    this.#deliver();
+  }
+
+  /** Half the budget free is enough to go on, so that the stream does not run dry meanwhile. */
+  override drained(): void {
+    if (!this.#overBudget || this.isEnded) return;
+    this.#overBudget = false;
+    this.#call(this.#listener.drained);
+  }
+
+  protected override settle(code: number): boolean {
+    if (!super.settle(code)) return false;
+    this.release();
+    return true;
+  }
+
+  protected override abandoned(): void {
+    this.#call(this.#listener.cancelled);
+  }
+
+  /** Hands over what is whole, until the service pauses; then tells of the end of the body, if it is there. */
+  #deliver(): void {
+    // A listener that resumes is within the loop already.
+    if (this.#delivering) return;
+    this.#delivering = true;
+    try {
+      while (!this.#paused && !this.isEnded) {
+        const message = this.#assembler.take();
+        if (message === undefined) break;
+        this.release(PREFIX_BYTES + message.length);
+        const { compressor, limits } = this.shared;
+        const plain = plainMessage(message, this.#assembler.compressed, this.#gzip, compressor, limits.maxRequestBytes);
+        this.received(plain.length);
+        this.#listener.message?.(plain);
+      }
+    } catch (error) {
+      this.finish(statusOf(error));
+    }
+    this.#delivering = false;
+    if (!this.#bodyEnded || this.#paused || this.isEnded || this.#toldHalfClosed) return;
+    this.#toldHalfClosed = true;
+    if (this.#assembler.bufferedBytes > 0) this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
+    else this.#call(this.#listener.halfClosed);
+  }
+
+  #call(listener: (() => void) | undefined): void {
+    if (listener === undefined) return;
+    try {
+      listener.call(this.#listener);
+    } catch (error) {
+      this.finish(statusOf(error));
+    }
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * One request, one answer. The path that most calls take: one DATA frame in, one handler, three frames out, and no object on the way but the
+ * stream and this call.
+ */
+import { GrpcCode } from "../codes.ts";
+import type { Http2Connection } from "../http2/connection.ts";
+import type { Http2Stream } from "../http2/stream.ts";
+import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
+import { type MessageBytes, StatusError, type UnaryHandler } from "../service.ts";
+import { GZIP_HEADERS, OK_HEADERS, OK_TRAILERS, writeWholeAnswer } from "./answers.ts";
+import { Call, statusOf } from "./call.ts";
+import { MAX_COMPRESSED_NOW_BYTES, plainMessage } from "./compressor.ts";
+import type { GrpcShared } from "./shared.ts";
+
+export class UnaryCall extends Call {
+  readonly #handler: UnaryHandler;
+  readonly #gzip: boolean;
+  #request: Uint8Array | undefined = undefined;
+  #assembler: MessageAssembler | undefined = undefined;
+  /** The service has the request and has not answered yet. */
+  #working = false;
+  /** Counted in connection.lingeringCalls. */
+  #lingering = false;
+
+  constructor(
+    shared: GrpcShared,
+    connection: Http2Connection,
+    stream: Http2Stream,
+    deadlineMs: number | undefined,
+    gzip: boolean,
+    handler: UnaryHandler,
+  ) {
+    super(shared, connection, stream, deadlineMs);
+    this.#handler = handler;
+    this.#gzip = gzip;
+  }
+
+  override data(bytes: Uint8Array, start: number, end: number): void {
+    if (this.isEnded || !this.hold(end - start)) return;
+    const maxBytes = this.shared.limits.maxRequestBytes;
+    const size = end - start - PREFIX_BYTES;
+    if (
+      this.#request === undefined &&
+      this.#assembler === undefined &&
+      size >= 0 &&
+      size <= maxBytes &&
+      bytes[start] === 0 &&
+      ((bytes[start + 1] << 24) | (bytes[start + 2] << 16) | (bytes[start + 3] << 8) | bytes[start + 4]) === size
+    ) {
+      this.#request = new Uint8Array(bytes.buffer, bytes.byteOffset + start + PREFIX_BYTES, size);
+    } else this.#assemble(bytes.subarray(start, end), maxBytes);
+    this.connection.credit(this.stream, end - start);
+  }
+
+  #assemble(chunk: Uint8Array, maxBytes: number): void {
+    this.#assembler ??= new MessageAssembler(maxBytes);
+    try {
+      this.#assembler.push(chunk);
+      const message = this.#assembler.take();
+      if (message === undefined) return;
+      if (this.#request !== undefined) throw new StatusError(GrpcCode.Internal, "more than one message in a call that takes one");
+      this.#request = plainMessage(message, this.#assembler.compressed, this.#gzip, this.shared.compressor, maxBytes);
+    } catch (error) {
+      this.finish(statusOf(error));
+      this.release();
+    }
+  }
+
+  override ended(): void {
+    if (this.isEnded) return;
+    const request = this.#request;
+    if (request === undefined || (this.#assembler !== undefined && this.#assembler.bufferedBytes > 0)) {
+      this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
+      this.release();
+      return;
+    }
+    this.received(request.length);
+    // The bytes live on only where the service keeps them.
+    this.#request = undefined;
+    this.#assembler = undefined;
+    let answer: MessageBytes | Promise<MessageBytes>;
+    try {
+      answer = this.#handler(request, this);
+    } catch (error) {
+      this.finish(statusOf(error));
+      this.release();
+      return;
+    }
+    if (answer instanceof Promise) {
+      this.#working = true;
+      answer.then(
+        (message) => this.#answered(message),
+        (error) => this.#failed(error),
+      );
+    } else {
+      this.#answer(answer);
+      this.release();
+    }
+  }
+
+  override drained(): void {}
+
+  protected override abandoned(): void {
+    if (!this.#working) this.release();
+    else if (!this.#lingering) {
+      this.#lingering = true;
+      this.connection.lingeringCalls++;
+    }
+  }
+
+  #answered(message: MessageBytes): void {
+    this.#stopWorking();
+    this.#answer(message);
+    this.connection.touched();
+  }
+
+  #failed(error: unknown): void {
+    this.#stopWorking();
+    this.finish(statusOf(error));
+  }
+
+  #stopWorking(): void {
+    this.#working = false;
+    if (this.#lingering) this.connection.lingeringCalls--;
+    this.release();
+  }
+
+  #answer(message: MessageBytes): void {
+    if (this.isEnded) return;
+    const size = messageSize(message);
+    if (size > this.shared.limits.maxAnswerBytes) {
+      this.finish({
+        code: GrpcCode.ResourceExhausted,
+        message: `grpc: trying to send message larger than max (${size} vs. ${this.shared.limits.maxAnswerBytes})`,
+      });
+      return;
+    }
+    if (this.#gzip && size > 0) {
+      this.#compress(message, size);
+      return;
+    }
+    const sender = this.connection.sender;
+    if (this.#gzip || !writeWholeAnswer(sender, this.stream, message, size)) this.#send(message, size, size, false);
+    else {
+      this.settle(GrpcCode.OK);
+      this.sent(size);
+    }
+  }
+
+  /** Answers in pieces, as the client's windows open. */
+  #send(message: MessageBytes, sizeBytes: number, plainBytes: number, compressed: boolean): void {
+    const sender = this.connection.sender;
+    sender.headers(this.stream, this.#gzip ? GZIP_HEADERS : OK_HEADERS, false);
+    if (!this.sendPieces(message, sizeBytes, compressed, OK_TRAILERS)) return;
+    this.settle(GrpcCode.OK);
+    this.sent(plainBytes);
+  }
+
+  #compress(message: MessageBytes, size: number): void {
+    if (size <= MAX_COMPRESSED_NOW_BYTES) {
+      this.#sendCompressed(this.shared.compressor.compressNow(message), size);
+      return;
+    }
+    this.shared.compressor.compressLater(message).then(
+      (bytes) => this.#sendCompressed(bytes, size),
+      (error) => this.finish(statusOf(error)),
+    );
+  }
+
+  #sendCompressed(bytes: Uint8Array, plainBytes: number): void {
+    if (this.isEnded) return;
+    this.#send(bytes, bytes.length, plainBytes, true);
+    this.connection.touched();
+  }
+}
