@@ -1,0 +1,26 @@
+/** Which protocol speaks on a fresh connection: HTTP/2 opens with a fixed preface (RFC 9113 section 3.4) that no HTTP/1 request begins with. */
+import type { Socket } from "node:net";
+import { PREFACE } from "../../src/http2/constants.ts";
+
+/** As much of the preface as tells it from every HTTP/1 request. */
+const TELLING_BYTES = 14;
+
+/** Calls `decided` once the first bytes tell the protocol; the socket then still has all of its bytes to read. */
+export function readFirstBytes(socket: Socket, decided: (isHttp2: boolean) => void): void {
+  let seen: Buffer = Buffer.alloc(0);
+  const look = () => {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return;
+    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+    const length = Math.min(seen.length, TELLING_BYTES);
+    const matches = seen.toString("latin1", 0, length) === PREFACE.slice(0, length);
+    if (matches && length < TELLING_BYTES) return;
+    socket.off("readable", look);
+    socket.off("end", ended);
+    socket.unshift(seen);
+    decided(matches);
+  };
+  const ended = () => socket.destroy();
+  socket.on("readable", look);
+  socket.on("end", ended);
+}
