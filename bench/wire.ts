@@ -1,0 +1,97 @@
+/**
+ * Ready-made bytes of HTTP/2 and gRPC requests. The first request of a method on a connection brings its header fields into the peer's
+ * HPACK table; the later ones name them by index, as real clients do:
+ *
+ *   HEADERS frame: 83 (:method POST) 86 (:scheme http) [path] [authority] [content-type] [te] [user-agent]
+ *   DATA frame:    00 (not compressed) | message length, 4 bytes | message
+ */
+
+export const frameType = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 } as const;
+export const flags = { endStream: 1, ack: 1, endHeaders: 4, padded: 8 } as const;
+export const frameHeaderBytes = 9;
+export const grpcPrefixBytes = 5;
+
+/** What a client says first. Its windows are large, so that updates are rare. */
+export const streamWindowBytes = 4 * 1024 * 1024;
+export const connectionWindowBytes = 64 * 1024 * 1024;
+const defaultWindowBytes = 65_535;
+
+export function preface(): Buffer {
+  return Buffer.concat([
+    Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1"),
+    frame(frameType.settings, 0, 0, Buffer.concat([setting(2, 0), setting(4, streamWindowBytes)])),
+    windowUpdate(0, connectionWindowBytes - defaultWindowBytes),
+  ]);
+}
+
+export const settingsAck = (): Buffer => frame(frameType.settings, flags.ack, 0, Buffer.alloc(0));
+export const pingAck = (payload: Uint8Array): Buffer => frame(frameType.ping, flags.ack, 0, payload);
+
+export function windowUpdate(stream: number, bytes: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(bytes);
+  return frame(frameType.windowUpdate, 0, stream, payload);
+}
+
+function setting(id: number, value: number): Buffer {
+  const bytes = Buffer.alloc(6);
+  bytes.writeUInt16BE(id);
+  bytes.writeUInt32BE(value, 2);
+  return bytes;
+}
+
+/** One frame. */
+export function frame(type: number, flagBits: number, stream: number, payload: Uint8Array): Buffer {
+  const bytes = Buffer.alloc(frameHeaderBytes + payload.length);
+  writeFrameHeader(bytes, 0, payload.length, type, flagBits, stream);
+  bytes.set(payload, frameHeaderBytes);
+  return bytes;
+}
+
+export function writeFrameHeader(into: Uint8Array, at: number, length: number, type: number, flagBits: number, stream: number): void {
+  into[at] = length >>> 16;
+  into[at + 1] = length >>> 8;
+  into[at + 2] = length;
+  into[at + 3] = type;
+  into[at + 4] = flagBits;
+  into[at + 5] = stream >>> 24;
+  into[at + 6] = stream >>> 16;
+  into[at + 7] = stream >>> 8;
+  into[at + 8] = stream;
+}
+
+/** Header blocks of a method on one connection: `first` fills the peer's table, `next` points into it. */
+export interface HeaderBlocks {
+  readonly first: Buffer;
+  readonly next: Buffer;
+}
+
+/** The blocks for a connection whose requests all go to `path`. */
+export function headerBlocks(path: string, authority: string, scheme: "http" | "https"): HeaderBlocks {
+  const start = Buffer.from([0x83, scheme === "http" ? 0x86 : 0x87]);
+  const fields = [
+    indexedName(4, path),
+    indexedName(1, authority),
+    indexedName(31, "application/grpc"),
+    literalName("te", "trailers"),
+    indexedName(58, "quorate-bench/1"),
+  ];
+  // The newest entry of the dynamic table has index 62.
+  const pointers = fields.map((_, index) => 0x80 | (62 + fields.length - 1 - index));
+  return { first: Buffer.concat([start, ...fields]), next: Buffer.concat([start, Buffer.from(pointers)]) };
+}
+
+/** Literal with incremental indexing, its name from the static table. */
+function indexedName(index: number, value: string): Buffer {
+  return Buffer.concat([Buffer.from([0x40 | index]), plainString(value)]);
+}
+
+function literalName(name: string, value: string): Buffer {
+  return Buffer.concat([Buffer.from([0x40]), plainString(name), plainString(value)]);
+}
+
+/** A string of at most 126 bytes, not Huffman coded. */
+function plainString(text: string): Buffer {
+  if (text.length > 126) throw new Error(`too long for one length byte: ${text}`);
+  return Buffer.concat([Buffer.from([text.length]), Buffer.from(text, "latin1")]);
+}
