@@ -3,5 +3,15 @@ export { nodeClock } from "./clock.ts";
 export { nodeDisk } from "./disk.ts";
 export { levelKeyspaces } from "./keyspace.ts";
 export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
+export {
+  type HttpContext,
+  type HttpHandler,
+  type HttpPeer,
+  type HttpRequest,
+  type HttpResponse,
+  serveHttp1,
+  serveHttp2,
+} from "./plain-http.ts";
 export { nodeRandom } from "./random.ts";
+export { sniffProtocol } from "./sniff.ts";
 export * from "./tls.ts";

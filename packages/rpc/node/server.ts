@@ -17,6 +17,7 @@ import {
   handshakeFailure,
   refuseCertificate,
   serverTlsOptions,
+  sniffProtocol,
   type TlsOptions,
 } from "@quorate/host/node";
 import { DeadlineQueue } from "../src/deadlines.ts";
@@ -25,7 +26,6 @@ import type { Engine } from "./call.ts";
 import { Connection, type ConnectionContext, sessionOptions } from "./connection.ts";
 import { type HttpPeer, serveHttp1 } from "./http.ts";
 import { type BoundAddress, type ListenAddress, type ResolvedOptions, type RpcServerOptions, resolveOptions } from "./options.ts";
-import { sniffProtocol } from "./sniff.ts";
 
 export interface RpcServerDependencies {
   readonly services: ServiceTable;

@@ -1,6 +1,6 @@
 /** Which protocol speaks on a fresh connection: HTTP/2 opens with a fixed preface (RFC 9113 section 3.4) that no HTTP/1 request begins with. */
 import type { Socket } from "node:net";
-import type { Clock } from "@quorate/host";
+import type { Clock } from "../src/clock.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 /** As much of the preface as tells it from every HTTP/1 request. */
