@@ -7,7 +7,7 @@
 import type { Disk } from "@quorate/host";
 import { crc32c, equals } from "@quorate/proto";
 import { WalDamageError, WalError } from "./errors.ts";
-import { RecordType, type SegmentName, segmentFor, segmentsAmong } from "./format.ts";
+import { decodeMark, RecordType, type SegmentName, segmentFor, segmentsAmong } from "./format.ts";
 import { type BrokenFrame, type NoFrame, readFrame } from "./frame.ts";
 import { SegmentFile } from "./segment-file.ts";
 import { judgeTail } from "./tear.ts";
@@ -107,6 +107,7 @@ class LogReader {
     if (count === 0 && type !== RecordType.Crc) return "the segment does not open with a checksum";
     if (count === 1 && type !== RecordType.Metadata) return "the segment's second record is not its metadata";
     if (type === RecordType.Crc) {
+      if (data.length > 0 && decodeMark(data) === undefined) return "the durable mark is broken";
       if (this.#crc !== undefined && crc !== this.#crc) {
         return count === 0 ? "the segment does not go on from the one before: the checksum differs" : "the checksum does not match";
       }

@@ -28,11 +28,7 @@ export function judgeTail(file: SegmentFile, offset: number, crc: number, stop: 
   if (stop.kind === "end" && end === offset) return { kind: "clean" };
   const reason = stop.kind === "end" ? "a length word of zero is followed by other bytes" : stop.reason;
   if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };
-  // A whole record that does not fit to its length word: the word was changed after it was written.
-  const natural = stop.kind === "broken" ? readRecordWithoutLength(file, offset) : undefined;
-  if (natural && stop.kind === "broken" && natural.end !== stop.end && crc32c(crc, natural.data) === natural.crc) {
-    return { kind: "damaged", reason };
-  }
+  if (stop.kind === "broken" && isWholeBehindWrongLength(file, offset, crc, stop)) return { kind: "damaged", reason };
   const mark = laterMark(file, offset, end);
   if (mark) return { kind: "damaged", reason: `${reason}, and byte ${mark.at} says that ${mark.durableBytes} bytes were on the disk` };
   return { kind: "torn", end };
@@ -51,6 +47,13 @@ function hasTornSector(file: SegmentFile, offset: number, stop: NoFrame | Broken
     if (file.firstNonZero(sector, Math.min(sector + SECTOR_BYTES, file.sizeBytes)) === undefined) return true;
   }
   return false;
+}
+
+/** Whether a whole record stands there that does not fit to its length word: the word was changed after it was written. */
+function isWholeBehindWrongLength(file: SegmentFile, offset: number, crc: number, stop: BrokenFrame): boolean {
+  const record = readRecordWithoutLength(file, offset);
+  if (!record || record.end === stop.end) return false;
+  return record.crc === (record.type === RecordType.Crc ? crc : crc32c(crc, record.data));
 }
 
 /** A durable mark in (from, to) that vouches for more than `from` bytes. */

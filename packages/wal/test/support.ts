@@ -1,18 +1,29 @@
 /** What the tests of this package share. */
-import { ManualClock } from "@quorate/host/testing";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Disk } from "@quorate/host";
+import { nodeDisk } from "@quorate/host/node";
+import { ManualClock, MemoryDisk } from "@quorate/host/testing";
 import { type raftpb, walpb } from "@quorate/proto";
 import type { WalOptions } from "@quorate/wal";
 
-export const clock = new ManualClock();
+const clock = new ManualClock();
 
 /** Options with small segments. */
 export function options(segmentBytes = 4096): WalOptions {
   return { clock, segmentBytes };
 }
 
+/** Stands for "from the beginning". */
 export const START: walpb.Snapshot = walpb.Snapshot.create();
 
-/** An entry whose data can be told from every other's. */
+/** The mark of a snapshot with one voter. */
+export function mark(index: number, term: number): walpb.Snapshot {
+  return { index, term, confState: { voters: [1n], learners: [], votersOutgoing: [], learnersNext: [], autoLeave: false } };
+}
+
+/** An entry whose data can be told from every other's, and has no zeros. */
 export function entry(index: number, term = 1, dataBytes = 20): raftpb.Entry {
   const data = new Uint8Array(dataBytes);
   for (let i = 0; i < dataBytes; i++) data[i] = 1 + ((index * 31 + term * 7 + i) % 255);
@@ -27,7 +38,43 @@ export function state(term: number, commit: number, vote = 0x1701f7e3861531d4n):
   return { term, vote, commit };
 }
 
-/** Entries in a form that deepEqual compares well. */
+/** Entries in a form that deepEqual compares by content. */
 export function plain(list: readonly raftpb.Entry[]): { type: number; term: number; index: number; data: string }[] {
   return list.map(({ type, term, index, data }) => ({ type, term, index, data: Buffer.from(data).toString("hex") }));
+}
+
+/** A disk and a durable folder on it. */
+export interface Place {
+  readonly disk: Disk;
+  readonly root: string;
+  cleanUp(): void;
+}
+
+/** Both kinds of disk. */
+export const places: readonly (readonly [name: string, make: () => Place])[] = [
+  [
+    "node disk",
+    () => {
+      const root = mkdtempSync(join(tmpdir(), "quorate-wal-"));
+      return { disk: nodeDisk, root, cleanUp: () => rmSync(root, { recursive: true }) };
+    },
+  ],
+  ["memory disk", () => ({ ...memoryPlace(), cleanUp() {} })],
+];
+
+export function memoryPlace(options?: ConstructorParameters<typeof MemoryDisk>[0]): { disk: MemoryDisk; root: string } {
+  const disk = new MemoryDisk(options);
+  disk.makeDir("/data");
+  disk.syncDir("/");
+  return { disk, root: "/data" };
+}
+
+/** Puts a folder of fixtures on a memory disk under the same names. */
+export function installFixture(name: string): { disk: MemoryDisk; root: string } {
+  const { disk, root } = memoryPlace();
+  const from = join(import.meta.dirname, "fixtures", name);
+  for (const folder of ["wal", "snap"]) {
+    for (const file of readdirSync(join(from, folder))) disk.install(`${root}/${folder}/${file}`, readFileSync(join(from, folder, file)));
+  }
+  return { disk, root };
 }
