@@ -58,8 +58,8 @@ export class TestCluster {
   }
 
   /** The ends of all members' logs, for the report of a failure. */
-  logTails(): string {
-    return this.members.map((member) => `--- log of ${member.name} (${member.clientUrl})\n${member.logTail()}`).join("\n");
+  logTails(lines = 40): string {
+    return this.members.map((member) => `--- log of ${member.name} (${member.clientUrl})\n${member.logTail(lines)}`).join("\n");
   }
 }
 
