@@ -13,8 +13,10 @@ import {
   alternativeNames,
   commonName,
   demandsClientCertificate,
+  type HttpPeer,
   handshakeFailure,
   refuseCertificate,
+  serveHttp1,
   serverTlsOptions,
   type TlsOptions,
 } from "@quorate/host/node";
@@ -25,7 +27,6 @@ import type { Peer } from "../../src/http2/connection.ts";
 import type { EngineCounters } from "../../src/http2/counters.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
 import type { HttpHandler, RpcObserver, ServiceTable } from "../../src/service.ts";
-import { type HttpPeer, serveHttp1 } from "../http.ts";
 import type { BoundAddress, ListenAddress } from "../options.ts";
 import { addressOf, removeStaleSocket } from "./address.ts";
 import { EngineSocket } from "./engine-socket.ts";
@@ -90,7 +91,7 @@ export class EngineServer {
   readonly #logger: Logger;
   readonly #http2: Http2Shared;
   readonly #grpc: GrpcShared;
-  readonly #flusher: Flusher;
+  readonly #flusher = new Flusher();
   readonly #httpServer: HttpServer;
   readonly #httpPeers = new WeakMap<Socket, HttpPeer>();
   readonly #connections = new Set<EngineSocket>();
@@ -119,7 +120,6 @@ export class EngineServer {
     this.#options = resolveEngineOptions(options);
     this.#clock = dependencies.clock;
     this.#logger = dependencies.logger;
-    this.#flusher = new Flusher(dependencies.clock);
     const { server, http2, limits } = this.#options;
     this.#http2 = new Http2Shared(http2, limits.maxHeldTotalBytes, limits.maxPendingTotalBytes);
     this.#grpc = {
@@ -240,8 +240,10 @@ export class EngineServer {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) this.#allClosed?.();
     });
+    // Asked for now, the socket still knows it when a handshake has failed.
+    const peerAddress = addressOf(socket);
     if (tlsServer !== undefined) tlsServer.emit("connection", socket);
-    else this.#decide(socket, address, dispatcher, { peerAddress: addressOf(socket), peerCommonName: undefined });
+    else this.#decide(socket, address, dispatcher, { peerAddress, peerCommonName: undefined });
   }
 
   #refuse(socket: Socket): void {
