@@ -1,0 +1,13 @@
+/** The replicated state of a member: keys with their history, membership, and apply(entry). */
+export type { Applied, ApplyResponse, RequestKind } from "./src/apply.ts";
+export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
+export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";
+export { dropIncoming, installReceived, recoverFolders } from "./src/folders.ts";
+export { clusterId, memberId } from "./src/membership/ids.ts";
+export { type ChangeContext, encodeChangeContext, encodeMember, type Member } from "./src/membership/member.ts";
+export type { Membership } from "./src/membership/membership.ts";
+export type { Position } from "./src/meta.ts";
+export * from "./src/mvcc/index.ts";
+export * from "./src/requests/index.ts";
+export { SnapshotStreamError } from "./src/snapshot-stream.ts";
+export { receiveSnapshot, Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

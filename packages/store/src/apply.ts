@@ -1,0 +1,98 @@
+/**
+ * From a committed entry to its effect. One table says what each kind of request does; the same entries give the same bytes on every
+ * member.
+ */
+import {
+  CompactionRequest,
+  type CompactionResponse,
+  DeleteRangeRequest,
+  type DeleteRangeResponse,
+  EtcdError,
+  InternalRaftRequest,
+  membershippb,
+  PutRequest,
+  type PutResponse,
+  RangeRequest,
+  type RangeResponse,
+  TxnRequest,
+  type TxnResponse,
+} from "@quorate/proto";
+import type { Membership } from "./membership/membership.ts";
+import type { LeaseBook, Mvcc } from "./mvcc/index.ts";
+import { applyCompaction, applyDeleteRange, applyPut, applyRange, applyTxn } from "./requests/index.ts";
+
+/** The kinds of request that are applied, by their field in InternalRaftRequest. */
+export type RequestKind = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
+
+export type ApplyResponse = PutResponse | DeleteRangeResponse | TxnResponse | CompactionResponse | RangeResponse;
+
+/** What applying an entry came to. */
+export interface Applied {
+  /** The id under which the proposer waits; 0n for an entry without a request. */
+  readonly requestId: bigint;
+  readonly kind: RequestKind | undefined;
+  /** The answer, with its revision in the header; undefined for kinds that have none, and for an error. */
+  readonly response: ApplyResponse | undefined;
+  readonly error: EtcdError | undefined;
+}
+
+/** The parts of the state that requests work on. */
+export interface ApplyParts {
+  readonly mvcc: Mvcc;
+  readonly membership: Membership;
+  readonly leases: LeaseBook;
+}
+
+type Apply = (parts: ApplyParts, request: Uint8Array) => ApplyResponse | undefined;
+
+/** What each kind does. A kind that is not here is one that this version never proposes: meeting it is an error of the request. */
+const TABLE: { readonly [K in RequestKind]?: Apply } = {
+  put: (parts, bytes) => applyPut(parts.mvcc, parts.leases, PutRequest.decode(bytes)),
+  deleteRange: (parts, bytes) => applyDeleteRange(parts.mvcc, parts.leases, DeleteRangeRequest.decode(bytes)),
+  txn: (parts, bytes) => applyTxn(parts.mvcc, parts.leases, TxnRequest.decode(bytes)),
+  compaction: (parts, bytes) => applyCompaction(parts.mvcc, CompactionRequest.decode(bytes)),
+  range: (parts, bytes) => applyRange(parts.mvcc, RangeRequest.decode(bytes)),
+  clusterVersionSet: (parts, bytes) => {
+    parts.membership.setClusterVersion(membershippb.ClusterVersionSetRequest.decode(bytes).ver);
+    return undefined;
+  },
+  clusterMemberAttrSet: (parts, bytes) => {
+    const request = membershippb.ClusterMemberAttrSetRequest.decode(bytes);
+    const { name, clientUrls } = request.memberAttributes ?? membershippb.Attributes.create();
+    parts.membership.setAttributes(request.member_ID, name, clientUrls);
+    return undefined;
+  },
+};
+
+/** Requests by how often they come, so that most are found at the first look. */
+const KINDS = [
+  "put",
+  "txn",
+  "deleteRange",
+  "compaction",
+  "range",
+  "clusterMemberAttrSet",
+  "clusterVersionSet",
+] as const satisfies readonly RequestKind[];
+
+const NOTHING: Applied = { requestId: 0n, kind: undefined, response: undefined, error: undefined };
+
+/** Applies the request in an entry's data. Throws what is no answer to a request: damage, broken invariants. */
+export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied {
+  if (data.length === 0) return NOTHING;
+  const request = InternalRaftRequest.decode(data);
+  const requestId = request.ID !== 0n ? request.ID : (request.header?.ID ?? 0n);
+  for (const kind of KINDS) {
+    const bytes = request[kind];
+    if (bytes === undefined) continue;
+    try {
+      return { requestId, kind, response: TABLE[kind]!(parts, bytes), error: undefined };
+    } catch (error) {
+      if (error instanceof EtcdError) return { requestId, kind, response: undefined, error };
+      throw error;
+    }
+  }
+  throw new Error(
+    `an entry carries a request that this version does not know (${data.length} bytes): a newer member wrote it; upgrade this one`,
+  );
+}

@@ -1,0 +1,199 @@
+/**
+ * The backend: etcd's buckets on one ordered keyspace (LevelDB in a member).
+ *
+ *     key in the keyspace = 1 byte of bucket + the bucket's own key
+ *
+ *     bucket           prefix  keys                                     values
+ *     meta             m       names below                              as said there
+ *     key              k       revision: 17 bytes, 't' for a tombstone  mvccpb.KeyValue
+ *     lease            l       lease id, 8 bytes big-endian             leasepb.Lease
+ *     auth             a       names                                    authpb
+ *     authUsers        u       user name                                authpb.User
+ *     authRoles        r       role name                                authpb.Role
+ *     members          M       member id in hexadecimal                 JSON
+ *     members_removed  R       member id in hexadecimal                 "removed"
+ *     cluster          c       "clusterVersion"                         version text
+ *     alarm            A       member id and kind, encoded AlarmMember  empty
+ *
+ * Changes collect in memory, where reads see them, and go down as ONE synced write batch that also holds the consistent index. So the
+ * keyspace on disk is always exactly the state at some index, and the WAL replays from there. While a batch is on its way new changes
+ * collect in a second buffer; reads look in the new one, then in the one on its way, then on disk.
+ *
+ * Bound: the server flushes every 100 ms and every MAX_PENDING_OPS changes; a batch on its way holds back the next, so two batches at the
+ * most are in memory, and `isFull` tells the server to wait with applying.
+ */
+import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
+import { fromLatin1, toLatin1 } from "@quorate/proto";
+import { assert } from "./errors.ts";
+
+/** The prefix byte of each bucket. */
+export const Bucket = {
+  meta: 0x6d,
+  key: 0x6b,
+  lease: 0x6c,
+  auth: 0x61,
+  authUsers: 0x75,
+  authRoles: 0x72,
+  members: 0x4d,
+  membersRemoved: 0x52,
+  cluster: 0x63,
+  alarm: 0x41,
+} as const;
+export type Bucket = (typeof Bucket)[keyof typeof Bucket];
+
+/** Changes after which a batch is written at the latest (etcd's default batch limit). */
+export const MAX_PENDING_OPS = 10_000;
+/** Bytes after which a batch is written at the latest: large values reach it before the count does. */
+export const MAX_PENDING_BYTES = 64 * 1024 * 1024;
+
+/** Changes by full key as latin1; undefined deletes. */
+type Changes = Map<string, Uint8Array | undefined>;
+
+function fullKey(bucket: Bucket, key: Uint8Array): string {
+  return String.fromCharCode(bucket) + toLatin1(key);
+}
+
+function prefixed(bucket: number, key: Uint8Array): Uint8Array {
+  const full = new Uint8Array(key.length + 1);
+  full[0] = bucket;
+  full.set(key, 1);
+  return full;
+}
+
+/** A view of the backend as of one flush. It must be closed. */
+export class BackendSnapshot {
+  readonly #snapshot: KeyspaceSnapshot;
+  constructor(snapshot: KeyspaceSnapshot) {
+    this.#snapshot = snapshot;
+  }
+
+  /** The records of a bucket in key order, keys without the prefix, in slices; `from` is included, `to` is not. */
+  async *scan(bucket: Bucket, from: Uint8Array = new Uint8Array(0), to?: Uint8Array): AsyncGenerator<KeyspaceRecord[]> {
+    const range = { from: prefixed(bucket, from), to: to === undefined ? new Uint8Array([bucket + 1]) : prefixed(bucket, to) };
+    for await (const slice of this.#snapshot.scan(range)) {
+      yield slice.map(([key, value]) => [key.subarray(1), value] as const);
+    }
+  }
+
+  /** All records of all buckets in key order, keys with their prefix. */
+  scanAll(): AsyncIterable<KeyspaceRecord[]> {
+    return this.#snapshot.scan({});
+  }
+
+  close(): Promise<void> {
+    return this.#snapshot.close();
+  }
+}
+
+export class Backend {
+  readonly #keyspace: Keyspace;
+  #active: Changes = new Map();
+  #activeBytes = 0;
+  #flushing: Changes | undefined;
+  #flushed: Promise<void> = Promise.resolve();
+  #failure: unknown;
+  /** Called right before a batch is made, to put what belongs into every batch (the consistent index). */
+  beforeFlush: () => void = () => {};
+
+  constructor(keyspace: Keyspace) {
+    this.#keyspace = keyspace;
+  }
+
+  /** Changes that are not on their way to the disk yet. */
+  get pendingOps(): number {
+    return this.#active.size;
+  }
+
+  get pendingBytes(): number {
+    return this.#activeBytes;
+  }
+
+  /** True when a batch is on its way and the next one has reached its bound too: apply nothing more until `flush` has resolved. */
+  get isFull(): boolean {
+    return this.#flushing !== undefined && this.isDue;
+  }
+
+  /** True when the collected changes have reached the bound of a batch. */
+  get isDue(): boolean {
+    return this.#active.size >= MAX_PENDING_OPS || this.#activeBytes >= MAX_PENDING_BYTES;
+  }
+
+  /** The value of a key, changes in memory included; undefined where there is none. The bytes must not be changed. */
+  get(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
+    const full = fullKey(bucket, key);
+    if (this.#active.size > 0) {
+      const value = this.#active.get(full);
+      if (value !== undefined || this.#active.has(full)) return value;
+    }
+    if (this.#flushing !== undefined) {
+      const value = this.#flushing.get(full);
+      if (value !== undefined || this.#flushing.has(full)) return value;
+    }
+    return this.#keyspace.get(fromLatin1(full));
+  }
+
+  /** Puts a record. The backend keeps `value` itself, which must not be changed afterwards. */
+  put(bucket: Bucket, key: Uint8Array, value: Uint8Array): void {
+    this.#active.set(fullKey(bucket, key), value);
+    this.#activeBytes += value.length + key.length;
+  }
+
+  delete(bucket: Bucket, key: Uint8Array): void {
+    this.#active.set(fullKey(bucket, key), undefined);
+    this.#activeBytes += key.length;
+  }
+
+  /**
+   * Writes what has collected as one synced batch; resolves when it, and any batch before it, is durable. A failure is for good: the
+   * keyspace's state is unknown then, and every later flush rejects with the same error.
+   */
+  flush(): Promise<void> {
+    this.#flushed = this.#flushed.then(() => this.#flushOnce());
+    return this.#flushed;
+  }
+
+  async #flushOnce(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.beforeFlush();
+    if (this.#active.size === 0) return;
+    assert(this.#flushing === undefined, "STORE-1", "one batch at a time is on its way to the disk");
+    const changes = this.#active;
+    this.#flushing = changes;
+    this.#active = new Map();
+    this.#activeBytes = 0;
+    const batch: KeyspaceWrite[] = [];
+    for (const [key, value] of changes) batch.push({ key: fromLatin1(key), value });
+    try {
+      await this.#keyspace.write(batch);
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+    this.#flushing = undefined;
+  }
+
+  /** A view of the state as of now: flushes, then takes the snapshot before anything else can change it. */
+  async snapshot(): Promise<BackendSnapshot> {
+    await this.flush();
+    return new BackendSnapshot(this.#keyspace.snapshot());
+  }
+
+  /** Gives back the space of deleted records of a bucket, in the background of the keyspace. */
+  compact(bucket: Bucket): Promise<void> {
+    return this.#keyspace.compact({ from: new Uint8Array([bucket]), to: new Uint8Array([bucket + 1]) });
+  }
+
+  sizeOnDiskBytes(): number {
+    return this.#keyspace.sizeOnDiskBytes();
+  }
+
+  /** Flushes and closes. Without `flush` (a member that failed) what was not flushed is dropped; the WAL still has it. */
+  async close(options: { flush: boolean }): Promise<void> {
+    try {
+      if (options.flush && this.#failure === undefined) await this.flush();
+      else await this.#flushed.catch(() => {});
+    } finally {
+      await this.#keyspace.close();
+    }
+  }
+}

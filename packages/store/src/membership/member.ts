@@ -1,0 +1,69 @@
+/**
+ * A member of the cluster, and its two JSON forms: the one etcd stores and puts into configuration changes
+ * ({"id":..,"peerURLs":[..],"isLearner":true,"name":"..","clientURLs":[..]}), with ids as numbers of 64 bits, which JSON.parse would round.
+ */
+import { fromUtf8, toUtf8 } from "@quorate/proto";
+
+export interface Member {
+  readonly id: bigint;
+  /** Empty until the member has published itself. */
+  readonly name: string;
+  readonly peerUrls: readonly string[];
+  /** Empty until the member has published itself. */
+  readonly clientUrls: readonly string[];
+  readonly isLearner: boolean;
+}
+
+/** The context of a configuration change that adds or promotes a member. */
+export interface ChangeContext {
+  readonly member: Member;
+  readonly isPromote: boolean;
+}
+
+function fieldsOf(member: Member): string {
+  const { id, peerUrls, isLearner, name, clientUrls } = member;
+  return (
+    `"id":${id},"peerURLs":${JSON.stringify(peerUrls)}` +
+    (isLearner ? ',"isLearner":true' : "") +
+    (name === "" ? "" : `,"name":${JSON.stringify(name)}`) +
+    (clientUrls.length === 0 ? "" : `,"clientURLs":${JSON.stringify(clientUrls)}`)
+  );
+}
+
+export function encodeMember(member: Member): Uint8Array {
+  return fromUtf8(`{${fieldsOf(member)}}`);
+}
+
+export function encodeChangeContext(context: ChangeContext): Uint8Array {
+  return fromUtf8(`{${fieldsOf(context.member)},"isPromote":${context.isPromote}}`);
+}
+
+function strings(value: unknown, field: string): string[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value) || value.some((one) => typeof one !== "string")) throw new SyntaxError(`"${field}" is not a list of texts`);
+  return value as string[];
+}
+
+/** Reads either form. Throws SyntaxError for anything else. */
+export function decodeChangeContext(bytes: Uint8Array): ChangeContext {
+  const text = toUtf8(bytes);
+  const parsed: unknown = JSON.parse(text);
+  if (typeof parsed !== "object" || parsed === null) throw new SyntaxError("not a JSON object");
+  const fields = parsed as Record<string, unknown>;
+  // The id is taken from the text: as a number it would lose its low bits.
+  const id = /"id"\s*:\s*(\d+)/.exec(text)?.[1];
+  return {
+    member: {
+      id: id === undefined ? 0n : BigInt.asUintN(64, BigInt(id)),
+      name: typeof fields["name"] === "string" ? fields["name"] : "",
+      peerUrls: strings(fields["peerURLs"], "peerURLs"),
+      clientUrls: strings(fields["clientURLs"], "clientURLs"),
+      isLearner: fields["isLearner"] === true,
+    },
+    isPromote: fields["isPromote"] === true,
+  };
+}
+
+export function decodeMember(bytes: Uint8Array): Member {
+  return decodeChangeContext(bytes).member;
+}

@@ -1,0 +1,146 @@
+/**
+ * Who belongs to the cluster, who did, and the version that all members speak. A part of the replicated state: it changes only by applied
+ * entries, and is read back from the backend at start.
+ */
+import { type ErrorName, fromUtf8, idFromHex, idToHex, raftpb, toUtf8 } from "@quorate/proto";
+import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
+import { assert, StoreDamageError } from "../errors.ts";
+import { type ChangeContext, decodeChangeContext, decodeMember, encodeMember, type Member } from "./member.ts";
+
+const CLUSTER_VERSION = fromUtf8("clusterVersion");
+const REMOVED = fromUtf8("removed");
+
+function memberKey(id: bigint): Uint8Array {
+  return fromUtf8(idToHex(id));
+}
+
+/** The id that a key names. Throws SyntaxError for another key. */
+function idOf(key: Uint8Array): bigint {
+  const id = idFromHex(toUtf8(key));
+  if (id === undefined) throw new SyntaxError("the key is not a member id");
+  return id;
+}
+
+export class Membership {
+  readonly #backend: Backend;
+  readonly #members = new Map<bigint, Member>();
+  readonly #removed = new Set<bigint>();
+  #clusterVersion: string | undefined;
+
+  private constructor(backend: Backend) {
+    this.#backend = backend;
+  }
+
+  /** Reads the membership as of a snapshot. @param path the store's folder, for error texts. */
+  static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<Membership> {
+    const membership = new Membership(backend);
+    for await (const slice of snapshot.scan(Bucket.members)) {
+      for (const [key, value] of slice) {
+        try {
+          const member = { ...decodeMember(value), id: idOf(key) };
+          membership.#members.set(member.id, member);
+        } catch (error) {
+          throw new StoreDamageError(path, `bucket members, key ${toUtf8(key)}`, (error as Error).message);
+        }
+      }
+    }
+    for await (const slice of snapshot.scan(Bucket.membersRemoved)) {
+      for (const [key] of slice) membership.#removed.add(idOf(key));
+    }
+    const version = backend.get(Bucket.cluster, CLUSTER_VERSION);
+    membership.#clusterVersion = version === undefined ? undefined : toUtf8(version);
+    return membership;
+  }
+
+  /** All members by ascending id. */
+  members(): Member[] {
+    return [...this.#members.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  member(id: bigint): Member | undefined {
+    return this.#members.get(id);
+  }
+
+  isRemoved(id: bigint): boolean {
+    return this.#removed.has(id);
+  }
+
+  /** The version that all members speak, such as "3.7.0"; undefined before it was decided. */
+  get clusterVersion(): string | undefined {
+    return this.#clusterVersion;
+  }
+
+  setClusterVersion(version: string): void {
+    this.#clusterVersion = version;
+    this.#backend.put(Bucket.cluster, CLUSTER_VERSION, fromUtf8(version));
+  }
+
+  /** A member has published its name and client URLs. Unknown and removed members are passed over, as in etcd. */
+  setAttributes(id: bigint, name: string, clientUrls: readonly string[]): void {
+    const member = this.#members.get(id);
+    if (member !== undefined) this.#save({ ...member, name, clientUrls });
+  }
+
+  /**
+   * Why a change cannot be carried out on this membership, or undefined (etcd: RaftCluster.ValidateConfigurationChange). Every member
+   * decides alike when it applies the entry.
+   */
+  refusal(change: raftpb.ConfChange): ErrorName | undefined {
+    const id = change.nodeId;
+    if (this.#removed.has(id)) return "MemberNotFound";
+    const known = this.#members.get(id);
+    switch (change.type) {
+      case raftpb.ConfChangeType.ConfChangeAddNode:
+      case raftpb.ConfChangeType.ConfChangeAddLearnerNode: {
+        const context = decodeChangeContext(change.context);
+        if (context.isPromote) {
+          if (known === undefined) return "MemberNotFound";
+          return known.isLearner ? undefined : "MemberNotLearner";
+        }
+        if (known !== undefined) return "MemberExist";
+        return this.#urlTaken(context.member.peerUrls, id) ? "PeerURLExist" : undefined;
+      }
+      case raftpb.ConfChangeType.ConfChangeRemoveNode:
+        return known === undefined ? "MemberNotFound" : undefined;
+      case raftpb.ConfChangeType.ConfChangeUpdateNode:
+        if (known === undefined) return "MemberNotFound";
+        return this.#urlTaken(decodeMember(change.context).peerUrls, id) ? "PeerURLExist" : undefined;
+      default:
+        assert(false, "STORE-2", `a configuration change has the unknown type ${change.type}`);
+    }
+  }
+
+  /** Carries out a change that was not refused. */
+  carryOut(change: raftpb.ConfChange): void {
+    const id = change.nodeId;
+    switch (change.type) {
+      case raftpb.ConfChangeType.ConfChangeAddNode:
+      case raftpb.ConfChangeType.ConfChangeAddLearnerNode: {
+        const context: ChangeContext = decodeChangeContext(change.context);
+        const isLearner = change.type === raftpb.ConfChangeType.ConfChangeAddLearnerNode;
+        const known = this.#members.get(id);
+        this.#save(context.isPromote && known !== undefined ? { ...known, isLearner: false } : { ...context.member, id, isLearner });
+        return;
+      }
+      case raftpb.ConfChangeType.ConfChangeRemoveNode:
+        this.#members.delete(id);
+        this.#removed.add(id);
+        this.#backend.delete(Bucket.members, memberKey(id));
+        this.#backend.put(Bucket.membersRemoved, memberKey(id), REMOVED);
+        return;
+      default: {
+        const known = this.#members.get(id)!;
+        this.#save({ ...known, peerUrls: decodeMember(change.context).peerUrls });
+      }
+    }
+  }
+
+  #urlTaken(peerUrls: readonly string[], id: bigint): boolean {
+    return this.members().some((member) => member.id !== id && member.peerUrls.some((url) => peerUrls.includes(url)));
+  }
+
+  #save(member: Member): void {
+    this.#members.set(member.id, member);
+    this.#backend.put(Bucket.members, memberKey(member.id), encodeMember(member));
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * The history of one key: the changes that the store still has, in order, and what the next change needs to know of the last one.
+ *
+ *     put 2.0, put 3.0, delete 5.1, put 7.0        events  2.0  3.0  5.1t  7.0        created 7, version 1
+ *
+ * A generation is what lies between two deletions; it needs no object of its own, because a tombstone ends it. `created` and `version`
+ * are those of the last generation; a change further back has its own in its record. Compaction at 3 drops what nobody can read any
+ * more (2.0), at 4 too; at 5 all before 5.1t; at 6 the tombstone too (a tombstone stays at exactly its revision, as in etcd 3.7).
+ *
+ * Most keys have one event, which lies in the object itself; `older` is made when a second one comes.
+ */
+import { assert } from "../errors.ts";
+
+/** Place of the last event; places of older ones are 0 and more. */
+export const LATEST = -1;
+/** No event, or a deletion. */
+export const NONE = -2;
+
+const TOMBSTONE = 1;
+const LEASED = 2;
+/** A change's place in its transaction and its flags as one number: sub * 4 + flags, exact up to 2^51 changes. */
+const FLAGS = 4;
+
+function pack(sub: number, tombstone: boolean, leased: boolean): number {
+  return sub * FLAGS + (tombstone ? TOMBSTONE : 0) + (leased ? LEASED : 0);
+}
+
+/** Told of each event that compaction drops. */
+export type DropEvent = (main: number, sub: number, tombstone: boolean) => void;
+
+export class KeyIndex {
+  #main: number;
+  #packed: number;
+  #created: number;
+  #version: number;
+  /** Events before the last, in order: main, packed, main, packed, ... */
+  #older: number[] | undefined = undefined;
+
+  private constructor(main: number, packed: number, created: number, version: number) {
+    this.#main = main;
+    this.#packed = packed;
+    this.#created = created;
+    this.#version = version;
+  }
+
+  /** A key with its first known event, a put. After compaction that may be a later one of its generation: created and version say so. */
+  static put(main: number, sub: number, leased: boolean, created = main, version = 1): KeyIndex {
+    return new KeyIndex(main, pack(sub, false, leased), created, version);
+  }
+
+  /** A key of which only a deletion is left. */
+  static tombstone(main: number, sub: number): KeyIndex {
+    return new KeyIndex(main, pack(sub, true, false), 0, 0);
+  }
+
+  /** Main revision of the last event. */
+  get main(): number {
+    return this.#main;
+  }
+
+  get sub(): number {
+    return Math.floor(this.#packed / FLAGS);
+  }
+
+  /** True if the key exists now. */
+  get exists(): boolean {
+    return (this.#packed & TOMBSTONE) === 0;
+  }
+
+  /** True if the last event is a put with a lease. */
+  get leased(): boolean {
+    return (this.#packed & LEASED) !== 0;
+  }
+
+  /** Revision that created the key's last generation. Only while it exists. */
+  get created(): number {
+    return this.#created;
+  }
+
+  /** Puts in the key's last generation. Only while it exists. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Adds a put, later than the last event. */
+  put(main: number, sub: number, leased: boolean): void {
+    const { exists } = this;
+    this.#push(main, pack(sub, false, leased));
+    this.#created = exists ? this.#created : main;
+    this.#version = exists ? this.#version + 1 : 1;
+  }
+
+  /** Adds a deletion, later than the last event. The key must exist. */
+  delete(main: number, sub: number): void {
+    assert(this.exists, "MVCC-2", `a key deleted at ${this.#main} is deleted again at ${main}`);
+    this.#push(main, pack(sub, true, false));
+  }
+
+  #push(main: number, packed: number): void {
+    assert(
+      main > this.#main || (main === this.#main && packed > this.#packed),
+      "MVCC-1",
+      `change ${main}.${packed / FLAGS} of a key follows ${this.#main}.${this.#packed / FLAGS}`,
+    );
+    if (this.#older === undefined) this.#older = [this.#main, this.#packed];
+    else this.#older.push(this.#main, this.#packed);
+    this.#main = main;
+    this.#packed = packed;
+  }
+
+  /** Where the value as of revision `at` is: the place of a put (LATEST or 0 and more); NONE if the key did not exist then. */
+  find(at: number): number {
+    const place = this.#eventAt(at);
+    return place === NONE || (this.#packedAt(place) & TOMBSTONE) !== 0 ? NONE : place;
+  }
+
+  /** Main revision of the event at a place. */
+  mainAt(place: number): number {
+    return place === LATEST ? this.#main : this.#older![place];
+  }
+
+  /** Sub revision of the event at a place. */
+  subAt(place: number): number {
+    return Math.floor(this.#packedAt(place) / FLAGS);
+  }
+
+  /** True if main.sub is a put and is what a read at revision `at` finds: the test for what a hash covers. */
+  isValueAt(main: number, sub: number, at: number): boolean {
+    const place = this.find(at);
+    return place !== NONE && this.mainAt(place) === main && this.subAt(place) === sub;
+  }
+
+  /**
+   * Drops events that no read at revision `at` or later can meet, the oldest first and `most` of them at the most, telling `drop` of each.
+   * True: nothing is left, and the key must be taken out.
+   */
+  compact(at: number, most: number, drop: DropEvent): boolean {
+    const place = this.#eventAt(at);
+    if (place === NONE) return false;
+    const gone = (this.#packedAt(place) & TOMBSTONE) !== 0 && this.mainAt(place) < at;
+    const older = this.#older;
+    let left = most;
+    if (older !== undefined) {
+      const superseded = place === LATEST ? older.length : gone ? place + 2 : place;
+      const end = Math.min(superseded, most * 2);
+      for (let i = 0; i < end; i += 2) drop(older[i], Math.floor(older[i + 1] / FLAGS), (older[i + 1] & TOMBSTONE) !== 0);
+      if (end > 0) this.#older = end === older.length ? undefined : older.slice(end);
+      left -= end / 2;
+    }
+    if (place !== LATEST || !gone || left === 0 || this.#older !== undefined) return false;
+    drop(this.#main, this.sub, true);
+    return true;
+  }
+
+  /** The place of the last event at or before revision `at`. */
+  #eventAt(at: number): number {
+    if (this.#main <= at) return LATEST;
+    const older = this.#older;
+    if (older === undefined || older[0] > at) return NONE;
+    let low = 0;
+    let high = older.length >>> 1;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (older[middle * 2] <= at) low = middle;
+      else high = middle;
+    }
+    return low * 2;
+  }
+
+  #packedAt(place: number): number {
+    return place === LATEST ? this.#packed : this.#older![place + 1];
+  }
+}

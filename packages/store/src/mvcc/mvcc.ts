@@ -1,0 +1,122 @@
+/**
+ * The keys and their history (etcd's mvcc): every change gets a revision and stays readable until compaction drops it.
+ *
+ *     const mvcc = await Mvcc.open(backend, path);
+ *     const txn = mvcc.begin();
+ *     txn.put(keyBytes, key, value, 0n);
+ *     txn.commit();                                    // mvcc.currentRevision went up by one
+ *     mvcc.view.find(keyRange(from, to), mvcc.view.resolve(revision));
+ *
+ * The index of all keys is in memory, their records are in the backend. Reading and changing are synchronous: a caller that does not wait in between
+ * sees one state.
+ */
+import type { Backend } from "../backend.ts";
+import { assert } from "../errors.ts";
+import { Compaction } from "./compaction.ts";
+import { hashAll, hashKV, type KeyValueHash } from "./hash.ts";
+import { type LeaseBook, noLeases } from "./lease-book.ts";
+import { ReadView } from "./read-view.ts";
+import { restoreIndex } from "./restore.ts";
+import { FINISHED_COMPACT, MvccState, SCHEDULED_COMPACT } from "./state.ts";
+import { type Change, WriteTxn } from "./write-txn.ts";
+
+export class Mvcc {
+  /** Told of each change, in order, right after its transaction was committed. Nothing is collected while it is undefined. */
+  onChange: ((change: Change) => void) | undefined;
+  /** Reads of what is committed. */
+  readonly view: ReadView;
+  readonly #state: MvccState;
+  readonly #compaction: Compaction;
+  #open: WriteTxn | undefined;
+  readonly #done = (txn: WriteTxn): void => {
+    assert(this.#open === txn, "MVCC-5", "a transaction is committed once");
+    this.#open = undefined;
+    if (this.onChange !== undefined) for (const change of txn.changes) this.onChange(change);
+  };
+
+  private constructor(state: MvccState, compaction: Compaction) {
+    this.#state = state;
+    this.#compaction = compaction;
+    this.view = new ReadView(state);
+  }
+
+  /**
+   * Opens what the backend holds.
+   * @param path the store's folder, for error texts
+   * @param onProgress told the number of records read so far while the index is rebuilt
+   * @param leases told each key that has a lease
+   * @throws StoreDamageError where the records are not what a store writes
+   */
+  static async open(backend: Backend, path: string, onProgress?: (records: number) => void, leases: LeaseBook = noLeases): Promise<Mvcc> {
+    const state = new MvccState(backend, path);
+    const scheduled = state.readMark(SCHEDULED_COMPACT);
+    const compaction = new Compaction(state, state.readMark(FINISHED_COMPACT), scheduled);
+    const snapshot = await backend.snapshot();
+    try {
+      await restoreIndex(state, snapshot, state.compactRevision, leases, onProgress);
+    } finally {
+      await snapshot.close();
+    }
+    // Compaction may have dropped the last record of all.
+    state.currentRevision = Math.max(state.currentRevision, state.compactRevision);
+    return new Mvcc(state, compaction);
+  }
+
+  /** Revision of the last transaction that changed something; 1 for an empty store. */
+  get currentRevision(): number {
+    return this.#state.currentRevision;
+  }
+
+  /** Reads below it are refused; -1 if the store was never compacted. */
+  get compactRevision(): number {
+    return this.#state.compactRevision;
+  }
+
+  /** Keys that exist now. */
+  get keyCount(): number {
+    return this.#state.keyCount;
+  }
+
+  /** Begins a write transaction; the one before must have been committed. */
+  begin(leases: LeaseBook = noLeases): WriteTxn {
+    assert(this.#open === undefined, "MVCC-6", "a write transaction is open already: one that failed half way");
+    this.#open = new WriteTxn(this.#state, leases, this.onChange !== undefined, this.#done);
+    return this.#open;
+  }
+
+  /** The stored record of a key as of a revision; undefined if it did not exist then, or if that history is dropped. For watch's prev_kv. */
+  recordAt(key: string, revision: number): Uint8Array | undefined {
+    const found = this.view.get(key, revision);
+    return found === undefined ? undefined : this.view.record(found);
+  }
+
+  /** Schedules compaction: reads below `revision` are refused at once. @throws EtcdError Compacted, FutureRev */
+  compact(revision: number): void {
+    this.#compaction.schedule(revision);
+  }
+
+  /** True while scheduled compaction has records to drop: compactStep must be called. */
+  get isCompacting(): boolean {
+    return this.#compaction.isPending;
+  }
+
+  /** The last revision whose compaction is done: all its records are gone. */
+  get compactedRevision(): number {
+    return this.#compaction.finishedRevision;
+  }
+
+  /** Drops about `maxRecords` superseded records. True when nothing is left to do; false also while a hash holds compaction back. */
+  compactStep(maxRecords: number): boolean {
+    return this.#compaction.step(maxRecords);
+  }
+
+  /** etcd's HashKV at a revision (0: the newest); flushes the backend. @throws EtcdError Compacted, FutureRev */
+  hashKV(revision: number): Promise<KeyValueHash> {
+    return hashKV(this.#state, this.#compaction, revision);
+  }
+
+  /** A hash of all buckets (see hash.ts); flushes the backend. */
+  hash(): Promise<number> {
+    return hashAll(this.#state);
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Rebuilding the index from the records of the bucket key, in the order of their revisions. What cannot have been written by a store is
+ * damage: a key that is no revision, a record that does not decode or does not belong to its key, a version or created revision that does
+ * not follow from what came before.
+ */
+import { KeyValue, toHex, toLatin1, WireError } from "@quorate/proto";
+import { type BackendSnapshot, Bucket } from "../backend.ts";
+import { StoreDamageError } from "../errors.ts";
+import { KeyIndex } from "./key-index.ts";
+import type { LeaseBook } from "./lease-book.ts";
+import { compareRevisions, decodeRevision, type Revision } from "./revision.ts";
+import type { MvccState } from "./state.ts";
+
+/** Fills the index; tells `onProgress` the number of records read after each slice, and `leases` each key that has one. */
+export async function restoreIndex(
+  state: MvccState,
+  snapshot: BackendSnapshot,
+  scheduledCompact: number,
+  leases: LeaseBook,
+  onProgress?: (records: number) => void,
+): Promise<void> {
+  const leaseOf = new Map<string, bigint>();
+  let records = 0;
+  let lastMain = 0;
+  let lastSub = 0;
+  for await (const slice of snapshot.scan(Bucket.key)) {
+    for (const [bytes, value] of slice) {
+      const problem = (text: string): never => {
+        throw new StoreDamageError(state.path, `bucket key, key ${toHex(bytes)}`, text);
+      };
+      const revision = decodeRevision(bytes) ?? problem("the key is not a revision");
+      if (compareRevisions(revision.main, revision.sub, lastMain, lastSub) <= 0) {
+        problem(`revision ${revision.main}.${revision.sub} follows ${lastMain}.${lastSub}`);
+      }
+      lastMain = revision.main;
+      lastSub = revision.sub;
+      const kv = decodeRecord(value, problem);
+      const key = toLatin1(kv.key);
+      const wrong = revision.tombstone ? restoreDelete(state, key, revision, scheduledCompact) : restorePut(state, key, revision, kv);
+      if (wrong !== undefined) problem(wrong);
+      if (kv.lease !== 0n) leaseOf.set(key, kv.lease);
+      else if (leaseOf.size > 0) leaseOf.delete(key);
+    }
+    records += slice.length;
+    onProgress?.(records);
+  }
+  state.currentRevision = Math.max(1, lastMain);
+  for (const [key, lease] of leaseOf) leases.attach(lease, key);
+}
+
+function decodeRecord(value: Uint8Array, problem: (text: string) => never): KeyValue {
+  try {
+    const kv = KeyValue.decode(value);
+    if (kv.key.length === 0) problem("the record has no key");
+    return kv;
+  } catch (error) {
+    if (error instanceof WireError) problem(`the record does not decode: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Takes a put over; gives what is wrong with it. */
+function restorePut(state: MvccState, key: string, { main, sub }: Revision, kv: KeyValue): string | undefined {
+  if (kv.modRevision !== main) return `the record says mod revision ${kv.modRevision}`;
+  const leased = kv.lease !== 0n;
+  const index = state.index.get(key);
+  if (index === undefined) {
+    // The first record that is left of a key may be a later one of its generation: compaction dropped those before it.
+    if (kv.version < 1 || kv.createRevision < 1 || kv.createRevision > main) {
+      return `the record says version ${kv.version}, created at ${kv.createRevision}`;
+    }
+    state.index.set(key, KeyIndex.put(main, sub, leased, kv.createRevision, kv.version));
+    state.keyCount++;
+    return undefined;
+  }
+  if (!index.exists) state.keyCount++;
+  index.put(main, sub, leased);
+  if (kv.createRevision === index.created && kv.version === index.version) return undefined;
+  return `the record says version ${kv.version}, created at ${kv.createRevision}; it must be ${index.version} and ${index.created}`;
+}
+
+/** Takes a deletion over; gives what is wrong with it. */
+function restoreDelete(state: MvccState, key: string, { main, sub }: Revision, scheduledCompact: number): string | undefined {
+  const index = state.index.get(key);
+  if (index === undefined) {
+    if (main > scheduledCompact) return "a key is deleted that did not exist";
+    state.index.set(key, KeyIndex.tombstone(main, sub));
+    return undefined;
+  }
+  if (!index.exists) return `a key is deleted again that was deleted at ${index.main}`;
+  index.delete(main, sub);
+  state.keyCount--;
+  return undefined;
+}

@@ -1,0 +1,53 @@
+/**
+ * Keys of the bucket "key": one record for each change, under the revision that made it (etcd's format).
+ *
+ *     8 bytes  main    the store's revision, big-endian; all changes of a transaction share it
+ *     1 byte   '_'
+ *     8 bytes  sub     the change's place in its transaction, from 0, big-endian
+ *     1 byte   't'     only for a deletion (a tombstone)
+ *
+ * Byte order is the order of changes.
+ */
+import { alloc, readU64BE, writeU32BE, writeU64BE } from "@quorate/proto";
+
+/** Length of a revision key, and of the records that hold a revision. */
+export const REVISION_BYTES = 17;
+const SEPARATOR = 0x5f;
+const TOMBSTONE = 0x74;
+
+/** A revision key as read. */
+export interface Revision {
+  readonly main: number;
+  readonly sub: number;
+  readonly tombstone: boolean;
+}
+
+/** The key of a change; main and sub are safe integers of 0 or more (else RangeError). */
+export function encodeRevision(main: number, sub: number, tombstone: boolean): Uint8Array {
+  const bytes = alloc(tombstone ? REVISION_BYTES + 1 : REVISION_BYTES);
+  writeU64BE(bytes, main, 0);
+  bytes[8] = SEPARATOR;
+  if (sub < 0x1_0000_0000) {
+    writeU32BE(bytes, 0, 9);
+    writeU32BE(bytes, sub, 13);
+  } else {
+    writeU64BE(bytes, sub, 9);
+  }
+  if (tombstone) bytes[REVISION_BYTES] = TOMBSTONE;
+  return bytes;
+}
+
+/** The revision in a key; undefined if the bytes are not one. */
+export function decodeRevision(bytes: Uint8Array): Revision | undefined {
+  const tombstone = bytes.length === REVISION_BYTES + 1;
+  if (!tombstone && bytes.length !== REVISION_BYTES) return undefined;
+  if (bytes[8] !== SEPARATOR || (tombstone && bytes[REVISION_BYTES] !== TOMBSTONE)) return undefined;
+  // Above 2^53 neither part can be a revision: refused like any other wrong byte.
+  if (bytes[0] !== 0 || bytes[1] > 0x1f || bytes[9] !== 0 || bytes[10] > 0x1f) return undefined;
+  return { main: readU64BE(bytes, 0), sub: readU64BE(bytes, 9), tombstone };
+}
+
+/** Negative, 0 or positive, as the first change came before the second, is it, or came after it. */
+export function compareRevisions(aMain: number, aSub: number, bMain: number, bSub: number): number {
+  return aMain !== bMain ? aMain - bMain : aSub - bSub;
+}

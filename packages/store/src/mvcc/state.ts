@@ -1,0 +1,54 @@
+/** What the parts of mvcc share: the backend, the index in memory, and where the store stands. */
+import { fromUtf8 } from "@quorate/proto";
+import { type Backend, Bucket } from "../backend.ts";
+import { StoreDamageError } from "../errors.ts";
+import type { KeyIndex } from "./key-index.ts";
+import { KeyTree } from "./key-tree.ts";
+import { decodeRevision, encodeRevision } from "./revision.ts";
+
+/** Names in the bucket meta; the values are revisions as in the bucket key. */
+export const SCHEDULED_COMPACT: Uint8Array = fromUtf8("scheduledCompactRev");
+export const FINISHED_COMPACT: Uint8Array = fromUtf8("finishedCompactRev");
+
+/** The compact revision of a store that was never compacted (as etcd reports it). */
+export const NEVER_COMPACTED = -1;
+
+export class MvccState {
+  readonly backend: Backend;
+  /** The store's folder, for error texts. */
+  readonly path: string;
+  readonly index: KeyTree<KeyIndex> = new KeyTree();
+  /** Revision of the last transaction that changed something; 1 for an empty store. */
+  currentRevision = 1;
+  /** Reads below it are refused. */
+  compactRevision: number = NEVER_COMPACTED;
+  /** Keys that exist now. */
+  keyCount = 0;
+
+  constructor(backend: Backend, path: string) {
+    this.backend = backend;
+    this.path = path;
+  }
+
+  /** The encoded mvccpb.KeyValue of a put that the index knows. */
+  record(main: number, sub: number): Uint8Array {
+    const record = this.backend.get(Bucket.key, encodeRevision(main, sub, false));
+    if (record === undefined) throw new StoreDamageError(this.path, `bucket key, revision ${main}.${sub}`, "the record is missing");
+    return record;
+  }
+
+  /** The revision in a record of the bucket meta; undefined where there is none. */
+  readMark(name: Uint8Array): number | undefined {
+    const bytes = this.backend.get(Bucket.meta, name);
+    if (bytes === undefined) return undefined;
+    const revision = decodeRevision(bytes);
+    if (revision === undefined) {
+      throw new StoreDamageError(this.path, `bucket meta, key ${String.fromCharCode(...name)}`, "the record is not a revision");
+    }
+    return revision.main;
+  }
+
+  writeMark(name: Uint8Array, main: number): void {
+    this.backend.put(Bucket.meta, name, encodeRevision(main, 0, false));
+  }
+}

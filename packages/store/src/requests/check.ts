@@ -1,0 +1,117 @@
+/**
+ * What makes a request invalid whatever the state is: checked before it is proposed or read. Each function gives the name of the error,
+ * undefined for a valid request.
+ */
+import {
+  type DeleteRangeRequest,
+  type ErrorName,
+  type PutRequest,
+  type RangeRequest,
+  RangeRequest_SortOrder,
+  RangeRequest_SortTarget,
+  type RequestOp,
+  type TxnRequest,
+  toLatin1,
+} from "@quorate/proto";
+import { DeletedKeys } from "./deleted-keys.ts";
+
+const SORT_ORDERS: ReadonlySet<number> = new Set(Object.values(RangeRequest_SortOrder));
+const SORT_TARGETS: ReadonlySet<number> = new Set(Object.values(RangeRequest_SortTarget));
+
+export function checkRange(request: RangeRequest): ErrorName | undefined {
+  if (request.key.length === 0) return "EmptyKey";
+  if (!SORT_ORDERS.has(request.sortOrder) || !SORT_TARGETS.has(request.sortTarget)) return "InvalidSortOption";
+  return undefined;
+}
+
+export function checkPut(request: PutRequest): ErrorName | undefined {
+  if (request.key.length === 0) return "EmptyKey";
+  if (request.ignoreValue && request.value.length > 0) return "ValueProvided";
+  if (request.ignoreLease && request.lease !== 0n) return "LeaseProvided";
+  return undefined;
+}
+
+export function checkDeleteRange(request: DeleteRangeRequest): ErrorName | undefined {
+  return request.key.length === 0 ? "EmptyKey" : undefined;
+}
+
+/**
+ * Checks a transaction and all it nests. No list may have more than maxTxnOps entries; for what is nested that shrinks by the longest
+ * list around it. A key may be changed once on each way through the transaction (see checkDuplicates).
+ */
+export function checkTxn(request: TxnRequest, maxTxnOps: number): ErrorName | undefined {
+  return checkShape(request, maxTxnOps) ?? checkDuplicates(request);
+}
+
+function checkShape(request: TxnRequest, maxTxnOps: number): ErrorName | undefined {
+  const ops = Math.max(request.compare.length, request.success.length, request.failure.length);
+  if (ops > maxTxnOps) return "TooManyOps";
+  if (request.compare.some(({ key }) => key.length === 0)) return "EmptyKey";
+  return firstError(request.success, maxTxnOps - ops) ?? firstError(request.failure, maxTxnOps - ops);
+}
+
+function firstError(ops: readonly RequestOp[], maxTxnOps: number): ErrorName | undefined {
+  for (const op of ops) {
+    const error = checkOp(op, maxTxnOps);
+    if (error !== undefined) return error;
+  }
+  return undefined;
+}
+
+function checkOp({ request: op }: RequestOp, maxTxnOps: number): ErrorName | undefined {
+  switch (op?.case) {
+    case "requestRange":
+      return checkRange(op.value);
+    case "requestPut":
+      return checkPut(op.value);
+    case "requestDeleteRange":
+      return checkDeleteRange(op.value);
+    case "requestTxn":
+      return checkShape(op.value, maxTxnOps);
+    default:
+      return "KeyNotFound";
+  }
+}
+
+/** The keys that a list of operations may change. */
+interface Changed {
+  readonly puts: Set<string>;
+  readonly deletes: DeletedKeys;
+}
+
+/**
+ * No key may be put twice, or put where the same list deletes it. The two branches of a nested transaction may put the same key, since
+ * only one of them runs. As in etcd, a delete of a nested transaction meets only the puts of later ones and of the list around it, and one
+ * without an upper bound ("\0") meets none.
+ */
+function checkDuplicates(request: TxnRequest): ErrorName | undefined {
+  return changedBy(request.success) === undefined || changedBy(request.failure) === undefined ? "DuplicateKey" : undefined;
+}
+
+/** What a list changes; undefined if it changes a key twice. */
+function changedBy(ops: readonly RequestOp[]): Changed | undefined {
+  const puts = new Set<string>();
+  const deletes = new DeletedKeys();
+  for (const { request: op } of ops) {
+    if (op?.case === "requestDeleteRange") deletes.add(toLatin1(op.value.key), toLatin1(op.value.rangeEnd));
+  }
+  for (const { request: op } of ops) {
+    if (op?.case !== "requestTxn") continue;
+    const success = changedBy(op.value.success);
+    const failure = success && changedBy(op.value.failure);
+    if (success === undefined || failure === undefined) return undefined;
+    for (const key of success.puts) if (puts.has(key) || deletes.has(key)) return undefined;
+    for (const key of failure.puts) if (puts.has(key) || deletes.has(key)) return undefined;
+    for (const key of success.puts) puts.add(key);
+    for (const key of failure.puts) puts.add(key);
+    deletes.addAll(success.deletes);
+    deletes.addAll(failure.deletes);
+  }
+  for (const { request: op } of ops) {
+    if (op?.case !== "requestPut") continue;
+    const key = toLatin1(op.value.key);
+    if (puts.has(key) || deletes.has(key)) return undefined;
+    puts.add(key);
+  }
+  return { puts, deletes };
+}

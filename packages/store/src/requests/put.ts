@@ -1,0 +1,44 @@
+/** Put: a new value for a key. */
+import { errorOf, KeyValue, type PutRequest, type PutResponse, toLatin1 } from "@quorate/proto";
+import { assert } from "../errors.ts";
+import type { LeaseBook, Mvcc, WriteTxn } from "../mvcc/index.ts";
+import { headerAt } from "./header.ts";
+
+/**
+ * Puts in a transaction of its own.
+ * @param answered false where nobody waits for the answer: prev_kv is not read
+ * @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease without a key); nothing has changed then
+ */
+export function applyPut(mvcc: Mvcc, leases: LeaseBook, request: PutRequest, answered = true): PutResponse {
+  checkLease(leases, request);
+  if ((request.ignoreValue || request.ignoreLease) && mvcc.view.get(toLatin1(request.key)) === undefined) throw errorOf("KeyNotFound");
+  const txn = mvcc.begin(leases);
+  const response = put(txn, request, answered);
+  txn.commit();
+  return response;
+}
+
+/** @throws EtcdError LeaseNotFound */
+export function checkLease(leases: LeaseBook, request: PutRequest): void {
+  if (request.lease !== 0n && !leases.exists(request.lease)) throw errorOf("LeaseNotFound");
+}
+
+/** Puts within a transaction. What can fail has been checked. */
+export function put(txn: WriteTxn, request: PutRequest, answered: boolean): PutResponse {
+  const key = toLatin1(request.key);
+  let { value, lease } = request;
+  let prevKv: Uint8Array | undefined;
+  if (request.ignoreValue || request.ignoreLease || (request.prevKv && answered)) {
+    const found = txn.get(key);
+    const record = found === undefined ? undefined : txn.record(found);
+    if (request.ignoreValue || request.ignoreLease) {
+      assert(record !== undefined, "MVCC-7", "the key of a put with ignore_value or ignore_lease exists");
+      const before = KeyValue.decode(record);
+      if (request.ignoreValue) value = before.value;
+      if (request.ignoreLease) lease = before.lease;
+    }
+    if (request.prevKv) prevKv = record;
+  }
+  txn.put(request.key, key, value, lease);
+  return { header: headerAt(txn.revision), prevKv };
+}

@@ -1,0 +1,186 @@
+/**
+ * The replicated state of one member: keys with their history, and the membership. It changes only by applied entries, and never asks for
+ * the time, a random number or the network.
+ *
+ *     const store = await Store.open(keyspaces, dir, options);
+ *     const applied = store.apply(entry);      // in index order, without a gap
+ *     store.range(request);                    // reads what is applied
+ *     await store.flush();                     // everything applied so far is durable
+ *     await store.close({ flush: true });
+ */
+import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
+import type { raftpb } from "@quorate/proto";
+import { type Applied, applyRequest } from "./apply.ts";
+import { Backend, Bucket } from "./backend.ts";
+import { assert } from "./errors.ts";
+import { currentFolder, incomingFolder, markReceived } from "./folders.ts";
+import { Membership } from "./membership/membership.ts";
+import { type Position, readPosition, writePosition } from "./meta.ts";
+import { Mvcc, noLeases } from "./mvcc/index.ts";
+import { decodeSnapshot, encodeSnapshot } from "./snapshot-stream.ts";
+
+export interface StoreOptions {
+  /** Told the number of records read while the index is rebuilt at open. */
+  readonly onProgress?: ((records: number) => void) | undefined;
+}
+
+/** The whole state at one position, to be streamed. It must be closed. */
+export interface StoreSnapshot {
+  readonly position: Position;
+  /** About how long the stream is. */
+  readonly sizeEstimateBytes: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
+  close(): Promise<void>;
+}
+
+export class Store {
+  readonly mvcc: Mvcc;
+  readonly membership: Membership;
+  readonly #backend: Backend;
+  readonly #path: string;
+  #position: Position;
+  /** The index that the last batch on its way or on disk holds. */
+  #writtenIndex: number;
+
+  private constructor(backend: Backend, path: string, mvcc: Mvcc, membership: Membership, position: Position) {
+    this.#backend = backend;
+    this.#path = path;
+    this.mvcc = mvcc;
+    this.membership = membership;
+    this.#position = position;
+    this.#writtenIndex = position.index;
+    backend.beforeFlush = () => {
+      if (this.#writtenIndex === this.#position.index) return;
+      this.#writtenIndex = this.#position.index;
+      writePosition(backend, this.#position);
+    };
+  }
+
+  /** Opens the store in `dir`, or makes an empty one. Throws StoreDamageError and DiskError. */
+  static async open(keyspaces: KeyspaceOpener, dir: string, options: StoreOptions = {}): Promise<Store> {
+    const path = currentFolder(dir);
+    const backend = new Backend(await keyspaces.open(path, { create: true }));
+    try {
+      const position = readPosition((key) => backend.get(Bucket.meta, key), path);
+      const mvcc = await Mvcc.open(backend, path, options.onProgress);
+      const snapshot = await backend.snapshot();
+      const membership = await Membership.open(backend, snapshot, path);
+      await snapshot.close();
+      return new Store(backend, path, mvcc, membership, position);
+    } catch (error) {
+      await backend.close({ flush: false });
+      throw error;
+    }
+  }
+
+  /** Where the state stands: everything up to this index is applied. */
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** Applies a normal entry: the one that follows the position. */
+  apply(entry: raftpb.Entry): Applied {
+    this.#checkNext(entry);
+    const applied = applyRequest({ mvcc: this.mvcc, membership: this.membership, leases: noLeases }, entry.data);
+    this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
+    return applied;
+  }
+
+  /**
+   * Takes over a configuration change entry: `confState` is the configuration that is in force after it, and `change` what it does to the
+   * membership, undefined for nothing.
+   */
+  applyConfChange(entry: raftpb.Entry, change: raftpb.ConfChange | undefined, confState: raftpb.ConfState): void {
+    this.#checkNext(entry);
+    if (change !== undefined) this.membership.carryOut(change);
+    this.#position = { index: entry.index, term: entry.term, confState };
+  }
+
+  #checkNext(entry: raftpb.Entry): void {
+    assert(
+      entry.index === this.#position.index + 1,
+      "STORE-3",
+      `entry ${entry.index} follows ${this.#position.index} in the store ${this.#path}`,
+    );
+  }
+
+  /** Changes that wait for the next batch. */
+  get pendingOps(): number {
+    return this.#backend.pendingOps;
+  }
+
+  /** True when a batch should be written now, because it has reached its bound. */
+  get isFlushDue(): boolean {
+    return this.#backend.isDue;
+  }
+
+  /** True when nothing more should be applied before a flush has ended. */
+  get isFull(): boolean {
+    return this.#backend.isFull;
+  }
+
+  /** Makes everything applied so far durable; gives the index it stands at. A failure is for good. */
+  async flush(): Promise<number> {
+    const { index } = this.#position;
+    await this.#backend.flush();
+    return index;
+  }
+
+  /** A view of the whole state, for another member. Entries may be applied while it is streamed. */
+  async snapshot(): Promise<StoreSnapshot> {
+    const snapshot = await this.#backend.snapshot();
+    const records = new Map<string, Uint8Array>();
+    for await (const slice of snapshot.scan(Bucket.meta)) {
+      for (const [key, value] of slice) records.set(String.fromCharCode(...key), value);
+    }
+    return {
+      position: readPosition((key) => records.get(String.fromCharCode(...key)), this.#path),
+      sizeEstimateBytes: this.sizeOnDiskBytes,
+      chunks: encodeSnapshot(snapshot.scanAll()),
+      close: () => snapshot.close(),
+    };
+  }
+
+  /** Bytes of the store's files. */
+  get sizeOnDiskBytes(): number {
+    return this.#backend.sizeOnDiskBytes();
+  }
+
+  /** Gives back the space of what compaction removed; goes on beside other work. */
+  reclaim(): Promise<void> {
+    return this.#backend.compact(Bucket.key);
+  }
+
+  close(options: { flush: boolean }): Promise<void> {
+    return this.#backend.close(options);
+  }
+}
+
+/**
+ * Receives a snapshot into a folder beside the store in use. When it resolves, the folder is complete, verified and marked as such;
+ * installReceived puts it in place. Whatever goes wrong leaves nothing that could be taken for complete.
+ * @throws SnapshotStreamError, DiskError, or StoreDamageError where the position in it is not `index`.
+ */
+export async function receiveSnapshot(
+  deps: { keyspaces: KeyspaceOpener; disk: Disk },
+  dir: string,
+  index: number,
+  chunks: AsyncIterable<Uint8Array>,
+  progress?: (bytes: number) => void,
+): Promise<void> {
+  const incoming = incomingFolder(dir, index);
+  deps.disk.remove(incoming);
+  const keyspace: Keyspace = await deps.keyspaces.open(incoming, { create: true });
+  try {
+    await decodeSnapshot(chunks, keyspace, progress);
+    const backend = new Backend(keyspace);
+    const position = readPosition((key) => backend.get(Bucket.meta, key), incoming);
+    if (position.index !== index) throw new Error(`the snapshot received stands at index ${position.index}, announced was ${index}`);
+  } catch (error) {
+    await keyspace.close().catch(() => {});
+    deps.disk.remove(incoming);
+    throw error;
+  }
+  await keyspace.close();
+  markReceived(deps.disk, dir, index);
+}
