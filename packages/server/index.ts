@@ -1,0 +1,9 @@
+/** One member of a cluster: configuration, bootstrap, the Raft loop, services, HTTP endpoints, metrics. It knows no sockets. */
+export * from "./src/config/index.ts";
+export { httpRouter, versionEndpoint } from "./src/http/endpoints.ts";
+export { checkEndpoints, type HealthSource, healthEndpoint } from "./src/http/health.ts";
+export { BootstrapError } from "./src/member/bootstrap.ts";
+export { type FaultHook, type FaultPoint, noFaults } from "./src/member/fault-points.ts";
+export { Member, type MemberDeps, type TransportRequest } from "./src/member/member.ts";
+export { MemberMetrics } from "./src/metrics/member-metrics.ts";
+export * from "./src/version.ts";

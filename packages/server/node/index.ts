@@ -1,0 +1,2 @@
+/** A member among real sockets. */
+export { type ServeDeps, type ServingMember, serve } from "./serve.ts";

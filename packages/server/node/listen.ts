@@ -1,0 +1,57 @@
+/** From a member's URLs to addresses that sockets listen on. */
+import { createServer } from "node:net";
+import { readTlsFiles, type TlsOptions } from "@quorate/host/node";
+import type { ListenAddress } from "@quorate/rpc/node";
+import type { MemberUrl, TlsConfig } from "../src/config/index.ts";
+
+/** Where to listen for a URL. "localhost" is the IPv4 loopback, as in Go. */
+export function listenAddress(url: MemberUrl, serves: ListenAddress["serves"] = "all"): ListenAddress {
+  const secure = url.scheme === "https" || url.scheme === "unixs";
+  if (url.path !== "") return { path: url.path, secure, serves };
+  return { host: url.host === "localhost" ? "127.0.0.1" : url.host, port: url.port, secure, serves };
+}
+
+/** Reads the certificates and keys that a configuration names. Node's errors name the path. */
+export function tlsOptions(config: TlsConfig | undefined): TlsOptions | undefined {
+  if (config === undefined) return undefined;
+  return readTlsFiles({
+    certFile: config.certFile,
+    keyFile: config.keyFile,
+    clientCertFile: config.clientCertFile || undefined,
+    clientKeyFile: config.clientKeyFile || undefined,
+    trustedCaFile: config.trustedCaFile || undefined,
+    crlFile: config.crlFile || undefined,
+    clientCertAuth: config.requireClientCert,
+    allowedCommonNames: config.allowedCommonNames,
+    allowedHostnames: config.allowedHostnames,
+    ciphers: config.ciphers,
+    minVersion: config.minVersion,
+    maxVersion: config.maxVersion,
+  });
+}
+
+/**
+ * Finds out whether all addresses are free, before anything is written. Rejects with Go's words for the first that is not. Another process
+ * may still take one between this and the real listening, which then fails likewise.
+ */
+export async function checkFree(urls: readonly MemberUrl[]): Promise<void> {
+  for (const url of urls) {
+    const { host, port, path } = listenAddress(url);
+    if (path !== undefined || port === 0) continue;
+    await new Promise<void>((resolve, reject) => {
+      const server = createServer();
+      server.once("error", (error: NodeJS.ErrnoException) => {
+        const reason =
+          error.code === "EADDRINUSE"
+            ? "address already in use"
+            : error.code === "EADDRNOTAVAIL"
+              ? "cannot assign requested address"
+              : error.code === "EACCES"
+                ? "permission denied"
+                : error.message;
+        reject(new Error(`listen tcp ${host}:${port}: bind: ${reason} (for ${url.text})`));
+      });
+      server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
+    });
+  }
+}

@@ -1,0 +1,70 @@
+/** The program `quorate`: reads its command line, runs one member, and ends it on SIGTERM or SIGINT. */
+import { nodeClock, nodeLogger } from "@quorate/host/node";
+import type { LogConfig } from "../src/config/index.ts";
+import { QUORATE_VERSION, SERVER_VERSION } from "../src/version.ts";
+import { invoke } from "./cli/invoke.ts";
+import { type ServingMember, serve } from "./serve.ts";
+
+function outputNames(log: LogConfig): string[] {
+  return log.outputs.map((output) => (output.kind === "file" ? output.path : output.kind));
+}
+
+const invoked = await invoke(
+  process.argv.slice(2),
+  process.env,
+  { quorate: QUORATE_VERSION, etcd: SERVER_VERSION },
+  { stdout: (text) => process.stdout.write(text), stderr: (text) => process.stderr.write(text) },
+);
+if (invoked.kind === "exit") {
+  process.exitCode = invoked.code;
+} else {
+  const { config, notices } = invoked;
+  const logger = nodeLogger({
+    level: config.log.level === "fatal" ? "error" : config.log.level,
+    outputs: outputNames(config.log),
+    format: config.log.format,
+  });
+  const end = (code: number): never => {
+    logger.close();
+    process.exit(code);
+  };
+  const describe = (error: unknown) =>
+    error instanceof Error ? { error: error.message, stack: error.stack ?? "" } : { error: String(error) };
+  process.on("uncaughtException", (error) => {
+    logger.error("the member cannot go on", describe(error));
+    end(1);
+  });
+
+  for (const notice of notices) logger[notice.level](notice.msg, notice.fields);
+  let serving: ServingMember | undefined;
+  let stopping = false;
+  const stop = (signal: string) => {
+    logger.info("received signal; shutting down", { signal });
+    if (stopping || serving === undefined) end(stopping ? 1 : 0);
+    stopping = true;
+    serving!.stop().then(
+      () => end(0),
+      (error) => {
+        logger.error("the member did not stop in order", describe(error));
+        end(1);
+      },
+    );
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal === "SIGTERM" ? "terminated" : "interrupt"));
+
+  try {
+    serving = await serve(config, {
+      clock: nodeClock,
+      logger,
+      onEnd: (error) => {
+        if (stopping) return;
+        if (error !== undefined) logger.error("the member has stopped", describe(error));
+        end(error === undefined ? 0 : 1);
+      },
+    });
+  } catch (error) {
+    const { message } = error as Error;
+    logger.error("failed to start the member", { error: message });
+    end(1);
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the metrics port.
+ */
+import type { Clock, Logger } from "@quorate/host";
+import { levelKeyspaces, nodeDisk, nodeRandom } from "@quorate/host/node";
+import { errorOf, RangeRequest } from "@quorate/proto";
+import type { HttpHandler } from "@quorate/rpc";
+import { RpcServer, type RpcServerOptions } from "@quorate/rpc/node";
+import { applyRange } from "@quorate/store";
+import { Http2Transport } from "@quorate/transport/node";
+import type { ServerConfig } from "../src/config/index.ts";
+import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
+import { checkEndpoints, type HealthSource, healthEndpoint, plainError } from "../src/http/health.ts";
+import { peerEndpoints } from "../src/http/peer-endpoints.ts";
+import { Member } from "../src/member/member.ts";
+import { rpcObserver } from "../src/services/observer.ts";
+import { serviceTable } from "../src/services/table.ts";
+import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
+import { checkFree, listenAddress, tlsOptions } from "./listen.ts";
+import { transportObserver } from "./peer-metrics.ts";
+import { prometheusExposition } from "./prometheus.ts";
+
+/** A member that has no quorum yet serves all the same after this long (etcd: --experimental-wait-cluster-ready-timeout). */
+const WAIT_READY_MS = 5000;
+/** How long calls that are under way may take at a stop. */
+const CLOSE_GRACE_MS = 3000;
+/** What gRPC adds to a request's bytes at the most (etcd: grpcOverheadBytes). */
+const GRPC_OVERHEAD_BYTES = 512 * 1024;
+
+/** A member that serves. */
+export interface ServingMember {
+  readonly member: Member;
+  /** Hands leadership over, lets calls end, syncs and closes. */
+  stop(): Promise<void>;
+}
+
+/** What a running member needs from its process. */
+export interface ServeDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The member has stopped by itself: with an error, or without one after it was removed from the cluster. */
+  onEnd(error: unknown): void;
+}
+
+/** Starts a member and serves its clients; resolves when it does. Rejects, with everything closed, if that does not work. */
+export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
+  const { clock, logger } = deps;
+  const peerTls = tlsOptions(config.peerTls);
+  const clientTls = tlsOptions(config.clientTls);
+  await checkFree([...config.listenPeerUrls, ...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
+
+  const servers: RpcServer[] = [];
+  const random = nodeRandom();
+  let member: Member | undefined;
+  const version = {
+    serverVersion: SERVER_VERSION,
+    clusterVersion: () => member?.store.membership.clusterVersion ?? "not_decided",
+    storageVersion: SERVER_VERSION,
+  };
+  let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
+  const started = await Member.start(config, {
+    clock,
+    random,
+    disk: nodeDisk,
+    keyspaces: levelKeyspaces,
+    logger,
+    openTransport: async (request) => {
+      const transport = new Http2Transport(
+        {
+          selfId: request.memberId,
+          clusterId: request.clusterId,
+          localUrls: config.advertisePeerUrls.map((url) => url.text),
+          listen: config.listenPeerUrls.map((url) => {
+            const { host, port, secure } = listenAddress(url);
+            return { host: host ?? "", port: port ?? 0, secure };
+          }),
+          tls: peerTls,
+          skipClientSanVerification: config.peerTls?.skipClientSanVerify,
+          serverVersion: SERVER_VERSION,
+          minClusterVersion: MIN_CLUSTER_VERSION,
+        },
+        {
+          clock,
+          random,
+          logger: logger.child("transport"),
+          listener: request.listener,
+          http: (httpRequest) => peerHttp(httpRequest),
+          observer: transportObserver(request.metrics, request.memberId),
+          isRemoved: (id) => request.isRemoved(id),
+          selfRemoved: () => request.selfRemoved(),
+        },
+      );
+      await transport.listen();
+      return transport;
+    },
+    onEnd: (error) => {
+      Promise.all(servers.map((server) => server.close(0))).then(
+        () => deps.onEnd(error),
+        () => deps.onEnd(error),
+      );
+    },
+  });
+  member = started;
+  peerHttp = httpRouter(peerEndpoints(started, version));
+
+  try {
+    let giveUp: (() => void) | undefined;
+    const timer = clock.after(WAIT_READY_MS, () => {
+      logger.warn("timed out waiting for the ready notification; serving all the same", { timeout: `${WAIT_READY_MS}ms` });
+      giveUp?.();
+    });
+    await Promise.race([
+      started.ready,
+      new Promise<void>((resolve) => {
+        giveUp = resolve;
+      }),
+    ]);
+    timer.cancel();
+
+    const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
+    const options: Omit<RpcServerOptions, "listen"> = {
+      tls: clientTls,
+      maxRequestBytes: config.maxRequestBytes + GRPC_OVERHEAD_BYTES,
+      maxConcurrentStreams: Math.min(config.maxConcurrentStreams, 2 ** 31 - 1),
+      grpcKeepAliveMinTimeMs: config.grpcKeepalive.minTimeMs,
+      grpcKeepAliveIntervalMs: config.grpcKeepalive.intervalMs,
+      grpcKeepAliveTimeoutMs: config.grpcKeepalive.timeoutMs,
+    };
+    const grpcServes = config.listenClientHttpUrls.length > 0 ? "grpc" : "all";
+    const server = new RpcServer(
+      {
+        ...options,
+        listen: [
+          ...config.listenClientUrls.map((url) => listenAddress(url, grpcServes)),
+          ...[...config.listenClientHttpUrls, ...config.listenMetricsUrls].map((url) => listenAddress(url, "http")),
+        ],
+      },
+      { services: serviceTable(started), http, clock, logger: logger.child("rpc"), observer: rpcObserver(started.metrics, clock) },
+    );
+    servers.push(server);
+    await server.listen();
+  } catch (error) {
+    await started.stop();
+    throw error;
+  }
+  logger.info("ready to serve client requests");
+  for (const url of config.listenClientUrls) {
+    const secure = url.scheme === "https" || url.scheme === "unixs";
+    logger.info(secure ? "serving client traffic securely" : "serving client traffic insecurely; this is strongly discouraged!", {
+      traffic: "grpc+http",
+      address: url.path || `${url.host}:${url.port}`,
+    });
+  }
+  return {
+    member: started,
+    stop: async () => {
+      await started.handOver();
+      await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
+      await started.stop();
+    },
+  };
+}
+
+function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0], logger: Logger): ReadonlyMap<string, HttpHandler> {
+  const health: HealthSource = {
+    alarms: () => [],
+    hasLeader: () => member.leader !== 0n,
+    isLearner: () => member.isLearner,
+    read: async ({ serializable }) => {
+      if (member.isLearner && !serializable) throw errorOf("NotSupportedForLearner");
+      if (!serializable) await member.linearizable();
+      await member.readable();
+      applyRange(member.store.mvcc, RangeRequest.create({ key: new Uint8Array(1), limit: 1, keysOnly: true }));
+    },
+  };
+  const exposition = prometheusExposition(member.metrics.registry);
+  return new Map<string, HttpHandler>([
+    ["/health", healthEndpoint(health, member.metrics, logger)],
+    ...checkEndpoints(health, member.metrics, logger),
+    ["/version", versionEndpoint(version)],
+    ["/metrics", async () => ({ status: 200, headers: { "content-type": exposition.contentType }, body: await exposition.text() })],
+  ]);
+}

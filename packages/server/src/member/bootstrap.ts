@@ -1,0 +1,207 @@
+/**
+ * From a data directory to a member's log and store: a first start writes the log that a new cluster begins with, a later one reads back
+ * what is there and checks that its parts belong together.
+ *
+ *     member/wal/          the log (its metadata: member and cluster id)
+ *     member/snap/*.snap   marks of the log's beginning, in etcd's format
+ *     member/store/db      the store
+ *
+ * The log and the store may differ in one way only: the store may lag behind the log, which is then replayed. A store ahead of the log, or
+ * behind the log's first entry, is damage, and nothing is started on it.
+ */
+import type { Clock, Disk, KeyspaceOpener, Logger } from "@quorate/host";
+import { etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
+import { bootstrapEntries } from "@quorate/raft";
+import { clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
+import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
+import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
+
+/** A data directory that no member may be started on, and what to do. */
+export class BootstrapError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "BootstrapError";
+  }
+}
+
+export interface BootstrapDeps {
+  readonly disk: Disk;
+  readonly keyspaces: KeyspaceOpener;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly onWalSync: (durationMs: number) => void;
+  readonly onWalWrite: (sizeBytes: number) => void;
+}
+
+/** A member's state, read and checked. */
+export interface Bootstrapped {
+  readonly memberId: bigint;
+  readonly clusterId: bigint;
+  readonly wal: Wal;
+  readonly store: Store;
+  readonly hardState: raftpb.HardState;
+  /** Where the log begins. */
+  readonly snapshot: raftpb.SnapshotMetadata;
+  readonly entries: readonly raftpb.Entry[];
+}
+
+/** Opens a data directory, or makes a new one. Throws BootstrapError, ConfigError, and the errors of log and store. */
+export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Promise<Bootstrapped> {
+  const foreign = detectForeignData(deps.disk, config.dataDir);
+  if (foreign !== undefined) throw new BootstrapError(foreign);
+  const walOptions: WalOptions = {
+    clock: deps.clock,
+    logger: deps.logger.child("wal"),
+    onSync: deps.onWalSync,
+    onWrite: deps.onWalWrite,
+  };
+  if (Wal.exists(deps.disk, config.walDir)) return reopen(config, deps, walOptions);
+  return begin(config, deps, walOptions);
+}
+
+function makeFolders(config: ServerConfig, disk: Disk): void {
+  for (const dir of [parentOf(config.walDir), config.snapDir, config.storeDir]) disk.makeDir(dir);
+  for (const dir of [parentOf(config.walDir), parentOf(config.snapDir), config.dataDir]) disk.syncDir(dir);
+}
+
+function parentOf(path: string): string {
+  const slash = path.lastIndexOf("/");
+  return slash < 0 ? "." : slash === 0 ? "/" : path.slice(0, slash);
+}
+
+/** The members that --initial-cluster names, with their ids. */
+export function initialMembers(config: ServerConfig): Member[] {
+  return [...config.initialCluster].map(([name, urls]) => {
+    const peerUrls = urls.map((url) => url.text);
+    return { id: memberId(peerUrls, config.initialClusterToken), name, peerUrls, clientUrls: [], isLearner: false };
+  });
+}
+
+/** The entries a new cluster's log begins with: one for each member, in the order of their ids, the same on all. */
+function firstEntries(members: readonly Member[]): raftpb.Entry[] {
+  const sorted = [...members].sort((a, b) => (a.id < b.id ? -1 : 1));
+  return bootstrapEntries(sorted.map((member) => ({ id: member.id, context: encodeMember(member) })));
+}
+
+async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalOptions): Promise<Bootstrapped> {
+  if (!config.isNewCluster) {
+    throw new BootstrapError(
+      `there is no log in ${config.walDir} and --initial-cluster-state is "existing": joining a running cluster is not offered by this version; ` +
+        'start all members of a new cluster with --initial-cluster-state "new"',
+    );
+  }
+  await verifyBootstrap(config);
+  if (deps.disk.stat(`${config.storeDir}/db`) !== undefined) {
+    throw new BootstrapError(
+      `${config.storeDir}/db holds a store, but there is no log in ${config.walDir}: one without the other is no member's state. ` +
+        "If --wal-dir was changed, set it back; if the log is lost, remove this member from the cluster, move its data directory away and add it again",
+    );
+  }
+  const members = initialMembers(config);
+  const self = members.find((member) => member.name === config.name)!;
+  const ids = { memberId: self.id, clusterId: clusterId(members.map((member) => member.id)) };
+  makeFolders(config, deps.disk);
+  deps.logger.info("starting local member", { "local-member-id": idToHex(ids.memberId), "cluster-id": idToHex(ids.clusterId) });
+  // The log comes first: a start that ends before its first entries is made up for, a store without a log is not.
+  const metadata = etcdserverpb.Metadata.encode({ NodeID: ids.memberId, ClusterID: ids.clusterId });
+  const wal = Wal.create(deps.disk, config.walDir, metadata, walOptions);
+  try {
+    const store = await openStore(config, deps);
+    return { ...ids, wal, store, ...(await writeFirstEntries(wal, members)) };
+  } catch (error) {
+    await wal.close();
+    throw error;
+  }
+}
+
+async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<Pick<Bootstrapped, "hardState" | "snapshot" | "entries">> {
+  const entries = firstEntries(members);
+  const hardState = { term: 1, vote: 0n, commit: entries.length };
+  wal.append(hardState, entries);
+  await wal.sync();
+  return { hardState, snapshot: raftpb.SnapshotMetadata.create(), entries };
+}
+
+function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Store> {
+  let nextReport = 1_000_000;
+  return Store.open(deps.keyspaces, config.storeDir, {
+    onProgress: (records) => {
+      if (records < nextReport) return;
+      nextReport += 1_000_000;
+      deps.logger.info("restoring the index from the store", { records });
+    },
+  });
+}
+
+async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: WalOptions): Promise<Bootstrapped> {
+  const { disk, logger } = deps;
+  makeFolders(config, disk);
+  const marks = validSnapshotMarks(disk, config.walDir);
+  const mark: walpb.Snapshot = marks[marks.length - 1] ?? { index: 0, term: 0, confState: undefined };
+  if (recoverFolders(disk, config.storeDir, mark.index)) {
+    logger.info("put a received snapshot in place that was accepted before the last stop", { "snapshot-index": mark.index });
+  }
+  const opened = Wal.open(disk, config.walDir, mark, walOptions);
+  let store: Store | undefined;
+  try {
+    store = await openStore(config, deps);
+    const ids = etcdserverpb.Metadata.decode(opened.metadata);
+    checkTogether(config, store, mark, opened.entries);
+    if (store.membership.isRemoved(ids.NodeID)) {
+      throw new BootstrapError(
+        `the member ${idToHex(ids.NodeID)} has been permanently removed from the cluster; ` +
+          `its data in ${config.dataDir} cannot be used again: move it away and add a new member`,
+      );
+    }
+    const base = { memberId: ids.NodeID, clusterId: ids.ClusterID, wal: opened.wal, store };
+    if (mark.index === 0 && opened.entries.length === 0 && opened.hardState === undefined) {
+      return { ...base, ...(await beginAgain(config, ids, opened.wal)) };
+    }
+    logger.info("restarting local member", {
+      "cluster-id": idToHex(ids.ClusterID),
+      "local-member-id": idToHex(ids.NodeID),
+      "commit-index": opened.hardState?.commit ?? 0,
+      "applied-index": store.position.index,
+      "dropped-tail-bytes": opened.droppedTailBytes,
+    });
+    return {
+      ...base,
+      hardState: opened.hardState ?? raftpb.HardState.create(),
+      snapshot: { index: mark.index, term: mark.term, confState: mark.confState ?? raftpb.ConfState.create() },
+      entries: opened.entries,
+    };
+  } catch (error) {
+    await store?.close({ flush: false });
+    await opened.wal.close();
+    throw error;
+  }
+}
+
+/** A first start that ended between the log's making and its first entries: it is made up for, if the configuration is still the same. */
+async function beginAgain(config: ServerConfig, ids: etcdserverpb.Metadata, wal: Wal) {
+  const members = initialMembers(config);
+  if (clusterId(members.map((member) => member.id)) !== ids.ClusterID || !members.some((member) => member.id === ids.NodeID)) {
+    throw new BootstrapError(
+      `the log in ${config.walDir} was made for member ${idToHex(ids.NodeID)} of cluster ${idToHex(ids.ClusterID)} and holds nothing yet, ` +
+        "and --initial-cluster now names another cluster: start it with the flags of its first start, or move the data directory away",
+    );
+  }
+  return writeFirstEntries(wal, members);
+}
+
+function checkTogether(config: ServerConfig, store: Store, mark: walpb.Snapshot, entries: readonly raftpb.Entry[]): void {
+  const applied = store.position.index;
+  const last = entries.length > 0 ? entries[entries.length - 1]!.index : mark.index;
+  const advice =
+    "remove this member from the cluster, move its data directory away and add it again; if no other member has the data, restore a backup";
+  if (applied < mark.index) {
+    throw new BootstrapError(
+      `the store in ${config.storeDir} ends at index ${applied}, and the log in ${config.walDir} begins at ${mark.index}: entries between are missing; ${advice}`,
+    );
+  }
+  if (applied > last) {
+    throw new BootstrapError(
+      `the store in ${config.storeDir} is at index ${applied}, and the log in ${config.walDir} ends at ${last}: the log has lost entries; ${advice}`,
+    );
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Named places between the steps of a member's loop where a test or the simulator can stop the member. In production nothing listens.
+ */
+export type FaultPoint =
+  | "before-wal-append"
+  | "after-wal-append"
+  | "after-wal-sync"
+  | "before-send"
+  | "before-apply"
+  | "after-apply"
+  | "before-backend-flush"
+  | "after-backend-flush"
+  | "before-snapshot-mark"
+  | "after-snapshot-mark"
+  | "before-snapshot-install"
+  | "after-snapshot-install"
+  | "before-log-release";
+
+/** Called when a member passes a fault point. A throw stops the member there, as a crash would. */
+export type FaultHook = (point: FaultPoint) => void;
+
+export const noFaults: FaultHook = () => {};

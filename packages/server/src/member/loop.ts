@@ -1,0 +1,311 @@
+/**
+ * A member's loop, from top to bottom. Inbound messages, proposals, reads and ticks go into Raft; a Ready comes out; it is persisted,
+ * sent and applied, in that order:
+ *
+ *     received() propose() read() tick            turn()
+ *          |         |       |     |      +-> append to the WAL, start fdatasync
+ *          +---------+-------+-----+-> Raft -> Ready -> send (a leader's appends travel while its own disk works)
+ *                                         +-> apply what is committed and durable here, answer its waiters
+ *                  fdatasync is done --------> send what had to wait for the disk, tell Raft
+ *
+ * Input only marks the loop; the work is done once at the end of the event loop's turn, so that all that arrived together shares one
+ * append, one fdatasync and one write for each peer.
+ */
+import type { Clock, Logger, Timer } from "@quorate/host";
+import { raftpb } from "@quorate/proto";
+import type { Raft, Ready } from "@quorate/raft";
+import type { Transport } from "@quorate/transport";
+import type { Wal } from "@quorate/wal";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { FaultHook } from "./fault-points.ts";
+import type { Proposals } from "./proposals.ts";
+import type { Reads } from "./reads.ts";
+
+/** Readys handled before the event loop gets its turn back. */
+const MAX_READYS_PER_TURN = 8;
+/** Payload bytes that go into Raft as one append; a batch above it is split. */
+const MAX_BATCH_BYTES = 1024 * 1024;
+
+/** The rest of the member, as its loop sees it. */
+export interface LoopParts<R> {
+  readonly raft: Raft;
+  readonly wal: Wal;
+  readonly transport: Transport;
+  readonly proposals: Proposals<R>;
+  readonly reads: Reads;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: MemberMetrics;
+  readonly faults: FaultHook;
+  /** False while applying has to wait for the store; the loop is woken when that is over. */
+  canApply(): boolean;
+  /** Applies committed entries in order; must have taken effect when it returns. */
+  apply(entries: readonly raftpb.Entry[]): void;
+  /** Saves and installs a snapshot that Raft accepted; durable when it resolves. */
+  install(snapshot: raftpb.Snapshot): Promise<void>;
+  /** Streams the state to the peer that a MsgSnap is for. */
+  sendSnapshot(message: raftpb.Message): void;
+  leaderChanged(leader: bigint, isLeader: boolean): void;
+  /** The member cannot go on. Called once. */
+  fatal(error: unknown): void;
+}
+
+/** A Ready whose persistence is under way. */
+interface Unsynced {
+  readonly number: number;
+  readonly messages: readonly raftpb.Message[];
+  durable: boolean;
+}
+
+export class MemberLoop<R> {
+  readonly #parts: LoopParts<R>;
+  readonly #tickMs: number;
+  #tickTimer: Timer | undefined;
+  #lastTickMs = 0;
+  #turnIsSet = false;
+  /** Before `start` and after `stop` nothing happens. */
+  #stopped = true;
+  #installing = false;
+  #leader = 0n;
+  #appliedIndex: number;
+  /** A hard state whose only news is the commit index; it travels with the next append, because nobody depends on it being durable. */
+  #lazyHardState: raftpb.HardState | undefined;
+  #unsynced: Unsynced[] = [];
+
+  constructor(parts: LoopParts<R>, options: { tickMs: number; appliedIndex: number }) {
+    this.#parts = parts;
+    this.#tickMs = options.tickMs;
+    this.#appliedIndex = options.appliedIndex;
+  }
+
+  get appliedIndex(): number {
+    return this.#appliedIndex;
+  }
+
+  get leader(): bigint {
+    return this.#leader;
+  }
+
+  start(): void {
+    this.#stopped = false;
+    this.#lastTickMs = this.#parts.clock.monotonicMs();
+    this.#tickTimer = this.#parts.clock.every(this.#tickMs, () => this.#guard(() => this.#tick()));
+    this.wake();
+  }
+
+  /** No more turns. What is under way on disk finishes without effect. */
+  stop(): void {
+    this.#stopped = true;
+    this.#tickTimer?.cancel();
+  }
+
+  /** Messages from a peer. */
+  received(messages: readonly raftpb.Message[]): void {
+    if (this.#stopped) return;
+    this.#guard(() => {
+      for (const message of messages) this.#parts.raft.step(message);
+    });
+    this.wake();
+  }
+
+  /** Writes the commit index that has waited for an append, for those who are about to refer to it in the log. */
+  writeHardState(): void {
+    const hardState = this.#lazyHardState;
+    this.#lazyHardState = undefined;
+    if (hardState !== undefined) this.#parts.wal.append(hardState, []);
+  }
+
+  /** Runs `change` on Raft (a transfer, a report) and sees to what follows from it. */
+  withRaft<T>(change: (raft: Raft) => T): T {
+    const result = change(this.#parts.raft);
+    this.wake();
+    return result;
+  }
+
+  /** Sees to it that a turn follows. */
+  wake(): void {
+    if (this.#turnIsSet || this.#stopped) return;
+    this.#turnIsSet = true;
+    this.#parts.clock.endOfTurn(() => {
+      this.#turnIsSet = false;
+      if (!this.#stopped) this.#guard(() => this.#turn());
+    });
+  }
+
+  #tick(): void {
+    const { clock, raft, proposals, reads, metrics, logger } = this.#parts;
+    const now = clock.monotonicMs();
+    const lateMs = now - this.#lastTickMs - this.#tickMs;
+    this.#lastTickMs = now;
+    if (lateMs > this.#tickMs && this.#leader === raft.id) {
+      metrics.heartbeatSendFailures.add();
+      logger.warn("leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk", {
+        "heartbeat-interval": `${this.#tickMs}ms`,
+        "exceeded-duration": `${Math.round(lateMs)}ms`,
+      });
+    }
+    raft.tick();
+    proposals.expire();
+    reads.expire((context) => this.#askReadIndex(context));
+    this.wake();
+  }
+
+  #turn(): void {
+    this.#takeProposals();
+    this.#parts.reads.startRound((context) => this.#askReadIndex(context));
+    for (let i = 0; this.#canProceed(); i++) {
+      if (i === MAX_READYS_PER_TURN) {
+        this.wake();
+        return;
+      }
+      this.#process(this.#parts.raft.ready());
+    }
+  }
+
+  /** While a snapshot is being installed, or the store is full, Raft goes on hearing its peers, but nothing new is written or applied. */
+  #canProceed(): boolean {
+    return !this.#installing && !this.#stopped && this.#parts.canApply() && this.#parts.raft.hasReady();
+  }
+
+  /** Gives Raft the queued proposals in batches. What it does not take stays queued: there may be a leader, or room, in a later turn. */
+  #takeProposals(): void {
+    const { proposals, raft } = this.#parts;
+    if (proposals.queuedCount === 0 || raft.leader === 0n) return;
+    const queue = proposals.takeQueue();
+    let start = 0;
+    while (start < queue.length) {
+      let end = start;
+      for (let bytes = 0; end < queue.length && (end === start || bytes + queue[end]!.length <= MAX_BATCH_BYTES); end++) {
+        bytes += queue[end]!.length;
+      }
+      if (raft.propose(start === 0 && end === queue.length ? queue : queue.slice(start, end)) !== "accepted") {
+        proposals.putBack(queue.slice(start));
+        return;
+      }
+      start = end;
+    }
+  }
+
+  #askReadIndex(context: Uint8Array): boolean {
+    return this.#parts.raft.readIndex(context) === "accepted";
+  }
+
+  #process(ready: Ready): void {
+    if (ready.softState !== undefined) this.#noteLeader(ready.softState.leader);
+    if (ready.snapshot !== undefined) {
+      this.#install(ready, ready.snapshot);
+      return;
+    }
+    this.#persist(ready);
+    this.#send(ready.messages);
+    if (ready.committed.length > 0) this.#apply(ready.committed);
+    for (const read of ready.readStates) this.#parts.reads.answered(read.context, read.index);
+    this.#parts.reads.release(this.#appliedIndex);
+  }
+
+  /** One write call now; the fdatasync runs on beside the loop, and what depends on it follows in #synced. */
+  #persist(ready: Ready): void {
+    const { wal, faults } = this.#parts;
+    const hardState = ready.hardState ?? this.#lazyHardState;
+    const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: false };
+    this.#unsynced.push(step);
+    if (ready.mustSync || ready.entries.length > 0) {
+      this.#lazyHardState = undefined;
+      faults("before-wal-append");
+      wal.append(hardState, ready.entries);
+      faults("after-wal-append");
+      wal.sync().then(
+        () => this.#guard(() => this.#synced(step)),
+        (error: unknown) => this.#fail(error),
+      );
+      return;
+    }
+    this.#lazyHardState = hardState;
+    this.#synced(step);
+  }
+
+  /** `step` is durable. What waited for it leaves, once all before it is durable too. */
+  #synced(step: Unsynced): void {
+    if (this.#stopped) return;
+    step.durable = true;
+    while (this.#unsynced[0]?.durable === true) {
+      const first = this.#unsynced.shift()!;
+      this.#parts.faults("after-wal-sync");
+      this.#send(first.messages);
+      this.#parts.raft.persisted(first.number);
+    }
+    this.wake();
+  }
+
+  #send(messages: readonly raftpb.Message[]): void {
+    if (messages.length === 0) return;
+    this.#parts.faults("before-send");
+    let toPeers = messages;
+    if (messages.some((message) => message.type === raftpb.MessageType.MsgSnap)) {
+      toPeers = messages.filter((message) => message.type !== raftpb.MessageType.MsgSnap);
+      for (const message of messages) {
+        if (message.type === raftpb.MessageType.MsgSnap) this.#parts.sendSnapshot(message);
+      }
+    }
+    this.#parts.transport.send(toPeers);
+  }
+
+  #apply(entries: readonly raftpb.Entry[]): void {
+    this.#parts.faults("before-apply");
+    this.#parts.apply(entries);
+    this.#appliedIndex = entries[entries.length - 1]!.index;
+    this.#parts.raft.applied(this.#appliedIndex);
+    this.#parts.faults("after-apply");
+  }
+
+  #install(ready: Ready, snapshot: raftpb.Snapshot): void {
+    const { wal, raft, reads } = this.#parts;
+    this.#installing = true;
+    this.#send(ready.messages);
+    const hardState = ready.hardState ?? this.#lazyHardState;
+    const install = async () => {
+      await this.#parts.install(snapshot);
+      wal.append(hardState, ready.entries);
+      await wal.sync();
+    };
+    install().then(
+      () =>
+        this.#guard(() => {
+          if (this.#stopped) return;
+          this.#installing = false;
+          this.#lazyHardState = undefined;
+          this.#appliedIndex = snapshot.metadata!.index;
+          raft.applied(this.#appliedIndex);
+          const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: true };
+          this.#unsynced.push(step);
+          this.#synced(step);
+          reads.release(this.#appliedIndex);
+          this.wake();
+        }),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #noteLeader(leader: bigint): void {
+    const { raft, reads } = this.#parts;
+    if (leader === this.#leader) return;
+    this.#leader = leader;
+    this.#parts.leaderChanged(leader, leader === raft.id);
+    if (leader !== 0n) reads.leaderChanged((context) => this.#askReadIndex(context));
+  }
+
+  /** Runs a step; whatever it throws is the end of this member. */
+  #guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#stopped) return;
+    this.stop();
+    this.#parts.fatal(error);
+  }
+}

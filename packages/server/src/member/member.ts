@@ -1,0 +1,644 @@
+/**
+ * One member of a cluster: its log, store, Raft machine, loop and transport put together, and what services ask of it.
+ *
+ *     const member = await Member.start(config, deps);   // opens or makes the data directory, begins to take part
+ *     await member.ready;                                 // it has published itself: it can serve
+ *     const applied = await member.propose("put", bytes); // through Raft, and applied here
+ *     await member.linearizable(); member.store.range(...)
+ *     await member.stop();                                // hands leadership over, syncs, closes
+ *
+ * It knows no sockets: transport and engines are given to it.
+ */
+import type { Clock, Disk, KeyspaceOpener, Logger, Random, Timer } from "@quorate/host";
+import { errorOf, InternalRaftRequest, idToHex, membershippb, type ResponseHeader, raftpb } from "@quorate/proto";
+import { confChangeOf, Raft } from "@quorate/raft";
+import { type Applied, installReceived, type RequestKind, Store } from "@quorate/store";
+import type { Transport, TransportListener } from "@quorate/transport";
+import { SnapshotFiles, type Wal } from "@quorate/wal";
+import type { ServerConfig } from "../config/index.ts";
+import { MemberMetrics } from "../metrics/member-metrics.ts";
+import { clusterVersionOf, majorMinor, SERVER_VERSION } from "../version.ts";
+import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
+import { Compactor } from "./compactor.ts";
+import { type FaultHook, noFaults } from "./fault-points.ts";
+import { MemberLoop } from "./loop.ts";
+import { Proposals } from "./proposals.ts";
+import { Reads } from "./reads.ts";
+import { RequestIds } from "./request-ids.ts";
+import { Snapshots } from "./snapshots.ts";
+
+/** What the transport is made from. */
+export interface TransportRequest {
+  readonly memberId: bigint;
+  readonly clusterId: bigint;
+  readonly listener: TransportListener;
+  readonly metrics: MemberMetrics;
+  /** Whether a member was removed from the cluster: it is told so. */
+  isRemoved(id: bigint): boolean;
+  /** A peer says that this member was removed. */
+  selfRemoved(): void;
+}
+
+/** The world, as a member needs it. */
+export interface MemberDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly disk: Disk;
+  readonly keyspaces: KeyspaceOpener;
+  readonly logger: Logger;
+  readonly faults?: FaultHook | undefined;
+  openTransport(request: TransportRequest): Promise<Transport>;
+  /** The member has stopped by itself: it cannot go on (an error), or it was removed from the cluster (undefined). */
+  onEnd(error: unknown): void;
+}
+
+/** Bounds of a member's queues; docs/LIMITS.md lists them. */
+const MAX_WAITING_PROPOSALS = 20_000;
+const MAX_QUEUED_PROPOSAL_BYTES = 256 * 1024 * 1024;
+const MAX_WAITING_READS = 100_000;
+const READ_RETRY_MS = 500;
+/** Committed entries that are not applied yet, beyond which new proposals are refused (etcd: maxGapBetweenApplyAndCommitIndex). */
+const MAX_APPLY_GAP_ENTRIES = 5000;
+const MAX_MESSAGE_BYTES = 512 * 1024;
+const MAX_INFLIGHT_MESSAGES = 512;
+const MAX_INFLIGHT_BYTES = 64 * 1024 * 1024;
+const MAX_UNCOMMITTED_BYTES = 256 * 1024 * 1024;
+const MAX_COMMITTED_BYTES_PER_READY = 4 * 1024 * 1024;
+const MAX_PENDING_READS = 10_000;
+const MAX_LOG_BYTES = 256 * 1024 * 1024;
+const MAX_CATCH_UP_BYTES = 64 * 1024 * 1024;
+const MAX_SNAPSHOT_FILES = 5;
+
+const HEADER_ID_BITS = 48n;
+
+export class Member {
+  readonly id: bigint;
+  readonly clusterId: bigint;
+  readonly config: ServerConfig;
+  readonly metrics: MemberMetrics;
+  /** Resolves when the member has published itself and the cluster's version is known; never rejects. */
+  readonly ready: Promise<void>;
+
+  readonly #deps: MemberDeps;
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #wal: Wal;
+  readonly #raft: Raft;
+  readonly #loop: MemberLoop<Applied>;
+  readonly #proposals: Proposals<Applied>;
+  readonly #reads: Reads;
+  readonly #requestIds: RequestIds;
+  readonly #snapshots: Snapshots;
+  readonly #files: SnapshotFiles;
+  readonly #compactor: Compactor;
+  readonly #reportReady: () => void;
+  #transport!: Transport;
+  #store: Store;
+  /** Set while a received snapshot takes the place of the store; reads wait for it. */
+  #exchange: Promise<void> | undefined;
+  #flushTimer: Timer | undefined;
+  #flushes = 0;
+  #published = false;
+  #announced = false;
+  #leaderElectedMs = 0;
+  #ended = false;
+
+  /** Opens or makes the data directory and begins to take part in the cluster. */
+  static async start(config: ServerConfig, deps: MemberDeps): Promise<Member> {
+    let member: Member | undefined;
+    const metrics = metricsOf(config, () => member);
+    const state = await bootstrap(config, {
+      disk: deps.disk,
+      keyspaces: deps.keyspaces,
+      clock: deps.clock,
+      logger: deps.logger,
+      onWalSync: (durationMs) => metrics.walFsyncDuration.observe(durationMs / 1000),
+      onWalWrite: (sizeBytes) => metrics.walWriteBytes.add(sizeBytes),
+    });
+    member = new Member(config, deps, metrics, state);
+    try {
+      await member.#begin();
+    } catch (error) {
+      await member.#close({ flush: false });
+      throw error;
+    }
+    return member;
+  }
+
+  private constructor(config: ServerConfig, deps: MemberDeps, metrics: MemberMetrics, state: Bootstrapped) {
+    this.config = config;
+    this.metrics = metrics;
+    this.id = state.memberId;
+    this.clusterId = state.clusterId;
+    this.#deps = deps;
+    this.#clock = deps.clock;
+    this.#logger = deps.logger.child("server");
+    this.#store = state.store;
+    this.#wal = state.wal;
+    this.#requestIds = new RequestIds(this.id, deps.clock.wallMs());
+    const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
+    const wake = () => this.#loop.wake();
+    this.#proposals = new Proposals<Applied>(
+      { maxWaiting: MAX_WAITING_PROPOSALS, maxQueuedBytes: MAX_QUEUED_PROPOSAL_BYTES, timeoutMs },
+      { clock: deps.clock, wake, timeoutReason: (startedMs) => this.#timeoutReason(startedMs) },
+    );
+    this.#reads = new Reads(
+      { maxWaiting: MAX_WAITING_READS, timeoutMs, retryMs: READ_RETRY_MS },
+      // Rounds of an earlier run of this member must not answer those of this one: a random start in a wide space.
+      { clock: deps.clock, wake, firstRound: Number(deps.random.fork("read-rounds").uint64() >> (64n - HEADER_ID_BITS)) },
+    );
+    const raftLogger = deps.logger.child("raft");
+    this.#raft = new Raft(
+      {
+        id: this.id,
+        electionTicks: config.electionTicks,
+        heartbeatTicks: 1,
+        randomBelow: electionRandom(deps.random),
+        preVote: config.preVote,
+        checkQuorum: true,
+        readOnly: "quorum",
+        maxMessageBytes: MAX_MESSAGE_BYTES,
+        maxInflightMessages: MAX_INFLIGHT_MESSAGES,
+        maxInflightBytes: MAX_INFLIGHT_BYTES,
+        maxUncommittedBytes: MAX_UNCOMMITTED_BYTES,
+        maxCommittedBytesPerReady: MAX_COMMITTED_BYTES_PER_READY,
+        maxPendingReads: MAX_PENDING_READS,
+        logger: (level, message, fields) => raftLogger[level](message, fields as Parameters<Logger["info"]>[1]),
+      },
+      {
+        hardState: state.hardState,
+        snapshot: state.snapshot,
+        entries: state.entries,
+        applied: state.store.position.index,
+        confState: state.store.position.confState,
+      },
+    );
+    this.#files = new SnapshotFiles(deps.disk, config.snapDir);
+    const ready = Promise.withResolvers<void>();
+    this.ready = ready.promise;
+    this.#reportReady = ready.resolve;
+    const faults = deps.faults ?? noFaults;
+    const listener = this.#transportListener();
+    this.#openTransport = () =>
+      deps.openTransport({
+        memberId: this.id,
+        clusterId: this.clusterId,
+        listener,
+        metrics,
+        isRemoved: (id) => this.#store.membership.isRemoved(id),
+        selfRemoved: () => this.#removed(),
+      });
+    const transport: Transport = {
+      send: (messages) => this.#transport.send(messages),
+      sendSnapshot: (stream) => this.#transport.sendSnapshot(stream),
+      addPeer: (id, urls) => this.#transport.addPeer(id, urls),
+      updatePeer: (id, urls) => this.#transport.updatePeer(id, urls),
+      removePeer: (id) => this.#transport.removePeer(id),
+      peers: () => this.#transport.peers(),
+      close: () => this.#transport.close(),
+    };
+    this.#loop = new MemberLoop<Applied>(
+      {
+        raft: this.#raft,
+        wal: this.#wal,
+        transport,
+        proposals: this.#proposals,
+        reads: this.#reads,
+        clock: deps.clock,
+        logger: this.#logger,
+        metrics,
+        faults,
+        canApply: () => !this.#store.isFull,
+        apply: (entries) => this.#apply(entries),
+        install: (snapshot) => this.#install(snapshot),
+        sendSnapshot: (message) => this.#snapshots.send(message),
+        leaderChanged: (leader, isLeader) => this.#leaderChanged(leader, isLeader),
+        fatal: (error) => this.#fatal(error),
+      },
+      { tickMs: config.heartbeatIntervalMs, appliedIndex: state.store.position.index },
+    );
+    this.#snapshots = new Snapshots(
+      {
+        snapshotCount: config.snapshotCount,
+        catchUpEntries: config.snapshotCatchUpEntries,
+        maxLogBytes: MAX_LOG_BYTES,
+        maxCatchUpBytes: MAX_CATCH_UP_BYTES,
+        maxWalFiles: config.maxWalFiles,
+        maxSnapshotFiles: MAX_SNAPSHOT_FILES,
+      },
+      {
+        store: () => this.#store,
+        wal: this.#wal,
+        files: this.#files,
+        transport,
+        loop: () => this.#loop as MemberLoop<unknown>,
+        clock: deps.clock,
+        disk: deps.disk,
+        keyspaces: deps.keyspaces,
+        storeDir: config.storeDir,
+        logger: deps.logger.child("server/snapshots"),
+        faults,
+        fatal: (error) => this.#fatal(error),
+      },
+      state.snapshot.index,
+    );
+    this.#compactor = new Compactor({
+      mvcc: () => this.#store.mvcc,
+      clock: deps.clock,
+      logger: deps.logger.child("mvcc"),
+      batchLimit: config.compactionBatchLimit,
+      pauseMs: config.compactionSleepIntervalMs,
+      fatal: (error) => this.#fatal(error),
+    });
+  }
+
+  readonly #openTransport: () => Promise<Transport>;
+
+  async #begin(): Promise<void> {
+    this.metrics.serverVersion.with(SERVER_VERSION).value = 1;
+    this.metrics.serverId.with(idToHex(this.id)).value = 1;
+    this.#transport = await this.#openTransport();
+    for (const member of this.#store.membership.members()) this.#connect(member.id, member.peerUrls);
+    if (this.#store.mvcc.isCompacting) this.#compactor.run();
+    this.#flushTimer = this.#clock.every(this.config.backendBatchIntervalMs, () => this.#flush());
+    this.#loop.start();
+    if (this.#store.membership.members().length === 1) this.#loop.withRaft((raft) => raft.campaign());
+    this.#publish().catch((error: unknown) => this.#fatal(error));
+  }
+
+  // --- What services ask ---
+
+  get store(): Store {
+    return this.#store;
+  }
+
+  get leader(): bigint {
+    return this.#loop.leader;
+  }
+
+  get isLeader(): boolean {
+    return this.#loop.leader === this.id;
+  }
+
+  get isLearner(): boolean {
+    return this.#raft.confState.learners.includes(this.id);
+  }
+
+  get term(): number {
+    return this.#raft.term;
+  }
+
+  get commitIndex(): number {
+    return this.#raft.commitIndex;
+  }
+
+  get appliedIndex(): number {
+    return this.#loop.appliedIndex;
+  }
+
+  get pendingProposals(): number {
+    return this.#proposals.waitingCount;
+  }
+
+  get activePeers(): number {
+    return this.#transport.peers().filter((peer) => peer.activeSinceMs !== undefined).length;
+  }
+
+  /** A header with this member's ids and term, and the revision given. */
+  header(revision: number): ResponseHeader {
+    return { clusterId: this.clusterId, memberId: this.id, revision, raftTerm: this.#raft.term };
+  }
+
+  /**
+   * Takes a request through Raft. Resolves with what applying it here came to, its error included; rejects with an EtcdError if it was
+   * not applied in time (it may still be, later).
+   * @param request the request's bytes, as the client sent them.
+   */
+  propose(kind: RequestKind, request: Uint8Array): Promise<Applied> {
+    if (this.#raft.commitIndex - this.#loop.appliedIndex > MAX_APPLY_GAP_ENTRIES) return Promise.reject(errorOf("TooManyRequests"));
+    const id = this.#requestIds.next();
+    const payload = InternalRaftRequest.encode({ header: { ID: id, username: "", authRevision: 0 }, [kind]: request });
+    if (payload.length > this.config.maxRequestBytes) return Promise.reject(errorOf("RequestTooLarge"));
+    return this.#proposals.propose(id, payload);
+  }
+
+  /** Resolves when a read of the store is linearizable (Raft dissertation, section 6.4); rejects with an EtcdError. */
+  linearizable(): Promise<void> {
+    return this.#reads.wait();
+  }
+
+  /** Resolves when the store may be read, which is at once unless a received snapshot is being put in place. */
+  async readable(): Promise<void> {
+    while (this.#exchange !== undefined) await this.#exchange;
+  }
+
+  get isReadable(): boolean {
+    return this.#exchange === undefined;
+  }
+
+  /** Resolves when a compaction that was applied has removed what it is to remove, durably. */
+  async compacted(): Promise<void> {
+    await this.#compactor.idle();
+    await this.#store.flush();
+  }
+
+  // --- Applying ---
+
+  #apply(entries: readonly raftpb.Entry[]): void {
+    const startMs = this.#clock.monotonicMs();
+    let bytes = 0;
+    for (const entry of entries) {
+      bytes += entry.data.length;
+      if (entry.type === raftpb.EntryType.EntryNormal) this.#applyRequest(entry);
+      else this.#applyConfChange(entry);
+    }
+    const tookMs = this.#clock.monotonicMs() - startMs;
+    if (tookMs > this.config.warningApplyDurationMs) {
+      this.metrics.slowApply.add(entries.length);
+      this.#logger.warn("apply request took too long", {
+        took: `${tookMs.toFixed(1)}ms`,
+        "expected-duration": `${this.config.warningApplyDurationMs}ms`,
+        requests: entries.length,
+        bytes,
+      });
+    }
+    this.#snapshots.applied(entries[entries.length - 1]!.index, bytes);
+    if (this.#store.isFlushDue) this.#flush();
+  }
+
+  #applyRequest(entry: raftpb.Entry): void {
+    const applied = this.#store.apply(entry);
+    const { kind } = applied;
+    if (kind === "put") this.metrics.puts.add();
+    else if (kind === "txn") this.metrics.txns.add();
+    else if (kind === "deleteRange") this.metrics.deletes.add();
+    else if (kind === "compaction" && applied.error === undefined) this.#compactor.run();
+    else if (kind === "clusterVersionSet") this.#announceIfReady();
+    if (applied.requestId !== 0n) this.#proposals.settle(applied.requestId, applied);
+  }
+
+  #applyConfChange(entry: raftpb.Entry): void {
+    const { membership } = this.#store;
+    if (entry.type === raftpb.EntryType.EntryConfChangeV2) {
+      // Raft's own, which leaves a joint configuration: it changes no member.
+      this.#store.applyConfChange(entry, undefined, this.#raft.applyConfChange(raftpb.ConfChangeV2.decode(entry.data)));
+      return;
+    }
+    const change = raftpb.ConfChange.decode(entry.data);
+    const refusal = membership.refusal(change);
+    const confState = refusal === undefined ? this.#raft.applyConfChange(confChangeOf(entry)!) : this.#raft.confState;
+    this.#store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
+    const error = refusal === undefined ? undefined : errorOf(refusal);
+    if (change.id !== 0n) this.#proposals.settle(change.id, { requestId: change.id, kind: undefined, response: undefined, error });
+    if (refusal === undefined) this.#memberChanged(change);
+    // A member that is alone need not wait for anybody.
+    if (this.leader === 0n && confState.voters.length === 1 && confState.voters[0] === this.id) {
+      this.#clock.endOfTurn(() => {
+        if (!this.#ended) this.#loop.withRaft((raft) => raft.campaign());
+      });
+    }
+  }
+
+  #memberChanged(change: raftpb.ConfChange): void {
+    const id = change.nodeId;
+    if (change.type === raftpb.ConfChangeType.ConfChangeRemoveNode) {
+      this.#logger.info("removed member", { "removed-remote-peer-id": idToHex(id) });
+      if (id === this.id) this.#removed();
+      else this.#transport.removePeer(id);
+      return;
+    }
+    const member = this.#store.membership.member(id)!;
+    this.#logger.info("added member", { "added-peer-id": idToHex(id), "added-peer-peer-urls": member.peerUrls });
+    this.#connect(id, member.peerUrls);
+  }
+
+  #removed(): void {
+    if (this.#ended) return;
+    this.#logger.error("the local member has been permanently removed from the cluster", { "local-member-id": idToHex(this.id) });
+    this.#end(undefined);
+  }
+
+  #connect(id: bigint, urls: readonly string[]): void {
+    if (id === this.id) return;
+    if (this.#transport.peers().some((peer) => peer.id === id)) this.#transport.updatePeer(id, urls);
+    else this.#transport.addPeer(id, urls);
+  }
+
+  #flush(): void {
+    if (this.#store.pendingOps === 0 || this.#flushes >= 2) return;
+    this.#flushes++;
+    const startMs = this.#clock.monotonicMs();
+    const faults = this.#deps.faults ?? noFaults;
+    faults("before-backend-flush");
+    this.#store.flush().then(
+      () => {
+        this.#flushes--;
+        faults("after-backend-flush");
+        this.metrics.backendCommitDuration.observe((this.#clock.monotonicMs() - startMs) / 1000);
+        this.#loop.wake();
+      },
+      (error: unknown) => this.#fatal(error),
+    );
+  }
+
+  // --- Snapshots from a leader ---
+
+  #install(snapshot: raftpb.Snapshot): Promise<void> {
+    const install = async () => {
+      const { index, term, confState } = snapshot.metadata;
+      const faults = this.#deps.faults ?? noFaults;
+      this.#logger.info("applying snapshot", { "incoming-snapshot-index": index, "current-applied-index": this.appliedIndex });
+      this.metrics.snapshotApplyInProgress.value = 1;
+      faults("before-snapshot-install");
+      this.#files.save(snapshot);
+      await this.#wal.saveSnapshot({ index, term, confState });
+      await this.#compactor.stop();
+      await this.#snapshots.close();
+      await this.#store.close({ flush: false });
+      installReceived(this.#deps.disk, this.config.storeDir, index);
+      this.#store = await Store.open(this.#deps.keyspaces, this.config.storeDir);
+      faults("after-snapshot-install");
+      if (this.#store.mvcc.isCompacting) this.#compactor.run();
+      this.#snapshots.installed(index);
+      const members = this.#store.membership.members();
+      for (const peer of this.#transport.peers()) {
+        if (!members.some((member) => member.id === peer.id)) this.#transport.removePeer(peer.id);
+      }
+      for (const member of members) this.#connect(member.id, member.peerUrls);
+      this.metrics.snapshotApplyInProgress.value = 0;
+      this.#logger.info("applied snapshot", { "snapshot-index": index, "snapshot-term": term });
+      this.#announceIfReady();
+    };
+    const done = install();
+    this.#exchange = done.then(
+      () => {
+        this.#exchange = undefined;
+      },
+      () => {
+        // The loop ends the member with this error; reads that wait are ended with it.
+      },
+    );
+    return done;
+  }
+
+  #transportListener(): TransportListener {
+    return {
+      received: (messages) => this.#loop.received(messages),
+      snapshotReceived: (stream) => this.#snapshots.receive(stream),
+      unreachable: (id) => this.#loop.withRaft((raft) => raft.reportUnreachable(id)),
+      snapshotSent: (id, taken) => this.#snapshots.sent(id, taken),
+    };
+  }
+
+  // --- Leadership and the cluster's version ---
+
+  #leaderChanged(leader: bigint, isLeader: boolean): void {
+    if (leader === 0n) return;
+    this.metrics.leaderChanges.add();
+    this.#leaderElectedMs = this.#clock.monotonicMs();
+    if (isLeader && this.#store.membership.clusterVersion === undefined) {
+      const request = membershippb.ClusterVersionSetRequest.encode({ ver: clusterVersionOf(SERVER_VERSION) });
+      this.#logger.info("setting up initial cluster version using v3 API", { "cluster-version": majorMinor(SERVER_VERSION) });
+      this.propose("clusterVersionSet", request).catch((error: Error) => {
+        this.#logger.warn("failed to update cluster version", { error: error.message });
+      });
+    }
+  }
+
+  /** Tells the cluster this member's name and client URLs, until it has gone through. */
+  async #publish(): Promise<void> {
+    const attributes = { name: this.config.name, clientUrls: this.config.advertiseClientUrls.map((url) => url.text) };
+    const request = membershippb.ClusterMemberAttrSetRequest.encode({ member_ID: this.id, memberAttributes: attributes });
+    while (!this.#ended) {
+      try {
+        const applied = await this.propose("clusterMemberAttrSet", request);
+        if (applied.error !== undefined) throw applied.error;
+        break;
+      } catch (error) {
+        if (this.#ended) return;
+        this.#logger.warn("failed to publish local member to cluster through raft", {
+          "local-member-id": idToHex(this.id),
+          error: (error as Error).message,
+        });
+      }
+    }
+    this.#published = true;
+    this.#logger.info("published local member to cluster through raft", {
+      "local-member-id": idToHex(this.id),
+      "local-member-attributes": `{Name:${attributes.name} ClientURLs:[${attributes.clientUrls.join(" ")}]}`,
+      "cluster-id": idToHex(this.clusterId),
+    });
+    this.#announceIfReady();
+  }
+
+  #announceIfReady(): void {
+    const version = this.#store.membership.clusterVersion;
+    if (version !== undefined && !this.#announced) {
+      this.#announced = true;
+      this.metrics.clusterVersion.with(majorMinor(version)).value = 1;
+      this.#logger.info("enabled capabilities for version", { "cluster-version": majorMinor(version) });
+    }
+    if (this.#published && this.#announced) this.#reportReady();
+  }
+
+  /** The error of a proposal whose time ran out (etcd: parseProposeCtxErr). */
+  #timeoutReason(startedMs: number): Error {
+    this.metrics.proposalsFailed.add();
+    const leaderLostMs = this.#leaderElectedMs - 2 * this.config.electionTimeoutMs;
+    if (startedMs > leaderLostMs && startedMs < this.#leaderElectedMs) return errorOf("TimeoutDueToLeaderFail");
+    const leader = this.#loop.leader;
+    if (leader === 0n) return errorOf("Timeout");
+    const connected = this.#transport.peers().filter((peer) => peer.activeSinceMs !== undefined && peer.activeSinceMs <= startedMs);
+    const reachable =
+      leader === this.id
+        ? connected.length + 1 > this.#store.membership.members().length / 2
+        : connected.some((peer) => peer.id === leader);
+    return errorOf(reachable ? "Timeout" : "TimeoutDueToConnectionLost");
+  }
+
+  // --- The end ---
+
+  /** Hands leadership to the member that is most up to date, if this one leads; resolves when another leads or the time is up. */
+  async handOver(): Promise<void> {
+    const successor = this.#raft
+      .status()
+      .progress.filter((peer) => peer.id !== this.id && !peer.isLearner && peer.recentActive)
+      .sort((a, b) => b.match - a.match)[0];
+    if (!this.isLeader || successor === undefined) return;
+    this.#logger.info("leadership transfer starting", {
+      "local-member-id": idToHex(this.id),
+      "transferee-member-id": idToHex(successor.id),
+    });
+    this.#loop.withRaft((raft) => raft.transferLeadership(successor.id));
+    const deadlineMs = this.#clock.monotonicMs() + this.config.electionTimeoutMs;
+    while (this.isLeader && !this.#ended && this.#clock.monotonicMs() < deadlineMs) {
+      await new Promise<void>((resolve) => this.#clock.after(10, resolve));
+    }
+  }
+
+  /** Ends the member in order: everything applied is on disk when it resolves. */
+  async stop(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#proposals.failAll(errorOf("Stopped"));
+    this.#reads.failAll(errorOf("Stopped"));
+    await this.#close({ flush: true });
+  }
+
+  #fatal(error: unknown): void {
+    this.#end(error);
+  }
+
+  #end(error: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#loop.stop();
+    this.#proposals.failAll(errorOf("Stopped"));
+    this.#reads.failAll(errorOf("Stopped"));
+    this.#close({ flush: error === undefined })
+      .catch(() => {})
+      .then(() => this.#deps.onEnd(error));
+  }
+
+  async #close(options: { flush: boolean }): Promise<void> {
+    this.#loop.stop();
+    this.#flushTimer?.cancel();
+    await this.#transport?.close();
+    await this.#compactor.stop();
+    await this.#snapshots.close();
+    try {
+      if (options.flush) this.#loop.writeHardState();
+      await this.#store.close(options);
+    } finally {
+      await this.#wal.close();
+    }
+  }
+}
+
+/** Randomness for elections from one stream, drawn below any bound. */
+function electionRandom(random: Random): (bound: number) => number {
+  const stream = random.fork("elections");
+  return (bound) => stream.below(bound);
+}
+
+function metricsOf(config: ServerConfig, member: () => Member | undefined): MemberMetrics {
+  return new MemberMetrics(
+    {
+      hasLeader: () => (member()?.leader ?? 0n) !== 0n,
+      isLeader: () => member()?.isLeader ?? false,
+      isLearner: () => member()?.isLearner ?? false,
+      commitIndex: () => member()?.commitIndex ?? 0,
+      appliedIndex: () => member()?.appliedIndex ?? 0,
+      pendingProposals: () => member()?.pendingProposals ?? 0,
+      knownPeers: () => Math.max(0, (member()?.store.membership.members().length ?? 1) - 1),
+      activePeers: () => member()?.activePeers ?? 0,
+      keyCount: () => member()?.store.mvcc.keyCount ?? 0,
+      currentRevision: () => member()?.store.mvcc.currentRevision ?? 0,
+      compactRevision: () => member()?.store.mvcc.compactRevision ?? 0,
+      sizeBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
+      sizeInUseBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
+      quotaBytes: () => config.quotaBackendBytes ?? 0,
+    },
+    { extensive: config.metrics === "extensive" },
+  );
+}

@@ -1,0 +1,115 @@
+/**
+ * Requests on their way through Raft: each waits under its id until the entry that carries it has been applied here, or its time is up.
+ *
+ * Bounds: `maxWaiting` requests and `maxQueuedBytes` of payload that Raft has not taken yet (no leader). Beyond, TooManyRequests.
+ */
+import type { Clock } from "@quorate/host";
+import { errorOf } from "@quorate/proto";
+
+/** One request that waits for its result. */
+interface Waiter<R> {
+  readonly resolve: (result: R) => void;
+  readonly reject: (error: Error) => void;
+  readonly startedMs: number;
+  readonly deadlineMs: number;
+}
+
+export interface ProposalLimits {
+  readonly maxWaiting: number;
+  readonly maxQueuedBytes: number;
+  readonly timeoutMs: number;
+}
+
+/** Why a waiter's time ran out, told by whoever knows the cluster's state: the error it ends with, given when it began to wait. */
+export type TimeoutReason = (startedMs: number) => Error;
+
+export class Proposals<R> {
+  readonly #clock: Clock;
+  readonly #limits: ProposalLimits;
+  readonly #timeoutReason: TimeoutReason;
+  /** In the order they began, which is the order of their deadlines: all have the same time. */
+  readonly #waiting = new Map<bigint, Waiter<R>>();
+  #queue: Uint8Array[] = [];
+  #queuedBytes = 0;
+  /** Called when the queue gets its first payload. */
+  readonly #wake: () => void;
+  /** How many ended by time-out. */
+  failed = 0;
+
+  constructor(limits: ProposalLimits, deps: { clock: Clock; wake: () => void; timeoutReason: TimeoutReason }) {
+    this.#limits = limits;
+    this.#clock = deps.clock;
+    this.#wake = deps.wake;
+    this.#timeoutReason = deps.timeoutReason;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size;
+  }
+
+  get queuedCount(): number {
+    return this.#queue.length;
+  }
+
+  /** Queues `payload` for the next turn. Resolves with the result of the entry whose request id is `id`; rejects with an EtcdError. */
+  propose(id: bigint, payload: Uint8Array): Promise<R> {
+    if (this.#waiting.size >= this.#limits.maxWaiting || this.#queuedBytes + payload.length > this.#limits.maxQueuedBytes) {
+      return Promise.reject(errorOf("TooManyRequests"));
+    }
+    const startedMs = this.#clock.monotonicMs();
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject, startedMs, deadlineMs: startedMs + this.#limits.timeoutMs });
+      this.#queue.push(payload);
+      this.#queuedBytes += payload.length;
+      if (this.#queue.length === 1) this.#wake();
+    });
+  }
+
+  /** Takes all queued payloads, in order; `putBack` returns what Raft did not take. */
+  takeQueue(): Uint8Array[] {
+    const taken = this.#queue;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    return taken;
+  }
+
+  /** Puts payloads back in front of the queue, to be tried again when Raft's state has changed. */
+  putBack(payloads: readonly Uint8Array[]): void {
+    this.#queue = payloads.concat(this.#queue);
+    for (const payload of payloads) this.#queuedBytes += payload.length;
+  }
+
+  /** Hands the result of a request to whoever waits for it here; nobody does on the members that did not propose it. */
+  settle(id: bigint, result: R): void {
+    const waiter = this.#waiting.get(id);
+    if (waiter === undefined) return;
+    this.#waiting.delete(id);
+    waiter.resolve(result);
+  }
+
+  /** Whether somebody on this member waits for `id`. */
+  awaits(id: bigint): boolean {
+    return this.#waiting.has(id);
+  }
+
+  /** Ends the waiters whose time is up. Call it about every tick. */
+  expire(): void {
+    const now = this.#clock.monotonicMs();
+    for (const [id, waiter] of this.#waiting) {
+      if (waiter.deadlineMs > now) return;
+      this.#waiting.delete(id);
+      this.failed++;
+      waiter.reject(this.#timeoutReason(waiter.startedMs));
+    }
+    // Nobody waits: payloads that found no leader in all that time must not be proposed out of the blue later.
+    if (this.#waiting.size === 0) this.takeQueue();
+  }
+
+  /** Ends all waiters with `error`, when the member stops. */
+  failAll(error: Error): void {
+    const waiters = [...this.#waiting.values()];
+    this.#waiting.clear();
+    this.takeQueue();
+    for (const waiter of waiters) waiter.reject(error);
+  }
+}

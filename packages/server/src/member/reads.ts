@@ -1,0 +1,145 @@
+/**
+ * Linearizable reads (Raft dissertation, section 6.4). All reads that wait when a turn ends share one ReadIndex round; a read is let go
+ * once a quorum has confirmed the leader after the read arrived and this member has applied everything up to that index.
+ */
+import type { Clock } from "@quorate/host";
+import { errorOf } from "@quorate/proto";
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+  readonly deadlineMs: number;
+}
+
+/** One ReadIndex round and the reads that share it. */
+interface Round {
+  readonly context: Uint8Array;
+  readonly waiters: Waiter[];
+  /** When the request was last given to Raft. */
+  askedMs: number;
+  /** The index to wait for, once a quorum has answered. */
+  index: number | undefined;
+}
+
+export interface ReadLimits {
+  readonly maxWaiting: number;
+  readonly timeoutMs: number;
+  /** After this long without an answer a round is asked again: messages may be lost (etcd: readIndexRetryTime, 500 ms). */
+  readonly retryMs: number;
+}
+
+export type AskReadIndex = (context: Uint8Array) => boolean;
+
+export class Reads {
+  readonly #limits: ReadLimits;
+  readonly #clock: Clock;
+  readonly #wake: () => void;
+  #arrived: Waiter[] = [];
+  /** Rounds in the order they were asked; their indexes grow in the same order. */
+  readonly #rounds = new Map<number, Round>();
+  #nextRound: number;
+  #waitingCount = 0;
+  /** Rounds that were asked more than once; reads that failed. */
+  slowRounds = 0;
+  failed = 0;
+
+  /** @param firstRound where this run's round numbers start; two runs of a member must not share numbers. */
+  constructor(limits: ReadLimits, deps: { clock: Clock; wake: () => void; firstRound: number }) {
+    this.#limits = limits;
+    this.#clock = deps.clock;
+    this.#wake = deps.wake;
+    this.#nextRound = deps.firstRound;
+  }
+
+  /** Resolves when a read of the local store is linearizable; rejects with an EtcdError. */
+  wait(): Promise<void> {
+    if (this.#waitingCount >= this.#limits.maxWaiting) return Promise.reject(errorOf("TooManyRequests"));
+    this.#waitingCount++;
+    return new Promise((resolve, reject) => {
+      this.#arrived.push({ resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs });
+      if (this.#arrived.length === 1) this.#wake();
+    });
+  }
+
+  get waitingCount(): number {
+    return this.#waitingCount;
+  }
+
+  /** Starts one round for all reads that arrived since the last. `ask` says whether Raft took it; if not it is asked again later. */
+  startRound(ask: AskReadIndex): void {
+    if (this.#arrived.length === 0) return;
+    const number = this.#nextRound++;
+    const context = new Uint8Array(8);
+    new DataView(context.buffer).setBigUint64(0, BigInt(number));
+    const round: Round = { context, waiters: this.#arrived, askedMs: this.#clock.monotonicMs(), index: undefined };
+    this.#arrived = [];
+    this.#rounds.set(number, round);
+    ask(context);
+  }
+
+  /** A quorum has answered the round of this context. */
+  answered(context: Uint8Array, index: number): void {
+    if (context.length !== 8) return;
+    const number = Number(new DataView(context.buffer, context.byteOffset, 8).getBigUint64(0));
+    const round = this.#rounds.get(number);
+    if (round !== undefined) round.index ??= index;
+  }
+
+  /** Lets go every round whose index has been applied. */
+  release(appliedIndex: number): void {
+    for (const [number, round] of this.#rounds) {
+      if (round.index === undefined || round.index > appliedIndex) continue;
+      this.#rounds.delete(number);
+      this.#waitingCount -= round.waiters.length;
+      for (const waiter of round.waiters) waiter.resolve();
+    }
+  }
+
+  /** Asks late rounds again and ends reads whose time is up. Call it about every tick. */
+  expire(ask: AskReadIndex): void {
+    const now = this.#clock.monotonicMs();
+    for (const [number, round] of this.#rounds) {
+      if (round.waiters[0]!.deadlineMs <= now) {
+        const late = round.waiters.filter((waiter) => waiter.deadlineMs <= now);
+        this.#fail(late, errorOf("Timeout"));
+        round.waiters.splice(0, late.length);
+        if (round.waiters.length === 0) {
+          this.#rounds.delete(number);
+          continue;
+        }
+      }
+      if (round.index === undefined && now - round.askedMs >= this.#limits.retryMs) {
+        this.slowRounds++;
+        round.askedMs = now;
+        ask(round.context);
+      }
+    }
+  }
+
+  /**
+   * Asks the new leader what the old one has not answered. An answer of either is good: a round is younger than all reads that share it.
+   * (etcd ends these reads with ErrLeaderChanged and leaves the repetition to the client.)
+   */
+  leaderChanged(ask: AskReadIndex): void {
+    for (const round of this.#rounds.values()) {
+      if (round.index !== undefined) continue;
+      round.askedMs = this.#clock.monotonicMs();
+      ask(round.context);
+    }
+  }
+
+  /** Ends all reads with `error`, when the member stops. */
+  failAll(error: Error): void {
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    this.#fail(arrived, error);
+    for (const round of this.#rounds.values()) this.#fail(round.waiters, error);
+    this.#rounds.clear();
+  }
+
+  #fail(waiters: readonly Waiter[], error: Error): void {
+    this.#waitingCount -= waiters.length;
+    this.failed += waiters.length;
+    for (const waiter of waiters) waiter.reject(error);
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * Keeping the log short, and helping members for whom it is too short.
+ *
+ * Every `snapshotCount` entries, or when they hold `maxLogBytes`, the log gets a new beginning: the store is flushed, a mark for its index
+ * goes into the WAL (with a .snap file beside it, as in etcd), old segments go, and Raft drops entries from memory, but for the last
+ * `catchUpEntries` (and at most `maxCatchUpBytes`) that a slow follower may still want. A follower that wants older ones gets the store
+ * itself as a stream.
+ */
+import type { Clock, Disk, KeyspaceOpener, Logger } from "@quorate/host";
+import { EMPTY, idToHex, type raftpb } from "@quorate/proto";
+import { dropIncoming, receiveSnapshot, type Store, type StoreSnapshot } from "@quorate/store";
+import type { SnapshotStream, Transport } from "@quorate/transport";
+import type { SnapshotFiles, Wal } from "@quorate/wal";
+import type { FaultHook } from "./fault-points.ts";
+import type { MemberLoop } from "./loop.ts";
+
+export interface SnapshotLimits {
+  readonly snapshotCount: number;
+  readonly catchUpEntries: number;
+  /** Bytes of entries that are applied and still in memory, beyond which the log is cut even before `snapshotCount`. */
+  readonly maxLogBytes: number;
+  readonly maxCatchUpBytes: number;
+  /** Log segments and snapshot files to keep beyond need. */
+  readonly maxWalFiles: number;
+  readonly maxSnapshotFiles: number;
+}
+
+export interface SnapshotParts {
+  readonly store: () => Store;
+  readonly wal: Wal;
+  readonly files: SnapshotFiles;
+  readonly transport: Transport;
+  readonly loop: () => MemberLoop<unknown>;
+  readonly clock: Clock;
+  readonly disk: Disk;
+  readonly keyspaces: KeyspaceOpener;
+  readonly storeDir: string;
+  readonly logger: Logger;
+  readonly faults: FaultHook;
+  fatal(error: unknown): void;
+}
+
+/** After a snapshot was sent, the entries behind it stay for this long: the follower still has to ask for them (as in etcd). */
+const KEEP_AFTER_SENT_MS = 30_000;
+
+/** An applied entry's place in the count of bytes, kept for a sample of entries. */
+interface ByteMark {
+  readonly index: number;
+  readonly totalBytes: number;
+}
+
+const BYTE_MARK_EVERY_BYTES = 1024 * 1024;
+
+export class Snapshots {
+  readonly #limits: SnapshotLimits;
+  readonly #parts: SnapshotParts;
+  #lastMarkIndex: number;
+  #marking = false;
+  #totalBytes = 0;
+  #bytesAtLastMark = 0;
+  #byteMarks: ByteMark[] = [];
+  /** Indexes that a follower is being sent a snapshot of, by member: the log behind them stays. */
+  readonly #sending = new Map<bigint, { snapshot: StoreSnapshot | undefined; index: number }>();
+  #receiving = false;
+
+  constructor(limits: SnapshotLimits, parts: SnapshotParts, lastMarkIndex: number) {
+    this.#limits = limits;
+    this.#parts = parts;
+    this.#lastMarkIndex = lastMarkIndex;
+  }
+
+  /** Entries were applied, up to `index`, with `bytes` of data: time for a new beginning of the log? */
+  applied(index: number, bytes: number): void {
+    this.#totalBytes += bytes;
+    const lastMark = this.#byteMarks[this.#byteMarks.length - 1];
+    if (lastMark === undefined || this.#totalBytes - lastMark.totalBytes >= BYTE_MARK_EVERY_BYTES) {
+      this.#byteMarks.push({ index, totalBytes: this.#totalBytes });
+    }
+    if (this.#marking) return;
+    const tooMany = index - this.#lastMarkIndex >= this.#limits.snapshotCount;
+    const tooLarge = this.#totalBytes - this.#bytesAtLastMark >= this.#limits.maxLogBytes;
+    if (!tooMany && !tooLarge) return;
+    this.#marking = true;
+    this.#mark().then(
+      () => {
+        this.#marking = false;
+      },
+      (error: unknown) => this.#parts.fatal(error),
+    );
+  }
+
+  async #mark(): Promise<void> {
+    const { wal, files, logger, faults } = this.#parts;
+    const store = this.#parts.store();
+    const position = store.position;
+    faults("before-backend-flush");
+    await store.flush();
+    faults("after-backend-flush");
+    const { index, term, confState } = position;
+    if (index <= this.#lastMarkIndex || store !== this.#parts.store()) return;
+    faults("before-snapshot-mark");
+    this.#parts.loop().writeHardState();
+    files.save({ data: EMPTY, metadata: { index, term, confState } });
+    await wal.saveSnapshot({ index, term, confState });
+    faults("after-snapshot-mark");
+    logger.info("saved snapshot", { "snapshot-index": index, "snapshot-term": term });
+    const previous = this.#lastMarkIndex;
+    this.#lastMarkIndex = index;
+    this.#bytesAtLastMark = this.#totalBytes;
+    this.#compactLog(index, confState);
+    faults("before-log-release");
+    // The mark before this one stays startable, should this one's segment be damaged.
+    wal.release(previous, this.#limits.maxWalFiles);
+    files.purge(this.#limits.maxSnapshotFiles);
+  }
+
+  #compactLog(index: number, confState: raftpb.ConfState): void {
+    // Of the byte marks, the oldest that is within maxCatchUpBytes of the end says how far back bytes allow to keep.
+    const floor = this.#totalBytes - this.#limits.maxCatchUpBytes;
+    this.#byteMarks = this.#byteMarks.filter((mark) => mark.totalBytes >= floor);
+    const keptByBytes = this.#totalBytes <= this.#limits.maxCatchUpBytes ? 0 : (this.#byteMarks[0]?.index ?? index);
+    let keepFrom = Math.min(index, Math.max(index - this.#limits.catchUpEntries, keptByBytes));
+    for (const sending of this.#sending.values()) keepFrom = Math.min(keepFrom, sending.index);
+    this.#parts.loop().withRaft((raft) => {
+      if (keepFrom >= raft.firstIndex) raft.compact(keepFrom, confState);
+    });
+    this.#parts.logger.info("compacted Raft logs", { "compact-index": keepFrom });
+  }
+
+  /** Streams the store to the peer that Raft's message is for. The transport tells how it ended through `sent`. */
+  send(message: raftpb.Message): void {
+    const { logger, transport } = this.#parts;
+    if (this.#sending.get(message.to)?.snapshot !== undefined) return;
+    const sending: { snapshot: StoreSnapshot | undefined; index: number } = { snapshot: undefined, index: this.#lastMarkIndex };
+    this.#sending.set(message.to, sending);
+    this.#parts
+      .store()
+      .snapshot()
+      .then(
+        (snapshot) => {
+          const { index, term, confState } = snapshot.position;
+          sending.snapshot = snapshot;
+          sending.index = index;
+          logger.info("sending database snapshot", {
+            "snapshot-index": index,
+            "remote-peer-id": idToHex(message.to),
+            bytes: snapshot.sizeEstimateBytes,
+          });
+          transport.sendSnapshot({
+            message: { ...message, snapshot: { data: EMPTY, metadata: { index, term, confState } } },
+            body: snapshot.chunks,
+          });
+        },
+        (error: unknown) => {
+          logger.warn("failed to open a snapshot to send", {
+            "remote-peer-id": idToHex(message.to),
+            error: error instanceof Error ? error.message : String(error),
+          });
+          this.sent(message.to, false);
+        },
+      );
+  }
+
+  /** A snapshot was taken over by the peer, or was not. */
+  sent(id: bigint, taken: boolean): void {
+    const sending = this.#sending.get(id);
+    sending?.snapshot?.close().catch((error: unknown) => this.#parts.fatal(error));
+    if (sending !== undefined) {
+      sending.snapshot = undefined;
+      this.#parts.clock.after(taken ? KEEP_AFTER_SENT_MS : 0, () => {
+        if (this.#sending.get(id) === sending && sending.snapshot === undefined) this.#sending.delete(id);
+      });
+    }
+    this.#parts.loop().withRaft((raft) => raft.reportSnapshot(id, taken));
+  }
+
+  /** Takes a snapshot from a peer into a folder of its own and then hands its message to Raft, which decides whether to use it. */
+  async receive(stream: SnapshotStream): Promise<void> {
+    const { logger, disk, keyspaces, storeDir } = this.#parts;
+    const { message } = stream;
+    const index = message.snapshot?.metadata.index ?? 0;
+    if (this.#receiving) throw new Error("another snapshot is being received");
+    if (index <= this.#parts.loop().appliedIndex) throw new Error(`the snapshot's index ${index} is not ahead of this member`);
+    this.#receiving = true;
+    try {
+      dropIncoming(disk, storeDir);
+      logger.info("receiving database snapshot", { "snapshot-index": index, "remote-snapshot-sender-id": idToHex(message.from) });
+      await receiveSnapshot({ disk, keyspaces }, storeDir, index, stream.body);
+      logger.info("received and saved database snapshot", {
+        "snapshot-index": index,
+        "remote-snapshot-sender-id": idToHex(message.from),
+      });
+      this.#parts.loop().received([message]);
+    } finally {
+      this.#receiving = false;
+    }
+  }
+
+  /** A received snapshot was installed: the log begins anew at its index. */
+  installed(index: number): void {
+    this.#lastMarkIndex = index;
+    this.#bytesAtLastMark = this.#totalBytes;
+    this.#byteMarks = [];
+  }
+
+  /** Closes the views that are still being sent, when the member stops. */
+  async close(): Promise<void> {
+    for (const sending of this.#sending.values()) await sending.snapshot?.close();
+    this.#sending.clear();
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * etcdserverpb.KV. Requests are checked here, before they cost anything; the bytes of those that write go on as the client sent them.
+ */
+import {
+  CompactionRequest,
+  CompactionResponse,
+  DeleteRangeRequest,
+  DeleteRangeResponse,
+  type ErrorName,
+  errorOf,
+  KVService,
+  type MessageType,
+  PutRequest,
+  PutResponse,
+  RangeRequest,
+  RangeResponse,
+  type ResponseHeader,
+  TxnRequest,
+  TxnResponse,
+} from "@quorate/proto";
+import type { UnaryHandler } from "@quorate/rpc";
+import {
+  type Applied,
+  applyRange,
+  applyTxn,
+  checkDeleteRange,
+  checkPut,
+  checkRange,
+  checkTxn,
+  isReadOnlyTxn,
+  isSerializableTxn,
+  noLeases,
+} from "@quorate/store";
+import type { Member } from "../member/member.ts";
+
+function refuse(error: ErrorName | undefined): void {
+  if (error !== undefined) throw errorOf(error);
+}
+
+/** The handlers of the KV service, by path. */
+export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
+  const { maxTxnOps } = member.config;
+  const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
+
+  const answer = <T extends { header: ResponseHeader | undefined }>(type: MessageType<T>, applied: Applied): Uint8Array => {
+    if (applied.error !== undefined) throw applied.error;
+    return encodeAnswer(type, applied.response as unknown as T);
+  };
+  const encodeAnswer = <T extends { header: ResponseHeader | undefined }>(type: MessageType<T>, response: T): Uint8Array => {
+    response.header = member.header(response.header?.revision ?? 0);
+    return type.encode(response);
+  };
+
+  const read = async <T>(serializable: boolean, run: () => T): Promise<T> => {
+    if (!serializable) await member.linearizable();
+    if (!member.isReadable) await member.readable();
+    return run();
+  };
+
+  return new Map<string, UnaryHandler>([
+    [
+      Range.path,
+      async (bytes) => {
+        const request = RangeRequest.decode(bytes);
+        refuse(checkRange(request));
+        member.metrics.ranges.add();
+        return encodeAnswer(RangeResponse, await read(request.serializable, () => applyRange(member.store.mvcc, request)));
+      },
+    ],
+    [
+      Put.path,
+      async (bytes) => {
+        refuse(checkPut(PutRequest.decode(bytes)));
+        return answer(PutResponse, await member.propose("put", bytes));
+      },
+    ],
+    [
+      DeleteRange.path,
+      async (bytes) => {
+        refuse(checkDeleteRange(DeleteRangeRequest.decode(bytes)));
+        return answer(DeleteRangeResponse, await member.propose("deleteRange", bytes));
+      },
+    ],
+    [
+      Txn.path,
+      async (bytes) => {
+        const request = TxnRequest.decode(bytes);
+        refuse(checkTxn(request, maxTxnOps));
+        if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes));
+        return encodeAnswer(TxnResponse, await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request)));
+      },
+    ],
+    [
+      Compact.path,
+      async (bytes) => {
+        const { physical } = CompactionRequest.decode(bytes);
+        const applied = await member.propose("compaction", bytes);
+        if (physical && applied.error === undefined) await member.compacted();
+        if (applied.error !== undefined) throw applied.error;
+        return CompactionResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });
+      },
+    ],
+  ]);
+}

@@ -1,0 +1,12 @@
+/** From etcd's errors to gRPC's, in one place. */
+import { EtcdError, GrpcStatus, WireError } from "@quorate/proto";
+import { StatusError } from "@quorate/rpc";
+
+/** The status that an error of a handler ends its call with. */
+export function toStatusError(error: unknown): StatusError {
+  if (error instanceof StatusError) return error;
+  if (error instanceof EtcdError) return new StatusError(error.grpcCode, error.message);
+  // grpc-go's words for a request that it cannot decode.
+  if (error instanceof WireError) return new StatusError(GrpcStatus.INTERNAL, `grpc: error unmarshalling request: ${error.message}`);
+  return new StatusError(GrpcStatus.UNKNOWN, error instanceof Error ? error.message : String(error));
+}

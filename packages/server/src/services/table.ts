@@ -1,0 +1,57 @@
+/**
+ * All services of a member as one table, with what holds for every method: errors become statuses, a client that asks for a leader gets
+ * none without one (metadata "hasleader"), a learner answers only what etcd's learners answer, calls are counted by client version.
+ */
+import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
+import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import { StatusError } from "@quorate/rpc";
+import type { Member } from "../member/member.ts";
+import { clusterService } from "./cluster.ts";
+import { kvService } from "./kv.ts";
+import { maintenanceService } from "./maintenance.ts";
+import { toStatusError } from "./status.ts";
+
+const UNIMPLEMENTED = 12;
+
+/** What a learner answers; a range only if it is serializable, which the handler's read decides (etcd: api/v3rpc/interceptor.go). */
+const LEARNER_METHODS = new Set<string>([
+  KVService.methods.Range.path,
+  MaintenanceService.methods.Status.path,
+  MaintenanceService.methods.Hash.path,
+  MaintenanceService.methods.HashKV.path,
+]);
+
+function admit(member: Member, context: CallContext): void {
+  if (member.isLearner && !LEARNER_METHODS.has(context.path)) throw errorOf("NotSupportedForLearner");
+  if (member.leader === 0n && context.metadata("hasleader") === "true") throw errorOf("NoLeader");
+}
+
+function unary(member: Member, handler: UnaryHandler): UnaryHandler {
+  return async (request, context) => {
+    try {
+      admit(member, context);
+      member.metrics.clientRequests.with("unary", context.metadata("client-api-version") ?? "unknown").add();
+      return await handler(request, context);
+    } catch (error) {
+      throw toStatusError(error);
+    }
+  };
+}
+
+/** The table that an engine serves. Methods of etcd's services that this version does not offer answer UNIMPLEMENTED by their name. */
+export function serviceTable(member: Member): ServiceTable {
+  const handlers = new Map([...kvService(member), ...maintenanceService(member), ...clusterService(member)]);
+  const unaries = new Map<string, UnaryHandler>();
+  const streams = new Map<string, StreamHandler>();
+  for (const service of services) {
+    for (const method of Object.values(service.methods)) {
+      const handler = handlers.get(method.path);
+      const refuse = () => {
+        throw new StatusError(UNIMPLEMENTED, `method ${method.name} not implemented`);
+      };
+      if (method.requestStream || method.responseStream) streams.set(method.path, refuse);
+      else unaries.set(method.path, handler === undefined ? refuse : unary(member, handler));
+    }
+  }
+  return { unary: unaries, stream: streams };
+}
