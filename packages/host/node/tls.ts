@@ -8,10 +8,17 @@ import type { X509Certificate } from "node:crypto";
 import { lookup, reverse } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import type { CommonConnectionOptions, ConnectionOptions, TlsOptions as NodeTlsOptions, SecureContextOptions, TLSSocket } from "node:tls";
+import {
+  type CommonConnectionOptions,
+  type ConnectionOptions,
+  checkServerIdentity,
+  type TlsOptions as NodeTlsOptions,
+  type SecureContextOptions,
+  type TLSSocket,
+} from "node:tls";
 
-/** Versions as etcd's flags name them. */
-export type TlsVersion = "TLS1.2" | "TLS1.3";
+/** Versions as Node names them. */
+export type TlsVersion = "TLSv1.2" | "TLSv1.3";
 
 /** What one port knows of TLS. PEM texts may hold chains. */
 export interface TlsOptions {
@@ -30,8 +37,8 @@ export interface TlsOptions {
   readonly allowedHostnames?: readonly string[] | undefined;
   /** Serial numbers that are revoked, upper-case hexadecimal without leading zeros (see `revokedSerials`). */
   readonly revokedSerials?: ReadonlySet<string> | undefined;
-  /** Names of the IANA registry, such as "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"; the platform's choice where absent or empty. */
-  readonly cipherSuites?: readonly string[] | undefined;
+  /** OpenSSL's list of cipher suites, joined by colons; the platform's choice where absent. */
+  readonly ciphers?: string | undefined;
   readonly minVersion?: TlsVersion | undefined;
   readonly maxVersion?: TlsVersion | undefined;
   /** The name that a dialled server's certificate must carry, instead of the host that was dialled. */
@@ -65,52 +72,14 @@ export function readTlsFiles(files: TlsFiles): TlsOptions {
   };
 }
 
-/** IANA's names for what OpenSSL calls otherwise. */
-const OPENSSL_NAMES: Readonly<Record<string, string>> = {
-  TLS_RSA_WITH_AES_128_CBC_SHA: "AES128-SHA",
-  TLS_RSA_WITH_AES_256_CBC_SHA: "AES256-SHA",
-  TLS_RSA_WITH_AES_128_CBC_SHA256: "AES128-SHA256",
-  TLS_RSA_WITH_AES_128_GCM_SHA256: "AES128-GCM-SHA256",
-  TLS_RSA_WITH_AES_256_GCM_SHA384: "AES256-GCM-SHA384",
-  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: "ECDHE-ECDSA-AES128-SHA",
-  TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA: "ECDHE-ECDSA-AES256-SHA",
-  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: "ECDHE-RSA-AES128-SHA",
-  TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA: "ECDHE-RSA-AES256-SHA",
-  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256: "ECDHE-ECDSA-AES128-SHA256",
-  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256: "ECDHE-RSA-AES128-SHA256",
-  TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: "ECDHE-ECDSA-AES128-GCM-SHA256",
-  TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: "ECDHE-RSA-AES128-GCM-SHA256",
-  TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: "ECDHE-ECDSA-AES256-GCM-SHA384",
-  TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384: "ECDHE-RSA-AES256-GCM-SHA384",
-  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305: "ECDHE-ECDSA-CHACHA20-POLY1305",
-  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305: "ECDHE-RSA-CHACHA20-POLY1305",
-  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-ECDSA-CHACHA20-POLY1305",
-  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-RSA-CHACHA20-POLY1305",
-};
-
-const TLS13_SUITES: readonly string[] = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
-
-/** OpenSSL's cipher list for IANA names; throws with etcd's text for one that is not known. TLS 1.3 keeps its suites, as in Go. */
-export function cipherList(names: readonly string[]): string {
-  const openssl = names.map((name) => {
-    const known = TLS13_SUITES.includes(name) ? name : OPENSSL_NAMES[name];
-    if (known === undefined) throw new Error(`unexpected TLS cipher suite ${JSON.stringify(name)}`);
-    return known;
-  });
-  const tls13 = openssl.filter((name) => name.startsWith("TLS_"));
-  return [...(tls13.length > 0 ? tls13 : TLS13_SUITES), ...openssl.filter((name) => !name.startsWith("TLS_"))].join(":");
-}
-
-const VERSIONS = { "TLS1.2": "TLSv1.2", "TLS1.3": "TLSv1.3" } as const;
-
 function contextOptions(options: TlsOptions, certPem: string, keyPem: string): SecureContextOptions {
   return {
     cert: certPem,
     key: keyPem,
     ca: options.trustedCaPem,
-    minVersion: VERSIONS[options.minVersion ?? "TLS1.2"],
-    maxVersion: VERSIONS[options.maxVersion ?? "TLS1.3"],
-    ciphers: options.cipherSuites && options.cipherSuites.length > 0 ? cipherList(options.cipherSuites) : undefined,
+    minVersion: options.minVersion ?? "TLSv1.2",
+    maxVersion: options.maxVersion ?? "TLSv1.3",
+    ciphers: options.ciphers,
   };
 }
 
@@ -132,13 +101,13 @@ export function serverTlsOptions(options: TlsOptions, alpnProtocols: string[]): 
 
 /** Options for tls.connect to `host`, which the server's certificate must be made out for unless `serverName` says another name. */
 export function clientTlsOptions(options: TlsOptions, host: string, alpnProtocols: string[]): ConnectionOptions {
-  const name = options.serverName ?? host;
+  const name = options.serverName || host;
   return {
     ...contextOptions(options, options.clientCertPem ?? options.certPem, options.clientKeyPem ?? options.keyPem),
     ALPNProtocols: alpnProtocols,
     // An address is no server name in TLS, but the certificate is still checked against it.
     servername: isIP(name) === 0 ? name : "",
-    host: name,
+    checkServerIdentity: (_dialled, certificate) => checkServerIdentity(name, certificate),
     rejectUnauthorized: options.insecureSkipVerify !== true,
   };
 }

@@ -121,7 +121,7 @@ describe("mutual TLS", () => {
 
 describe("a TLS port", () => {
   it("keeps to the versions and ciphers that it was given", async (t) => {
-    const { port, logger } = await start(t, { certPem: SERVER.certPem, keyPem: SERVER.keyPem, minVersion: "TLS1.3" });
+    const { port, logger } = await start(t, { certPem: SERVER.certPem, keyPem: SERVER.keyPem, minVersion: "TLSv1.3" });
     const old = connectTls({ port, host: "127.0.0.1", ca: CA.certPem, maxVersion: "TLSv1.2" });
     await new Promise((resolve) => old.on("error", resolve));
     assert.equal(
@@ -131,8 +131,8 @@ describe("a TLS port", () => {
     const strict = await start(t, {
       certPem: SERVER.certPem,
       keyPem: SERVER.keyPem,
-      maxVersion: "TLS1.2",
-      cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"],
+      maxVersion: "TLSv1.2",
+      ciphers: "ECDHE-ECDSA-AES256-GCM-SHA384",
     });
     const socket = connectTls({ port: strict.port, host: "127.0.0.1", ca: CA.certPem });
     await new Promise((resolve) => socket.on("secureConnect", resolve));
