@@ -3,4 +3,4 @@
 // The line above is for sh, which takes the shortest way to the pinned Node; for Node it is a comment.
 import { launch } from "./launch.js";
 
-await launch("quoratectl", "packages/ctl/src/quoratectl.ts");
+await launch("quoratectl", "packages/ctl/bin/quoratectl-main.ts");

@@ -17,13 +17,15 @@ export interface TlsOptions {
   readonly key?: Uint8Array | string;
   /** Accept any server certificate. For tests. */
   readonly insecureSkipVerify?: boolean;
+  /** Talk plainly to endpoints without a scheme, so that these options count for https:// and unixs: alone. */
+  readonly plainByDefault?: boolean;
 }
 
 export interface ClientOptions {
   /** "host:port" or URLs; at least one. Those without a scheme use TLS if `tls` is given. */
   readonly endpoints: readonly string[];
   readonly tls?: TlsOptions;
-  /** A user, where the cluster has users. */
+  /** A user, or a token, where the cluster has users. */
   readonly auth?: Credentials;
   /** How long a call may take with all its repetitions; 5000 unless told. */
   readonly timeoutMs?: number;
@@ -35,6 +37,10 @@ export interface ClientOptions {
   readonly keepaliveTimeoutMs?: number;
   /** More calls than this at once are refused; 10000 unless told. */
   readonly maxPendingCalls?: number;
+  /** Longer requests are not sent; no limit unless told, since the server has its own. */
+  readonly maxRequestBytes?: number;
+  /** Longer answers are refused; no limit unless told. */
+  readonly maxResponseBytes?: number;
 }
 
 const clock = { nowMs: () => performance.now(), sleep: (delayMs: number) => sleep(delayMs) };
@@ -55,15 +61,14 @@ export function connect(options: ClientOptions): Client {
     // A member that was restarted should be found again within a blink, not after the second that is the default.
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 3000,
-    // Answers may be as long as the server likes: limits are the server's.
-    "grpc.max_receive_message_length": -1,
-    "grpc.max_send_message_length": -1,
+    "grpc.max_receive_message_length": options.maxResponseBytes ?? -1,
+    "grpc.max_send_message_length": options.maxRequestBytes ?? -1,
     ...(options.keepaliveTimeMs === undefined
       ? {}
       : { "grpc.keepalive_time_ms": options.keepaliveTimeMs, "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 6000 }),
   };
   const openLink = (text: string): Link => {
-    const endpoint = parseEndpoint(text, tls !== undefined);
+    const endpoint = parseEndpoint(text, tls !== undefined && tls.plainByDefault !== true);
     return new GrpcLink(endpoint, endpoint.secure ? secureCredentials() : credentials.createInsecure(), channelOptions);
   };
   const links = options.endpoints.map(openLink);

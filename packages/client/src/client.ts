@@ -53,11 +53,8 @@ import {
   txnResult,
 } from "./responses.ts";
 
-/** Name and password of a user. */
-export interface Credentials {
-  readonly name: string;
-  readonly password: string;
-}
+/** Name and password of a user, or a token that is theirs already. */
+export type Credentials = { readonly name: string; readonly password: string } | { readonly token: string };
 
 /** Opens a link to any endpoint. */
 export type OpenLink = (endpoint: string) => Link;
@@ -65,7 +62,7 @@ export type OpenLink = (endpoint: string) => Link;
 export class Client {
   readonly #failover: Failover;
   readonly #openLink: OpenLink;
-  readonly #credentials: Credentials | undefined;
+  readonly #user: { readonly name: string; readonly password: string } | undefined;
   #token: string | undefined;
   #authenticating: Promise<void> | undefined;
 
@@ -73,7 +70,8 @@ export class Client {
   constructor(failover: Failover, openLink: OpenLink, credentials: Credentials | undefined) {
     this.#failover = failover;
     this.#openLink = openLink;
-    this.#credentials = credentials;
+    if (credentials !== undefined && "token" in credentials) this.#token = credentials.token;
+    else this.#user = credentials;
   }
 
   /** The key, or the keys of a range, with their values. */
@@ -141,13 +139,13 @@ export class Client {
 
   async #send(method: MethodDescriptor, request: object, repeatable: boolean, only?: Link): Promise<Uint8Array> {
     const bytes = method.requestType.encode(request);
-    if (this.#credentials !== undefined && this.#token === undefined) await this.#authenticate();
+    if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
     const token = this.#token;
     try {
       return await this.#failover.call({ path: method.path, request: bytes, repeatable, metadata: { token } }, only);
     } catch (error) {
       // A token grows old; the server refuses it before it does anything, so once more is safe even for a write.
-      if (!(error instanceof ClientError) || error.code !== "InvalidAuthToken" || this.#credentials === undefined) throw error;
+      if (!(error instanceof ClientError) || error.code !== "InvalidAuthToken" || this.#user === undefined) throw error;
       if (this.#token === token) this.#token = undefined;
       await this.#authenticate();
       return await this.#failover.call({ path: method.path, request: bytes, repeatable, metadata: { token: this.#token } }, only);
@@ -163,7 +161,7 @@ export class Client {
   }
 
   async #fetchToken(): Promise<void> {
-    const request = AuthenticateRequest.encode({ ...this.#credentials! });
+    const request = AuthenticateRequest.encode(this.#user!);
     const path = AuthService.methods.Authenticate.path;
     try {
       const answer = await this.#failover.call({ path, request, repeatable: true, metadata: { token: undefined } });

@@ -195,6 +195,15 @@ test("a user's token is fetched once for many calls, and again when it has grown
   assert.equal(links[0]!.calls.at(-1)!.metadata.token, "t8");
 });
 
+test("a token that is given is shown and never fetched", async () => {
+  const server = guarded();
+  server.issued = 3;
+  const { failover } = setUp(server);
+  await new Client(failover, () => assert.fail(), { token: "t3" }).get("a");
+  await assert.rejects(new Client(failover, () => assert.fail(), { token: "old" }).get("a"), { code: "InvalidAuthToken" });
+  assert.equal(server.issued, 3);
+});
+
 test("where users are not enabled, a name and password do no harm", async () => {
   const { failover, links } = setUp(({ path }) =>
     path.endsWith("/Authenticate") ? new LinkError(GrpcStatus.FAILED_PRECONDITION, "etcdserver: authentication is not enabled", true) : OK,

@@ -1,0 +1,100 @@
+import type { GetOptions } from "@quorate/client";
+import type { Flags } from "../flags.ts";
+import { withClient } from "../globals.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { printerOf } from "../printers/choose.ts";
+import { FieldsPrinter } from "../printers/fields.ts";
+import { SimplePrinter } from "../printers/simple.ts";
+import type { Command, Invocation } from "../program.ts";
+import { consistencyFlag, isSerializable } from "./consistency.ts";
+
+export const getFlags: Flags = {
+  consistency: consistencyFlag,
+  order: { kind: "string", defaultText: "", doc: "order of the results: ASCEND or DESCEND" },
+  "sort-by": { kind: "string", defaultText: "", doc: "what to sort by: CREATE, KEY, MODIFY, VALUE or VERSION" },
+  limit: { kind: "int", defaultText: "0", doc: "most results to give (0 for all)" },
+  prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
+  "from-key": { kind: "bool", defaultText: "false", doc: "all keys from the key on, compared as bytes" },
+  rev: { kind: "int", defaultText: "0", doc: "revision to read at (0 for now)" },
+  "keys-only": { kind: "bool", defaultText: "false", doc: "keys without their values" },
+  "count-only": { kind: "bool", defaultText: "false", doc: "only how many there are (needs --write-out=fields)" },
+  "print-value-only": { kind: "bool", defaultText: "false", doc: "values without their keys (needs --write-out=simple)" },
+  "min-create-rev": { kind: "int", defaultText: "0", doc: "lowest revision of creation" },
+  "max-create-rev": { kind: "int", defaultText: "0", doc: "highest revision of creation" },
+  "min-mod-rev": { kind: "int", defaultText: "0", doc: "lowest revision of the last change" },
+  "max-mod-rev": { kind: "int", defaultText: "0", doc: "highest revision of the last change" },
+};
+
+const orders: Readonly<Record<string, GetOptions["order"]>> = { ASCEND: "ascend", DESCEND: "descend", "": undefined };
+const targets: Readonly<Record<string, GetOptions["sortBy"]>> = {
+  CREATE: "create",
+  KEY: "key",
+  MODIFY: "mod",
+  VALUE: "value",
+  VERSION: "version",
+  "": undefined,
+};
+
+/** The key and the options that a command line means. Throws Exit. */
+export function readGet({ args, flags }: Pick<Invocation, "args" | "flags">): { key: string; options: GetOptions } {
+  const [key, rangeEnd] = args;
+  if (key === undefined)
+    throw new Exit(ExitCode.badArguments, "get command needs one argument as key and an optional argument as range_end");
+  const prefix = flags.bool("prefix");
+  const fromKey = flags.bool("from-key");
+  const keysOnly = flags.bool("keys-only");
+  const countOnly = flags.bool("count-only");
+  checkRange(prefix, fromKey, rangeEnd);
+  if (keysOnly && countOnly)
+    throw new Exit(ExitCode.badArguments, "`--keys-only` and `--count-only` cannot be set at the same time, choose one");
+  const serializable = isSerializable(flags);
+  const order = flags.string("order").toUpperCase();
+  if (!(order in orders)) throw new Exit(ExitCode.badFeature, `bad sort order ${flags.string("order")}`);
+  const target = flags.string("sort-by").toUpperCase();
+  if (!(target in targets)) throw new Exit(ExitCode.badFeature, `bad sort target ${flags.string("sort-by")}`);
+  const options: GetOptions = {
+    prefix,
+    fromKey,
+    ...(rangeEnd === undefined ? {} : { rangeEnd }),
+    limit: flags.int("limit"),
+    revision: Math.max(flags.int("rev"), 0),
+    ...(orders[order] === undefined ? {} : { order: orders[order] }),
+    ...(targets[target] === undefined ? {} : { sortBy: targets[target] }),
+    serializable,
+    keysOnly,
+    countOnly,
+    minCreateRevision: flags.int("min-create-rev"),
+    maxCreateRevision: flags.int("max-create-rev"),
+    minModRevision: flags.int("min-mod-rev"),
+    maxModRevision: flags.int("max-mod-rev"),
+  };
+  return { key, options };
+}
+
+/** Throws Exit where more than one of --prefix, --from-key and a range end is given. */
+export function checkRange(prefix: boolean, fromKey: boolean, rangeEnd: string | undefined): void {
+  if (prefix && fromKey) throw new Exit(ExitCode.badArguments, "`--prefix` and `--from-key` cannot be set at the same time, choose one");
+  if (rangeEnd !== undefined && (prefix || fromKey)) {
+    throw new Exit(ExitCode.badArguments, "too many arguments, only accept one argument when `--prefix` or `--from-key` is set");
+  }
+}
+
+export const getCommand: Command = {
+  use: "get [options] <key> [range_end]",
+  short: "Gets a key or a range of keys",
+  flags: getFlags,
+  async run(invocation) {
+    const { key, options } = readGet(invocation);
+    const printer = printerOf(invocation);
+    if (options.countOnly === true && !(printer instanceof FieldsPrinter)) {
+      throw new Exit(ExitCode.badArguments, "--count-only is only for `--write-out=fields`");
+    }
+    if (invocation.flags.bool("print-value-only")) {
+      if (!(printer instanceof SimplePrinter)) throw new Exit(ExitCode.badArguments, "print-value-only is only for `--write-out=simple`");
+      printer.valueOnly = true;
+    }
+    printer.get(
+      await withClient(invocation, ({ client, methods, build }) => client.call(methods.range, build.getRequest(key, options), true)),
+    );
+  },
+};

@@ -1,0 +1,54 @@
+import type { PutOptions } from "@quorate/client";
+import { type Flags, parseBigInt64 } from "../flags.ts";
+import { withClient } from "../globals.ts";
+import { Exit, ExitCode, readAll } from "../io.ts";
+import { printerOf } from "../printers/choose.ts";
+import type { Command, Invocation } from "../program.ts";
+
+export const putFlags: Flags = {
+  lease: { kind: "string", defaultText: "0", doc: "lease to attach the key to, in hexadecimal" },
+  "prev-kv": { kind: "bool", defaultText: "false", doc: "print what the key held before" },
+  "ignore-value": { kind: "bool", defaultText: "false", doc: "keep the key's present value" },
+  "ignore-lease": { kind: "bool", defaultText: "false", doc: "keep the key's present lease" },
+};
+
+const USAGE = "put command needs 1 argument and input from stdin or 2 arguments";
+
+/** The key, value and options that a command line means; a value that is not there is read from standard input. Throws Exit. */
+export async function readPut({ args, flags, io }: Invocation): Promise<{ key: string; value: string | Uint8Array; options: PutOptions }> {
+  const [key] = args;
+  if (key === undefined) throw new Exit(ExitCode.badArguments, USAGE);
+  const ignoreValue = flags.bool("ignore-value");
+  if (ignoreValue && args.length > 1) throw new Exit(ExitCode.badArguments, "put command needs only 1 argument when 'ignore-value' is set");
+  let value: string | Uint8Array = "";
+  if (!ignoreValue) {
+    value = args[1] ?? (await readAll(io));
+    if (args.length < 2 && value.length === 0) throw new Exit(ExitCode.badArguments, USAGE);
+  }
+  let lease: bigint;
+  try {
+    lease = parseBigInt64(flags.string("lease"), 16);
+  } catch (error) {
+    throw new Exit(ExitCode.badArguments, `bad lease ID (${(error as Error).message}), expecting ID in Hex`);
+  }
+  return { key, value, options: { lease, ignoreValue, prevKv: flags.bool("prev-kv"), ignoreLease: flags.bool("ignore-lease") } };
+}
+
+export const putCommand: Command = {
+  use: "put [options] <key> <value>",
+  short: "Puts a key and its value into the store",
+  long: `Puts a key and its value into the store.
+
+A value that is not an argument is read from standard input:
+  cat file | quoratectl put <key>
+Before a key or value that begins with a dash, put "--":
+  quoratectl put <key> -- <value>`,
+  flags: putFlags,
+  async run(invocation) {
+    const { key, value, options } = await readPut(invocation);
+    const printer = printerOf(invocation);
+    printer.put(
+      await withClient(invocation, ({ client, methods, build }) => client.call(methods.put, build.putRequest(key, value, options), false)),
+    );
+  },
+};

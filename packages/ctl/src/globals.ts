@@ -1,0 +1,163 @@
+/** The flags that every command of quoratectl takes, and the client that they make. */
+import type { Client, ClientOptions } from "@quorate/client";
+import { KVService, MaintenanceService } from "@quorate/proto";
+import type { Flags, FlagValues } from "./flags.ts";
+import { Exit, ExitCode, type Io } from "./io.ts";
+import type { Invocation } from "./program.ts";
+
+export const globalFlags: Flags = {
+  endpoints: { kind: "strings", defaultText: "127.0.0.1:2379", doc: "members to talk to" },
+  debug: { kind: "bool", defaultText: "false", doc: "print the flags as variables" },
+  "write-out": { kind: "string", shorthand: "w", defaultText: "simple", doc: "form of the output: fields, json, protobuf, simple, table" },
+  hex: { kind: "bool", defaultText: "false", doc: "print keys, values and ids in hexadecimal" },
+  "dial-timeout": { kind: "duration", defaultText: "2s", doc: "how long connecting to a member may take" },
+  "command-timeout": { kind: "duration", defaultText: "5s", doc: "how long a short command may take" },
+  "keepalive-time": { kind: "duration", defaultText: "2s", doc: "time between pings of a silent connection (10s at least)" },
+  "keepalive-timeout": { kind: "duration", defaultText: "6s", doc: "how long a ping's answer may take" },
+  "max-request-bytes": { kind: "int", defaultText: "0", doc: "longest request to send in bytes (0 for 2 MiB)" },
+  "max-recv-bytes": { kind: "int", defaultText: "0", doc: "longest answer to take in bytes (0 for no limit)" },
+  "insecure-transport": {
+    kind: "bool",
+    defaultText: "true",
+    doc: "talk without TLS where neither an endpoint nor a certificate asks for it",
+  },
+  "insecure-discovery": { kind: "bool", defaultText: "true", doc: "take SRV records of plain connections" },
+  "insecure-skip-tls-verify": { kind: "bool", defaultText: "false", doc: "take any server certificate (tests only)" },
+  cert: { kind: "string", defaultText: "", doc: "certificate to show to the members" },
+  key: { kind: "string", defaultText: "", doc: "private key of the certificate" },
+  cacert: { kind: "string", defaultText: "", doc: "CA that the members' certificates must come from" },
+  "auth-jwt-token": { kind: "string", defaultText: "", doc: "token to show instead of a name and password" },
+  user: { kind: "string", defaultText: "", doc: "user as name[:password]; the password is asked for if there is none" },
+  password: { kind: "string", defaultText: "", doc: "password of the user" },
+  "discovery-srv": {
+    kind: "string",
+    shorthand: "d",
+    defaultText: "",
+    doc: "domain whose SRV records name the members (not available yet)",
+  },
+  "discovery-srv-name": { kind: "string", defaultText: "", doc: "service name to ask for there" },
+};
+
+/** Pinging more often makes servers close the connection. */
+const MIN_KEEPALIVE_MS = 10_000;
+
+const DEFAULT_MAX_REQUEST_BYTES = 2 * 1024 * 1024;
+
+/** A client with what commands need to use it. */
+export interface ClientKit {
+  readonly client: Client;
+  /** The client library, for its functions that build requests. */
+  readonly build: typeof import("@quorate/client");
+  readonly methods: typeof methods;
+}
+
+const methods = {
+  range: KVService.methods.Range,
+  put: KVService.methods.Put,
+  deleteRange: KVService.methods.DeleteRange,
+  txn: KVService.methods.Txn,
+  alarm: MaintenanceService.methods.Alarm,
+};
+
+/** The client that the flags describe, for the endpoints of --endpoints or for others. The caller closes it. */
+export async function clientOf({ flags, io }: Invocation, endpoints?: readonly string[]): Promise<ClientKit> {
+  if (flags.bool("debug")) printFlags(flags, io);
+  if (flags.string("discovery-srv") !== "")
+    throw new Exit(ExitCode.error, "--discovery-srv is not available yet; name the members in --endpoints");
+  const tls = tlsOf(flags, io);
+  const auth = await authOf(flags, io);
+  const options: ClientOptions = {
+    endpoints: endpoints ?? flags.strings("endpoints"),
+    timeoutMs: flags.durationMs("command-timeout"),
+    dialTimeoutMs: flags.durationMs("dial-timeout"),
+    keepaliveTimeMs: Math.max(flags.durationMs("keepalive-time"), MIN_KEEPALIVE_MS),
+    keepaliveTimeoutMs: flags.durationMs("keepalive-timeout"),
+    maxRequestBytes: flags.int("max-request-bytes") || DEFAULT_MAX_REQUEST_BYTES,
+    ...(flags.int("max-recv-bytes") === 0 ? {} : { maxResponseBytes: flags.int("max-recv-bytes") }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(auth === undefined ? {} : { auth }),
+  };
+  // Loading it takes longer than anything else here, so help and mistakes do not wait for it.
+  const build = await import("@quorate/client");
+  try {
+    return { client: build.connect(options), build, methods };
+  } catch (error) {
+    throw new Exit(ExitCode.badArguments, (error as Error).message);
+  }
+}
+
+function printFlags(flags: FlagValues, io: Io): void {
+  for (const name of Object.keys(globalFlags).sort()) {
+    if (name !== "password" && name !== "user") io.stderr(`ETCDCTL_${name.toUpperCase().replaceAll("-", "_")}=${flags.text(name)}\n`);
+  }
+}
+
+function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
+  const read = (name: string): Uint8Array | undefined => {
+    const path = flags.string(name);
+    if (path === "") {
+      if (flags.isSet(name)) throw new Exit(ExitCode.badArguments, `empty string is passed to --${name} option`);
+      return undefined;
+    }
+    try {
+      return io.readFile(path);
+    } catch (error) {
+      throw new Exit(ExitCode.badArguments, `open ${path}: ${(error as Error).message}`);
+    }
+  };
+  const cert = read("cert");
+  const key = read("key");
+  const ca = read("cacert");
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new Exit(
+      ExitCode.badArguments,
+      `KeyFile and CertFile must both be present[key: ${flags.string("key")}, cert: ${flags.string("cert")}]`,
+    );
+  }
+  const insecureSkipVerify = flags.bool("insecure-skip-tls-verify");
+  const isAsked = cert !== undefined || ca !== undefined || !flags.bool("insecure-transport");
+  if (!isAsked && !insecureSkipVerify) return undefined;
+  return {
+    insecureSkipVerify,
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    ...(ca === undefined ? {} : { ca }),
+    // An endpoint without a scheme is plain unless a certificate or a flag asks for TLS.
+    plainByDefault: !isAsked,
+  };
+}
+
+async function authOf(flags: FlagValues, io: Io): Promise<ClientOptions["auth"]> {
+  const token = flags.string("auth-jwt-token");
+  if (token !== "") return { token };
+  const user = flags.string("user");
+  if (user === "") return undefined;
+  const password = flags.string("password");
+  if (password !== "") return { name: user, password };
+  const colon = user.indexOf(":");
+  if (colon >= 0) return { name: user.slice(0, colon), password: user.slice(colon + 1) };
+  try {
+    return { name: user, password: await io.askPassword("Password: ") };
+  } catch (error) {
+    throw new Exit(ExitCode.error, (error as Error).message);
+  }
+}
+
+/** Runs `task` with a client and closes that; a call that fails ends the program with its text. */
+export async function withClient<T>(invocation: Invocation, task: (kit: ClientKit) => Promise<T>): Promise<T> {
+  const kit = await clientOf(invocation);
+  try {
+    return await task(kit);
+  } catch (error) {
+    throw asExit(error, invocation.io);
+  } finally {
+    kit.client.close();
+  }
+}
+
+/** A failed call as the program's end. What lies behind a deadline is told first. */
+export function asExit(error: unknown, io: Io): unknown {
+  if (!(error instanceof Error) || error.name !== "ClientError") return error;
+  const { endpoint } = error as { endpoint?: string };
+  if (error.cause instanceof Error) io.stderr(`Warning: ${endpoint}: ${error.cause.message}\n`);
+  return new Exit(ExitCode.error, error.message);
+}

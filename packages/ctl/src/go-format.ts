@@ -1,0 +1,163 @@
+/** Values in the forms that Go prints and reads them: quoted strings, durations, sizes, JSON. Scripts compare etcdctl's output bytewise. */
+import { fromUtf8, toUtf8 } from "@quorate/proto";
+
+const NAMED: ReadonlyMap<number, string> = new Map([
+  [0x07, "\\a"],
+  [0x08, "\\b"],
+  [0x0c, "\\f"],
+  [0x0a, "\\n"],
+  [0x0d, "\\r"],
+  [0x09, "\\t"],
+  [0x0b, "\\v"],
+  [0x22, '\\"'],
+  [0x5c, "\\\\"],
+]);
+
+/** What Go prints as it is: letters, marks, numbers, punctuation, symbols and the plain space. */
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+
+/** Bytes as Go's %q prints them: a double-quoted string, bytes that are no UTF-8 as \x80, characters without a glyph as \u00ad. */
+export function goQuote(bytes: Uint8Array): string {
+  let out = '"';
+  for (let at = 0; at < bytes.length; ) {
+    const size = utf8Size(bytes, at);
+    if (size === 0) {
+      out += `\\x${hex(bytes[at]!, 2)}`;
+      at++;
+      continue;
+    }
+    const char = toUtf8(bytes, at, at + size);
+    const code = char.codePointAt(0)!;
+    const named = NAMED.get(code);
+    if (named !== undefined) out += named;
+    else if (PRINTABLE.test(char)) out += char;
+    else if (code < 0x20 || code === 0x7f) out += `\\x${hex(code, 2)}`;
+    else out += code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
+    at += size;
+  }
+  return `${out}"`;
+}
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, "0");
+}
+
+/** The length of the UTF-8 sequence at `at`, or 0 if there is no valid one. */
+function utf8Size(bytes: Uint8Array, at: number): number {
+  const first = bytes[at]!;
+  if (first < 0x80) return 1;
+  const size = first >= 0xc2 && first <= 0xdf ? 2 : first >= 0xe0 && first <= 0xef ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+  if (size === 0 || at + size > bytes.length) return 0;
+  for (let i = 1; i < size; i++) if ((bytes[at + i]! & 0xc0) !== 0x80) return 0;
+  const second = bytes[at + 1]!;
+  const overlong = (first === 0xe0 && second < 0xa0) || (first === 0xf0 && second < 0x90);
+  const surrogateOrBeyond = (first === 0xed && second > 0x9f) || (first === 0xf4 && second > 0x8f);
+  return overlong || surrogateOrBeyond ? 0 : size;
+}
+
+const ESCAPES: Readonly<Record<string, number>> = { a: 7, b: 8, f: 12, n: 10, r: 13, t: 9, v: 11, "\\": 92, '"': 34 };
+
+/**
+ * Reads a Go string literal at the start of `text`: double quotes with escapes, or back quotes. Gives its bytes and how many characters
+ * it took, or undefined if there is none.
+ */
+export function goUnquote(text: string): { readonly bytes: Uint8Array; readonly length: number } | undefined {
+  if (text.startsWith("`")) {
+    const end = text.indexOf("`", 1);
+    return end < 0 ? undefined : { bytes: fromUtf8(text.slice(1, end).replaceAll("\r", "")), length: end + 1 };
+  }
+  if (!text.startsWith('"')) return undefined;
+  const bytes: number[] = [];
+  for (let at = 1; at < text.length; ) {
+    const rest = text.slice(at);
+    if (rest[0] === '"') return { bytes: Uint8Array.from(bytes), length: at + 1 };
+    if (rest[0] === "\n") return undefined;
+    if (rest[0] !== "\\") {
+      const char = String.fromCodePoint(rest.codePointAt(0)!);
+      bytes.push(...fromUtf8(char));
+      at += char.length;
+      continue;
+    }
+    const numeric = /^\\(?:x([0-9a-fA-F]{2})|([0-3][0-7]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/.exec(rest);
+    if (numeric !== null) {
+      const [all, hexByte, octalByte, short, long] = numeric;
+      if (hexByte !== undefined) bytes.push(Number.parseInt(hexByte, 16));
+      else if (octalByte !== undefined) bytes.push(Number.parseInt(octalByte, 8));
+      else {
+        const code = Number.parseInt(short ?? long!, 16);
+        if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return undefined;
+        bytes.push(...fromUtf8(String.fromCodePoint(code)));
+      }
+      at += all.length;
+      continue;
+    }
+    const escaped = ESCAPES[rest[1] ?? ""];
+    if (escaped === undefined) return undefined;
+    bytes.push(escaped);
+    at += 2;
+  }
+  return undefined;
+}
+
+/** A whole number of nanoseconds as Go prints a time.Duration: "1.5µs", "2.978392ms", "1m0.25s". */
+export function goDuration(nanoseconds: bigint): string {
+  if (nanoseconds < 1000n) return `${nanoseconds}ns`;
+  if (nanoseconds < 1_000_000n) return `${fraction(nanoseconds, 1000n)}µs`;
+  if (nanoseconds < 1_000_000_000n) return `${fraction(nanoseconds, 1_000_000n)}ms`;
+  const minutes = nanoseconds / 60_000_000_000n;
+  const seconds = `${fraction(nanoseconds % 60_000_000_000n, 1_000_000_000n)}s`;
+  if (minutes === 0n) return seconds;
+  return minutes < 60n ? `${minutes}m${seconds}` : `${minutes / 60n}h${minutes % 60n}m${seconds}`;
+}
+
+function fraction(value: bigint, unit: bigint): string {
+  const rest = (value % unit)
+    .toString()
+    .padStart(unit.toString().length - 1, "0")
+    .replace(/0+$/, "");
+  return rest === "" ? String(value / unit) : `${value / unit}.${rest}`;
+}
+
+/** A size for people in decimal units: "512 B", "20 kB", "2.1 GB". */
+export function humanBytes(sizeBytes: number): string {
+  if (sizeBytes < 10) return `${sizeBytes} B`;
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let power = 0;
+  while (power < units.length - 1 && sizeBytes >= 1000 ** (power + 1)) power++;
+  const value = Math.floor((sizeBytes / 1000 ** power) * 10 + 0.5) / 10;
+  return `${value < 10 ? value.toFixed(1) : String(roundHalfEven(value))} ${units[power]}`;
+}
+
+function roundHalfEven(value: number): number {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  return rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? floor + 1 : floor;
+}
+
+/** What goJson takes. Bytes become base64, undefined members are left out. */
+export type JsonValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | Uint8Array
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue | undefined };
+
+/** JSON as Go's encoding/json writes it: no spaces, members in the given order, <, > and & escaped. */
+export function goJson(value: JsonValue): string {
+  if (typeof value === "string") return jsonString(value);
+  if (typeof value !== "object") return String(value);
+  if (value instanceof Uint8Array) return `"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64")}"`;
+  if (isList(value)) return `[${value.map(goJson).join(",")}]`;
+  const members = Object.entries(value).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined);
+  return `{${members.map(([key, member]) => `${jsonString(key)}:${goJson(member)}`).join(",")}}`;
+}
+
+function isList(value: object): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+function jsonString(text: string): string {
+  return JSON.stringify(text.toWellFormed()).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${hex(char.charCodeAt(0), 4)}`);
+}

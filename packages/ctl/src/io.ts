@@ -1,0 +1,75 @@
+/** The world as a command sees it. The real one is in process-io.ts; tests bring their own. */
+
+export interface Io {
+  /** Texts are written as UTF-8, bytes as they are. */
+  stdout(content: string | Uint8Array): void;
+  stderr(text: string): void;
+  /** Standard input in pieces, to its end. */
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** A file's bytes. Throws an Error whose message is the system's reason ("no such file or directory"). */
+  readFile(path: string): Uint8Array;
+  /** Monotonic time in nanoseconds. */
+  nowNs(): bigint;
+  sleep(delayMs: number): Promise<void>;
+  /** Asks for a line without showing what is typed. Rejects where there is no terminal. */
+  askPassword(prompt: string): Promise<string>;
+}
+
+/** etcdctl's exit codes. */
+export const ExitCode = {
+  success: 0,
+  error: 1,
+  badConnection: 2,
+  invalidInput: 3,
+  badFeature: 4,
+  badArguments: 128,
+} as const;
+
+/** Ends the program with a code; the message, if any, goes to standard error after "Error: ". */
+export class Exit extends Error {
+  readonly code: number;
+  constructor(code: number, message: string) {
+    super(message);
+    this.name = "Exit";
+    this.code = code;
+  }
+}
+
+/** Reads lines from pieces of bytes. */
+export class LineReader {
+  readonly #pieces: AsyncIterator<Uint8Array>;
+  readonly #decoder = new TextDecoder();
+  #text = "";
+
+  constructor(pieces: AsyncIterable<Uint8Array>) {
+    this.#pieces = pieces[Symbol.asyncIterator]();
+  }
+
+  /** The next line without its end, or undefined if the input ends before one is complete. */
+  async next(): Promise<string | undefined> {
+    for (;;) {
+      const end = this.#text.indexOf("\n");
+      if (end >= 0) {
+        const line = this.#text.slice(0, end);
+        this.#text = this.#text.slice(end + 1);
+        return line;
+      }
+      const piece = await this.#pieces.next();
+      if (piece.done === true) return undefined;
+      this.#text += this.#decoder.decode(piece.value, { stream: true });
+    }
+  }
+
+  /** Lets the input go, so that the process can end while it is still open. */
+  async close(): Promise<void> {
+    await this.#pieces.return?.();
+  }
+}
+
+/** All of standard input. */
+export async function readAll(io: Io): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of io.stdin) pieces.push(piece);
+  return new Uint8Array(Buffer.concat(pieces));
+}

@@ -1,0 +1,188 @@
+/** JSON as Go writes etcd's messages: fields under their protobuf names, zero values left out, bytes in base64. */
+import {
+  type DeleteRangeResponse,
+  type HashKVResponse,
+  idToHex,
+  KeyValue,
+  type Member,
+  type MemberListResponse,
+  type PutResponse,
+  type RangeResponse,
+  type ResponseHeader,
+  type StatusResponse,
+  type TxnResponse,
+} from "@quorate/proto";
+import { goJson, type JsonValue } from "../go-format.ts";
+import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
+
+/** The value, or undefined for what Go's omitempty leaves out. */
+function present<T extends JsonValue>(value: T): T | undefined {
+  if (value === "" || value === 0 || value === 0n || value === false) return undefined;
+  if ((value instanceof Uint8Array || Array.isArray(value)) && value.length === 0) return undefined;
+  return value;
+}
+
+function headerJson(header: ResponseHeader | undefined): JsonValue | undefined {
+  if (header === undefined) return undefined;
+  return {
+    cluster_id: present(header.clusterId),
+    member_id: present(header.memberId),
+    revision: present(header.revision),
+    raft_term: present(header.raftTerm),
+  };
+}
+
+function recordJson(record: Uint8Array): JsonValue {
+  const kv = KeyValue.decode(record);
+  return {
+    key: present(kv.key),
+    create_revision: present(kv.createRevision),
+    mod_revision: present(kv.modRevision),
+    version: present(kv.version),
+    value: present(kv.value),
+    lease: present(kv.lease),
+  };
+}
+
+function rangeJson(response: RangeResponse): JsonValue {
+  return {
+    header: headerJson(response.header),
+    kvs: present(response.kvs.map(recordJson)),
+    more: present(response.more),
+    count: present(response.count),
+  };
+}
+
+function putJson(response: PutResponse): JsonValue {
+  return { header: headerJson(response.header), prev_kv: response.prevKv === undefined ? undefined : recordJson(response.prevKv) };
+}
+
+function deleteJson(response: DeleteRangeResponse): JsonValue {
+  return { header: headerJson(response.header), deleted: present(response.deleted), prev_kvs: present(response.prevKvs.map(recordJson)) };
+}
+
+function txnJson(answer: TxnResponse): JsonValue {
+  const responses = answer.responses.map(({ response }): JsonValue => {
+    switch (response?.case) {
+      case "responseRange":
+        return { Response: { response_range: rangeJson(response.value) } };
+      case "responsePut":
+        return { Response: { response_put: putJson(response.value) } };
+      case "responseDeleteRange":
+        return { Response: { response_delete_range: deleteJson(response.value) } };
+      case "responseTxn":
+        return { Response: { response_txn: txnJson(response.value) } };
+      default:
+        return { Response: {} };
+    }
+  });
+  return { header: headerJson(answer.header), succeeded: present(answer.succeeded), responses: present(responses) };
+}
+
+function memberJson(member: Member): JsonValue {
+  return {
+    ID: present(member.ID),
+    name: present(member.name),
+    peerURLs: present(member.peerURLs),
+    clientURLs: present(member.clientURLs),
+    isLearner: present(member.isLearner),
+  };
+}
+
+/** With --hex the ids of members and clusters are hexadecimal texts, and always there. */
+function hexMembersJson({ header, members }: MemberListResponse): JsonValue {
+  return {
+    header: {
+      cluster_id: idToHex(header?.clusterId ?? 0n),
+      member_id: idToHex(header?.memberId ?? 0n),
+      revision: present(header?.revision ?? 0),
+      raft_term: present(header?.raftTerm ?? 0),
+    },
+    members: members.map((member) => ({ ...(memberJson(member) as object), ID: idToHex(member.ID) })),
+  };
+}
+
+function statusJson(response: StatusResponse): JsonValue {
+  const { downgradeInfo } = response;
+  return {
+    header: headerJson(response.header),
+    version: present(response.version),
+    dbSize: present(response.dbSize),
+    leader: present(response.leader),
+    raftIndex: present(response.raftIndex),
+    raftTerm: present(response.raftTerm),
+    raftAppliedIndex: present(response.raftAppliedIndex),
+    errors: present(response.errors),
+    dbSizeInUse: present(response.dbSizeInUse),
+    isLearner: present(response.isLearner),
+    storageVersion: present(response.storageVersion),
+    dbSizeQuota: present(response.dbSizeQuota),
+    downgradeInfo:
+      downgradeInfo === undefined
+        ? undefined
+        : { enabled: present(downgradeInfo.enabled), targetVersion: present(downgradeInfo.targetVersion) },
+  };
+}
+
+function hashJson(response: HashKVResponse): JsonValue {
+  return {
+    header: headerJson(response.header),
+    hash: present(response.hash),
+    compact_revision: present(response.compactRevision),
+    hash_revision: present(response.hashRevision),
+  };
+}
+
+export class JsonPrinter implements Printer {
+  readonly #sink: Sink;
+  readonly #isHex: boolean;
+
+  constructor(sink: Sink, isHex: boolean) {
+    this.#sink = sink;
+    this.#isHex = isHex;
+  }
+
+  get(response: RangeResponse): void {
+    this.#print(rangeJson(response));
+  }
+
+  put(response: PutResponse): void {
+    this.#print(putJson(response));
+  }
+
+  del(response: DeleteRangeResponse): void {
+    this.#print(deleteJson(response));
+  }
+
+  txn(response: TxnResponse): void {
+    this.#print(txnJson(response));
+  }
+
+  memberList(response: MemberListResponse): void {
+    this.#print(
+      this.#isHex ? hexMembersJson(response) : { header: headerJson(response.header), members: present(response.members.map(memberJson)) },
+    );
+  }
+
+  endpointHealth(list: readonly EndpointHealth[]): void {
+    this.#print(list.map((one) => ({ ...one, error: present(one.error) })));
+  }
+
+  endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void {
+    this.#answers(list.map(({ endpoint, response }) => ({ Endpoint: endpoint, Status: statusJson(response) })));
+  }
+
+  endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
+    this.#answers(list.map(({ endpoint, response }) => ({ Endpoint: endpoint, HashKV: hashJson(response) })));
+  }
+
+  /** An empty list is null in Go. */
+  #answers(list: readonly JsonValue[]): void {
+    if (list.length === 0) this.#sink.stdout("null\n");
+    else this.#print(list);
+  }
+
+  #print(value: JsonValue): void {
+    this.#sink.stdout(`${goJson(value)}\n`);
+  }
+}

@@ -1,0 +1,43 @@
+/** Ways to print answers, chosen by --write-out. The texts are etcdctl 3.7's, byte for byte, because scripts read them. */
+import type {
+  DeleteRangeResponse,
+  HashKVResponse,
+  MemberListResponse,
+  PutResponse,
+  RangeResponse,
+  StatusResponse,
+  TxnResponse,
+} from "@quorate/proto";
+
+/** What a member said of its health. */
+export interface EndpointHealth {
+  readonly endpoint: string;
+  readonly health: boolean;
+  /** A duration in Go's form. */
+  readonly took: string;
+  /** Empty if it is healthy. */
+  readonly error: string;
+}
+
+/** A member's answer under the endpoint that was asked. */
+export interface EndpointAnswer<T> {
+  readonly endpoint: string;
+  readonly response: T;
+}
+
+export interface Printer {
+  get(response: RangeResponse): void;
+  put(response: PutResponse): void;
+  del(response: DeleteRangeResponse): void;
+  txn(response: TxnResponse): void;
+  memberList(response: MemberListResponse): void;
+  endpointHealth(list: readonly EndpointHealth[]): void;
+  endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void;
+  endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void;
+}
+
+/** Where printers write. */
+export interface Sink {
+  stdout(content: string | Uint8Array): void;
+  stderr(text: string): void;
+}

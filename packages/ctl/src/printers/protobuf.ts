@@ -1,0 +1,52 @@
+/** The answer's protobuf bytes, for programs. */
+import { DeleteRangeResponse, MemberListResponse, type MessageType, PutResponse, RangeResponse, TxnResponse } from "@quorate/proto";
+import { Exit, ExitCode } from "../io.ts";
+import type { Printer, Sink } from "./printer.ts";
+
+export class ProtobufPrinter implements Printer {
+  readonly #sink: Sink;
+
+  constructor(sink: Sink) {
+    this.#sink = sink;
+  }
+
+  get(response: RangeResponse): void {
+    this.#print(RangeResponse, response);
+  }
+
+  put(response: PutResponse): void {
+    this.#print(PutResponse, response);
+  }
+
+  del(response: DeleteRangeResponse): void {
+    this.#print(DeleteRangeResponse, response);
+  }
+
+  txn(response: TxnResponse): void {
+    this.#print(TxnResponse, response);
+  }
+
+  memberList(response: MemberListResponse): void {
+    this.#print(MemberListResponse, response);
+  }
+
+  endpointHealth(): void {
+    unsupported();
+  }
+
+  endpointStatus(): void {
+    unsupported();
+  }
+
+  endpointHashKv(): void {
+    unsupported();
+  }
+
+  #print<T>(type: MessageType<T>, message: T): void {
+    this.#sink.stdout(type.encode(message as Partial<T>));
+  }
+}
+
+function unsupported(): never {
+  throw new Exit(ExitCode.badFeature, "protobuf not supported as output format");
+}

@@ -1,0 +1,93 @@
+/** The plain form: keys and values on lines of their own, the rest as comma-separated lists. */
+import {
+  concat,
+  type DeleteRangeResponse,
+  fromUtf8,
+  type HashKVResponse,
+  KeyValue,
+  type MemberListResponse,
+  type PutResponse,
+  type RangeResponse,
+  type StatusResponse,
+  type TxnResponse,
+  toHex,
+} from "@quorate/proto";
+import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
+import { hashTable, memberTable, statusTable, type Table } from "./tables.ts";
+
+const NEWLINE = fromUtf8("\n");
+
+export class SimplePrinter implements Printer {
+  readonly #sink: Sink;
+  readonly #isHex: boolean;
+  /** Print values without their keys. */
+  valueOnly = false;
+
+  constructor(sink: Sink, isHex: boolean) {
+    this.#sink = sink;
+    this.#isHex = isHex;
+  }
+
+  get(response: RangeResponse): void {
+    this.#records(response.kvs);
+  }
+
+  put(response: PutResponse): void {
+    this.#sink.stdout("OK\n");
+    if (response.prevKv !== undefined) this.#records([response.prevKv]);
+  }
+
+  del(response: DeleteRangeResponse): void {
+    this.#sink.stdout(`${response.deleted}\n`);
+    this.#records(response.prevKvs);
+  }
+
+  txn(answer: TxnResponse): void {
+    this.#sink.stdout(answer.succeeded ? "SUCCESS\n" : "FAILURE\n");
+    for (const { response } of answer.responses) {
+      this.#sink.stdout("\n");
+      if (response?.case === "responseRange") this.get(response.value);
+      else if (response?.case === "responsePut") this.put(response.value);
+      else if (response?.case === "responseDeleteRange") this.del(response.value);
+      else if (response?.case === "responseTxn") this.txn(response.value);
+    }
+  }
+
+  memberList(response: MemberListResponse): void {
+    this.#rows(memberTable(response));
+  }
+
+  endpointHealth(list: readonly EndpointHealth[]): void {
+    for (const { endpoint, took, error } of list) {
+      if (error === "") this.#sink.stdout(`${endpoint} is healthy: successfully committed proposal: took = ${took}\n`);
+      else this.#sink.stderr(`${endpoint} is unhealthy: failed to commit proposal: ${error}\n`);
+    }
+  }
+
+  endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void {
+    this.#rows(statusTable(list));
+  }
+
+  endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
+    this.#rows(hashTable(list));
+  }
+
+  #rows({ rows }: Table): void {
+    for (const row of rows) this.#sink.stdout(`${row.join(", ")}\n`);
+  }
+
+  /** All records in one write: a range may have many. */
+  #records(records: readonly Uint8Array[]): void {
+    const pieces: Uint8Array[] = [];
+    for (const record of records) {
+      const { key, value } = KeyValue.decode(record);
+      if (!this.valueOnly) pieces.push(this.#shown(key), NEWLINE);
+      pieces.push(this.#shown(value), NEWLINE);
+    }
+    if (pieces.length > 0) this.#sink.stdout(concat(pieces));
+  }
+
+  #shown(bytes: Uint8Array): Uint8Array {
+    return this.#isHex ? fromUtf8(toHex(bytes).replace(/../g, "\\x$&")) : bytes;
+  }
+}

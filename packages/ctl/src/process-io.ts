@@ -1,0 +1,44 @@
+/** The real world of a command line program. */
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Io } from "./io.ts";
+
+/** Reads a line from the terminal, showing nothing. */
+async function askPassword(prompt: string): Promise<string> {
+  if (!process.stdin.isTTY) throw new Error("there is no terminal to ask for the password on");
+  process.stdout.write(prompt);
+  process.stdin.setRawMode(true);
+  try {
+    let typed = "";
+    for await (const piece of process.stdin) {
+      for (const char of (piece as Buffer).toString("utf8")) {
+        if (char === "\r" || char === "\n") return typed;
+        if (char === "\u0003") throw new Error("interrupted");
+        if (char === "\u007f") typed = typed.slice(0, -1);
+        else typed += char;
+      }
+    }
+    return typed;
+  } finally {
+    process.stdin.setRawMode(false);
+    process.stdout.write("\n");
+  }
+}
+
+export const processIo: Io = {
+  stdout: (content) => void process.stdout.write(content),
+  stderr: (text) => void process.stderr.write(text),
+  stdin: process.stdin,
+  env: process.env,
+  readFile(path) {
+    try {
+      return readFileSync(path);
+    } catch (error) {
+      // Node writes "ENOENT: no such file or directory, open 'x'".
+      throw new Error(/^[A-Z]+: ([^,]+)/.exec((error as Error).message)?.[1] ?? (error as Error).message);
+    }
+  },
+  nowNs: () => process.hrtime.bigint(),
+  sleep: (delayMs) => sleep(delayMs),
+  askPassword,
+};

@@ -1,0 +1,24 @@
+/** quoratectl: the command line for a running cluster. */
+import { compactionCommand } from "./commands/compaction.ts";
+import { delCommand } from "./commands/del.ts";
+import { endpointCommand } from "./commands/endpoint.ts";
+import { getCommand } from "./commands/get.ts";
+import { memberCommand } from "./commands/member.ts";
+import { putCommand } from "./commands/put.ts";
+import { txnCommand } from "./commands/txn.ts";
+import { versionCommand } from "./commands/version.ts";
+import { globalFlags } from "./globals.ts";
+import type { Program } from "./program.ts";
+
+export const quoratectl: Program = {
+  name: "quoratectl",
+  short: "quoratectl: talks to a cluster of Quorate or etcd members.",
+  groups: [
+    { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, putCommand, txnCommand] },
+    { title: "Cluster maintenance commands", commands: [endpointCommand, memberCommand] },
+    { title: "Utility commands", commands: [versionCommand("quoratectl")] },
+  ],
+  globals: globalFlags,
+  envPrefix: "ETCDCTL",
+  otherVariables: new Set(["ETCDCTL_API", "ETCDCTL_WATCH_KEY", "ETCDCTL_WATCH_RANGE_END"]),
+};

@@ -1,0 +1,8 @@
+/** The versions that the tools print. */
+import manifest from "../package.json" with { type: "json" };
+
+/** This program's own. */
+export const programVersion: string = manifest.version;
+
+/** The etcd release whose API is spoken. */
+export const apiVersion = "3.7";
