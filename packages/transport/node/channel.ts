@@ -1,0 +1,274 @@
+/**
+ * One long-lived stream of messages to a peer, on a connection of its own. It stands in one of four states:
+ *
+ *   waiting --(time, or a sign of life)--> dialling --(peer agrees)--> open --(lost)--> waiting
+ *      ^----------------(no URL works)-----------'                       any --> closed
+ *
+ * While it dials, messages wait in the queue; while it waits, they are dropped: what is older than the next attempt would be stale anyway.
+ * The queue is bounded by count and by bytes. Once it is full, all is dropped until half of it has left: a gap in a row of appends is worth
+ * nothing to the peer, and Raft, who is told, starts over with a probe.
+ */
+import type { ClientHttp2Stream } from "node:http2";
+import type { Logger, Timer } from "@quorate/host";
+import { idToHex, raftpb } from "@quorate/proto";
+import { Backoff } from "../src/backoff.ts";
+import { FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
+import { RareLog } from "../src/rare-log.ts";
+import { type Dial, DialError, dial, type Link, watchLink } from "./dial.ts";
+import { STREAM_PATH } from "./headers.ts";
+import type { Shared } from "./options.ts";
+import { answerTo, openStream, refusedBy } from "./request.ts";
+
+/** "urgent" for what is small and keeps the cluster together (votes, heartbeats, acknowledgements), "bulk" for entries. */
+export type ChannelKind = "urgent" | "bulk";
+
+/** What a channel tells its peer. */
+export interface ChannelListener {
+  /** The stream is open: the peer has agreed. */
+  opened(kind: ChannelKind): void;
+  /** It was open and is not any more. */
+  lost(kind: ChannelKind): void;
+  roundTrip(kind: ChannelKind, ms: number): void;
+  /** Messages are being lost; once for each lost connection, failed attempt or full queue. */
+  dropping(kind: ChannelKind): void;
+}
+
+export class Channel {
+  readonly #shared: Shared;
+  readonly #id: bigint;
+  readonly #kind: ChannelKind;
+  readonly #listener: ChannelListener;
+  readonly #logger: Logger;
+  readonly #backoff: Backoff;
+  readonly #batch = new FrameBatch();
+  #urls: readonly string[];
+  /** Index of the URL to dial next, and how many have failed in a row. */
+  #picked = 0;
+  #failedUrls = 0;
+  #state: "waiting" | "dialling" | "open" | "closed" = "waiting";
+  #retry: Timer | undefined;
+  #dial: Dial | undefined;
+  #link: Link | undefined;
+  #stream: ClientHttp2Stream | undefined;
+  #openUrl = "";
+  #rareLog: RareLog;
+  #queuedMessages = 0;
+  #queuedBytes = 0;
+  #full = false;
+  #toldDropping = false;
+
+  constructor(shared: Shared, id: bigint, urls: readonly string[], kind: ChannelKind, listener: ChannelListener) {
+    const { quickRetryMs, leastRetryMs, mostRetryMs } = shared.options;
+    this.#shared = shared;
+    this.#id = id;
+    this.#urls = urls;
+    this.#kind = kind;
+    this.#listener = listener;
+    this.#logger = shared.logger;
+    this.#rareLog = new RareLog(shared.clock);
+    const options = { quickMs: quickRetryMs, leastMs: leastRetryMs, mostMs: mostRetryMs };
+    this.#backoff = new Backoff(options, shared.random.fork(`${idToHex(id)} ${kind}`));
+  }
+
+  /** Messages that wait, and their bytes: in the queue or in the stream. */
+  get queued(): { readonly messages: number; readonly bytes: number } {
+    return { messages: this.#queuedMessages, bytes: this.#queuedBytes };
+  }
+
+  /** Dials now if it is waiting to; the peer has shown that it is there, or is wanted for the first time. */
+  wake(): void {
+    if (this.#state !== "waiting") return;
+    this.#retry?.cancel();
+    this.#failedUrls = 0;
+    void this.#connect();
+  }
+
+  /** Sends what it can as one write. */
+  send(messages: readonly raftpb.Message[]): void {
+    if (this.#state === "waiting" || this.#state === "closed") {
+      for (const message of messages) this.#drop(message);
+      return;
+    }
+    for (const message of messages) this.#enqueue(message);
+    if (this.#state === "open") this.#flush();
+  }
+
+  /** Goes on with other URLs; a connection to one that is not among them is given up. */
+  update(urls: readonly string[]): void {
+    this.#urls = urls;
+    this.#picked = 0;
+    if (this.#state === "open" && !urls.includes(this.#openUrl)) this.#link?.session.destroy();
+    else if (this.#state === "dialling") this.#dial?.stop();
+    else this.wake();
+  }
+
+  /** Drops the connection and all that waits. */
+  close(): void {
+    this.#state = "closed";
+    this.#retry?.cancel();
+    this.#dial?.stop();
+    this.#link?.session.destroy();
+    this.#clearQueue();
+  }
+
+  #enqueue(message: raftpb.Message): void {
+    if (this.#full) {
+      this.#drop(message);
+      return;
+    }
+    const encoded = raftpb.Message.encode(message);
+    const { maxQueuedMessages, maxQueuedBytes } = this.#shared.options;
+    const bytes = this.#queuedBytes + PREFIX_BYTES + encoded.length;
+    if (this.#queuedMessages > 0 && (this.#queuedMessages >= maxQueuedMessages || bytes > maxQueuedBytes)) {
+      this.#full = true;
+      this.#logger.warn("dropped internal Raft message since sending buffer is full", {
+        ...this.#fields(),
+        "message-type": message.type,
+        "queued-messages": this.#queuedMessages,
+        "queued-bytes": this.#queuedBytes,
+      });
+      this.#drop(message);
+      return;
+    }
+    this.#batch.add(encoded);
+    this.#queuedMessages++;
+    this.#queuedBytes = bytes;
+  }
+
+  #flush(): void {
+    const stream = this.#stream;
+    const messages = this.#batch.count;
+    if (stream === undefined || messages === 0) return;
+    const bytes = this.#batch.sizeBytes;
+    const pieces = this.#batch.take();
+    const last = pieces.length - 1;
+    if (last > 0) stream.cork();
+    for (let i = 0; i < last; i++) stream.write(pieces[i]);
+    stream.write(pieces[last], () => this.#left(stream, messages, bytes));
+    if (last > 0) stream.uncork();
+    this.#shared.observer.sent(this.#id, bytes);
+  }
+
+  /** Messages have left for the kernel. */
+  #left(stream: ClientHttp2Stream, messages: number, bytes: number): void {
+    if (stream !== this.#stream) return;
+    this.#queuedMessages -= messages;
+    this.#queuedBytes -= bytes;
+    const { maxQueuedMessages, maxQueuedBytes } = this.#shared.options;
+    if (!this.#full || this.#queuedMessages * 2 > maxQueuedMessages || this.#queuedBytes * 2 > maxQueuedBytes) return;
+    this.#full = false;
+    this.#toldDropping = false;
+  }
+
+  #drop(message: raftpb.Message): void {
+    this.#shared.observer.dropped(this.#id, message.type, 1);
+    this.#tellDropping();
+  }
+
+  #tellDropping(): void {
+    if (this.#toldDropping) return;
+    this.#toldDropping = true;
+    this.#listener.dropping(this.#kind);
+  }
+
+  #clearQueue(): void {
+    this.#batch.take();
+    this.#queuedMessages = 0;
+    this.#queuedBytes = 0;
+    this.#full = false;
+  }
+
+  async #connect(): Promise<void> {
+    this.#state = "dialling";
+    const { clock, options } = this.#shared;
+    const url = this.#urls[this.#picked % this.#urls.length] ?? "";
+    const startedMs = clock.monotonicMs();
+    try {
+      this.#dial = dial(this.#shared, url, options.dialTimeoutMs);
+      const link = await this.#dial.link;
+      this.#link = link;
+      const stream = openStream(this.#shared, link.session, this.#id, STREAM_PATH + this.#kind);
+      const leftMs = Math.max(1, options.dialTimeoutMs - (clock.monotonicMs() - startedMs));
+      const timer = clock.after(leftMs, () => link.session.destroy());
+      const stopped = { link: this.#dial.link, stop: () => link.session.destroy() };
+      this.#dial = stopped;
+      const answer = await answerTo(stream).finally(() => timer.cancel());
+      if (answer.status !== 200) throw refusedBy(this.#shared, answer);
+      this.#open(url, link, stream);
+    } catch (error) {
+      this.#link?.session.destroy();
+      this.#failed(error instanceof DialError ? error : new DialError("failed", String(error)));
+    }
+  }
+
+  #open(url: string, link: Link, stream: ClientHttp2Stream): void {
+    this.#dial = undefined;
+    if (this.#state === "closed" || stream.destroyed || !this.#urls.includes(url)) throw new DialError("stopped", "connection is gone");
+    this.#state = "open";
+    this.#stream = stream;
+    this.#openUrl = url;
+    this.#failedUrls = 0;
+    this.#rareLog = new RareLog(this.#shared.clock);
+    this.#toldDropping = false;
+    this.#backoff.reset();
+    stream.on("close", () => this.#lost(stream));
+    // The peer ends a stream only to end the connection.
+    stream.on("end", () => link.session.destroy());
+    watchLink(this.#shared, link, (ms) => this.#listener.roundTrip(this.#kind, ms));
+    this.#logger.info("established TCP streaming connection with remote peer", { ...this.#fields(), url });
+    this.#listener.opened(this.#kind);
+    this.#flush();
+  }
+
+  #lost(stream: ClientHttp2Stream): void {
+    if (stream !== this.#stream) return;
+    this.#stream = undefined;
+    this.#link?.session.destroy();
+    this.#link = undefined;
+    this.#clearQueue();
+    if (this.#state === "closed") return;
+    this.#logger.warn("lost TCP streaming connection with remote peer", { ...this.#fields(), url: this.#openUrl });
+    this.#listener.lost(this.#kind);
+    this.#tellDropping();
+    this.#waitAndRetry();
+  }
+
+  #failed(error: DialError): void {
+    this.#dial = undefined;
+    this.#link = undefined;
+    if (this.#state === "closed") return;
+    this.#logFailure(error);
+    this.#picked = this.#urls.length === 0 ? 0 : (this.#picked + 1) % this.#urls.length;
+    this.#failedUrls++;
+    if (error.code !== "removed" && this.#failedUrls < this.#urls.length) {
+      void this.#connect();
+      return;
+    }
+    const hadMessages = this.#batch.count > 0;
+    this.#clearQueue();
+    this.#toldDropping = false;
+    if (hadMessages) this.#tellDropping();
+    this.#waitAndRetry();
+  }
+
+  #waitAndRetry(): void {
+    this.#state = "waiting";
+    this.#failedUrls = 0;
+    this.#retry = this.#shared.clock.after(this.#backoff.nextMs(), () => this.wake());
+  }
+
+  /** Loud when it is news, quiet when it is the same again. */
+  #logFailure(error: DialError): void {
+    const fields = { ...this.#fields(), ...error.fields, error: error.message };
+    if (this.#rareLog.allows(error.message)) this.#logger.warn(error.headline, fields);
+    else this.#logger.debug(error.headline, fields);
+  }
+
+  #fields(): { readonly [name: string]: string } {
+    return {
+      "local-member-id": idToHex(this.#shared.options.selfId),
+      "remote-peer-id": idToHex(this.#id),
+      "stream-writer-type": this.#kind,
+    };
+  }
+}

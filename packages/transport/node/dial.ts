@@ -1,0 +1,141 @@
+/** Connecting to a peer: a socket, TLS and its checks, and an HTTP/2 session that is watched for as long as it lives. */
+import { type ClientHttp2Session, connect as connectHttp2, type SecureClientSessionOptions } from "node:http2";
+import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectTls, TLSSocket } from "node:tls";
+import type { LogFields, Timer } from "@quorate/host";
+import { clientTlsOptions, handshakeFailure, refuseCertificate, type TlsOptions } from "@quorate/host/node";
+import type { Shared } from "./options.ts";
+
+/** Why a peer could not be reached. */
+export class DialError extends Error {
+  readonly code: "refused" | "failed" | "timeout" | "stopped" | "removed";
+  /** What a log says of it, and in which fields; the message goes into the field "error". */
+  readonly headline: string;
+  readonly fields: LogFields;
+  constructor(code: DialError["code"], message: string, headline = "failed to dial remote peer", fields: LogFields = {}) {
+    super(message);
+    this.name = "DialError";
+    this.code = code;
+    this.headline = headline;
+    this.fields = fields;
+  }
+}
+
+/** Frames as long as this let a big batch pass in few pieces. */
+const MAX_FRAME_BYTES = 256 * 1024;
+const STREAM_WINDOW_BYTES = 4 * 1024 * 1024;
+const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
+/** Node counts what waits to be sent among a session's memory, in MiB; our own bounds come first. */
+const SESSION_MEMORY_MIB = 256;
+
+/** Streams that the other side may have open on one connection: a peer needs one, someone who asks after members a few. */
+const MAX_STREAMS = 64;
+
+/** HTTP/2 settings of both sides of a peer connection. */
+export const SESSION_OPTIONS: SecureClientSessionOptions = {
+  maxSessionMemory: SESSION_MEMORY_MIB,
+  settings: { enablePush: false, maxConcurrentStreams: MAX_STREAMS, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: MAX_FRAME_BYTES },
+};
+
+/** Opens the window of a whole session to what one is for. */
+export function widenSession(session: { setLocalWindowSize(size: number): void }): void {
+  session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+}
+
+/** A session that was dialled, with its socket. */
+export interface Link {
+  readonly session: ClientHttp2Session;
+  readonly socket: Socket;
+}
+
+/** A dial in progress. */
+export interface Dial {
+  /** Rejects with DialError. */
+  readonly link: Promise<Link>;
+  /** Gives up; `link` rejects. Does nothing once it is settled. */
+  stop(): void;
+}
+
+/** The parts of "http://host:port" or "https://host:port", or undefined for anything else. */
+export function parsePeerUrl(url: string): { secure: boolean; host: string; port: number } | undefined {
+  const match = /^(https?):\/\/(?:\[([0-9a-fA-F:.]+)\]|([^/:?#\s]+)):(\d{1,5})\/?$/.exec(url);
+  return match ? { secure: match[1] === "https", host: match[2] ?? match[3], port: Number(match[4]) } : undefined;
+}
+
+/** Opens a session to `url` within `timeoutMs`. */
+export function dial(shared: Shared, url: string, timeoutMs: number): Dial {
+  let giveUp: () => void = () => {};
+  const link = new Promise<Link>((resolve, reject) => {
+    const target = parsePeerUrl(url);
+    if (target === undefined) throw new DialError("failed", `not a peer URL: ${url}`);
+    const tls = target.secure ? shared.options.tls : undefined;
+    if (target.secure && tls === undefined) throw new DialError("failed", `dial ${url}: no TLS options`);
+    const socket = openSocket(target.host, target.port, tls);
+    const timer: Timer = shared.clock.after(timeoutMs, () => fail(new DialError("timeout", `dial ${url}: i/o timeout`)));
+    const fail = (error: DialError) => {
+      timer.cancel();
+      socket.destroy();
+      reject(error);
+    };
+    giveUp = () => fail(new DialError("stopped", `dial ${url}: stopped`));
+    socket.on("error", (error: Error) => {
+      const reason = socket instanceof TLSSocket ? handshakeFailure(error, socket) : error.message;
+      fail(new DialError("failed", `dial ${url}: ${reason}`));
+    });
+    socket.once(tls === undefined ? "connect" : "secureConnect", () => {
+      const refusal = tls === undefined ? undefined : refuseServer(tls, socket as TLSSocket);
+      if (refusal !== undefined) {
+        fail(new DialError("refused", `dial ${url}: ${refusal}`));
+        return;
+      }
+      timer.cancel();
+      const session = connectHttp2(url, { ...SESSION_OPTIONS, createConnection: () => socket });
+      // Its close says all we need.
+      session.on("error", () => {});
+      session.once("connect", () => widenSession(session));
+      resolve({ session, socket });
+    });
+  });
+  return { link, stop: () => giveUp() };
+}
+
+function openSocket(host: string, port: number, tls: TlsOptions | undefined): Socket {
+  const where = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  return tls === undefined ? connectPlain(where) : connectTls({ ...clientTlsOptions(tls, host, ["h2"]), ...where });
+}
+
+/** Why a server is not taken although TLS has nothing against it. Allowed names bind both sides, as in etcd. */
+function refuseServer(tls: TlsOptions, socket: TLSSocket): string | undefined {
+  if (socket.alpnProtocol !== "h2") return "peer does not speak HTTP/2";
+  return refuseCertificate(tls, socket.getPeerX509Certificate(), true);
+}
+
+/**
+ * Pings a session every now and then for as long as it lives, tells how long the answers take, and destroys it when nothing at all has come
+ * in for the timeout after a ping. Data counts as an answer: behind a big batch a ping may be late.
+ */
+export function watchLink(shared: Shared, { session, socket }: Link, onRoundTrip: (ms: number) => void): void {
+  const { clock } = shared;
+  let waitingSinceMs: number | undefined;
+  let seenBytes = 0;
+  const ping = () => {
+    const nowMs = clock.monotonicMs();
+    if (waitingSinceMs !== undefined) {
+      if (socket.bytesRead !== seenBytes) {
+        seenBytes = socket.bytesRead;
+        waitingSinceMs = nowMs;
+      } else if (nowMs - waitingSinceMs >= shared.options.pingTimeoutMs) session.destroy(new DialError("timeout", "peer does not answer"));
+      return;
+    }
+    waitingSinceMs = nowMs;
+    seenBytes = socket.bytesRead;
+    session.ping((error) => {
+      if (error) return;
+      waitingSinceMs = undefined;
+      onRoundTrip(clock.monotonicMs() - nowMs);
+    });
+  };
+  const timer = clock.every(shared.options.pingIntervalMs, ping);
+  session.on("close", () => timer.cancel());
+  ping();
+}

@@ -1,0 +1,106 @@
+/**
+ * How members introduce themselves: every request between them says who asks, whom it is for, of which cluster, and in which versions. The
+ * answer says the same of the other side.
+ */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import { idFromHex, idToHex } from "@quorate/proto";
+import { refuseVersions } from "../src/version.ts";
+import type { RefusalReason, ResolvedOptions } from "./options.ts";
+
+export const STREAM_PATH = "/raft/stream/";
+export const SNAPSHOT_PATH = "/raft/snapshot";
+
+/** The way messages are framed; members that frame them otherwise must not talk. */
+const PROTOCOL = "1";
+
+const Name = {
+  protocol: "x-quorate-protocol",
+  clusterId: "x-quorate-cluster-id",
+  from: "x-quorate-from",
+  to: "x-quorate-to",
+  serverVersion: "x-quorate-server-version",
+  minClusterVersion: "x-quorate-min-cluster-version",
+  peerUrls: "x-quorate-peer-urls",
+} as const;
+
+/** What a request says of its sender. */
+export interface Introduction {
+  readonly from: bigint;
+  readonly urls: readonly string[];
+}
+
+/** Why a request is turned away. The text goes back to the sender. */
+export interface Refusal {
+  readonly status: number;
+  readonly reason: RefusalReason;
+  readonly text: string;
+  /** Who the sender says it is; 0n if it does not say. */
+  readonly from: bigint;
+}
+
+/** The texts by which a sender knows why it was turned away. */
+export const RefusalText = {
+  clusterId: "cluster ID mismatch",
+  version: "incompatible version",
+  to: "to field mismatch",
+  removed: "removed member",
+} as const;
+
+/** Headers of a request to the member `to`. */
+export function requestHeaders(options: ResolvedOptions, to: bigint, path: string): OutgoingHttpHeaders {
+  return {
+    ":method": "POST",
+    ":path": path,
+    "content-type": "application/octet-stream",
+    ...answerHeaders(options),
+    [Name.to]: idToHex(to),
+    [Name.peerUrls]: options.localUrls.join(","),
+  };
+}
+
+/** What an answer says of this member. */
+export function answerHeaders(options: ResolvedOptions): OutgoingHttpHeaders {
+  return {
+    [Name.protocol]: PROTOCOL,
+    [Name.clusterId]: idToHex(options.clusterId),
+    [Name.from]: idToHex(options.selfId),
+    [Name.serverVersion]: options.serverVersion,
+    [Name.minClusterVersion]: options.minClusterVersion,
+  };
+}
+
+/** The cluster that the other side says it belongs to, for logs. */
+export function remoteClusterId(headers: IncomingHttpHeaders): string {
+  return text(headers, Name.clusterId);
+}
+
+/** The version that the other side says it has, for logs. */
+export function remoteVersion(headers: IncomingHttpHeaders): string {
+  return text(headers, Name.serverVersion);
+}
+
+/** Who sends a request, or why it is not taken. */
+export function checkRequest(
+  options: ResolvedOptions,
+  headers: IncomingHttpHeaders,
+  isRemoved: (id: bigint) => boolean,
+): Introduction | Refusal {
+  const from = idFromHex(text(headers, Name.from));
+  const refusal = (status: number, reason: RefusalReason, words: string): Refusal => ({ status, reason, text: words, from: from ?? 0n });
+  if (from === undefined) return refusal(400, "request", "invalid from");
+  if (text(headers, Name.protocol) !== PROTOCOL) return refusal(412, "version", RefusalText.version);
+  const clusterId = idFromHex(text(headers, Name.clusterId));
+  if (clusterId !== options.clusterId) return refusal(412, "cluster-id", RefusalText.clusterId);
+  const local = { server: options.serverVersion, minCluster: options.minClusterVersion };
+  const remote = { server: text(headers, Name.serverVersion), minCluster: text(headers, Name.minClusterVersion) };
+  if (refuseVersions(local, remote) !== undefined) return refusal(412, "version", RefusalText.version);
+  if (idFromHex(text(headers, Name.to)) !== options.selfId) return refusal(412, "to", RefusalText.to);
+  if (isRemoved(from)) return refusal(410, "removed", RefusalText.removed);
+  const urls = text(headers, Name.peerUrls);
+  return { from, urls: urls === "" ? [] : urls.split(",") };
+}
+
+function text(headers: IncomingHttpHeaders, name: string): string {
+  const value = headers[name];
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,174 @@
+/**
+ * Members talking to members over HTTP/2. To each peer lead two connections with one long-lived stream each, one for entries and one for
+ * all else, so that a vote never waits behind a batch; a snapshot goes over a third one of its own. All streams carry messages one way, from
+ * the side that dialled, so two members that work together have dialled each other.
+ */
+import type { Random } from "@quorate/host";
+import { idToHex, raftpb } from "@quorate/proto";
+import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts";
+import type { ChannelKind } from "./channel.ts";
+import type { Introduction } from "./headers.ts";
+import { Incoming } from "./incoming.ts";
+import { type Http2TransportDependencies, type Http2TransportOptions, resolveOptions, type Shared, silentObserver } from "./options.ts";
+import { Peer } from "./peer.ts";
+import { type PeerBoundAddress, PeerServer } from "./peer-server.ts";
+
+export class Http2Transport implements Transport {
+  readonly #shared: Shared;
+  readonly #server: PeerServer;
+  readonly #incoming: Incoming;
+  readonly #peers = new Map<bigint, Peer>();
+  /**
+   * Members that wrote to this one before it heard of them: it is behind, and they may be what it needs to catch up. They are answered at the
+   * URLs that they gave, and become peers when the log says so.
+   */
+  readonly #remotes = new Map<bigint, Peer>();
+  #snapshots = 0;
+  #closed = false;
+
+  /** Throws if the options make no sense. Nothing is opened before `listen` and `addPeer`. */
+  constructor(options: Http2TransportOptions, dependencies: Http2TransportDependencies) {
+    const random: Random = dependencies.random.fork("transport");
+    this.#shared = {
+      options: resolveOptions(options),
+      clock: dependencies.clock,
+      random,
+      logger: dependencies.logger,
+      listener: dependencies.listener,
+      observer: dependencies.observer ?? silentObserver,
+      isRemoved: dependencies.isRemoved ?? (() => false),
+      selfRemoved: dependencies.selfRemoved ?? (() => {}),
+    };
+    this.#incoming = new Incoming(this.#shared, { heardFrom: (introduction) => this.#heardFrom(introduction) });
+    this.#server = new PeerServer(this.#shared, this.#incoming, dependencies.http);
+  }
+
+  /** Opens the listen addresses, or none of them: rejects with Node's error if one cannot be opened. In the order of the options. */
+  listen(): Promise<PeerBoundAddress[]> {
+    return this.#server.listen();
+  }
+
+  send(messages: readonly raftpb.Message[]): void {
+    if (this.#closed) return;
+    const first = messages[0]?.to;
+    if (messages.every((message) => message.to === first)) {
+      if (first !== undefined) this.#sendTo(first, messages);
+      return;
+    }
+    const byPeer = new Map<bigint, raftpb.Message[]>();
+    for (const message of messages) {
+      const same = byPeer.get(message.to);
+      if (same === undefined) byPeer.set(message.to, [message]);
+      else same.push(message);
+    }
+    for (const [id, same] of byPeer) this.#sendTo(id, same);
+  }
+
+  #sendTo(id: bigint, messages: readonly raftpb.Message[]): void {
+    const peer = this.#peers.get(id) ?? this.#remotes.get(id);
+    if (peer === undefined) return;
+    if (messages.some((message) => message.type === raftpb.MessageType.MsgSnap)) {
+      throw new Error("a snapshot is sent by sendSnapshot, not by send");
+    }
+    peer.send(messages);
+  }
+
+  sendSnapshot(stream: SnapshotStream): void {
+    const id = stream.message.to;
+    const peer = this.#peers.get(id) ?? this.#remotes.get(id);
+    const { clock, listener, options } = this.#shared;
+    const ended = (taken: boolean) => {
+      this.#snapshots--;
+      if (!this.#closed) listener.snapshotSent(id, taken);
+    };
+    if (!this.#closed && peer !== undefined && this.#snapshots < options.maxSnapshots) {
+      this.#snapshots++;
+      if (peer.sendSnapshot(stream, ended)) return;
+      this.#snapshots--;
+    }
+    void stream.body[Symbol.asyncIterator]().return?.();
+    clock.endOfTurn(() => {
+      if (!this.#closed) listener.snapshotSent(id, false);
+    });
+  }
+
+  addPeer(id: bigint, urls: readonly string[]): void {
+    if (this.#closed || id === this.#shared.options.selfId) return;
+    if (this.#peers.has(id)) {
+      this.updatePeer(id, urls);
+      return;
+    }
+    this.#shared.logger.info("starting remote peer", { "remote-peer-id": idToHex(id), "remote-peer-urls": urls });
+    const remote = this.#remotes.get(id);
+    this.#remotes.delete(id);
+    remote?.update(urls);
+    const peer = remote ?? new Peer(this.#shared, id, urls);
+    this.#peers.set(id, peer);
+    peer.wake();
+  }
+
+  updatePeer(id: bigint, urls: readonly string[]): void {
+    const peer = this.#peers.get(id);
+    if (peer === undefined) return;
+    const before = peer.status.urls;
+    if (before.length === urls.length && before.every((url, i) => url === urls[i])) return;
+    this.#shared.logger.info("updated remote peer", { "remote-peer-id": idToHex(id), "updated-remote-peer-urls": urls });
+    peer.update(urls);
+  }
+
+  removePeer(id: bigint): void {
+    const peer = this.#peers.get(id) ?? this.#remotes.get(id);
+    this.#incoming.drop(id);
+    if (peer === undefined) return;
+    this.#shared.logger.info("removed remote peer", {
+      "local-member-id": idToHex(this.#shared.options.selfId),
+      "removed-remote-peer-id": idToHex(id),
+    });
+    this.#peers.delete(id);
+    this.#remotes.delete(id);
+    peer.close();
+  }
+
+  peers(): readonly PeerStatus[] {
+    return [...this.#peers.values()].map((peer) => peer.status);
+  }
+
+  /** Messages and bytes that wait for a peer on one of its channels; for metrics and tests. */
+  queued(id: bigint, kind: ChannelKind): { readonly messages: number; readonly bytes: number } {
+    return this.#peers.get(id)?.queued(kind) ?? { messages: 0, bytes: 0 };
+  }
+
+  /** Open connections to this member. */
+  get incomingConnections(): number {
+    return this.#server.connections;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const peer of this.#peers.values()) peer.close();
+    for (const peer of this.#remotes.values()) peer.close();
+    await this.#server.close();
+  }
+
+  #heardFrom({ from, urls }: Introduction): void {
+    const known = this.#peers.get(from);
+    if (known !== undefined) {
+      known.wake();
+      return;
+    }
+    const { logger, options } = this.#shared;
+    const remote = this.#remotes.get(from);
+    if (remote !== undefined || urls.length === 0 || this.#remotes.size >= options.maxRemotes) {
+      remote?.wake();
+      return;
+    }
+    logger.info("added remote peer", {
+      "local-member-id": idToHex(options.selfId),
+      "remote-peer-id": idToHex(from),
+      "remote-peer-urls": urls,
+    });
+    const added = new Peer(this.#shared, from, urls);
+    this.#remotes.set(from, added);
+    added.wake();
+  }
+}

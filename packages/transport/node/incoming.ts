@@ -1,0 +1,212 @@
+/** Requests of other members: streams of messages that last, and snapshots. */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { idToHex, raftpb } from "@quorate/proto";
+import { decodeMessage, FrameError, FrameReader } from "../src/frames.ts";
+import { RareLog } from "../src/rare-log.ts";
+import {
+  answerHeaders,
+  checkRequest,
+  type Introduction,
+  type Refusal,
+  remoteClusterId,
+  remoteVersion,
+  SNAPSHOT_PATH,
+  STREAM_PATH,
+} from "./headers.ts";
+import type { RefusalReason, Shared } from "./options.ts";
+
+/** What incoming requests mean for the rest of a transport. */
+export interface IncomingListener {
+  /** A member has opened a stream to this one: it is there, and says under which URLs. */
+  heardFrom(introduction: Introduction): void;
+}
+
+/** What the log says of a request that is turned away, in etcd's words. */
+const REFUSED: Readonly<Record<RefusalReason, string>> = {
+  certificate: "rejected connection on peer endpoint",
+  "cluster-id": "request cluster ID mismatch",
+  version: "request version incompatibility",
+  to: "ignored streaming request; ID mismatch",
+  removed: "rejected stream from remote peer because it was removed",
+  request: "rejected stream from remote peer",
+};
+
+export class Incoming {
+  readonly #shared: Shared;
+  readonly #listener: IncomingListener;
+  readonly #streams = new Map<bigint, Set<ServerHttp2Stream>>();
+  readonly #rareLog: RareLog;
+  #snapshots = 0;
+
+  constructor(shared: Shared, listener: IncomingListener) {
+    this.#shared = shared;
+    this.#rareLog = new RareLog(shared.clock);
+    this.#listener = listener;
+  }
+
+  /** True if the request was Raft's; it is then answered here. */
+  accept(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders & { ":method"?: string; ":path"?: string },
+    remoteAddress: string,
+  ): boolean {
+    const path = headers[":path"] ?? "";
+    const isSnapshot = path === SNAPSHOT_PATH;
+    if (!isSnapshot && !path.startsWith(STREAM_PATH)) return false;
+    const introduction = checkRequest(this.#shared.options, headers, this.#shared.isRemoved);
+    if (headers[":method"] !== "POST") this.#answer(stream, 405, "Method Not Allowed");
+    else if ("reason" in introduction) {
+      this.#logRefusal(headers, introduction, remoteAddress);
+      this.#shared.observer.refused(introduction.from, introduction.reason);
+      this.#answer(stream, introduction.status, introduction.text);
+    } else {
+      this.#remember(introduction.from, stream);
+      this.#listener.heardFrom(introduction);
+      if (isSnapshot) void this.#receiveSnapshot(stream, introduction.from);
+      else this.#receiveMessages(stream, introduction.from);
+    }
+    return true;
+  }
+
+  /** Ends all streams of a member. */
+  drop(id: bigint): void {
+    for (const stream of this.#streams.get(id) ?? []) stream.session?.destroy();
+  }
+
+  #remember(id: bigint, stream: ServerHttp2Stream): void {
+    const streams = this.#streams.get(id) ?? new Set();
+    this.#streams.set(id, streams.add(stream));
+    stream.on("close", () => {
+      streams.delete(stream);
+      if (streams.size === 0 && this.#streams.get(id) === streams) this.#streams.delete(id);
+    });
+  }
+
+  #receiveMessages(stream: ServerHttp2Stream, from: bigint): void {
+    const { listener, observer, options } = this.#shared;
+    const reader = new FrameReader(options.maxMessageBytes);
+    stream.respond({ ":status": 200, ...answerHeaders(options) });
+    stream.on("data", (chunk: Uint8Array) => {
+      observer.received(from, chunk.length);
+      const messages: raftpb.Message[] = [];
+      try {
+        reader.push(chunk);
+        for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
+          const message = decodeMessage(frame);
+          if (message.from === from && message.to === options.selfId) messages.push(message);
+          else this.#misdirected(from, message);
+        }
+      } catch (error) {
+        if (!(error instanceof FrameError)) throw error;
+        observer.receiveFailed(from);
+        this.#shared.logger.warn("failed to read Raft message", { ...this.#fields(from), error: error.message });
+        stream.session?.destroy();
+      }
+      // What came whole before the failure is good.
+      if (messages.length > 0) listener.received(messages);
+    });
+    // The sender has gone.
+    stream.on("end", () => stream.end());
+  }
+
+  #misdirected(from: bigint, message: raftpb.Message): void {
+    this.#shared.observer.receiveFailed(from);
+    this.#shared.logger.warn("ignored Raft message with a wrong address", {
+      ...this.#fields(from),
+      "message-from": idToHex(message.from),
+      "message-to": idToHex(message.to),
+    });
+  }
+
+  async #receiveSnapshot(stream: ServerHttp2Stream, from: bigint): Promise<void> {
+    const { clock, listener, logger, observer, options } = this.#shared;
+    if (this.#snapshots >= options.maxSnapshots) {
+      this.#answer(stream, 503, "too many snapshots are being received");
+      return;
+    }
+    this.#snapshots++;
+    const startedMs = clock.monotonicMs();
+    let sizeBytes = 0;
+    let fields: Record<string, string | number> = this.#fields(from);
+    observer.snapshotReceiveStarted(from);
+    let taken = false;
+    const frames = this.#frames(stream, (bytes) => {
+      sizeBytes += bytes;
+      observer.received(from, bytes);
+    });
+    try {
+      const first = await frames.next();
+      if (first.done === true) throw new FrameError("snapshot without a message");
+      const message = decodeMessage(first.value);
+      if (message.type !== raftpb.MessageType.MsgSnap || message.from !== from || message.to !== options.selfId) {
+        throw new FrameError("wrong raft message");
+      }
+      fields = { ...fields, "incoming-snapshot-index": message.snapshot?.metadata.index ?? 0 };
+      logger.info("receiving database snapshot", fields);
+      await listener.snapshotReceived({ message, body: frames });
+      taken = true;
+      const took = `${Math.round(clock.monotonicMs() - startedMs)}ms`;
+      logger.info("received and saved database snapshot", { ...fields, "incoming-snapshot-size-bytes": sizeBytes, "download-took": took });
+      this.#answer(stream, 204, "");
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      logger.warn("failed to save incoming database snapshot", { ...fields, "incoming-snapshot-size-bytes": sizeBytes, error: reason });
+      observer.receiveFailed(from);
+      this.#answer(stream, error instanceof FrameError ? 400 : 500, `failed to save snapshot (${reason})`);
+    }
+    await frames.return();
+    stream.resume();
+    this.#snapshots--;
+    observer.snapshotReceiveEnded(from, taken, clock.monotonicMs() - startedMs, sizeBytes);
+  }
+
+  /** The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they are taken, no faster. */
+  async *#frames(stream: ServerHttp2Stream, received: (bytes: number) => void): AsyncGenerator<Uint8Array, void, void> {
+    const reader = new FrameReader(this.#shared.options.maxMessageBytes);
+    try {
+      for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+        received(chunk.length);
+        reader.push(chunk);
+        for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
+          if (frame.length === 0) return;
+          yield frame;
+        }
+      }
+    } catch (error) {
+      if (error instanceof FrameError) throw error;
+      throw new FrameError(`snapshot broke off: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    throw new FrameError("snapshot broke off");
+  }
+
+  /** Answers and drops what the sender may still send. */
+  #answer(stream: ServerHttp2Stream, status: number, text: string): void {
+    if (stream.destroyed || stream.closed) return;
+    const headers = { ":status": status, ...answerHeaders(this.#shared.options), "content-type": "text/plain; charset=utf-8" };
+    if (text === "") stream.respond(headers, { endStream: true });
+    else {
+      stream.respond(headers);
+      stream.end(`${text}\n`);
+    }
+    stream.resume();
+  }
+
+  /** A peer that is turned away tries again and again: one line of each kind in a while is enough. */
+  #logRefusal(headers: IncomingHttpHeaders, refusal: Refusal, remoteAddress: string): void {
+    if (!this.#rareLog.allows(`${refusal.from} ${refusal.reason}`)) return;
+    const { logger, options } = this.#shared;
+    logger.warn(REFUSED[refusal.reason], {
+      ...this.#fields(refusal.from),
+      "remote-addr": remoteAddress,
+      "local-member-cluster-id": idToHex(options.clusterId),
+      "remote-peer-cluster-id": remoteClusterId(headers),
+      "local-member-server-version": options.serverVersion,
+      "remote-peer-server-version": remoteVersion(headers),
+      error: refusal.text,
+    });
+  }
+
+  #fields(from: bigint): { readonly [name: string]: string } {
+    return { "local-member-id": idToHex(this.#shared.options.selfId), "remote-peer-id": idToHex(from) };
+  }
+}

@@ -1,0 +1,11 @@
+/** The transport's real twin: HTTP/2 over mutual TLS. */
+export type { ChannelKind } from "./channel.ts";
+export { Http2Transport } from "./http2-transport.ts";
+export type {
+  Http2TransportDependencies,
+  Http2TransportOptions,
+  PeerListenAddress,
+  RefusalReason,
+  TransportObserver,
+} from "./options.ts";
+export type { PeerBoundAddress } from "./peer-server.ts";

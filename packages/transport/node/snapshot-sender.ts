@@ -1,0 +1,162 @@
+/** Sends one snapshot on a connection of its own: its message, then the state in chunks, then the mark of the end; the answer says what became of it. */
+import type { ClientHttp2Stream } from "node:http2";
+import { alloc, idToHex, raftpb, writeU32BE } from "@quorate/proto";
+import { END_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
+import type { SnapshotStream } from "../src/transport.ts";
+import { type Dial, DialError, dial, watchLink } from "./dial.ts";
+import { SNAPSHOT_PATH } from "./headers.ts";
+import type { Shared } from "./options.ts";
+import { answerTo, openStream, refusedBy } from "./request.ts";
+
+/** A log line tells of the progress this often. */
+const PROGRESS_LOG_PERIOD_MS = 10_000;
+
+/** Longer chunks are sent in parts. */
+const MAX_CHUNK_BYTES = 1024 * 1024;
+
+export class SnapshotSender {
+  readonly #shared: Shared;
+  readonly #id: bigint;
+  readonly #urls: readonly string[];
+  readonly #snapshot: SnapshotStream;
+  #dial: Dial | undefined;
+  #stop: (() => void) | undefined;
+  #stopped = false;
+  #answered = false;
+  #sentBytes = 0;
+
+  constructor(shared: Shared, id: bigint, urls: readonly string[], snapshot: SnapshotStream) {
+    this.#shared = shared;
+    this.#id = id;
+    this.#urls = urls;
+    this.#snapshot = snapshot;
+  }
+
+  /** Gives up; `run` then resolves with false. */
+  stop(): void {
+    this.#stopped = true;
+    this.#dial?.stop();
+    this.#stop?.();
+  }
+
+  /** Sends it; true if the peer took it over. Never rejects. The body is read to its end or returned early. */
+  async run(): Promise<boolean> {
+    const { clock, logger, observer } = this.#shared;
+    const startedMs = clock.monotonicMs();
+    const fields = {
+      "local-member-id": idToHex(this.#shared.options.selfId),
+      "remote-peer-id": idToHex(this.#id),
+      "snapshot-index": this.#snapshot.message.snapshot?.metadata.index ?? 0,
+    };
+    observer.snapshotSendStarted(this.#id);
+    logger.info("sending database snapshot", fields);
+    const progress = clock.every(PROGRESS_LOG_PERIOD_MS, () => {
+      logger.info("still sending database snapshot", { ...fields, bytes: this.#sentBytes });
+    });
+    let taken = false;
+    try {
+      await this.#send();
+      taken = true;
+      logger.info("sent database snapshot", {
+        ...fields,
+        bytes: this.#sentBytes,
+        took: `${Math.round(clock.monotonicMs() - startedMs)}ms`,
+      });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      logger.warn("failed to send database snapshot", { ...fields, bytes: this.#sentBytes, error: reason });
+    }
+    progress.cancel();
+    observer.snapshotSendEnded(this.#id, taken, clock.monotonicMs() - startedMs, this.#sentBytes);
+    return taken;
+  }
+
+  async #send(): Promise<void> {
+    const body = this.#snapshot.body[Symbol.asyncIterator]();
+    try {
+      const link = await this.#connect();
+      try {
+        watchLink(this.#shared, link, () => {});
+        const stream = openStream(this.#shared, link.session, this.#id, SNAPSHOT_PATH);
+        // A peer that refuses may say so before the end; then writing on is of no use.
+        const answered = answerTo(stream).finally(() => {
+          this.#answered = true;
+        });
+        answered.catch(() => {});
+        await this.#write(stream, body);
+        const answer = await this.#withTimeout(answered, this.#shared.options.snapshotInstallTimeoutMs, "the peer does not answer");
+        if (answer.status >= 300) throw refusedBy(this.#shared, answer);
+      } finally {
+        link.session.destroy();
+      }
+    } finally {
+      await body.return?.().catch(() => {});
+    }
+  }
+
+  /** A link by the first URL that works. */
+  async #connect() {
+    let failure = new DialError("failed", "the peer has no URLs");
+    for (const url of this.#urls) {
+      if (this.#stopped) break;
+      try {
+        this.#dial = dial(this.#shared, url, this.#shared.options.dialTimeoutMs);
+        const link = await this.#dial.link;
+        this.#stop = () => link.session.destroy();
+        if (this.#stopped) link.session.destroy();
+        return link;
+      } catch (error) {
+        if (!(error instanceof DialError)) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async #write(stream: ClientHttp2Stream, body: AsyncIterator<Uint8Array>): Promise<void> {
+    const batch = new FrameBatch();
+    batch.add(raftpb.Message.encode(this.#snapshot.message));
+    for (const piece of batch.take()) await this.#writePiece(stream, piece);
+    for (let chunk = await body.next(); chunk.done !== true && !this.#answered; chunk = await body.next()) {
+      for (let at = 0; at < chunk.value.length && !this.#answered; at += MAX_CHUNK_BYTES) {
+        await this.#writeChunk(stream, chunk.value.subarray(at, at + MAX_CHUNK_BYTES));
+      }
+    }
+    if (!this.#answered) stream.end(END_FRAME);
+  }
+
+  async #writeChunk(stream: ClientHttp2Stream, chunk: Uint8Array): Promise<void> {
+    const prefix = alloc(PREFIX_BYTES);
+    writeU32BE(prefix, chunk.length, 0);
+    stream.cork();
+    stream.write(prefix);
+    const written = this.#writePiece(stream, chunk);
+    stream.uncork();
+    await written;
+  }
+
+  /** Writes, and waits until the stream has room again. Rejects when it makes no progress; of a stream that is closed, the answer says why. */
+  async #writePiece(stream: ClientHttp2Stream, piece: Uint8Array): Promise<void> {
+    if (stream.destroyed || stream.closed) return;
+    this.#sentBytes += piece.length;
+    this.#shared.observer.sent(this.#id, piece.length);
+    if (stream.write(piece)) return;
+    let done: () => void = () => {};
+    const free = new Promise<void>((resolve) => {
+      done = resolve;
+      stream.once("drain", done);
+      stream.once("close", done);
+    });
+    await this.#withTimeout(free, this.#shared.options.snapshotStallTimeoutMs, "the peer takes no more of the snapshot");
+    stream.off("drain", done);
+    stream.off("close", done);
+  }
+
+  async #withTimeout<T>(work: Promise<T>, timeoutMs: number, text: string): Promise<T> {
+    let timer: { cancel(): void } | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = this.#shared.clock.after(timeoutMs, () => reject(new DialError("timeout", text)));
+    });
+    return Promise.race([work, late]).finally(() => timer?.cancel());
+  }
+}

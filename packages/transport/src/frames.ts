@@ -1,0 +1,141 @@
+/**
+ * How raft messages stand in a byte stream between members:
+ *
+ *   length (4 bytes, big-endian, more than 0) | raftpb.Message of so many bytes | length | ...
+ *
+ * A snapshot is such a stream too: its message first, then the state in chunks, and a length of 0 as the end. Without that mark a stream
+ * that was cut could pass for a whole one.
+ */
+import { alloc, concat, raftpb, readU32BE, WireError, writeU32BE } from "@quorate/proto";
+
+/** Bytes before each frame's content. */
+export const PREFIX_BYTES = 4;
+/** Messages of up to this size are gathered in one buffer; longer ones are sent from where they are. */
+const MAX_GATHERED_BYTES = 64 * 1024;
+
+/** So many chunks are joined, so that a frame in tiny pieces does not cost an object for each; then twice as many, until it is whole. */
+const FIRST_JOIN_CHUNKS = 1024;
+
+/** The end of a snapshot. */
+export const END_FRAME: Uint8Array = new Uint8Array(PREFIX_BYTES);
+
+/** Bytes from another member that are not what they should be. */
+export class FrameError extends Error {
+  readonly code = "ERR_FRAME";
+  constructor(message: string) {
+    super(message);
+    this.name = "FrameError";
+  }
+}
+
+/** Encoded messages on their way into one stream, with as few pieces as are cheap. Reused for batch after batch. */
+export class FrameBatch {
+  #frames: Uint8Array[] = [];
+  #sizeBytes = 0;
+
+  /** Bytes of all frames. */
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  /** Messages in the batch. */
+  get count(): number {
+    return this.#frames.length;
+  }
+
+  /** Adds an encoded message. */
+  add(encoded: Uint8Array): void {
+    this.#frames.push(encoded);
+    this.#sizeBytes += PREFIX_BYTES + encoded.length;
+  }
+
+  /** All frames as pieces to be written one after the other; the batch is empty again. */
+  take(): Uint8Array[] {
+    const pieces: Uint8Array[] = [];
+    let gatheredBytes = 0;
+    for (const frame of this.#frames) gatheredBytes += PREFIX_BYTES + (frame.length <= MAX_GATHERED_BYTES ? frame.length : 0);
+    const gathered = alloc(gatheredBytes);
+    let start = 0;
+    let at = 0;
+    for (const frame of this.#frames) {
+      writeU32BE(gathered, frame.length, at);
+      at += PREFIX_BYTES;
+      if (frame.length <= MAX_GATHERED_BYTES) {
+        gathered.set(frame, at);
+        at += frame.length;
+        continue;
+      }
+      pieces.push(gathered.subarray(start, at), frame);
+      start = at;
+    }
+    if (at > start) pieces.push(gathered.subarray(start, at));
+    this.#frames = [];
+    this.#sizeBytes = 0;
+    return pieces;
+  }
+}
+
+/** Puts frames together from the chunks of a stream. Holds at most one frame and the chunk in which it ends. */
+export class FrameReader {
+  readonly #maxFrameBytes: number;
+  #chunks: Uint8Array[] = [];
+  #bufferedBytes = 0;
+  #joinChunks = FIRST_JOIN_CHUNKS;
+  /** Content of the frame that is being waited for, or undefined while its length is. */
+  #awaitedBytes: number | undefined;
+
+  /** @param maxFrameBytes the longest content that is taken. */
+  constructor(maxFrameBytes: number) {
+    this.#maxFrameBytes = maxFrameBytes;
+  }
+
+  /** Bytes that `take` has not given yet. */
+  get bufferedBytes(): number {
+    return this.#bufferedBytes;
+  }
+
+  push(chunk: Uint8Array): void {
+    if (chunk.length === 0) return;
+    this.#chunks.push(chunk);
+    this.#bufferedBytes += chunk.length;
+    if (this.#chunks.length < this.#joinChunks) return;
+    this.#chunks = [concat(this.#chunks)];
+    this.#joinChunks *= 2;
+  }
+
+  /** The next frame's content, a view where it came in one chunk, or undefined until more is pushed. Throws FrameError for one that is too long. */
+  take(): Uint8Array | undefined {
+    if (this.#awaitedBytes === undefined) {
+      if (this.#bufferedBytes < PREFIX_BYTES) return undefined;
+      const length = readU32BE(this.#cut(PREFIX_BYTES), 0);
+      if (length > this.#maxFrameBytes) throw new FrameError(`frame of ${length} bytes is longer than ${this.#maxFrameBytes}`);
+      this.#awaitedBytes = length;
+    }
+    if (this.#bufferedBytes < this.#awaitedBytes) return undefined;
+    const content = this.#cut(this.#awaitedBytes);
+    this.#awaitedBytes = undefined;
+    this.#joinChunks = FIRST_JOIN_CHUNKS;
+    return content;
+  }
+
+  /** The first `size` bytes, which are there. */
+  #cut(size: number): Uint8Array {
+    this.#bufferedBytes -= size;
+    if (size > 0 && this.#chunks[0].length < size) this.#chunks = [concat(this.#chunks)];
+    const first = this.#chunks[0] ?? END_FRAME;
+    if (first.length > size) this.#chunks[0] = first.subarray(size);
+    else this.#chunks.shift();
+    return first.subarray(0, size);
+  }
+}
+
+/** The message in a frame; throws FrameError if it is none. `bytes` fields are views of the frame. */
+export function decodeMessage(frame: Uint8Array): raftpb.Message {
+  if (frame.length === 0) throw new FrameError("empty frame");
+  try {
+    return raftpb.Message.decode(frame);
+  } catch (error) {
+    if (error instanceof WireError) throw new FrameError(error.message);
+    throw error;
+  }
+}
