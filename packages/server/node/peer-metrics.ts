@@ -24,13 +24,19 @@ export function transportObserver(metrics: MemberMetrics, selfId: bigint): Trans
       if (!active) metrics.disconnectedPeers.with(local, name(id)).add();
     },
     roundTrip: (id, ms) => metrics.peerRoundTrip.with(name(id)).observe(ms / 1000),
-    snapshotSendStarted() {},
+    snapshotSendStarted: (id) => {
+      metrics.snapshotSendInflights.with(name(id)).value++;
+    },
     snapshotSendEnded: (id, taken, durationMs) => {
+      metrics.snapshotSendInflights.with(name(id)).value--;
       (taken ? metrics.snapshotSendSuccess : metrics.snapshotSendFailures).with(name(id)).add();
       if (taken) metrics.snapshotSendDuration.with(name(id)).observe(durationMs / 1000);
     },
-    snapshotReceiveStarted() {},
+    snapshotReceiveStarted: (id) => {
+      metrics.snapshotReceiveInflights.with(name(id)).value++;
+    },
     snapshotReceiveEnded: (id, taken, durationMs) => {
+      metrics.snapshotReceiveInflights.with(name(id)).value--;
       (taken ? metrics.snapshotReceiveSuccess : metrics.snapshotReceiveFailures).with(name(id)).add();
       if (taken) metrics.snapshotReceiveDuration.with(name(id)).observe(durationMs / 1000);
     },

@@ -114,17 +114,30 @@ export class Snapshots {
     files.purge(this.#limits.maxSnapshotFiles);
   }
 
+  /**
+   * Drops entries that no follower is likely to want: those further back than the catch-up bounds, but not those behind a snapshot that is
+   * on its way or has just arrived, unless they have grown to `maxLogBytes`.
+   */
   #compactLog(index: number, confState: raftpb.ConfState): void {
-    // Of the byte marks, the oldest that is within maxCatchUpBytes of the end says how far back bytes allow to keep.
-    const floor = this.#totalBytes - this.#limits.maxCatchUpBytes;
-    this.#byteMarks = this.#byteMarks.filter((mark) => mark.totalBytes >= floor);
-    const keptByBytes = this.#totalBytes <= this.#limits.maxCatchUpBytes ? 0 : (this.#byteMarks[0]?.index ?? index);
-    let keepFrom = Math.min(index, Math.max(index - this.#limits.catchUpEntries, keptByBytes));
-    for (const sending of this.#sending.values()) keepFrom = Math.min(keepFrom, sending.index);
-    this.#parts.loop().withRaft((raft) => {
-      if (keepFrom >= raft.firstIndex) raft.compact(keepFrom, confState);
+    const { catchUpEntries, maxCatchUpBytes, maxLogBytes } = this.#limits;
+    let keepFrom = Math.max(index - catchUpEntries, this.#indexWithin(maxCatchUpBytes));
+    const pinned = Math.min(index, ...[...this.#sending.values()].map((sending) => sending.index));
+    keepFrom = Math.min(keepFrom, index, Math.max(pinned, this.#indexWithin(maxLogBytes)));
+    const lowest = this.#indexWithin(maxLogBytes);
+    this.#byteMarks = this.#byteMarks.filter((mark) => mark.index >= lowest);
+    const compacted = this.#parts.loop().withRaft((raft) => {
+      if (keepFrom < raft.firstIndex) return false;
+      raft.compact(keepFrom, confState);
+      return true;
     });
-    this.#parts.logger.info("compacted Raft logs", { "compact-index": keepFrom });
+    if (compacted) this.#parts.logger.info("compacted Raft logs", { "compact-index": keepFrom });
+  }
+
+  /** The index from which the entries hold at most `bytes`; 0 if all that were counted do. */
+  #indexWithin(bytes: number): number {
+    if (this.#totalBytes <= bytes) return 0;
+    const floor = this.#totalBytes - bytes;
+    return this.#byteMarks.find((mark) => mark.totalBytes >= floor)?.index ?? 0;
   }
 
   /** Streams the store to the peer that Raft's message is for. The transport tells how it ended through `sent`. */

@@ -65,6 +65,8 @@ export class MemberMetrics {
   readonly peerReceivedFailures: Family<Counter>;
   readonly peerRoundTrip: Family<Histogram>;
   readonly disconnectedPeers: Family<Counter>;
+  readonly snapshotSendInflights: Family<Gauge>;
+  readonly snapshotReceiveInflights: Family<Gauge>;
   readonly snapshotSendSuccess: Family<Counter>;
   readonly snapshotSendFailures: Family<Counter>;
   readonly snapshotSendDuration: Family<Histogram>;
@@ -167,6 +169,12 @@ export class MemberMetrics {
       "Round-trip time between peers.",
       ["To"],
       exponentialBuckets(0.0001, 2, 16),
+    );
+    this.snapshotSendInflights = r.gauges("etcd_network_snapshot_send_inflights_total", "Snapshots that are being sent.", ["To"]);
+    this.snapshotReceiveInflights = r.gauges(
+      "etcd_network_snapshot_receive_inflights_total",
+      "Snapshots that are being received.",
+      ["From"],
     );
     const snapshotBuckets = exponentialBuckets(0.1, 2, 10);
     this.snapshotSendSuccess = r.counters("etcd_network_snapshot_send_success", "Snapshots sent.", ["To"]);
