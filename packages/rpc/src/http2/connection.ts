@@ -100,7 +100,6 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   #prefaceBytes = 0;
   #settled = false;
   #lastStreamId = 0;
-  #receiveWindowBytes: number;
   #uncreditedBytes = 0;
   /** When the latest frame that did not come in one piece began. */
   #partSinceMs = 0;
@@ -127,7 +126,6 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     this.#keepAlive = new KeepAlive(limits, nowMs);
     this.#idleFrames = new TokenBucket(limits.maxIdleFramesBurst, limits.maxIdleFramesPerSecond, nowMs);
     this.#resets = new TokenBucket(limits.maxResetsBurst, limits.maxResetsPerSecond, nowMs);
-    this.#receiveWindowBytes = Math.max(limits.connectionWindowBytes, DEFAULT_WINDOW_BYTES);
     this.counters.connections++;
     this.counters.openConnections++;
     writeSettings(this.out, [
@@ -135,7 +133,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
       [Setting.InitialWindowSize, limits.streamWindowBytes],
       [Setting.MaxHeaderListSize, limits.maxHeaderListBytes],
     ]);
-    const more = this.#receiveWindowBytes - DEFAULT_WINDOW_BYTES;
+    const more = limits.connectionWindowBytes - DEFAULT_WINDOW_BYTES;
     if (more > 0) writeWindowUpdate(this.out, 0, more);
     this.touched();
   }
@@ -302,9 +300,6 @@ export class Http2Connection implements FrameHandler, SenderOwner {
 
   #data(bytes: Uint8Array, start: number, length: number, flags: number, streamId: number): boolean {
     if ((streamId & 1) === 0 || streamId > this.#lastStreamId) return this.#fail(ErrorCode.ProtocolError, "DATA on an idle stream");
-    // All of the payload counts, padding too, whatever becomes of it (section 6.9.1).
-    this.#receiveWindowBytes -= length;
-    if (this.#receiveWindowBytes < 0) return this.#fail(ErrorCode.FlowControlError, "more DATA than the connection's window allows");
     this.#creditConnection(length);
     let from = start;
     let to = start + length;
@@ -619,11 +614,14 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     return this.#splitter.midFrame ? this.#partSinceMs : Number.POSITIVE_INFINITY;
   }
 
+  /**
+   * Opens the connection's window again, whatever becomes of the bytes, so that no stream holds up another; `held` bounds what they cost. As
+   * half of it is always open, and that is more than a frame, a client cannot go beyond it.
+   */
   #creditConnection(sizeBytes: number): void {
     this.#uncreditedBytes += sizeBytes;
     if (this.#uncreditedBytes * 2 < this.#limits.connectionWindowBytes) return;
     writeWindowUpdate(this.out, 0, this.#uncreditedBytes);
-    this.#receiveWindowBytes += this.#uncreditedBytes;
     this.#uncreditedBytes = 0;
   }
 

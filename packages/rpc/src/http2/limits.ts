@@ -4,7 +4,7 @@ export interface Http2Limits {
   readonly maxConcurrentStreams: number;
   /** What a client may send on a stream before we have taken it. Advertised. */
   readonly streamWindowBytes: number;
-  /** What a client may send on all streams between two of our window updates. */
+  /** What a client may send on all streams before it hears from us; at least 65,535. */
   readonly connectionWindowBytes: number;
   /** A request's fields, counted as RFC 9113 section 6.5.2 does. Advertised; a longer list is refused with status 431. */
   readonly maxHeaderListBytes: number;

@@ -65,6 +65,10 @@ export class Sender {
   data(stream: Http2Stream, pieces: readonly Uint8Array[], sizeBytes: number, ending?: FieldList | "plain"): boolean {
     if (stream.closed) return true;
     if (!this.#budget.take(sizeBytes)) return false;
+    if (sizeBytes === 0) {
+      if (ending !== undefined) this.finish(stream, ending);
+      return true;
+    }
     const pending = (stream.pending ??= new PendingSend());
     for (let i = 0; i < pieces.length; i++) pending.push(pieces[i]);
     if (ending !== undefined) this.#endWith(pending, ending);
@@ -182,21 +186,13 @@ export class Sender {
   #pump(): void {
     if (this.#pumping || this.#blocked) return;
     this.#pumping = true;
-    while (this.out.sizeBytes < this.#outputTargetBytes) {
+    while (this.#windowBytes > 0 && this.out.sizeBytes < this.#outputTargetBytes) {
       const stream = this.#sendable.shift();
       if (stream === undefined) break;
+      // One that has nothing left, or waits for its own window, leaves the queue.
       const pending = stream.pending;
-      if (pending === undefined) continue;
-      const size = Math.min(pending.sizeBytes, DEFAULT_MAX_FRAME_BYTES, Math.max(0, stream.sendWindowBytes), this.#windowBytes);
-      if (size === 0 && pending.sizeBytes > 0) {
-        // It waits for its own window, or all wait for the connection's.
-        if (stream.sendWindowBytes > 0) {
-          this.#sendable.push(stream);
-          break;
-        }
-        continue;
-      }
-      this.#frame(stream, pending, size);
+      if (pending === undefined || stream.sendWindowBytes <= 0) continue;
+      this.#frame(stream, pending, Math.min(pending.sizeBytes, DEFAULT_MAX_FRAME_BYTES, stream.sendWindowBytes, this.#windowBytes));
     }
     this.#pumping = false;
   }
@@ -206,20 +202,18 @@ export class Sender {
     const last = size === pending.sizeBytes;
     const ending = last ? pending.ending : undefined;
     if (pending.ending !== undefined) this.#finishProgressMs = this.nowMs;
-    if (size > 0) {
-      writeDataHeader(this.out, stream.id, size, ending === "plain");
-      pending.moveTo(this.out, size);
-      stream.sendWindowBytes -= size;
-      this.#windowBytes -= size;
-      this.#budget.give(size);
-      if (last || size === DEFAULT_MAX_FRAME_BYTES) this.#owner.progressed();
-    }
+    writeDataHeader(this.out, stream.id, size, ending === "plain");
+    pending.moveTo(this.out, size);
+    stream.sendWindowBytes -= size;
+    this.#windowBytes -= size;
+    this.#budget.give(size);
+    if (last || size === DEFAULT_MAX_FRAME_BYTES) this.#owner.progressed();
     if (!last) this.#sendable.push(stream);
     else {
       stream.pending = undefined;
       if (ending !== undefined) {
         this.#finishing--;
-        if (size > 0 && ending === "plain") this.#ended(stream);
+        if (ending === "plain") this.#ended(stream);
         else this.#writeEnding(stream, ending);
       }
     }
