@@ -56,10 +56,10 @@ export class UnaryCall extends Call {
     this.#assembler ??= new MessageAssembler(maxBytes);
     try {
       this.#assembler.push(chunk);
-      const message = this.#assembler.take();
-      if (message === undefined) return;
-      if (this.#request !== undefined) throw new StatusError(GrpcCode.Internal, "more than one message in a call that takes one");
-      this.#request = plainMessage(message, this.#assembler.compressed, this.#gzip, this.shared.compressor, maxBytes);
+      for (let message = this.#assembler.take(); message !== undefined; message = this.#assembler.take()) {
+        if (this.#request !== undefined) throw new StatusError(GrpcCode.Internal, "more than one message in a call that takes one");
+        this.#request = plainMessage(message, this.#assembler.compressed, this.#gzip, this.shared.compressor, maxBytes);
+      }
     } catch (error) {
       this.finish(statusOf(error));
       this.release();
