@@ -2,3 +2,4 @@
 export { Exit, ExitCode, type Io } from "./src/io.ts";
 export { type Command, type Program, runProgram } from "./src/program.ts";
 export { quoratectl } from "./src/quoratectl.ts";
+export { quorateutl } from "./src/quorateutl.ts";

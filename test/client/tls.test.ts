@@ -1,4 +1,4 @@
-/** Whom the client trusts: the server's certificate must come from the CA and be good for the host, whether that is a name or an address. */
+/** Whom the client trusts: the server's certificate must come from the CA and be good for the host, be that a name or an address. */
 import assert from "node:assert/strict";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";

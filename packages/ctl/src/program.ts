@@ -52,7 +52,8 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
     if (flags.bool("help") || command?.run === undefined) {
       if (command === undefined && args.length > 0 && !flags.bool("help")) {
         io.stderr(
-          `Error: unknown command ${JSON.stringify(args[0])} for ${JSON.stringify(program.name)}\nRun '${program.name} --help' for usage.\n`,
+          `Error: unknown command ${JSON.stringify(args[0])} for ${JSON.stringify(program.name)}\n` +
+            `Run '${program.name} --help' for usage.\n`,
         );
         return ExitCode.error;
       }
@@ -119,7 +120,8 @@ function applyVariables(program: Program, path: readonly Command[], flags: FlagV
     } else if (flags.isSet(name)) {
       throw new Exit(
         ExitCode.error,
-        `conflicting environment variable ${JSON.stringify(variable)} is shadowed by corresponding command-line flag (either unset environment variable or disable flag)`,
+        `conflicting environment variable ${JSON.stringify(variable)} is shadowed by corresponding command-line flag ` +
+          "(either unset environment variable or disable flag)",
       );
     } else {
       try {

@@ -25,7 +25,8 @@ writeFileSync(
   `const [verb, ...rest]: string[] = process.argv.slice(2);
 // First of all: whoever reads the line below may send a signal at once.
 if (verb === "wait") process.on("SIGTERM", () => process.exit(42));
-process.stdout.write(JSON.stringify({ major: Number.parseInt(process.versions.node, 10), pid: process.pid, rest, env: process.env["QUORATE_LAUNCHER"] ?? null }) + "\\n");
+const major = Number.parseInt(process.versions.node, 10);
+process.stdout.write(JSON.stringify({ major, pid: process.pid, rest, env: process.env["QUORATE_LAUNCHER"] ?? null }) + "\\n");
 if (verb === "exit") process.exitCode = Number(rest[0]);
 if (verb === "echo") process.stdin.pipe(process.stdout);
 if (verb === "wait") setInterval(() => {}, 1000);
@@ -35,7 +36,9 @@ if (verb === "wait") setInterval(() => {}, 1000);
 const launcher = join(scratch, "launcher.js");
 writeFileSync(
   launcher,
-  `import { launch } from ${JSON.stringify(pathToFileURL(join(root, "bin/launch.js")).href)};\nawait launch("probe", ${JSON.stringify(probe)});\n`,
+  `import { launch } from ${JSON.stringify(pathToFileURL(join(root, "bin/launch.js")).href)};
+await launch("probe", ${JSON.stringify(probe)});
+`,
 );
 writeFileSync(join(scratch, "package.json"), '{ "type": "module" }');
 

@@ -35,6 +35,7 @@ function print(form: Form, task: (printer: Printer) => void, isHex = false): Fak
   return io;
 }
 
+const headerJson = '{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2}';
 const header = { clusterId: 14443903163313418560n, memberId: 11417610130673999598n, revision: 3, raftTerm: 2 };
 const record = (key: string, value: string, lease = 0n): Uint8Array =>
   KeyValue.encode({ key: fromLatin1(key), value: fromLatin1(value), createRevision: 2, modRevision: 3, version: 2, lease });
@@ -115,9 +116,10 @@ test("txn, also inside another", () => {
   assert.equal(print("simple", (printer) => printer.txn(txn)).out, "SUCCESS\n\nOK\n\na\nb\n\n2\n\nFAILURE\n\n");
   assert.equal(
     print("json", (printer) => printer.txn(txn)).out,
-    '{"header":{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2},"succeeded":true,"responses":[' +
-      '{"Response":{"response_put":{"header":{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":4,"raft_term":2}}}},' +
-      '{"Response":{"response_range":{"kvs":[{"key":"YQ==","create_revision":2,"mod_revision":3,"version":2,"value":"Yg=="}],"count":1}}},' +
+    `{"header":${headerJson},"succeeded":true,"responses":[` +
+      `{"Response":{"response_put":{"header":${headerJson.replace(":3,", ":4,")}}}},` +
+      '{"Response":{"response_range":{"kvs":[' +
+      '{"key":"YQ==","create_revision":2,"mod_revision":3,"version":2,"value":"Yg=="}],"count":1}}},' +
       '{"Response":{"response_delete_range":{"deleted":2}}},{"Response":{"response_txn":{}}},{"Response":{}}]}\n',
   );
   assert.match(print("fields", (printer) => printer.txn(txn)).out, /\n"Succeeded" : true\n"ClusterID"/);
@@ -140,7 +142,8 @@ const members = MemberListResponse.create({
 test("member list", () => {
   assert.equal(
     print("simple", (printer) => printer.memberList(members)).out,
-    "9e737febb6b99eee, started, default, http://127.0.0.1:22380, http://127.0.0.1:22379, false\n7, unstarted, , http://a:1,http://b:1, , true\n",
+    "9e737febb6b99eee, started, default, http://127.0.0.1:22380, http://127.0.0.1:22379, false\n" +
+      "7, unstarted, , http://a:1,http://b:1, , true\n",
   );
   assert.equal(
     print("json", (printer) => printer.memberList(members)).out,
@@ -208,8 +211,9 @@ test("endpoint status", () => {
   );
   assert.equal(
     print("json", (printer) => printer.endpointStatus(answers)).out,
-    '[{"Endpoint":"h:1","Status":{"header":{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2},' +
-      '"version":"3.7.0","dbSize":20480,"leader":11417610130673999598,"raftIndex":9,"raftTerm":2,"raftAppliedIndex":8,"errors":["one","two"],' +
+    `[{"Endpoint":"h:1","Status":{"header":${headerJson},` +
+      '"version":"3.7.0","dbSize":20480,"leader":11417610130673999598,"raftIndex":9,"raftTerm":2,"raftAppliedIndex":8,' +
+      '"errors":["one","two"],' +
       '"dbSizeInUse":16384,"storageVersion":"3.7.0","dbSizeQuota":2147483648,"downgradeInfo":{"enabled":true,"targetVersion":"3.6.0"}}}]\n',
   );
   assert.equal(

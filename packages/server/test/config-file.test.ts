@@ -47,7 +47,8 @@ client-transport-security:
   client-cert-auth: true
   trusted-ca-file: ca
   auto-tls: false
-peer-transport-security: {cert-file: c, key-file: k, client-cert-auth: on, trusted-ca-file: ca, allowed-cn: [a, b], allowed-hostname: , skip-client-san-verification: true}
+peer-transport-security: {cert-file: c, key-file: k, client-cert-auth: on, trusted-ca-file: ca, allowed-cn: [a, b],
+  allowed-hostname: , skip-client-san-verification: true}
 log-level: debug
 log-outputs: [stdout]
 cipher-suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]

@@ -66,7 +66,7 @@ export async function verifyBootstrap(config: ServerConfig, resolveHost?: Resolv
   contradiction(`--initial-advertise-peer-urls has ${urlsText(extra)} but missing from --initial-cluster=${local}${reason}`);
 }
 
-/** Checks the first start of a member that joins a cluster. Its peer URLs are compared with the cluster's member list later. Throws ConfigError. */
+/** Checks the first start of a member that joins a cluster, whose member list its peer URLs are compared with later. Throws ConfigError. */
 export function verifyJoin(config: ServerConfig): void {
   localUrls(config);
   checkDuplicates(config);

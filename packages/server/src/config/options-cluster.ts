@@ -153,7 +153,9 @@ export const clusterOptions = {
   ),
   "auto-compaction-retention": stringOption("0", {
     group,
-    doc: "How much history automatic compaction keeps: a duration (a bare number counts hours) or, in revision mode, a number. 0 turns it off.",
+    doc:
+      "How much history automatic compaction keeps: a duration (a bare number counts hours) or, in revision mode, a " +
+      "number. 0 turns it off.",
     stage: planned("automatic compaction is not there yet"),
   }),
 };

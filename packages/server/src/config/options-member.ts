@@ -28,7 +28,9 @@ export const memberOptions = {
   "election-timeout": uintOption(1000, {
     group,
     unit: "ms",
-    doc: "How long a member waits for a leader before it stands for election. At least 5 heartbeat intervals and at most 50000; the same on all members.",
+    doc:
+      "How long a member waits for a leader before it stands for election. At least 5 heartbeat intervals and at " +
+      "most 50000; the same on all members.",
   }),
   "initial-election-tick-advance": boolOption(true, {
     group,
@@ -40,7 +42,9 @@ export const memberOptions = {
   }),
   "listen-client-urls": urlsOption("http://localhost:2379", {
     group,
-    doc: "Comma-separated URLs to listen on for clients: gRPC, and HTTP as well unless --listen-client-http-urls is given. Addresses, not names.",
+    doc:
+      "Comma-separated URLs to listen on for clients: gRPC, and HTTP as well unless --listen-client-http-urls is " +
+      "given. Addresses, not names.",
   }),
   "listen-client-http-urls": urlsOption("", {
     group,
@@ -60,7 +64,9 @@ export const memberOptions = {
   "quota-backend-bytes": intOption(0, {
     group,
     unit: "bytes",
-    doc: "How big the store may grow before the member raises the NOSPACE alarm and takes no more writes. 0 means 2 GiB; a negative number means no limit.",
+    doc:
+      "How big the store may grow before the member raises the NOSPACE alarm and takes no more writes. 0 means 2 " +
+      "GiB; a negative number means no limit.",
     stage: planned("the space quota comes with alarms"),
   }),
   "backend-bbolt-freelist-type": stringOption("map", {
@@ -70,7 +76,9 @@ export const memberOptions = {
   }),
   "backend-batch-interval": durationOption(0, {
     group,
-    doc: "How long changes collect in memory before they are written to the store as one batch (0s means 100ms). The write-ahead log is not affected.",
+    doc:
+      "How long changes collect in memory before they are written to the store as one batch (0s means 100ms). The " +
+      "write-ahead log is not affected.",
   }),
   "backend-batch-limit": intOption(0, {
     group,

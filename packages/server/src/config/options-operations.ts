@@ -35,7 +35,9 @@ export const operationsOptions = {
   ),
   "listen-metrics-urls": urlsOption("", {
     group: monitoring,
-    doc: "Comma-separated URLs to listen on for /metrics and the health endpoints alone. For https the client certificate and key are used.",
+    doc:
+      "Comma-separated URLs to listen on for /metrics and the health endpoints alone. For https the client " +
+      "certificate and key are used.",
   }),
 
   logger: stringOption("zap", { group: logging, doc: "Kept for etcd's sake: 'zap' means structured logs, the only kind there is." }, [
@@ -70,7 +72,9 @@ export const operationsOptions = {
   }),
   "log-rotation-config-json": stringOption('{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}', {
     group: logging,
-    doc: "How logs rotate: maxsize in MB, maxage in days, maxbackups in files (0 for no limit), localtime in the names, compress with gzip.",
+    doc:
+      "How logs rotate: maxsize in MB, maxage in days, maxbackups in files (0 for no limit), localtime in the names, " +
+      "compress with gzip.",
     stage: noRotation,
   }),
   "warning-unary-request-duration": durationOption(300, {

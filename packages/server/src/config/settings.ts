@@ -173,7 +173,8 @@ export function applyVariables(settings: Settings, line: CommandLine, env: Reado
     if (given.has(variableName(optionByFlag.get(name) ?? name))) {
       throw new ConfigError(
         "Contradiction",
-        `conflicting environment variable ${quote(variable)} is shadowed by corresponding command-line flag (either unset environment variable or disable flag)`,
+        `conflicting environment variable ${quote(variable)} is shadowed by corresponding command-line flag ` +
+          "(either unset environment variable or disable flag)",
       );
     }
     assign(settings, name, text, variable);

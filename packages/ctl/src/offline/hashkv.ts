@@ -1,0 +1,27 @@
+import type { Command } from "../program.ts";
+import { folderArgument, reportingErrors, withStore } from "./data-dir.ts";
+import { checkForm, printReport } from "./report.ts";
+
+export const hashkvCommand: Command = {
+  use: "hashkv <data directory>",
+  short: "Prints the hash of the history in a stopped member's store",
+  long: `Prints the hash of the history in a stopped member's store, as "quoratectl endpoint hashkv" prints that of a running one.
+
+The store may stand a little behind the member's log, which the member reads again when it starts; compare at a --rev that both have.
+
+In the simple form the line has hash, hash revision and compact revision.`,
+  flags: { rev: { kind: "int", defaultText: "0", doc: "revision up to which to hash (0 for the newest)" } },
+  run: (invocation) =>
+    reportingErrors(async () => {
+      checkForm(invocation);
+      const dataDir = folderArgument(invocation.args, "hashkv");
+      await withStore(dataDir, async (store) => {
+        const { hash, revision, compactRevision } = await store.mvcc.hashKV(invocation.flags.int("rev"));
+        printReport(invocation, [
+          { json: "hash", title: "hash", value: hash },
+          { json: "hashRevision", title: "hash revision", value: revision },
+          { json: "compactRevision", title: "compact revision", value: compactRevision },
+        ]);
+      });
+    }),
+};

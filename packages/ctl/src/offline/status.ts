@@ -1,0 +1,28 @@
+import { humanBytes } from "../go-format.ts";
+import type { Command } from "../program.ts";
+import { folderArgument, reportingErrors, withStore } from "./data-dir.ts";
+import { checkForm, printReport } from "./report.ts";
+
+export const statusCommand: Command = {
+  use: "status <data directory>",
+  short: "Prints where a stopped member's store stands",
+  long: `Prints where a stopped member's store stands. The log may reach further: the member reads the rest again when it starts.
+
+In the simple form the line has applied index, term, revision, compact revision, keys and size on disk.`,
+  run: (invocation) =>
+    reportingErrors(async () => {
+      checkForm(invocation);
+      const dataDir = folderArgument(invocation.args, "status");
+      await withStore(dataDir, async (store) => {
+        const sizeBytes = store.sizeOnDiskBytes;
+        printReport(invocation, [
+          { json: "appliedIndex", title: "applied index", value: store.position.index },
+          { json: "term", title: "term", value: store.position.term },
+          { json: "revision", title: "revision", value: store.mvcc.currentRevision },
+          { json: "compactRevision", title: "compact revision", value: store.mvcc.compactRevision },
+          { json: "keys", title: "keys", value: store.mvcc.keyCount },
+          { json: "sizeBytes", title: "size", value: invocation.flags.string("write-out") === "json" ? sizeBytes : humanBytes(sizeBytes) },
+        ]);
+      });
+    }),
+};

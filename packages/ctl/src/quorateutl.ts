@@ -1,0 +1,19 @@
+/** quorateutl: the command line for the files of a stopped member. */
+import { versionCommand } from "./commands/version.ts";
+import { backendCommand } from "./offline/backend.ts";
+import { hashkvCommand } from "./offline/hashkv.ts";
+import { statusCommand } from "./offline/status.ts";
+import { walCommand } from "./offline/wal.ts";
+import type { Program } from "./program.ts";
+
+export const quorateutl: Program = {
+  name: "quorateutl",
+  short: "quorateutl: looks after the files of a stopped member.",
+  groups: [
+    { title: "Commands about files", commands: [backendCommand, hashkvCommand, statusCommand, walCommand] },
+    { title: "Utility commands", commands: [versionCommand("quorateutl")] },
+  ],
+  globals: {
+    "write-out": { kind: "string", shorthand: "w", defaultText: "simple", doc: "form of the output: fields, json, simple, table" },
+  },
+};

@@ -1,0 +1,122 @@
+/** The executables against our own members, over mutual TLS, and quorateutl on what a stopped member leaves behind. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+
+const bin = join(import.meta.dirname, "../../bin");
+
+interface Output {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(program: string, args: readonly string[], input = ""): Promise<Output> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [join(bin, program), ...args], (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
+    );
+    child.stdin!.end(input);
+  });
+}
+
+let cluster: TestCluster;
+before(async () => {
+  cluster = await startCluster({ size: 1, tls: true });
+});
+after(async () => {
+  await cluster?.destroy();
+});
+
+const ctl = (args: readonly string[], input = ""): Promise<Output> => {
+  const { ca, client, clientKey } = cluster.certs!;
+  return run(
+    "quoratectl.js",
+    [`--endpoints=${cluster.endpoints[0]}`, `--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`, ...args],
+    input,
+  );
+};
+
+test("quoratectl works over mutual TLS", async () => {
+  assert.deepEqual(await ctl(["put", "a", "1"]), { code: 0, stdout: "OK\n", stderr: "" });
+  assert.equal((await ctl(["put", "b"], "from stdin")).stdout, "OK\n");
+  assert.equal((await ctl(["get", "", "--prefix"])).stdout, "a\n1\nb\nfrom stdin\n");
+  assert.match((await ctl(["member", "list"])).stdout, /^[0-9a-f]+, started, m0, https:/);
+  assert.match((await ctl(["endpoint", "status", "-w", "table"])).stdout, /│ https:\/\/127\.0\.0\.1:\d+ │/);
+  assert.equal((await ctl(["txn"], "\nput t 1\n\n\n")).stdout, "SUCCESS\n\nOK\n");
+  const missing = await run("quoratectl.js", ["--cacert=/nonexistent", "get", "a"]);
+  assert.deepEqual([missing.code, missing.stderr], [128, "Error: open /nonexistent: no such file or directory\n"]);
+});
+
+test("the programs print their versions and help", async () => {
+  for (const name of ["quoratectl", "quorateutl"]) {
+    const version = await run(`${name}.js`, ["version"]);
+    assert.match(version.stdout, new RegExp(`^${name} version: \\d+\\.\\d+\\.\\d+\nAPI version: 3\\.7\n$`));
+    assert.match((await run(`${name}.js`, ["--help"])).stdout, new RegExp(`^${name}: `));
+  }
+});
+
+test("quorateutl reads what a stopped member leaves behind", async () => {
+  const member = cluster.members[0]!;
+  const hash = (await ctl(["endpoint", "hashkv"])).stdout.trim().split(", ");
+  const status = JSON.parse((await ctl(["endpoint", "status", "-w", "json"])).stdout)[0].Status as { raftIndex: number };
+  // A running member holds its store.
+  const busy = await run("quorateutl.js", ["status", member.options.dataDir]);
+  assert.equal(busy.code, 1);
+  assert.match(busy.stderr, /^Error: .*\n$/);
+  await member.terminate();
+
+  const utl = (...args: string[]): Promise<Output> => run("quorateutl.js", args);
+  const { dataDir } = member.options;
+  const wal = JSON.parse((await utl("wal", "verify", dataDir, "-w", "json")).stdout) as {
+    lastIndex: number;
+    tornBytes: number;
+    memberID: string;
+  };
+  assert.ok(wal.lastIndex >= status.raftIndex);
+  assert.equal(wal.tornBytes, 0);
+  assert.match(wal.memberID, /^[0-9a-f]+$/);
+  assert.match(
+    (await utl("wal", "verify", join(dataDir, "member/wal"), "-w", "fields")).stdout,
+    /^"Files" : 1\n"Records" : \d+\n"Last index" : \d+\n/,
+  );
+  // SIGTERM syncs the store, so it stands where the running member stood.
+  assert.equal((await utl("hashkv", dataDir)).stdout.trim().split(", ")[0], hash[1]);
+  assert.match((await utl("hashkv", dataDir, "-w", "table")).stdout, /│ {4}HASH {4}│ HASH REVISION │ COMPACT REVISION │/);
+  assert.match((await utl("status", dataDir)).stdout, /^\d+, \d+, 4, -1, 3, [\d.]+ k?B\n$/);
+  assert.match((await utl("backend", "verify", dataDir)).stdout, /^\d+, \d+, \d+\n$/);
+  assert.equal((await utl("hashkv", dataDir, "--rev=100")).stderr, "Error: etcdserver: mvcc: required revision is a future revision\n");
+});
+
+test("quorateutl names the place of damage, and refuses folders that are none of ours", async () => {
+  const { dataDir } = cluster.members[0]!.options;
+  const copy = join(cluster.dir, "damaged");
+  cpSync(join(dataDir, "member/wal"), copy, { recursive: true });
+  const segment = join(copy, readdirSync(copy).find((name) => name.endsWith(".wal"))!);
+  const bytes = readFileSync(segment);
+  bytes[100]! ^= 0x55;
+  writeFileSync(segment, bytes);
+  const damaged = await run("quorateutl.js", ["wal", "verify", copy]);
+  assert.equal(damaged.code, 1);
+  assert.match(damaged.stderr, new RegExp(`^Error: ${segment}: damaged at byte \\d+: `));
+
+  const foreign = join(cluster.dir, "foreign");
+  mkdirSync(join(foreign, "member/snap"), { recursive: true });
+  writeFileSync(join(foreign, "member/snap/db"), "");
+  for (const command of ["status", "hashkv"]) {
+    assert.equal(
+      (await run("quorateutl.js", [command, foreign])).stderr,
+      `Error: ${foreign} is a data directory of etcd itself; use etcdutl for it\n`,
+    );
+  }
+  assert.match((await run("quorateutl.js", ["status", cluster.dir])).stderr, /has no store/);
+  assert.equal((await run("quorateutl.js", ["wal", "verify", "/nonexistent"])).stderr, "Error: /nonexistent is not a folder\n");
+  assert.deepEqual(await run("quorateutl.js", ["wal", "verify"]), {
+    code: 128,
+    stdout: "",
+    stderr: "Error: wal verify needs one argument, a folder\n",
+  });
+});
