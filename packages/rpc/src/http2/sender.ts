@@ -11,6 +11,9 @@ import { PendingSend } from "./pending.ts";
 import type { Http2Stream } from "./stream.ts";
 import { StreamQueue } from "./stream-queue.ts";
 
+/** A frame cut shorter than this by the client's window is no progress: windows opened byte by byte would pay for themselves. */
+const MIN_PROGRESS_BYTES = 1024;
+
 /** What the sender tells its connection. */
 export interface SenderOwner {
   /** Our side of the stream has ended on the wire. */
@@ -207,7 +210,7 @@ export class Sender {
     stream.sendWindowBytes -= size;
     this.#windowBytes -= size;
     this.#budget.give(size);
-    if (last || size === DEFAULT_MAX_FRAME_BYTES) this.#owner.progressed();
+    if (last || size >= MIN_PROGRESS_BYTES) this.#owner.progressed();
     if (!last) this.#sendable.push(stream);
     else {
       stream.pending = undefined;

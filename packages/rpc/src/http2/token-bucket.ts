@@ -14,11 +14,13 @@ export class TokenBucket {
 
   /** Takes `count`; false if there are fewer. */
   take(count: number, nowMs: number): boolean {
+    if (this.#tokens < count) {
+      this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#filledMs) * this.#perMs);
+      this.#filledMs = nowMs;
+      if (this.#tokens < count) return false;
+    }
     this.#tokens -= count;
-    if (this.#tokens >= 0) return true;
-    this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#filledMs) * this.#perMs);
-    this.#filledMs = nowMs;
-    return this.#tokens >= 0;
+    return true;
   }
 
   /** Gives some back, up to the burst. */

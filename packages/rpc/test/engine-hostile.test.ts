@@ -1,0 +1,364 @@
+/** Clients that mean harm: each finds a bound, is counted, and leaves its neighbours alone. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { concat, fromLatin1 } from "@quorate/proto";
+import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
+import type { EngineCounters } from "../src/http2/counters.ts";
+import { TokenBucket } from "../src/http2/token-bucket.ts";
+import { data, frame, GET, rstStream, settingsFrame, windowUpdate, words } from "./engine/core.ts";
+import { CALL, GrpcClient, type GrpcOptions, message } from "./engine/grpc.ts";
+
+const HELLO = fromLatin1("hello");
+const LIMITS = { maxIdleFramesBurst: 100, maxIdleFramesPerSecond: 10, maxResetsBurst: 100, maxResetsPerSecond: 10, keepAliveMinTimeMs: 0 };
+
+const SERVICES: GrpcOptions = {
+  unary: { "/test.Echo/Now": (bytes) => bytes, "/test.Echo/Never": () => new Promise(() => {}) },
+  stream: { "/test.Chat/Talk": () => ({}) },
+};
+
+/** A client and a neighbour on the same server. */
+function pair(limits: GrpcOptions["limits"] = {}): { client: GrpcClient; neighbour: GrpcClient; counters: EngineCounters } {
+  const client = new GrpcClient({ ...SERVICES, limits: { ...LIMITS, ...limits } });
+  const neighbour = new GrpcClient({ ...SERVICES, shared: client.shared });
+  return { client, neighbour, counters: client.shared.counters };
+}
+
+/** Sends until the connection ends, and tells how many times that took; fails when it does not. */
+function flood(client: GrpcClient, atMost: number, send: (i: number) => void): number {
+  for (let i = 0; i < atMost; i++) {
+    send(i);
+    if (client.connection.ending) return i + 1;
+  }
+  throw new assert.AssertionError({ message: `the connection still stands after ${atMost}` });
+}
+
+function serves(neighbour: GrpcClient): void {
+  neighbour.take();
+  neighbour.call(1, HELLO);
+  assert.equal(neighbour.take().length, 3);
+}
+
+/** The reason in the GOAWAY that the client got. */
+function reason(client: GrpcClient): string {
+  return client
+    .take()
+    .find((line) => line.startsWith("GOAWAY"))!
+    .replace(/^GOAWAY \d+ /, "");
+}
+
+describe("floods of frames that move nothing", () => {
+  const ping = frame(FrameType.Ping, 0, 0, new Uint8Array(8));
+  const frames: Readonly<Record<string, Uint8Array>> = {
+    PING: ping,
+    "PING acknowledgements": frame(FrameType.Ping, Flag.Ack, 0, new Uint8Array(8)),
+    SETTINGS: settingsFrame([Setting.InitialWindowSize, 70_000]),
+    "SETTINGS acknowledgements": frame(FrameType.Settings, Flag.Ack, 0),
+    PRIORITY: frame(FrameType.Priority, 0, 99, concat([words(0), Uint8Array.of(1)])),
+    WINDOW_UPDATE: windowUpdate(0, 1),
+    "WINDOW_UPDATE of a stream": windowUpdate(1, 1),
+    "empty DATA": data(1, 0),
+    "empty padded DATA": frame(FrameType.Data, Flag.Padded, 1, Uint8Array.of(0)),
+    "frames of unknown types": frame(77, 0, 0),
+    GOAWAY: frame(FrameType.GoAway, 0, 0, words(0, 0)),
+    "RST_STREAM of a closed stream": rstStream(3),
+    "DATA of a closed stream": data(3, 1),
+  };
+  for (const [name, bytes] of Object.entries(frames)) {
+    test(name, () => {
+      const { client, neighbour, counters } = pair();
+      client.send(client.headers(1, { ...CALL, ":path": "/test.Chat/Talk" }), client.headers(3, GET), rstStream(3));
+      client.take();
+      const sent = flood(client, 500, () => client.send(bytes));
+      assert.ok(sent >= 90 && sent <= 110, `${sent} were enough`);
+      assert.equal(reason(client), "EnhanceYourCalm too many idle frames");
+      assert.equal(counters.frameFloods, 1);
+      assert.equal(counters.openStreams, 0);
+      serves(neighbour);
+    });
+  }
+
+  test("one change of windows of many streams costs as many frames as it is worth", () => {
+    const { client } = pair();
+    for (let id = 1; id < 2001; id += 2) client.send(client.headers(id, { ...CALL, ":path": "/test.Chat/Talk" }));
+    // 1000 streams: eleven each.
+    const sent = flood(client, 500, (i) => client.send(settingsFrame([Setting.InitialWindowSize, 70_000 + i])));
+    assert.ok(sent <= 11, `${sent} were enough`);
+  });
+
+  test("as many are allowed again as time passes, and calls are answered", () => {
+    const { client } = pair();
+    for (let second = 0; second < 20; second++) {
+      for (let i = 0; i < 10; i++) client.send(ping);
+      client.nowMs += 1000;
+    }
+    for (let id = 1; id < 1000; id += 2) {
+      client.send(ping, ping);
+      client.call(id, HELLO);
+    }
+    assert.equal(client.connection.ending, false);
+  });
+
+  test("pings beyond what the keep-alive policy allows end it sooner", () => {
+    const { client, counters } = pair({ keepAliveMinTimeMs: 5000 });
+    client.send(client.headers(1, { ...CALL, ":path": "/test.Chat/Talk" }));
+    client.send(ping);
+    client.nowMs += 5000;
+    client.send(ping, ping, ping);
+    assert.equal(client.connection.ending, false);
+    client.send(ping);
+    assert.equal(reason(client), "EnhanceYourCalm too_many_pings");
+    assert.equal(counters.pingFloods, 1);
+  });
+});
+
+describe("resets", () => {
+  test("of streams as fast as they open", () => {
+    const { client, neighbour, counters } = pair();
+    const sent = flood(client, 500, (i) => client.send(client.headers(1 + 2 * i, CALL), rstStream(1 + 2 * i)));
+    assert.equal(sent, 101);
+    assert.equal(reason(client), "EnhanceYourCalm too many resets");
+    assert.equal(counters.resetFloods, 1);
+    assert.equal(counters.resetsReceived, 101);
+    serves(neighbour);
+  });
+
+  test("that the client has us send", () => {
+    const { client, neighbour, counters } = pair();
+    const sent = flood(client, 500, (i) => client.send(client.headers(1 + 2 * i, CALL), windowUpdate(1 + 2 * i, 0)));
+    assert.equal(sent, 101);
+    assert.equal(reason(client), "EnhanceYourCalm too many resets");
+    assert.equal(counters.streamErrors, 101);
+    serves(neighbour);
+  });
+
+  test("with malformed requests", () => {
+    const { client } = pair();
+    assert.equal(
+      flood(client, 500, (i) => client.send(client.headers(1 + 2 * i, { ":method": "GET" }, true))),
+      101,
+    );
+  });
+
+  test("do not add up on a connection whose calls end", () => {
+    const { client } = pair();
+    for (let i = 0; i < 1000; i++) {
+      client.call(1 + 4 * i, HELLO);
+      client.send(client.headers(3 + 4 * i, CALL), rstStream(3 + 4 * i));
+    }
+    assert.equal(client.connection.ending, false);
+  });
+
+  test("do not free a place while the service works", () => {
+    const { client } = pair({ maxConcurrentStreams: 10 });
+    for (let id = 1; id < 100; id += 2) {
+      client.call(id, HELLO, { ":path": "/test.Echo/Never" });
+      client.send(rstStream(id));
+    }
+    assert.equal(client.connection.lingeringCalls, 10);
+  });
+});
+
+describe("header blocks", () => {
+  test("without end, in frames that carry nothing", () => {
+    const { client, neighbour, counters } = pair();
+    client.send(frame(FrameType.Headers, 0, 1));
+    const sent = flood(client, 500, () => client.send(frame(FrameType.Continuation, 0, 1)));
+    assert.equal(sent, 33);
+    assert.equal(reason(client), "EnhanceYourCalm a header block is too long");
+    assert.equal(counters.headerBlockFloods, 1);
+    serves(neighbour);
+  });
+
+  test("without end, in frames as large as they may be", () => {
+    const { client, counters } = pair();
+    client.send(frame(FrameType.Headers, 0, 1, new Uint8Array(16_000)));
+    const sent = flood(client, 500, () => client.send(frame(FrameType.Continuation, 0, 1, new Uint8Array(16_000))));
+    assert.equal(sent, 4);
+    assert.equal(counters.headerBlockFloods, 1);
+  });
+
+  test("that do not become whole in time", () => {
+    const { client, counters } = pair({ frameTimeoutMs: 30_000 });
+    client.send(frame(FrameType.Headers, 0, 1));
+    for (let i = 0; i < 29; i++) {
+      client.sweep(1000);
+      client.send(frame(FrameType.Continuation, 0, 1));
+    }
+    assert.equal(client.connection.ending, false);
+    client.sweep(1000);
+    assert.equal(client.connection.ending, true);
+    assert.equal(counters.frameTimeouts, 1);
+  });
+
+  test("that become large only when they are read", () => {
+    const { client, neighbour, counters } = pair();
+    // A field of 4,000 bytes goes into the table, and is then named 15,000 times in one frame: 60 MB of fields.
+    const big = client.encoder.encode([{ name: "x", value: "a".repeat(3900), indexing: 0x40 }]);
+    client.send(frame(FrameType.Headers, Flag.EndHeaders | Flag.EndStream, 1, big));
+    client.take();
+    const bomb = new Uint8Array(15_000).fill(0xbe);
+    bomb.set([0x82, 0x86, 0x84]);
+    client.send(frame(FrameType.Headers, Flag.EndHeaders | Flag.EndStream, 3, bomb));
+    assert.match(client.take()[0], /^HEADERS 3 :status=431 /);
+    assert.equal(counters.headerListsTooLarge, 1);
+    assert.equal(client.connection.ending, false);
+    serves(neighbour);
+  });
+
+  test("whose table changes size all the time", () => {
+    const { client } = pair();
+    const resize = new Uint8Array(16_000).fill(0x20);
+    resize.set([0x82, 0x86, 0x84], resize.length - 3);
+    client.send(frame(FrameType.Headers, Flag.EndHeaders | Flag.EndStream, 1, resize));
+    assert.match(client.take()[0], /^HEADERS 1 :status=404 /);
+  });
+});
+
+describe("windows", () => {
+  const LARGE = { ":path": "/test.Echo/Large" };
+  const services: GrpcOptions = { unary: { ...SERVICES.unary, "/test.Echo/Large": () => new Uint8Array(100_000) } };
+
+  test("that stay shut hold up a bounded number of answers", () => {
+    const client = new GrpcClient({ ...services, limits: { ...LIMITS, maxPendingBytes: 1_000_000 }, maxPendingTotalBytes: 1_500_000 });
+    const second = new GrpcClient({ ...services, shared: client.shared });
+    const third = new GrpcClient({ ...services, shared: client.shared });
+    for (const one of [client, second, third]) {
+      one.send(settingsFrame([Setting.InitialWindowSize, 0]));
+      for (let id = 1; id < 100; id += 2) one.call(id, HELLO, LARGE);
+    }
+    const { counters } = client.shared;
+    assert.ok(client.shared.pending.usedBytes <= 1_500_000);
+    assert.equal(counters.pendingBytesRefusals, 150 - 14);
+    for (const one of [client, second, third]) one.connection.lost();
+    assert.equal(client.shared.pending.usedBytes, 0);
+  });
+
+  test("that are never opened end the connection after a time", () => {
+    const client = new GrpcClient({ ...services, limits: { sendStallTimeoutMs: 60_000 } });
+    client.send(settingsFrame([Setting.InitialWindowSize, 10]));
+    client.call(1, HELLO, LARGE);
+    client.sweep(59_000);
+    client.send(windowUpdate(1, 1));
+    client.sweep(59_000);
+    assert.equal(client.connection.ending, false, "a byte has left meanwhile");
+    client.sweep(1000);
+    assert.equal(reason(client), "EnhanceYourCalm answers are not taken");
+    assert.equal(client.shared.counters.sendStalls, 1);
+    assert.equal(client.shared.pending.usedBytes, 0);
+  });
+
+  test("that are shut on a stream whose service has not ended it may stay so", () => {
+    const client = new GrpcClient({
+      stream: { "/test.Chat/Talk": (call) => (call.send(HELLO) ? {} : {}) },
+      limits: { sendStallTimeoutMs: 60_000 },
+    });
+    client.send(settingsFrame([Setting.InitialWindowSize, 0]), client.headers(1, { ...CALL, ":path": "/test.Chat/Talk" }));
+    client.sweep(3_600_000);
+    assert.equal(client.connection.ending, false);
+  });
+
+  test("that open byte by byte run out of frames", () => {
+    const client = new GrpcClient({ ...services, limits: LIMITS });
+    client.send(settingsFrame([Setting.InitialWindowSize, 1]));
+    client.call(1, HELLO, LARGE);
+    const sent = flood(client, 500, () => client.send(windowUpdate(1, 1)));
+    assert.ok(sent <= 110, `${sent} were enough`);
+    assert.equal(client.shared.counters.frameFloods, 1);
+  });
+
+  test("of a client that takes long answers in the common way do not", () => {
+    const client = new GrpcClient({ unary: { "/test.Echo/Now": () => new Uint8Array(20_000_000) }, limits: LIMITS });
+    client.send(settingsFrame([Setting.InitialWindowSize, 65_535]));
+    client.call(1, HELLO);
+    let received = 0;
+    for (let frames = client.takeFrames(); frames.length > 0; frames = client.takeFrames()) {
+      for (const one of frames) {
+        if (one.type !== FrameType.Data) continue;
+        received += one.payload.length;
+        client.send(windowUpdate(0, one.payload.length), windowUpdate(1, one.payload.length));
+      }
+    }
+    assert.equal(received, 20_000_005);
+    assert.equal(client.connection.ending, false);
+  });
+});
+
+describe("silence", () => {
+  test("before the preface, and behind it", () => {
+    for (const bytes of [new Uint8Array(0), fromLatin1(PREFACE.slice(0, 20)), fromLatin1(PREFACE)]) {
+      const client = new GrpcClient({ limits: { prefaceTimeoutMs: 10_000 } });
+      const other = new (class extends GrpcClient {
+        override greet(): void {
+          this.take();
+        }
+      })({ shared: client.shared });
+      if (bytes.length > 0) other.send(bytes);
+      other.sweep(9_999);
+      assert.equal(other.connection.ending, false);
+      other.sweep(1);
+      assert.equal(other.connection.ending, true);
+      assert.equal(client.shared.counters.prefaceTimeouts, 1);
+    }
+  });
+
+  test("within a frame, but not between frames", () => {
+    const { client, counters } = pair({ frameTimeoutMs: 30_000 });
+    const body = data(1, message(HELLO));
+    client.send(client.headers(1, CALL));
+    client.sweep(3_600_000);
+    // Frames that are cut, one after the other, each in time.
+    for (let i = 0; i < 10; i++) {
+      client.send(frame(77, 0, 0, new Uint8Array(10)).subarray(0, 12));
+      client.sweep(20_000);
+      client.send(new Uint8Array(7));
+    }
+    assert.equal(client.connection.ending, false);
+    client.send(body.subarray(0, 10));
+    client.sweep(29_999);
+    assert.equal(client.connection.ending, false);
+    client.send(body.subarray(10, 11));
+    client.sweep(1);
+    assert.equal(client.connection.ending, true);
+    assert.equal(counters.frameTimeouts, 1);
+  });
+
+  test("of a client that is gone is noticed by a ping", () => {
+    const { client, counters } = pair({ keepAliveIntervalMs: 60_000, keepAliveTimeoutMs: 20_000 });
+    client.sweep(59_999);
+    assert.deepEqual(client.take(), []);
+    client.sweep(1);
+    assert.deepEqual(client.take(), ["PING 0000000000000000"]);
+    client.sweep(19_999);
+    client.send(frame(FrameType.Ping, Flag.Ack, 0, new Uint8Array(8)));
+    client.sweep(59_999);
+    assert.deepEqual(client.take(), []);
+    client.sweep(1);
+    assert.deepEqual(client.take(), ["PING 0000000000000000"]);
+    client.sweep(20_000);
+    assert.equal(client.connection.ending, true);
+    assert.equal(counters.keepAliveTimeouts, 1);
+  });
+});
+
+test("a client that is ended is not read any more", () => {
+  const { client } = pair();
+  client.send(data(0, 0));
+  client.take();
+  for (let i = 0; i < 1000; i++) client.send(client.headers(1 + 2 * i, CALL), frame(FrameType.Ping, 0, 0, new Uint8Array(8)));
+  assert.deepEqual(client.take(), []);
+  assert.equal(client.shared.counters.streams, 0);
+});
+
+test("an allowance fills up with time, and not beyond its burst", () => {
+  const bucket = new TokenBucket(10, 5, 0);
+  assert.equal(bucket.take(10, 0), true);
+  assert.equal(bucket.take(1, 0), false);
+  assert.equal(bucket.take(2, 400), true);
+  assert.equal(bucket.take(1, 400), false);
+  assert.equal(bucket.take(11, 1e9), false);
+  bucket.give(1000);
+  assert.equal(bucket.take(10, 1e9), true);
+  assert.equal(bucket.take(1, 1e9), false);
+});
+
+test("the code that says so is the one meant for it", () => assert.equal(ErrorCode.EnhanceYourCalm, 0xb));
