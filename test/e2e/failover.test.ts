@@ -9,7 +9,7 @@ const connections = 100;
 /** Within so long after the leader's death a write that is started then must succeed. */
 const resumeLimitMs = 3000;
 /** All members are killed so many times. QUORATE_SOAK=1 (npm run soak) runs the full count. */
-const crashes = process.env["QUORATE_SOAK"] ? 20 : 4;
+const crashes = process.env["QUORATE_SOAK"] ? 20 : 3;
 const writesBetweenCrashes = 1000;
 
 test("the leader gets kill -9 under load: nothing acknowledged is lost, writes go on, the killed member catches up", async (t) => {

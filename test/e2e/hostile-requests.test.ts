@@ -30,7 +30,9 @@ test("transactions that cannot be carried out change nothing, on any member", as
       for (let index = 0; index < 5; index++) await clients[0]!.call(Put, { key, value });
       await clients[0]!.call(Compact, { revision: 5 });
       const range = (revision: number): RequestOp => ({ request: { case: "requestRange", value: RangeRequest.create({ key, revision }) } });
-      const remove: RequestOp = { request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key: fromLatin1("j"), rangeEnd: fromLatin1("\0") }) } };
+      const remove: RequestOp = {
+        request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key: fromLatin1("j"), rangeEnd: fromLatin1("\0") }) },
+      };
       const keep: RequestOp = { request: { case: "requestPut", value: PutRequest.create({ key, ignoreValue: true }) } };
       const refused: readonly (readonly [ops: RequestOp[], code: number, details: RegExp])[] = [
         [[put, range(2)], 11, /^etcdserver: mvcc: required revision has been compacted$/],

@@ -75,7 +75,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
       const tails = cluster.logTails();
       await cluster.destroy();
       if (!(error instanceof MemberDied && error.portWasTaken && options.ports === undefined) || attempt === startAttempts) {
-        throw new Error(`the cluster did not start: ${(error as Error).message}\n${tails}`, { cause: error });
+        const [firstLine] = (error as Error).message.split("\n");
+        throw new Error(`the cluster did not start: ${firstLine}\n${tails}`, { cause: error });
       }
     }
   }
