@@ -77,7 +77,7 @@ export function urlsText(urls: readonly MemberUrl[]): string {
 /** Member names and their peer URLs, as --initial-cluster gives them. */
 export type InitialCluster = ReadonlyMap<string, readonly MemberUrl[]>;
 
-/** Reads "name=url,name=url,..."; a name that comes more than once has several URLs, kept even where equal, so that a check can see them. */
+/** Reads "name=url,name=url,..."; a name that comes more than once has several URLs, kept even where equal for a later check. */
 export function parseInitialCluster(text: string): InitialCluster {
   const cluster = new Map<string, MemberUrl[]>();
   for (const pair of text.split(",")) {
