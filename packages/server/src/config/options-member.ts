@@ -35,6 +35,7 @@ export const memberOptions = {
   "initial-election-tick-advance": boolOption(true, {
     group,
     doc: "Spend most of the first election timeout at once when the member starts, so that a cluster that is starting has a leader sooner.",
+    stage: planned("a starting member waits for its whole first election timeout for now"),
   }),
   "listen-peer-urls": urlsOption("http://localhost:2380", {
     group,
@@ -84,6 +85,7 @@ export const memberOptions = {
     group,
     unit: "operations",
     doc: "How many changes collect in memory before they are written to the store as one batch (0 means 10000).",
+    stage: planned("the store writes a batch every 10000 changes at the latest for now"),
   }),
   "max-txn-ops": uintOption(128, { group, unit: "operations", doc: "How many operations one transaction may have." }),
   "max-request-bytes": uintOption(1_572_864, {
@@ -99,17 +101,14 @@ export const memberOptions = {
   "grpc-keepalive-min-time": durationOption(5000, {
     group,
     doc: "The shortest time between a client's pings; a client that pings more often is disconnected.",
-    stage: planned("keepalive of client connections comes with the protocol engine"),
   }),
   "grpc-keepalive-interval": durationOption(7_200_000, {
     group,
     doc: "How often the server pings a silent client connection to see whether it is alive (0s turns it off).",
-    stage: planned("keepalive of client connections comes with the protocol engine"),
   }),
   "grpc-keepalive-timeout": durationOption(20_000, {
     group,
     doc: "How long the server waits for the answer to such a ping before it closes the connection (0s turns it off).",
-    stage: planned("keepalive of client connections comes with the protocol engine"),
   }),
   "socket-reuse-port": boolOption(false, {
     group,

@@ -20,7 +20,6 @@ const unsafe = "Unsafe features";
 const noTracing = planned("traces are not exported yet");
 const noCheck = planned("periodic comparison of the members' data is not there yet");
 const noRotation = planned("log files are not rotated by the server yet; let logrotate do it");
-const noCompactionTuning = planned("compaction paces itself for now");
 
 export const operationsOptions = {
   "enable-pprof": boolOption(false, {
@@ -81,6 +80,7 @@ export const operationsOptions = {
     group: logging,
     doc: "A call with one answer that takes longer than this is logged as a warning.",
     aliases: ["experimental-warning-unary-request-duration"],
+    stage: planned("slow calls are not logged yet, only slow applications are"),
   }),
 
   "enable-distributed-tracing": boolOption(false, {
@@ -132,13 +132,11 @@ export const operationsOptions = {
     unit: "revisions",
     doc: "How many revisions one step of a compaction removes (0 means 1000).",
     aliases: ["experimental-compaction-batch-limit"],
-    stage: noCompactionTuning,
   }),
   "compaction-sleep-interval": durationOption(0, {
     group: features,
     doc: "How long a compaction rests between two steps (0s means 10ms).",
     aliases: ["experimental-compaction-sleep-interval"],
-    stage: noCompactionTuning,
   }),
   "watch-progress-notify-interval": durationOption(0, {
     group: features,

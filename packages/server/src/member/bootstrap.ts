@@ -60,8 +60,16 @@ export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Prom
 }
 
 function makeFolders(config: ServerConfig, disk: Disk): void {
-  for (const dir of [parentOf(config.walDir), config.snapDir, config.storeDir]) disk.makeDir(dir);
-  for (const dir of [parentOf(config.walDir), parentOf(config.snapDir), config.dataDir]) disk.syncDir(dir);
+  for (const dir of [parentOf(config.walDir), config.snapDir, config.storeDir]) makeDurably(disk, dir);
+}
+
+/** Makes a folder and those above it so that none of their names is lost in a crash: a name is durable when the folder it stands in is synced. */
+function makeDurably(disk: Disk, dir: string): void {
+  if (disk.stat(dir) !== undefined) return;
+  const above = parentOf(dir);
+  if (above !== dir) makeDurably(disk, above);
+  disk.makeDir(dir);
+  disk.syncDir(above);
 }
 
 function parentOf(path: string): string {
@@ -122,15 +130,18 @@ async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<
   return { hardState, snapshot: raftpb.SnapshotMetadata.create(), entries };
 }
 
-function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Store> {
+async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Store> {
   let nextReport = 1_000_000;
-  return Store.open(deps.keyspaces, config.storeDir, {
+  const store = await Store.open(deps.keyspaces, config.storeDir, {
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;
       deps.logger.info("restoring the index from the store", { records });
     },
   });
+  // The keyspace makes its own files durable, but not its folder's name.
+  deps.disk.syncDir(config.storeDir);
+  return store;
 }
 
 async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: WalOptions): Promise<Bootstrapped> {

@@ -12,6 +12,7 @@ export type FaultPoint =
   | "after-backend-flush"
   | "before-snapshot-mark"
   | "after-snapshot-mark"
+  | "before-snapshot-save"
   | "before-snapshot-install"
   | "after-snapshot-install"
   | "before-log-release";

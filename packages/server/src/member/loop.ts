@@ -41,7 +41,9 @@ export interface LoopParts<R> {
   canApply(): boolean;
   /** Applies committed entries in order; must have taken effect when it returns. */
   apply(entries: readonly raftpb.Entry[]): void;
-  /** Saves and installs a snapshot that Raft accepted; durable when it resolves. */
+  /** Marks in the log that a snapshot was accepted; durable when it resolves. */
+  saveSnapshot(snapshot: raftpb.Snapshot): Promise<void>;
+  /** Puts the received store of a saved snapshot in place; durable when it resolves. */
   install(snapshot: raftpb.Snapshot): Promise<void>;
   /** Streams the state to the peer that a MsgSnap is for. */
   sendSnapshot(message: raftpb.Message): void;
@@ -263,10 +265,12 @@ export class MemberLoop<R> {
     this.#installing = true;
     this.#send(ready.messages);
     const hardState = ready.hardState ?? this.#lazyHardState;
+    // The log knows of the snapshot, and that it is committed, before the store changes: a crash in between finds both or neither.
     const install = async () => {
-      await this.#parts.install(snapshot);
+      await this.#parts.saveSnapshot(snapshot);
       wal.append(hardState, ready.entries);
       await wal.sync();
+      await this.#parts.install(snapshot);
     };
     install().then(
       () =>

@@ -210,6 +210,7 @@ export class Member {
         faults,
         canApply: () => !this.#store.isFull,
         apply: (entries) => this.#apply(entries),
+        saveSnapshot: (snapshot) => this.#saveSnapshot(snapshot),
         install: (snapshot) => this.#install(snapshot),
         sendSnapshot: (message) => this.#snapshots.send(message),
         leaderChanged: (leader, isLeader) => this.#leaderChanged(leader, isLeader),
@@ -427,31 +428,35 @@ export class Member {
   #flush(): void {
     if (this.#store.pendingOps === 0 || this.#flushes >= 2) return;
     this.#flushes++;
-    const startMs = this.#clock.monotonicMs();
     const faults = this.#deps.faults ?? noFaults;
-    faults("before-backend-flush");
-    this.#store.flush().then(
-      () => {
-        this.#flushes--;
-        faults("after-backend-flush");
-        this.metrics.backendCommitDuration.observe((this.#clock.monotonicMs() - startMs) / 1000);
-        this.#loop.wake();
-      },
-      (error: unknown) => this.#fatal(error),
-    );
+    const flush = async () => {
+      const startMs = this.#clock.monotonicMs();
+      faults("before-backend-flush");
+      await this.#store.flush();
+      faults("after-backend-flush");
+      this.#flushes--;
+      this.metrics.backendCommitDuration.observe((this.#clock.monotonicMs() - startMs) / 1000);
+      this.#loop.wake();
+    };
+    flush().catch((error: unknown) => this.#fatal(error));
   }
 
   // --- Snapshots from a leader ---
 
+  async #saveSnapshot(snapshot: raftpb.Snapshot): Promise<void> {
+    const { index, term, confState } = snapshot.metadata;
+    (this.#deps.faults ?? noFaults)("before-snapshot-save");
+    this.#files.save(snapshot);
+    await this.#wal.saveSnapshot({ index, term, confState });
+  }
+
   #install(snapshot: raftpb.Snapshot): Promise<void> {
     const install = async () => {
-      const { index, term, confState } = snapshot.metadata;
+      const { index, term } = snapshot.metadata;
       const faults = this.#deps.faults ?? noFaults;
       this.#logger.info("applying snapshot", { "incoming-snapshot-index": index, "current-applied-index": this.appliedIndex });
       this.metrics.snapshotApplyInProgress.value = 1;
       faults("before-snapshot-install");
-      this.#files.save(snapshot);
-      await this.#wal.saveSnapshot({ index, term, confState });
       await this.#compactor.stop();
       await this.#snapshots.close();
       await this.#store.close({ flush: false });

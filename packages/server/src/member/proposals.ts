@@ -31,6 +31,8 @@ export class Proposals<R> {
   readonly #waiting = new Map<bigint, Waiter<R>>();
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
+  /** Why nothing is taken any more. */
+  #closed: Error | undefined;
   /** Called when the queue gets its first payload. */
   readonly #wake: () => void;
   /** How many ended by time-out. */
@@ -53,6 +55,7 @@ export class Proposals<R> {
 
   /** Queues `payload` for the next turn. Resolves with the result of the entry whose request id is `id`; rejects with an EtcdError. */
   propose(id: bigint, payload: Uint8Array): Promise<R> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed);
     if (this.#waiting.size >= this.#limits.maxWaiting || this.#queuedBytes + payload.length > this.#limits.maxQueuedBytes) {
       return Promise.reject(errorOf("TooManyRequests"));
     }
@@ -105,8 +108,9 @@ export class Proposals<R> {
     if (this.#waiting.size === 0) this.takeQueue();
   }
 
-  /** Ends all waiters with `error`, when the member stops. */
+  /** Ends all waiters with `error`, and whoever comes later, when the member stops. */
   failAll(error: Error): void {
+    this.#closed = error;
     const waiters = [...this.#waiting.values()];
     this.#waiting.clear();
     this.takeQueue();

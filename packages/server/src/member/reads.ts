@@ -39,6 +39,8 @@ export class Reads {
   readonly #rounds = new Map<number, Round>();
   #nextRound: number;
   #waitingCount = 0;
+  /** Why nothing is taken any more. */
+  #closed: Error | undefined;
   /** Rounds that were asked more than once; reads that failed. */
   slowRounds = 0;
   failed = 0;
@@ -53,6 +55,7 @@ export class Reads {
 
   /** Resolves when a read of the local store is linearizable; rejects with an EtcdError. */
   wait(): Promise<void> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed);
     if (this.#waitingCount >= this.#limits.maxWaiting) return Promise.reject(errorOf("TooManyRequests"));
     this.#waitingCount++;
     return new Promise((resolve, reject) => {
@@ -128,8 +131,9 @@ export class Reads {
     }
   }
 
-  /** Ends all reads with `error`, when the member stops. */
+  /** Ends all reads with `error`, and those that come later, when the member stops. */
   failAll(error: Error): void {
+    this.#closed = error;
     const arrived = this.#arrived;
     this.#arrived = [];
     this.#fail(arrived, error);

@@ -171,11 +171,9 @@ export class MemberMetrics {
       exponentialBuckets(0.0001, 2, 16),
     );
     this.snapshotSendInflights = r.gauges("etcd_network_snapshot_send_inflights_total", "Snapshots that are being sent.", ["To"]);
-    this.snapshotReceiveInflights = r.gauges(
-      "etcd_network_snapshot_receive_inflights_total",
-      "Snapshots that are being received.",
-      ["From"],
-    );
+    this.snapshotReceiveInflights = r.gauges("etcd_network_snapshot_receive_inflights_total", "Snapshots that are being received.", [
+      "From",
+    ]);
     const snapshotBuckets = exponentialBuckets(0.1, 2, 10);
     this.snapshotSendSuccess = r.counters("etcd_network_snapshot_send_success", "Snapshots sent.", ["To"]);
     this.snapshotSendFailures = r.counters("etcd_network_snapshot_send_failures", "Snapshots that could not be sent.", ["To"]);

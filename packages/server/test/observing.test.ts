@@ -1,0 +1,148 @@
+/** What a member tells of itself: metrics and health. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "@quorate/host";
+import type { HttpHandler, HttpResponse } from "@quorate/rpc";
+import { prometheusExposition } from "../node/prometheus.ts";
+import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
+import { checkEndpoints, type HealthSource, healthEndpoint } from "../src/http/health.ts";
+import { MemberMetrics, type MetricSources } from "../src/metrics/member-metrics.ts";
+import { exponentialBuckets, Family, Gauge, Histogram, MetricRegistry } from "../src/metrics/registry.ts";
+
+const sources = new Proxy({} as MetricSources, { get: () => () => 0 });
+
+test("a histogram counts each value in the first bucket that holds it", async () => {
+  const registry = new MetricRegistry();
+  const histogram = registry.histogram("h", "a histogram", exponentialBuckets(1, 2, 3));
+  for (const value of [0.5, 1, 1.5, 4, 100]) histogram.observe(value);
+  assert.deepEqual(histogram.counts, [2, 1, 1, 1]);
+  const text = await prometheusExposition(registry).text();
+  for (const line of [
+    'h_bucket{le="1"} 2',
+    'h_bucket{le="2"} 3',
+    'h_bucket{le="4"} 4',
+    'h_bucket{le="+Inf"} 5',
+    "h_sum 107",
+    "h_count 5",
+  ]) {
+    assert.ok(text.includes(`${line}\n`), line);
+  }
+});
+
+test("a family holds its bound of series, and counts the rest together", () => {
+  const family = new Family(["who"], () => new Gauge(), 2);
+  for (const who of ["a", "b", "c", "d"]) family.with(who).value++;
+  assert.deepEqual(
+    [...family.series.values()].map((series) => [series.labels["who"], series.metric.value]),
+    [
+      ["a", 1],
+      ["b", 1],
+      ["other", 2],
+    ],
+  );
+});
+
+test("a name is declared once", () => {
+  const registry = new MetricRegistry();
+  registry.counter("c", "a counter");
+  assert.throws(() => registry.gauge("c", "again"), /metric c is declared twice/);
+});
+
+test("the exposition has etcd's names with their types, and Node's process metrics", async () => {
+  const metrics = new MemberMetrics(sources, { extensive: false });
+  metrics.peerSentBytes.with("a1").add(7);
+  metrics.walFsyncDuration.observe(0.0015);
+  const { text, contentType } = prometheusExposition(metrics.registry);
+  const exposition = await text();
+  assert.match(contentType, /^text\/plain; version=0\.0\.4/);
+  for (const pattern of [
+    /^# TYPE etcd_server_has_leader gauge$/m,
+    /^# TYPE etcd_server_leader_changes_seen_total counter$/m,
+    /^# TYPE etcd_server_proposals_failed_total counter$/m,
+    /^# TYPE etcd_disk_wal_fsync_duration_seconds histogram$/m,
+    /^# TYPE etcd_disk_backend_commit_duration_seconds histogram$/m,
+    /^etcd_network_peer_sent_bytes_total\{To="a1"\} 7$/m,
+    /^etcd_disk_wal_fsync_duration_seconds_bucket\{le="0.002"\} 1$/m,
+    /^process_resident_memory_bytes \d+$/m,
+    /^process_start_time_seconds \d+/m,
+  ]) {
+    assert.match(exposition, pattern);
+  }
+  assert.doesNotMatch(exposition, /grpc_server_handling_seconds/);
+  const extensive = new MemberMetrics(sources, { extensive: true });
+  assert.ok(extensive.grpcHandling instanceof Family);
+  assert.ok(extensive.grpcHandling.with("unary", "s", "m") instanceof Histogram);
+});
+
+interface Fake {
+  alarms: string[];
+  leader: boolean;
+  learner: boolean;
+  failing: "none" | "linearizable" | "all";
+}
+
+function health(fake: Partial<Fake>) {
+  const state: Fake = { alarms: [], leader: true, learner: false, failing: "none", ...fake };
+  const source: HealthSource = {
+    alarms: () => state.alarms,
+    hasLeader: () => state.leader,
+    isLearner: () => state.learner,
+    read: async ({ serializable }) => {
+      if (state.failing === "all" || (state.failing === "linearizable" && !serializable)) throw new Error("etcdserver: request timed out");
+    },
+  };
+  const metrics = new MemberMetrics(sources, { extensive: false });
+  const handler: HttpHandler = httpRouter(
+    new Map([["/health", healthEndpoint(source, metrics, silentLogger)], ...checkEndpoints(source, metrics, silentLogger)]),
+  );
+  const ask = async (path: string, query = "", method = "GET"): Promise<HttpResponse> =>
+    handler({ method, path, query, headers: new Map(), body: new Uint8Array(), peerAddress: "", peerCommonName: undefined });
+  return { ask, metrics };
+}
+
+test("/health: well, and every way of not being well", async () => {
+  const cases: [Partial<Fake>, string, number, string][] = [
+    [{}, "", 200, '{"health":"true","reason":""}'],
+    [{ alarms: ["NOSPACE"] }, "", 503, '{"health":"false","reason":"ALARM NOSPACE"}\n'],
+    [{ alarms: ["NOSPACE"] }, "exclude=NOSPACE", 200, '{"health":"true","reason":""}'],
+    [{ alarms: ["CORRUPT", "NOSPACE"] }, "exclude=NOSPACE", 503, '{"health":"false","reason":"ALARM CORRUPT"}\n'],
+    [{ leader: false }, "", 503, '{"health":"false","reason":"RAFT NO LEADER"}\n'],
+    [{ leader: false, failing: "linearizable" }, "serializable=true", 200, '{"health":"true","reason":""}'],
+    [{ failing: "linearizable" }, "", 503, '{"health":"false","reason":"RANGE ERROR:etcdserver: request timed out"}\n'],
+  ];
+  for (const [fake, query, status, body] of cases) {
+    const { ask, metrics } = health(fake);
+    const answer = await ask("/health", query);
+    assert.deepEqual([answer.status, answer.body], [status, body], JSON.stringify([fake, query]));
+    assert.equal(metrics.healthSuccess.value, status === 200 ? 1 : 0);
+    assert.equal(metrics.healthFailures.value, status === 200 ? 0 : 1);
+  }
+  assert.equal((await health({}).ask("/health", "", "POST")).status, 405);
+});
+
+test("/livez and /readyz: as a whole, verbose, one check alone, one left out", async () => {
+  const sick = health({ failing: "linearizable", learner: true });
+  assert.deepEqual([(await sick.ask("/livez")).status, (await sick.ask("/livez")).body], [200, "ok\n"]);
+  const ready = await sick.ask("/readyz");
+  assert.equal(ready.status, 503);
+  assert.match(String(ready.body), /\[-\]linearizable_read failed: range error: etcdserver: request timed out\n/);
+  assert.match(String(ready.body), /\[\+\]serializable_read ok\n/);
+  assert.match(String(ready.body), /\[-\]non_learner failed/);
+  assert.equal((await sick.ask("/readyz", "exclude=linearizable_read&exclude=non_learner")).status, 200);
+  assert.equal((await sick.ask("/readyz/serializable_read", "verbose")).body, "[+]serializable_read ok\nok\n");
+  assert.equal((await sick.ask("/readyz/no_such")).status, 404);
+  assert.equal(sick.metrics.healthchecks.with("readyz", "linearizable_read", "error").value, 1);
+});
+
+test("/version tells the server's and the cluster's version", async () => {
+  const answer = await versionEndpoint({ serverVersion: "3.7.0", clusterVersion: () => "not_decided", storageVersion: "3.7.0" })({
+    method: "GET",
+    path: "/version",
+    query: "",
+    headers: new Map(),
+    body: new Uint8Array(),
+    peerAddress: "",
+    peerCommonName: undefined,
+  });
+  assert.equal(answer.body, '{"etcdserver":"3.7.0","etcdcluster":"not_decided","storage":"3.7.0"}');
+});

@@ -1,0 +1,232 @@
+/**
+ * Members in this process on one manual clock, with disks and a network in memory: everything of a member but its sockets. Time moves only
+ * in `run` and `until`, so a test waits for nothing real and runs the same each time.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import { SeededRandom, silentLogger } from "@quorate/host";
+import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { type EtcdError, errorOf, fromUtf8, KeyValue, PutRequest, RangeRequest, RangeResponse, type raftpb, toUtf8 } from "@quorate/proto";
+import type { CallContext, UnaryHandler } from "@quorate/rpc";
+import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
+import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
+import type { FaultPoint } from "../../src/member/fault-points.ts";
+import { Member, type TransportRequest } from "../../src/member/member.ts";
+import { serviceTable } from "../../src/services/table.ts";
+
+/** Thrown at a fault point: the process is gone. */
+export class Crash extends Error {}
+
+export interface Node {
+  readonly name: string;
+  readonly disk: MemoryDisk;
+  readonly keyspaces: MemoryKeyspaceOpener;
+  member: Member | undefined;
+  /** Where the next pass crashes, if set. */
+  crashAt: FaultPoint | undefined;
+  /** What `onEnd` was told, if it was. */
+  ended: { error: unknown } | undefined;
+  request: TransportRequest | undefined;
+}
+
+/** The network: who is cut off hears and says nothing. */
+class MemoryTransport implements Transport {
+  readonly #world: World;
+  readonly #selfId: bigint;
+  readonly #peers = new Map<bigint, readonly string[]>();
+  #closed = false;
+
+  constructor(world: World, selfId: bigint) {
+    this.#world = world;
+    this.#selfId = selfId;
+  }
+
+  #target(id: bigint): Node | undefined {
+    if (this.#closed || !this.#peers.has(id) || this.#world.cutOff.has(this.#selfId) || this.#world.cutOff.has(id)) return undefined;
+    return this.#world.nodes.find((node) => node.member !== undefined && node.request?.memberId === id);
+  }
+
+  send(messages: readonly raftpb.Message[]): void {
+    for (const message of messages) {
+      const copy = structuredClone(message);
+      this.#world.clock.after(1, () => this.#target(message.to)?.request?.listener.received([copy]));
+    }
+  }
+
+  sendSnapshot(stream: SnapshotStream): void {
+    const { to } = stream.message;
+    const self = this.#world.nodes.find((node) => node.request?.memberId === this.#selfId)!;
+    const target = this.#target(to);
+    const taken =
+      target === undefined
+        ? Promise.reject(new Error("not reachable"))
+        : target.request!.listener.snapshotReceived({ message: structuredClone(stream.message), body: stream.body });
+    taken.then(
+      () => self.request?.listener.snapshotSent(to, true),
+      () => self.request?.listener.snapshotSent(to, false),
+    );
+  }
+
+  addPeer(id: bigint, urls: readonly string[]): void {
+    this.#peers.set(id, urls);
+  }
+
+  updatePeer(id: bigint, urls: readonly string[]): void {
+    this.#peers.set(id, urls);
+  }
+
+  removePeer(id: bigint): void {
+    this.#peers.delete(id);
+  }
+
+  peers(): readonly PeerStatus[] {
+    return [...this.#peers].map(([id, urls]) => ({ id, urls, activeSinceMs: 0, roundTripMs: 1 }));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+}
+
+export class World {
+  readonly clock = new ManualClock();
+  readonly random: SeededRandom;
+  readonly nodes: Node[] = [];
+  /** Members that no message reaches or leaves. */
+  readonly cutOff = new Set<bigint>();
+  readonly #flags: readonly string[];
+
+  constructor(size: number, flags: readonly string[] = [], seed = 1n) {
+    this.random = new SeededRandom(seed);
+    this.#flags = flags;
+    for (let i = 0; i < size; i++) {
+      const disk = new MemoryDisk({ clock: this.clock, syncDelayMs: () => 1 });
+      const keyspaces = new MemoryKeyspaceOpener(disk, { clock: this.clock, writeDelayMs: () => 2 });
+      this.nodes.push({ name: `m${i}`, disk, keyspaces, member: undefined, crashAt: undefined, ended: undefined, request: undefined });
+    }
+  }
+
+  async config(node: Node): Promise<ServerConfig> {
+    const port = (one: Node) => 12380 + 10 * this.nodes.indexOf(one);
+    const cluster = this.nodes.map((one) => `${one.name}=http://127.0.0.1:${port(one)}`).join(",");
+    const invocation = await loadConfig(
+      [
+        ...["--name", node.name, "--data-dir", "/data", "--initial-cluster", cluster],
+        ...["--listen-peer-urls", `http://127.0.0.1:${port(node)}`, "--initial-advertise-peer-urls", `http://127.0.0.1:${port(node)}`],
+        ...this.#flags,
+      ],
+      {},
+      () => "",
+    );
+    if (invocation.kind !== "run") throw new Error("the flags start no member");
+    return invocation.config;
+  }
+
+  async start(node: Node): Promise<Member> {
+    node.ended = undefined;
+    const starting = Member.start(await this.config(node), {
+      clock: this.clock,
+      random: this.random.fork(node.name),
+      disk: node.disk,
+      keyspaces: node.keyspaces,
+      logger: silentLogger,
+      faults: (point) => {
+        if (node.crashAt !== point) return;
+        node.crashAt = undefined;
+        throw new Crash(point);
+      },
+      openTransport: async (request) => {
+        node.request = request;
+        return new MemoryTransport(this, request.memberId);
+      },
+      onEnd: (error) => {
+        node.ended = { error };
+        node.member = undefined;
+      },
+    });
+    node.member = await this.settled(starting);
+    return node.member;
+  }
+
+  async startAll(): Promise<void> {
+    for (const node of this.nodes) await this.start(node);
+    await this.until(() => this.leader() !== undefined);
+    await this.settled(Promise.all(this.nodes.map((node) => node.member!.ready)));
+  }
+
+  /** The node that leads by its own account and by that of a majority. */
+  leader(): Node | undefined {
+    return this.nodes.find(
+      (node) =>
+        node.member?.isLeader === true &&
+        this.nodes.filter((other) => other.member?.leader === node.member!.id).length > this.nodes.length / 2,
+    );
+  }
+
+  /** Moves time on by `ms`, in steps of one, letting each step's promises run. */
+  async run(ms: number): Promise<void> {
+    for (let i = 0; i < ms; i++) {
+      this.clock.advance(1);
+      await turn();
+    }
+  }
+
+  /** Moves time on until `done`; fails after a minute of it. */
+  async until(done: () => boolean): Promise<void> {
+    for (let i = 0; !done(); i++) {
+      if (i > 60_000) throw new Error(`waited a minute in vain for ${done}`);
+      await this.run(1);
+    }
+  }
+
+  /** The result of a promise that needs time to go on. */
+  async settled<T>(promise: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const mark = () => {
+      isSettled = true;
+    };
+    promise.then(mark, mark);
+    await this.until(() => isSettled);
+    return promise;
+  }
+
+  async stopAll(): Promise<void> {
+    for (const node of this.nodes) {
+      if (node.member !== undefined) await this.settled(node.member.stop());
+      node.member = undefined;
+    }
+  }
+}
+
+const CONTEXT: Omit<CallContext, "path"> = {
+  metadata: () => undefined,
+  deadlineMs: undefined,
+  peerAddress: "127.0.0.1:1",
+  peerCommonName: undefined,
+  cancelled: false,
+  onCancel() {},
+};
+
+/** Calls a unary method of a member's services with request bytes, as an engine would. */
+export async function call(member: Member, path: string, request: Uint8Array, metadata: Record<string, string> = {}): Promise<Uint8Array> {
+  const handler: UnaryHandler | undefined = serviceTable(member).unary.get(path);
+  if (handler === undefined) throw new Error(`no method ${path}`);
+  const answer = await handler(request, { ...CONTEXT, path, metadata: (key) => metadata[key] });
+  return answer instanceof Uint8Array ? answer : Buffer.concat(answer);
+}
+
+export function put(member: Member, key: string, value: string): Promise<Uint8Array> {
+  return call(member, "/etcdserverpb.KV/Put", PutRequest.encode({ key: fromUtf8(key), value: fromUtf8(value) }));
+}
+
+/** The value of a key, undefined if it has none. */
+export async function get(member: Member, key: string, serializable = false): Promise<string | undefined> {
+  const answer = RangeResponse.decode(
+    await call(member, "/etcdserverpb.KV/Range", RangeRequest.encode({ key: fromUtf8(key), serializable })),
+  );
+  return answer.kvs[0] === undefined ? undefined : toUtf8(KeyValue.decode(answer.kvs[0]).value);
+}
+
+/** The text of an etcd error by its name. */
+export function textOf(name: EtcdError["code"]): string {
+  return errorOf(name).message;
+}

@@ -1,0 +1,158 @@
+/** The queues of a member at their bounds: proposals and reads that wait. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "@quorate/host/testing";
+import { errorOf } from "@quorate/proto";
+import { Proposals } from "../src/member/proposals.ts";
+import { Reads } from "../src/member/reads.ts";
+import { RequestIds } from "../src/member/request-ids.ts";
+
+const busy = { message: errorOf("TooManyRequests").message };
+const late = { message: errorOf("Timeout").message };
+
+function proposals(limits: Partial<{ maxWaiting: number; maxQueuedBytes: number }> = {}) {
+  const clock = new ManualClock();
+  const woken = { times: 0 };
+  const queue = new Proposals<string>(
+    { maxWaiting: 3, maxQueuedBytes: 100, timeoutMs: 1000, ...limits },
+    { clock, wake: () => woken.times++, timeoutReason: () => errorOf("Timeout") },
+  );
+  return { clock, queue, woken };
+}
+
+test("proposals: as many as may wait, and one more is refused and forgotten", async () => {
+  const { queue, woken } = proposals();
+  const waiting = [1n, 2n, 3n].map((id) => queue.propose(id, new Uint8Array(10)));
+  await assert.rejects(queue.propose(4n, new Uint8Array(10)), busy);
+  assert.equal(queue.waitingCount, 3);
+  assert.equal(woken.times, 1, "a full queue wakes the loop once");
+  assert.equal(queue.takeQueue().length, 3);
+  queue.settle(4n, "nobody");
+  for (const id of [1n, 2n, 3n]) queue.settle(id, `result ${id}`);
+  assert.deepEqual(await Promise.all(waiting), ["result 1", "result 2", "result 3"]);
+});
+
+test("proposals: bytes that no leader has taken are bounded, and count again after being put back", async () => {
+  const { queue } = proposals({ maxWaiting: 100 });
+  queue.propose(1n, new Uint8Array(60)).catch(() => {});
+  await assert.rejects(queue.propose(2n, new Uint8Array(41)), busy);
+  const taken = queue.takeQueue();
+  queue.propose(3n, new Uint8Array(40)).catch(() => {});
+  queue.putBack(taken);
+  await assert.rejects(queue.propose(4n, new Uint8Array(1)), busy);
+  assert.deepEqual(
+    queue.takeQueue().map((payload) => payload.length),
+    [60, 40],
+    "what was put back goes first",
+  );
+});
+
+test("proposals: each ends when its time is up, and what waited for a leader is not proposed later", async () => {
+  const { clock, queue } = proposals();
+  const first = queue.propose(1n, new Uint8Array(1));
+  clock.advance(500);
+  const second = queue.propose(2n, new Uint8Array(1));
+  clock.advance(500);
+  queue.expire();
+  await assert.rejects(first, late);
+  assert.equal(queue.waitingCount, 1);
+  clock.advance(500);
+  queue.expire();
+  await assert.rejects(second, late);
+  assert.equal(queue.queuedCount, 0);
+  assert.equal(queue.failed, 2);
+});
+
+test("proposals: after the end nothing is taken any more", async () => {
+  const { queue } = proposals();
+  const waiting = queue.propose(1n, new Uint8Array(1));
+  queue.failAll(errorOf("Stopped"));
+  await assert.rejects(waiting, { message: errorOf("Stopped").message });
+  await assert.rejects(queue.propose(2n, new Uint8Array(1)), { message: errorOf("Stopped").message });
+});
+
+function reads(maxWaiting = 3) {
+  const clock = new ManualClock();
+  const asked: number[] = [];
+  const ask = (context: Uint8Array) => {
+    asked.push(Number(new DataView(context.buffer).getBigUint64(0)));
+    return true;
+  };
+  const queue = new Reads({ maxWaiting, timeoutMs: 1000, retryMs: 100 }, { clock, wake: () => {}, firstRound: 7 });
+  const answer = (round: number, index: number) => {
+    const context = new Uint8Array(8);
+    new DataView(context.buffer).setBigUint64(0, BigInt(round));
+    queue.answered(context, index);
+  };
+  return { clock, queue, asked, ask, answer };
+}
+
+test("reads that arrive in one turn share a round, and are let go when its index is applied, not before", async () => {
+  const { queue, asked, ask, answer } = reads();
+  let done = 0;
+  const both = [queue.wait(), queue.wait()].map((read) => read.then(() => done++));
+  queue.startRound(ask);
+  queue.startRound(ask);
+  assert.deepEqual(asked, [7]);
+  answer(7, 20);
+  queue.release(19);
+  await Promise.resolve();
+  assert.equal(done, 0);
+  queue.release(20);
+  await Promise.all(both);
+  assert.equal(queue.waitingCount, 0);
+});
+
+test("reads: a round is younger than all its reads: one that comes later gets the next", async () => {
+  const { queue, asked, ask, answer } = reads();
+  const first = queue.wait();
+  queue.startRound(ask);
+  const second = queue.wait();
+  answer(7, 5);
+  queue.release(5);
+  await first;
+  queue.startRound(ask);
+  assert.deepEqual(asked, [7, 8]);
+  answer(8, 6);
+  queue.release(6);
+  await second;
+});
+
+test("reads: asked again when no answer comes and when the leader changes; ended when their time is up", async () => {
+  const { clock, queue, asked, ask } = reads();
+  const read = queue.wait();
+  queue.startRound(ask);
+  clock.advance(100);
+  queue.expire(ask);
+  queue.leaderChanged(ask);
+  assert.deepEqual(asked, [7, 7, 7]);
+  assert.equal(queue.slowRounds, 1);
+  clock.advance(900);
+  queue.expire(ask);
+  await assert.rejects(read, late);
+  assert.equal(queue.waitingCount, 0);
+});
+
+test("reads: as many as may wait, and one more is refused", async () => {
+  const { queue } = reads(2);
+  const waiting = [queue.wait(), queue.wait()];
+  await assert.rejects(queue.wait(), busy);
+  queue.failAll(errorOf("Stopped"));
+  for (const read of waiting) await assert.rejects(read, { message: errorOf("Stopped").message });
+  await assert.rejects(queue.wait(), { message: errorOf("Stopped").message });
+});
+
+test("reads: foreign answers change nothing", () => {
+  const { queue, answer } = reads();
+  answer(999, 1);
+  queue.answered(new Uint8Array(3), 1);
+  queue.release(100);
+  assert.equal(queue.waitingCount, 0);
+});
+
+test("request ids grow, and carry the member's last bytes", () => {
+  const ids = new RequestIds(0xabcd_0000_0000_1234n, 1_000_000);
+  const [first, second] = [ids.next(), ids.next()];
+  assert.equal(first >> 48n, 0x1234n);
+  assert.equal(second, first + 1n);
+});
