@@ -206,9 +206,11 @@ const REASONS: Readonly<Record<string, string>> = {
 /** What went wrong in a handshake, in Go's words where they exist. The socket knows why a certificate was refused; the error often does not. */
 export function handshakeFailure(error: Error & { code?: string }, socket?: TLSSocket): string {
   // Typed as Error, it is a code.
-  const refused = socket?.authorizationError as unknown;
-  const code = typeof refused === "string" && refused !== "" ? refused : (error.code ?? "");
-  return REASONS[code] ?? (typeof refused === "string" && refused !== "" ? refused : firstLine(error.message));
+  const refusal = socket?.authorizationError as unknown;
+  const refused = typeof refusal === "string" && refusal !== "";
+  const code = refused ? refusal : (error.code ?? "");
+  // On the side that refuses, the error may be no more than the end of the connection.
+  return REASONS[code] ?? (refused && error.code !== refusal ? refusal : firstLine(error.message));
 }
 
 function firstLine(text: string): string {

@@ -92,7 +92,9 @@ export function dial(shared: Shared, url: string, timeoutMs: number): Dial {
       const session = connectHttp2(url, { ...SESSION_OPTIONS, createConnection: () => socket });
       // Its close says all we need.
       session.on("error", () => {});
-      session.once("connect", () => widenSession(session));
+      session.once("connect", () => {
+        if (!session.destroyed) widenSession(session);
+      });
       resolve({ session, socket });
     });
   });
@@ -119,6 +121,7 @@ export function watchLink(shared: Shared, { session, socket }: Link, onRoundTrip
   let waitingSinceMs: number | undefined;
   let seenBytes = 0;
   const ping = () => {
+    if (session.destroyed) return;
     const nowMs = clock.monotonicMs();
     if (waitingSinceMs !== undefined) {
       if (socket.bytesRead !== seenBytes) {

@@ -36,10 +36,13 @@ export function answerTo(stream: ClientHttp2Stream): Promise<Answer> {
     stream.on("data", (chunk: Buffer) => {
       if (text.length < MAX_ERROR_BYTES) text += chunk.toString("utf8", 0, MAX_ERROR_BYTES - text.length);
     });
-    stream.on("close", () => {
+    // The answer may be complete while the request is not.
+    const complete = () => {
       if (answer === undefined) reject(new DialError("failed", "connection closed before the peer answered"));
       else resolve({ ...answer, text: text.trimEnd() });
-    });
+    };
+    stream.on("end", complete);
+    stream.on("close", complete);
   });
 }
 

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { raftpb } from "@quorate/proto";
+import fc from "fast-check";
+import { decodeMessage, END_FRAME, FrameBatch, FrameError, FrameReader } from "../src/frames.ts";
+
+const SEED = 20_260_102;
+
+function framesOf(reader: FrameReader): Buffer[] {
+  const frames: Buffer[] = [];
+  for (let frame = reader.take(); frame !== undefined; frame = reader.take()) frames.push(Buffer.from(frame));
+  return frames;
+}
+
+describe("frames", () => {
+  it("come out as they went in, however the stream is cut", () => {
+    const sizes = fc.oneof(fc.integer({ min: 0, max: 300 }), fc.constantFrom(65_535, 65_536, 65_537, 200_000));
+    fc.assert(
+      fc.property(
+        fc.array(sizes, { maxLength: 8 }),
+        fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1, maxLength: 20 }),
+        (lengths, cuts) => {
+          const frames = lengths.map((length, i) => Buffer.alloc(length, i + 1));
+          const batch = new FrameBatch();
+          for (const frame of frames) batch.add(frame);
+          const size = batch.sizeBytes;
+          assert.equal(batch.count, frames.length);
+          const stream = Buffer.concat(batch.take());
+          assert.equal(stream.length, size);
+          assert.deepEqual([batch.count, batch.sizeBytes], [0, 0]);
+          const reader = new FrameReader(200_000);
+          const got: Buffer[] = [];
+          for (let at = 0, i = 0; at < stream.length; i++) {
+            const cut = cuts[i % cuts.length];
+            reader.push(stream.subarray(at, at + cut));
+            got.push(...framesOf(reader));
+            at += cut;
+          }
+          assert.deepEqual(got, frames);
+          assert.equal(reader.bufferedBytes, 0);
+        },
+      ),
+      { seed: SEED, numRuns: 200 },
+    );
+  });
+
+  it("are gathered when they are small, and left where they are when they are big", () => {
+    const batch = new FrameBatch();
+    const big = new Uint8Array(100_000);
+    for (const frame of [new Uint8Array(10), new Uint8Array(20), big, new Uint8Array(30)]) batch.add(frame);
+    const pieces = batch.take();
+    assert.deepEqual(
+      pieces.map((piece) => piece.length),
+      [10 + 20 + 3 * 4, 100_000, 34],
+    );
+    assert.equal(pieces[1], big);
+  });
+
+  it("are refused by their length when they are too long", () => {
+    const reader = new FrameReader(1000);
+    reader.push(Buffer.from([0, 0, 3, 233]));
+    assert.throws(() => reader.take(), new FrameError("frame of 1001 bytes is longer than 1000"));
+  });
+
+  it("do not cost an object a byte when they come byte by byte", () => {
+    const content = new Uint8Array(100_000).map((_, i) => i);
+    const batch = new FrameBatch();
+    batch.add(content);
+    const stream = Buffer.concat(batch.take());
+    const reader = new FrameReader(100_000);
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < stream.length; i++) {
+      if (i < 4) assert.equal(reader.take(), undefined);
+      reader.push(stream.subarray(i, i + 1));
+    }
+    const after = process.memoryUsage().heapUsed;
+    assert.ok(after - before < 60 * stream.length, `${after - before} bytes of heap`);
+    assert.deepEqual(Buffer.from(reader.take()!), Buffer.from(content));
+  });
+
+  it("hold messages, or are refused", () => {
+    const message = raftpb.Message.create({ type: 8, from: 1n, to: 2n, term: 3, commit: 4 });
+    assert.deepEqual(decodeMessage(raftpb.Message.encode(message)), message);
+    assert.throws(() => decodeMessage(Buffer.from([0xff, 0xff])), FrameError);
+    assert.throws(() => decodeMessage(END_FRAME.subarray(0, 0)), FrameError);
+  });
+});

@@ -1,0 +1,161 @@
+/** Real transports on 127.0.0.1. */
+import type { LogFields, Logger } from "@quorate/host";
+import { SeededRandom } from "@quorate/host";
+import { type HttpHandler, nodeClock, type TlsOptions } from "@quorate/host/node";
+import { Http2Transport, type Http2TransportOptions, type TransportObserver } from "@quorate/transport/node";
+import { type MemberUnderTest, type NetworkUnderTest, RecordingListener } from "@quorate/transport/testing";
+
+export const CLUSTER_ID = 0xc36a1e619c38211bn;
+
+export interface LogLine {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly msg: string;
+  readonly fields: LogFields;
+}
+
+/** A logger that keeps its lines. */
+export class RecordingLogger implements Logger {
+  readonly lines: LogLine[] = [];
+  debug(msg: string, fields: LogFields = {}): void {
+    this.lines.push({ level: "debug", msg, fields });
+  }
+  info(msg: string, fields: LogFields = {}): void {
+    this.lines.push({ level: "info", msg, fields });
+  }
+  warn(msg: string, fields: LogFields = {}): void {
+    this.lines.push({ level: "warn", msg, fields });
+  }
+  error(msg: string, fields: LogFields = {}): void {
+    this.lines.push({ level: "error", msg, fields });
+  }
+  child(): Logger {
+    return this;
+  }
+  /** Lines of a level with a message. */
+  find(level: LogLine["level"], msg: string): LogLine[] {
+    return this.lines.filter((line) => line.level === level && line.msg === msg);
+  }
+}
+
+/** A listener that a crash can silence. */
+class MutableListener extends RecordingListener {
+  readonly #to: RecordingListener;
+  muted = false;
+  constructor(to: RecordingListener) {
+    super();
+    this.#to = to;
+  }
+  override received(messages: Parameters<RecordingListener["received"]>[0]): void {
+    if (!this.muted) this.#to.received(messages);
+  }
+  override async snapshotReceived(stream: Parameters<RecordingListener["snapshotReceived"]>[0]): Promise<void> {
+    if (this.muted) throw new Error("crashed");
+    await this.#to.snapshotReceived(stream);
+  }
+  override unreachable(id: bigint): void {
+    if (!this.muted) this.#to.unreachable(id);
+  }
+  override snapshotSent(id: bigint, taken: boolean): void {
+    if (!this.muted) this.#to.snapshotSent(id, taken);
+  }
+}
+
+export interface RealMember extends MemberUnderTest {
+  readonly transport: Http2Transport;
+  readonly logger: RecordingLogger;
+}
+
+export interface MemberSettings {
+  readonly options?: Partial<Http2TransportOptions>;
+  readonly observer?: Partial<TransportObserver>;
+  readonly http?: HttpHandler;
+  readonly isRemoved?: (id: bigint) => boolean;
+  readonly selfRemoved?: () => void;
+}
+
+/** Short waits: what takes seconds in a cluster takes a fraction of one here. */
+const QUICK: Partial<Http2TransportOptions> = {
+  pingIntervalMs: 50,
+  pingTimeoutMs: 500,
+  quickRetryMs: 5,
+  leastRetryMs: 10,
+  mostRetryMs: 50,
+};
+
+export const SILENT: TransportObserver = {
+  sent() {},
+  received() {},
+  dropped() {},
+  receiveFailed() {},
+  active() {},
+  roundTrip() {},
+  snapshotSendStarted() {},
+  snapshotSendEnded() {},
+  snapshotReceiveStarted() {},
+  snapshotReceiveEnded() {},
+  refused() {},
+};
+
+export class RealNetwork implements NetworkUnderTest {
+  readonly #tls: TlsOptions | undefined;
+  readonly #members: { readonly transport: Http2Transport; readonly listener: MutableListener }[] = [];
+
+  constructor(tls?: TlsOptions) {
+    this.#tls = tls;
+  }
+
+  async start(id: bigint, listener: RecordingListener, urls?: readonly string[], settings: MemberSettings = {}): Promise<RealMember> {
+    const secure = this.#tls !== undefined;
+    const port = urls === undefined ? 0 : Number(new URL(urls[0]).port);
+    const logger = new RecordingLogger();
+    const mutable = new MutableListener(listener);
+    const listen = [{ host: "127.0.0.1", port, secure }];
+    const localUrls: string[] = [];
+    const transport = new Http2Transport(
+      {
+        selfId: id,
+        clusterId: CLUSTER_ID,
+        localUrls,
+        listen,
+        tls: this.#tls,
+        serverVersion: "3.7.0",
+        minClusterVersion: "3.0.0",
+        ...QUICK,
+        ...settings.options,
+      },
+      {
+        clock: nodeClock,
+        random: new SeededRandom(id),
+        logger,
+        listener: mutable,
+        http: settings.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
+        observer: { ...SILENT, ...settings.observer },
+        isRemoved: settings.isRemoved,
+        selfRemoved: settings.selfRemoved,
+      },
+    );
+    this.#members.push({ transport, listener: mutable });
+    const bound = await transport.listen();
+    localUrls.push(...bound.map((one) => `${one.secure ? "https" : "http"}://127.0.0.1:${one.port}`));
+    return { id, transport, listener, urls: localUrls, logger };
+  }
+
+  async crash(member: MemberUnderTest): Promise<void> {
+    const found = this.#members.find(({ transport }) => transport === member.transport);
+    if (found === undefined) throw new Error("not a member of this network");
+    found.listener.muted = true;
+    await found.transport.close();
+  }
+
+  async until(what: string, condition: () => boolean): Promise<void> {
+    const startMs = performance.now();
+    while (!condition()) {
+      if (performance.now() - startMs > 20_000) throw new Error(`waited 20 s in vain: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#members.map(({ transport }) => transport.close()));
+  }
+}

@@ -1,0 +1,359 @@
+import assert from "node:assert/strict";
+import { connect as connectHttp2 } from "node:http2";
+import { connect, createServer } from "node:net";
+import { describe, it, type TestContext } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { RecordingListener } from "@quorate/transport/testing";
+import { request } from "undici";
+import { append, heartbeat, snapshotMessage } from "./helpers/messages.ts";
+import { type MemberSettings, type RealMember, RealNetwork } from "./helpers/network.ts";
+import { StallingProxy } from "./helpers/proxy.ts";
+
+const MIB = 1024 * 1024;
+
+async function network(t: TestContext): Promise<RealNetwork> {
+  const made = new RealNetwork();
+  t.after(() => made.close());
+  return made;
+}
+
+function member(net: RealNetwork, id: bigint, settings: MemberSettings = {}): Promise<RealMember> {
+  return net.start(id, new RecordingListener(), undefined, settings);
+}
+
+function isUp(from: RealMember, to: bigint): boolean {
+  return from.transport.peers().some((peer) => peer.id === to && peer.activeSinceMs !== undefined);
+}
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+/** Memory that is still in use. What a collection lets go of is given back in the background, so it takes a few. */
+async function heldBytes(): Promise<number> {
+  for (let i = 0; i < 5; i++) {
+    collectGarbage();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+describe("a peer that hangs", () => {
+  it("does not make memory grow: its queue is bounded, and what it cannot hold is dropped and told once", async (t) => {
+    const net = await network(t);
+    const dropped: number[] = [];
+    const bounds = { maxQueuedBytes: 4 * MIB, maxQueuedMessages: 1000, pingTimeoutMs: 60_000 };
+    const a = await member(net, 1n, { options: bounds, observer: { dropped: (_id, type) => dropped.push(type) } });
+    const b = await member(net, 2n);
+    const { proxy, url } = await StallingProxy.before(t, b.urls[0]);
+    a.transport.addPeer(2n, [url]);
+    await net.until("the link is up", () => isUp(a, 2n) && proxy.connections === 2);
+    a.transport.send([append(1n, 2n, 1, 10)]);
+    await net.until("both channels work", () => b.listener.messages.length === 1);
+    proxy.stall();
+    const before = await heldBytes();
+    for (let i = 0; i < 2000; i++) {
+      a.transport.send([append(1n, 2n, i + 1, MIB)]);
+      assert.ok(a.transport.queued(2n, "bulk").bytes <= 4 * MIB);
+      if (i % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (let i = 0; i < 20_000; i++) a.transport.send([heartbeat(1n, 2n, i)]);
+    // 2 GB were sent; the stream's window and the sockets' buffers hold a few MiB besides the queue.
+    const grown = (await heldBytes()) - before;
+    assert.ok(grown < 32 * MIB, `${Math.round(grown / MIB)} MiB more`);
+    assert.ok(a.transport.queued(2n, "urgent").messages <= 1000);
+    assert.ok(dropped.length > 10_000, `${dropped.length} dropped`);
+    assert.ok(a.listener.unreachables.length <= 2, "once for each channel");
+    assert.equal(a.logger.find("warn", "dropped internal Raft message since sending buffer is full").length, 2);
+    const early = b.listener.messages.length;
+    proxy.go();
+    await net.until("the queue is empty", () => a.transport.queued(2n, "bulk").bytes === 0 && a.transport.queued(2n, "urgent").bytes === 0);
+    a.transport.send([heartbeat(1n, 2n, 777_777)]);
+    await net.until("the link works again", () => b.listener.messages.some((message) => message.commit === 777_777));
+    assert.ok(b.listener.messages.length > early);
+  });
+
+  it("is given up when it answers no ping, and comes back when it does", async (t) => {
+    const net = await network(t);
+    const a = await member(net, 1n, { options: { pingIntervalMs: 20, pingTimeoutMs: 100, dialTimeoutMs: 100 } });
+    const b = await member(net, 2n);
+    const { proxy, url } = await StallingProxy.before(t, b.urls[0]);
+    a.transport.addPeer(2n, [url]);
+    await net.until("the link is up", () => isUp(a, 2n));
+    proxy.stall();
+    await net.until("the link is given up", () => !isUp(a, 2n));
+    await net.until("it is told", () => a.listener.unreachables.length > 0);
+    await net.until("new attempts end too", () => a.logger.find("warn", "failed to dial remote peer").length > 0);
+    proxy.go();
+    await net.until("the link is up again", () => isUp(a, 2n));
+  });
+
+  it("that takes connections but never reads is dialled again and again, with a bounded queue", async (t) => {
+    const net = await network(t);
+    let accepted = 0;
+    const silent = createServer((socket) => {
+      accepted++;
+      socket.on("error", () => {});
+      socket.pause();
+    });
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    t.after(() => silent.close());
+    const a = await member(net, 1n, { options: { dialTimeoutMs: 50, maxQueuedBytes: MIB } });
+    a.transport.addPeer(2n, [`http://127.0.0.1:${(silent.address() as { port: number }).port}`]);
+    let most = 0;
+    await net.until("it was dialled often", () => {
+      a.transport.send([append(1n, 2n, 1, 100_000)]);
+      most = Math.max(most, a.transport.queued(2n, "bulk").bytes);
+      return accepted >= 6;
+    });
+    assert.ok(most > 0 && most <= MIB, `${most} bytes`);
+    assert.ok(a.listener.unreachables.length >= 1);
+    assert.ok(!isUp(a, 2n));
+  });
+});
+
+describe("a peer is turned away", () => {
+  const cases: [string, MemberSettings, string, RegExp, string][] = [
+    [
+      "of another cluster",
+      { options: { clusterId: 0xbadn } },
+      "request cluster ID mismatch",
+      /^cluster ID mismatch$/,
+      "request sent was ignored by remote peer due to cluster ID mismatch",
+    ],
+    [
+      "of a version that is too low",
+      { options: { serverVersion: "2.3.0", minClusterVersion: "2.0.0" } },
+      "request version incompatibility",
+      /^incompatible version$/,
+      "request sent was ignored by remote peer due to server version incompatibility",
+    ],
+  ];
+  for (const [name, settings, serverLine, error, clientLine] of cases) {
+    it(name, async (t) => {
+      const net = await network(t);
+      const refused: string[] = [];
+      const a = await member(net, 1n, settings);
+      const b = await member(net, 2n, { observer: { refused: (id, reason) => refused.push(`${id} ${reason}`) } });
+      a.transport.addPeer(2n, b.urls);
+      await net.until("both have said so", () => {
+        a.transport.send([heartbeat(1n, 2n)]);
+        return a.logger.find("warn", clientLine).length > 0 && b.logger.find("warn", serverLine).length > 0;
+      });
+      assert.match(String(a.logger.find("warn", clientLine)[0].fields["error"]), error);
+      const line = b.logger.find("warn", serverLine)[0];
+      assert.equal(line.fields["remote-peer-id"], "1");
+      assert.match(String(line.fields["remote-addr"]), /^127\.0\.0\.1:\d+$/);
+      assert.ok(refused.length > 0 && refused.every((one) => one.startsWith("1 ")));
+      a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: (async function* () {})() });
+      await net.until("its snapshot fails too", () => a.listener.snapshotsSent.length === 1);
+      assert.deepEqual(a.listener.snapshotsSent, [{ id: 2n, taken: false }]);
+      assert.deepEqual([b.listener.messages, b.listener.snapshots], [[], []]);
+      assert.ok(!isUp(a, 2n));
+      assert.equal(b.logger.find("warn", serverLine).length, 1, "said once, however often it comes");
+    });
+  }
+
+  it("that wants someone else", async (t) => {
+    const net = await network(t);
+    const a = await member(net, 1n);
+    const b = await member(net, 2n);
+    a.transport.addPeer(3n, b.urls);
+    await net.until("it is logged", () => b.logger.find("warn", "ignored streaming request; ID mismatch").length > 0);
+    assert.ok(!isUp(a, 3n));
+  });
+
+  it("that was removed, and it hears so", async (t) => {
+    const net = await network(t);
+    let told = 0;
+    const a = await member(net, 1n, { selfRemoved: () => told++ });
+    const b = await member(net, 2n, { isRemoved: (id) => id === 1n });
+    a.transport.addPeer(2n, b.urls);
+    await net.until("it hears so", () => told > 0);
+    const [line] = b.logger.find("warn", "rejected stream from remote peer because it was removed");
+    assert.equal(line.fields["remote-peer-id"], "1");
+    const [mine] = a.logger.find("warn", "failed to dial remote peer");
+    assert.equal(mine.fields["error"], "the member has been permanently removed from the cluster");
+  });
+
+  it("in the middle of its stream, when it is removed then", async (t) => {
+    const net = await network(t);
+    const removed = new Set<bigint>();
+    let told = 0;
+    const a = await member(net, 1n, { selfRemoved: () => told++ });
+    const b = await member(net, 2n, { isRemoved: (id) => removed.has(id) });
+    a.transport.addPeer(2n, b.urls);
+    b.transport.addPeer(1n, a.urls);
+    await net.until("the link is up", () => isUp(a, 2n) && isUp(b, 1n));
+    removed.add(1n);
+    b.transport.removePeer(1n);
+    await net.until("it hears so", () => told > 0);
+    assert.ok(!isUp(a, 2n));
+  });
+});
+
+describe("a member that is not known yet", () => {
+  it("is heard, and answered where it says it is, but is no peer", async (t) => {
+    const net = await network(t);
+    const a = await member(net, 1n);
+    const b = await member(net, 2n);
+    a.transport.addPeer(2n, b.urls);
+    await net.until("it is heard", () => {
+      a.transport.send([heartbeat(1n, 2n)]);
+      return b.listener.messages.length > 0;
+    });
+    await net.until("it is answered", () => {
+      b.transport.send([heartbeat(2n, 1n)]);
+      return a.listener.messages.length > 0;
+    });
+    assert.deepEqual(b.transport.peers(), []);
+    b.transport.addPeer(1n, a.urls);
+    assert.equal(b.transport.peers().length, 1);
+    assert.ok(isUp(b, 1n), "the link goes on as the peer's");
+  });
+
+  it("is one of a few", async (t) => {
+    const net = await network(t);
+    const b = await member(net, 2n, { options: { maxRemotes: 2 } });
+    for (let id = 10n; id < 15n; id++) {
+      const stranger = await member(net, id);
+      stranger.transport.addPeer(2n, b.urls);
+      await net.until("it is heard", () => isUp(stranger, 2n));
+    }
+    assert.equal(b.logger.find("info", "added remote peer").length, 2);
+  });
+});
+
+describe("the peer port", () => {
+  it("answers plain HTTP in both versions", async (t) => {
+    const net = await network(t);
+    const a = await member(net, 1n, { http: (one) => ({ status: 200, headers: {}, body: `${one.method} ${one.path}?${one.query}\n` }) });
+    assert.equal(await (await request(`${a.urls[0]}/members?x=1`)).body.text(), "GET /members?x=1\n");
+    const session = connectHttp2(a.urls[0]);
+    const stream = session.request({ ":path": "/version" });
+    const chunks: Buffer[] = [];
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    await new Promise((resolve) => stream.on("close", resolve));
+    session.destroy();
+    assert.equal(Buffer.concat(chunks).toString(), "GET /version?\n");
+  });
+
+  it("closes a connection that sends what is no message, and takes the next", async (t) => {
+    const net = await network(t);
+    let failed = 0;
+    const a = await member(net, 1n, { options: { maxMessageBytes: 1000 }, observer: { receiveFailed: () => failed++ } });
+    const headers = {
+      ":method": "POST",
+      ":path": "/raft/stream/urgent",
+      "x-quorate-protocol": "1",
+      "x-quorate-cluster-id": "c36a1e619c38211b",
+      "x-quorate-from": "2",
+      "x-quorate-to": "1",
+      "x-quorate-server-version": "3.7.0",
+      "x-quorate-min-cluster-version": "3.0.0",
+    };
+    for (const garbage of [Buffer.from([0, 0, 0, 3, 1, 2, 3]), Buffer.from([0, 0, 4, 0, 0]), Buffer.from([0, 0, 0, 0, 0])]) {
+      const session = connectHttp2(a.urls[0]);
+      session.on("error", () => {});
+      const stream = session.request(headers);
+      stream.on("error", () => {});
+      stream.write(garbage);
+      await new Promise((resolve) => session.on("close", resolve));
+    }
+    assert.equal(failed, 3);
+    const lines = a.logger.find("warn", "failed to read Raft message").map((line) => String(line.fields["error"]));
+    assert.match(lines[1], /^frame of 1024 bytes is longer than 1000$/);
+    assert.equal(lines[2], "empty frame");
+    const b = await member(net, 2n);
+    b.transport.addPeer(1n, a.urls);
+    await net.until("a good one is taken", () => isUp(b, 1n));
+  });
+
+  it("ignores messages of another sender, or for another member", async (t) => {
+    const net = await network(t);
+    let failed = 0;
+    const a = await member(net, 1n);
+    const b = await member(net, 2n, { observer: { receiveFailed: () => failed++ } });
+    a.transport.addPeer(2n, b.urls);
+    await net.until("all is through", () => {
+      a.transport.send([heartbeat(5n, 2n), heartbeat(1n, 2n)]);
+      return b.listener.messages.length > 0;
+    });
+    assert.ok(b.listener.messages.every((message) => message.from === 1n));
+    assert.ok(failed > 0);
+  });
+
+  it("has room for so many connections, and drops those that are silent", async (t) => {
+    const net = await network(t);
+    const a = await member(net, 1n, { options: { maxIncomingConnections: 2, incomingIdleTimeoutMs: 100 } });
+    const open = () => {
+      const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
+      socket.on("error", () => {});
+      socket.resume();
+      t.after(() => socket.destroy());
+      return { socket, closed: new Promise<void>((resolve) => socket.on("close", () => resolve())) };
+    };
+    const silent = [open(), open()];
+    await net.until("both are there", () => a.transport.incomingConnections === 2);
+    await open().closed;
+    assert.equal(a.transport.incomingConnections, 2);
+    silent[0].socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    await Promise.all(silent.map((one) => one.closed));
+    await net.until("both are gone", () => a.transport.incomingConnections === 0);
+    assert.equal(a.logger.find("warn", "closed idle peer connection").length, 2);
+  });
+
+  it("opens all of its addresses or none", async (t) => {
+    const net = await network(t);
+    const taken = await member(net, 1n);
+    const port = Number(new URL(taken.urls[0]).port);
+    const listen = [
+      { host: "127.0.0.1", port: 0, secure: false },
+      { host: "127.0.0.1", port, secure: false },
+    ];
+    await assert.rejects(member(net, 2n, { options: { listen } }), { code: "EADDRINUSE" });
+  });
+});
+
+describe("what is counted", () => {
+  it("is the same on both sides", async (t) => {
+    const net = await network(t);
+    const sent = new Map<bigint, number>();
+    const received = new Map<bigint, number>();
+    const events: string[] = [];
+    const add = (map: Map<bigint, number>) => (id: bigint, bytes: number) => map.set(id, (map.get(id) ?? 0) + bytes);
+    const a = await member(net, 1n, {
+      observer: {
+        sent: add(sent),
+        active: (id, active) => events.push(`active ${id} ${active}`),
+        roundTrip: (id, ms) => assert.ok(id === 2n && ms >= 0),
+        snapshotSendStarted: (id) => events.push(`sending ${id}`),
+        snapshotSendEnded: (id, taken, _ms, bytes) => events.push(`sent ${id} ${taken} ${bytes > 100_000}`),
+      },
+    });
+    const b = await member(net, 2n, {
+      observer: {
+        received: add(received),
+        snapshotReceiveStarted: (id) => events.push(`receiving ${id}`),
+        snapshotReceiveEnded: (id, taken, _ms, bytes) => events.push(`received ${id} ${taken} ${bytes > 100_000}`),
+      },
+    });
+    a.transport.addPeer(2n, b.urls);
+    await net.until("the link is up", () => isUp(a, 2n));
+    a.transport.send(Array.from({ length: 100 }, (_, i) => heartbeat(1n, 2n, i)));
+    a.transport.send([append(1n, 2n, 5, 300_000)]);
+    await net.until("all is there", () => b.listener.messages.length === 101);
+    assert.ok(sent.get(2n)! > 300_000);
+    assert.equal(received.get(1n), sent.get(2n));
+    a.transport.sendSnapshot({
+      message: snapshotMessage(1n, 2n),
+      body: (async function* () {
+        yield new Uint8Array(100_000);
+      })(),
+    });
+    await net.until("the snapshot is there", () => a.listener.snapshotsSent.length === 1);
+    a.transport.removePeer(2n);
+    assert.deepEqual(events, ["active 2 true", "sending 2", "receiving 1", "received 1 true true", "sent 2 true true", "active 2 false"]);
+  });
+});
