@@ -59,7 +59,10 @@ function wrongWith(one: Import): string | undefined {
     if (one.specifier.startsWith("@quorate/") && !mayImportAnything(one.from.path)) return `imports its own package as ${one.specifier}`;
     return undefined;
   }
-  if (there === undefined) return here === undefined ? undefined : `a package imports ${one.target}, which is outside packages/`;
+  if (there === undefined) {
+    if (here === undefined || mayImportAnything(one.from.path)) return undefined;
+    return `a package imports ${one.target}, which is outside packages/`;
+  }
   if (one.specifier.startsWith(".") && !one.from.path.startsWith("bin/"))
     return `reaches into packages/${there}: import its door, @quorate/${there}`;
   if (!/^@quorate\/[\w-]+(?:\/(?:node|testing))?$/.test(one.specifier) && !one.specifier.startsWith(".")) {

@@ -203,7 +203,9 @@ const REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: "EOF",
 };
 
-/** What went wrong in a handshake, in Go's words where they exist. The socket knows why a certificate was refused; the error often does not. */
+/**
+ * What went wrong in a handshake, in Go's words where they exist. The socket knows why a certificate was refused; the error often does not.
+ */
 export function handshakeFailure(error: Error & { code?: string }, socket?: TLSSocket): string {
   // Typed as Error, it is a code.
   const refusal = socket?.authorizationError as unknown;
@@ -222,12 +224,15 @@ function plainSerial(hex: string): string {
   return hex.toUpperCase().replace(/^0+(?=.)/, "");
 }
 
-/** Serial numbers in a certificate revocation list (RFC 5280 section 5), DER or PEM. The signature is not checked, as in etcd. Throws on what is not one. */
+/**
+ * Serial numbers in a certificate revocation list (RFC 5280 section 5), DER or PEM. The signature is not checked, as in etcd. Throws on
+ * what is not one.
+ */
 export function revokedSerials(list: Uint8Array): ReadonlySet<string> {
   const text = Buffer.from(list).toString("latin1");
   const pem = /-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/.exec(text);
   const der = pem ? Buffer.from(pem[1], "base64") : Buffer.from(list);
-  // CertificateList { tbsCertList { version INTEGER OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry }, ... }
+  // CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry }, ... }
   const certificateList = derContent(der, 0, SEQUENCE);
   const parts = derItems(derContent(certificateList, 0, SEQUENCE));
   const entries = parts.slice(parts[0]?.tag === INTEGER ? 4 : 3).find((part) => part.tag === SEQUENCE);

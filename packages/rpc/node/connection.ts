@@ -105,8 +105,9 @@ export class Connection implements CallConnection {
   }
 
   /**
-   * Lets open calls end and takes no new ones. The frame that says so names the last call that was taken, so that the client may repeat later
-   * ones elsewhere. (A first notice with an open end, as grpc-go sends it, is not to be had: nghttp2 drops all calls that come after it.)
+   * Lets open calls end and takes no new ones. The frame that says so names the last call that was taken, so that the client may repeat
+   * later ones elsewhere. (A first notice with an open end, as grpc-go sends it, is not to be had: nghttp2 drops all calls that come after
+   * it.)
    */
   drain(): void {
     if (!this.#session.destroyed) this.#session.close();

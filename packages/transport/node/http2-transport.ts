@@ -1,7 +1,7 @@
 /**
  * Members talking to members over HTTP/2. To each peer lead two connections with one long-lived stream each, one for entries and one for
- * all else, so that a vote never waits behind a batch; a snapshot goes over a third one of its own. All streams carry messages one way, from
- * the side that dialled, so two members that work together have dialled each other.
+ * all else, so that a vote never waits behind a batch; a snapshot goes over a third one of its own. All streams carry messages one way,
+ * from the side that dialled, so two members that work together have dialled each other.
  */
 import type { Random } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
@@ -19,8 +19,8 @@ export class Http2Transport implements Transport {
   readonly #incoming: Incoming;
   readonly #peers = new Map<bigint, Peer>();
   /**
-   * Members that wrote to this one before it heard of them: it is behind, and they may be what it needs to catch up. They are answered at the
-   * URLs that they gave, and become peers when the log says so.
+   * Members that wrote to this one before it heard of them: it is behind, and they may be what it needs to catch up. They are answered at
+   * the URLs that they gave, and become peers when the log says so.
    */
   readonly #remotes = new Map<bigint, Peer>();
   #snapshots = 0;

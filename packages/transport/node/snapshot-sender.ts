@@ -1,4 +1,4 @@
-/** Sends one snapshot on a connection of its own: its message, then the state in chunks, then the mark of the end; the answer says what became of it. */
+/** Sends one snapshot on its own connection: its message, the state in chunks, the mark of the end. The answer says what became of it. */
 import type { ClientHttp2Stream } from "node:http2";
 import { alloc, idToHex, raftpb, writeU32BE } from "@quorate/proto";
 import { END_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
@@ -135,7 +135,7 @@ export class SnapshotSender {
     await written;
   }
 
-  /** Writes, and waits until the stream has room again. Rejects when it makes no progress; of a stream that is closed, the answer says why. */
+  /** Writes, and waits until the stream has room again. Rejects when it makes no progress; of one that is closed, the answer says why. */
   async #writePiece(stream: ClientHttp2Stream, piece: Uint8Array): Promise<void> {
     if (stream.destroyed || stream.closed) return;
     this.#sentBytes += piece.length;

@@ -103,7 +103,10 @@ export class FrameReader {
     this.#joinChunks *= 2;
   }
 
-  /** The next frame's content, a view where it came in one chunk, or undefined until more is pushed. Throws FrameError for one that is too long. */
+  /**
+   * The next frame's content, a view where it came in one chunk, or undefined until more is pushed. Throws FrameError for one that is too
+   * long.
+   */
   take(): Uint8Array | undefined {
     if (this.#awaitedBytes === undefined) {
       if (this.#bufferedBytes < PREFIX_BYTES) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What every transport promises, real or simulated. A network makes members and lets time pass; the suite does the rest through the Transport
- * interface alone. Delivery is best effort, so what must arrive is sent until it does.
+ * What every transport promises, real or simulated. A network makes members and lets time pass; the suite does the rest through the
+ * Transport interface alone. Delivery is best effort, so what must arrive is sent until it does.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,4 +1,4 @@
-/** HTTP/2 frame by frame over a plain socket (RFC 9113), for what well-behaved clients never send. Header blocks of answers are not decoded. */
+/** HTTP/2 frame by frame (RFC 9113) over a plain socket, for what good clients never send. Header blocks of answers are not decoded. */
 import { connect, type Socket } from "node:net";
 
 export const Type = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;

@@ -1,6 +1,6 @@
 /**
- * Member 2 in a process of its own, to be stopped and killed. It listens on the port in its first argument (0 for any), prints the port, and
- * answers every heartbeat of member 1, who is at the URL in its second argument. Snapshots it reads and forgets.
+ * Member 2 in a process of its own, to be stopped and killed. It listens on the port in its first argument (0 for any), prints the port,
+ * and answers every heartbeat of member 1, who is at the URL in its second argument. Snapshots it reads and forgets.
  */
 import { SeededRandom, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
