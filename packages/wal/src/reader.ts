@@ -31,6 +31,8 @@ export interface WalEnd {
   readonly offset: number;
   readonly crc: number;
   readonly metadata: Uint8Array;
+  /** So many bytes of the last segment were on the disk when they were followed by others; what is behind them may be in memory only. */
+  readonly durableBytes: number;
   /** Bytes of a torn write from `offset` on; behind them there are only zeros. 0 where the log ends cleanly. */
   readonly tornBytes: number;
 }
@@ -67,6 +69,7 @@ class LogReader {
   #crc: number | undefined;
   #metadata: Uint8Array | undefined;
   #offset = 0;
+  #durableBytes = 0;
   #tornBytes = 0;
 
   constructor(disk: Disk, dir: string) {
@@ -75,13 +78,20 @@ class LogReader {
   }
 
   end(): Omit<WalEnd, "segments"> {
-    return { offset: this.#offset, crc: this.#crc ?? 0, metadata: this.#metadata ?? new Uint8Array(0), tornBytes: this.#tornBytes };
+    return {
+      offset: this.#offset,
+      crc: this.#crc ?? 0,
+      metadata: this.#metadata ?? new Uint8Array(0),
+      durableBytes: this.#durableBytes,
+      tornBytes: this.#tornBytes,
+    };
   }
 
   *segment(segment: SegmentName, isLast: boolean): Generator<WalRecord> {
     const file = new SegmentFile(this.#disk, `${this.#dir}/${segment.name}`);
     try {
       let count = 0;
+      this.#durableBytes = 0;
       for (this.#offset = 0; ; count++) {
         const frame = readFrame(file, this.#offset);
         if ("kind" in frame) {
@@ -107,7 +117,9 @@ class LogReader {
     if (count === 0 && type !== RecordType.Crc) return "the segment does not open with a checksum";
     if (count === 1 && type !== RecordType.Metadata) return "the segment's second record is not its metadata";
     if (type === RecordType.Crc) {
-      if (data.length > 0 && decodeMark(data) === undefined) return "the durable mark is broken";
+      const durableBytes = data.length > 0 ? decodeMark(data) : 0;
+      if (durableBytes === undefined || durableBytes > this.#offset) return "the durable mark is broken";
+      this.#durableBytes = Math.max(this.#durableBytes, durableBytes);
       if (this.#crc !== undefined && crc !== this.#crc) {
         return count === 0 ? "the segment does not go on from the one before: the checksum differs" : "the checksum does not match";
       }

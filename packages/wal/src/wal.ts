@@ -68,6 +68,9 @@ interface WalParts {
   readonly rules: LogRules;
 }
 
+/** How much is copied at a time when a log is opened. */
+const REWRITE_BYTES = 1 << 20;
+
 function lockPath(dir: string): string {
   return `${dir}.lock`;
 }
@@ -213,8 +216,7 @@ export class Wal {
           "dropped-bytes": end.tornBytes,
         });
       }
-      // What was read may still be in memory only: the process that wrote it may have died before its sync.
-      tail.dataSyncNow();
+      makeDurable(tail, end.durableBytes, end.offset);
       disk.syncDir(dir);
       const wal = new Wal({ disk, dir, options, lock, metadata, hardState, segments, tail, offset: end.offset, crc: end.crc, rules });
       return { wal, metadata, hardState, entries, droppedTailBytes: end.tornBytes };
@@ -442,6 +444,21 @@ export class Wal {
       this.#logger.info("created a new WAL segment", { path });
     });
   }
+}
+
+/**
+ * Brings a range of a file down to the disk that was read and may be in the system's memory only, because the process that wrote it died
+ * before its sync, or after one that failed: then the system takes the bytes for written, and only writing them again makes a sync count.
+ */
+function makeDurable(file: DiskFile, from: number, to: number): void {
+  const buffer = new Uint8Array(Math.min(REWRITE_BYTES, to - from));
+  for (let at = from; at < to; ) {
+    const count = file.read(buffer.subarray(0, Math.min(buffer.length, to - at)), at);
+    assert(count > 0, "a log became shorter while it was opened");
+    file.write([buffer.subarray(0, count)], at);
+    at += count;
+  }
+  file.dataSyncNow();
 }
 
 function segmentBytesOf(options: WalOptions): number {
