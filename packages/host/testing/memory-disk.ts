@@ -8,7 +8,7 @@
 import type { Clock } from "../src/clock.ts";
 import { type Disk, DiskError, type DiskErrorCode, type DiskFile, type DiskLock, type FileStat } from "../src/disk.ts";
 import type { Random } from "../src/random.ts";
-import { MemoryFileContent } from "./memory-file.ts";
+import { MemoryFileContent, SECTOR_BYTES } from "./memory-file.ts";
 
 /** What a fault hook is asked about. */
 export interface DiskOperation {
@@ -70,7 +70,10 @@ function split(path: string): string[] {
 
 /** A Disk of its own, empty but for the root folder. */
 export class MemoryDisk implements Disk {
-  /** Asked before each operation; a code makes it fail. A failing write leaves its first half, a failing sync loses what it covered. */
+  /**
+   * Asked before each operation; a code makes it fail, and so does an error that the hook throws. A failing write leaves its first half, to the
+   * end of a sector; a failing sync loses what it covered.
+   */
   fault: ((operation: DiskOperation) => DiskErrorCode | undefined) | undefined;
   capacityBytes: number;
   readonly #clock: Clock | undefined;
@@ -279,10 +282,14 @@ export class MemoryDisk implements Disk {
     this.#usedBytes -= bytes;
   }
 
-  /** For MemoryFile: asks the fault hook. */
-  faultOf(operation: DiskOperation): DiskError | undefined {
-    const code = this.fault?.(operation);
-    return code && new DiskError(code, operation.path, `injected at ${operation.kind}`);
+  /** For MemoryFile: asks the fault hook for the error that the operation fails with. */
+  faultOf(operation: DiskOperation): unknown {
+    try {
+      const code = this.fault?.(operation);
+      return code && new DiskError(code, operation.path, `injected at ${operation.kind}`);
+    } catch (error) {
+      return error;
+    }
   }
 
   /** For MemoryFile: runs `done` when a sync that starts now ends, unless the process is dead by then. */
@@ -331,6 +338,12 @@ export class MemoryDisk implements Disk {
   }
 }
 
+/** How much of a write of `lengthBytes` is left when it stops at the end of a sector, as a kernel does, which writes by pages. */
+function wholeSectors(position: number, lengthBytes: number): number {
+  const end = position + lengthBytes;
+  return Math.max(0, end - (end % SECTOR_BYTES) - position);
+}
+
 function sizeOf(node: Folder | MemoryFileContent): number {
   if (node instanceof MemoryFileContent) return node.sizeBytes;
   let total = 0;
@@ -365,11 +378,12 @@ class MemoryFile implements DiskFile {
     let lengthBytes = 0;
     for (const chunk of chunks) lengthBytes += chunk.length;
     let error = this.#disk.faultOf({ kind: "write", path: this.path, position, lengthBytes });
-    let allowedBytes = error ? lengthBytes >> 1 : lengthBytes;
+    let allowedBytes = error ? wholeSectors(position, lengthBytes >> 1) : lengthBytes;
     const growthBytes = Math.max(0, position + allowedBytes - this.#content.sizeBytes);
     const granted = this.#disk.reserve(growthBytes);
     if (granted < growthBytes) {
-      allowedBytes = Math.max(0, allowedBytes - (growthBytes - granted));
+      allowedBytes = wholeSectors(position, allowedBytes - (growthBytes - granted));
+      this.#disk.giveBack(granted - Math.max(0, position + allowedBytes - this.#content.sizeBytes));
       error ??= new DiskError("NoSpace", this.path, "no space left on the disk");
     }
     let at = position;
