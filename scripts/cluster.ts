@@ -5,7 +5,7 @@
  *
  * QUORATE_EXECUTABLE names another program with etcd's flags to run instead of this repository's, such as /usr/bin/etcd.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { certificateFiles } from "./certs.ts";
 import { cleanCluster, runningPid, startCluster, stopCluster } from "./cluster/control.ts";
@@ -54,6 +54,7 @@ async function alone(plan: ClusterPlan, action: () => Promise<boolean>): Promise
     return await action();
   } finally {
     rmSync(lock, { force: true });
+    if (readdirSync(plan.dir).length === 0) rmdirSync(plan.dir);
   }
 }
 

@@ -94,6 +94,7 @@ describe("directions", () => {
     clean(checkDirections, {
       [at]: 'import { x } from "@quorate/proto";\nimport { y } from "./b.ts";\n// import { z } from "@quorate/store";',
       "packages/raft/test/a.test.ts": 'import { x } from "@quorate/server/node";\nimport { y } from "../src/a.ts";',
+      "packages/rpc/test/tls.test.ts": 'import { x } from "../../../test/support/certs.ts";',
       "test/e2e/a.test.ts": 'import { x } from "@quorate/sim";',
     });
   });
