@@ -1,13 +1,32 @@
-/** etcdserverpb.Maintenance, as far as it goes here: Status, Hash, HashKV. */
-import { errorOf, HashKVRequest, HashKVResponse, HashResponse, MaintenanceService, StatusResponse } from "@quorate/proto";
+/** etcdserverpb.Maintenance, as far as it goes here: Status, Hash, HashKV, and the list of alarms, of which there are none to raise yet. */
+import {
+  AlarmRequest,
+  AlarmRequest_AlarmAction,
+  AlarmResponse,
+  errorOf,
+  HashKVRequest,
+  HashKVResponse,
+  HashResponse,
+  MaintenanceService,
+  StatusResponse,
+} from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
 import type { Member } from "../member/member.ts";
 import { SERVER_VERSION } from "../version.ts";
+import { unimplemented } from "./status.ts";
 
 /** The handlers of the Maintenance service, by path. */
 export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHandler> {
-  const { Status, Hash, HashKV } = MaintenanceService.methods;
+  const { Alarm, Status, Hash, HashKV } = MaintenanceService.methods;
   return new Map<string, UnaryHandler>([
+    [
+      Alarm.path,
+      async (bytes) => {
+        await member.readable();
+        if (AlarmRequest.decode(bytes).action !== AlarmRequest_AlarmAction.GET) throw unimplemented(Alarm.name);
+        return AlarmResponse.encode({ header: member.header(member.store.mvcc.currentRevision), alarms: [] });
+      },
+    ],
     [
       Status.path,
       async () => {

@@ -10,3 +10,8 @@ export function toStatusError(error: unknown): StatusError {
   if (error instanceof WireError) return new StatusError(GrpcStatus.INTERNAL, `grpc: error unmarshalling request: ${error.message}`);
   return new StatusError(GrpcStatus.UNKNOWN, error instanceof Error ? error.message : String(error));
 }
+
+/** What a method of etcd's API that this version does not offer answers, in grpc-go's words. */
+export function unimplemented(methodName: string): StatusError {
+  return new StatusError(GrpcStatus.UNIMPLEMENTED, `method ${methodName} not implemented`);
+}

@@ -4,14 +4,11 @@
  */
 import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
 import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
-import { StatusError } from "@quorate/rpc";
 import type { Member } from "../member/member.ts";
 import { clusterService } from "./cluster.ts";
 import { kvService } from "./kv.ts";
 import { maintenanceService } from "./maintenance.ts";
-import { toStatusError } from "./status.ts";
-
-const UNIMPLEMENTED = 12;
+import { toStatusError, unimplemented } from "./status.ts";
 
 /** What a learner answers; a range only if it is serializable, which the handler's read decides (etcd: api/v3rpc/interceptor.go). */
 const LEARNER_METHODS = new Set<string>([
@@ -47,7 +44,7 @@ export function serviceTable(member: Member): ServiceTable {
     for (const method of Object.values(service.methods)) {
       const handler = handlers.get(method.path);
       const refuse = () => {
-        throw new StatusError(UNIMPLEMENTED, `method ${method.name} not implemented`);
+        throw unimplemented(method.name);
       };
       if (method.requestStream || method.responseStream) streams.set(method.path, refuse);
       else unaries.set(method.path, handler === undefined ? refuse : unary(member, handler));
