@@ -64,7 +64,7 @@ export class Core {
   readStates: ReadState[] = [];
   selfVoteDue: SelfVote = "none";
 
-  /** Throws RaftConfigError for bad settings, InvariantError (RAFT-1, RAFT-14) for an incoherent state. */
+  /** Throws RaftConfigError for bad settings, InvariantError (RAFT-1, RAFT-14, RAFT-20) for an incoherent state. */
   constructor(config: RaftConfig, initial: InitialState) {
     checkConfig(config);
     this.config = config;
@@ -78,7 +78,7 @@ export class Core {
     this.#vote = initial.hardState.term < lastTerm ? 0n : initial.hardState.vote;
     if (initial.confState === undefined) {
       const skipped = initial.entries.find((entry) => entry.index <= initial.applied && isConfChange(entry));
-      if (skipped !== undefined) violated("RAFT-1", `the configuration change ${skipped.index} is applied, but no confState is given`);
+      if (skipped !== undefined) violated("RAFT-20", `the change ${skipped.index} is applied, but no confState is given`);
     }
     this.tracker.configure(checkConfState(normalize(initial.confState ?? initial.snapshot.confState)), this.log.lastIndex);
   }

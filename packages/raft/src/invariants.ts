@@ -26,6 +26,7 @@ export const invariants = {
   "RAFT-17": "a follower is sent a snapshot only after the log was compacted",
   "RAFT-18": "no message is addressed to the machine that sends it",
   "RAFT-19": "while a machine leads, its log only grows",
+  "RAFT-20": "who starts with configuration changes applied is told the configuration they led to",
 } as const;
 
 export type InvariantNumber = keyof typeof invariants;

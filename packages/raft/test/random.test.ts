@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { optionsOf } from "./sim/options.ts";
 import { type Counts, World } from "./sim/world.ts";
 
-const USUAL_SEEDS = 300;
+const USUAL_SEEDS = 400;
 
 function run(seed: number, trace: string[] | undefined): Counts {
   const world = new World(optionsOf(seed), trace);
@@ -48,6 +48,7 @@ if (single !== undefined) {
       for (const name of Object.keys(total) as (keyof Counts)[]) total[name] += counts[name];
     }
     context.diagnostic(JSON.stringify(total));
-    for (const [name, value] of Object.entries(total)) assert.ok(value >= count, `only ${value} ${name} in ${count} runs`);
+    // A run in which nothing happens shows nothing.
+    for (const [name, value] of Object.entries(total)) assert.ok(2 * value >= count, `only ${value} ${name} in ${count} runs`);
   });
 }

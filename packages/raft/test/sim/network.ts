@@ -4,12 +4,15 @@ import { raftpb } from "@quorate/proto";
 import type { SimOptions } from "./options.ts";
 
 /** Most messages on their way at once; a new one then pushes a random one out. */
-const MAX_MESSAGES = 400;
+const MAX_MESSAGES = 200;
+const MAX_LATE_MESSAGES = 40;
 
 export class SimNetwork {
   readonly #options: SimOptions;
   readonly #random: Random;
   #messages: raftpb.Message[] = [];
+  /** Those that take their time. */
+  #late: raftpb.Message[] = [];
   /** Members by side; those on different sides do not reach one another. */
   #sides = new Map<bigint, number>();
   #faults = true;
@@ -29,22 +32,36 @@ export class SimNetwork {
   heal(): void {
     this.#faults = false;
     this.#sides.clear();
+    for (const message of this.#late.splice(0)) this.#push(message);
   }
 
-  /** Puts each member on a random side of two, or all on one. */
-  partition(ids: Iterable<bigint>, apart: boolean): void {
+  /** Cuts `ids` off from the others. */
+  partition(ids: readonly bigint[]): void {
     this.#sides.clear();
-    if (apart) for (const id of ids) this.#sides.set(id, this.#random.below(2));
+    for (const id of ids) this.#sides.set(id, 1);
   }
 
   send(message: raftpb.Message): void {
-    const { loss, duplication } = this.#options;
+    const { loss, duplication, lateness } = this.#options;
     if (this.#faults && this.#random.unit() < loss) {
       this.#lose(message);
       return;
     }
-    this.#push(message);
-    if (this.#faults && this.#random.unit() < duplication) this.#push(message);
+    if (!this.#faults || this.#random.unit() >= lateness) this.#push(message);
+    else this.#delay(message);
+    if (!this.#faults || this.#random.unit() >= duplication) return;
+    if (this.#random.below(2) === 0) this.#push(message);
+    else this.#delay(message);
+  }
+
+  #delay(message: raftpb.Message): void {
+    if (this.#late.length >= MAX_LATE_MESSAGES) this.#lose(this.#late.splice(this.#random.below(this.#late.length), 1)[0]);
+    this.#late.push(message);
+  }
+
+  /** A late message joins the others. */
+  wake(): void {
+    if (this.#late.length > 0) this.#push(this.#late.splice(this.#random.below(this.#late.length), 1)[0]);
   }
 
   #push(message: raftpb.Message): void {

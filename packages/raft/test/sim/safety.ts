@@ -60,6 +60,11 @@ export class Safety {
     return Math.max(0, this.#committed.length - 1);
   }
 
+  /** How many terms had a leader. */
+  get elections(): number {
+    return this.#leaders.size;
+  }
+
   /** The hash of the state machine after index. */
   hashAt(index: number): number {
     return this.#applied[index].hash;

@@ -32,7 +32,7 @@ const { ConfChangeAddLearnerNode, ConfChangeAddNode, ConfChangeRemoveNode } = ra
 export class World implements Surroundings {
   readonly options: SimOptions;
   readonly safety = new Safety();
-  readonly counts: Counts = { elections: 0, commits: 0, crashes: 0, snapshots: 0, confChanges: 0, reads: 0 };
+  readonly #counts: Counts = { elections: 0, commits: 0, crashes: 0, snapshots: 0, confChanges: 0, reads: 0 };
   readonly #random: Random;
   readonly #network: SimNetwork;
   readonly #members: SimMember[] = [];
@@ -60,6 +60,10 @@ export class World implements Surroundings {
       member.disk.sync(0);
       member.start();
     }
+  }
+
+  get counts(): Counts {
+    return { ...this.#counts, elections: this.safety.elections };
   }
 
   #note(text: () => string): void {
@@ -107,7 +111,7 @@ export class World implements Surroundings {
         this.#network.send(message);
         continue;
       }
-      this.counts.snapshots++;
+      this.#counts.snapshots++;
       this.#network.send({ ...message, snapshot: from.currentSnapshot() });
     }
   }
@@ -160,21 +164,22 @@ export class World implements Surroundings {
     const speed = calm ? 300 : options.diskSpeed;
     const list = [
       { weight: calm ? 600 : 300, run: () => this.#deliver() },
-      { weight: 300, run: () => this.#takeReady(this.#pick(this.#running())) },
-      { weight: speed, run: () => this.#sync(this.#pick(this.#running())) },
-      { weight: speed, run: () => this.#apply(this.#pick(this.#running())) },
-      { weight: (calm ? 10 : 20) * Math.min(options.electionTicks, 10), run: () => this.#tick() },
+      { weight: 300, run: () => this.#takeReady(this.#pick(this.#running().filter((member) => member.raft.hasReady()))) },
+      { weight: speed, run: () => this.#sync(this.#pick(this.#running().filter((member) => member.hasWrites))) },
+      { weight: speed, run: () => this.#apply(this.#pick(this.#running().filter((member) => member.hasApplies))) },
+      { weight: options.tickSpeed, run: () => this.#tick() },
+      { weight: 10, run: () => this.#network.wake() },
       { weight: 60, run: () => this.#propose() },
       { weight: 25, run: () => this.#read() },
       { weight: 20, run: () => this.#reportSnapshot() },
       { weight: 20, run: () => this.#pick(this.#running())?.saveBackend() },
       { weight: options.compactions, run: () => this.#pick(this.#running())?.compact(this.#random.below(8)) },
       { weight: faults * options.crashes, run: () => this.#crash() },
-      { weight: 3 * options.crashes, run: () => this.#restart() },
+      { weight: options.restarts, run: () => this.#restart() },
       { weight: options.partitions, run: () => this.#partition(calm) },
       { weight: options.confChanges, run: () => this.#changeConf() },
       { weight: options.transfers, run: () => this.#transfer() },
-      { weight: faults * 2, run: () => this.#campaign() },
+      { weight: faults * options.campaigns, run: () => this.#campaign() },
       { weight: faults * 2, run: () => this.#reportUnreachable() },
       { weight: faults, run: () => this.#pick(this.#running())?.raft.forgetLeader() },
     ];
@@ -196,9 +201,7 @@ export class World implements Surroundings {
       return;
     }
     this.#note(() => `${message.from}->${message.to} ${describe(message)}`);
-    const before = member.raft.role;
     member.raft.step(message);
-    if (before !== "leader" && member.raft.role === "leader") this.counts.elections++;
     if (message.type === MsgSnap) this.#lostSnapshots.push({ from: message.from, to: message.to, ok: true });
     this.#check(member);
   }
@@ -224,21 +227,25 @@ export class World implements Surroundings {
     this.#note(() => `${member.id} apply`);
     const before = member.state.applied;
     member.apply(1 + this.#random.below(5));
-    this.counts.commits += member.state.applied - before;
+    this.#counts.commits += member.state.applied - before;
     this.#check(member);
   }
 
-  /** Leases need clocks that tick alike: then members tick in turn. Else whoever is drawn ticks. */
+  /**
+   * Mostly one member ticks once. Now and then a time passes in which nothing else happens, so that elections are not rare. Leases need
+   * clocks that tick alike: then members tick in turn.
+   */
   #tick(): void {
-    if (this.options.readOnly === "lease") {
-      for (let i = 0; i < 3; i++) {
-        const member = this.#members[this.#tickTurn++ % this.#members.length];
-        if (member.running) this.#tickOne(member);
-      }
+    const count = this.#random.below(5) === 0 ? 1 + this.#random.below(this.options.electionTicks) : 1;
+    if (this.options.readOnly !== "lease") {
+      const member = this.#pick(this.#running());
+      for (let i = 0; i < count && member !== undefined; i++) this.#tickOne(member);
       return;
     }
-    const member = this.#pick(this.#running());
-    if (member !== undefined) this.#tickOne(member);
+    for (let i = 0; i < count * (count > 1 ? this.#members.length : 1); i++) {
+      const member = this.#members[this.#tickTurn++ % this.#members.length];
+      if (member.running) this.#tickOne(member);
+    }
   }
 
   #tickOne(member: SimMember): void {
@@ -263,7 +270,7 @@ export class World implements Surroundings {
     this.safety.asked(context);
     const result = member.raft.readIndex(fromLatin1(context));
     this.#note(() => `${member.id} read ${context}: ${result}, commit ${this.safety.maxCommitted}`);
-    if (result === "accepted") this.counts.reads++;
+    if (result === "accepted") this.#counts.reads++;
     this.#check(member);
     return context;
   }
@@ -278,12 +285,13 @@ export class World implements Surroundings {
   }
 
   #crash(): void {
-    const member = this.#pick(this.#running());
+    const candidates = this.#running().filter((member) => member.raft.role === "candidate");
+    const member = this.#random.below(2) === 0 && candidates.length > 0 ? this.#pick(candidates) : this.#pickTarget();
     if (member === undefined) return;
     const survivors = this.#random.below(member.disk.unsynced + 1);
     this.#note(() => `${member.id} crash, ${survivors} of ${member.disk.unsynced} records survive`);
     member.crash(survivors);
-    this.counts.crashes++;
+    this.#counts.crashes++;
   }
 
   #restart(): void {
@@ -294,13 +302,18 @@ export class World implements Surroundings {
     this.#check(member);
   }
 
+  /** Cuts off whoever leads, or a random few, or nobody. */
   #partition(calm: boolean): void {
-    const apart = !calm && this.#random.below(3) > 0;
-    this.#note(() => `partition ${apart}`);
-    this.#network.partition(
-      this.#members.map((member) => member.id),
-      apart,
-    );
+    const ids = this.#members.map((member) => member.id);
+    const kind = calm ? 0 : this.#random.below(3);
+    let apart: bigint[] = [];
+    if (kind === 1) apart = ids.filter(() => this.#random.below(2) === 0);
+    else if (kind === 2)
+      apart = this.#running()
+        .filter((member) => member.raft.role === "leader")
+        .map((member) => member.id);
+    this.#note(() => `partition: ${apart.join(" ")}`);
+    this.#network.partition(apart);
   }
 
   #changeConf(): void {
@@ -318,7 +331,7 @@ export class World implements Surroundings {
     }
     const result = member.raft.proposeConfChange({ transition, changes, context: fromLatin1("c") });
     this.#note(() => `${member.id} conf change ${transition} ${changes.map((c) => `${c.type}:${c.nodeId}`).join(" ")}: ${result}`);
-    if (result === "accepted") this.counts.confChanges++;
+    if (result === "accepted") this.#counts.confChanges++;
     this.#check(member);
   }
 

@@ -1,0 +1,72 @@
+/**
+ * The random schedules are only worth what they catch. Always: each mutant still applies to the source. With RAFT_MUTANTS=1 (minutes):
+ * each mutant is planted in a copy of the package, and seeds are run until one fails; RAFT_MUTANTS=<part of a name> tries those alone.
+ */
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type Mutant, mutants } from "./mutants.ts";
+
+const packageDir = fileURLToPath(new URL("..", import.meta.url));
+const DEFAULT_MAX_SEEDS = 3000;
+
+test("every mutant changes one place of the source", () => {
+  for (const mutant of mutants) {
+    const text = readFileSync(join(packageDir, "src", mutant.file), "utf8");
+    assert.equal(text.split(mutant.before).length - 1, 1, `${mutant.name}: its place in ${mutant.file}`);
+  }
+});
+
+interface Sim {
+  readonly optionsOf: (seed: number) => unknown;
+  readonly World: new (options: unknown) => { runFaults(): void; runHealed(): void };
+}
+
+/** Plants a mutant in a copy and gives the copy's simulator. */
+async function plant(mutant: Mutant, root: string, number: number): Promise<Sim> {
+  const dir = join(root, "packages", `raft${number}`);
+  cpSync(packageDir, dir, { recursive: true });
+  const file = join(dir, "src", mutant.file);
+  writeFileSync(
+    file,
+    readFileSync(file, "utf8").replace(mutant.before, () => mutant.after),
+  );
+  const load = (path: string): Promise<object> => import(pathToFileURL(join(dir, path)).href);
+  return { ...(await load("test/sim/options.ts")), ...(await load("test/sim/world.ts")) } as Sim;
+}
+
+/** The first seed that fails, with what it says; undefined if none does. */
+function firstFailure(sim: Sim, maxSeeds: number): { seed: number; error: string } | undefined {
+  for (let seed = 1; seed <= maxSeeds; seed++) {
+    try {
+      const world = new sim.World(sim.optionsOf(seed));
+      world.runFaults();
+      world.runHealed();
+    } catch (error) {
+      return { seed, error: `${(error as Error).name}: ${(error as Error).message.split("\n")[0]}` };
+    }
+  }
+  return undefined;
+}
+
+const wanted = process.env["RAFT_MUTANTS"];
+test("every mutant is caught", { skip: wanted === undefined ? "set RAFT_MUTANTS=1: takes minutes" : false }, async (context) => {
+  const root = mkdtempSync(join(tmpdir(), "raft-mutants-"));
+  symlinkSync(join(packageDir, "..", "..", "node_modules"), join(root, "node_modules"));
+  writeFileSync(join(root, "package.json"), '{ "type": "module" }');
+  try {
+    for (const [number, mutant] of mutants.entries()) {
+      const maxSeeds = mutant.maxSeeds ?? DEFAULT_MAX_SEEDS;
+      if (maxSeeds === 0 || (wanted !== "1" && !mutant.name.includes(wanted!))) continue;
+      const failure = firstFailure(await plant(mutant, root, number), maxSeeds);
+      context.diagnostic(
+        `${mutant.name}: ${failure === undefined ? `NOT CAUGHT in ${maxSeeds}` : `seed ${failure.seed}, ${failure.error}`}`,
+      );
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+});
