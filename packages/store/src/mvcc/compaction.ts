@@ -2,9 +2,9 @@
  * Compaction: dropping the records that no read at the compact revision or later can meet.
  *
  * schedule() takes effect at once: reads below the revision are refused from then on. The dropping is driven from outside in small steps.
- * It walks the index in key order, which knows every record there is, so nothing is read from the backend; of one key the oldest record goes
- * first. When the walk is through, finishedCompactRev is written. A store that is opened with scheduledCompactRev
- * above finishedCompactRev walks again from the start, over what the first walk has left.
+ * It walks the index in key order, which knows every record there is, so nothing is read from the backend; of one key the oldest record
+ * goes first. When the walk is through, finishedCompactRev is written. A store that is opened with scheduledCompactRev above
+ * finishedCompactRev walks again from the start, over what the first walk has left.
  *
  * How far the walk has come differs from member to member, and shows in nothing: what it drops no read and no hash covers.
  */

@@ -43,9 +43,11 @@ export async function hashKV(state: MvccState, compaction: Compaction, asked: nu
       anyValue ??= hasValueAt(state, revision);
       return !anyValue;
     };
+    // Below 0 (etcd does not refuse it) nothing counts.
+    const end = encodeRevision(Math.max(revision + 1, 0), 0, false);
     const snapshot = await state.backend.snapshot();
     try {
-      for await (const slice of snapshot.scan(Bucket.key, undefined, encodeRevision(revision + 1, 0, false))) {
+      for await (const slice of snapshot.scan(Bucket.key, undefined, end)) {
         for (const [key, value] of slice) {
           const at = decodeRevision(key);
           assert(at !== undefined, "MVCC-4", "every key of the bucket key is a revision");

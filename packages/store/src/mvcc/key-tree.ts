@@ -38,6 +38,11 @@ export class KeyTree<V> {
     return this.#size;
   }
 
+  /** Number of leaves, at least one. */
+  get leafCount(): number {
+    return this.#leaves.length;
+  }
+
   /** The value of a key, or undefined. */
   get(key: string): V | undefined {
     const leaf = this.#leaves[this.#leafOf(key)];

@@ -7,8 +7,8 @@
  *     txn.commit();                                    // mvcc.currentRevision went up by one
  *     mvcc.view.find(keyRange(from, to), mvcc.view.resolve(revision));
  *
- * The index of all keys is in memory, their records are in the backend. Reading and changing are synchronous: a caller that does not wait in between
- * sees one state.
+ * The index of all keys is in memory, their records are in the backend. Reading and changing are synchronous: a caller that does not wait
+ * in between sees one state.
  */
 import type { Backend } from "../backend.ts";
 import { assert } from "../errors.ts";
@@ -84,7 +84,7 @@ export class Mvcc {
     return this.#open;
   }
 
-  /** The stored record of a key as of a revision; undefined if it did not exist then, or if that history is dropped. For watch's prev_kv. */
+  /** The stored record of a key as of a revision, for watch's prev_kv; undefined if it did not exist then, or that history is dropped. */
   recordAt(key: string, revision: number): Uint8Array | undefined {
     const found = this.view.get(key, revision);
     return found === undefined ? undefined : this.view.record(found);
