@@ -2,8 +2,8 @@
  * A disk in memory that loses what a real one may lose.
  *
  * A crash keeps of each file what memory-file.ts says, and of each folder the names as they were after some prefix of the changes made
- * since its last syncDir (file systems bring changes of names down in order, but nobody knows how far they came). A rename within a folder is one
- * change; from one folder to another it is two. A folder whose own name is lost takes all in it along.
+ * since its last syncDir (file systems bring changes of names down in order, but nobody knows how far they came). A rename within a folder
+ * is one change; from one folder to another it is two. A folder whose own name is lost takes all in it along.
  */
 import type { Clock } from "../src/clock.ts";
 import { type Disk, DiskError, type DiskErrorCode, type DiskFile, type DiskLock, type FileStat } from "../src/disk.ts";
@@ -71,8 +71,8 @@ function split(path: string): string[] {
 /** A Disk of its own, empty but for the root folder. */
 export class MemoryDisk implements Disk {
   /**
-   * Asked before each operation; a code makes it fail, and so does an error that the hook throws. A failing write leaves its first half, to the
-   * end of a sector; a failing sync loses what it covered.
+   * Asked before each operation; a code makes it fail, and so does an error that the hook throws. A failing write leaves its first half, to
+   * the end of a sector; a failing sync loses what it covered.
    */
   fault: ((operation: DiskOperation) => DiskErrorCode | undefined) | undefined;
   capacityBytes: number;

@@ -2,8 +2,8 @@
  * What must hold between the records of a log. The writer asserts it and the reader checks it, so a log that was written can be read.
  *
  * The reader needs it because a record's type is outside of the checksum: a flipped bit can turn an entry into a state or the other way
- * round, and what comes out may decode. It does not fit to what stands before it, though. (One case is left: a state of term 2 whose vote is
- * an id below 2^53, which one in 2,000 is, looks like an empty entry; that shows only when the next entry comes.)
+ * round, and what comes out may decode. It does not fit to what stands before it, though. (One case is left: a state of term 2 whose vote
+ * is an id below 2^53, which one in 2,000 is, looks like an empty entry; that shows only when the next entry comes.)
  *
  * A state's term may be below that of the last entry: a crash can take the state of a batch and leave its entries.
  */

@@ -1,6 +1,6 @@
 /**
- * A sample log, cut at every length and flipped at every bit: each outcome is one of "replayed whole", "tail dropped cleanly", "refused with
- * its place", and never other entries than those that were written.
+ * A sample log, cut at every length and flipped at every bit: each outcome is one of "replayed whole", "tail dropped cleanly", "refused
+ * with its place", and never other entries than those that were written.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

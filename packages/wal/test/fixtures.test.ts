@@ -2,7 +2,8 @@
  * Files that others wrote, or earlier versions of this package, are read for ever.
  *
  * - etcd-3.4.23: a member of Debian's etcd 3.4.23 with 60 puts and a snapshot every 20 entries; its segment is cut down to 8 KiB.
- * - etcd-3.7: written by etcd's own wal package (main branch) with segments of 2 KiB: replaced entries, an empty one, a large one, a snapshot.
+ * - etcd-3.7: written by etcd's own wal package (main branch) with segments of 2 KiB: replaced entries, an empty and a large one, a
+ *   snapshot.
  * - quorate-0.1: written by this package.
  */
 import assert from "node:assert/strict";

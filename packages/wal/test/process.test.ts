@@ -24,7 +24,8 @@ const WRITER = `
   import { entries, START, state } from "./support.ts";
   const [dir] = process.argv.slice(1);
   const options = { clock: nodeClock, segmentBytes: 64 * 1024 };
-  const wal = Wal.exists(nodeDisk, dir) ? Wal.open(nodeDisk, dir, START, options).wal : Wal.create(nodeDisk, dir, new Uint8Array([1]), options);
+  const exists = Wal.exists(nodeDisk, dir);
+  const wal = exists ? Wal.open(nodeDisk, dir, START, options).wal : Wal.create(nodeDisk, dir, new Uint8Array([1]), options);
   for (;;) {
     const next = wal.lastIndex + 1;
     wal.append(state(1, next - 1), entries(next, next + 2, 1, 200));

@@ -367,6 +367,17 @@ for (const [name, makePlace] of places) {
       assert.equal(reopen(START, 64 << 10).entries.length, i);
     });
 
+    it("gives back what a segment of a larger size had reserved", async () => {
+      await create(64 << 10).close();
+      const { wal } = reopen(START, 4096);
+      wal.append(state(1, 0), entries(1, 100, 1, 30));
+      const [first] = wal.segmentNames;
+      assert.equal(wal.segmentNames.length, 2);
+      await wal.close();
+      assert.ok(disk.stat(`${dir}/${first}`)!.sizeBytes < 10_000);
+      assert.equal(reopen().entries.length, 100);
+    });
+
     it("does not wait for a preparation that is not ready", async () => {
       const wal = create(64 << 10);
       for (let i = 1; i <= 300; i++) wal.append(state(1, i - 1), [entry(i, 1, 1000)]);
