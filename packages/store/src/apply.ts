@@ -41,15 +41,16 @@ export interface ApplyParts {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
   readonly leases: LeaseBook;
+  readonly isAwaited: (requestId: bigint) => boolean;
 }
 
-type Apply = (parts: ApplyParts, request: Uint8Array) => ApplyResponse | undefined;
+type Apply = (parts: ApplyParts, request: Uint8Array, answered: boolean) => ApplyResponse | undefined;
 
 /** What each kind does. A kind that is not here is one that this version never proposes: meeting it is an error of the request. */
 const TABLE: { readonly [K in RequestKind]?: Apply } = {
-  put: (parts, bytes) => applyPut(parts.mvcc, parts.leases, PutRequest.decode(bytes)),
-  deleteRange: (parts, bytes) => applyDeleteRange(parts.mvcc, parts.leases, DeleteRangeRequest.decode(bytes)),
-  txn: (parts, bytes) => applyTxn(parts.mvcc, parts.leases, TxnRequest.decode(bytes)),
+  put: (parts, bytes, answered) => applyPut(parts.mvcc, parts.leases, PutRequest.decode(bytes), answered),
+  deleteRange: (parts, bytes, answered) => applyDeleteRange(parts.mvcc, parts.leases, DeleteRangeRequest.decode(bytes), answered),
+  txn: (parts, bytes, answered) => applyTxn(parts.mvcc, parts.leases, TxnRequest.decode(bytes), answered),
   compaction: (parts, bytes) => applyCompaction(parts.mvcc, CompactionRequest.decode(bytes)),
   range: (parts, bytes) => applyRange(parts.mvcc, RangeRequest.decode(bytes)),
   clusterVersionSet: (parts, bytes) => {
@@ -86,7 +87,7 @@ export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied {
     const bytes = request[kind];
     if (bytes === undefined) continue;
     try {
-      return { requestId, kind, response: TABLE[kind]!(parts, bytes), error: undefined };
+      return { requestId, kind, response: TABLE[kind]!(parts, bytes, parts.isAwaited(requestId)), error: undefined };
     } catch (error) {
       if (error instanceof EtcdError) return { requestId, kind, response: undefined, error };
       throw error;

@@ -120,6 +120,7 @@ export class Backend {
 
   /** The value of a key, changes in memory included; undefined where there is none. The bytes must not be changed. */
   get(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
+    if (this.#active.size === 0 && this.#flushing === undefined) return this.#keyspace.get(prefixed(bucket, key));
     const full = fullKey(bucket, key);
     if (this.#active.size > 0) {
       const value = this.#active.get(full);

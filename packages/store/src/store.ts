@@ -12,12 +12,12 @@ import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
 import { type Applied, applyRequest } from "./apply.ts";
 import { Backend, Bucket } from "./backend.ts";
-import { assert } from "./errors.ts";
+import { assert, StoreDamageError } from "./errors.ts";
 import { currentFolder, incomingFolder, markReceived } from "./folders.ts";
 import { Membership } from "./membership/membership.ts";
 import { type Position, readPosition, writePosition } from "./meta.ts";
 import { Mvcc, noLeases } from "./mvcc/index.ts";
-import { decodeSnapshot, encodeSnapshot } from "./snapshot-stream.ts";
+import { decodeSnapshot, encodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
 
 export interface StoreOptions {
   /** Told the number of records read while the index is rebuilt at open. */
@@ -66,6 +66,10 @@ export class Store {
       const snapshot = await backend.snapshot();
       const membership = await Membership.open(backend, snapshot, path);
       await snapshot.close();
+      // Every batch with data carries the position: replayed from the start, the log would be applied to that data twice.
+      if (position.index === 0 && (mvcc.currentRevision > 1 || membership.members().length > 0)) {
+        throw new StoreDamageError(path, "bucket meta", "the position in the log is missing beside data");
+      }
       return new Store(backend, path, mvcc, membership, position);
     } catch (error) {
       await backend.close({ flush: false });
@@ -78,10 +82,14 @@ export class Store {
     return this.#position;
   }
 
-  /** Applies a normal entry: the one that follows the position. */
-  apply(entry: raftpb.Entry): Applied {
+  /**
+   * Applies a normal entry: the one that follows the position.
+   * @param isAwaited whether somebody waits here for the request of this id. Where nobody does, what only the answer needs (ranges, earlier
+   *   values) is not read; the state comes out the same.
+   */
+  apply(entry: raftpb.Entry, isAwaited: (requestId: bigint) => boolean = () => true): Applied {
     this.#checkNext(entry);
-    const applied = applyRequest({ mvcc: this.mvcc, membership: this.membership, leases: noLeases }, entry.data);
+    const applied = applyRequest({ mvcc: this.mvcc, membership: this.membership, leases: noLeases, isAwaited }, entry.data);
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return applied;
   }
@@ -159,7 +167,7 @@ export class Store {
 /**
  * Receives a snapshot into a folder beside the store in use. When it resolves, the folder is complete, verified and marked as such;
  * installReceived puts it in place. Whatever goes wrong leaves nothing that could be taken for complete.
- * @throws SnapshotStreamError, DiskError, or StoreDamageError where the position in it is not `index`.
+ * @throws SnapshotStreamError also where the position in it is not `index`; DiskError; what `chunks` throws
  */
 export async function receiveSnapshot(
   deps: { keyspaces: KeyspaceOpener; disk: Disk },
@@ -172,10 +180,12 @@ export async function receiveSnapshot(
   deps.disk.remove(incoming);
   const keyspace: Keyspace = await deps.keyspaces.open(incoming, { create: true });
   try {
-    await decodeSnapshot(chunks, keyspace, progress);
+    const lengthBytes = await decodeSnapshot(chunks, keyspace, progress);
     const backend = new Backend(keyspace);
     const position = readPosition((key) => backend.get(Bucket.meta, key), incoming);
-    if (position.index !== index) throw new Error(`the snapshot received stands at index ${position.index}, announced was ${index}`);
+    if (position.index !== index) {
+      throw new SnapshotStreamError(lengthBytes, `it holds the state at index ${position.index}, announced was ${index}`);
+    }
   } catch (error) {
     await keyspace.close().catch(() => {});
     deps.disk.remove(incoming);

@@ -367,8 +367,10 @@ export class Member {
     if (this.#store.isFlushDue) this.#flush();
   }
 
+  readonly #isAwaited = (requestId: bigint): boolean => this.#proposals.awaits(requestId);
+
   #applyRequest(entry: raftpb.Entry): void {
-    const applied = this.#store.apply(entry);
+    const applied = this.#store.apply(entry, this.#isAwaited);
     const { kind } = applied;
     if (kind === "put") this.metrics.puts.add();
     else if (kind === "txn") this.metrics.txns.add();
