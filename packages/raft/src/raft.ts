@@ -193,7 +193,7 @@ export class Raft {
     if (progress !== undefined) handleUnreachable(progress);
   }
 
-  /** The snapshot that a MsgSnap stood for went through, or did not. Has to be called for every MsgSnap: the leader sends nothing before. */
+  /** The snapshot that a MsgSnap stood for went through, or did not. To be called for every MsgSnap: nothing else is sent before. */
   reportSnapshot(id: bigint, ok: boolean): void {
     const progress = this.#core.isLeader ? this.#core.tracker.get(id) : undefined;
     if (progress !== undefined) handleSnapshotReport(progress, ok);
