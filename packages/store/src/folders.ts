@@ -21,6 +21,8 @@ export function incomingFolder(storeDir: string, index: number): string {
 
 /** An incoming folder is complete and closed: it gets the name that says so. */
 export function markReceived(disk: Disk, storeDir: string, index: number): void {
+  // The keyspace syncs what it writes, but not the names of all its files.
+  disk.syncDir(incomingFolder(storeDir, index));
   disk.rename(incomingFolder(storeDir, index), `${storeDir}/db.${index}.recv`);
   disk.syncDir(storeDir);
 }

@@ -15,7 +15,7 @@
  * them, in the bucket meta.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceWrite } from "@quorate/host";
-import { concat, crc32c, fromUtf8, readU32BE, readU64BE, toUtf8, writeU32BE, writeU64BE } from "@quorate/proto";
+import { concat, crc32c, fromUtf8, readBigU64BE, readU32BE, toUtf8, writeU32BE, writeU64BE } from "@quorate/proto";
 
 const MAGIC = fromUtf8("QRMSNAP1");
 /** No frame is longer: one record has at most the bytes of a request, and a frame is cut once it is over its size. */
@@ -106,14 +106,15 @@ class ByteReader {
 }
 
 /**
- * Writes the records of a stream into an empty keyspace; all of them are durable when it resolves. Throws SnapshotStreamError.
+ * Writes the records of a stream into an empty keyspace; all of them are durable when it resolves. Gives the length of the stream in
+ * bytes. Throws SnapshotStreamError.
  * @param progress told the bytes read so far, after each batch.
  */
 export async function decodeSnapshot(
   chunks: AsyncIterable<Uint8Array>,
   keyspace: Keyspace,
   progress: (bytes: number) => void = () => {},
-): Promise<void> {
+): Promise<number> {
   const reader = new ByteReader(chunks);
   if (toUtf8(await reader.take(MAGIC.length)) !== toUtf8(MAGIC)) throw new SnapshotStreamError(0, "it is not a snapshot of the store");
   let count = 0;
@@ -145,9 +146,11 @@ export async function decodeSnapshot(
     }
   }
   const end = await reader.take(12);
-  if (readU64BE(end) !== count) throw new SnapshotStreamError(reader.offset, `it says ${readU64BE(end)} records and had ${count}`);
+  const announced = readBigU64BE(end);
+  if (announced !== BigInt(count)) throw new SnapshotStreamError(reader.offset, `it says ${announced} records and had ${count}`);
   if (readU32BE(end, 8) !== rolling) throw new SnapshotStreamError(reader.offset, "the checksum over all frames does not match");
   await reader.expectEnd();
   if (batch.length > 0) await keyspace.write(batch);
   progress(reader.offset);
+  return reader.offset;
 }

@@ -9,6 +9,8 @@ import { type ChangeContext, decodeChangeContext, decodeMember, encodeMember, ty
 
 const CLUSTER_VERSION = fromUtf8("clusterVersion");
 const REMOVED = fromUtf8("removed");
+/** As in etcd. */
+const DEFAULT_MAX_LEARNERS = 1;
 
 function memberKey(id: bigint): Uint8Array {
   return fromUtf8(idToHex(id));
@@ -19,6 +21,15 @@ function idOf(key: Uint8Array): bigint {
   const id = idFromHex(toUtf8(key));
   if (id === undefined) throw new SyntaxError("the key is not a member id");
   return id;
+}
+
+/** What `read` gives of a record; what it throws is damage. */
+function readable<T>(path: string, bucket: string, key: Uint8Array, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new StoreDamageError(path, `bucket ${bucket}, key ${toUtf8(key)}`, (error as Error).message);
+  }
 }
 
 export class Membership {
@@ -36,16 +47,13 @@ export class Membership {
     const membership = new Membership(backend);
     for await (const slice of snapshot.scan(Bucket.members)) {
       for (const [key, value] of slice) {
-        try {
-          const member = { ...decodeMember(value), id: idOf(key) };
-          membership.#members.set(member.id, member);
-        } catch (error) {
-          throw new StoreDamageError(path, `bucket members, key ${toUtf8(key)}`, (error as Error).message);
-        }
+        const id = readable(path, "members", key, () => idOf(key));
+        const member = readable(path, "members", key, () => decodeMember(value));
+        membership.#members.set(id, { ...member, id });
       }
     }
     for await (const slice of snapshot.scan(Bucket.membersRemoved)) {
-      for (const [key] of slice) membership.#removed.add(idOf(key));
+      for (const [key] of slice) membership.#removed.add(readable(path, "members_removed", key, () => idOf(key)));
     }
     const version = backend.get(Bucket.cluster, CLUSTER_VERSION);
     membership.#clusterVersion = version === undefined ? undefined : toUtf8(version);
@@ -84,8 +92,9 @@ export class Membership {
   /**
    * Why a change cannot be carried out on this membership, or undefined (etcd: RaftCluster.ValidateConfigurationChange). Every member
    * decides alike when it applies the entry.
+   * @param maxLearners how many members may be learners at once: the same on all members, or they differ
    */
-  refusal(change: raftpb.ConfChange): ErrorName | undefined {
+  refusal(change: raftpb.ConfChange, maxLearners = DEFAULT_MAX_LEARNERS): ErrorName | undefined {
     const id = change.nodeId;
     if (this.#removed.has(id)) return "MemberNotFound";
     const known = this.#members.get(id);
@@ -98,7 +107,10 @@ export class Membership {
           return known.isLearner ? undefined : "MemberNotLearner";
         }
         if (known !== undefined) return "MemberExist";
-        return this.#urlTaken(context.member.peerUrls, id) ? "PeerURLExist" : undefined;
+        if (this.#urlTaken(context.member.peerUrls, id)) return "PeerURLExist";
+        const isLearner = context.member.isLearner && change.type === raftpb.ConfChangeType.ConfChangeAddLearnerNode;
+        const learners = this.members().filter((member) => member.isLearner).length;
+        return isLearner && learners >= maxLearners ? "TooManyLearners" : undefined;
       }
       case raftpb.ConfChangeType.ConfChangeRemoveNode:
         return known === undefined ? "MemberNotFound" : undefined;
