@@ -1,0 +1,233 @@
+/** The state as a stream: whole, cut or flipped at every byte, and while the sender goes on. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
+import { installReceived } from "../src/folders.ts";
+import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
+import { receiveSnapshot, Store } from "../src/store.ts";
+import { Prng } from "./mvcc-history.ts";
+import { addMember, applyEntry, Log, member, randomLog } from "./store-log.ts";
+
+const DIR = "/store";
+
+function world(): { disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener } {
+  const disk = new MemoryDisk();
+  disk.makeDir(DIR);
+  return { disk, keyspaces: new MemoryKeyspaceOpener(disk) };
+}
+
+async function storeOf(log: Log): Promise<Store> {
+  const store = await Store.open(world().keyspaces, DIR);
+  for (const entry of log.entries) applyEntry(store, entry);
+  return store;
+}
+
+async function bytesOf(store: Store): Promise<Uint8Array> {
+  const snapshot = await store.snapshot();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of snapshot.chunks) chunks.push(chunk);
+  await snapshot.close();
+  return concat(chunks);
+}
+
+/** The bytes in pieces of `sizes()` bytes each. */
+async function* pieces(bytes: Uint8Array, size: () => number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; ) {
+    const end = Math.min(bytes.length, at + size());
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
+
+function smallLog(): Log {
+  const log = new Log();
+  log.change(addMember(member(1n)));
+  log.put("a", "1");
+  log.put("b", "");
+  log.put("a", "2");
+  return log;
+}
+
+test("what is received is the state of the sender at the position it names, and goes on from there", async () => {
+  const log = randomLog(21, 200);
+  const store = await storeOf(log);
+  for (const size of [1, 7, 100, 1 << 20]) {
+    const { disk, keyspaces } = world();
+    const prng = new Prng(size);
+    const snapshot = await store.snapshot();
+    assert.deepEqual(snapshot.position, store.position);
+    const bytes: Uint8Array[] = [];
+    for await (const chunk of snapshot.chunks) bytes.push(chunk);
+    await snapshot.close();
+    let told = 0;
+    const chunks = pieces(concat(bytes), () => 1 + prng.below(size));
+    await receiveSnapshot({ disk, keyspaces }, DIR, snapshot.position.index, chunks, (read) => {
+      told = read;
+    });
+    assert.equal(told, concat(bytes).length);
+    installReceived(disk, DIR, snapshot.position.index);
+    const received = await Store.open(keyspaces, DIR);
+    assert.deepEqual(received.position, store.position);
+    assert.equal(await received.mvcc.hash(), await store.mvcc.hash());
+    assert.deepEqual(received.membership.members(), store.membership.members());
+    await received.close({ flush: true });
+  }
+  await store.close({ flush: true });
+});
+
+test("entries that are applied while it is sent are not in it", async () => {
+  const log = smallLog();
+  const store = await storeOf(log);
+  const snapshot = await store.snapshot();
+  const { index } = snapshot.position;
+  const before = await store.mvcc.hash();
+  const chunks = (async function* () {
+    for await (const chunk of snapshot.chunks) {
+      yield chunk;
+      log.put("later", "x");
+      store.apply(log.entries[log.entries.length - 1]);
+      await store.flush();
+    }
+  })();
+  const { disk, keyspaces } = world();
+  await receiveSnapshot({ disk, keyspaces }, DIR, index, chunks);
+  await snapshot.close();
+  assert.ok(store.position.index > index);
+  installReceived(disk, DIR, index);
+  const received = await Store.open(keyspaces, DIR);
+  assert.equal(received.position.index, index);
+  assert.equal(await received.mvcc.hash(), before);
+  for (const entry of log.entries.slice(index)) applyEntry(received, entry);
+  assert.deepEqual(await received.mvcc.hashKV(0), await store.mvcc.hashKV(0));
+  await received.close({ flush: true });
+  await store.close({ flush: true });
+});
+
+/** Receives bytes that must be refused: with an offset inside of them, and with no folder left. */
+async function refused(bytes: Uint8Array, index: number): Promise<void> {
+  const { disk, keyspaces } = world();
+  await assert.rejects(
+    receiveSnapshot(
+      { disk, keyspaces },
+      DIR,
+      index,
+      pieces(bytes, () => 50),
+    ),
+    (error: unknown) => {
+      const { code, offset } = error as { code: string; offset: number };
+      assert.equal(code, "BAD_SNAPSHOT_STREAM");
+      assert.ok(offset >= 0 && offset <= bytes.length, `${offset}`);
+      return true;
+    },
+  );
+  assert.deepEqual(disk.list(DIR), []);
+}
+
+test("a stream that is cut at any byte is refused with its offset and leaves nothing", async () => {
+  const store = await storeOf(smallLog());
+  const bytes = await bytesOf(store);
+  for (let length = 0; length < bytes.length; length++) await refused(bytes.subarray(0, length), store.position.index);
+  await store.close({ flush: true });
+});
+
+test("a stream with any bit flipped is refused with its offset and leaves nothing", async () => {
+  const store = await storeOf(smallLog());
+  const bytes = await bytesOf(store);
+  for (let at = 0; at < bytes.length; at++) {
+    const flipped = bytes.slice();
+    flipped[at] ^= 1 << (at % 8);
+    await refused(flipped, store.position.index);
+  }
+  await store.close({ flush: true });
+});
+
+test("bytes after the end are refused", async () => {
+  const store = await storeOf(smallLog());
+  await refused(concat([await bytesOf(store), new Uint8Array(1)]), store.position.index);
+  await store.close({ flush: true });
+});
+
+test("a state of another index than announced is refused", async () => {
+  const store = await storeOf(smallLog());
+  const bytes = await bytesOf(store);
+  const { disk, keyspaces } = world();
+  const { index } = store.position;
+  for (const announced of [index - 1, index + 1]) {
+    await assert.rejects(
+      receiveSnapshot(
+        { disk, keyspaces },
+        DIR,
+        announced,
+        pieces(bytes, () => 50),
+      ),
+      /index/,
+    );
+    assert.deepEqual(disk.list(DIR), []);
+  }
+  await store.close({ flush: true });
+});
+
+test("a sender that fails leaves nothing, and the next try succeeds", async () => {
+  const store = await storeOf(smallLog());
+  const bytes = await bytesOf(store);
+  const { disk, keyspaces } = world();
+  const { index } = store.position;
+  const failing = (async function* () {
+    yield bytes.subarray(0, 60);
+    throw new Error("connection lost");
+  })();
+  await assert.rejects(receiveSnapshot({ disk, keyspaces }, DIR, index, failing), /connection lost/);
+  assert.deepEqual(disk.list(DIR), []);
+  await receiveSnapshot(
+    { disk, keyspaces },
+    DIR,
+    index,
+    pieces(bytes, () => 50),
+  );
+  assert.deepEqual(disk.list(DIR), [`db.${index}.recv`]);
+  await store.close({ flush: true });
+});
+
+test("a receiver whose disk is full leaves nothing", async () => {
+  const store = await storeOf(smallLog());
+  const bytes = await bytesOf(store);
+  const { disk, keyspaces } = world();
+  keyspaces.fault = () => "NoSpace";
+  await assert.rejects(
+    receiveSnapshot(
+      { disk, keyspaces },
+      DIR,
+      store.position.index,
+      pieces(bytes, () => 50),
+    ),
+    { code: "NoSpace" },
+  );
+  assert.deepEqual(disk.list(DIR), []);
+  await store.close({ flush: true });
+});
+
+test("large states go in many frames and many batches", async () => {
+  const { keyspaces } = world();
+  const sent = await keyspaces.open("/sent", { create: true });
+  const value = new Uint8Array(300_000).fill(7);
+  for (let i = 0; i < 40; i++) await sent.write([{ key: fromLatin1(`k${i}`), value }]);
+  const received = await keyspaces.open("/received", { create: true });
+  const batches: number[] = [];
+  keyspaces.fault = ({ records }) => {
+    batches.push(records);
+    return undefined;
+  };
+  let frames = 0;
+  const counted = (async function* () {
+    for await (const chunk of encodeSnapshot(sent.scan({}))) {
+      frames++;
+      yield chunk;
+    }
+  })();
+  await decodeSnapshot(counted, received);
+  assert.ok(frames > 40 && batches.length >= 3, `${frames} frames, batches of ${batches}`);
+  const keys: string[] = [];
+  for await (const slice of received.scan({})) for (const [key] of slice) keys.push(toLatin1(key));
+  assert.equal(keys.length, 40);
+});
