@@ -33,6 +33,10 @@ export interface ChannelListener {
   dropping(kind: ChannelKind): void;
 }
 
+function typeName(type: raftpb.MessageType): string {
+  return Object.entries(raftpb.MessageType).find(([, value]) => value === type)?.[0] ?? String(type);
+}
+
 export class Channel {
   readonly #shared: Shared;
   readonly #id: bigint;
@@ -123,7 +127,7 @@ export class Channel {
       this.#full = true;
       this.#logger.warn("dropped internal Raft message since sending buffer is full", {
         ...this.#fields(),
-        "message-type": message.type,
+        "message-type": typeName(message.type),
         "queued-messages": this.#queuedMessages,
         "queued-bytes": this.#queuedBytes,
       });

@@ -64,8 +64,12 @@ export class Http2Transport implements Transport {
     for (const [id, same] of byPeer) this.#sendTo(id, same);
   }
 
+  #find(id: bigint): Peer | undefined {
+    return this.#peers.get(id) ?? this.#remotes.get(id);
+  }
+
   #sendTo(id: bigint, messages: readonly raftpb.Message[]): void {
-    const peer = this.#peers.get(id) ?? this.#remotes.get(id);
+    const peer = this.#find(id);
     if (peer === undefined) return;
     if (messages.some((message) => message.type === raftpb.MessageType.MsgSnap)) {
       throw new Error("a snapshot is sent by sendSnapshot, not by send");
@@ -75,11 +79,11 @@ export class Http2Transport implements Transport {
 
   sendSnapshot(stream: SnapshotStream): void {
     const id = stream.message.to;
-    const peer = this.#peers.get(id) ?? this.#remotes.get(id);
+    const peer = this.#find(id);
     const { clock, listener, options } = this.#shared;
     const ended = (taken: boolean) => {
       this.#snapshots--;
-      if (!this.#closed) listener.snapshotSent(id, taken);
+      if (!this.#closed && this.#find(id) === peer) listener.snapshotSent(id, taken);
     };
     if (!this.#closed && peer !== undefined && this.#snapshots < options.maxSnapshots) {
       this.#snapshots++;
@@ -117,7 +121,7 @@ export class Http2Transport implements Transport {
   }
 
   removePeer(id: bigint): void {
-    const peer = this.#peers.get(id) ?? this.#remotes.get(id);
+    const peer = this.#find(id);
     this.#incoming.drop(id);
     if (peer === undefined) return;
     this.#shared.logger.info("removed remote peer", {

@@ -43,14 +43,14 @@ export class Peer implements ChannelListener {
     if (bulk.length > 0) this.#channels.bulk.send(bulk);
   }
 
-  /** Starts to send; false if one is on its way already. `ended` is told what became of it, unless the peer is closed. */
+  /** Starts to send; false if one is on its way already. `ended` is told what became of it, also after the peer is closed. */
   sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
     if (this.#snapshot !== undefined) return false;
     const sender = new SnapshotSender(this.#shared, this.id, this.#urls, snapshot);
     this.#snapshot = sender;
     sender.run().then((taken) => {
       this.#snapshot = undefined;
-      if (!this.#closed) ended(taken);
+      ended(taken);
     });
     return true;
   }

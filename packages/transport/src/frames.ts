@@ -13,8 +13,9 @@ export const PREFIX_BYTES = 4;
 /** Messages of up to this size are gathered in one buffer; longer ones are sent from where they are. */
 const MAX_GATHERED_BYTES = 64 * 1024;
 
-/** So many chunks are joined, so that a frame in tiny pieces does not cost an object for each; then twice as many, until it is whole. */
-const FIRST_JOIN_CHUNKS = 1024;
+/** Chunks of less than this are gathered, so that a frame in tiny pieces does not cost an object for each. */
+const MIN_KEPT_CHUNK_BYTES = 512;
+const GATHERED_CHUNK_BYTES = 4096;
 
 /** The end of a snapshot. */
 export const END_FRAME: Uint8Array = new Uint8Array(PREFIX_BYTES);
@@ -80,7 +81,8 @@ export class FrameReader {
   readonly #maxFrameBytes: number;
   #chunks: Uint8Array[] = [];
   #bufferedBytes = 0;
-  #joinChunks = FIRST_JOIN_CHUNKS;
+  /** Where small chunks are gathered: its used part is the last of the chunks while this is set. */
+  #gathered: Uint8Array | undefined;
   /** Content of the frame that is being waited for, or undefined while its length is. */
   #awaitedBytes: number | undefined;
 
@@ -96,11 +98,25 @@ export class FrameReader {
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    this.#chunks.push(chunk);
     this.#bufferedBytes += chunk.length;
-    if (this.#chunks.length < this.#joinChunks) return;
-    this.#chunks = [concat(this.#chunks)];
-    this.#joinChunks *= 2;
+    if (this.#chunks.length > 0 && chunk.length < MIN_KEPT_CHUNK_BYTES) this.#gather(chunk);
+    else {
+      this.#gathered = undefined;
+      this.#chunks.push(chunk);
+    }
+  }
+
+  #gather(chunk: Uint8Array): void {
+    const last = this.#chunks.length - 1;
+    const used = this.#gathered === undefined ? 0 : this.#chunks[last].length;
+    if (this.#gathered === undefined || used + chunk.length > GATHERED_CHUNK_BYTES) {
+      this.#gathered = alloc(GATHERED_CHUNK_BYTES);
+      this.#gathered.set(chunk);
+      this.#chunks.push(this.#gathered.subarray(0, chunk.length));
+      return;
+    }
+    this.#gathered.set(chunk, used);
+    this.#chunks[last] = this.#gathered.subarray(0, used + chunk.length);
   }
 
   /**
@@ -117,13 +133,13 @@ export class FrameReader {
     if (this.#bufferedBytes < this.#awaitedBytes) return undefined;
     const content = this.#cut(this.#awaitedBytes);
     this.#awaitedBytes = undefined;
-    this.#joinChunks = FIRST_JOIN_CHUNKS;
     return content;
   }
 
   /** The first `size` bytes, which are there. */
   #cut(size: number): Uint8Array {
     this.#bufferedBytes -= size;
+    this.#gathered = undefined;
     if (size > 0 && this.#chunks[0].length < size) this.#chunks = [concat(this.#chunks)];
     const first = this.#chunks[0] ?? END_FRAME;
     if (first.length > size) this.#chunks[0] = first.subarray(size);

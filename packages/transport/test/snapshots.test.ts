@@ -58,7 +58,7 @@ describe("a snapshot", () => {
   });
 
   it("ends with the peer that is removed", async (t) => {
-    const { net, a, b } = await twoMembers(t);
+    const { net, a, b } = await twoMembers(t, { maxSnapshots: 1 });
     const state = { given: 0, ended: false };
     a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: endless(state) });
     await net.until("it is under way", () => state.given > 10);
@@ -67,6 +67,11 @@ describe("a snapshot", () => {
     await net.until("the receiver knows", () => b.listener.brokenSnapshots.length === 1);
     assert.match(b.listener.brokenSnapshots[0], /snapshot broke off/);
     assert.deepEqual(a.listener.snapshotsSent, [], "nothing is told of a removed peer");
+    a.transport.addPeer(2n, b.urls);
+    await net.until("there is room for another", () => {
+      a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: (async function* () {})() });
+      return a.listener.snapshotsSent.some(({ taken }) => taken);
+    });
   });
 
   it("is one of so many, both ways", async (t) => {
