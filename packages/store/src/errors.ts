@@ -9,7 +9,8 @@ export class StoreDamageError extends Error {
   readonly place: string;
   constructor(path: string, place: string, problem: string) {
     super(
-      `${path}: ${place}: ${problem}. The member stops rather than serve wrong data: remove it from the cluster, move ${path} away, and add it again, or restore a backup`,
+      `${path}: ${place}: ${problem}. The member stops rather than serve wrong data: ` +
+        `remove it from the cluster, move ${path} away, and add it again, or restore a backup`,
     );
     this.name = "StoreDamageError";
     this.path = path;

@@ -36,8 +36,8 @@ const FULL: Member = {
 
 test("a member is stored as the JSON that etcd stores", () => {
   assert.equal(
-    toUtf8(encodeMember({ ...FULL, name: "infra0" })),
-    '{"id":18446744073709551613,"peerURLs":["http://a:2380","http://b:2380"],"isLearner":true,"name":"infra0","clientURLs":["http://a:2379"]}',
+    toUtf8(encodeMember({ ...FULL, name: "m0" })),
+    '{"id":18446744073709551613,"peerURLs":["http://a:2380","http://b:2380"],"isLearner":true,"name":"m0","clientURLs":["http://a:2379"]}',
   );
   assert.equal(toUtf8(encodeMember(member(7n))), '{"id":7,"peerURLs":["http://10.0.0.7:2380"]}');
   assert.equal(

@@ -52,7 +52,7 @@ async function statesOf(log: Log): Promise<{ states: unknown[]; answers: unknown
 }
 
 for (const seed of [1, 2, 3]) {
-  test(`a store that crashes again and again is always the state at some index, and replays to the same answers (seed ${seed})`, async () => {
+  test(`after every crash a store is the state at some index, and replays to the same answers (seed ${seed})`, async () => {
     const log = randomLog(seed, 300);
     const { states, answers } = await statesOf(log);
     const { disk, keyspaces } = world();
