@@ -5,7 +5,7 @@ import type { Clock, Logger } from "@quorate/host";
 import { levelKeyspaces, nodeDisk, nodeRandom } from "@quorate/host/node";
 import { errorOf, RangeRequest } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
-import { RpcServer, type RpcServerOptions } from "@quorate/rpc/node";
+import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
 import { applyRange } from "@quorate/store";
 import { Http2Transport } from "@quorate/transport/node";
 import type { ServerConfig } from "../src/config/index.ts";
@@ -49,7 +49,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const clientTls = tlsOptions(config.clientTls);
   await checkFree([...config.listenPeerUrls, ...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
 
-  const servers: RpcServer[] = [];
+  const servers: EngineServer[] = [];
   const random = nodeRandom();
   let member: Member | undefined;
   const version = {
@@ -118,7 +118,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     timer.cancel();
 
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
-    const options: Omit<RpcServerOptions, "listen"> = {
+    const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,
       maxRequestBytes: config.maxRequestBytes + GRPC_OVERHEAD_BYTES,
       maxConcurrentStreams: Math.min(config.maxConcurrentStreams, 2 ** 31 - 1),
@@ -127,7 +127,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       grpcKeepAliveTimeoutMs: config.grpcKeepalive.timeoutMs,
     };
     const grpcServes = config.listenClientHttpUrls.length > 0 ? "grpc" : "all";
-    const server = new RpcServer(
+    const server = new EngineServer(
       {
         ...options,
         listen: [
