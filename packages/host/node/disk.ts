@@ -165,7 +165,10 @@ class NodeDisk implements Disk {
   }
 
   readAll(path: string): Uint8Array {
-    return at(path, () => fs.readFileSync(path));
+    return at(path, () => {
+      const { buffer, byteOffset, length } = fs.readFileSync(path);
+      return new Uint8Array(buffer, byteOffset, length);
+    });
   }
 
   replace(path: string, bytes: Uint8Array): void {

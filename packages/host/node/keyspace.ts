@@ -65,6 +65,11 @@ function mapError(error: unknown, path: string): DiskError {
   return new DiskError("Io", path, message, error);
 }
 
+/** LevelDB's binding gives Buffers, whose slice() does not copy; pure code must not meet one. */
+function plain(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
 class LevelKeyspace implements Keyspace {
   readonly #path: string;
   readonly #level: Level;
@@ -75,15 +80,14 @@ class LevelKeyspace implements Keyspace {
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
-    try {
-      return this.#level.getSync(key);
-    } catch (error) {
-      throw mapError(error, this.#path);
-    }
+    return this.#runNow(() => {
+      const value = this.#level.getSync(key);
+      return value && plain(value);
+    });
   }
 
   getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
-    return this.#run(() => this.#level.getMany(keys as Uint8Array[]));
+    return this.#run(async () => (await this.#level.getMany(keys as Uint8Array[])).map((value) => value && plain(value)));
   }
 
   write(batch: readonly KeyspaceWrite[]): Promise<void> {
@@ -102,7 +106,7 @@ class LevelKeyspace implements Keyspace {
   }
 
   snapshot(): KeyspaceSnapshot {
-    const snapshot = this.#level.snapshot();
+    const snapshot = this.#runNow(() => this.#level.snapshot());
     return {
       scan: (range, options) => this.#scan(range, options, snapshot),
       close: () => this.#run(() => snapshot.close()),
@@ -126,6 +130,14 @@ class LevelKeyspace implements Keyspace {
     return this.#run(() => this.#level.close());
   }
 
+  #runNow<T>(call: () => T): T {
+    try {
+      return call();
+    } catch (error) {
+      throw mapError(error, this.#path);
+    }
+  }
+
   async #run<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
@@ -140,21 +152,23 @@ class LevelKeyspace implements Keyspace {
     options: { sliceBytes?: number } | undefined,
     snapshot: LevelSnapshot | undefined,
   ): AsyncIterable<KeyspaceRecord[]> {
-    const iterator = this.#level.iterator({
-      ...(range.from && { gte: range.from }),
-      ...(range.to && { lt: range.to }),
-      ...(snapshot && { snapshot }),
-      highWaterMarkBytes: options?.sliceBytes ?? DEFAULT_SLICE_BYTES,
-      // A scan of everything would push out of the cache what single reads need.
-      fillCache: false,
-    });
+    const iterator = this.#runNow(() =>
+      this.#level.iterator({
+        ...(range.from && { gte: range.from }),
+        ...(range.to && { lt: range.to }),
+        ...(snapshot && { snapshot }),
+        highWaterMarkBytes: options?.sliceBytes ?? DEFAULT_SLICE_BYTES,
+        // A scan of everything would push out of the cache what single reads need.
+        fillCache: false,
+      }),
+    );
     const path = this.#path;
     return (async function* () {
       try {
         for (;;) {
           const slice = await iterator.nextv(MAX_SLICE_RECORDS);
           if (slice.length === 0) return;
-          yield slice;
+          yield slice.map(([key, value]) => [plain(key), plain(value)] as const);
         }
       } catch (error) {
         throw mapError(error, path);

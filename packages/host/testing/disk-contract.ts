@@ -95,7 +95,9 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       assert.equal(file.read(target, 99999), 0);
       file.close();
       file.close();
-      assert.equal(disk.readAll(`${root}/f`).length, 5003);
+      const whole = disk.readAll(`${root}/f`);
+      assert.equal(whole.length, 5003);
+      assert.equal(Object.getPrototypeOf(whole), Uint8Array.prototype, "a plain array, whose slice() copies");
     });
 
     it("takes many chunks and large ones in one write, and lets go of the bytes", () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Keyspace, KeyspaceOpener, KeyspaceRange, KeyspaceRecord, KeyspaceWrite } from "../src/keyspace.ts";
 import { SeededRandom } from "../src/random.ts";
-import { rejectsWithDiskError } from "./disk-contract.ts";
+import { rejectsWithDiskError, throwsDiskError } from "./disk-contract.ts";
 
 export interface KeyspacesUnderTest {
   readonly opener: KeyspaceOpener;
@@ -60,6 +60,25 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
         ["3", undefined, "1", "3"],
       );
       assert.deepEqual(await keyspace.getMany([]), []);
+    });
+
+    it("gives plain arrays, whose slice() copies", async () => {
+      await keyspace.write([put("a", "1")]);
+      const found = [keyspace.get(bytes("a")), ...(await keyspace.getMany([bytes("a")]))];
+      for await (const slice of keyspace.scan({})) found.push(...slice[0]);
+      assert.equal(found.length, 4);
+      for (const one of found) assert.equal(Object.getPrototypeOf(one), Uint8Array.prototype);
+    });
+
+    it("refuses every use after close", async () => {
+      await keyspace.close();
+      await keyspace.close();
+      for (const call of [() => keyspace.get(bytes("a")), () => keyspace.scan({}), () => keyspace.snapshot()]) {
+        throwsDiskError(call, "Io");
+      }
+      await rejectsWithDiskError(keyspace.getMany([bytes("a")]), "Io");
+      await rejectsWithDiskError(keyspace.write([put("a", "1")]), "Io");
+      await rejectsWithDiskError(keyspace.compact({}), "Io");
     });
 
     it("lets the last write of a key in a batch win, and takes empty batches", async () => {

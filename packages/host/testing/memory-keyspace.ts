@@ -125,9 +125,9 @@ class MemoryKeyspace implements Keyspace {
     return keys.map((key) => this.get(key));
   }
 
-  write(batch: readonly KeyspaceWrite[]): Promise<void> {
+  async write(batch: readonly KeyspaceWrite[]): Promise<void> {
     this.#check();
-    if (this.#failed) return Promise.reject(this.#failed);
+    if (this.#failed) throw this.#failed;
     const copy: Batch = batch.map(({ key, value }) => [toKey(key), value?.slice()] as const);
     this.#store.pending.push(copy);
     const previous = this.#lastWrite;
@@ -151,7 +151,7 @@ class MemoryKeyspace implements Keyspace {
           }),
       );
     this.#lastWrite = done;
-    return done;
+    await done;
   }
 
   scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]> {

@@ -2,7 +2,10 @@
  * Looks at a log from outside, without changing it. For offline tools, and for the choice of a snapshot before the log is opened.
  */
 import type { Disk } from "@quorate/host";
-import type { raftpb, walpb } from "@quorate/proto";
+import { raftpb, walpb } from "@quorate/proto";
+import { WalDamageError } from "./errors.ts";
+import { RecordType } from "./format.ts";
+import { readWal } from "./reader.ts";
 import { replay } from "./replay.ts";
 
 /** What a log holds. */
@@ -36,8 +39,20 @@ export function verifyWal(disk: Disk, dir: string): WalSummary {
   };
 }
 
-/** The marks of snapshots that a member may start from: those not beyond what the last state calls committed. Oldest first. */
+/**
+ * The marks of snapshots that a member may start from: those not beyond what the last state calls committed. Oldest first. Entries are not
+ * looked into, beyond their checksums: opening the log does that.
+ */
 export function validSnapshotMarks(disk: Disk, dir: string): walpb.Snapshot[] {
-  const { snapshots, hardState } = verifyWal(disk, dir);
-  return snapshots.filter((snapshot) => snapshot.index <= (hardState?.commit ?? 0));
+  const snapshots: walpb.Snapshot[] = [];
+  let commit = 0;
+  for (const { segment, offset, type, data } of readWal(disk, dir)) {
+    try {
+      if (type === RecordType.Snapshot) snapshots.push(walpb.Snapshot.decode(data));
+      else if (type === RecordType.State) commit = raftpb.HardState.decode(data).commit;
+    } catch (error) {
+      throw new WalDamageError(dir, segment.name, offset, `the record cannot be decoded: ${(error as Error).message}`);
+    }
+  }
+  return snapshots.filter((snapshot) => snapshot.index <= commit);
 }
