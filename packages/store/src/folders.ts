@@ -59,9 +59,13 @@ export function recoverFolders(disk: Disk, storeDir: string, acceptedIndex: numb
   return installed;
 }
 
-/** Removes received stores that were not accepted, and what is left of broken ones. */
-export function dropIncoming(disk: Disk, storeDir: string): void {
+/**
+ * Removes what is left of broken receptions, and received stores that were not wanted: those at or below `appliedIndex`. One above it may
+ * be about to be put in place.
+ */
+export function dropIncoming(disk: Disk, storeDir: string, appliedIndex: number): void {
   for (const name of disk.list(storeDir)) {
-    if (RECEIVED.test(name) || name.endsWith(".tmp")) disk.remove(`${storeDir}/${name}`);
+    const received = RECEIVED.exec(name);
+    if (name.endsWith(".tmp") || (received !== null && Number(received[1]) <= appliedIndex)) disk.remove(`${storeDir}/${name}`);
   }
 }

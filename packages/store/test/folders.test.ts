@@ -127,12 +127,13 @@ test("a received store that the log does not know of is removed", async () => {
   }
 });
 
-test("dropIncoming takes what was received, and leaves the store in use", async () => {
+test("dropIncoming takes what is of no use, and leaves the store in use and one that may be about to take its place", async () => {
   const { disk, keyspaces } = await memberWithStore();
   await receiveSnapshot({ disk, keyspaces }, DIR, 20, iterate(await sentBytes(logOf(20, "new"))));
   disk.makeDir(`${DIR}/db.7.tmp`);
-  assert.deepEqual(disk.list(DIR), ["db", "db.20.recv", "db.7.tmp"]);
-  dropIncoming(disk, DIR);
+  dropIncoming(disk, DIR, 19);
+  assert.deepEqual(disk.list(DIR), ["db", "db.20.recv"]);
+  dropIncoming(disk, DIR, 20);
   assert.deepEqual(disk.list(DIR), ["db"]);
 });
 

@@ -388,7 +388,7 @@ export class Member {
       return;
     }
     const change = raftpb.ConfChange.decode(entry.data);
-    const refusal = membership.refusal(change);
+    const refusal = membership.refusal(change, this.config.maxLearners);
     const confState = refusal === undefined ? this.#raft.applyConfChange(confChangeOf(entry)!) : this.#raft.confState;
     this.#store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
     const error = refusal === undefined ? undefined : errorOf(refusal);

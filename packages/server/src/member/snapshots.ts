@@ -196,7 +196,7 @@ export class Snapshots {
     if (index <= this.#parts.loop().appliedIndex) throw new Error(`the snapshot's index ${index} is not ahead of this member`);
     this.#receiving = true;
     try {
-      dropIncoming(disk, storeDir);
+      dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
       logger.info("receiving database snapshot", { "snapshot-index": index, "remote-snapshot-sender-id": idToHex(message.from) });
       await receiveSnapshot({ disk, keyspaces }, storeDir, index, stream.body);
       logger.info("received and saved database snapshot", {
