@@ -73,6 +73,7 @@ export class EngineSocket implements ConnectionOwner, Flushable {
 
   /** Looks after timeouts; called about once a second. */
   sweep(nowMs: number): void {
+    if (this.#socket.destroyed) return;
     if (this.#endedMs !== undefined) {
       if (nowMs - this.#endedMs >= LINGER_MS) this.#socket.destroy();
     } else if (this.#blockedMs !== undefined && nowMs - this.#blockedMs >= this.#limits.sendStallTimeoutMs) {

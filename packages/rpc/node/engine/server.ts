@@ -262,6 +262,8 @@ export class EngineServer {
     server.on("tlsClientError", (error: Error & { code?: string }, socket) => {
       if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") this.#handshakeTimeouts++;
       this.#handshakeFailed(socket, handshakeFailure(error, socket));
+      // Node only tells of it.
+      socket.destroy();
     });
     server.on("secureConnection", (socket) => {
       socket.on("error", () => {});
@@ -332,7 +334,7 @@ export class EngineServer {
       requireHostHeader: false,
       headersTimeout: server.handshakeTimeoutMs,
       requestTimeout: HTTP1_REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: HTTP1_CHECK_PERIOD_MS,
+      connectionsCheckingInterval: Math.min(server.handshakeTimeoutMs, HTTP1_CHECK_PERIOD_MS),
     };
     const httpServer = createHttpServer(options, (request, response) => {
       const socket = request.socket;
@@ -360,6 +362,7 @@ export class EngineServer {
     for (const [socket, sinceMs] of this.#undecided) {
       if (nowMs - sinceMs < this.#options.server.handshakeTimeoutMs) continue;
       this.#silentConnections++;
+      this.#undecided.delete(socket);
       socket.destroy();
     }
   }
