@@ -151,8 +151,9 @@ async function measureCluster(
     results.push(one);
     const failures = one.failed > 0 ? `, ${one.failed} failed` : "";
     say(
-      `round ${round}, ${one.members} x ${one.executable}, ${one.load}: ${Math.round(one.ratePerS)} per s, p50 ${one.p50Ms.toFixed(2)} ms, ` +
-        `p99 ${one.p99Ms.toFixed(2)} ms, ${one.cpuSPerThousand.toFixed(4)} CPU s a thousand, ${one.residentMiB.toFixed(0)} MiB${failures}`,
+      `round ${round}, ${one.members} x ${one.executable}, ${one.load}: ${Math.round(one.ratePerS)} per s, ` +
+        `p50 ${one.p50Ms.toFixed(2)} ms, p99 ${one.p99Ms.toFixed(2)} ms, ` +
+        `${one.cpuSPerThousand.toFixed(4)} CPU s a thousand, ${one.residentMiB.toFixed(0)} MiB${failures}`,
     );
   }
   return results;
@@ -171,10 +172,11 @@ async function leaderUrl(cluster: TestCluster): Promise<string> {
 function environment(programs: readonly Executable[]): string {
   const version = (executable: Executable): string =>
     execFileSync(executable.command[0]!, [...executable.command.slice(1), "--version"], { encoding: "utf8" }).split("\n")[0]!;
+  const memoryGiB = Math.round(os.totalmem() / 2 ** 30);
   // The type of the file system, as statfs(2) numbers it: tmpfs makes every fdatasync free.
   const isTmpfs = statfsSync(os.tmpdir()).type === 0x0102_1994;
   return [
-    `${os.cpus().length} x ${os.cpus()[0]?.model ?? "unknown processor"}, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}`,
+    `${os.cpus().length} x ${os.cpus()[0]?.model ?? "unknown processor"}, ${memoryGiB} GiB, ${os.type()} ${os.release()}`,
     `Node ${process.versions.node}; ${programs.map((one) => `${one.name}: ${version(one)}`).join("; ")}`,
     `values of ${args["value-bytes"]} bytes, ${args.keys} keys of 8 bytes, ${args.tls ? "mutual TLS" : "plain connections"}`,
     `data in ${os.tmpdir()}${isTmpfs ? ", which is in memory: a disk would be slower (set TMPDIR)" : ""}`,

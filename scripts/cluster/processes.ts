@@ -44,7 +44,10 @@ export function portHolder(port: number): PortHolder | undefined {
   return { pid: undefined, command: undefined };
 }
 
-/** Columns of /proc/net/tcp: slot, local address:port in hex, remote, state (0A is listening), queues, timer, retransmits, uid, timeout, inode. */
+/**
+ * Columns of /proc/net/tcp: slot, local address:port in hex, remote one, state (0A is listening), queues, timer, retransmits, uid,
+ * timeout, inode.
+ */
 function listeningInodes(path: string, port: number): string[] {
   return readFileSync(path, "utf8")
     .split("\n")

@@ -80,10 +80,8 @@ test("the README's commands do what it says", { skip: await obstacle() }, async 
     const said = await run(session);
     for (const id of ["1701f7e3861531d4", "6a58b5afdcebd95d", "84a1a2f39cda4029"])
       assert.match(said, new RegExp(`│ ${id} │ started │ infra`));
-    assert.match(
-      said,
-      /^greeting\nhello again\ngreeting\nhello\n\{"header":\{"cluster_id":\d+.*"revision":3,.*"create_revision":2,"mod_revision":3,"version":2,/ms,
-    );
+    assert.match(said, /^greeting\nhello again\ngreeting\nhello\n\{"header":\{"cluster_id":\d+.*"revision":3,/m);
+    assert.match(said, /"create_revision":2,"mod_revision":3,"version":2,/);
     const hashes = [...said.matchAll(/^│ https:\/\/127\.0\.0\.1:\d+ │ +(\d+) │ +3 │$/gm)].map((match) => match[1]);
     assert.equal(hashes.length, 3, said);
     assert.equal(new Set(hashes).size, 1, said);

@@ -45,7 +45,7 @@ function declaredIn(files: readonly SourceFile[]): Declared[] {
 
 function rowsOf(text: string): Map<string, Row> {
   const rows = new Map<string, Row>();
-  for (const match of text.matchAll(/^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$/gm)) {
+  for (const match of text.matchAll(/^\| `([^`]+)` +\| ([^|]+) \| ([^|]+) \|$/gm)) {
     rows.set(match[1]!, { places: match[2]!.split(",").map((place) => place.trim()), reason: match[3]!.trim() });
   }
   return rows;

@@ -15,8 +15,13 @@ export interface Import {
   readonly target: string | undefined;
 }
 
-const fromClause =
-  /^(?:import|export)\s+(type\s+)?(?:\*(?:\s+as\s+[\w$]+)?|\{[^}]*\}|[\w$]+(?:\s*,\s*(?:\{[^}]*\}|\*\s+as\s+[\w$]+))?)\s+from\s+"([^"\n]*)"/gm;
+const namespaceClause = String.raw`\*(?:\s+as\s+[\w$]+)?`;
+const namedClause = String.raw`\{[^}]*\}`;
+const defaultClause = String.raw`[\w$]+(?:\s*,\s*(?:${namedClause}|${namespaceClause}))?`;
+const fromClause = new RegExp(
+  String.raw`^(?:import|export)\s+(type\s+)?(?:${namespaceClause}|${namedClause}|${defaultClause})\s+from\s+"([^"\n]*)"`,
+  "gm",
+);
 const bareImport = /^import\s+"([^"\n]*)"/gm;
 const dynamicImport = /\bimport\(\s*"([^"\n]*)"/g;
 /** `new URL("./worker.ts", import.meta.url)` and `join(import.meta.dirname, "worker.ts")`: files that are started, not imported. */

@@ -144,10 +144,8 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
       assert.match(words, new RegExp(`${endpoint} is healthy: successfully committed proposal: took = `));
 
     const table = await run("endpoint status -w table");
-    assert.match(
-      table,
-      /\| +ENDPOINT +\| +ID +\| VERSION \| DB SIZE \| IS LEADER \| IS LEARNER \| RAFT TERM \| RAFT INDEX \| RAFT APPLIED INDEX \| ERRORS \|/,
-    );
+    assert.match(table, /\| +ENDPOINT +\| +ID +\| VERSION \| DB SIZE \| IS LEADER \| IS LEARNER \|/);
+    assert.match(table, /\| RAFT TERM \| RAFT INDEX \| RAFT APPLIED INDEX \| ERRORS \|/);
     assert.equal(table.match(/\| +true +\| +false \|/g)?.length, 1, table);
     assert.equal(table.match(/\| +false +\| +false \|/g)?.length, 2, table);
     const statuses = await json("endpoint status");
