@@ -1,5 +1,5 @@
 /**
- * Dependencies: pinned to one version, justified by a row of docs/dependencies.md, imported only from the places that the row names,
+ * Dependencies: pinned to one version, locked, justified by a row of docs/dependencies.md, imported only from the places that the row names,
  * and never imported undeclared. A row reads
  *
  *   | `undici` | scripts, test, ctl | HTTP calls with client certificates |
@@ -27,7 +27,7 @@ interface Row {
 export function checkDependencies(files: readonly SourceFile[]): Finding[] {
   const declared = declaredIn(files);
   const rows = rowsOf(files.find((file) => file.path === documentPath)?.text ?? "");
-  return [...checkPins(declared), ...checkRows(declared, rows), ...checkUse(files, declared, rows)];
+  return [...checkPins(declared), ...checkLock(files), ...checkRows(declared, rows), ...checkUse(files, declared, rows)];
 }
 
 function declaredIn(files: readonly SourceFile[]): Declared[] {
@@ -55,6 +55,24 @@ function checkPins(declared: readonly Declared[]): Finding[] {
   return declared
     .filter((one) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(one.version))
     .map((one) => ({ where: one.manifest, what: `${one.name} is not pinned: "${one.version}"` }));
+}
+
+/** `npm ci` refuses a lock file that does not hold every package of ours with just what it declares. */
+function checkLock(files: readonly SourceFile[]): Finding[] {
+  const text = files.find((file) => file.path === "package-lock.json")?.text;
+  if (text === undefined) return [{ where: "package-lock.json", what: "is missing" }];
+  type Manifest = Readonly<Record<string, Record<string, string> | undefined>>;
+  const { packages } = JSON.parse(text) as { packages: Record<string, Manifest | undefined> };
+  return files
+    .filter((file) => /^(?:packages\/[\w-]+\/)?package\.json$/.test(file.path))
+    .flatMap((file) => {
+      const manifest = JSON.parse(file.text) as Manifest;
+      const locked = packages[file.path.replace(/\/?package\.json$/, "")];
+      const listOf = (one: Manifest | undefined): string =>
+        JSON.stringify(sections.map((section) => Object.entries(one?.[section] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))));
+      if (locked !== undefined && listOf(locked) === listOf(manifest)) return [];
+      return [{ where: "package-lock.json", what: `is older than ${file.path}: run npm install --package-lock-only` }];
+    });
 }
 
 function checkRows(declared: readonly Declared[], rows: ReadonlyMap<string, Row>): Finding[] {

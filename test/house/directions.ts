@@ -2,7 +2,7 @@
 import { type Import, importsOf, roomOf } from "./imports.ts";
 import { type Finding, isCode, type SourceFile } from "./tree.ts";
 
-/** For each room the rooms it may import. "types" allows `import type` only. Rooms not listed here may not import ours at all. */
+/** For each room the rooms it may import. "types" allows `import type` only. The simulator may import all. */
 export const directions: Readonly<Record<string, Readonly<Record<string, "all" | "types">>>> = {
   proto: {},
   host: {},
@@ -14,23 +14,11 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   server: { proto: "all", host: "all", raft: "all", rpc: "all", wal: "all", store: "all", transport: "all" },
   client: { proto: "all" },
   ctl: { client: "all", proto: "all", host: "all", wal: "all", store: "all" },
-  sim: {
-    proto: "all",
-    host: "all",
-    raft: "all",
-    rpc: "all",
-    wal: "all",
-    store: "all",
-    transport: "all",
-    server: "all",
-    client: "all",
-    ctl: "all",
-  },
 };
 
-/** Tests, contract suites, scripts and benchmarks may import any door. */
+/** Tests, contract suites, the simulator, scripts and benchmarks may import any door. */
 function mayImportAnything(path: string): boolean {
-  return /^packages\/[\w-]+\/(?:test|testing)\//.test(path) || /^(?:scripts|test|bench)\//.test(path);
+  return /^packages\/(?:[\w-]+\/(?:test|testing)|sim)\//.test(path) || /^(?:scripts|test|bench)\//.test(path);
 }
 
 /** Places that may use the doors with effects (`@quorate/X/node`). */

@@ -217,12 +217,25 @@ describe("text", () => {
 describe("dependencies", () => {
   const good = {
     "package.json": '{ "dependencies": { "undici": "7.30.2" } }',
+    "package-lock.json": '{ "packages": { "": { "dependencies": { "undici": "7.30.2" } }, "packages/raft": {} } }',
+    "packages/raft/package.json": '{ "name": "@quorate/raft" }',
     "docs/dependencies.md": "| `undici` | scripts, test | HTTP calls with certificates |\n",
     "scripts/a.ts": 'import { fetch } from "undici/index.js";',
   };
   test("good", () => clean(checkDependencies, good));
   test("a version range", () => {
-    finds(checkDependencies, { ...good, "package.json": '{ "dependencies": { "undici": "^7.30.2" } }' }, "package.json", /not pinned/);
+    const range = (text: string): string => text.replace("7.30.2", "^7.30.2");
+    const texts = { ...good, "package.json": range(good["package.json"]), "package-lock.json": range(good["package-lock.json"]) };
+    finds(checkDependencies, texts, "package.json", /not pinned/);
+  });
+  test("a lock file that lacks a package of ours or a version", () => {
+    finds(checkDependencies, { ...good, "packages/sim/package.json": "{}" }, "package-lock.json", /older than packages\/sim/);
+    finds(
+      checkDependencies,
+      { ...good, "package.json": good["package.json"].replace("7.30.2", "7.30.3") },
+      "package-lock.json",
+      /older than pack/,
+    );
   });
   test("no row", () => finds(checkDependencies, { ...good, "docs/dependencies.md": "" }, "docs/dependencies.md", /no row says why undici/));
   test("a stale row", () => {
