@@ -3,6 +3,7 @@ export type { Applied, ApplyResponse, RequestKind } from "./src/apply.ts";
 export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
 export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";
 export { dropIncoming, installReceived, recoverFolders } from "./src/folders.ts";
+export { type Lease, type LeaseObserver, Lessor, MAX_LEASE_TTL_SECONDS } from "./src/lease/lessor.ts";
 export { clusterId, memberId } from "./src/membership/ids.ts";
 export { type ChangeContext, encodeChangeContext, encodeMember, type Member } from "./src/membership/member.ts";
 export type { Membership } from "./src/membership/membership.ts";

@@ -9,6 +9,12 @@ import {
   type DeleteRangeResponse,
   EtcdError,
   InternalRaftRequest,
+  LeaseCheckpointRequest,
+  type LeaseCheckpointResponse,
+  LeaseGrantRequest,
+  type LeaseGrantResponse,
+  LeaseRevokeRequest,
+  type LeaseRevokeResponse,
   membershippb,
   PutRequest,
   type PutResponse,
@@ -17,14 +23,24 @@ import {
   TxnRequest,
   type TxnResponse,
 } from "@quorate/proto";
+import type { Lessor } from "./lease/lessor.ts";
 import type { Membership } from "./membership/membership.ts";
-import type { LeaseBook, Mvcc } from "./mvcc/index.ts";
+import type { Mvcc } from "./mvcc/index.ts";
 import { applyCompaction, applyDeleteRange, applyPut, applyRange, applyTxn } from "./requests/index.ts";
+import { applyLeaseCheckpoint, applyLeaseGrant, applyLeaseRevoke } from "./requests/lease.ts";
 
 /** The kinds of request that are applied, by their field in InternalRaftRequest. */
 export type RequestKind = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
 
-export type ApplyResponse = PutResponse | DeleteRangeResponse | TxnResponse | CompactionResponse | RangeResponse;
+export type ApplyResponse =
+  | PutResponse
+  | DeleteRangeResponse
+  | TxnResponse
+  | CompactionResponse
+  | RangeResponse
+  | LeaseGrantResponse
+  | LeaseRevokeResponse
+  | LeaseCheckpointResponse;
 
 /** What applying an entry came to. */
 export interface Applied {
@@ -40,7 +56,7 @@ export interface Applied {
 export interface ApplyParts {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
-  readonly leases: LeaseBook;
+  readonly leases: Lessor;
   readonly isAwaited: (requestId: bigint) => boolean;
 }
 
@@ -53,6 +69,9 @@ const TABLE: { readonly [K in RequestKind]?: Apply } = {
   txn: (parts, bytes, answered) => applyTxn(parts.mvcc, parts.leases, TxnRequest.decode(bytes), answered),
   compaction: (parts, bytes) => applyCompaction(parts.mvcc, CompactionRequest.decode(bytes)),
   range: (parts, bytes) => applyRange(parts.mvcc, RangeRequest.decode(bytes)),
+  leaseGrant: (parts, bytes) => applyLeaseGrant(parts.mvcc, parts.leases, LeaseGrantRequest.decode(bytes)),
+  leaseRevoke: (parts, bytes) => applyLeaseRevoke(parts.mvcc, parts.leases, LeaseRevokeRequest.decode(bytes)),
+  leaseCheckpoint: (parts, bytes) => applyLeaseCheckpoint(parts.mvcc, parts.leases, LeaseCheckpointRequest.decode(bytes)),
   clusterVersionSet: (parts, bytes) => {
     parts.membership.setClusterVersion(membershippb.ClusterVersionSetRequest.decode(bytes).ver);
     return undefined;
@@ -72,6 +91,9 @@ const KINDS = [
   "deleteRange",
   "compaction",
   "range",
+  "leaseGrant",
+  "leaseRevoke",
+  "leaseCheckpoint",
   "clusterMemberAttrSet",
   "clusterVersionSet",
 ] as const satisfies readonly RequestKind[];

@@ -1,5 +1,5 @@
 /**
- * The replicated state of one member: keys with their history, and the membership. It changes only by applied entries, and never asks for
+ * The replicated state of one member: keys with their history, leases, and the membership. It changes only by applied entries, and never asks for
  * the time, a random number or the network.
  *
  *     const store = await Store.open(keyspaces, dir, options);
@@ -14,9 +14,10 @@ import { type Applied, applyRequest } from "./apply.ts";
 import { Backend, Bucket } from "./backend.ts";
 import { assert, StoreDamageError } from "./errors.ts";
 import { currentFolder, incomingFolder, markReceived } from "./folders.ts";
+import { Lessor } from "./lease/lessor.ts";
 import { Membership } from "./membership/membership.ts";
 import { type Position, readPosition, writePosition } from "./meta.ts";
-import { Mvcc, noLeases } from "./mvcc/index.ts";
+import { Mvcc } from "./mvcc/index.ts";
 import { decodeSnapshot, encodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
 
 export interface StoreOptions {
@@ -36,15 +37,17 @@ export interface StoreSnapshot {
 export class Store {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
+  readonly lessor: Lessor;
   readonly #backend: Backend;
   readonly #path: string;
   #position: Position;
   /** The index that the last batch on its way or on disk holds. */
   #writtenIndex: number;
 
-  private constructor(backend: Backend, path: string, mvcc: Mvcc, membership: Membership, position: Position) {
+  private constructor(backend: Backend, path: string, lessor: Lessor, mvcc: Mvcc, membership: Membership, position: Position) {
     this.#backend = backend;
     this.#path = path;
+    this.lessor = lessor;
     this.mvcc = mvcc;
     this.membership = membership;
     this.#position = position;
@@ -62,15 +65,16 @@ export class Store {
     const backend = new Backend(await keyspaces.open(path, { create: true }));
     try {
       const position = readPosition((key) => backend.get(Bucket.meta, key), path);
-      const mvcc = await Mvcc.open(backend, path, options.onProgress);
       const snapshot = await backend.snapshot();
+      const lessor = await Lessor.open(backend, snapshot, path);
+      const mvcc = await Mvcc.open(backend, path, options.onProgress, lessor);
       const membership = await Membership.open(backend, snapshot, path);
       await snapshot.close();
       // Every batch with data carries the position: replayed from the start, the log would be applied to that data twice.
       if (position.index === 0 && (mvcc.currentRevision > 1 || membership.members().length > 0)) {
         throw new StoreDamageError(path, "bucket meta", "the position in the log is missing beside data");
       }
-      return new Store(backend, path, mvcc, membership, position);
+      return new Store(backend, path, lessor, mvcc, membership, position);
     } catch (error) {
       await backend.close({ flush: false });
       throw error;
@@ -89,7 +93,7 @@ export class Store {
    */
   apply(entry: raftpb.Entry, isAwaited: (requestId: bigint) => boolean = () => true): Applied {
     this.#checkNext(entry);
-    const applied = applyRequest({ mvcc: this.mvcc, membership: this.membership, leases: noLeases, isAwaited }, entry.data);
+    const applied = applyRequest({ mvcc: this.mvcc, membership: this.membership, leases: this.lessor, isAwaited }, entry.data);
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return applied;
   }

@@ -1,0 +1,171 @@
+/**
+ * The leases of the replicated state: which exist, how long they were granted for, and which keys hang on them. When one expires is not
+ * known here: the leader counts the time and proposes the revocation (etcd: server/lease/lessor.go).
+ *
+ *     bucket lease: lease id, 8 bytes big-endian -> leasepb.Lease {ID, TTL, RemainingTTL}
+ *
+ * The keys of a lease have no records of their own: at open they come from the keys' last values.
+ */
+import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
+import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
+import { assert, StoreDamageError } from "../errors.ts";
+import type { LeaseBook, Mvcc } from "../mvcc/index.ts";
+
+/** The longest time to live that is granted, in seconds (etcd: MaxLeaseTTL). */
+export const MAX_LEASE_TTL_SECONDS = 9_000_000_000;
+
+/** One lease, as it stands. */
+export interface Lease {
+  readonly id: bigint;
+  /** As granted. */
+  readonly ttlSeconds: number;
+  /** What was left at the last checkpoint since the last renewal; 0: no checkpoint, the whole time counts. */
+  readonly remainingSeconds: number;
+  /** How many keys hang on it. */
+  readonly keyCount: number;
+}
+
+/** Told of what happens to leases, right after it did. */
+export interface LeaseObserver {
+  granted(lease: Lease): void;
+  revoked(id: bigint): void;
+  checkpointed(lease: Lease): void;
+}
+
+class Held implements Lease {
+  readonly id: bigint;
+  readonly ttlSeconds: number;
+  remainingSeconds: number;
+  /** Most leases have one key or none. */
+  keys: Set<string> | undefined = undefined;
+
+  constructor(id: bigint, ttlSeconds: number, remainingSeconds: number) {
+    this.id = id;
+    this.ttlSeconds = ttlSeconds;
+    this.remainingSeconds = remainingSeconds;
+  }
+
+  get keyCount(): number {
+    return this.keys?.size ?? 0;
+  }
+}
+
+function recordKey(id: bigint): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigInt64(0, id);
+  return bytes;
+}
+
+export class Lessor implements LeaseBook {
+  observer: LeaseObserver | undefined;
+  readonly #backend: Backend;
+  readonly #path: string;
+  readonly #leases = new Map<bigint, Held>();
+
+  private constructor(backend: Backend, path: string) {
+    this.#backend = backend;
+    this.#path = path;
+  }
+
+  /** Reads the leases as of a snapshot; their keys are attached while the keys are read. @param path the store's folder, for error texts */
+  static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<Lessor> {
+    const lessor = new Lessor(backend, path);
+    for await (const slice of snapshot.scan(Bucket.lease)) {
+      for (const [key, value] of slice) {
+        const { ID, TTL, RemainingTTL } = readRecord(path, key, value);
+        lessor.#leases.set(ID, new Held(ID, TTL, RemainingTTL));
+      }
+    }
+    return lessor;
+  }
+
+  /** How many leases there are. */
+  get count(): number {
+    return this.#leases.size;
+  }
+
+  get(id: bigint): Lease | undefined {
+    return this.#leases.get(id);
+  }
+
+  /** All leases, in no promised order. */
+  all(): IterableIterator<Lease> {
+    return this.#leases.values();
+  }
+
+  /** The keys that hang on a lease, in key order; none for a lease that does not exist. */
+  keysOf(id: bigint): string[] {
+    return [...(this.#leases.get(id)?.keys ?? [])].sort();
+  }
+
+  exists(id: bigint): boolean {
+    return this.#leases.has(id);
+  }
+
+  attach(id: bigint, key: string): void {
+    const lease = this.#leases.get(id);
+    if (lease === undefined) {
+      throw new StoreDamageError(this.#path, `bucket key, key ${toHex(fromLatin1(key))}`, `its lease ${id} does not exist`);
+    }
+    lease.keys ??= new Set();
+    lease.keys.add(key);
+  }
+
+  detach(id: bigint, key: string): void {
+    const keys = this.#leases.get(id)?.keys;
+    assert(keys?.delete(key) === true, "STORE-7", `a key hangs on the lease ${id} that it is detached from`);
+  }
+
+  /**
+   * Makes a lease. The time has the proposer raised to the minimum already.
+   * @throws EtcdError LeaseNotFound for the id 0, LeaseTTLTooLarge, LeaseExist
+   */
+  grant(id: bigint, ttlSeconds: number): Lease {
+    if (id === 0n) throw errorOf("LeaseNotFound");
+    if (ttlSeconds > MAX_LEASE_TTL_SECONDS) throw errorOf("LeaseTTLTooLarge");
+    if (this.#leases.has(id)) throw errorOf("LeaseExist");
+    const lease = new Held(id, ttlSeconds, 0);
+    this.#leases.set(id, lease);
+    this.#write(lease);
+    this.observer?.granted(lease);
+    return lease;
+  }
+
+  /** Ends a lease and deletes its keys, in key order, as one transaction. @throws EtcdError LeaseNotFound */
+  revoke(id: bigint, mvcc: Mvcc): void {
+    if (!this.#leases.has(id)) throw errorOf("LeaseNotFound");
+    const txn = mvcc.begin(this);
+    for (const key of this.keysOf(id)) txn.deleteRange({ single: true, key });
+    this.#leases.delete(id);
+    this.#backend.delete(Bucket.lease, recordKey(id));
+    txn.commit();
+    this.observer?.revoked(id);
+  }
+
+  /** Notes what is left of a lease, 0 for all of it. Nothing happens if it does not exist: it was revoked meanwhile. */
+  checkpoint(id: bigint, remainingSeconds: number): void {
+    const lease = this.#leases.get(id);
+    if (lease === undefined) return;
+    lease.remainingSeconds = remainingSeconds;
+    this.#write(lease);
+    this.observer?.checkpointed(lease);
+  }
+
+  #write(lease: Held): void {
+    const record = leasepb.Lease.encode({ ID: lease.id, TTL: lease.ttlSeconds, RemainingTTL: lease.remainingSeconds });
+    this.#backend.put(Bucket.lease, recordKey(lease.id), record);
+  }
+}
+
+function readRecord(path: string, key: Uint8Array, value: Uint8Array): leasepb.Lease {
+  const problem = (text: string) => new StoreDamageError(path, `bucket lease, key ${toHex(key)}`, text);
+  let record: leasepb.Lease;
+  try {
+    record = leasepb.Lease.decode(value);
+  } catch (error) {
+    if (error instanceof WireError) throw problem(`the record does not decode: ${error.message}`);
+    throw error;
+  }
+  if (record.ID === 0n || toHex(recordKey(record.ID)) !== toHex(key)) throw problem(`the record says lease ${record.ID}`);
+  return record;
+}

@@ -1,0 +1,29 @@
+/** LeaseGrant, LeaseRevoke and LeaseCheckpoint: what happens to leases by entries of the log. */
+import type {
+  LeaseCheckpointRequest,
+  LeaseCheckpointResponse,
+  LeaseGrantRequest,
+  LeaseGrantResponse,
+  LeaseRevokeRequest,
+  LeaseRevokeResponse,
+} from "@quorate/proto";
+import type { Lessor } from "../lease/lessor.ts";
+import type { Mvcc } from "../mvcc/index.ts";
+import { headerAt } from "./header.ts";
+
+/** @throws EtcdError LeaseNotFound (id 0), LeaseTTLTooLarge, LeaseExist */
+export function applyLeaseGrant(mvcc: Mvcc, lessor: Lessor, request: LeaseGrantRequest): LeaseGrantResponse {
+  const { id, ttlSeconds } = lessor.grant(request.ID, request.TTL);
+  return { header: headerAt(mvcc.currentRevision), ID: id, TTL: ttlSeconds, error: "" };
+}
+
+/** Its keys go at one new revision; without keys the revision stays. @throws EtcdError LeaseNotFound */
+export function applyLeaseRevoke(mvcc: Mvcc, lessor: Lessor, request: LeaseRevokeRequest): LeaseRevokeResponse {
+  lessor.revoke(request.ID, mvcc);
+  return { header: headerAt(mvcc.currentRevision) };
+}
+
+export function applyLeaseCheckpoint(mvcc: Mvcc, lessor: Lessor, request: LeaseCheckpointRequest): LeaseCheckpointResponse {
+  for (const { ID, remaining_TTL } of request.checkpoints) lessor.checkpoint(ID, remaining_TTL);
+  return { header: headerAt(mvcc.currentRevision) };
+}
