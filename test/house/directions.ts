@@ -23,12 +23,7 @@ function mayImportAnything(path: string): boolean {
 
 /** Places that may use the doors with effects (`@quorate/X/node`). */
 function mayUseNodeDoors(path: string): boolean {
-  return (
-    mayImportAnything(path) ||
-    /^packages\/[\w-]+\/(?:node|bin)\//.test(path) ||
-    /^packages\/(?:ctl|sim)\//.test(path) ||
-    /^bin\//.test(path)
-  );
+  return mayImportAnything(path) || /^packages\/[\w-]+\/(?:node|bin)\//.test(path) || /^packages\/ctl\//.test(path) || /^bin\//.test(path);
 }
 
 /** Imports against the plan: wrong direction, past a door, or of a door with effects from a pure room. */
