@@ -6,4 +6,5 @@ export { BootstrapError } from "./src/member/bootstrap.ts";
 export { type FaultHook, type FaultPoint, noFaults } from "./src/member/fault-points.ts";
 export { Member, type MemberDeps, type TransportRequest } from "./src/member/member.ts";
 export { MemberMetrics } from "./src/metrics/member-metrics.ts";
+export { serviceTable } from "./src/services/table.ts";
 export * from "./src/version.ts";

@@ -29,6 +29,7 @@ export interface BootstrapDeps {
   readonly keyspaces: KeyspaceOpener;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly walSegmentBytes?: number | undefined;
   readonly onWalSync: (durationMs: number) => void;
   readonly onWalWrite: (sizeBytes: number) => void;
 }
@@ -52,6 +53,7 @@ export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Prom
   const walOptions: WalOptions = {
     clock: deps.clock,
     logger: deps.logger.child("wal"),
+    segmentBytes: deps.walSegmentBytes,
     onSync: deps.onWalSync,
     onWrite: deps.onWalWrite,
   };

@@ -10,19 +10,21 @@
  * It knows no sockets: transport and engines are given to it.
  */
 import type { Clock, Disk, KeyspaceOpener, Logger, Random, Timer } from "@quorate/host";
-import { errorOf, InternalRaftRequest, idToHex, membershippb, type ResponseHeader, raftpb } from "@quorate/proto";
-import { confChangeOf, Raft } from "@quorate/raft";
+import { errorOf, InternalRaftRequest, idToHex, type ResponseHeader, raftpb } from "@quorate/proto";
+import { Raft } from "@quorate/raft";
 import { type Applied, installReceived, type RequestKind, Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
 import { MemberMetrics } from "../metrics/member-metrics.ts";
-import { clusterVersionOf, majorMinor, SERVER_VERSION } from "../version.ts";
+import { SERVER_VERSION } from "../version.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Compactor } from "./compactor.ts";
+import { Configuration } from "./configuration.ts";
 import { type FaultHook, noFaults } from "./fault-points.ts";
 import { MemberLoop } from "./loop.ts";
 import { Proposals } from "./proposals.ts";
+import { Publication } from "./publication.ts";
 import { Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -47,6 +49,8 @@ export interface MemberDeps {
   readonly keyspaces: KeyspaceOpener;
   readonly logger: Logger;
   readonly faults?: FaultHook | undefined;
+  /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
+  readonly walSegmentBytes?: number | undefined;
   openTransport(request: TransportRequest): Promise<Transport>;
   /** The member has stopped by itself: it cannot go on (an error), or it was removed from the cluster (undefined). */
   onEnd(error: unknown): void;
@@ -76,8 +80,6 @@ export class Member {
   readonly clusterId: bigint;
   readonly config: ServerConfig;
   readonly metrics: MemberMetrics;
-  /** Resolves when the member has published itself and the cluster's version is known; never rejects. */
-  readonly ready: Promise<void>;
 
   readonly #deps: MemberDeps;
   readonly #logger: Logger;
@@ -91,15 +93,14 @@ export class Member {
   readonly #snapshots: Snapshots;
   readonly #files: SnapshotFiles;
   readonly #compactor: Compactor;
-  readonly #reportReady: () => void;
+  readonly #configuration: Configuration;
+  readonly #publication: Publication;
   #transport!: Transport;
   #store: Store;
   /** Set while a received snapshot takes the place of the store; reads wait for it. */
   #exchange: Promise<void> | undefined;
   #flushTimer: Timer | undefined;
   #flushes = 0;
-  #published = false;
-  #announced = false;
   #leaderElectedMs = 0;
   #ended = false;
 
@@ -112,6 +113,7 @@ export class Member {
       keyspaces: deps.keyspaces,
       clock: deps.clock,
       logger: deps.logger,
+      walSegmentBytes: deps.walSegmentBytes,
       onWalSync: (durationMs) => metrics.walFsyncDuration.observe(durationMs / 1000),
       onWalWrite: (sizeBytes) => metrics.walWriteBytes.add(sizeBytes),
     });
@@ -174,9 +176,6 @@ export class Member {
       },
     );
     this.#files = new SnapshotFiles(deps.disk, config.snapDir);
-    const ready = Promise.withResolvers<void>();
-    this.ready = ready.promise;
-    this.#reportReady = ready.resolve;
     const faults = deps.faults ?? noFaults;
     const listener = this.#transportListener();
     this.#openTransport = () =>
@@ -243,6 +242,26 @@ export class Member {
       },
       state.snapshot.index,
     );
+    this.#configuration = new Configuration({
+      memberId: this.id,
+      maxLearners: config.maxLearners,
+      raft: this.#raft,
+      store: () => this.#store,
+      transport,
+      logger: this.#logger,
+      settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
+      removed: () => this.#removed(),
+    });
+    this.#publication = new Publication({
+      memberId: this.id,
+      clusterId: this.clusterId,
+      config,
+      metrics,
+      logger: this.#logger,
+      store: () => this.#store,
+      hasEnded: () => this.#ended,
+      propose: (kind, request) => this.propose(kind, request),
+    });
     this.#compactor = new Compactor({
       mvcc: () => this.#store.mvcc,
       clock: deps.clock,
@@ -259,15 +278,20 @@ export class Member {
     this.metrics.serverVersion.with(SERVER_VERSION).value = 1;
     this.metrics.serverId.with(idToHex(this.id)).value = 1;
     this.#transport = await this.#openTransport();
-    for (const member of this.#store.membership.members()) this.#connect(member.id, member.peerUrls);
+    this.#configuration.connectPeers();
     if (this.#store.mvcc.isCompacting) this.#compactor.run();
     this.#flushTimer = this.#clock.every(this.config.backendBatchIntervalMs, () => this.#flush());
     this.#loop.start();
-    if (this.#store.membership.members().length === 1) this.#loop.withRaft((raft) => raft.campaign());
-    this.#publish().catch((error: unknown) => this.#fatal(error));
+    if (this.#configuration.isAlone) this.#loop.withRaft((raft) => raft.campaign());
+    this.#publication.publish().catch((error: unknown) => this.#fatal(error));
   }
 
   // --- What services ask ---
+
+  /** Resolves when the member has published itself and the cluster's version is known; never rejects. */
+  get ready(): Promise<void> {
+    return this.#publication.ready;
+  }
 
   get store(): Store {
     return this.#store;
@@ -376,55 +400,22 @@ export class Member {
     else if (kind === "txn") this.metrics.txns.add();
     else if (kind === "deleteRange") this.metrics.deletes.add();
     else if (kind === "compaction" && applied.error === undefined) this.#compactor.run();
-    else if (kind === "clusterVersionSet") this.#announceIfReady();
+    else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
     if (applied.requestId !== 0n) this.#proposals.settle(applied.requestId, applied);
   }
 
   #applyConfChange(entry: raftpb.Entry): void {
-    const { membership } = this.#store;
-    if (entry.type === raftpb.EntryType.EntryConfChangeV2) {
-      // Raft's own, which leaves a joint configuration: it changes no member.
-      this.#store.applyConfChange(entry, undefined, this.#raft.applyConfChange(raftpb.ConfChangeV2.decode(entry.data)));
-      return;
-    }
-    const change = raftpb.ConfChange.decode(entry.data);
-    const refusal = membership.refusal(change, this.config.maxLearners);
-    const confState = refusal === undefined ? this.#raft.applyConfChange(confChangeOf(entry)!) : this.#raft.confState;
-    this.#store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
-    const error = refusal === undefined ? undefined : errorOf(refusal);
-    if (change.id !== 0n) this.#proposals.settle(change.id, { requestId: change.id, kind: undefined, response: undefined, error });
-    if (refusal === undefined) this.#memberChanged(change);
-    // A member that is alone need not wait for anybody.
-    if (this.leader === 0n && confState.voters.length === 1 && confState.voters[0] === this.id) {
-      this.#clock.endOfTurn(() => {
-        if (!this.#ended) this.#loop.withRaft((raft) => raft.campaign());
-      });
-    }
-  }
-
-  #memberChanged(change: raftpb.ConfChange): void {
-    const id = change.nodeId;
-    if (change.type === raftpb.ConfChangeType.ConfChangeRemoveNode) {
-      this.#logger.info("removed member", { "removed-remote-peer-id": idToHex(id) });
-      if (id === this.id) this.#removed();
-      else this.#transport.removePeer(id);
-      return;
-    }
-    const member = this.#store.membership.member(id)!;
-    this.#logger.info("added member", { "added-peer-id": idToHex(id), "added-peer-peer-urls": member.peerUrls });
-    this.#connect(id, member.peerUrls);
+    this.#configuration.apply(entry);
+    if (this.leader !== 0n || !this.#configuration.isAlone) return;
+    this.#clock.endOfTurn(() => {
+      if (!this.#ended) this.#loop.withRaft((raft) => raft.campaign());
+    });
   }
 
   #removed(): void {
     if (this.#ended) return;
     this.#logger.error("the local member has been permanently removed from the cluster", { "local-member-id": idToHex(this.id) });
     this.#end(undefined);
-  }
-
-  #connect(id: bigint, urls: readonly string[]): void {
-    if (id === this.id) return;
-    if (this.#transport.peers().some((peer) => peer.id === id)) this.#transport.updatePeer(id, urls);
-    else this.#transport.addPeer(id, urls);
   }
 
   #flush(): void {
@@ -467,14 +458,10 @@ export class Member {
       faults("after-snapshot-install");
       if (this.#store.mvcc.isCompacting) this.#compactor.run();
       this.#snapshots.installed(index);
-      const members = this.#store.membership.members();
-      for (const peer of this.#transport.peers()) {
-        if (!members.some((member) => member.id === peer.id)) this.#transport.removePeer(peer.id);
-      }
-      for (const member of members) this.#connect(member.id, member.peerUrls);
+      this.#configuration.connectPeers();
       this.metrics.snapshotApplyInProgress.value = 0;
       this.#logger.info("applied snapshot", { "snapshot-index": index, "snapshot-term": term });
-      this.#announceIfReady();
+      this.#publication.versionMayBeKnown();
     };
     const done = install();
     this.#exchange = done.then(
@@ -503,49 +490,7 @@ export class Member {
     if (leader === 0n) return;
     this.metrics.leaderChanges.add();
     this.#leaderElectedMs = this.#clock.monotonicMs();
-    if (isLeader && this.#store.membership.clusterVersion === undefined) {
-      const request = membershippb.ClusterVersionSetRequest.encode({ ver: clusterVersionOf(SERVER_VERSION) });
-      this.#logger.info("setting up initial cluster version using v3 API", { "cluster-version": majorMinor(SERVER_VERSION) });
-      this.propose("clusterVersionSet", request).catch((error: Error) => {
-        this.#logger.warn("failed to update cluster version", { error: error.message });
-      });
-    }
-  }
-
-  /** Tells the cluster this member's name and client URLs, until it has gone through. */
-  async #publish(): Promise<void> {
-    const attributes = { name: this.config.name, clientUrls: this.config.advertiseClientUrls.map((url) => url.text) };
-    const request = membershippb.ClusterMemberAttrSetRequest.encode({ member_ID: this.id, memberAttributes: attributes });
-    while (!this.#ended) {
-      try {
-        const applied = await this.propose("clusterMemberAttrSet", request);
-        if (applied.error !== undefined) throw applied.error;
-        break;
-      } catch (error) {
-        if (this.#ended) return;
-        this.#logger.warn("failed to publish local member to cluster through raft", {
-          "local-member-id": idToHex(this.id),
-          error: (error as Error).message,
-        });
-      }
-    }
-    this.#published = true;
-    this.#logger.info("published local member to cluster through raft", {
-      "local-member-id": idToHex(this.id),
-      "local-member-attributes": `{Name:${attributes.name} ClientURLs:[${attributes.clientUrls.join(" ")}]}`,
-      "cluster-id": idToHex(this.clusterId),
-    });
-    this.#announceIfReady();
-  }
-
-  #announceIfReady(): void {
-    const version = this.#store.membership.clusterVersion;
-    if (version !== undefined && !this.#announced) {
-      this.#announced = true;
-      this.metrics.clusterVersion.with(majorMinor(version)).value = 1;
-      this.#logger.info("enabled capabilities for version", { "cluster-version": majorMinor(version) });
-    }
-    if (this.#published && this.#announced) this.#reportReady();
+    if (isLeader) this.#publication.lead();
   }
 
   /** The error of a proposal whose time ran out (etcd: parseProposeCtxErr). */
