@@ -1,0 +1,232 @@
+/** Clients: each asks one thing after the other of a member it likes, and writes down what it asked, when, and what came back. */
+import type { Random } from "@quorate/host";
+import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
+import type { CallContext } from "@quorate/rpc";
+import { decodeAnswer, encodeRequest } from "./codec.ts";
+import { brief, type CompactionCall, type Operation, type Outcome } from "./history.ts";
+import type { ModelOp, ModelRequest } from "./model.ts";
+import type { Node } from "./node.ts";
+import type { SimOptions } from "./options.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Story } from "./story.ts";
+
+/** Errors after which nothing was or will be written. Any other leaves the outcome open. */
+const REFUSALS = new Set(["Compacted", "FutureRev", "TooManyRequests", "RequestTooLarge", "NoSpace", "EmptyKey", "DuplicateKey"]);
+
+const CONTEXT: Omit<CallContext, "path"> = {
+  metadata: () => undefined,
+  deadlineMs: undefined,
+  peerAddress: "127.0.0.1:1",
+  peerCommonName: undefined,
+  cancelled: false,
+  onCancel() {},
+};
+
+interface Reply {
+  readonly bytes?: Uint8Array;
+  readonly error?: string;
+  /** The request reached nobody. */
+  readonly unsent?: boolean;
+}
+
+export interface ClientsDeps {
+  readonly nodes: readonly Node[];
+  readonly scheduler: Scheduler;
+  readonly story: Story;
+  readonly random: Random;
+}
+
+export class Clients {
+  readonly operations: Operation[] = [];
+  readonly compactions: CompactionCall[] = [];
+  readonly #options: SimOptions;
+  readonly #deps: ClientsDeps;
+  readonly #network: Random;
+  #order = 0;
+  #stopped = false;
+  #running = 0;
+  /** What was seen last of each key, for comparisons that may hold. */
+  readonly #lastMods = new Map<string, number>();
+  #lastRevision = 1;
+
+  constructor(options: SimOptions, deps: ClientsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#network = deps.random.fork("client network");
+  }
+
+  /** Operations that were answered. */
+  get answered(): number {
+    return this.operations.filter((op) => op.outcome?.kind === "answered").length;
+  }
+
+  get idle(): boolean {
+    return this.#running === 0;
+  }
+
+  start(): void {
+    for (let i = 0; i < this.#options.clients; i++) {
+      this.#running++;
+      this.#live(`c${i}`, this.#deps.random.fork(`client ${i}`)).finally(() => {
+        this.#running--;
+      });
+    }
+  }
+
+  /** No more requests; those under way end. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #live(name: string, random: Random): Promise<void> {
+    const { nodes, scheduler } = this.#deps;
+    let favourite = nodes[random.below(nodes.length)];
+    for (let i = 0; !this.#stopped; i++) {
+      await scheduler.delay(-Math.log(1 - random.unit()) * this.#options.thinkMs);
+      if (this.#stopped) return;
+      const went = await this.#step(name, random, favourite, i);
+      if (!went || random.below(50) === 0) favourite = nodes[random.below(nodes.length)];
+    }
+  }
+
+  async #step(name: string, random: Random, node: Node, i: number): Promise<boolean> {
+    const { reads, puts, deletes, txns, compactions, serializableShare } = this.#options;
+    let at = random.unit() * (reads + puts + deletes + txns + compactions);
+    if ((at -= compactions) < 0) return this.#compact(name, random, node);
+    const mode = { serializable: false, atRevision: 0 };
+    let request: ModelRequest;
+    const value = () => `${name}.${i}.${"v".repeat(random.below(this.#options.valueBytes + 1))}`;
+    if ((at -= reads) < 0) {
+      request = { kind: "range", ...this.#range(random) };
+      mode.serializable = random.unit() < serializableShare;
+      if (random.below(10) === 0) mode.atRevision = Math.max(1, this.#lastRevision - random.below(20));
+    } else if ((at -= puts) < 0) request = { kind: "put", key: this.#key(random), value: value() };
+    else if ((at -= deletes) < 0) request = { kind: "delete", ...this.#range(random) };
+    else request = this.#txn(random, value);
+    const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
+    return op.outcome?.kind === "answered";
+  }
+
+  #key(random: Random): string {
+    return `k${String.fromCharCode(97 + random.below(this.#options.keys))}`;
+  }
+
+  #range(random: Random): { key: string; end: string } {
+    const key = this.#key(random);
+    if (random.below(4) > 0) return { key, end: "" };
+    return random.below(2) === 0 ? { key: "k", end: "l" } : { key, end: `${key}~` };
+  }
+
+  #txn(random: Random, value: () => string): ModelRequest {
+    const key = this.#key(random);
+    const mod = this.#lastMods.get(key) ?? 0;
+    const other = this.#key(random);
+    const success: ModelOp[] = [{ kind: "put", key, value: value() }];
+    if (other !== key && random.below(2) === 0) {
+      success.push(random.below(2) === 0 ? { kind: "put", key: other, value: value() } : { kind: "delete", key: other, end: "" });
+    }
+    if (random.below(3) === 0) success.push({ kind: "range", key: "k", end: "l" });
+    const failure: ModelOp[] = random.below(4) === 0 ? [{ kind: "put", key: other, value: value() }] : [{ kind: "range", key, end: "" }];
+    const compares = [{ key, target: "mod", result: random.below(5) === 0 ? ">" : "=", operand: mod } as const];
+    return { kind: "txn", compares, success, failure };
+  }
+
+  async #compact(name: string, random: Random, node: Node): Promise<boolean> {
+    const revision = Math.max(1, this.#lastRevision - random.below(10));
+    const call: CompactionCall = { revision, calledAt: this.#order++, answeredAt: undefined };
+    this.compactions.push(call);
+    this.#deps.story.tell(name, `asks ${node.name} to compact ${revision}`);
+    const bytes = CompactionRequest.encode({ revision, physical: random.below(2) === 0 });
+    const reply = await this.#exchange(node, KVService.methods.Compact.path, bytes, this.#options.clientTimeoutMs);
+    this.#deps.story.tell(name, `compact ${revision}: ${reply.error ?? "done"}`);
+    if (reply.error === undefined) call.answeredAt = this.#order++;
+    return reply.error === undefined;
+  }
+
+  /** Asks a member; the operation is in the history. */
+  async call(
+    client: string,
+    node: Node,
+    request: ModelRequest,
+    mode: { serializable: boolean; atRevision: number },
+    timeoutMs: number,
+  ): Promise<Operation> {
+    const { path, bytes } = encodeRequest(request, mode);
+    const op: Operation = { client, request, ...mode, calledAt: this.#order++, returnedAt: undefined, outcome: undefined };
+    this.operations.push(op);
+    this.#deps.story.tell(client, `asks ${node.name} ${brief(request)}`, bytes);
+    const reply = await this.#exchange(node, path, bytes, timeoutMs);
+    op.returnedAt = this.#order++;
+    op.outcome = this.#outcome(request, reply);
+    const said = op.outcome.kind === "answered" ? brief(op.outcome.answer) : `${op.outcome.kind} ${op.outcome.error}`;
+    this.#deps.story.tell(client, `has of ${node.name}: ${said}`, reply.bytes);
+    this.#learn(op);
+    return op;
+  }
+
+  #outcome(request: ModelRequest, { bytes, error, unsent }: Reply): Outcome {
+    if (bytes !== undefined) return { kind: "answered", answer: decodeAnswer(request.kind, bytes) };
+    const text = error ?? "";
+    const isRefused = unsent === true || REFUSALS.has(errorNameOf(text) ?? "");
+    return isRefused ? { kind: "refused", error: text } : { kind: "unknown", error: text };
+  }
+
+  #learn({ outcome }: Operation): void {
+    if (outcome?.kind !== "answered") return;
+    const { revision, answers } = outcome.answer;
+    this.#lastRevision = Math.max(this.#lastRevision, revision);
+    for (const one of answers) if (one.kind === "range") for (const { key, mod } of one.kvs) this.#lastMods.set(key, mod);
+  }
+
+  /** There and back. Ends in an error if the process dies, or when the time is up. */
+  #exchange(node: Node, path: string, bytes: Uint8Array, timeoutMs: number): Promise<Reply> {
+    const { scheduler } = this.#deps;
+    const { latencyMs, jitterMs } = this.#options;
+    const latency = () => latencyMs + this.#network.unit() * jitterMs;
+    return new Promise((resolve) => {
+      let forget = () => {};
+      let isDone = false;
+      const done = (reply: Reply) => {
+        if (isDone) return;
+        isDone = true;
+        forget();
+        timer.cancel();
+        resolve(reply);
+      };
+      const timer = scheduler.after(timeoutMs, () => done({ error: "the client's time is up" }));
+      scheduler.after(latency(), () => {
+        const { process, member } = node;
+        if (isDone) return;
+        if (member === undefined || process === undefined || !process.alive) {
+          done({ error: "nobody answers", unsent: true });
+          return;
+        }
+        forget = process.onEnd(() => scheduler.after(latency(), () => done({ error: "the connection broke" })));
+        scheduler.after(
+          0,
+          () => {
+            const back = (reply: Reply) => {
+              if (process.alive) scheduler.after(latency(), () => done(reply));
+            };
+            const ask = async () => node.handlers.get(path)!(bytes, { ...CONTEXT, path });
+            ask().then(
+              (answer) => back({ bytes: answer instanceof Uint8Array ? answer : concat(answer) }),
+              (error: Error) => back({ error: error.message }),
+            );
+          },
+          process,
+        );
+      });
+    });
+  }
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

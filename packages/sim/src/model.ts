@@ -1,0 +1,140 @@
+/**
+ * What etcd's KV promises, as plainly as it can be said: a map of keys with the revisions of their lives. Requests and answers are plain
+ * data here, so that the same model judges what clients saw and what members applied.
+ */
+
+export interface ModelKey {
+  readonly value: string;
+  readonly create: number;
+  readonly mod: number;
+  readonly version: number;
+}
+
+/** Keys from `key` on: that one alone, or all below `end` (empty end: one key). */
+export interface ModelRange {
+  readonly key: string;
+  readonly end: string;
+}
+
+export type ModelOp =
+  | { readonly kind: "put"; readonly key: string; readonly value: string }
+  | ({ readonly kind: "delete" } & ModelRange)
+  | ({ readonly kind: "range" } & ModelRange);
+
+/** One comparison of a transaction. A key that is absent has revision and version 0 and no value. */
+export interface ModelCompare {
+  readonly key: string;
+  readonly target: "mod" | "create" | "version" | "value";
+  readonly result: "=" | ">" | "<" | "!=";
+  readonly operand: number | string;
+}
+
+export type ModelRequest =
+  | ModelOp
+  | { readonly kind: "txn"; readonly compares: readonly ModelCompare[]; readonly success: readonly ModelOp[]; readonly failure: readonly ModelOp[] };
+
+export interface ModelKv extends ModelKey {
+  readonly key: string;
+}
+
+/** What each operation answered. */
+export type OpAnswer =
+  | { readonly kind: "put" }
+  | { readonly kind: "delete"; readonly deleted: number }
+  | { readonly kind: "range"; readonly kvs: readonly ModelKv[] };
+
+export interface Answer {
+  readonly revision: number;
+  readonly succeeded: boolean;
+  readonly answers: readonly OpAnswer[];
+}
+
+/** The keys of a range by the order of their bytes (which for the keys used is that of JavaScript). */
+function matches(range: ModelRange, key: string): boolean {
+  return range.end === "" ? key === range.key : key >= range.key && key < range.end;
+}
+
+function holds(compare: ModelCompare, at: ModelKey | undefined): boolean {
+  let actual: number | string | undefined;
+  if (compare.target === "value") {
+    if (at === undefined) return false;
+    actual = at.value;
+  } else actual = at?.[compare.target] ?? 0;
+  switch (compare.result) {
+    case "=":
+      return actual === compare.operand;
+    case "!=":
+      return actual !== compare.operand;
+    case ">":
+      return actual > compare.operand;
+    default:
+      return actual < compare.operand;
+  }
+}
+
+/** The state at one revision. It does not change: a write gives another. */
+export class ModelState {
+  readonly revision: number;
+  readonly keys: ReadonlyMap<string, ModelKey>;
+
+  constructor(revision = 1, keys: ReadonlyMap<string, ModelKey> = new Map()) {
+    this.revision = revision;
+    this.keys = keys;
+  }
+
+  range(range: ModelRange): ModelKv[] {
+    if (range.end === "") {
+      const one = this.keys.get(range.key);
+      return one === undefined ? [] : [{ key: range.key, ...one }];
+    }
+    const found: ModelKv[] = [];
+    for (const [key, at] of this.keys) if (matches(range, key)) found.push({ key, ...at });
+    return found.sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** What the request answers here, and the state after it: this one where nothing was written. */
+  apply(request: ModelRequest): { readonly answer: Answer; readonly next: ModelState } {
+    let ops: readonly ModelOp[] = [];
+    let succeeded = true;
+    if (request.kind === "txn") {
+      succeeded = request.compares.every((compare) => holds(compare, this.keys.get(compare.key)));
+      ops = succeeded ? request.success : request.failure;
+    } else ops = [request];
+    let keys: Map<string, ModelKey> | undefined;
+    const mod = this.revision + 1;
+    const answers: OpAnswer[] = [];
+    for (const op of ops) {
+      const now = new ModelState(this.revision, keys ?? this.keys);
+      if (op.kind === "range") answers.push({ kind: "range", kvs: now.range(op) });
+      else if (op.kind === "put") {
+        keys ??= new Map(this.keys);
+        const old = keys.get(op.key);
+        keys.set(op.key, { value: op.value, create: old?.create ?? mod, mod, version: (old?.version ?? 0) + 1 });
+        answers.push({ kind: "put" });
+      } else {
+        const gone = now.range(op);
+        if (gone.length > 0) {
+          keys ??= new Map(this.keys);
+          for (const { key } of gone) keys.delete(key);
+        }
+        answers.push({ kind: "delete", deleted: gone.length });
+      }
+    }
+    const next = keys === undefined ? this : new ModelState(mod, keys);
+    return { answer: { revision: next.revision, succeeded, answers }, next };
+  }
+}
+
+/** The first difference of two answers in words, or undefined. */
+export function difference(expected: Answer, actual: Answer): string | undefined {
+  if (expected.revision !== actual.revision) return `revision ${actual.revision}, expected ${expected.revision}`;
+  if (expected.succeeded !== actual.succeeded) return `succeeded is ${actual.succeeded}`;
+  const want = JSON.stringify(expected.answers.map(canonical));
+  const got = JSON.stringify(actual.answers.map(canonical));
+  return want === got ? undefined : `answers ${got}, expected ${want}`;
+}
+
+function canonical(answer: OpAnswer): unknown {
+  if (answer.kind === "range") return answer.kvs.map(({ key, value, create, mod, version }) => [key, value, create, mod, version]);
+  return answer.kind === "delete" ? answer.deleted : "put";
+}

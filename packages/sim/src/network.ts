@@ -1,0 +1,247 @@
+/**
+ * The network between members: every pair has two links, one for each direction, and each may be slow, lossy, cut or stalled.
+ *
+ * Messages go through the codec. Whatever a connection would not repeat by itself (a forwarded proposal) is not doubled.
+ */
+import type { Random } from "@quorate/host";
+import { raftpb } from "@quorate/proto";
+import type { TransportRequest } from "@quorate/server";
+import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
+import type { SimOptions } from "./options.ts";
+import { madeUpAnswers } from "./planted.ts";
+import type { Safety } from "./safety.ts";
+import type { Process, Scheduler } from "./scheduler.ts";
+import type { Story } from "./story.ts";
+
+/** One direction between two members. */
+export interface Link {
+  cut: boolean;
+  /** Added to the latency of each message. */
+  slowMs: number;
+  /** While set, messages wait here. */
+  stalled: (() => void)[] | undefined;
+  /** When the last message in order arrives. */
+  lastArrivalMs: number;
+}
+
+/** A member's end of the network while one process of it lives. */
+interface Station {
+  readonly name: string;
+  readonly process: Process;
+  readonly request: TransportRequest;
+}
+
+const TYPE_NAMES = new Map(Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]));
+
+/** Bytes of a snapshot that arrive together. */
+const SNAPSHOT_PIECE_BYTES = 16 * 1024;
+
+export class Network {
+  readonly #options: SimOptions;
+  readonly #scheduler: Scheduler;
+  readonly #random: Random;
+  readonly #safety: Safety;
+  readonly #story: Story;
+  readonly #stations = new Map<bigint, Station>();
+  readonly #links = new Map<string, Link>();
+  /** While false, links do what they are there for. */
+  faulty = true;
+  messages = 0;
+  snapshots = 0;
+
+  constructor(options: SimOptions, deps: { scheduler: Scheduler; random: Random; safety: Safety; story: Story }) {
+    this.#options = options;
+    this.#scheduler = deps.scheduler;
+    this.#random = deps.random;
+    this.#safety = deps.safety;
+    this.#story = deps.story;
+  }
+
+  link(from: string, to: string): Link {
+    const key = `${from}>${to}`;
+    let link = this.#links.get(key);
+    if (link === undefined) this.#links.set(key, (link = { cut: false, slowMs: 0, stalled: undefined, lastArrivalMs: 0 }));
+    return link;
+  }
+
+  /** Everything that was cut, slow or stalled is well again. */
+  heal(): void {
+    this.faulty = false;
+    for (const key of [...this.#links.keys()].sort()) {
+      const link = this.#links.get(key)!;
+      link.cut = false;
+      link.slowMs = 0;
+      this.release(link);
+    }
+  }
+
+  /** Delivers all that a stalled link held back. */
+  release(link: Link): void {
+    const waiting = link.stalled ?? [];
+    link.stalled = undefined;
+    for (const deliver of waiting) deliver();
+  }
+
+  open(name: string, process: Process, request: TransportRequest): Transport {
+    const station: Station = { name, process, request };
+    this.#stations.set(request.memberId, station);
+    return new SimTransport(this, station, this.#scheduler);
+  }
+
+  latencyMs(link: Link): number {
+    const { latencyMs, jitterMs } = this.#options;
+    return latencyMs + this.#random.unit() * jitterMs + link.slowMs;
+  }
+
+  /** @param to the member the message is for. */
+  send(from: Station, to: bigint, message: raftpb.Message): void {
+    if (!from.process.alive) return;
+    const bytes = raftpb.Message.encode(message);
+    const target = this.#stations.get(to);
+    const toName = target?.name ?? "nobody";
+    this.messages++;
+    const { type, term, index, commit, reject, entries } = message;
+    const entriesText = entries.length > 0 ? ` +${entries.length} entries` : "";
+    const text = `${TYPE_NAMES.get(type)} term ${term} index ${index} commit ${commit}${entriesText}${reject ? " reject" : ""}`;
+    this.#story.tell(from.name, `sends ${toName} ${text}`, bytes);
+    this.#safety.sent(from.name, message);
+    for (const answer of madeUpAnswers(this.#options.bug, [message])) {
+      this.#scheduler.after(0, () => from.request.listener.received([answer]), from.process);
+    }
+    if (target === undefined) return;
+    const { loss, duplication } = this.#options;
+    const link = this.link(from.name, toName);
+    const isLost = link.cut || (this.faulty && loss > 0 && this.#random.unit() < loss);
+    if (isLost || !target.process.alive) {
+      if (this.#random.below(4) === 0) this.#scheduler.after(this.latencyMs(link), () => from.request.listener.unreachable(to), from.process);
+      return;
+    }
+    this.#deliver(link, from, to, bytes, text);
+    const isDoubled = this.faulty && duplication > 0 && type !== raftpb.MessageType.MsgProp && this.#random.unit() < duplication;
+    if (isDoubled) this.#deliver(link, from, to, bytes, text);
+  }
+
+  #deliver(link: Link, from: Station, to: bigint, bytes: Uint8Array, text: string): void {
+    const now = this.#scheduler.nowMs;
+    const { reordering } = this.#options;
+    let arrivalMs = now + this.latencyMs(link);
+    const overtakes = this.faulty && reordering > 0 && this.#random.unit() < reordering;
+    if (overtakes) arrivalMs += this.#random.unit() * 20 * this.#options.latencyMs;
+    else link.lastArrivalMs = arrivalMs = Math.max(arrivalMs, link.lastArrivalMs);
+    const arrive = () => {
+      const target = this.#stations.get(to);
+      if (target === undefined || !target.process.alive) return;
+      // A process that is stopped does not read: its socket keeps the bytes.
+      this.#scheduler.after(
+        0,
+        () => {
+          this.#story.tell(target.name, `hears ${from.name} ${text}`);
+          target.request.listener.received([raftpb.Message.decode(bytes)]);
+        },
+        target.process,
+      );
+    };
+    this.#scheduler.after(arrivalMs - now, () => {
+      if (link.cut) return;
+      if (link.stalled !== undefined) link.stalled.push(arrive);
+      else arrive();
+    });
+  }
+
+  /** Streams a snapshot; resolves with whether the peer took it over, as far as the sender can know. */
+  async stream(from: Station, stream: SnapshotStream): Promise<boolean> {
+    const { to } = stream.message;
+    this.snapshots++;
+    this.#safety.sent(from.name, stream.message);
+    const target = this.#stations.get(to);
+    const announced = raftpb.Message.encode(stream.message);
+    this.#story.tell(from.name, `sends ${target?.name ?? "nobody"} a snapshot at ${stream.message.snapshot?.metadata.index}`, announced);
+    const scheduler = this.#scheduler;
+    if (target === undefined || !target.process.alive) return false;
+    const link = this.link(from.name, target.name);
+    const random = this.#random;
+    const latency = () => this.latencyMs(link);
+    const breaks = () => !from.process.alive || link.cut || (this.faulty && this.#options.loss > 0 && random.unit() < this.#options.loss / 2);
+    async function* body(): AsyncGenerator<Uint8Array> {
+      for await (const chunk of stream.body) {
+        for (let at = 0; at < chunk.length; at += SNAPSHOT_PIECE_BYTES) {
+          await scheduler.delay(latency(), target!.process);
+          if (breaks()) throw new Error("the connection broke");
+          yield chunk.slice(at, at + SNAPSHOT_PIECE_BYTES);
+        }
+      }
+    }
+    await scheduler.delay(latency(), from.process);
+    if (link.cut || !target.process.alive) return false;
+    return new Promise((resolve) => {
+      const forget = target.process.onEnd(() => scheduler.after(latency(), () => resolve(false), from.process));
+      const end = (taken: boolean) => {
+        forget();
+        const back = this.link(target.name, from.name);
+        this.#story.tell(target.name, `${taken ? "took" : "did not take"} the snapshot of ${from.name}`);
+        scheduler.after(latency(), () => resolve(taken && !back.cut), from.process);
+      };
+      scheduler.after(
+        0,
+        () => {
+          target.request.listener.snapshotReceived({ message: raftpb.Message.decode(announced), body: body() }).then(
+            () => end(true),
+            () => end(false),
+          );
+        },
+        target.process,
+      );
+    });
+  }
+}
+
+class SimTransport implements Transport {
+  readonly #network: Network;
+  readonly #station: Station;
+  readonly #scheduler: Scheduler;
+  readonly #peers = new Map<bigint, readonly string[]>();
+  #closed = false;
+
+  constructor(network: Network, station: Station, scheduler: Scheduler) {
+    this.#network = network;
+    this.#station = station;
+    this.#scheduler = scheduler;
+  }
+
+  send(messages: readonly raftpb.Message[]): void {
+    if (this.#closed) return;
+    for (const message of messages) if (this.#peers.has(message.to)) this.#network.send(this.#station, message.to, message);
+  }
+
+  sendSnapshot(stream: SnapshotStream): void {
+    const { to } = stream.message;
+    const tell = (taken: boolean) => {
+      if (!this.#closed) this.#station.request.listener.snapshotSent(to, taken);
+    };
+    if (this.#closed || !this.#peers.has(to)) {
+      this.#scheduler.after(0, () => tell(false), this.#station.process);
+      return;
+    }
+    this.#network.stream(this.#station, stream).then(tell, () => tell(false));
+  }
+
+  addPeer(id: bigint, urls: readonly string[]): void {
+    this.#peers.set(id, urls);
+  }
+
+  updatePeer(id: bigint, urls: readonly string[]): void {
+    this.#peers.set(id, urls);
+  }
+
+  removePeer(id: bigint): void {
+    this.#peers.delete(id);
+  }
+
+  peers(): readonly PeerStatus[] {
+    return [...this.#peers].map(([id, urls]) => ({ id, urls, activeSinceMs: 0, roundTripMs: 1 }));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+}

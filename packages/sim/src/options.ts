@@ -1,0 +1,137 @@
+/** What a seed decides before its run starts. Runs are to differ in kind, not only in degree: many things are off in many runs. */
+import { type Random, SeededRandom } from "@quorate/host";
+import type { PlantedBug } from "./planted.ts";
+
+export interface SimOptions {
+  readonly seed: number;
+  readonly members: number;
+  readonly clients: number;
+  readonly keys: number;
+  readonly valueBytes: number;
+  readonly thinkMs: number;
+  readonly faultPhaseMs: number;
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+  readonly preVote: boolean;
+  readonly snapshotCount: number;
+  readonly catchUpEntries: number;
+  readonly maxWals: number;
+  readonly segmentBytes: number;
+  readonly batchIntervalMs: number;
+  readonly compactionBatch: number;
+  /** Shares of what clients do. */
+  readonly reads: number;
+  readonly puts: number;
+  readonly deletes: number;
+  readonly txns: number;
+  readonly compactions: number;
+  readonly serializableShare: number;
+  readonly clientTimeoutMs: number;
+  // Network.
+  readonly latencyMs: number;
+  readonly jitterMs: number;
+  readonly loss: number;
+  readonly duplication: number;
+  readonly reordering: number;
+  // Disks.
+  readonly syncMs: number;
+  readonly slowSyncChance: number;
+  readonly slowSyncMs: number;
+  readonly backendWriteMs: number;
+  // Clocks.
+  readonly drift: number;
+  readonly turnMs: number;
+  /** Mean time between two faults of the world. */
+  readonly faultEveryMs: number;
+  /** How often each fault is chosen, against the others; 0 for never. */
+  readonly faults: Readonly<Record<FaultKind, number>>;
+  readonly bug: PlantedBug | undefined;
+}
+
+export const FAULT_KINDS = [
+  "powerLoss",
+  "kill",
+  "crashAtPoint",
+  "stop",
+  "pause",
+  "isolate",
+  "split",
+  "oneWay",
+  "slowLink",
+  "stallLink",
+  "slowDisk",
+  "diskFull",
+  "diskError",
+  "backendError",
+  "bitFlip",
+  "slowCpu",
+  "clockJump",
+  "moveLeader",
+  "allPowerLoss",
+] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+const NETWORK: readonly FaultKind[] = ["isolate", "split", "oneWay", "slowLink", "stallLink"];
+const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip"];
+const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss"];
+
+/** The options of a seed. */
+export function optionsOf(seed: number, bug?: PlantedBug): SimOptions {
+  const random = new SeededRandom(BigInt(seed)).fork("options");
+  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  const network = random.below(4) > 0;
+  const disk = random.below(3) > 0;
+  const crashes = random.below(5) > 0;
+  const tempo = one(10, 30, 100, 100);
+  const latencyMs = one(0.2, 1, 1, 5);
+  return {
+    seed,
+    members: one(1, 2, 3, 3, 3, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7),
+    clients: one(1, 3, 5, 8, 16),
+    keys: one(1, 3, 6, 12),
+    valueBytes: one(0, 0, 20, 600, 3000),
+    thinkMs: one(1, 20, 60, 200),
+    faultPhaseMs: one(6000, 12_000, 25_000),
+    heartbeatMs: tempo,
+    electionMs: tempo * one(5, 10, 10),
+    preVote: random.below(4) > 0,
+    snapshotCount: one(10, 10, 50, 10_000),
+    catchUpEntries: one(1, 5, 20, 5000),
+    maxWals: one(1, 1, 2, 5),
+    segmentBytes: one(1024, 4096, 16_384, 64_000_000),
+    batchIntervalMs: one(1, 20, 100, 1000),
+    compactionBatch: one(2, 10, 1000),
+    reads: one(1, 4, 10),
+    puts: one(2, 4, 10),
+    deletes: one(0, 1, 2),
+    txns: one(0, 2, 6),
+    compactions: one(0, 0, 0.1, 0.5),
+    serializableShare: one(0, 0, 0.2, 0.5),
+    clientTimeoutMs: one(300, 2000, 10_000),
+    latencyMs,
+    jitterMs: one(0, latencyMs, 5 * latencyMs),
+    loss: network ? one(0, 0, 0.01, 0.05, 0.2) : 0,
+    duplication: network ? one(0, 0, 0.02, 0.2) : 0,
+    reordering: network ? one(0, 0, 0.05, 0.3) : 0,
+    syncMs: one(0, 0.2, 2, 10),
+    slowSyncChance: disk ? one(0, 0, 0.02) : 0,
+    slowSyncMs: one(100, 1000, 4000),
+    backendWriteMs: one(0, 2, 20, 200),
+    drift: one(0, 0, 0.001, 0.05),
+    turnMs: one(0, 0, 0, 0.2, 2),
+    faultEveryMs: one(150, 500, 1500, 4000),
+    faults: drawFaults(random, { network, disk, crashes }),
+    bug,
+  };
+}
+
+function drawFaults(random: Random, on: { network: boolean; disk: boolean; crashes: boolean }): Record<FaultKind, number> {
+  const weights = {} as Record<FaultKind, number>;
+  for (const kind of FAULT_KINDS) {
+    // Drawn for each, also where its group is off: a group's switch changes nothing else.
+    const weight = [0, 1, 1, 4][random.below(4)];
+    const off = (NETWORK.includes(kind) && !on.network) || (DISK.includes(kind) && !on.disk) || (CRASHES.includes(kind) && !on.crashes);
+    weights[kind] = off ? 0 : weight;
+  }
+  return weights;
+}

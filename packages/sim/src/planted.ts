@@ -1,0 +1,80 @@
+/**
+ * Bugs that a run can be given, so that it can be seen to find them. They stand around a member, in what it takes for its world; the
+ * member's own code is what it always is.
+ */
+import type { DiskFile, KeyspaceWrite, Random } from "@quorate/host";
+import { EMPTY, raftpb, toLatin1 } from "@quorate/proto";
+import type { Member } from "@quorate/server";
+import type { DiskTwist } from "./disk.ts";
+
+export const PLANTED_BUGS = ["votes-not-synced", "commit-without-quorum", "stale-read", "apply-twice", "lost-batch"] as const;
+export type PlantedBug = (typeof PLANTED_BUGS)[number];
+
+/** Below this a write to the log holds a vote or a commit index, and no entry of a client. */
+const SMALL_WRITE_BYTES = 120;
+
+/** How the disk lies. */
+export function twistOf(bug: PlantedBug | undefined, random: Random): DiskTwist {
+  switch (bug) {
+    case "votes-not-synced":
+      return { file: syncOnlyLarge };
+    case "apply-twice":
+      // The data goes down without the index that it belongs to.
+      return { batch: (batch) => (random.below(4) === 0 ? batch.filter(({ key }) => !isPosition(key)) : batch) };
+    case "lost-batch":
+      return { batch: (batch) => (random.below(20) === 0 ? batch.filter(({ key }) => isPosition(key)) : batch) };
+    default:
+      return {};
+  }
+}
+
+function isPosition(key: KeyspaceWrite["key"]): boolean {
+  const name = toLatin1(key);
+  return name === "mconsistent_index" || name === "mterm";
+}
+
+function syncOnlyLarge(file: DiskFile): DiskFile {
+  if (!file.path.endsWith(".wal")) return file;
+  let unsyncedBytes = 0;
+  return {
+    path: file.path,
+    read: (target, position) => file.read(target, position),
+    write: (chunks, position) => {
+      for (const chunk of chunks) unsyncedBytes += chunk.length;
+      file.write(chunks, position);
+    },
+    dataSync: () => {
+      if (unsyncedBytes < SMALL_WRITE_BYTES) return Promise.resolve();
+      unsyncedBytes = 0;
+      return file.dataSync();
+    },
+    dataSyncNow: () => file.dataSyncNow(),
+    truncate: (sizeBytes) => file.truncate(sizeBytes),
+    preallocate: (sizeBytes) => file.preallocate(sizeBytes),
+    writeZeros: (position, lengthBytes) => file.writeZeros(position, lengthBytes),
+    size: () => file.size(),
+    close: () => file.close(),
+  };
+}
+
+/** What a member does wrong that is not a matter of its disk. */
+export function misguide(bug: PlantedBug | undefined, member: Member): void {
+  if (bug === "stale-read") member.linearizable = () => Promise.resolve();
+}
+
+/** Answers that a sender makes up for its peers. */
+export function madeUpAnswers(bug: PlantedBug | undefined, messages: readonly raftpb.Message[]): raftpb.Message[] {
+  if (bug !== "commit-without-quorum") return [];
+  return messages
+    .filter(({ type, entries }) => type === raftpb.MessageType.MsgApp && entries.length > 0)
+    .map(({ from, to, term, entries }) =>
+      raftpb.Message.create({
+        type: raftpb.MessageType.MsgAppResp,
+        from: to,
+        to: from,
+        term,
+        index: entries[entries.length - 1].index,
+        context: EMPTY,
+      }),
+    );
+}

@@ -1,0 +1,160 @@
+/**
+ * What has to hold inside of the cluster, looked at from outside of its members:
+ *
+ *   SIM-1 election safety       one leader a term: who sends appends, heartbeats or snapshots of a term
+ *   SIM-2 votes                 a member that said yes in a term says it to nobody else in that term, whatever crashes
+ *   SIM-3 log matching          an entry of one index and term is the same wherever it is sent
+ *   SIM-4 state machine safety  what is applied at an index is applied everywhere at that index, and comes to the same answer
+ *   SIM-5 answers               each applied request answers what the model answers
+ *   SIM-6 consistent index      an opened store holds exactly the state at the index that it names, and no index from the future
+ *   SIM-7 equal stores          members at one index have equal hashes
+ */
+import { crc32c, EMPTY, fromUtf8, InternalRaftRequest, RangeRequest, raftpb } from "@quorate/proto";
+import { type Applied, applyRange, type Store } from "@quorate/store";
+import { requestOfEntry, toModelKv, txnAnswer } from "./codec.ts";
+import { type Answer, difference, ModelState } from "./model.ts";
+
+/** A promise of the cluster is broken. */
+export class Violation extends Error {
+  override readonly name = "Violation";
+}
+
+export function violate(property: string, detail: string): never {
+  throw new Violation(`${property}: ${detail}`);
+}
+
+interface AppliedIndex {
+  readonly term: number;
+  readonly type: number;
+  readonly data: Uint8Array;
+  readonly digest: string;
+  /** The revision after it. */
+  readonly revision: number;
+}
+
+const { MessageType } = raftpb;
+const FROM_LEADERS = new Set<number>([MessageType.MsgApp, MessageType.MsgHeartbeat, MessageType.MsgSnap]);
+const ALL_KEYS = RangeRequest.create({ key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) });
+
+/** The answer of what was applied, as the model has it; undefined for other kinds and errors. */
+function answerOf({ kind, response }: Applied): Answer | undefined {
+  if (response === undefined) return undefined;
+  const revision = response.header?.revision ?? 0;
+  if (kind === "put") return { revision, succeeded: true, answers: [{ kind: "put" }] };
+  if (kind === "deleteRange") return { revision, succeeded: true, answers: [{ kind: "delete", deleted: (response as { deleted: number }).deleted }] };
+  if (kind === "txn") return txnAnswer(response as Parameters<typeof txnAnswer>[0]);
+  return undefined;
+}
+
+function equal(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
+export class Safety {
+  readonly #leaders = new Map<number, string>();
+  readonly #votes = new Map<string, bigint>();
+  readonly #entries = new Map<string, number>();
+  /** By index; 0 is the beginning. */
+  readonly #applied: AppliedIndex[] = [{ term: 0, type: 0, data: EMPTY, digest: "", revision: 1 }];
+  /** By revision. */
+  readonly #states: ModelState[] = [new ModelState(0), new ModelState(1)];
+
+  /** Entries that were applied somewhere. */
+  get lastIndex(): number {
+    return this.#applied.length - 1;
+  }
+
+  get elections(): number {
+    return this.#leaders.size;
+  }
+
+  get lastState(): ModelState {
+    return this.#states[this.#states.length - 1];
+  }
+
+  /** A message leaves a member. */
+  sent(name: string, message: raftpb.Message): void {
+    const { type, term } = message;
+    if (FROM_LEADERS.has(type)) {
+      const known = this.#leaders.get(term);
+      if (known === undefined) this.#leaders.set(term, name);
+      else if (known !== name) violate("SIM-1", `${known} and ${name} lead in term ${term}`);
+    }
+    if (type === MessageType.MsgVoteResp && !message.reject) {
+      const key = `${name} ${term}`;
+      const known = this.#votes.get(key);
+      if (known === undefined) this.#votes.set(key, message.to);
+      else if (known !== message.to) violate("SIM-2", `${name} votes for ${known} and ${message.to} in term ${term}`);
+    }
+    if (type !== MessageType.MsgApp) return;
+    for (const entry of message.entries) {
+      const key = `${entry.index} ${entry.term}`;
+      const content = crc32c(entry.type, entry.data);
+      const known = this.#entries.get(key);
+      if (known === undefined) this.#entries.set(key, content);
+      else if (known !== content) violate("SIM-3", `${name} sends another entry ${entry.index} of term ${entry.term}`);
+    }
+  }
+
+  /** A member has applied an entry. */
+  applied(name: string, store: Store, entry: raftpb.Entry, applied: Applied | undefined): void {
+    const { index, term, type } = entry;
+    const revision = store.mvcc.currentRevision;
+    const answer = applied === undefined ? undefined : answerOf(applied);
+    const outcome = answer === undefined ? String(applied?.error?.message) : JSON.stringify(answer);
+    const digest = `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
+    const known = this.#applied[index];
+    if (known !== undefined) {
+      if (known.term !== term || known.type !== type || !equal(known.data, entry.data)) {
+        violate("SIM-4", `${name} applies another entry at ${index}: term ${term} where ${known.term} was applied`);
+      }
+      if (known.revision !== revision) violate("SIM-4", `${name} is at revision ${revision} after ${index}, others at ${known.revision}`);
+      if (known.digest !== digest) violate("SIM-4", `${name} gives another answer to ${index}: ${outcome}`);
+      return;
+    }
+    if (index !== this.#applied.length) violate("SIM-4", `${name} applies ${index}, nobody has applied ${this.#applied.length}`);
+    this.#judge(name, entry, applied, answer, revision);
+    this.#applied.push({ term, type, data: entry.data.slice(), digest, revision });
+  }
+
+  /** The first to apply an entry is compared with the model. */
+  #judge(name: string, entry: raftpb.Entry, applied: Applied | undefined, answer: Answer | undefined, revision: number): void {
+    const state = this.lastState;
+    let next = state;
+    if (entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0 && answer !== undefined) {
+      const request = requestOfEntry(InternalRaftRequest.decode(entry.data));
+      if (request === undefined) violate("SIM-5", `${name} answers ${entry.index}, which is no request of a client`);
+      const expected = state.apply(request);
+      next = expected.next;
+      const wrong = difference(expected.answer, answer);
+      if (wrong !== undefined) violate("SIM-5", `${name} at index ${entry.index}, ${JSON.stringify(request)}: ${wrong}`);
+    }
+    if (applied?.error !== undefined && applied.kind !== "compaction") {
+      violate("SIM-5", `${name} at index ${entry.index}: ${applied.error.message}`);
+    }
+    if (revision !== next.revision) violate("SIM-5", `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`);
+    if (next !== state) this.#states.push(next);
+  }
+
+  /** A member has opened a store, at its start or after a snapshot. */
+  opened(name: string, store: Store): void {
+    const { index } = store.position;
+    const known = this.#applied[index];
+    if (known === undefined) violate("SIM-6", `${name} opens a store at ${index}, and nobody has applied more than ${this.lastIndex}`);
+    const revision = store.mvcc.currentRevision;
+    if (revision !== known.revision) violate("SIM-6", `${name}: the store at ${index} is at revision ${revision}, not ${known.revision}`);
+    const wrong = this.contentDiffers(store);
+    if (wrong !== undefined) violate("SIM-6", `${name}: the store at ${index}, ${wrong}`);
+  }
+
+  /** How a store's keys differ from the model's at its revision, or undefined. */
+  contentDiffers(store: Store): string | undefined {
+    const { kvs } = applyRange(store.mvcc, ALL_KEYS);
+    const actual = JSON.stringify(kvs.map(toModelKv).map(({ key, value, create, mod, version }) => [key, value, create, mod, version]));
+    const state = this.#states[store.mvcc.currentRevision];
+    const expected = JSON.stringify(
+      state.range({ key: "\0", end: "\xff" }).map(({ key, value, create, mod, version }) => [key, value, create, mod, version]),
+    );
+    return actual === expected ? undefined : `keys are ${actual}, not ${expected}`;
+  }
+}

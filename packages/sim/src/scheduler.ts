@@ -1,0 +1,245 @@
+/**
+ * Time of a simulated world: one queue of events, and a clock for each process that drifts, pauses and dies with it.
+ *
+ * An event runs alone; the promises that it settled react before the next event is taken. Nothing else gives an order: real time, timers
+ * and input of the machine underneath play no part.
+ */
+import type { Clock, Timer } from "@quorate/host";
+
+/** 2026-01-01T00:00:00Z. */
+const START_WALL_MS = 1_767_225_600_000;
+
+interface Task {
+  dueMs: number;
+  order: number;
+  readonly run: () => void;
+  readonly owner: Process | undefined;
+  cancelled: boolean;
+}
+
+/** Something that is scheduled for, such as a member between its start and its end. */
+export class Process {
+  readonly name: string;
+  #alive = true;
+  #pausedTasks: Task[] | undefined;
+  readonly #onEnd = new Set<() => void>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  get paused(): boolean {
+    return this.#pausedTasks !== undefined;
+  }
+
+  /** As SIGSTOP: what falls due waits for `resume`. */
+  pause(): void {
+    this.#pausedTasks ??= [];
+  }
+
+  /** What fell due meanwhile, in order. */
+  resume(): Task[] {
+    const tasks = this.#pausedTasks ?? [];
+    this.#pausedTasks = undefined;
+    return tasks;
+  }
+
+  /** For the scheduler: keeps a task of a paused process. */
+  keep(task: Task): void {
+    this.#pausedTasks!.push(task);
+  }
+
+  /** Nothing of it runs any more. */
+  end(): void {
+    if (!this.#alive) return;
+    this.#alive = false;
+    this.#pausedTasks = undefined;
+    for (const listener of [...this.#onEnd]) listener();
+    this.#onEnd.clear();
+  }
+
+  /** Calls `listener` when the process ends; gives a function that takes it back. */
+  onEnd(listener: () => void): () => void {
+    this.#onEnd.add(listener);
+    return () => this.#onEnd.delete(listener);
+  }
+}
+
+function before(a: Task, b: Task): boolean {
+  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
+}
+
+export class Scheduler {
+  #nowMs = 0;
+  #order = 0;
+  /** A binary heap: the next task stands at 0. */
+  readonly #heap: Task[] = [];
+  /** Events that ran. */
+  events = 0;
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Runs `run` in `delayMs`, unless `owner` has ended by then; while it is paused the task waits. */
+  after(delayMs: number, run: () => void, owner?: Process): Timer {
+    const task: Task = { dueMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run, owner, cancelled: false };
+    this.#push(task);
+    return {
+      cancel() {
+        task.cancelled = true;
+      },
+    };
+  }
+
+  /** Resolves in `delayMs`; never, if `owner` ends before. */
+  delay(delayMs: number, owner?: Process): Promise<void> {
+    return new Promise((resolve) => this.after(delayMs, resolve, owner));
+  }
+
+  /** Lets a paused process go on, with all that fell due. */
+  resume(process: Process): void {
+    for (const task of process.resume()) {
+      task.dueMs = this.#nowMs;
+      task.order = this.#order++;
+      this.#push(task);
+    }
+  }
+
+  /**
+   * Runs events until `done` is true after one of them; rejects with what an event throws, or when no event is left.
+   * `afterEach` is called when all that an event set off has happened.
+   */
+  run(done: () => boolean, afterEach: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let ran = false;
+      const step = () => {
+        try {
+          if (ran) afterEach();
+          ran = true;
+          if (done()) {
+            resolve();
+            return;
+          }
+          const task = this.#take();
+          if (task === undefined) throw new Error("the world has stopped: no event is left");
+          this.#nowMs = Math.max(this.#nowMs, task.dueMs);
+          this.events++;
+          task.run();
+        } catch (error) {
+          reject(error);
+          return;
+        }
+        // A turn of the machine's own loop, before which all promises that are settled have reacted.
+        setImmediate(step);
+      };
+      setImmediate(step);
+    });
+  }
+
+  #take(): Task | undefined {
+    for (;;) {
+      if (this.#heap.length === 0) return undefined;
+      const task = this.#takeFirst();
+      if (task.cancelled) continue;
+      if (task.owner?.alive === false) continue;
+      if (task.owner?.paused === true) {
+        task.owner.keep(task);
+        continue;
+      }
+      return task;
+    }
+  }
+
+  #push(task: Task): void {
+    const heap = this.#heap;
+    let i = heap.length;
+    heap.push(task);
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (!before(task, heap[parent])) break;
+      heap[i] = heap[parent];
+      i = parent;
+    }
+    heap[i] = task;
+  }
+
+  #takeFirst(): Task {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = heap.pop()!;
+    if (heap.length === 0) return first;
+    let i = 0;
+    for (;;) {
+      let child = 2 * i + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && before(heap[child + 1], heap[child])) child++;
+      if (!before(heap[child], last)) break;
+      heap[i] = heap[child];
+      i = child;
+    }
+    heap[i] = last;
+    return first;
+  }
+}
+
+/** A process's own view of time. */
+export class ProcessClock implements Clock {
+  readonly #scheduler: Scheduler;
+  readonly #process: Process;
+  /** How fast this clock goes against the world's. */
+  readonly #rate: number;
+  readonly #startMs: number;
+  #wallOffsetMs = 0;
+  /** How long the process computes at the end of a turn. */
+  turnDelayMs: () => number = () => 0;
+
+  constructor(scheduler: Scheduler, process: Process, rate: number) {
+    this.#scheduler = scheduler;
+    this.#process = process;
+    this.#rate = rate;
+    this.#startMs = scheduler.nowMs;
+  }
+
+  wallMs(): number {
+    return Math.floor(START_WALL_MS + this.#startMs + this.monotonicMs() + this.#wallOffsetMs);
+  }
+
+  monotonicMs(): number {
+    return (this.#scheduler.nowMs - this.#startMs) * this.#rate;
+  }
+
+  /** Moves the wall clock, and leaves the monotonic one alone. */
+  jumpWall(byMs: number): void {
+    this.#wallOffsetMs += byMs;
+  }
+
+  after(delayMs: number, task: () => void): Timer {
+    return this.#scheduler.after(delayMs / this.#rate, task, this.#process);
+  }
+
+  every(periodMs: number, task: () => void): Timer {
+    let cancelled = false;
+    let next: Timer;
+    const run = () => {
+      next = this.after(periodMs, run);
+      if (cancelled) next.cancel();
+      else task();
+    };
+    next = this.after(periodMs, run);
+    return {
+      cancel() {
+        cancelled = true;
+        next.cancel();
+      },
+    };
+  }
+
+  endOfTurn(task: () => void): void {
+    this.#scheduler.after(this.turnDelayMs(), task, this.#process);
+  }
+}

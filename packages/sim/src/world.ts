@@ -1,0 +1,243 @@
+/**
+ * One run from one seed: a cluster with clients under faults, while safety is checked; then everything is healed and progress is demanded;
+ * then the members are compared, and what the clients saw is judged.
+ */
+import { SeededRandom } from "@quorate/host";
+import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
+import { Clients } from "./clients.ts";
+import { checkHistory, type Verdict } from "./history.ts";
+import { Nemesis } from "./nemesis.ts";
+import { Network } from "./network.ts";
+import { Node } from "./node.ts";
+import type { FaultKind, SimOptions } from "./options.ts";
+import { Safety, violate } from "./safety.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Story } from "./story.ts";
+
+/** Within this simulated time a healed cluster must serve through each of its members. */
+const PROGRESS_MS = 120_000;
+/** Revisions that are read one by one at the end, from the newest back: they show the places of writes whose outcome nobody knows. */
+const MAX_SWEPT_REVISIONS = 3000;
+
+export interface RunResult {
+  readonly seed: number;
+  /** What is wrong; undefined if all is well. */
+  readonly violation: string | undefined;
+  readonly hash: string;
+  readonly simulatedMs: number;
+  readonly events: number;
+  readonly operations: number;
+  readonly answered: number;
+  readonly entries: number;
+  readonly elections: number;
+  readonly messages: number;
+  readonly snapshots: number;
+  readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
+  readonly refusedToStart: number;
+  readonly verdict: Verdict | undefined;
+  readonly story: Story;
+}
+
+async function configsOf(options: SimOptions): Promise<ServerConfig[]> {
+  const names = Array.from({ length: options.members }, (_, i) => `m${i}`);
+  const url = (i: number) => `http://127.0.0.1:${12_380 + 10 * i}`;
+  const cluster = names.map((name, i) => `${name}=${url(i)}`).join(",");
+  const flags = [
+    ...["--initial-cluster", cluster, "--data-dir", "/data"],
+    ...["--heartbeat-interval", `${options.heartbeatMs}`, "--election-timeout", `${options.electionMs}`, `--pre-vote=${options.preVote}`],
+    ...["--snapshot-count", `${options.snapshotCount}`, "--snapshot-catchup-entries", `${options.catchUpEntries}`],
+    ...["--max-wals", `${options.maxWals}`, "--backend-batch-interval", `${options.batchIntervalMs}ms`],
+    ...["--compaction-batch-limit", `${options.compactionBatch}`],
+  ];
+  const configs: ServerConfig[] = [];
+  for (const [i, name] of names.entries()) {
+    const argv = ["--name", name, "--listen-peer-urls", url(i), "--initial-advertise-peer-urls", url(i), ...flags];
+    const invocation = await loadConfig(argv, {}, () => "");
+    if (invocation.kind !== "run") throw new Error("the flags start no member");
+    configs.push(invocation.config);
+  }
+  return configs;
+}
+
+class World {
+  readonly options: SimOptions;
+  readonly scheduler = new Scheduler();
+  readonly story = new Story(() => this.scheduler.nowMs);
+  readonly safety = new Safety();
+  readonly network: Network;
+  readonly nodes: Node[];
+  readonly clients: Clients;
+  readonly nemesis: Nemesis;
+  verdict: Verdict | undefined;
+  #failure: unknown;
+
+  constructor(options: SimOptions, configs: readonly ServerConfig[]) {
+    this.options = options;
+    const { scheduler, story, safety } = this;
+    const random = new SeededRandom(BigInt(options.seed));
+    const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
+    this.network = network;
+    const nodeRandom = random.fork("nodes");
+    this.nodes = configs.map(
+      (config) =>
+        new Node(config.name, { options, scheduler, random: nodeRandom, network, safety, story, config, fail: (error) => this.fail(error) }),
+    );
+    this.clients = new Clients(options, { nodes: this.nodes, scheduler, story, random: random.fork("clients") });
+    this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis") });
+  }
+
+  fail(error: unknown): void {
+    this.#failure ??= error;
+  }
+
+  #run(done: () => boolean): Promise<void> {
+    return this.scheduler.run(done, () => {
+      if (this.#failure !== undefined) throw this.#failure;
+    });
+  }
+
+  #runFor(ms: number): Promise<void> {
+    let over = false;
+    this.scheduler.after(ms, () => {
+      over = true;
+    });
+    return this.#run(() => over);
+  }
+
+  /** Runs until `promise` has settled; `what` is said if that takes more than `limitMs`. */
+  async #settled<T>(promise: Promise<T>, limitMs: number, what: () => string): Promise<T> {
+    let settled = false;
+    const mark = () => {
+      settled = true;
+    };
+    promise.then(mark, mark);
+    let late = false;
+    const timer = this.scheduler.after(limitMs, () => {
+      late = true;
+    });
+    await this.#run(() => settled || late);
+    timer.cancel();
+    if (!settled) violate("SIM-8", `no progress in ${limitMs} ms after all was healed: ${what()}`);
+    return promise;
+  }
+
+  async live(): Promise<void> {
+    const { clients, nemesis, nodes } = this;
+    for (const node of nodes) node.start();
+    clients.start();
+    nemesis.start();
+    await this.#runFor(this.options.faultPhaseMs);
+    this.story.tell("world", "all is healed");
+    nemesis.stop();
+    await this.#settled(this.#progress(), PROGRESS_MS, () => this.#standing());
+    clients.stop();
+    await this.#settled(this.#converge(), PROGRESS_MS, () => this.#standing());
+    await this.#settled(this.#compare(), PROGRESS_MS, () => "comparing");
+    await this.#settled(this.#sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
+    this.verdict = checkHistory(clients.operations, clients.compactions);
+    if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
+  }
+
+  #standing(): string {
+    return this.nodes
+      .map((node) => {
+        const { member } = node;
+        if (member === undefined) return `${node.name} ${node.refused ? "refused" : node.down ? "is down" : "is starting"}`;
+        return `${node.name} term ${member.term} commit ${member.commitIndex} applied ${member.appliedIndex} ${member.isLeader ? "leads" : ""}`;
+      })
+      .join("; ");
+  }
+
+  /** A write and a linearizable read through each member that is not damaged. */
+  async #progress(): Promise<void> {
+    for (const node of this.nodes) {
+      for (let i = 0; ; i++) {
+        const put = { kind: "put", key: "progress", value: `${node.name}.${i}` } as const;
+        if (node.refused) break;
+        const mode = { serializable: false, atRevision: 0 };
+        const written = await this.clients.call("healer", node, put, mode, 10_000);
+        if (written.outcome?.kind === "answered") {
+          const read = await this.clients.call("healer", node, { kind: "range", key: "progress", end: "" }, mode, 10_000);
+          if (read.outcome?.kind === "answered") break;
+        }
+        await this.scheduler.delay(100);
+      }
+    }
+  }
+
+  #members(): Member[] {
+    return this.nodes.flatMap((node) => node.member ?? []);
+  }
+
+  /** Waits until all clients are done and all members have applied the same. */
+  async #converge(): Promise<void> {
+    const isSo = () => {
+      const members = this.#members();
+      return (
+        this.clients.idle &&
+        members.length === this.nodes.filter((node) => !node.refused).length &&
+        members.every((member) => member.appliedIndex === this.safety.lastIndex && member.leader !== 0n)
+      );
+    };
+    while (!isSo()) await this.scheduler.delay(50);
+  }
+
+  /** SIM-7. */
+  async #compare(): Promise<void> {
+    const members = this.#members();
+    let first: string | undefined;
+    for (const member of members) {
+      await member.compacted();
+      const hash = await member.store.mvcc.hashKV(0);
+      const text = `hash ${hash.hash} at revision ${hash.revision}, compacted ${hash.compactRevision}, index ${member.store.position.index}`;
+      this.story.tell(member.config.name, text);
+      first ??= text;
+      if (text !== first) violate("SIM-7", `${member.config.name} has ${text}, ${members[0].config.name} ${first}`);
+      const wrong = this.safety.contentDiffers(member.store);
+      if (wrong !== undefined) violate("SIM-7", `${member.config.name}: ${wrong}`);
+    }
+  }
+
+  /** Reads every revision that is left. */
+  async #sweep(): Promise<void> {
+    const node = this.nodes.find((one) => one.member !== undefined);
+    if (node?.member === undefined) return;
+    const last = node.member.store.mvcc.currentRevision;
+    const first = Math.max(1, node.member.store.mvcc.compactRevision, last - MAX_SWEPT_REVISIONS);
+    const everything = { kind: "range", key: "\0", end: "\xff" } as const;
+    for (let revision = last; revision >= first; revision--) {
+      await this.clients.call("sweeper", node, everything, { serializable: true, atRevision: revision }, 10_000);
+    }
+  }
+}
+
+/** Runs a seed's options to the end. Never rejects: what is wrong is in the result. */
+export async function runSeed(options: SimOptions): Promise<RunResult> {
+  const world = new World(options, await configsOf(options));
+  let violation: string | undefined;
+  try {
+    await world.live();
+  } catch (error) {
+    violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    world.story.tell("world", `violation: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  for (const node of world.nodes) node.process?.end();
+  const { scheduler, safety, network, clients, nemesis, story, nodes } = world;
+  return {
+    seed: options.seed,
+    violation,
+    hash: story.hash,
+    simulatedMs: scheduler.nowMs,
+    events: scheduler.events,
+    operations: clients.operations.length,
+    answered: clients.answered,
+    entries: safety.lastIndex,
+    elections: safety.elections,
+    messages: network.messages,
+    snapshots: network.snapshots,
+    faults: Object.fromEntries(nemesis.counts),
+    refusedToStart: nodes.filter((node) => node.refused).length,
+    verdict: world.verdict,
+    story,
+  };
+}
