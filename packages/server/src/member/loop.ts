@@ -269,6 +269,7 @@ export class MemberLoop<R> {
     const install = async () => {
       await this.#parts.saveSnapshot(snapshot);
       wal.append(hardState, ready.entries);
+      this.#lazyHardState = undefined;
       await wal.sync();
       await this.#parts.install(snapshot);
     };
@@ -277,7 +278,6 @@ export class MemberLoop<R> {
         this.#guard(() => {
           if (this.#stopped) return;
           this.#installing = false;
-          this.#lazyHardState = undefined;
           this.#appliedIndex = snapshot.metadata!.index;
           raft.applied(this.#appliedIndex);
           const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: true };

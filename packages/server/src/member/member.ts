@@ -439,6 +439,7 @@ export class Member {
   async #saveSnapshot(snapshot: raftpb.Snapshot): Promise<void> {
     const { index, term, confState } = snapshot.metadata;
     (this.#deps.faults ?? noFaults)("before-snapshot-save");
+    this.#snapshots.installing(index);
     this.#files.save(snapshot);
     await this.#wal.saveSnapshot({ index, term, confState });
   }

@@ -97,14 +97,16 @@ export class Snapshots {
     await store.flush();
     faults("after-backend-flush");
     const { index, term, confState } = position;
-    if (index <= this.#lastMarkIndex || store !== this.#parts.store()) return;
+    const previous = this.#lastMarkIndex;
+    if (index <= previous || store !== this.#parts.store()) return;
     faults("before-snapshot-mark");
     this.#parts.loop().writeHardState();
     files.save({ data: EMPTY, metadata: { index, term, confState } });
     await wal.saveSnapshot({ index, term, confState });
     faults("after-snapshot-mark");
     logger.info("saved snapshot", { "snapshot-index": index, "snapshot-term": term });
-    const previous = this.#lastMarkIndex;
+    // A received snapshot may have overtaken this mark while it was written.
+    if (index <= this.#lastMarkIndex) return;
     this.#lastMarkIndex = index;
     this.#bytesAtLastMark = this.#totalBytes;
     this.#compactLog(index, confState);
@@ -207,6 +209,14 @@ export class Snapshots {
     } finally {
       this.#receiving = false;
     }
+  }
+
+  /**
+   * A received snapshot is about to be marked in the log. A mark of this member's own that is under way is below it and must not follow it
+   * there: a start would begin at the older of the two.
+   */
+  installing(index: number): void {
+    this.#lastMarkIndex = index;
   }
 
   /** A received snapshot was installed: the log begins anew at its index. */
