@@ -18,6 +18,7 @@ import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
 import { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SERVER_VERSION } from "../version.ts";
+import { WatchHub } from "../watch/index.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Compactor } from "./compactor.ts";
 import { Configuration } from "./configuration.ts";
@@ -80,6 +81,8 @@ export class Member {
   readonly clusterId: bigint;
   readonly config: ServerConfig;
   readonly metrics: MemberMetrics;
+  readonly clock: Clock;
+  readonly watches: WatchHub;
 
   readonly #deps: MemberDeps;
   readonly #logger: Logger;
@@ -133,6 +136,7 @@ export class Member {
     this.id = state.memberId;
     this.clusterId = state.clusterId;
     this.#deps = deps;
+    this.clock = deps.clock;
     this.#clock = deps.clock;
     this.#logger = deps.logger.child("server");
     this.#store = state.store;
@@ -262,6 +266,17 @@ export class Member {
       hasEnded: () => this.#ended,
       propose: (kind, request) => this.propose(kind, request),
     });
+    this.watches = new WatchHub(
+      { progressNotifyIntervalMs: config.watchProgressNotifyIntervalMs, maxRequestBytes: config.maxRequestBytes },
+      {
+        clock: deps.clock,
+        random: deps.random.fork("watch-progress"),
+        header: (revision) => this.header(revision),
+        events: metrics.watchEvents,
+        fatal: (error) => this.#fatal(error),
+      },
+    );
+    this.watches.attach(state.store.mvcc);
     this.#compactor = new Compactor({
       mvcc: () => this.#store.mvcc,
       clock: deps.clock,
@@ -451,12 +466,14 @@ export class Member {
       this.#logger.info("applying snapshot", { "incoming-snapshot-index": index, "current-applied-index": this.appliedIndex });
       this.metrics.snapshotApplyInProgress.value = 1;
       faults("before-snapshot-install");
+      await this.watches.detach();
       await this.#compactor.stop();
       await this.#snapshots.close();
       await this.#store.close({ flush: false });
       installReceived(this.#deps.disk, this.config.storeDir, index);
       this.#store = await Store.open(this.#deps.keyspaces, this.config.storeDir);
       faults("after-snapshot-install");
+      this.watches.attach(this.#store.mvcc);
       if (this.#store.mvcc.isCompacting) this.#compactor.run();
       this.#snapshots.installed(index);
       this.#configuration.connectPeers();
@@ -557,6 +574,7 @@ export class Member {
     this.#loop.stop();
     this.#flushTimer?.cancel();
     await this.#transport?.close();
+    await this.watches.detach();
     await this.#compactor.stop();
     await this.#snapshots.close();
     try {
@@ -591,6 +609,10 @@ function metricsOf(config: ServerConfig, member: () => Member | undefined): Memb
       sizeBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
       sizeInUseBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
       quotaBytes: () => config.quotaBackendBytes ?? 0,
+      watchStreams: () => member()?.watches.streamCount ?? 0,
+      watchers: () => member()?.watches.watcherCount ?? 0,
+      slowWatchers: () => member()?.watches.slowWatcherCount ?? 0,
+      pendingWatchEvents: () => member()?.watches.pendingEvents ?? 0,
     },
     { extensive: config.metrics === "extensive" },
   );

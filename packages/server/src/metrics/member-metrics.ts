@@ -19,6 +19,10 @@ export interface MetricSources {
   sizeBytes(): number;
   sizeInUseBytes(): number;
   quotaBytes(): number;
+  watchStreams(): number;
+  watchers(): number;
+  slowWatchers(): number;
+  pendingWatchEvents(): number;
 }
 
 /** All metrics of one member. Field names follow the metric names. */
@@ -55,6 +59,7 @@ export class MemberMetrics {
   readonly deletes: Counter;
   readonly txns: Counter;
   readonly ranges: Counter;
+  readonly watchEvents: Counter;
   readonly hashDuration: Histogram;
   readonly hashRevDuration: Histogram;
 
@@ -153,6 +158,12 @@ export class MemberMetrics {
     this.ranges = r.counter("etcd_mvcc_range_total", "Ranges seen by this member.");
     this.hashDuration = r.histogram("etcd_mvcc_hash_duration_seconds", "How long Hash takes.", exponentialBuckets(0.01, 2, 15));
     this.hashRevDuration = r.histogram("etcd_mvcc_hash_rev_duration_seconds", "How long HashKV takes.", exponentialBuckets(0.01, 2, 15));
+
+    r.gauge("etcd_debugging_mvcc_watch_stream_total", "Watch streams.", sources.watchStreams);
+    r.gauge("etcd_debugging_mvcc_watcher_total", "Watchers.", sources.watchers);
+    r.gauge("etcd_debugging_mvcc_slow_watcher_total", "Watchers that are behind.", sources.slowWatchers);
+    r.gauge("etcd_debugging_mvcc_pending_events_total", "Events that wait to be sent.", sources.pendingWatchEvents);
+    this.watchEvents = r.counter("etcd_debugging_mvcc_events_total", "Events sent to watchers by this member.");
 
     r.gauge("etcd_network_known_peers", "Members of the cluster besides this one.", sources.knownPeers);
     r.gauge("etcd_network_active_peers", "Peers with a live connection.", sources.activePeers);

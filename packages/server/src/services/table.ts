@@ -9,6 +9,8 @@ import { clusterService } from "./cluster.ts";
 import { kvService } from "./kv.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { toStatusError, unimplemented } from "./status.ts";
+import { StreamGuard } from "./streams.ts";
+import { watchService } from "./watch.ts";
 
 /** What a learner answers; a range only if it is serializable, which the handler's read decides (etcd: api/v3rpc/interceptor.go). */
 const LEARNER_METHODS = new Set<string>([
@@ -35,9 +37,25 @@ function unary(member: Member, handler: UnaryHandler): UnaryHandler {
   };
 }
 
+/** Of the streams, learners offer the snapshot alone. */
+function streamGuard(member: Member): StreamGuard {
+  return new StreamGuard({
+    clock: member.clock,
+    electionTimeoutMs: member.config.electionTimeoutMs,
+    hasLeader: () => member.leader !== 0n,
+    admit: (context) => {
+      if (member.isLearner && context.path !== MaintenanceService.methods.Snapshot.path) throw errorOf("NotSupportedForLearner");
+      if (member.leader === 0n && context.metadata("hasleader") === "true") throw errorOf("NoLeader");
+      member.metrics.clientRequests.with("stream", context.metadata("client-api-version") ?? "unknown").add();
+    },
+  });
+}
+
 /** The table that an engine serves. Methods of etcd's services that this version does not offer answer UNIMPLEMENTED by their name. */
 export function serviceTable(member: Member): ServiceTable {
   const handlers = new Map([...kvService(member), ...maintenanceService(member), ...clusterService(member)]);
+  const streamHandlers = new Map([...watchService(member)]);
+  const guard = streamGuard(member);
   const unaries = new Map<string, UnaryHandler>();
   const streams = new Map<string, StreamHandler>();
   for (const service of services) {
@@ -46,8 +64,10 @@ export function serviceTable(member: Member): ServiceTable {
       const refuse = () => {
         throw unimplemented(method.name);
       };
-      if (method.requestStream || method.responseStream) streams.set(method.path, refuse);
-      else unaries.set(method.path, handler === undefined ? refuse : unary(member, handler));
+      if (method.requestStream || method.responseStream) {
+        const streamHandler = streamHandlers.get(method.path);
+        streams.set(method.path, streamHandler === undefined ? refuse : guard.guard(streamHandler));
+      } else unaries.set(method.path, handler === undefined ? refuse : unary(member, handler));
     }
   }
   return { unary: unaries, stream: streams };

@@ -14,6 +14,7 @@ import type { Backend } from "../backend.ts";
 import { assert } from "../errors.ts";
 import { Compaction } from "./compaction.ts";
 import { hashAll, hashKV, type KeyValueHash } from "./hash.ts";
+import { type HistorySlice, readHistory } from "./history.ts";
 import { type LeaseBook, noLeases } from "./lease-book.ts";
 import { ReadView } from "./read-view.ts";
 import { restoreIndex } from "./restore.ts";
@@ -88,6 +89,15 @@ export class Mvcc {
   recordAt(key: string, revision: number): Uint8Array | undefined {
     const found = this.view.get(key, revision);
     return found === undefined ? undefined : this.view.record(found);
+  }
+
+  /**
+   * The changes from revision `first` (at or above the compact revision) to `last`, in order, in slices of whole revisions; flushes the
+   * backend.
+   */
+  history(first: number, last: number): AsyncGenerator<HistorySlice> {
+    assert(last <= this.currentRevision, "MVCC-8", `history is read up to ${last}, the store is at ${this.currentRevision}`);
+    return readHistory(this.#state, first, last);
   }
 
   /** Schedules compaction: reads below `revision` are refused at once. @throws EtcdError Compacted, FutureRev */

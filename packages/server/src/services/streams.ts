@@ -1,0 +1,103 @@
+/**
+ * What holds for every streaming method (etcd: api/v3rpc/interceptor.go): who is admitted, how errors end a call, and that a client which
+ * asks for a leader (metadata "hasleader") is cut off when the cluster has had none for a while, so that it can go to another member.
+ */
+import type { Clock, Timer } from "@quorate/host";
+import { errorOf } from "@quorate/proto";
+import type { CallContext, StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
+import { toStatusError } from "./status.ts";
+
+/** Streams live longer than calls and cost more to set up again: they are cut off only after so many election timeouts without a leader. */
+const MAX_CHECKS_WITHOUT_LEADER = 3;
+
+export interface StreamGuardDeps {
+  readonly clock: Clock;
+  readonly electionTimeoutMs: number;
+  hasLeader(): boolean;
+  /** Throws an EtcdError for a call that is not to be. */
+  admit(context: CallContext): void;
+}
+
+/** Wraps the handlers of all streaming methods of one member. */
+export class StreamGuard {
+  readonly #deps: StreamGuardDeps;
+  /** Calls that want a leader, and what they hear. */
+  readonly #needLeader = new Map<StreamCall, StreamListener>();
+  #timer: Timer | undefined;
+  #checksWithoutLeader = 0;
+
+  constructor(deps: StreamGuardDeps) {
+    this.#deps = deps;
+  }
+
+  guard(handler: StreamHandler): StreamHandler {
+    return (call) => {
+      const needsLeader = call.context.metadata("hasleader") === "true";
+      let listener: StreamListener;
+      try {
+        this.#deps.admit(call.context);
+        listener = handler(needsLeader ? this.#watched(call) : call);
+      } catch (error) {
+        throw toStatusError(error);
+      }
+      if (needsLeader) this.#watch(call, listener);
+      return {
+        message: (bytes) => {
+          try {
+            listener.message?.(bytes);
+          } catch (error) {
+            this.#forget(call);
+            throw toStatusError(error);
+          }
+        },
+        halfClosed: () => listener.halfClosed?.(),
+        drained: () => listener.drained?.(),
+        cancelled: () => {
+          this.#forget(call);
+          listener.cancelled?.();
+        },
+      };
+    };
+  }
+
+  /** The call, forgotten when the handler ends it. */
+  #watched(call: StreamCall): StreamCall {
+    return {
+      context: call.context,
+      send: (message) => call.send(message),
+      get bufferedBytes() {
+        return call.bufferedBytes;
+      },
+      end: (status) => {
+        this.#forget(call);
+        call.end(status);
+      },
+      pause: () => call.pause(),
+      resume: () => call.resume(),
+    };
+  }
+
+  #watch(call: StreamCall, listener: StreamListener): void {
+    this.#needLeader.set(call, listener);
+    this.#timer ??= this.#deps.clock.every(this.#deps.electionTimeoutMs, () => this.#check());
+  }
+
+  #forget(call: StreamCall): void {
+    this.#needLeader.delete(call);
+    if (this.#needLeader.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#checksWithoutLeader = 0;
+  }
+
+  #check(): void {
+    this.#checksWithoutLeader = this.#deps.hasLeader() ? 0 : this.#checksWithoutLeader + 1;
+    if (this.#checksWithoutLeader < MAX_CHECKS_WITHOUT_LEADER) return;
+    const status = toStatusError(errorOf("NoLeader"));
+    for (const [call, listener] of [...this.#needLeader]) {
+      this.#forget(call);
+      listener.cancelled?.();
+      call.end(status);
+    }
+  }
+}

@@ -1,0 +1,3 @@
+/** The door of watch for the rest of the server. */
+export { WatchHub, type WatchHubDeps, type WatchHubOptions } from "./watch-hub.ts";
+export type { WatchPermission, WatchStream } from "./watch-stream.ts";

@@ -1,0 +1,395 @@
+/**
+ * The watchers of a member, and how changes reach them (etcd: mvcc/watchable_store.go).
+ *
+ *     change applied --> synced watchers of its key: queued on their streams, sent at the end of the turn
+ *                    --> RecentEvents, from which who is a little behind catches up in a later turn
+ *
+ *     asks for the past  -+                          +-- near: from RecentEvents -----------+
+ *     was parked         -+--> waiting --> a pass ---+                                      +--> synced
+ *     store exchanged    -+                          +-- deep: from the backend, beside it -+
+ *
+ * Both kinds of pass go on in bounded slices with turns of the event loop between them. Whoever lacks room on the way is parked; a pass
+ * waits for nobody. A watcher that is behind the compact revision is cancelled when it is looked at.
+ *
+ * The store may be exchanged (a snapshot from the leader): detach, then attach; watchers go on where they were.
+ */
+import type { Clock, Random } from "@quorate/host";
+import { EMPTY, type ResponseHeader } from "@quorate/proto";
+import type { Status, StreamCall } from "@quorate/rpc";
+import type { Change, Mvcc } from "@quorate/store";
+import { WatchEvent } from "./event.ts";
+import { Pass } from "./pass.ts";
+import { RecentEvents } from "./recent-events.ts";
+import { headerField } from "./responses.ts";
+import { type StreamOwner, type StreamWatcher, type WatchPermission, WatchStream } from "./watch-stream.ts";
+import { WatcherGroup } from "./watcher-group.ts";
+
+/** Events read and events delivered in one slice of a pass; the revision that reaches it is finished. */
+const MAX_SLICE_EVENTS = 10_000;
+/** gRPC's share of a message, which etcd allows on top of the request limit. */
+const GRPC_OVERHEAD_BYTES = 512 * 1024;
+const MIN_PROGRESS_INTERVAL_MS = 100;
+
+export interface WatchHubOptions {
+  readonly progressNotifyIntervalMs: number;
+  readonly maxRequestBytes: number;
+}
+
+export interface WatchHubDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The members' header with a revision. */
+  header(revision: number): ResponseHeader;
+  /** Counts events as they are sent. */
+  readonly events: { add(amount: number): void };
+  fatal(error: unknown): void;
+}
+
+export class WatchHub implements StreamOwner {
+  readonly clock: Clock;
+  readonly maxFragmentBytes: number;
+  backlogBytes = 0;
+  pendingEvents = 0;
+  /** Asked for each new watch, and for all at `recheck`. */
+  permission: WatchPermission = () => undefined;
+  readonly #deps: WatchHubDeps;
+  readonly #progressIntervalMs: number;
+  readonly #streams = new Set<WatchStream>();
+  readonly #synced = new WatcherGroup<StreamWatcher>();
+  /** Watchers that are in no pass yet. */
+  readonly #waiting = new Set<StreamWatcher>();
+  #near: Pass | undefined;
+  #deep: Pass | undefined;
+  #deepDone: Promise<void> = Promise.resolve();
+  #touched: WatchStream[] = [];
+  #watcherCount = 0;
+  #mvcc: Mvcc | undefined;
+  /** The store's revision when it was detached. */
+  #lastRevision = 0;
+  #recent = new RecentEvents(1);
+  #scheduled = false;
+  #headerRevision = -1;
+  #headerTerm = -1;
+  #headerField: Uint8Array = EMPTY;
+
+  constructor(options: WatchHubOptions, deps: WatchHubDeps) {
+    this.#deps = deps;
+    this.clock = deps.clock;
+    this.maxFragmentBytes = options.maxRequestBytes + GRPC_OVERHEAD_BYTES;
+    this.#progressIntervalMs = Math.max(MIN_PROGRESS_INTERVAL_MS, options.progressNotifyIntervalMs);
+  }
+
+  // --- The store ---
+
+  /** Follows a store, the first or one that took the place of another. */
+  attach(mvcc: Mvcc): void {
+    this.#mvcc = mvcc;
+    this.#listen();
+    if (this.#waiting.size > 0) this.#schedule();
+  }
+
+  /** Lets go of the store: when it resolves, nothing here reads it any more. Watches stay. */
+  async detach(): Promise<void> {
+    const mvcc = this.#mvcc;
+    if (mvcc === undefined) return;
+    this.#lastRevision = mvcc.currentRevision;
+    this.#mvcc = undefined;
+    mvcc.onChange = undefined;
+    for (const stream of this.#streams) {
+      for (const watcher of stream.watchers) {
+        if (!watcher.isSynced) continue;
+        watcher.isSynced = false;
+        watcher.nextRevision = Math.max(watcher.nextRevision, this.#lastRevision + 1);
+        this.#synced.delete(watcher);
+        this.#wait(watcher);
+      }
+    }
+    if (this.#near !== undefined) this.#breakUp(this.#near);
+    this.#near = undefined;
+    if (this.#deep !== undefined) this.#deep.aborted = true;
+    await this.#deepDone;
+  }
+
+  /** Ends all streams with a status. */
+  end(status: Status): void {
+    for (const stream of [...this.#streams]) stream.end(status);
+  }
+
+  get revision(): number {
+    return this.#mvcc?.currentRevision ?? this.#lastRevision;
+  }
+
+  // --- Streams ---
+
+  open(call: StreamCall): WatchStream {
+    const stream = new WatchStream(call, this);
+    this.#streams.add(stream);
+    return stream;
+  }
+
+  closed(stream: WatchStream): void {
+    this.#streams.delete(stream);
+  }
+
+  get streamCount(): number {
+    return this.#streams.size;
+  }
+
+  get watcherCount(): number {
+    return this.#watcherCount;
+  }
+
+  /** Watchers that are not synced. */
+  get slowWatcherCount(): number {
+    return this.#watcherCount - this.#synced.size;
+  }
+
+  /** Permissions have changed: asks again for every watch. */
+  recheck(): void {
+    for (const stream of this.#streams) stream.recheck();
+  }
+
+  header(revision: number): ResponseHeader {
+    return this.#deps.header(revision);
+  }
+
+  headerField(revision: number): Uint8Array {
+    const header = this.#deps.header(revision);
+    if (revision !== this.#headerRevision || header.raftTerm !== this.#headerTerm) {
+      this.#headerField = headerField(header);
+      this.#headerRevision = revision;
+      this.#headerTerm = header.raftTerm;
+    }
+    return this.#headerField;
+  }
+
+  /** With etcd's spread of a tenth, so that not all streams are told at once. */
+  progressPeriodMs(): number {
+    return this.#progressIntervalMs + this.#deps.random.below(Math.max(1, Math.floor(this.#progressIntervalMs / 10)));
+  }
+
+  readonly prevKv = (event: WatchEvent): Uint8Array | undefined => {
+    const mvcc = this.#mvcc!;
+    return event.main - 1 < mvcc.compactRevision ? undefined : mvcc.recordAt(event.key, event.main - 1);
+  };
+
+  add(watcher: StreamWatcher, isSynced: boolean): void {
+    this.#watcherCount++;
+    this.#listen();
+    if (isSynced && this.#mvcc !== undefined) this.#synchronize(watcher);
+    else this.#enqueue(watcher);
+  }
+
+  remove(watcher: StreamWatcher): void {
+    watcher.place!.delete(watcher);
+    watcher.place = undefined;
+    watcher.isSynced = false;
+    if (--this.#watcherCount > 0) return;
+    // Nobody watches: nothing needs to be told, or kept.
+    if (this.#mvcc !== undefined) this.#mvcc.onChange = undefined;
+    this.#recent = new RecentEvents(1);
+  }
+
+  unpark(watchers: Iterable<StreamWatcher>): void {
+    for (const watcher of watchers) this.#enqueue(watcher);
+  }
+
+  touched(stream: WatchStream): void {
+    this.#touched.push(stream);
+    this.#schedule();
+  }
+
+  delivered(events: number): void {
+    this.#deps.events.add(events);
+  }
+
+  // --- Changes as they are made ---
+
+  #listen(): void {
+    const mvcc = this.#mvcc;
+    if (mvcc === undefined || mvcc.onChange !== undefined || this.#watcherCount === 0) return;
+    this.#recent = new RecentEvents(mvcc.currentRevision + 1);
+    mvcc.onChange = (change) => this.#changed(change);
+  }
+
+  #changed(change: Change): void {
+    const event = new WatchEvent(change);
+    this.#recent.push(event);
+    let refused: StreamWatcher[] | undefined;
+    this.#synced.visit(event.key, (watcher) => {
+      if (!watcher.wants(event) || watcher.stream.offer(watcher, event)) return;
+      if (refused === undefined) refused = [watcher];
+      else refused.push(watcher);
+    });
+    if (refused !== undefined) for (const watcher of refused) this.#park(watcher, event.main);
+  }
+
+  readonly #park = (watcher: StreamWatcher, revision: number): void => {
+    watcher.place!.delete(watcher);
+    watcher.isSynced = false;
+    watcher.nextRevision = revision;
+    watcher.stream.park(watcher);
+  };
+
+  // --- Catching up ---
+
+  #wait(watcher: StreamWatcher): void {
+    watcher.place = this.#waiting;
+    this.#waiting.add(watcher);
+  }
+
+  #enqueue(watcher: StreamWatcher): void {
+    this.#wait(watcher);
+    this.#schedule();
+  }
+
+  #synchronize(watcher: StreamWatcher): void {
+    watcher.place = this.#synced;
+    watcher.isSynced = true;
+    watcher.nextRevision = Math.max(watcher.nextRevision, this.revision + 1);
+    this.#synced.add(watcher);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.clock.endOfTurn(this.#turn);
+  }
+
+  readonly #turn = (): void => {
+    this.#scheduled = false;
+    this.#flush();
+    if (this.#mvcc === undefined) return;
+    this.#startPasses(this.#mvcc);
+    if (this.#near === undefined) return;
+    this.#runNear(this.#near, this.#mvcc);
+    this.#flush();
+    if (this.#near !== undefined || this.#waiting.size > 0) this.#schedule();
+  };
+
+  #flush(): void {
+    const touched = this.#touched;
+    this.#touched = [];
+    for (const stream of touched) stream.flush();
+  }
+
+  /** Sorts those that wait into passes. */
+  #startPasses(mvcc: Mvcc): void {
+    if (this.#waiting.size === 0) return;
+    const near: StreamWatcher[] = [];
+    const deep: StreamWatcher[] = [];
+    for (const watcher of [...this.#waiting]) {
+      const { nextRevision } = watcher;
+      if (nextRevision < mvcc.compactRevision) this.#compacted(watcher, mvcc);
+      else if (nextRevision > mvcc.currentRevision) {
+        this.#waiting.delete(watcher);
+        this.#synchronize(watcher);
+      } else if (nextRevision >= this.#recent.firstRevision) near.push(watcher);
+      else deep.push(watcher);
+    }
+    this.#near = this.#joinOrStart(this.#near, near);
+    const reading = this.#deep;
+    this.#deep = this.#joinOrStart(reading, deep);
+    if (this.#deep !== undefined && this.#deep !== reading) this.#startDeep(this.#deep, mvcc);
+  }
+
+  /** Watchers that need what the pass has left behind go on waiting, for the next one. */
+  #joinOrStart(pass: Pass | undefined, watchers: readonly StreamWatcher[]): Pass | undefined {
+    const joining = pass === undefined ? watchers : watchers.filter((watcher) => watcher.nextRevision >= pass.cursor);
+    for (const watcher of joining) this.#waiting.delete(watcher);
+    if (pass === undefined) return joining.length === 0 ? undefined : new Pass(joining);
+    for (const watcher of joining) pass.add(watcher);
+    return pass;
+  }
+
+  #compacted(watcher: StreamWatcher, mvcc: Mvcc): void {
+    watcher.stream.compacted(watcher, mvcc.compactRevision);
+    this.remove(watcher);
+  }
+
+  /** Cancels those of a pass that a compaction has overtaken. */
+  #dropCompacted(pass: Pass, mvcc: Mvcc): void {
+    if (pass.cursor >= mvcc.compactRevision) return;
+    for (const watcher of [...pass.watchers]) {
+      if (pass.nextOf(watcher) < mvcc.compactRevision) this.#compacted(watcher, mvcc);
+    }
+    // Who is left wants nothing before.
+    pass.cursor = mvcc.compactRevision;
+  }
+
+  /** Lets the watchers of a pass wait again where it has got to. */
+  #breakUp(pass: Pass): void {
+    for (const watcher of [...pass.watchers]) {
+      watcher.nextRevision = pass.nextOf(watcher);
+      pass.delete(watcher);
+      this.#wait(watcher);
+    }
+  }
+
+  /** One slice of the pass over recent events. */
+  #runNear(pass: Pass, mvcc: Mvcc): void {
+    this.#dropCompacted(pass, mvcc);
+    if (pass.cursor < this.#recent.firstRevision) {
+      this.#near = undefined;
+      this.#breakUp(pass);
+      return;
+    }
+    let work = 0;
+    let last = 0;
+    let stopped = false;
+    this.#recent.scan(pass.cursor, (event) => {
+      if (event.main !== last) {
+        pass.cursor = event.main;
+        stopped = work >= MAX_SLICE_EVENTS;
+        if (stopped || pass.size === 0) return false;
+        last = event.main;
+      }
+      work += 1 + pass.offer(event, this.#park);
+      return true;
+    });
+    if (stopped) return;
+    this.#near = undefined;
+    for (const watcher of [...pass.watchers]) {
+      pass.delete(watcher);
+      this.#synchronize(watcher);
+      watcher.caughtUpAt = watcher.queue === undefined ? 0 : mvcc.currentRevision;
+    }
+  }
+
+  #startDeep(pass: Pass, mvcc: Mvcc): void {
+    const run = async () => {
+      try {
+        await this.#runDeep(pass, mvcc);
+      } catch (error) {
+        this.#deps.fatal(error);
+      }
+      this.#deep = undefined;
+      this.#breakUp(pass);
+      if (this.#waiting.size > 0) this.#schedule();
+    };
+    this.#deepDone = run();
+  }
+
+  /** Reads history for a pass, up to the revision of now. */
+  async #runDeep(pass: Pass, mvcc: Mvcc): Promise<void> {
+    const last = mvcc.currentRevision;
+    for await (const { changes, through } of mvcc.history(pass.cursor, last)) {
+      for (let i = 0; i < changes.length; ) {
+        if (pass.aborted) return;
+        this.#dropCompacted(pass, mvcc);
+        if (pass.size === 0) return;
+        let work = 0;
+        let main = 0;
+        for (; i < changes.length && (work < MAX_SLICE_EVENTS || changes[i].main === main); i++) {
+          main = changes[i].main;
+          work += 1 + pass.offer(new WatchEvent(changes[i]), this.#park);
+        }
+        // Not back behind a compaction.
+        pass.cursor = Math.max(pass.cursor, (i === changes.length ? through : main) + 1);
+        this.#flush();
+        await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
+      }
+    }
+    if (!pass.aborted) pass.cursor = Math.max(pass.cursor, last + 1);
+  }
+}

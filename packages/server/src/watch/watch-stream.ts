@@ -1,0 +1,353 @@
+/**
+ * The watches of one client stream: ids, answers, and what waits to be sent.
+ *
+ * Events are queued while a turn lasts and leave at its end, those of one watch in one response. What is queued and what the engine has not
+ * sent yet is bounded: an event beyond the budget is not queued, and its watcher is parked until the client has read on.
+ */
+import type { Clock, Timer } from "@quorate/host";
+import { errorOf, type ResponseHeader, type WatchCreateRequest, WatchResponse } from "@quorate/proto";
+import type { CallContext, Status, StreamCall } from "@quorate/rpc";
+import { type KeyRange, keyRange } from "@quorate/store";
+import type { WatchEvent } from "./event.ts";
+import { fragments, idField, responsePieces } from "./responses.ts";
+import { Watcher } from "./watcher.ts";
+
+/** Bounds; docs/LIMITS.md lists them. One revision may be larger than the budget: it is sent when nothing else waits. */
+export const MAX_STREAM_BACKLOG_BYTES: number = 4 * 1024 * 1024;
+/** Of all streams together that do not read as fast as they are written to. */
+export const MAX_TOTAL_BACKLOG_BYTES: number = 256 * 1024 * 1024;
+/** A response of more than one revision holds at most these (etcd: watchBatchMaxRevs; bytes are ours, for clients that limit messages). */
+export const MAX_RESPONSE_REVISIONS = 1000;
+export const MAX_RESPONSE_BYTES: number = 1024 * 1024;
+
+/** What a response and a queue cost beside events, and an event beside its bytes. */
+const RESPONSE_BYTES = 64;
+const REFERENCE_BYTES = 8;
+
+/** The watch id that stands for no watch, or for all of a stream (etcd: clientv3.InvalidWatchID). */
+const NO_WATCH_ID = -1;
+const ONE_ZERO = new Uint8Array(1);
+
+export type StreamWatcher = Watcher<WatchStream>;
+
+/** Says why a client may not watch a range, in the words of cancel_reason; undefined: it may. */
+export type WatchPermission = (context: CallContext, range: KeyRange) => string | undefined;
+
+/** What a stream needs from the hub. */
+export interface StreamOwner {
+  readonly clock: Clock;
+  /** The store's revision. */
+  readonly revision: number;
+  /** Most bytes of a response that a client wants in fragments. */
+  readonly maxFragmentBytes: number;
+  /** Bytes that wait in all streams. */
+  backlogBytes: number;
+  /** Events that wait in all streams. */
+  pendingEvents: number;
+  readonly permission: WatchPermission;
+  header(revision: number): ResponseHeader;
+  headerField(revision: number): Uint8Array;
+  readonly prevKv: (event: WatchEvent) => Uint8Array | undefined;
+  /** How long from one progress notification of a stream to the next. */
+  progressPeriodMs(): number;
+  /** Takes a new watcher: synced, or to catch up. */
+  add(watcher: StreamWatcher, isSynced: boolean): void;
+  /** Takes a watcher out that ends. */
+  remove(watcher: StreamWatcher): void;
+  /** Parked watchers may catch up. */
+  unpark(watchers: Iterable<StreamWatcher>): void;
+  /** Something waits for `flush`. */
+  touched(stream: WatchStream): void;
+  /** Events have been sent. */
+  delivered(events: number): void;
+  closed(stream: WatchStream): void;
+}
+
+export class WatchStream {
+  readonly #call: StreamCall;
+  readonly #owner: StreamOwner;
+  readonly #watchers = new Map<number, StreamWatcher>();
+  /** Watchers with a queue, in the order of their first event. */
+  #ready: StreamWatcher[] = [];
+  #queuedBytes = 0;
+  readonly #parked = new Set<StreamWatcher>();
+  /** What of the owner's backlogBytes is this stream's. */
+  #accountedBytes = 0;
+  /** The engine holds more than its budget. */
+  #blocked = false;
+  #nextId = 0;
+  #progressTimer: Timer | undefined;
+  #closed = false;
+
+  constructor(call: StreamCall, owner: StreamOwner) {
+    this.#call = call;
+    this.#owner = owner;
+  }
+
+  /** All watchers, those too that were ended by a compaction and not yet cancelled by the client. */
+  get watchers(): Iterable<StreamWatcher> {
+    return this.#watchers.values();
+  }
+
+  get parkedCount(): number {
+    return this.#parked.size;
+  }
+
+  /** Bytes that are queued or wait in the engine. */
+  get backlogBytes(): number {
+    return this.#queuedBytes + this.#call.bufferedBytes;
+  }
+
+  // --- What the client asks ---
+
+  create(request: WatchCreateRequest): void {
+    const { startRevision, watchId } = request;
+    // The least key, as in etcd.
+    const key = request.key.length === 0 ? ONE_ZERO : request.key;
+    const range = keyRange(key, request.rangeEnd);
+    const refusal = this.#refusal(request, range);
+    const { revision } = this.#owner;
+    if (refusal !== undefined) {
+      const header = this.#owner.header(revision);
+      this.#answer({ header, watchId: NO_WATCH_ID, created: true, canceled: true, cancelReason: refusal });
+      return;
+    }
+    let id = watchId;
+    if (id === 0) {
+      while (this.#watchers.has(this.#nextId)) this.#nextId++;
+      id = this.#nextId++;
+    }
+    const watcher: StreamWatcher = new Watcher(this, id, { ...request, range }, startRevision === 0 ? revision + 1 : startRevision);
+    this.#watchers.set(id, watcher);
+    this.#answer({ header: this.#owner.header(revision), watchId: id, created: true });
+    this.#owner.add(watcher, startRevision === 0 || startRevision > revision);
+    if (watcher.progressDue !== undefined)
+      this.#progressTimer ??= this.#owner.clock.every(this.#owner.progressPeriodMs(), () => this.#tick());
+  }
+
+  /** Why a watch is not made, in etcd's words and order. */
+  #refusal({ startRevision, watchId }: WatchCreateRequest, range: KeyRange): string | undefined {
+    if (startRevision < 0) return errorOf("Compacted").message;
+    const forbidden = this.#owner.permission(this.#call.context, range);
+    if (forbidden !== undefined) return forbidden;
+    if (!range.single && range.to !== undefined && range.key >= range.to) return "mvcc: watcher range is empty";
+    if (watchId !== 0 && this.#watchers.has(watchId)) return "mvcc: duplicate watch ID provided on the WatchStream";
+    return undefined;
+  }
+
+  /** A watch that is not there is none of its concern, as in etcd. */
+  cancel(id: number): void {
+    const watcher = this.#watchers.get(id);
+    if (watcher !== undefined) this.#end(watcher, undefined);
+  }
+
+  /** Tells how far all watches are, if none is behind (etcd: progressIfSync). */
+  requestProgress(): void {
+    const { revision } = this.#owner;
+    let any = false;
+    for (const watcher of this.#watchers.values()) {
+      if (watcher.place === undefined) continue;
+      if (!watcher.isSynced || revision < watcher.startRevision) return;
+      any = true;
+    }
+    if (any) this.#progress(NO_WATCH_ID);
+  }
+
+  #tick(): void {
+    for (const watcher of this.#watchers.values()) {
+      if (watcher.progressDue === undefined || watcher.place === undefined) continue;
+      const isDue = watcher.progressDue && watcher.isSynced && this.#owner.revision >= watcher.startRevision;
+      // A client that does not read is not told that there is nothing to read.
+      if (isDue && !this.#blocked) this.#progress(watcher.id);
+      watcher.progressDue = true;
+    }
+  }
+
+  #progress(id: number): void {
+    this.flush();
+    this.#answer({ header: this.#owner.header(this.#owner.revision), watchId: id });
+  }
+
+  /** The engine has room again. */
+  drained(): void {
+    this.#blocked = false;
+    this.#account();
+    this.#call.resume();
+    this.#unpark();
+  }
+
+  /** Ends the watches that are not permitted any more. */
+  recheck(): void {
+    for (const watcher of [...this.#watchers.values()]) {
+      const forbidden = this.#owner.permission(this.#call.context, watcher.range);
+      if (forbidden !== undefined) this.#end(watcher, forbidden);
+    }
+  }
+
+  #end(watcher: StreamWatcher, cancelReason: string | undefined): void {
+    this.flush();
+    if (watcher.place !== undefined) this.#owner.remove(watcher);
+    this.#watchers.delete(watcher.id);
+    const header = this.#owner.header(this.#owner.revision);
+    this.#answer({ header, watchId: watcher.id, canceled: true, ...(cancelReason !== undefined && { cancelReason }) });
+  }
+
+  /** The call has ended: all watches end. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#progressTimer?.cancel();
+    for (const watcher of this.#ready) this.#owner.pendingEvents -= watcher.queue?.length ?? 0;
+    this.#ready = [];
+    this.#queuedBytes = 0;
+    this.#blocked = false;
+    this.#account();
+    for (const watcher of this.#watchers.values()) {
+      watcher.queue = undefined;
+      if (watcher.place !== undefined) this.#owner.remove(watcher);
+    }
+    this.#watchers.clear();
+    this.#owner.closed(this);
+  }
+
+  /** Ends the call from this side. */
+  end(status: Status): void {
+    if (this.#closed) return;
+    this.flush();
+    this.close();
+    this.#call.end(status);
+  }
+
+  // --- What the hub brings ---
+
+  /** Queues an event for a watcher that wants it; false if it has no room: then nothing of this revision is queued for the watcher. */
+  offer(watcher: StreamWatcher, event: WatchEvent): boolean {
+    const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
+    const { queue } = watcher;
+    const sizeBytes = bytes.length + REFERENCE_BYTES + (queue === undefined ? RESPONSE_BYTES : 0);
+    if (!this.#hasRoom(watcher, event.main, sizeBytes)) {
+      this.#withdraw(watcher, event.main);
+      return false;
+    }
+    if (queue !== undefined) queue.push(event);
+    else {
+      watcher.queue = [event];
+      if (this.#ready.push(watcher) === 1) this.#owner.touched(this);
+    }
+    this.#queuedBytes += sizeBytes;
+    this.#owner.pendingEvents++;
+    this.#account();
+    return true;
+  }
+
+  #hasRoom(watcher: StreamWatcher, revision: number, sizeBytes: number): boolean {
+    if (this.backlogBytes + sizeBytes <= MAX_STREAM_BACKLOG_BYTES) {
+      return !this.#blocked || this.#owner.backlogBytes + sizeBytes <= MAX_TOTAL_BACKLOG_BYTES;
+    }
+    // A revision is never cut: one that alone is beyond the budget goes when nothing else waits.
+    if (this.#blocked || this.#ready.length > 1) return false;
+    return this.#ready.length === 0 || (this.#ready[0] === watcher && watcher.queue![0].main === revision);
+  }
+
+  /** Takes back what is queued of a revision. */
+  #withdraw(watcher: StreamWatcher, revision: number): void {
+    const { queue } = watcher;
+    while (queue !== undefined && queue.length > 0 && queue[queue.length - 1].main === revision) {
+      const event = queue.pop()!;
+      this.#queuedBytes -= (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length + REFERENCE_BYTES;
+      this.#owner.pendingEvents--;
+    }
+  }
+
+  /** Keeps a watcher, which is in no other place, until there is room. */
+  park(watcher: StreamWatcher): void {
+    watcher.place = this.#parked;
+    this.#parked.add(watcher);
+  }
+
+  #unpark(): void {
+    if (this.#blocked || this.#parked.size === 0) return;
+    const parked = [...this.#parked];
+    this.#parked.clear();
+    this.#owner.unpark(parked);
+  }
+
+  /** A compaction has dropped what the watcher is still to get (etcd: the header has no revision then). */
+  compacted(watcher: StreamWatcher, compactRevision: number): void {
+    this.flush();
+    this.#answer({ header: this.#owner.header(0), watchId: watcher.id, canceled: true, compactRevision });
+  }
+
+  /** Hands what is queued to the engine. */
+  flush(): void {
+    const ready = this.#ready;
+    if (ready.length > 0) {
+      this.#ready = [];
+      this.#queuedBytes = 0;
+      for (const watcher of ready) {
+        const queue = watcher.queue!;
+        watcher.queue = undefined;
+        if (queue.length > 0) this.#deliver(watcher, queue);
+        watcher.caughtUpAt = 0;
+      }
+      this.#account();
+    }
+    this.#unpark();
+  }
+
+  /** Sends events of one watcher in as many responses as it takes. */
+  #deliver(watcher: StreamWatcher, queue: readonly WatchEvent[]): void {
+    let events: Uint8Array[] = [];
+    let sizeBytes = 0;
+    let revisions = 0;
+    let last = 0;
+    for (const event of queue) {
+      const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
+      if (event.main !== last) {
+        if (revisions === MAX_RESPONSE_REVISIONS || (revisions > 0 && sizeBytes + bytes.length > MAX_RESPONSE_BYTES)) {
+          this.#respond(watcher, last, events);
+          events = [];
+          sizeBytes = 0;
+          revisions = 0;
+        }
+        revisions++;
+        last = event.main;
+      }
+      events.push(bytes);
+      sizeBytes += bytes.length;
+    }
+    // Who catches up is told how far it has come. A client may go on from behind the header's revision: nothing up to it may be missing.
+    this.#respond(watcher, Math.max(last, watcher.caughtUpAt, watcher.place?.readThrough ?? 0), events);
+    if (watcher.progressDue !== undefined) watcher.progressDue = false;
+    this.#owner.pendingEvents -= queue.length;
+    this.#owner.delivered(queue.length);
+  }
+
+  #respond(watcher: StreamWatcher, revision: number, events: readonly Uint8Array[]): void {
+    const header = this.#owner.headerField(revision);
+    const id = idField(watcher.id);
+    if (!watcher.fragment) this.#send(responsePieces(header, id, events));
+    else {
+      fragments(header.length + id.length, events, this.#owner.maxFragmentBytes, (part, more) =>
+        this.#send(responsePieces(header, id, part, more)),
+      );
+    }
+  }
+
+  /** Sends a response without events. Who asks and does not read what is answered is not listened to. */
+  #answer(response: Partial<WatchResponse>): void {
+    this.#send(WatchResponse.encode(response));
+    if (this.#blocked) this.#call.pause();
+  }
+
+  #send(message: Uint8Array | readonly Uint8Array[]): void {
+    if (!this.#closed) this.#blocked = !this.#call.send(message);
+  }
+
+  /** Tells the owner what waits here. What the engine holds within its own budget does not count. */
+  #account(): void {
+    const bytes = this.#queuedBytes + (this.#blocked ? this.#call.bufferedBytes : 0);
+    this.#owner.backlogBytes += bytes - this.#accountedBytes;
+    this.#accountedBytes = bytes;
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * One watch, and where it stands. At any time it is in exactly one place (etcd: synced, unsynced, victims):
+ *
+ *     synced       it has everything up to now, and gets each event as it is made
+ *     catching up  it reads history, from nextRevision on
+ *     parked       its stream has no room; nextRevision is the first revision that it has not got. It catches up when there is room.
+ *     ended        cancelled, or its revision was compacted
+ */
+import { WatchCreateRequest_FilterType } from "@quorate/proto";
+import type { KeyRange } from "@quorate/store";
+import type { WatchEvent } from "./event.ts";
+
+/** Where a watcher is kept while it is not ended. */
+export interface Place<W> {
+  /** Where history is read: up to where that is done. */
+  readonly readThrough?: number;
+  delete(watcher: W): void;
+}
+
+/** What a client asks of a watch. */
+export interface WatchRequest {
+  readonly range: KeyRange;
+  /** First revision wanted; 0: from now on. */
+  readonly startRevision: number;
+  readonly filters: readonly number[];
+  readonly prevKv: boolean;
+  readonly fragment: boolean;
+  readonly progressNotify: boolean;
+}
+
+export class Watcher<S> {
+  readonly stream: S;
+  readonly id: number;
+  readonly range: KeyRange;
+  readonly startRevision: number;
+  readonly prevKv: boolean;
+  readonly fragment: boolean;
+  readonly #noPut: boolean;
+  readonly #noDelete: boolean;
+  /** Events before this revision are not for it. */
+  nextRevision: number;
+  /** Undefined: ended. */
+  place: Place<Watcher<S>> | undefined = undefined;
+  isSynced = false;
+  /** Events that wait for the end of the turn; undefined: none. Kept by the stream. */
+  queue: WatchEvent[] | undefined = undefined;
+  /** The store's revision when it had caught up, for the header of the response that says so; 0: nothing to say. */
+  caughtUpAt = 0;
+  /** True: send a progress notification at the next tick; undefined: none are wanted. */
+  progressDue: boolean | undefined;
+
+  constructor(stream: S, id: number, request: WatchRequest, nextRevision: number) {
+    this.stream = stream;
+    this.id = id;
+    this.range = request.range;
+    this.startRevision = request.startRevision;
+    this.prevKv = request.prevKv;
+    this.fragment = request.fragment;
+    this.#noPut = request.filters.includes(WatchCreateRequest_FilterType.NOPUT);
+    this.#noDelete = request.filters.includes(WatchCreateRequest_FilterType.NODELETE);
+    this.nextRevision = nextRevision;
+    // The first tick is silent only after an event (etcd: serverWatchStream.progress).
+    this.progressDue = request.progressNotify ? true : undefined;
+  }
+
+  /** True if an event of its range is to be sent. */
+  wants(event: WatchEvent): boolean {
+    return event.main >= this.nextRevision && !(event.deleted ? this.#noDelete : this.#noPut);
+  }
+}
