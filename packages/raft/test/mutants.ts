@@ -42,9 +42,10 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "the own vote counts before it is durable",
-    file: "election.ts",
-    before: 'core.selfVoteDue = asking ? "pre-vote" : "vote";',
-    after: "core.tracker.recordVote(core.id, true);",
+    file: "raft.ts",
+    before: "this.#selfVotes[0].number <= readyNumber",
+    after: "this.#selfVotes[0].number <= readyNumber + 3",
+    maxSeeds: 20_000,
   },
   {
     name: "an append is acknowledged before it is durable",
@@ -183,6 +184,7 @@ export const mutants: readonly Mutant[] = [
     file: "quorum.ts",
     before: "const other = majorityVote(outgoing, votes);",
     after: "const other = majorityVote(incoming.length >= 0 ? incoming : outgoing, votes);",
+    maxSeeds: 20_000,
   },
   {
     name: "a snapshot's configuration is in force before the snapshot is",
