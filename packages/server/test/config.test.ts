@@ -382,7 +382,7 @@ test("log outputs are told apart", async () => {
 test("feature gates are known by name", async () => {
   await refused("BadValue", "--feature-gates: unrecognized feature gate: Nope", ["--feature-gates=Nope=true"]);
   await refused("BadValue", "--feature-gates: missing bool value for LeaseCheckpoint", ["--feature-gates=LeaseCheckpoint"]);
-  await refused("Contradiction", /LeaseCheckpointPersist requires/, ["--feature-gates=LeaseCheckpointPersist=true"]);
+  await refused("Contradiction", /LeaseCheckpointPersist requires/, ["--feature-gates=LeaseCheckpoint=false,LeaseCheckpointPersist=true"]);
   const { config } = await run(["--feature-gates=AllAlpha=true,PriorityRequest=false,AllBeta=false"]);
   assert.equal(config.featureGates.get("LeaseCheckpoint"), true);
   assert.equal(config.featureGates.get("PriorityRequest"), false);

@@ -9,16 +9,16 @@ export interface Gate {
   readonly default: boolean;
   readonly stage: GateStage;
   /** What turning it away from its default lacks today, or undefined where it works. */
-  readonly why: string;
+  readonly why: string | undefined;
 }
 
 /** All gates by name. */
 export const gates: ReadonlyMap<string, Gate> = new Map<string, Gate>([
   ["CompactHashCheck", { default: false, stage: "ALPHA", why: "comparison of compaction hashes is not there yet" }],
-  ["FastLeaseKeepAlive", { default: true, stage: "BETA", why: "leases are not there yet" }],
+  ["FastLeaseKeepAlive", { default: true, stage: "BETA", why: "keep-alives wait only where they must" }],
   ["InitialCorruptCheck", { default: false, stage: "ALPHA", why: "comparison with other members at start is not there yet" }],
-  ["LeaseCheckpoint", { default: false, stage: "ALPHA", why: "leases are not there yet" }],
-  ["LeaseCheckpointPersist", { default: false, stage: "ALPHA", why: "leases are not there yet" }],
+  ["LeaseCheckpoint", { default: true, stage: "BETA", why: undefined }],
+  ["LeaseCheckpointPersist", { default: true, stage: "BETA", why: "checkpoints are always kept" }],
   ["PriorityRequest", { default: false, stage: "ALPHA", why: "requests have no priorities yet" }],
   ["SetMemberLocalAddr", { default: false, stage: "ALPHA", why: "the system chooses the local address of outgoing connections" }],
   ["StopGRPCServiceOnDefrag", { default: false, stage: "ALPHA", why: "defragmentation does not stop the service here" }],
@@ -52,6 +52,8 @@ export function parseGates(pairs: readonly string[]): Gates {
   const result = new Map<string, boolean>();
   for (const [name, gate] of gates) result.set(name, named.get(name) ?? stages.get(gate.stage) ?? gate.default);
   if (result.get("LeaseCheckpointPersist") === true && result.get("LeaseCheckpoint") === false) {
+    // One that is on by default goes with the other.
+    if (named.get("LeaseCheckpointPersist") === undefined) return result.set("LeaseCheckpointPersist", false);
     throw new ConfigError("Contradiction", "enabling feature gate LeaseCheckpointPersist requires enabling feature gate LeaseCheckpoint");
   }
   return result;

@@ -103,7 +103,8 @@ export function configurationDocs(): string {
     }
   }
   lines.push("", "## Feature gates", "", "| gate | stage | default | |", "|---|---|---|---|");
-  for (const [name, gate] of gates) lines.push(`| \`${name}\` | ${gate.stage} | ${gate.default} | *No effect: ${gate.why}.* |`);
+  for (const [name, gate] of gates)
+    lines.push(`| \`${name}\` | ${gate.stage} | ${gate.default} | ${gate.why === undefined ? "" : `*No effect: ${gate.why}.* `}|`);
   lines.push("", "Flags that became gates, still accepted with a warning:", "", "| flag | gate |", "|---|---|");
   for (const [flag, gate] of flagsOfGates) lines.push(`| \`--${flag}\` | \`${gate}\` |`);
   lines.push(

@@ -62,7 +62,8 @@ function isDefault(name: OptionName, values: OptionValues): boolean {
 function resolveGates(settings: Settings, values: OptionValues): Gates {
   const result = parseGates([...settings.gates, ...values["feature-gates"]]);
   for (const [name, gate] of gates) {
-    if (result.get(name) !== gate.default) settings.warn("feature gate has no effect", { feature: name, reason: gate.why });
+    if (result.get(name) !== gate.default && gate.why !== undefined)
+      settings.warn("feature gate has no effect", { feature: name, reason: gate.why });
   }
   return result;
 }

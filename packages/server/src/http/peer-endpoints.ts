@@ -1,4 +1,7 @@
-/** What the peer port answers besides Raft's own requests: who belongs to the cluster, and which versions this member speaks. */
+/**
+ * What the peer port answers besides Raft's own requests: who belongs to the cluster, which versions this member speaks, and, on the
+ * leader, what other members ask about leases for their clients.
+ */
 import { idToHex, toUtf8 } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import { encodeMember } from "@quorate/store";
@@ -9,6 +12,7 @@ import { plainError } from "./health.ts";
 /** The endpoints of the peer port, by path (etcd: server/etcdserver/api/etcdhttp/peer.go). */
 export function peerEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0]): ReadonlyMap<string, HttpHandler> {
   return new Map<string, HttpHandler>([
+    ...member.leases.peerEndpoints(),
     ["/version", versionEndpoint(version)],
     [
       "/members",

@@ -10,12 +10,23 @@
  * It knows no sockets: transport and engines are given to it.
  */
 import type { Clock, Disk, KeyspaceOpener, Logger, Random, Timer } from "@quorate/host";
-import { errorOf, InternalRaftRequest, idToHex, type ResponseHeader, raftpb } from "@quorate/proto";
+import {
+  type ErrorName,
+  errorOf,
+  InternalRaftRequest,
+  idToHex,
+  type LeaseGrantResponse,
+  type ResponseHeader,
+  raftpb,
+} from "@quorate/proto";
 import { Raft } from "@quorate/raft";
 import { type Applied, installReceived, type RequestKind, Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
+import { LeaseKeeper } from "../lease/keeper.ts";
+import { Leases } from "../lease/leases.ts";
+import type { PeerCall } from "../lease/peer-call.ts";
 import { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SERVER_VERSION } from "../version.ts";
 import { WatchHub } from "../watch/index.ts";
@@ -53,6 +64,8 @@ export interface MemberDeps {
   /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
   readonly walSegmentBytes?: number | undefined;
   openTransport(request: TransportRequest): Promise<Transport>;
+  /** Asks other members over their peer ports; without it, what only the leader can answer is answered on the leader alone. */
+  readonly callPeer?: PeerCall | undefined;
   /** The member has stopped by itself: it cannot go on (an error), or it was removed from the cluster (undefined). */
   onEnd(error: unknown): void;
 }
@@ -73,6 +86,10 @@ const MAX_PENDING_READS = 10_000;
 const MAX_LOG_BYTES = 256 * 1024 * 1024;
 const MAX_CATCH_UP_BYTES = 64 * 1024 * 1024;
 const MAX_SNAPSHOT_FILES = 5;
+/** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
+const LEASE_CHECKPOINT_INTERVAL_MS = 5 * 60_000;
+/** Lease ids that a server chooses are positive int64 (etcd: EtcdServer.LeaseGrant). */
+const MAX_LEASE_ID = 2n ** 63n - 1n;
 
 const HEADER_ID_BITS = 48n;
 
@@ -83,6 +100,9 @@ export class Member {
   readonly metrics: MemberMetrics;
   readonly clock: Clock;
   readonly watches: WatchHub;
+  readonly leases: Leases;
+  /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
+  readonly minLeaseTtlSeconds: number;
 
   readonly #deps: MemberDeps;
   readonly #logger: Logger;
@@ -96,6 +116,7 @@ export class Member {
   readonly #snapshots: Snapshots;
   readonly #files: SnapshotFiles;
   readonly #compactor: Compactor;
+  readonly #keeper: LeaseKeeper;
   readonly #configuration: Configuration;
   readonly #publication: Publication;
   #transport!: Transport;
@@ -277,6 +298,34 @@ export class Member {
       },
     );
     this.watches.attach(state.store.mvcc);
+    this.minLeaseTtlSeconds = Math.ceil((Math.floor((3 * config.electionTicks) / 2) * config.heartbeatIntervalMs) / 1000);
+    this.#keeper = new LeaseKeeper(
+      {
+        minTtlSeconds: this.minLeaseTtlSeconds,
+        extendMs: config.electionTicks * config.heartbeatIntervalMs,
+        confirmedForMs: config.heartbeatIntervalMs,
+        checkpointIntervalMs: config.featureGates.get("LeaseCheckpoint") === true ? LEASE_CHECKPOINT_INTERVAL_MS : undefined,
+      },
+      {
+        clock: deps.clock,
+        logger: deps.logger.child("lease"),
+        counters: { renewed: metrics.leasesRenewed, expired: metrics.leasesExpired },
+        lessor: () => this.#store.lessor,
+        confirm: () => this.linearizable(),
+        propose: (term, kind, requests) => this.#proposeInTerm(term, kind, requests),
+      },
+    );
+    this.#store.lessor.observer = this.#keeper;
+    this.leases = new Leases({
+      clock: deps.clock,
+      keeper: this.#keeper,
+      call: deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others"))),
+      timeoutMs,
+      lessor: () => this.#store.lessor,
+      isLeader: () => this.isLeader,
+      leaderUrls: () => (this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls),
+      linearizable: () => this.linearizable(),
+    });
     this.#compactor = new Compactor({
       mvcc: () => this.#store.mvcc,
       clock: deps.clock,
@@ -362,6 +411,26 @@ export class Member {
     return this.#proposals.propose(id, payload);
   }
 
+  /** An id for a lease whose client has none in mind. */
+  newLeaseId(): bigint {
+    return this.#requestIds.next() & MAX_LEASE_ID;
+  }
+
+  /**
+   * Takes requests through Raft as leader of `term`: they are in its log when this returns, or their promises reject. They are never
+   * proposed in a later term, when what they rest on may have changed.
+   */
+  #proposeInTerm(term: number, kind: RequestKind, requests: readonly Uint8Array[]): readonly Promise<Applied>[] {
+    const refused = (name: ErrorName) => requests.map(() => Promise.reject<Applied>(errorOf(name)));
+    if (this.#ended || this.#raft.role !== "leader" || this.#raft.term !== term) return refused("LeaderChanged");
+    const ids = requests.map(() => this.#requestIds.next());
+    const payloads = requests.map((request, i) =>
+      InternalRaftRequest.encode({ header: { ID: ids[i]!, username: "", authRevision: 0 }, [kind]: request }),
+    );
+    if (this.#loop.withRaft((raft) => raft.propose(payloads)) !== "accepted") return refused("TooManyRequests");
+    return ids.map((id) => this.#proposals.wait(id));
+  }
+
   /** Resolves when a read of the store is linearizable (Raft dissertation, section 6.4); rejects with an EtcdError. */
   linearizable(): Promise<void> {
     return this.#reads.wait();
@@ -414,6 +483,10 @@ export class Member {
     if (kind === "put") this.metrics.puts.add();
     else if (kind === "txn") this.metrics.txns.add();
     else if (kind === "deleteRange") this.metrics.deletes.add();
+    else if (kind === "leaseGrant" && applied.error === undefined) {
+      this.metrics.leasesGranted.add();
+      this.metrics.leaseTtls.observe((applied.response as LeaseGrantResponse).TTL);
+    } else if (kind === "leaseRevoke" && applied.error === undefined) this.metrics.leasesRevoked.add();
     else if (kind === "compaction" && applied.error === undefined) this.#compactor.run();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
     if (applied.requestId !== 0n) this.#proposals.settle(applied.requestId, applied);
@@ -472,6 +545,7 @@ export class Member {
       await this.#store.close({ flush: false });
       installReceived(this.#deps.disk, this.config.storeDir, index);
       this.#store = await Store.open(this.#deps.keyspaces, this.config.storeDir);
+      this.#store.lessor.observer = this.#keeper;
       faults("after-snapshot-install");
       this.watches.attach(this.#store.mvcc);
       if (this.#store.mvcc.isCompacting) this.#compactor.run();
@@ -505,6 +579,8 @@ export class Member {
   // --- Leadership and the cluster's version ---
 
   #leaderChanged(leader: bigint, isLeader: boolean): void {
+    if (isLeader) this.#keeper.leads(this.#raft.term);
+    else this.#keeper.steppedDown();
     if (leader === 0n) return;
     this.metrics.leaderChanges.add();
     this.#leaderElectedMs = this.#clock.monotonicMs();
@@ -572,6 +648,7 @@ export class Member {
 
   async #close(options: { flush: boolean }): Promise<void> {
     this.#loop.stop();
+    this.#keeper.steppedDown();
     this.#flushTimer?.cancel();
     await this.#transport?.close();
     await this.watches.detach();

@@ -59,12 +59,17 @@ export class Proposals<R> {
     if (this.#waiting.size >= this.#limits.maxWaiting || this.#queuedBytes + payload.length > this.#limits.maxQueuedBytes) {
       return Promise.reject(errorOf("TooManyRequests"));
     }
+    this.#queue.push(payload);
+    this.#queuedBytes += payload.length;
+    if (this.#queue.length === 1) this.#wake();
+    return this.wait(id);
+  }
+
+  /** Waits for the result of a request that Raft has been given already; who gives it sees to a bound. Settles as `propose` does. */
+  wait(id: bigint): Promise<R> {
     const startedMs = this.#clock.monotonicMs();
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, startedMs, deadlineMs: startedMs + this.#limits.timeoutMs });
-      this.#queue.push(payload);
-      this.#queuedBytes += payload.length;
-      if (this.#queue.length === 1) this.#wake();
     });
   }
 

@@ -63,6 +63,13 @@ export class MemberMetrics {
   readonly hashDuration: Histogram;
   readonly hashRevDuration: Histogram;
 
+  // Leases.
+  readonly leasesGranted: Counter;
+  readonly leasesRevoked: Counter;
+  readonly leasesRenewed: Counter;
+  readonly leasesExpired: Counter;
+  readonly leaseTtls: Histogram;
+
   // Peers.
   readonly peerSentBytes: Family<Counter>;
   readonly peerReceivedBytes: Family<Counter>;
@@ -164,6 +171,12 @@ export class MemberMetrics {
     r.gauge("etcd_debugging_mvcc_slow_watcher_total", "Watchers that are behind.", sources.slowWatchers);
     r.gauge("etcd_debugging_mvcc_pending_events_total", "Events that wait to be sent.", sources.pendingWatchEvents);
     this.watchEvents = r.counter("etcd_debugging_mvcc_events_total", "Events sent to watchers by this member.");
+
+    this.leasesGranted = r.counter("etcd_debugging_lease_granted_total", "Leases granted.");
+    this.leasesRevoked = r.counter("etcd_debugging_lease_revoked_total", "Leases revoked, expired ones included.");
+    this.leasesRenewed = r.counter("etcd_debugging_lease_renewed_total", "Renewals that this member made as leader.");
+    this.leasesExpired = r.counter("etcd_debugging_server_lease_expired_total", "Expired leases that this member had revoked as leader.");
+    this.leaseTtls = r.histogram("etcd_debugging_lease_ttl_total", "Seconds that leases were granted for.", exponentialBuckets(1, 2, 24));
 
     r.gauge("etcd_network_known_peers", "Members of the cluster besides this one.", sources.knownPeers);
     r.gauge("etcd_network_active_peers", "Peers with a live connection.", sources.activePeers);

@@ -1,0 +1,441 @@
+/**
+ * The leader counts the time of the leases (etcd: the primary lessor, server/lease/lessor.go).
+ *
+ *     leads(term)     confirm leadership ---> promote: every lease gets its remaining time and the election timeout on top
+ *     renew(id)       a quorum has confirmed the leadership just now ---> the lease's whole time from now on; not through the log
+ *     every 100 ms    leases that are due ---> LeaseRevoke through the log, 1000 a second at the most
+ *     every 5 min     what is left of a long lease ---> LeaseCheckpoint through the log, for the next leader and for restarts
+ *     steppedDown()   the time is forgotten
+ *
+ * No lease ends early:
+ * - A new leader promotes only when all that earlier leaders had in the log is applied: what was left of a lease is not older than its last
+ *   renewal.
+ * - A renewal is answered only if a quorum took this member for its leader within the last election timeout, which is what a successor
+ *   adds. Mostly it was within `confirmedForMs`.
+ * - Revocations and checkpoints go into the log in the term whose time they are about, or not at all.
+ * - What a checkpoint has noted is taken back through the log before a renewal is answered.
+ */
+import type { Clock, Logger, Timer } from "@quorate/host";
+import { idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
+import type { Applied, Lease, LeaseObserver, Lessor } from "@quorate/store";
+import { Deadlines, type Due } from "./deadlines.ts";
+
+/** Expired leases that are revoked in a second at the most (etcd: defaultLeaseRevokeRate). */
+export const MAX_REVOKES_PER_SECOND = 1000;
+/** Revocations whose result is awaited at the most. */
+export const MAX_INFLIGHT_REVOKES = 2000;
+/** Leases of one checkpoint entry (etcd: maxLeaseCheckpointBatchSize). */
+export const MAX_CHECKPOINT_LEASES = 1000;
+/** Checkpoint entries whose result is awaited at the most. */
+export const MAX_INFLIGHT_CHECKPOINTS = 8;
+/** How often the leader looks for leases that are due. */
+const LOOK_PERIOD_MS = 100;
+/** A revocation that failed is tried again after this long. */
+const REVOKE_RETRY_MS = 500;
+/** Of the revocations of a second, so many are spread over by a new leader; the rest is left for others (etcd: 3/4). */
+const SPREAD_PER_SECOND = (3 * MAX_REVOKES_PER_SECOND) / 4;
+
+/** This member does not count the leases' time: it does not lead, or has not taken over yet. */
+export class NotPrimaryError extends Error {
+  constructor() {
+    super("not a primary lessor");
+    this.name = "NotPrimaryError";
+  }
+}
+
+export interface KeeperOptions {
+  /** The least time to live in seconds; a lease from a time with a lower minimum has it too. */
+  readonly minTtlSeconds: number;
+  /** What a new leader adds: the election timeout. */
+  readonly extendMs: number;
+  /** For so long a confirmation of the leadership serves renewals; less than `extendMs`. */
+  readonly confirmedForMs: number;
+  /** How often what is left of a lease is noted in the log; undefined for never. */
+  readonly checkpointIntervalMs: number | undefined;
+}
+
+export interface KeeperCounters {
+  readonly renewed: { add(): void };
+  readonly expired: { add(): void };
+}
+
+export interface KeeperDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly counters: KeeperCounters;
+  lessor(): Lessor;
+  /** Resolves when a quorum has confirmed the leader since the call, and all it had committed by then is applied here; rejects otherwise. */
+  confirm(): Promise<void>;
+  /** Proposes requests as leader of `term`, in this turn or not at all. A promise for each; it rejects if the result does not come. */
+  propose(term: number, kind: "leaseRevoke" | "leaseCheckpoint", requests: readonly Uint8Array[]): readonly Promise<Applied>[];
+}
+
+/** A lease whose time is counted. `dueMs` is when to look at it; a renewal leaves it behind where it can. */
+interface Counted extends Due {
+  readonly id: bigint;
+  readonly ttlSeconds: number;
+  expiryMs: number;
+  /** When to note what is left of it. */
+  checkpoint: CheckpointDue | undefined;
+  /** Checkpoints of what is left that may be in the log and were not taken back; counts up. */
+  checkpoints: number;
+  /** Those who wait for its revocation. */
+  waiters: (() => void)[] | undefined;
+}
+
+interface CheckpointDue extends Due {
+  readonly lease: Counted;
+}
+
+/** The time from an election to the next. */
+interface Reign {
+  readonly term: number;
+  readonly leases: Map<bigint, Counted>;
+  readonly expiries: Deadlines<Counted>;
+  readonly checkpoints: Deadlines<CheckpointDue>;
+  readonly ended: Promise<void>;
+  readonly end: () => void;
+  promoted: boolean;
+  /** When the last successful confirmation was asked for. */
+  confirmedMs: number;
+  confirming: Promise<void> | undefined;
+}
+
+export class LeaseKeeper implements LeaseObserver {
+  readonly #options: KeeperOptions;
+  readonly #deps: KeeperDeps;
+  #reign: Reign | undefined;
+  #timer: Timer | undefined;
+  #lookedMs = 0;
+  /** Revocations that may begin now. */
+  #allowance = 0;
+  #inflightRevokes = 0;
+  #inflightCheckpoints = 0;
+
+  constructor(options: KeeperOptions, deps: KeeperDeps) {
+    if (options.confirmedForMs >= options.extendMs) throw new RangeError("confirmedForMs must be less than extendMs");
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** True once this member counts the leases' time. */
+  get isPrimary(): boolean {
+    return this.#reign?.promoted === true;
+  }
+
+  /** This member leads from now on, in `term`. */
+  leads(term: number): void {
+    this.steppedDown();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const reign: Reign = {
+      term,
+      leases: new Map(),
+      expiries: new Deadlines(),
+      checkpoints: new Deadlines(),
+      ended,
+      end,
+      promoted: false,
+      confirmedMs: Number.NEGATIVE_INFINITY,
+      confirming: undefined,
+    };
+    this.#reign = reign;
+    this.#takeOver(reign);
+  }
+
+  /** This member does not lead (any more). */
+  steppedDown(): void {
+    const reign = this.#reign;
+    if (reign === undefined) return;
+    this.#reign = undefined;
+    this.#timer?.cancel();
+    reign.end();
+    for (const lease of reign.leases.values()) wake(lease);
+  }
+
+  #takeOver(reign: Reign): void {
+    this.#confirmed(reign).then(
+      () => {
+        if (this.#reign === reign) this.#promote(reign);
+      },
+      () => {
+        if (this.#reign !== reign) return;
+        this.#timer = this.#deps.clock.after(LOOK_PERIOD_MS, () => this.#takeOver(reign));
+      },
+    );
+  }
+
+  #promote(reign: Reign): void {
+    const { clock, logger, lessor } = this.#deps;
+    const { extendMs } = this.#options;
+    const now = clock.monotonicMs();
+    reign.promoted = true;
+    for (const lease of lessor().all()) {
+      const remaining = lease.remainingSeconds > 0 ? lease.remainingSeconds : this.ttlOf(lease);
+      this.#count(reign, lease, now + extendMs + remaining * 1000);
+    }
+    if (reign.leases.size >= MAX_REVOKES_PER_SECOND) spread(reign);
+    this.#lookedMs = now;
+    this.#allowance = 0;
+    this.#timer = clock.every(LOOK_PERIOD_MS, () => this.#look(reign));
+    logger.info("counting the time of leases", { term: reign.term, leases: reign.leases.size });
+  }
+
+  /** A lease's time to live in seconds. */
+  ttlOf(lease: Lease): number {
+    return Math.max(lease.ttlSeconds, this.#options.minTtlSeconds);
+  }
+
+  #count(reign: Reign, lease: Lease, expiryMs: number): void {
+    const counted: Counted = {
+      id: lease.id,
+      ttlSeconds: this.ttlOf(lease),
+      expiryMs,
+      dueMs: expiryMs,
+      place: -1,
+      checkpoint: undefined,
+      checkpoints: lease.remainingSeconds > 0 ? 1 : 0,
+      waiters: undefined,
+    };
+    reign.leases.set(lease.id, counted);
+    reign.expiries.add(counted);
+    this.#scheduleCheckpoint(reign, counted);
+  }
+
+  // --- What the store tells ---
+
+  granted(lease: Lease): void {
+    const reign = this.#reign;
+    if (reign?.promoted === true) this.#count(reign, lease, this.#deps.clock.monotonicMs() + this.ttlOf(lease) * 1000);
+  }
+
+  revoked(id: bigint): void {
+    const reign = this.#reign;
+    const counted = reign?.leases.get(id);
+    if (reign === undefined || counted === undefined) return;
+    reign.leases.delete(id);
+    reign.expiries.remove(counted);
+    if (counted.checkpoint !== undefined) reign.checkpoints.remove(counted.checkpoint);
+    wake(counted);
+  }
+
+  checkpointed(lease: Lease): void {
+    const counted = this.#reign?.leases.get(lease.id);
+    if (counted !== undefined && lease.remainingSeconds > 0) counted.checkpoints++;
+  }
+
+  // --- Renewals ---
+
+  /**
+   * Gives a lease its whole time again: at once where it can, else as a promise. The time in seconds; 0 if there is no such lease.
+   * Throws or rejects with NotPrimaryError, or with the EtcdError of a confirmation or checkpoint that failed. An expired lease is waited
+   * for until it is revoked.
+   */
+  renew(id: bigint): number | Promise<number> {
+    const reign = this.#reign;
+    if (reign?.promoted !== true) throw new NotPrimaryError();
+    const now = this.#deps.clock.monotonicMs();
+    const lease = reign.leases.get(id);
+    const isConfirmed = now - reign.confirmedMs < this.#options.confirmedForMs;
+    if (lease !== undefined && isConfirmed && lease.checkpoints === 0 && lease.expiryMs > now) return this.#refresh(reign, lease, now);
+    return this.#renewSlowly(reign, id, isConfirmed);
+  }
+
+  /** True while a lease has expired and is not revoked yet. */
+  isExpiring(id: bigint): boolean {
+    const lease = this.#reign?.leases.get(id);
+    return lease !== undefined && lease.expiryMs <= this.#deps.clock.monotonicMs();
+  }
+
+  async #renewSlowly(reign: Reign, id: bigint, isConfirmed: boolean): Promise<number> {
+    const { clock } = this.#deps;
+    if (!isConfirmed) await this.#confirmed(reign);
+    if (this.#reign !== reign) throw new NotPrimaryError();
+    let mayBeGranted = true;
+    for (;;) {
+      const now = clock.monotonicMs();
+      const lease = reign.leases.get(id);
+      if (lease === undefined) {
+        // Its grant may be committed and not applied here yet, but not beyond a confirmation that was asked for after it.
+        if (!mayBeGranted) return 0;
+        mayBeGranted = false;
+        await Promise.race([this.#deps.confirm(), reign.ended]);
+      } else if (lease.expiryMs <= now) {
+        await new Promise<void>((resolve) => {
+          lease.waiters ??= [];
+          lease.waiters.push(resolve);
+        });
+      } else if (now - reign.confirmedMs >= this.#options.extendMs) await this.#confirmed(reign);
+      else if (lease.checkpoints > 0) await this.#takeCheckpointBack(reign, lease);
+      else return this.#refresh(reign, lease, now);
+      if (this.#reign !== reign) throw new NotPrimaryError();
+    }
+  }
+
+  #refresh(reign: Reign, lease: Counted, now: number): number {
+    lease.expiryMs = now + lease.ttlSeconds * 1000;
+    // Mostly it is due later than the heap thinks, which is put right when its time comes.
+    if (lease.expiryMs < lease.dueMs) reign.expiries.move(lease, lease.expiryMs);
+    if (lease.checkpoint === undefined) this.#scheduleCheckpoint(reign, lease);
+    this.#deps.counters.renewed.add();
+    return lease.ttlSeconds;
+  }
+
+  /** Resolves when a quorum has confirmed this reign; those who ask at one time share the answer. */
+  #confirmed(reign: Reign): Promise<void> {
+    if (reign.confirming !== undefined) return reign.confirming;
+    const askedMs = this.#deps.clock.monotonicMs();
+    const confirm = async () => {
+      try {
+        await Promise.race([this.#deps.confirm(), reign.ended]);
+        if (this.#reign !== reign) throw new NotPrimaryError();
+        reign.confirmedMs = askedMs;
+      } finally {
+        reign.confirming = undefined;
+      }
+    };
+    reign.confirming = confirm();
+    return reign.confirming;
+  }
+
+  async #takeCheckpointBack(reign: Reign, lease: Counted): Promise<void> {
+    const { checkpoints } = lease;
+    const request = LeaseCheckpointRequest.encode({ checkpoints: [{ ID: lease.id, remaining_TTL: 0 }] });
+    const [result] = this.#deps.propose(reign.term, "leaseCheckpoint", [request]);
+    await Promise.race([result, reign.ended]);
+    if (lease.checkpoints === checkpoints) lease.checkpoints = 0;
+  }
+
+  // --- What is left ---
+
+  /** Milliseconds until a lease expires, less than 0 if it has expired; undefined if it does not exist. Throws NotPrimaryError. */
+  remainingMs(id: bigint): number | undefined {
+    const reign = this.#reign;
+    if (reign?.promoted !== true) throw new NotPrimaryError();
+    const lease = reign.leases.get(id);
+    return lease === undefined ? undefined : lease.expiryMs - this.#deps.clock.monotonicMs();
+  }
+
+  /** When a lease expires by the monotonic clock, for putting leases in order; undefined where that is not counted. */
+  expiryMs(id: bigint): number | undefined {
+    return this.#reign?.leases.get(id)?.expiryMs;
+  }
+
+  // --- Expiry and checkpoints ---
+
+  #look(reign: Reign): void {
+    const now = this.#deps.clock.monotonicMs();
+    const earned = ((now - this.#lookedMs) * MAX_REVOKES_PER_SECOND) / 1000;
+    this.#allowance = Math.min(MAX_REVOKES_PER_SECOND / 2, this.#allowance + earned);
+    this.#lookedMs = now;
+    this.#revokeExpired(reign, now);
+    this.#noteRemaining(reign, now);
+  }
+
+  #revokeExpired(reign: Reign, now: number): void {
+    const due: Counted[] = [];
+    const most = Math.min(Math.floor(this.#allowance), MAX_INFLIGHT_REVOKES - this.#inflightRevokes);
+    for (
+      let first = reign.expiries.first();
+      first !== undefined && first.dueMs <= now && due.length < most;
+      first = reign.expiries.first()
+    ) {
+      if (first.expiryMs > now) {
+        reign.expiries.move(first, first.expiryMs);
+        continue;
+      }
+      reign.expiries.remove(first);
+      due.push(first);
+    }
+    if (due.length === 0) return;
+    this.#allowance -= due.length;
+    this.#inflightRevokes += due.length;
+    const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));
+    this.#deps.propose(reign.term, "leaseRevoke", requests).forEach((result, i) => {
+      result.then(
+        ({ error }) => {
+          this.#inflightRevokes--;
+          if (error === undefined) this.#deps.counters.expired.add();
+        },
+        (error: Error) => {
+          this.#inflightRevokes--;
+          this.#revokeAgain(reign, due[i]!, error);
+        },
+      );
+    });
+  }
+
+  #revokeAgain(reign: Reign, lease: Counted, error: Error): void {
+    if (this.#reign !== reign || !reign.leases.has(lease.id)) return;
+    this.#deps.logger.warn("failed to revoke lease", { "lease-id": idToHex(lease.id), error: error.message });
+    lease.dueMs = this.#deps.clock.monotonicMs() + REVOKE_RETRY_MS;
+    reign.expiries.add(lease);
+  }
+
+  #scheduleCheckpoint(reign: Reign, lease: Counted): void {
+    const { checkpointIntervalMs } = this.#options;
+    const now = this.#deps.clock.monotonicMs();
+    if (checkpointIntervalMs === undefined || lease.expiryMs - now <= checkpointIntervalMs) return;
+    lease.checkpoint = { lease, dueMs: now + checkpointIntervalMs, place: -1 };
+    reign.checkpoints.add(lease.checkpoint);
+  }
+
+  #noteRemaining(reign: Reign, now: number): void {
+    if (this.#inflightCheckpoints >= MAX_INFLIGHT_CHECKPOINTS) return;
+    const checkpoints: { ID: bigint; remaining_TTL: number }[] = [];
+    for (
+      let first = reign.checkpoints.first();
+      first !== undefined && first.dueMs <= now && checkpoints.length < MAX_CHECKPOINT_LEASES;
+      first = reign.checkpoints.first()
+    ) {
+      const { lease } = first;
+      reign.checkpoints.remove(first);
+      lease.checkpoint = undefined;
+      this.#scheduleCheckpoint(reign, lease);
+      const remaining = Math.ceil((lease.expiryMs - now) / 1000);
+      if (remaining <= 0 || remaining >= lease.ttlSeconds) continue;
+      lease.checkpoints++;
+      checkpoints.push({ ID: lease.id, remaining_TTL: remaining });
+    }
+    if (checkpoints.length === 0) return;
+    this.#inflightCheckpoints++;
+    const done = () => {
+      this.#inflightCheckpoints--;
+    };
+    for (const result of this.#deps.propose(reign.term, "leaseCheckpoint", [LeaseCheckpointRequest.encode({ checkpoints })])) {
+      // One that is lost costs nothing but what it would have told.
+      result.then(done, done);
+    }
+  }
+}
+
+function wake(lease: Counted): void {
+  const { waiters } = lease;
+  lease.waiters = undefined;
+  if (waiters !== undefined) for (const waiter of waiters) waiter();
+}
+
+/**
+ * Leases that were all extended at one moment would all expire at one: those beyond what a second's revocations allow get later, each by
+ * a little more than the one before (etcd: lessor.Promote).
+ */
+function spread(reign: Reign): void {
+  const leases = [...reign.leases.values()].sort((a, b) => a.expiryMs - b.expiryMs);
+  let baseMs = leases[0]!.expiryMs;
+  let nextMs = baseMs + 1000;
+  let expires = 0;
+  for (const lease of leases) {
+    const { expiryMs } = lease;
+    if (expiryMs > nextMs) {
+      baseMs = expiryMs;
+      nextMs = baseMs + 1000;
+      expires = 1;
+      continue;
+    }
+    expires++;
+    if (expires <= SPREAD_PER_SECOND) continue;
+    const delayMs = (1000 * expires) / SPREAD_PER_SECOND - (expiryMs - baseMs);
+    nextMs = baseMs + delayMs;
+    lease.expiryMs = expiryMs + delayMs;
+    reign.expiries.move(lease, lease.expiryMs);
+  }
+}

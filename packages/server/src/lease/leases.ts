@@ -1,0 +1,175 @@
+/**
+ * What clients ask about leases besides granting and revoking them: on the leader it is answered here, on any other member by the leader
+ * over the peer port (etcd: EtcdServer.LeaseRenew, LeaseTimeToLive and server/lease/leasehttp).
+ */
+import type { Clock } from "@quorate/host";
+import { errorOf, fromLatin1, LeaseTimeToLiveRequest, LeaseTimeToLiveResponse, leasepb, WireError } from "@quorate/proto";
+import type { HttpHandler, HttpResponse } from "@quorate/rpc";
+import type { Lessor } from "@quorate/store";
+import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
+import type { PeerCall } from "./peer-call.ts";
+import { ASK_AGAIN, answerBatch, RENEW_PATH, RenewBatches } from "./renew-batches.ts";
+
+const TIME_TO_LIVE_PATH = "/leases/internal";
+/** A question that the leader could not answer is asked again after this long. */
+const ASK_AGAIN_MS = 50;
+/** How long the leader may take over a forwarded question (etcd: applyTimeout and its way). */
+const CALL_TIMEOUT_MS = 2000;
+
+export interface LeasesDeps {
+  readonly clock: Clock;
+  readonly keeper: LeaseKeeper;
+  readonly call: PeerCall;
+  /** How long a client's question may take. */
+  readonly timeoutMs: number;
+  lessor(): Lessor;
+  isLeader(): boolean;
+  /** The leader's peer URLs, if another member leads. */
+  leaderUrls(): readonly string[] | undefined;
+  /** Resolves when all that was committed at the call is applied here, and this member leads or knows who does. */
+  linearizable(): Promise<void>;
+}
+
+export class Leases {
+  readonly #deps: LeasesDeps;
+  readonly #batches: RenewBatches;
+
+  constructor(deps: LeasesDeps) {
+    this.#deps = deps;
+    const { clock, call } = deps;
+    this.#batches = new RenewBatches({ clock, call, leaderUrls: () => deps.leaderUrls(), timeoutMs: CALL_TIMEOUT_MS });
+  }
+
+  /** Renews a lease: its time in seconds, 0 if there is no such lease; at once where it can. Throws or rejects with EtcdError. */
+  renew(id: bigint): number | Promise<number> {
+    const { keeper } = this.#deps;
+    if (!keeper.isPrimary) return this.#renewSomewhere(id);
+    const renewed = keeper.renew(id);
+    if (typeof renewed === "number") return renewed;
+    return renewed.catch((error: unknown) => {
+      if (error instanceof NotPrimaryError) return this.#renewSomewhere(id);
+      throw error;
+    });
+  }
+
+  #renewSomewhere(id: bigint): Promise<number> {
+    return this.#askAgain(async () => {
+      const seconds = await (this.#deps.isLeader() ? this.#deps.keeper.renew(id) : this.#batches.renew(id));
+      return seconds === ASK_AGAIN ? undefined : seconds;
+    });
+  }
+
+  /** What is left of a lease, with its keys if they are asked for; undefined if there is no such lease. Rejects with EtcdError. */
+  timeToLive(request: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
+    return this.#askAgain(async () => {
+      if (this.#deps.isLeader()) return { found: await this.#localTimeToLive(request) };
+      return this.#remoteTimeToLive(request);
+    }).then(({ found }) => found);
+  }
+
+  /** All leases: by expiry where it is counted, else by id. */
+  list(): bigint[] {
+    const { keeper, lessor } = this.#deps;
+    const expiry = (id: bigint) => keeper.expiryMs(id) ?? Number.POSITIVE_INFINITY;
+    return [...lessor().all()]
+      .map(({ id }) => ({ id, expiryMs: expiry(id) }))
+      .sort((a, b) => (a.expiryMs === b.expiryMs ? (a.id < b.id ? -1 : 1) : a.expiryMs - b.expiryMs))
+      .map(({ id }) => id);
+  }
+
+  /** Asks until there is an answer, or the time is up. A leader that has not taken over yet is asked again too. */
+  async #askAgain<T>(ask: () => Promise<T | undefined>): Promise<T> {
+    const { clock, timeoutMs } = this.#deps;
+    const deadlineMs = clock.monotonicMs() + timeoutMs;
+    for (;;) {
+      try {
+        const answer = await ask();
+        if (answer !== undefined) return answer;
+      } catch (error) {
+        if (!(error instanceof NotPrimaryError)) throw error;
+      }
+      if (clock.monotonicMs() >= deadlineMs) {
+        throw errorOf(this.#deps.isLeader() || this.#deps.leaderUrls() !== undefined ? "Timeout" : "NoLeader");
+      }
+      await new Promise<void>((resolve) => clock.after(ASK_AGAIN_MS, resolve));
+    }
+  }
+
+  async #localTimeToLive({ ID, keys }: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
+    const { keeper, lessor, linearizable } = this.#deps;
+    await linearizable();
+    const remainingMs = keeper.remainingMs(ID);
+    const lease = lessor().get(ID);
+    if (remainingMs === undefined || lease === undefined) return undefined;
+    return LeaseTimeToLiveResponse.create({
+      ID,
+      TTL: Math.trunc(remainingMs / 1000),
+      grantedTTL: keeper.ttlOf(lease),
+      keys: keys ? lessor().keysOf(ID).map(fromLatin1) : [],
+    });
+  }
+
+  async #remoteTimeToLive(request: LeaseTimeToLiveRequest): Promise<{ found: LeaseTimeToLiveResponse | undefined } | undefined> {
+    const body = leasepb.LeaseInternalRequest.encode({ LeaseTimeToLiveRequest: request });
+    for (const url of this.#deps.leaderUrls() ?? []) {
+      try {
+        const answer = await this.#deps.call(url, TIME_TO_LIVE_PATH, body, CALL_TIMEOUT_MS);
+        if (answer.status === 404) return { found: undefined };
+        if (answer.status !== 200) continue;
+        const found = leasepb.LeaseInternalResponse.decode(answer.body).LeaseTimeToLiveResponse;
+        if (found?.ID === request.ID) return { found };
+      } catch {
+        // The next URL may do; else it is asked again.
+      }
+    }
+    return undefined;
+  }
+
+  // --- The leader's side ---
+
+  /** What the peer port answers to other members, by path. */
+  peerEndpoints(): ReadonlyMap<string, HttpHandler> {
+    return new Map<string, HttpHandler>([
+      [RENEW_PATH, (request) => post(request.method, () => this.#answerRenewals(request.body))],
+      [TIME_TO_LIVE_PATH, (request) => post(request.method, () => this.#answerTimeToLive(request.body))],
+    ]);
+  }
+
+  async #answerRenewals(body: Uint8Array): Promise<HttpResponse> {
+    const { keeper } = this.#deps;
+    const answer = await answerBatch(body, async (id) => {
+      // One that is being revoked must not hold up the others of its batch.
+      if (keeper.isExpiring(id)) return ASK_AGAIN;
+      try {
+        return await keeper.renew(id);
+      } catch {
+        return ASK_AGAIN;
+      }
+    });
+    return answer === undefined ? plain(400, "error unmarshalling request") : binary(answer);
+  }
+
+  async #answerTimeToLive(body: Uint8Array): Promise<HttpResponse> {
+    try {
+      const { LeaseTimeToLiveRequest: asked } = leasepb.LeaseInternalRequest.decode(body);
+      const found = await this.#localTimeToLive(asked ?? LeaseTimeToLiveRequest.create());
+      if (found === undefined) return plain(404, "lease not found");
+      return binary(leasepb.LeaseInternalResponse.encode({ LeaseTimeToLiveResponse: found }));
+    } catch (error) {
+      if (error instanceof WireError) return plain(400, "error unmarshalling request");
+      return plain(500, (error as Error).message);
+    }
+  }
+}
+
+async function post(method: string, answer: () => Promise<HttpResponse>): Promise<HttpResponse> {
+  return method === "POST" ? answer() : plain(405, "Method Not Allowed");
+}
+
+function plain(status: number, text: string): HttpResponse {
+  return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body: `${text}\n` };
+}
+
+function binary(body: Uint8Array): HttpResponse {
+  return { status: 200, headers: { "content-type": "application/protobuf" }, body };
+}

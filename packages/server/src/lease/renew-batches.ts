@@ -1,0 +1,107 @@
+/**
+ * Renewals on their way from a member to the leader. All that wait when a turn ends go in one request over the peer port:
+ *
+ *     POST /leases     lease ids, 8 bytes big-endian each  ->  seconds, 8 bytes big-endian each; 0: no such lease; -1: ask again
+ */
+import type { Clock } from "@quorate/host";
+import { errorOf } from "@quorate/proto";
+import type { PeerCall } from "./peer-call.ts";
+
+export const RENEW_PATH = "/leases";
+/** The answer where the leader could not say at once: it has just changed, or the lease is being revoked. */
+export const ASK_AGAIN = -1;
+/** Leases in one request. */
+export const MAX_BATCH_LEASES = 4096;
+/** Requests on their way at a time. */
+export const MAX_INFLIGHT_BATCHES = 4;
+/** Renewals that wait for a request of theirs. */
+export const MAX_WAITING_RENEWALS = 200_000;
+const WORD_BYTES = 8;
+
+interface Waiting {
+  readonly id: bigint;
+  readonly resolve: (seconds: number) => void;
+}
+
+export interface RenewBatchesDeps {
+  readonly clock: Clock;
+  readonly call: PeerCall;
+  /** The leader's peer URLs; undefined where there is no leader, or it is this member. */
+  leaderUrls(): readonly string[] | undefined;
+  readonly timeoutMs: number;
+}
+
+export class RenewBatches {
+  readonly #deps: RenewBatchesDeps;
+  #waiting: Waiting[] = [];
+  #inflight = 0;
+  #isTurnSet = false;
+
+  constructor(deps: RenewBatchesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves with the leader's answer, ASK_AGAIN included: also where the request or its answer was lost. @throws EtcdError TooManyRequests */
+  renew(id: bigint): Promise<number> {
+    if (this.#waiting.length >= MAX_WAITING_RENEWALS) throw errorOf("TooManyRequests");
+    return new Promise((resolve) => {
+      this.#waiting.push({ id, resolve });
+      if (this.#isTurnSet) return;
+      this.#isTurnSet = true;
+      this.#deps.clock.endOfTurn(() => {
+        this.#isTurnSet = false;
+        this.#sendAll();
+      });
+    });
+  }
+
+  #sendAll(): void {
+    while (this.#waiting.length > 0 && this.#inflight < MAX_INFLIGHT_BATCHES) {
+      const batch = this.#waiting.splice(0, MAX_BATCH_LEASES);
+      this.#inflight++;
+      this.#send(batch).then((answers) => {
+        this.#inflight--;
+        batch.forEach(({ resolve }, i) => {
+          resolve(answers?.[i] ?? ASK_AGAIN);
+        });
+        this.#sendAll();
+      });
+    }
+  }
+
+  async #send(batch: readonly Waiting[]): Promise<number[] | undefined> {
+    const body = encodeWords(batch.map(({ id }) => id));
+    for (const url of this.#deps.leaderUrls() ?? []) {
+      try {
+        const answer = await this.#deps.call(url, RENEW_PATH, body, this.#deps.timeoutMs);
+        const words = answer.status === 200 ? decodeWords(answer.body) : undefined;
+        if (words?.length === batch.length) return words.map(Number);
+      } catch {
+        // The next URL may do; whoever waits asks again.
+      }
+    }
+    return undefined;
+  }
+}
+
+/** Answers a batch by `renew`. Undefined for a body that is no batch. */
+export async function answerBatch(body: Uint8Array, renew: (id: bigint) => Promise<number>): Promise<Uint8Array | undefined> {
+  const ids = decodeWords(body);
+  if (ids === undefined || ids.length > MAX_BATCH_LEASES) return undefined;
+  return encodeWords((await Promise.all(ids.map(renew))).map(BigInt));
+}
+
+function encodeWords(words: readonly bigint[]): Uint8Array {
+  const bytes = new Uint8Array(words.length * WORD_BYTES);
+  const view = new DataView(bytes.buffer);
+  words.forEach((word, i) => {
+    view.setBigInt64(i * WORD_BYTES, word);
+  });
+  return bytes;
+}
+
+function decodeWords(bytes: Uint8Array): bigint[] | undefined {
+  if (bytes.length % WORD_BYTES !== 0) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return Array.from({ length: bytes.length / WORD_BYTES }, (_, i) => view.getBigInt64(i * WORD_BYTES));
+}
