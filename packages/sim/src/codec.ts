@@ -126,13 +126,13 @@ function fromCompare({ key, result, targetUnion }: Compare): ModelCompare {
   const name = RESULT_NAMES[result];
   switch (targetUnion?.case) {
     case "value":
-      return { key: toLatin1(key), result: name, target: "value", operand: toLatin1(targetUnion.value) };
+      return { key: toLatin1(key), target: "value", result: name, operand: toLatin1(targetUnion.value) };
     case "modRevision":
-      return { key: toLatin1(key), result: name, target: "mod", operand: targetUnion.value };
+      return { key: toLatin1(key), target: "mod", result: name, operand: targetUnion.value };
     case "createRevision":
-      return { key: toLatin1(key), result: name, target: "create", operand: targetUnion.value };
+      return { key: toLatin1(key), target: "create", result: name, operand: targetUnion.value };
     case "version":
-      return { key: toLatin1(key), result: name, target: "version", operand: targetUnion.value };
+      return { key: toLatin1(key), target: "version", result: name, operand: targetUnion.value };
     default:
       throw new Error("a comparison that no client of the simulator makes");
   }

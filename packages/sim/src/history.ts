@@ -79,8 +79,15 @@ interface Parts {
   readonly last: number;
 }
 
+/** Which request is likely to have made a revision. It only says where the search begins. */
+export type Hint = (revision: number) => ModelRequest | undefined;
+
 /** Judges a history that has ended. */
-export function checkHistory(operations: readonly Operation[], compactions: readonly CompactionCall[] = []): Verdict {
+export function checkHistory(
+  operations: readonly Operation[],
+  compactions: readonly CompactionCall[] = [],
+  hint: Hint = () => undefined,
+): Verdict {
   let decided = true;
   let violation: string | undefined;
   const parts: Parts = { writes: new Map(), reads: new Map(), unknown: [], floors: new Map(), last: 1 };
@@ -89,7 +96,7 @@ export function checkHistory(operations: readonly Operation[], compactions: read
   for (const op of answered) last = Math.max(last, (op.outcome as { answer: Answer }).answer.revision);
   violation = realTime(operations, parts) ?? compacted(operations, compactions);
   if (violation === undefined) {
-    const found = place({ ...parts, last });
+    const found = place({ ...parts, last }, hint);
     violation = found.violation;
     decided = found.decided;
   }
@@ -152,18 +159,24 @@ function compacted(operations: readonly Operation[], compactions: readonly Compa
   return undefined;
 }
 
+/** A write of unknown outcome that may stand at a revision, and the state after it. */
+interface Candidate {
+  readonly op: Operation;
+  readonly next: ModelState;
+}
+
 /** A place in the search: the state before a revision and which unknown writes are used up by then. */
 interface Choice {
   readonly revision: number;
   readonly state: ModelState;
-  readonly candidates: Operation[];
+  readonly candidates: readonly Candidate[];
   next: number;
   /** How many unknown writes had been placed before. */
   readonly usedCount: number;
 }
 
 /** HIST-2 and HIST-3: gives every revision its write, and looks at every answer. */
-function place({ writes, reads, unknown, floors, last }: Parts): { violation: string | undefined; decided: boolean } {
+function place({ writes, reads, unknown, floors, last }: Parts, hint: Hint): { violation: string | undefined; decided: boolean } {
   // An unknown write at a revision must have been called before anyone saw that revision.
   const firstSeen = new Array<number>(last + 2).fill(Number.POSITIVE_INFINITY);
   const see = (revision: number, op: Operation) => {
@@ -177,11 +190,11 @@ function place({ writes, reads, unknown, floors, last }: Parts): { violation: st
   const choices: Choice[] = [];
   const dead = new Set<string>();
   let tries = 0;
-  let deepest = { revision: 0, reason: "" };
+  let deepest = { revision: 0, reason: () => "" };
   let state = new ModelState();
   let revision = 1;
 
-  const fail = (reason: string) => {
+  const fail = (reason: () => string) => {
     if (revision >= deepest.revision) deepest = { revision, reason };
   };
   const readsAgree = (): boolean => {
@@ -190,7 +203,8 @@ function place({ writes, reads, unknown, floors, last }: Parts): { violation: st
       const expected = state.apply(op.request).answer;
       const wrong = difference(op.atRevision > 0 ? { ...expected, revision: answer.revision } : expected, answer);
       if (wrong !== undefined) {
-        fail(`HIST-3: at revision ${revision} ${wrong}:\n  ${words(op)}${around(revision)}`);
+        const at = revision;
+        fail(() => `HIST-3: at revision ${at} ${wrong}:\n  ${words(op)}${around(at)}`);
         return false;
       }
     }
@@ -209,10 +223,8 @@ function place({ writes, reads, unknown, floors, last }: Parts): { violation: st
       const choice = choices[choices.length - 1];
       used.length = choice.usedCount;
       while (choice.next < choice.candidates.length) {
-        const op = choice.candidates[choice.next++];
+        const { op, next } = choice.candidates[choice.next++];
         tries++;
-        const { next } = choice.state.apply(op.request);
-        if (next === choice.state) continue;
         used.push(op);
         const key = `${choice.revision} ${used.map((one) => one.calledAt).sort((a, b) => a - b)} ${stateKey(next)}`;
         if (dead.has(key)) {
@@ -229,11 +241,47 @@ function place({ writes, reads, unknown, floors, last }: Parts): { violation: st
     return false;
   };
 
+  /** What reads show: where a value was written, and what was written at a revision. */
+  const writtenAt = new Map<string, number>();
+  const shownAt = new Map<number, Map<string, string>>();
+  for (const ops of [...reads.values(), [...writes.values()]]) {
+    for (const op of ops) {
+      for (const one of (op.outcome as { answer: Answer }).answer.answers) {
+        if (one.kind !== "range") continue;
+        for (const { key, value, mod } of one.kvs) {
+          writtenAt.set(`${key} ${value}`, mod);
+          const shown = shownAt.get(mod);
+          if (shown === undefined) shownAt.set(mod, new Map([[key, value]]));
+          else shown.set(key, value);
+        }
+      }
+    }
+  }
+  const candidatesAt = (at: number, before: ModelState, taken: readonly Operation[]): Candidate[] => {
+    const shown = shownAt.get(at);
+    const isTaken = new Set(taken);
+    const likely = JSON.stringify(hint(at));
+    const candidates: Candidate[] = [];
+    for (const op of unknown) {
+      if (isTaken.has(op) || floors.get(op)! >= at || op.calledAt >= firstSeen[at]) continue;
+      if (op.request.kind === "put" && (writtenAt.get(`${op.request.key} ${op.request.value}`) ?? at) !== at) continue;
+      const { next } = before.apply(op.request);
+      if (next === before) continue;
+      let fits = true;
+      for (const [key, { mod, value }] of next.keys) if (mod === at && (writtenAt.get(`${key} ${value}`) ?? at) !== at) fits = false;
+      for (const [key, value] of shown ?? []) if (next.keys.get(key)?.mod !== at || next.keys.get(key)?.value !== value) fits = false;
+      if (!fits) continue;
+      if (likely !== undefined && JSON.stringify(op.request) === likely) candidates.unshift({ op, next });
+      else candidates.push({ op, next });
+    }
+    return candidates;
+  };
+
   let fine = readsAgree();
   for (;;) {
     if (tries > MAX_TRIES) return { violation: undefined, decided: false };
     if (!fine) {
-      if (!goBack()) return { violation: deepest.reason, decided: true };
+      if (!goBack()) return { violation: deepest.reason(), decided: true };
       fine = readsAgree();
       continue;
     }
@@ -244,7 +292,8 @@ function place({ writes, reads, unknown, floors, last }: Parts): { violation: st
       const { answer, next } = state.apply(write.request);
       const wrong = difference(answer, (write.outcome as { answer: Answer }).answer);
       if (wrong !== undefined || next === state) {
-        fail(`HIST-3: at revision ${revision} ${wrong ?? "the model writes nothing"}:\n  ${words(write)}${around(revision)}`);
+        const at = revision;
+        fail(() => `HIST-3: at revision ${at} ${wrong ?? "the model writes nothing"}:\n  ${words(write)}${around(at)}`);
         fine = false;
         continue;
       }
@@ -252,10 +301,9 @@ function place({ writes, reads, unknown, floors, last }: Parts): { violation: st
       fine = readsAgree();
       continue;
     }
-    const candidates = unknown.filter(
-      (op) => !used.includes(op) && floors.get(op)! < revision && op.calledAt < firstSeen[revision] && state.apply(op.request).next !== state,
-    );
-    if (candidates.length === 0) fail(`HIST-2: revision ${revision} is nobody's write${around(revision)}`);
+    const at = revision;
+    const candidates = candidatesAt(at, state, used);
+    if (candidates.length === 0) fail(() => `HIST-2: revision ${at} is nobody's write${around(at)}`);
     choices.push({ revision, state, candidates, next: 0, usedCount: used.length });
     fine = false;
   }
@@ -263,6 +311,9 @@ function place({ writes, reads, unknown, floors, last }: Parts): { violation: st
 
 function stateKey(state: ModelState): string {
   let key = "";
-  for (const { key: name, mod, version, create } of state.range({ key: "\0", end: "\xff" })) key += `${name}:${create}:${mod}:${version};`;
+  for (const { key: name, value, mod, version, create } of state.range({ key: "\0", end: "\xff" })) {
+    // Values begin with what makes them unique.
+    key += `${name}:${value.slice(0, 16)}:${create}:${mod}:${version};`;
+  }
   return key;
 }

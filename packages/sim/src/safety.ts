@@ -12,7 +12,7 @@
 import { crc32c, EMPTY, fromUtf8, InternalRaftRequest, RangeRequest, raftpb } from "@quorate/proto";
 import { type Applied, applyRange, type Store } from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "./codec.ts";
-import { type Answer, difference, ModelState } from "./model.ts";
+import { type Answer, difference, type ModelRequest, ModelState } from "./model.ts";
 
 /** A promise of the cluster is broken. */
 export class Violation extends Error {
@@ -58,6 +58,14 @@ export class Safety {
   readonly #applied: AppliedIndex[] = [{ term: 0, type: 0, data: EMPTY, digest: "", revision: 1 }];
   /** By revision. */
   readonly #states: ModelState[] = [new ModelState(0), new ModelState(1)];
+
+  /** By revision: what made it. */
+  readonly #requests = new Map<number, ModelRequest>();
+
+  /** The request that made a revision, undefined where there is none. */
+  requestAt(revision: number): ModelRequest | undefined {
+    return this.#requests.get(revision);
+  }
 
   /** Entries that were applied somewhere. */
   get lastIndex(): number {
@@ -126,6 +134,7 @@ export class Safety {
       if (request === undefined) violate("SIM-5", `${name} answers ${entry.index}, which is no request of a client`);
       const expected = state.apply(request);
       next = expected.next;
+      if (next !== state) this.#requests.set(next.revision, request);
       const wrong = difference(expected.answer, answer);
       if (wrong !== undefined) violate("SIM-5", `${name} at index ${entry.index}, ${JSON.stringify(request)}: ${wrong}`);
     }
