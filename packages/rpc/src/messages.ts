@@ -3,15 +3,12 @@
  *
  *   compressed flag (1 byte, 0 or 1) | length (4 bytes, big-endian) | length bytes
  */
-import { alloc, concat, readU32BE, writeU32BE } from "@quorate/proto";
+import { alloc, concat, readU32BE } from "@quorate/proto";
 import { GrpcCode } from "./codes.ts";
 import { type MessageBytes, StatusError } from "./service.ts";
 
 /** Bytes before each message. */
 export const PREFIX_BYTES = 5;
-/** Messages of up to this size are copied behind their prefix, which costs less than another write does. */
-const MAX_COPIED_BYTES = 16 * 1024;
-
 /** Chunks of less than this are gathered, so that a body in tiny pieces does not cost an object for each. */
 const MIN_KEPT_CHUNK_BYTES = 512;
 const GATHERED_BYTES = 4096;
@@ -22,22 +19,6 @@ export function messageSize(message: MessageBytes): number {
   let size = 0;
   for (const part of message) size += part.length;
   return size;
-}
-
-/** The prefixed, uncompressed message in as few pieces as are cheap; `size` is its messageSize. */
-export function framed(message: MessageBytes, size: number): Uint8Array[] {
-  const copied = size <= MAX_COPIED_BYTES;
-  const head = alloc(PREFIX_BYTES + (copied ? size : 0));
-  head[0] = 0;
-  writeU32BE(head, size, 1);
-  const parts = message instanceof Uint8Array ? [message] : message;
-  if (!copied) return [head, ...parts];
-  let at = PREFIX_BYTES;
-  for (const part of parts) {
-    head.set(part, at);
-    at += part.length;
-  }
-  return [head];
 }
 
 /** Puts messages together from the chunks of a body. Holds at most one message and the chunk in which it ends. */
@@ -113,14 +94,4 @@ export class MessageAssembler {
     this.#chunks = [concat(this.#chunks)];
     this.#gathered = undefined;
   }
-}
-
-/**
- * The message in a chunk that is exactly one whole, uncompressed message (what most calls send), or undefined: then a MessageAssembler says
- * what it is.
- */
-export function soleMessage(chunk: Uint8Array, maxMessageBytes: number): Uint8Array | undefined {
-  const size = chunk.length - PREFIX_BYTES;
-  if (size < 0 || size > maxMessageBytes || chunk[0] !== 0 || readU32BE(chunk, 1) !== size) return undefined;
-  return chunk.subarray(PREFIX_BYTES);
 }

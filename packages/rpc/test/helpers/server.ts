@@ -5,7 +5,7 @@ import type { LogFields, Logger } from "@quorate/host";
 import type { TlsOptions } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
 import type { HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
-import { RpcServer, type RpcServerOptions } from "@quorate/rpc/node";
+import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
 
 export interface LogLine {
   readonly level: "debug" | "info" | "warn" | "error";
@@ -52,12 +52,12 @@ export interface ServerUnderTest {
   readonly stream?: Record<string, StreamHandler>;
   readonly http?: HttpHandler;
   readonly observer?: RpcObserver;
-  readonly options?: Partial<RpcServerOptions>;
+  readonly options?: Partial<EngineServerOptions>;
   readonly tls?: TlsOptions;
 }
 
 export interface RunningServer {
-  readonly server: RpcServer;
+  readonly server: EngineServer;
   readonly port: number;
   readonly clock: ManualClock;
   readonly logger: RecordingLogger;
@@ -69,7 +69,7 @@ export interface RunningServer {
 export async function startServer(t: TestContext, what: ServerUnderTest): Promise<RunningServer> {
   const clock = new ManualClock();
   const logger = new RecordingLogger();
-  const server = new RpcServer(
+  const server = new EngineServer(
     { listen: [{ host: "127.0.0.1", port: 0, secure: what.tls !== undefined }], tls: what.tls, ...what.options },
     {
       services: { unary: new Map(Object.entries(what.unary ?? {})), stream: new Map(Object.entries(what.stream ?? {})) },
