@@ -489,6 +489,19 @@ describe("what breaks a rule", () => {
     other.send(other.headers(1, GET), windowUpdate(1, 1), settingsFrame([Setting.InitialWindowSize, MAX_WINDOW_BYTES]));
     assert.deepEqual(other.take(), ["SETTINGS ack", "GOAWAY 1 FlowControlError a window is too large"]);
   });
+
+  test("more DATA than the connection's window", () => {
+    const { client } = greeted({ limits: { streamWindowBytes: 1_000_000, connectionWindowBytes: 65_535, maxHeldBytes: 10 } });
+    client.connection.held.take(10);
+    client.connection.working(10);
+    client.send(client.headers(1, GET), data(1, 16_384), data(1, 16_384), data(1, 16_384), data(1, 16_383));
+    assert.deepEqual(
+      client.take().filter((line) => line.startsWith("GOAWAY")),
+      [],
+    );
+    client.send(data(1, 1));
+    assert.deepEqual(client.take(), ["GOAWAY 1 FlowControlError more DATA than the connection's window allows"]);
+  });
 });
 
 test("error codes have the numbers of RFC 9113", () => {

@@ -282,6 +282,35 @@ describe("a unary call", () => {
     assert.equal(client.shared.held.usedBytes, 0);
   });
 
+  test("waits for its turn while services work on too much already, and no longer", async () => {
+    const finish: (() => void)[] = [];
+    const client = new GrpcClient({
+      unary: { "/test.Echo/Now": () => new Promise((resolve) => finish.push(() => resolve(HELLO))) },
+      limits: { maxHeldBytes: 200_000, connectionWindowBytes: 65_535 },
+    });
+    const updates = (): string[] => client.take().filter((line) => line.startsWith("WINDOW_UPDATE 0"));
+    const body = new Uint8Array(12_000);
+    for (let id = 1; id <= 17; id += 2) client.call(id, body);
+    assert.equal(updates().length, 3);
+    // More than half of the bound is held now: the window is opened no more.
+    for (let id = 19; id <= 25; id += 2) client.call(id, body);
+    assert.deepEqual(updates(), []);
+    for (const one of finish) one();
+    await settle();
+    assert.deepEqual(updates(), ["WINDOW_UPDATE 0 48020"]);
+    assert.equal(client.shared.held.usedBytes, 0);
+    // Requests that are only coming in do not wait for each other.
+    for (let id = 31; id <= 51; id += 2) client.send(client.headers(id, CALL), data(id, message(new Uint8Array(15_000)).slice(0, 14_000)));
+    assert.equal(updates().length, 3);
+    assert.equal(client.shared.counters.heldBytesRefusals, 0);
+  });
+
+  test("is refused without an echo of the client's own words without end", () => {
+    const client = new GrpcClient({ unary: ECHO });
+    client.send(client.headers(1, { ...CALL, ":path": `/no.Such/${"x".repeat(4000)}` }, true));
+    assert.ok(client.takeFrames()[0].payload.length < 700);
+  });
+
   test("is an error when answers that wait hold too much", () => {
     const client = new GrpcClient({ unary: { "/test.Echo/Now": () => new Uint8Array(60_000) }, limits: { maxPendingBytes: 100_000 } });
     client.send(settingsFrame([Setting.InitialWindowSize, 0]));

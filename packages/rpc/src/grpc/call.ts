@@ -131,6 +131,10 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
     return false;
   }
 
+  protected get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   /** Counts bytes, or all that are left, as held no more. */
   protected release(sizeBytes = this.#heldBytes): void {
     this.#heldBytes -= sizeBytes;

@@ -26,6 +26,7 @@ class Route {
 }
 
 const GRPC = "application/grpc";
+const MAX_REFUSAL_CHARS = 500;
 const HEADERS_TOO_LARGE: Status = { code: GrpcCode.ResourceExhausted, message: "grpc: received header list larger than max" };
 
 export class Dispatcher implements RequestAcceptor {
@@ -109,7 +110,8 @@ function isGrpcType(type: string): boolean {
   return next === "+" || next === ";";
 }
 
-/** Answers a request with a status alone. */
+/** Answers a request with a status alone, whose text is cut where it repeats too much of what the client said with a single byte. */
 function refuse(connection: Http2Connection, stream: Http2Stream, status: Status, httpStatus = 200, acceptEncoding?: string): void {
-  connection.sender.headers(stream, trailersOnly(status, httpStatus, acceptEncoding), true);
+  const message = status.message.slice(0, MAX_REFUSAL_CHARS);
+  connection.sender.headers(stream, trailersOnly({ code: status.code, message }, httpStatus, acceptEncoding), true);
 }

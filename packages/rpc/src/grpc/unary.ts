@@ -88,6 +88,7 @@ export class UnaryCall extends Call {
     }
     if (answer instanceof Promise) {
       this.#working = true;
+      this.connection.working(this.heldBytes);
       answer.then(
         (message) => this.#answered(message),
         (error) => this.#failed(error),
@@ -117,12 +118,15 @@ export class UnaryCall extends Call {
   #failed(error: unknown): void {
     this.#stopWorking();
     this.finish(statusOf(error));
+    this.connection.touched();
   }
 
   #stopWorking(): void {
     this.#working = false;
     if (this.#lingering) this.connection.lingeringCalls--;
+    const sizeBytes = this.heldBytes;
     this.release();
+    this.connection.working(-sizeBytes);
   }
 
   #answer(message: MessageBytes): void {

@@ -13,6 +13,11 @@ export class ByteBudget {
     return this.#usedBytes;
   }
 
+  /** More than half is used, here or of the whole: time to slow down. */
+  get isHigh(): boolean {
+    return this.#usedBytes * 2 > this.#limitBytes || (this.#whole !== undefined && this.#whole.isHigh);
+  }
+
   /** Takes the bytes and gives true, or leaves everything as it is and gives false if they would go beyond a bound. */
   take(sizeBytes: number): boolean {
     if (this.#usedBytes + sizeBytes > this.#limitBytes) return false;

@@ -76,6 +76,8 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   readonly sender: Sender;
   /** Bytes of requests that are being received or worked on. */
   readonly held: ByteBudget;
+  /** Those of them that services are working on: they will be free again without the client's doing. */
+  #workingBytes = 0;
   /** Calls that are worked on although their stream is gone. They count as streams, or a reset would be a way around their bound. */
   lingeringCalls = 0;
   /** True once nothing more will be read or begun: the output that is left should be sent, and the socket closed. */
@@ -101,6 +103,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   #settled = false;
   #lastStreamId = 0;
   #uncreditedBytes = 0;
+  #receiveWindowBytes: number;
   /** When the latest frame that did not come in one piece began. */
   #partSinceMs = 0;
   #partsBegun = 0;
@@ -133,7 +136,8 @@ export class Http2Connection implements FrameHandler, SenderOwner {
       [Setting.InitialWindowSize, limits.streamWindowBytes],
       [Setting.MaxHeaderListSize, limits.maxHeaderListBytes],
     ]);
-    const more = limits.connectionWindowBytes - DEFAULT_WINDOW_BYTES;
+    this.#receiveWindowBytes = Math.max(limits.connectionWindowBytes, DEFAULT_WINDOW_BYTES);
+    const more = this.#receiveWindowBytes - DEFAULT_WINDOW_BYTES;
     if (more > 0) writeWindowUpdate(this.out, 0, more);
     this.touched();
   }
@@ -234,6 +238,12 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     stream.uncreditedBytes = 0;
   }
 
+  /** A service has begun, or with a negative count ended, to work on a request that holds so many bytes. */
+  working(sizeBytes: number): void {
+    this.#workingBytes += sizeBytes;
+    if (sizeBytes < 0 && !this.ending) this.#creditConnection(0);
+  }
+
   // What the sender tells.
 
   localEnded(stream: Http2Stream): void {
@@ -300,6 +310,9 @@ export class Http2Connection implements FrameHandler, SenderOwner {
 
   #data(bytes: Uint8Array, start: number, length: number, flags: number, streamId: number): boolean {
     if ((streamId & 1) === 0 || streamId > this.#lastStreamId) return this.#fail(ErrorCode.ProtocolError, "DATA on an idle stream");
+    // All of the payload counts, padding too (section 6.9.1).
+    this.#receiveWindowBytes -= length;
+    if (this.#receiveWindowBytes < 0) return this.#fail(ErrorCode.FlowControlError, "more DATA than the connection's window allows");
     this.#creditConnection(length);
     let from = start;
     let to = start + length;
@@ -615,13 +628,16 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   }
 
   /**
-   * Opens the connection's window again, whatever becomes of the bytes, so that no stream holds up another; `held` bounds what they cost. As
-   * half of it is always open, and that is more than a frame, a client cannot go beyond it.
+   * Opens the connection's window again, whatever becomes of the bytes, so that no stream holds up another; `held` bounds what they cost. Only
+   * when much is held does the client have to wait, as long as there is something to wait for: services at work. Requests that are still
+   * coming in must not wait for each other.
    */
   #creditConnection(sizeBytes: number): void {
     this.#uncreditedBytes += sizeBytes;
     if (this.#uncreditedBytes * 2 < this.#limits.connectionWindowBytes) return;
+    if (this.#workingBytes > 0 && this.held.isHigh) return;
     writeWindowUpdate(this.out, 0, this.#uncreditedBytes);
+    this.#receiveWindowBytes += this.#uncreditedBytes;
     this.#uncreditedBytes = 0;
   }
 
