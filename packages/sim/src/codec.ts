@@ -1,8 +1,8 @@
 /** The model's requests and answers as etcd's messages, and back. Keys and values of the simulator are latin1. */
 import {
+  type Compare,
   Compare_CompareResult as CompareResult,
   Compare_CompareTarget as CompareTarget,
-  type Compare,
   DeleteRangeRequest,
   DeleteRangeResponse,
   EMPTY,
@@ -16,15 +16,20 @@ import {
   RangeResponse,
   type RequestOp,
   type ResponseOp,
-  toLatin1,
   TxnRequest,
   TxnResponse,
+  toLatin1,
 } from "@quorate/proto";
 import type { Answer, ModelCompare, ModelKv, ModelOp, ModelRequest, OpAnswer } from "./model.ts";
 
 const { Range, Put, DeleteRange, Txn } = KVService.methods;
 
-const TARGETS = { mod: CompareTarget.MOD, create: CompareTarget.CREATE, version: CompareTarget.VERSION, value: CompareTarget.VALUE } as const;
+const TARGETS = {
+  mod: CompareTarget.MOD,
+  create: CompareTarget.CREATE,
+  version: CompareTarget.VERSION,
+  value: CompareTarget.VALUE,
+} as const;
 const RESULTS = { "=": CompareResult.EQUAL, ">": CompareResult.GREATER, "<": CompareResult.LESS, "!=": CompareResult.NOT_EQUAL } as const;
 const FIELDS = { mod: "modRevision", create: "createRevision", version: "version" } as const;
 
@@ -57,7 +62,10 @@ export function encodeRequest(request: ModelRequest, mode: ReadMode): { path: st
     case "put":
       return { path: Put.path, bytes: PutRequest.encode({ key: fromLatin1(request.key), value: fromLatin1(request.value) }) };
     case "delete":
-      return { path: DeleteRange.path, bytes: DeleteRangeRequest.encode({ key: fromLatin1(request.key), rangeEnd: fromLatin1(request.end) }) };
+      return {
+        path: DeleteRange.path,
+        bytes: DeleteRangeRequest.encode({ key: fromLatin1(request.key), rangeEnd: fromLatin1(request.end) }),
+      };
     case "range":
       return {
         path: Range.path,

@@ -10,7 +10,7 @@
  *   HIST-3 answers         each answer is what the model gives at that place
  *   HIST-4 compaction      what was compacted is not read again
  */
-import { type Answer, difference, ModelState, type ModelRequest } from "./model.ts";
+import { type Answer, difference, type ModelRequest, ModelState } from "./model.ts";
 
 export type Outcome =
   | { readonly kind: "answered"; readonly answer: Answer }

@@ -48,14 +48,28 @@ async function runOne(seed: number, bug: PlantedBug | undefined, storyLines: num
   if (storyLines > 0) print(story.last(storyLines));
   print(JSON.stringify(rest, undefined, 1));
   if (verdict !== undefined) print(`history: ${JSON.stringify(verdict)}`);
-  print(`${(result.simulatedMs / 1000).toFixed(1)} s simulated in ${(realMs / 1000).toFixed(2)} s: ${Math.round(result.simulatedMs / realMs)} times real time`);
+  print(
+    `${(result.simulatedMs / 1000).toFixed(1)} s simulated in ${(realMs / 1000).toFixed(2)} s: ${Math.round(result.simulatedMs / realMs)} times real time`,
+  );
   print(violation === undefined ? "all promises held" : `VIOLATION\n${violation}`);
   return violation === undefined;
 }
 
 async function runMany(first: number, last: number, untilMs: number, bug: PlantedBug | undefined): Promise<boolean> {
   let next = first;
-  const total = { seeds: 0, simulatedMs: 0, realMs: 0, operations: 0, answered: 0, entries: 0, elections: 0, snapshots: 0, events: 0, undecided: 0, refused: 0 };
+  const total = {
+    seeds: 0,
+    simulatedMs: 0,
+    realMs: 0,
+    operations: 0,
+    answered: 0,
+    entries: 0,
+    elections: 0,
+    snapshots: 0,
+    events: 0,
+    undecided: 0,
+    refused: 0,
+  };
   const bad: number[] = [];
   const take = (): Order | undefined => {
     if (next > last || performance.now() > untilMs || (bug !== undefined && bad.length > 0)) return undefined;

@@ -31,7 +31,12 @@ export interface ModelCompare {
 
 export type ModelRequest =
   | ModelOp
-  | { readonly kind: "txn"; readonly compares: readonly ModelCompare[]; readonly success: readonly ModelOp[]; readonly failure: readonly ModelOp[] };
+  | {
+      readonly kind: "txn";
+      readonly compares: readonly ModelCompare[];
+      readonly success: readonly ModelOp[];
+      readonly failure: readonly ModelOp[];
+    };
 
 export interface ModelKv extends ModelKey {
   readonly key: string;

@@ -35,10 +35,7 @@ export class Nemesis {
   /** How often each fault struck. */
   readonly counts = new Map<FaultKind, number>();
 
-  constructor(
-    options: SimOptions,
-    deps: { nodes: readonly Node[]; network: Network; scheduler: Scheduler; story: Story; random: Random },
-  ) {
+  constructor(options: SimOptions, deps: { nodes: readonly Node[]; network: Network; scheduler: Scheduler; story: Story; random: Random }) {
     this.#options = options;
     this.#nodes = deps.nodes;
     this.#network = deps.network;
@@ -176,7 +173,10 @@ export class Nemesis {
         node.clock?.jumpWall((this.#random.unit() - 0.5) * 20_000);
         break;
       case "moveLeader":
-        this.#nodes.find((one) => one.member?.isLeader === true)?.member?.handOver().catch(() => {});
+        this.#nodes
+          .find((one) => one.member?.isLeader === true)
+          ?.member?.handOver()
+          .catch(() => {});
         break;
     }
   }

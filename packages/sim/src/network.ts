@@ -113,7 +113,8 @@ export class Network {
     const link = this.link(from.name, toName);
     const isLost = link.cut || (this.faulty && loss > 0 && this.#random.unit() < loss);
     if (isLost || !target.process.alive) {
-      if (this.#random.below(4) === 0) this.#scheduler.after(this.latencyMs(link), () => from.request.listener.unreachable(to), from.process);
+      if (this.#random.below(4) === 0)
+        this.#scheduler.after(this.latencyMs(link), () => from.request.listener.unreachable(to), from.process);
       return;
     }
     this.#deliver(link, from, to, bytes, text);
@@ -161,7 +162,8 @@ export class Network {
     const link = this.link(from.name, target.name);
     const random = this.#random;
     const latency = () => this.latencyMs(link);
-    const breaks = () => !from.process.alive || link.cut || (this.faulty && this.#options.loss > 0 && random.unit() < this.#options.loss / 2);
+    const breaks = () =>
+      !from.process.alive || link.cut || (this.faulty && this.#options.loss > 0 && random.unit() < this.#options.loss / 2);
     async function* body(): AsyncGenerator<Uint8Array> {
       for await (const chunk of stream.body) {
         for (let at = 0; at < chunk.length; at += SNAPSHOT_PIECE_BYTES) {

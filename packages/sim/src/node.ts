@@ -1,11 +1,11 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
-import { type Clock, DiskError, type Random, silentLogger } from "@quorate/host";
+import { type Clock, type Random, silentLogger } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { raftpb } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
-import { type FaultPoint, Member, type ServerConfig, serviceTable } from "@quorate/server";
+import { BootstrapError, type FaultPoint, Member, type ServerConfig, serviceTable } from "@quorate/server";
 import type { Store } from "@quorate/store";
-import { readWal, WalDamageError } from "@quorate/wal";
+import { readWal, WalDamageError, WalError } from "@quorate/wal";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
@@ -121,7 +121,7 @@ export class Node {
     }).then(
       (member) => {
         if (!process.alive) return;
-        this.#guard(() => {
+        this.#look(() => {
           started = member;
           this.member = member;
           this.handlers = serviceTable(member).unary;
@@ -140,11 +140,11 @@ export class Node {
   #watch(member: Member): void {
     const { store } = member;
     const { safety, story } = this.#deps;
-    safety.opened(this.name, store);
+    this.#look(() => safety.opened(this.name, store));
     const watch = (entry: raftpb.Entry, apply: () => ReturnType<Store["apply"]> | undefined) => {
       const applied = apply();
       story.tell(this.name, `applies ${entry.index} of term ${entry.term} to revision ${store.mvcc.currentRevision}`);
-      this.#guard(() => safety.applied(this.name, store, entry, applied));
+      this.#look(() => safety.applied(this.name, store, entry, applied));
       return applied;
     };
     const apply = store.apply.bind(store);
@@ -159,12 +159,11 @@ export class Node {
   }
 
   /** What is wrong is told to the world; a member would only end by it. */
-  #guard(look: () => void): void {
+  #look(look: () => void): void {
     try {
       look();
     } catch (error) {
       this.#deps.fail(error);
-      throw error;
     }
   }
 
@@ -260,17 +259,16 @@ export class Node {
       const position = from + this.#random.below(to - from);
       this.#disk.corrupt(path, position, 1 << this.#random.below(8));
       this.#deps.story.tell(this.name, `a bit flips in ${path} at ${position}`);
-    } catch (error) {
+    } catch {
       // No log yet, or none that can be read any more.
-      if (error instanceof DiskError || error instanceof Error) return false;
-      throw error;
+      return false;
     }
     this.flipped = true;
     return true;
   }
 }
 
+/** A member's way to say that it will not serve what its disk holds. */
 function isDamage(error: unknown): boolean {
-  if (error instanceof WalDamageError) return true;
-  return /damage|WAL|log|store/i.test(error instanceof Error ? error.message : "");
+  return error instanceof WalDamageError || error instanceof WalError || error instanceof BootstrapError;
 }

@@ -41,7 +41,8 @@ function answerOf({ kind, response }: Applied): Answer | undefined {
   if (response === undefined) return undefined;
   const revision = response.header?.revision ?? 0;
   if (kind === "put") return { revision, succeeded: true, answers: [{ kind: "put" }] };
-  if (kind === "deleteRange") return { revision, succeeded: true, answers: [{ kind: "delete", deleted: (response as { deleted: number }).deleted }] };
+  if (kind === "deleteRange")
+    return { revision, succeeded: true, answers: [{ kind: "delete", deleted: (response as { deleted: number }).deleted }] };
   if (kind === "txn") return txnAnswer(response as Parameters<typeof txnAnswer>[0]);
   return undefined;
 }
@@ -141,7 +142,8 @@ export class Safety {
     if (applied?.error !== undefined && applied.kind !== "compaction") {
       violate("SIM-5", `${name} at index ${entry.index}: ${applied.error.message}`);
     }
-    if (revision !== next.revision) violate("SIM-5", `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`);
+    if (revision !== next.revision)
+      violate("SIM-5", `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`);
     if (next !== state) this.#states.push(next);
   }
 

@@ -80,7 +80,16 @@ class World {
     const nodeRandom = random.fork("nodes");
     this.nodes = configs.map(
       (config) =>
-        new Node(config.name, { options, scheduler, random: nodeRandom, network, safety, story, config, fail: (error) => this.fail(error) }),
+        new Node(config.name, {
+          options,
+          scheduler,
+          random: nodeRandom,
+          network,
+          safety,
+          story,
+          config,
+          fail: (error) => this.fail(error),
+        }),
     );
     this.clients = new Clients(options, { nodes: this.nodes, scheduler, story, random: random.fork("clients") });
     this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis") });
@@ -220,12 +229,18 @@ class World {
 export async function runSeed(options: SimOptions): Promise<RunResult> {
   const world = new World(options, await configsOf(options));
   let violation: string | undefined;
+  const onRejection = (error: unknown) => {
+    // What a dead process still waited for ends as it may.
+    if (!/dead|closed|stopped/.test(String(error))) world.fail(error);
+  };
+  process.on("unhandledRejection", onRejection);
   try {
     await world.live();
   } catch (error) {
     violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
     world.story.tell("world", `violation: ${error instanceof Error ? error.message : String(error)}`);
   }
+  process.off("unhandledRejection", onRejection);
   for (const node of world.nodes) node.process?.end();
   const { scheduler, safety, network, clients, nemesis, story, nodes } = world;
   return {
