@@ -152,15 +152,15 @@ export class TestMember {
 
 /** A member that ended when it should have become ready. */
 export class MemberDied extends Error {
-  readonly log: string;
+  readonly #log: string;
 
   constructor(name: string, message: string, log: string) {
     super(`${message}\n--- log of ${name}\n${log.trimEnd().split("\n").slice(-20).join("\n")}`);
-    this.log = log;
+    this.#log = log;
   }
 
   /** True if it ended because somebody else took its port between our look and its start. */
   get portWasTaken(): boolean {
-    return /address already in use|EADDRINUSE/i.test(this.log);
+    return /address already in use|EADDRINUSE/i.test(this.#log);
   }
 }
