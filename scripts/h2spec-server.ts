@@ -1,4 +1,6 @@
-/** What h2spec speaks to: the client port's engine with one small HTTP answer. Prints its plain and its TLS port; runs until it is killed. */
+/**
+ * What h2spec speaks to: the client port's engine with one small HTTP answer. Prints its plain and its TLS port; runs until it is killed.
+ */
 import { silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
 import { EngineServer } from "@quorate/rpc/node";

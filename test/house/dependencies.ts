@@ -1,5 +1,6 @@
 /**
- * Dependencies: pinned to one version, locked, justified by a row of docs/dependencies.md, imported only from the places that the row names,
+ * Dependencies: pinned to one version, locked, justified by a row of docs/dependencies.md, imported only from the places that the row
+ * names,
  * and never imported undeclared. A row reads
  *
  *   | `undici` | scripts, test, ctl | HTTP calls with client certificates |

@@ -118,7 +118,8 @@ describe("a unary call", () => {
     client.send(client.headers(id + 2, { ...CALL, ":method": "PUT" }, true));
     assert.deepEqual(client.take(), [
       `HEADERS ${id} :status=400 content-type=application/grpc grpc-status=13 grpc-message=malformed grpc-timeout: 5 minutes end`,
-      `HEADERS ${id + 2} :status=405 content-type=application/grpc grpc-status=13 grpc-message=Received a HEADERS frame with :method "PUT" which should be POST end`,
+      `HEADERS ${id + 2} :status=405 content-type=application/grpc grpc-status=13 ` +
+        `grpc-message=Received a HEADERS frame with :method "PUT" which should be POST end`,
     ]);
     assert.equal(client.shared.held.usedBytes, 0);
     assert.equal(client.connection.openStreams, 0);

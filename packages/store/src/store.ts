@@ -1,5 +1,6 @@
 /**
- * The replicated state of one member: keys with their history, leases, and the membership. It changes only by applied entries, and never asks for
+ * The replicated state of one member: keys with their history, leases, and the membership. It changes only by applied entries, and never
+ * asks for
  * the time, a random number or the network.
  *
  *     const store = await Store.open(keyspaces, dir, options);

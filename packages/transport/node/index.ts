@@ -8,4 +8,5 @@ export type {
   RefusalReason,
   TransportObserver,
 } from "./options.ts";
+export { PeerCalls } from "./peer-calls.ts";
 export type { PeerBoundAddress } from "./peer-server.ts";

@@ -1,4 +1,7 @@
-/** A socket and its HTTP/2 connection: moves bytes between them, one gathering write a turn, and holds one back when the other cannot follow. */
+/**
+ * A socket and its HTTP/2 connection: moves bytes between them, one gathering write a turn, and holds one back when the other cannot
+ * follow.
+ */
 import type { Socket } from "node:net";
 import type { Clock } from "@quorate/host";
 import { type ConnectionOwner, Http2Connection, type Peer, type RequestAcceptor } from "../../src/http2/connection.ts";

@@ -1,4 +1,7 @@
-/** Which protocol speaks on a fresh connection: HTTP/2 opens with a fixed preface (RFC 9113 section 3.4) that no HTTP/1 request begins with. */
+/**
+ * Which protocol speaks on a fresh connection: HTTP/2 opens with a fixed preface (RFC 9113 section 3.4) that no HTTP/1 request begins
+ * with.
+ */
 import type { Socket } from "node:net";
 import { PREFACE } from "../../src/http2/constants.ts";
 

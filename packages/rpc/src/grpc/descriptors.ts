@@ -1,4 +1,7 @@
-/** What reflection needs to know of a FileDescriptorProto (google/protobuf/descriptor.proto): its name, what it imports and what it defines. */
+/**
+ * What reflection needs to know of a FileDescriptorProto (google/protobuf/descriptor.proto): its name, what it imports and what it
+ * defines.
+ */
 import { toUtf8 } from "@quorate/proto";
 import { readFields } from "./wire.ts";
 

@@ -1,5 +1,6 @@
 /**
- * Server reflection (grpc/grpc, doc/server-reflection.md), versions v1 and v1alpha, which have the same messages: tools such as grpcurl learn
+ * Server reflection (grpc/grpc, doc/server-reflection.md), versions v1 and v1alpha, which have the same messages: tools such as grpcurl
+ * learn
  * the services and their messages from the server itself.
  */
 import { fromUtf8, toUtf8 } from "@quorate/proto";

@@ -1,5 +1,6 @@
 /**
- * One request, one answer. The path that most calls take: one DATA frame in, one handler, three frames out, and no object on the way but the
+ * One request, one answer. The path that most calls take: one DATA frame in, one handler, three frames out, and no object on the way but
+ * the
  * stream and this call.
  */
 import { GrpcCode } from "../codes.ts";

@@ -1,5 +1,6 @@
 /**
- * One header field, with what can be known of it once and for all. Most fields of a request are entries of the dynamic table that come again
+ * One header field, with what can be known of it once and for all. Most fields of a request are entries of the dynamic table that come
+ * again
  * and again: what is found out when an entry is made need not be found out for each request.
  */
 
@@ -65,7 +66,9 @@ export function nameIdOf(name: string): number {
   return pseudo ? NameId.OtherPseudo : NameId.Other;
 }
 
-/** False for a value with a character that could end it in another protocol: NUL, CR or LF. Spaces at its ends are let through, as in Go. */
+/**
+ * False for a value with a character that could end it in another protocol: NUL, CR or LF. Spaces at its ends are let through, as in Go.
+ */
 function isCleanValue(value: string): boolean {
   for (let i = 0; i < value.length; i++) {
     const code = value.charCodeAt(i);

@@ -1,5 +1,6 @@
 /**
- * The Huffman code of RFC 7541 appendix B. The code is canonical: within one length the codes count up in the order of the symbols, and each
+ * The Huffman code of RFC 7541 appendix B. The code is canonical: within one length the codes count up in the order of the symbols, and
+ * each
  * length goes on where the one before it stopped. So the lengths alone say it all.
  */
 

@@ -3,7 +3,8 @@ import { HpackError } from "./errors.ts";
 import { CODE_BITS, CODES, EOS } from "./huffman-code.ts";
 
 /**
- * The decoder's table: entry [state * 16 + nibble]. A state is an inner node of the code's tree, 0 its root. The shortest code has five bits,
+ * The decoder's table: entry [state * 16 + nibble]. A state is an inner node of the code's tree, 0 its root. The shortest code has five
+ * bits,
  * so a nibble ends at most one symbol.
  *
  *   bits 0-7 symbol | bit 8: a symbol ends here | bit 9: no such code (EOS) | bits 10 and up: next state

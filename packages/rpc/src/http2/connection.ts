@@ -1,12 +1,14 @@
 /**
- * The server's side of one HTTP/2 connection (RFC 9113), without its socket: bytes in by `receive`, bytes out by `takeOutput`, requests to an
+ * The server's side of one HTTP/2 connection (RFC 9113), without its socket: bytes in by `receive`, bytes out by `takeOutput`, requests
+ * to an
  * acceptor, time as an argument.
  *
  *   receive -> FrameSplitter -> frame handlers -> RequestAcceptor, StreamConsumer
  *   sweep (now and then) -> timeouts                                 |
  *   takeOutput <- Output <- Sender <---------------------------------+
  *
- * A rule that the client breaks ends its stream (RST_STREAM) or the connection (GOAWAY, then `ending` is true and the owner closes the socket
+ * A rule that the client breaks ends its stream (RST_STREAM) or the connection (GOAWAY, then `ending` is true and the owner closes the
+ * socket
  * when the output has left).
  */
 import { HpackDecoder } from "../hpack/decoder.ts";
@@ -628,7 +630,8 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   }
 
   /**
-   * Opens the connection's window again, whatever becomes of the bytes, so that no stream holds up another; `held` bounds what they cost. Only
+   * Opens the connection's window again, whatever becomes of the bytes, so that no stream holds up another; `held` bounds what they cost.
+   * Only
    * when much is held does the client have to wait, as long as there is something to wait for: services at work. Requests that are still
    * coming in must not wait for each other.
    */

@@ -56,7 +56,10 @@ export const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /** Length, type, flags and stream of each frame (section 4.1). */
 export const FRAME_HEADER_BYTES = 9;
 
-/** The longest payload before anyone has allowed more, and the most that we allow: larger frames only make a connection's calls wait for each other. */
+/**
+ * The longest payload before anyone has allowed more, and the most that we allow: larger frames only make a connection's calls wait for
+ * each other.
+ */
 export const DEFAULT_MAX_FRAME_BYTES = 16_384;
 export const LARGEST_MAX_FRAME_BYTES = 16_777_215;
 

@@ -1,4 +1,7 @@
-/** What the engine has seen and refused since it started: plain numbers, read when someone asks. One object for all connections of a server. */
+/**
+ * What the engine has seen and refused since it started: plain numbers, read when someone asks. One object for all connections of a
+ * server.
+ */
 export class EngineCounters {
   /** Connections that spoke HTTP/2, and those of them that are open. */
   connections = 0;

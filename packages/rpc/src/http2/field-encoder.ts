@@ -1,6 +1,7 @@
 /**
  * Header blocks of our answers. Nearly all of them are one of a few constant lists: such a list is encoded once, and again only when the
- * table behind its bytes has changed. With the two fields of every gRPC answer in the client's table, headers are two bytes and trailers one.
+ * table behind its bytes has changed. With the two fields of every gRPC answer in the client's table, headers are two bytes and trailers
+ * one.
  */
 import { type EncodableField, HpackEncoder } from "../hpack/encoder.ts";
 

@@ -20,7 +20,8 @@ export interface Http2Limits {
   /** Nothing more is read while more bytes than this wait for the socket. */
   readonly maxOutputBytes: number;
   /**
-   * Frames that move nothing: SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA, unknown types, frames for closed streams. So many at once
+   * Frames that move nothing: SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA, unknown types, frames for closed streams. So many at
+   * once
    * and then so many a second; each frame of ours that moves something allows some more.
    */
   readonly maxIdleFramesBurst: number;

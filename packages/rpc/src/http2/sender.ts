@@ -1,5 +1,6 @@
 /**
- * The sending side of a connection: headers at once, DATA as far as the client's windows and the socket allow, the rest in turn, one frame a
+ * The sending side of a connection: headers at once, DATA as far as the client's windows and the socket allow, the rest in turn, one
+ * frame a
  * stream (RFC 9113 section 6.9).
  */
 import type { ByteBudget } from "./byte-budget.ts";
@@ -62,7 +63,8 @@ export class Sender {
   }
 
   /**
-   * Sends body bytes, now or when they can leave. Pieces must not change any more. False if that would be more than may wait: then nothing was
+   * Sends body bytes, now or when they can leave. Pieces must not change any more. False if that would be more than may wait: then
+   * nothing was
    * taken, and the stream is best ended. @param ending ends our side behind them.
    */
   data(stream: Http2Stream, pieces: readonly Uint8Array[], sizeBytes: number, ending?: FieldList | "plain"): boolean {

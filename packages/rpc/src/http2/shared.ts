@@ -11,7 +11,10 @@ export class Http2Shared {
   /** Bytes of answers that wait to be sent, over all connections. */
   readonly pending: ByteBudget;
 
-  /** @param maxHeldTotalBytes and maxPendingTotalBytes bound all connections together, as limits.maxHeldBytes and maxPendingBytes bound each. */
+  /**
+   * @param maxHeldTotalBytes and maxPendingTotalBytes bound all connections together, as limits.maxHeldBytes and maxPendingBytes bound
+   * each.
+   */
   constructor(limits: Http2Limits, maxHeldTotalBytes: number, maxPendingTotalBytes: number) {
     this.limits = limits;
     this.held = new ByteBudget(maxHeldTotalBytes);

@@ -2,7 +2,10 @@
 import type { PendingSend } from "./pending.ts";
 import type { RequestHead } from "./request-head.ts";
 
-/** Who takes a request's body and is told how its stream fares. Called within the connection's `receive` or `sweep`, never after `aborted`. */
+/**
+ * Who takes a request's body and is told how its stream fares. Called within the connection's `receive` or `sweep`, never after
+ * `aborted`.
+ */
 export interface StreamConsumer {
   /** Body bytes: bytes[start, end) may be kept, nobody changes them. Not called for none. */
   data(bytes: Uint8Array, start: number, end: number): void;

@@ -1,6 +1,8 @@
 /**
- * A connection under frames of every kind, right, wrong and mutated, in chunks of any size, while services answer at their own pace. Whatever
- * comes, nothing throws, what goes out can be read, the same bytes have the same answer however they are cut, and when the connection is gone
+ * A connection under frames of every kind, right, wrong and mutated, in chunks of any size, while services answer at their own pace.
+ * Whatever
+ * comes, nothing throws, what goes out can be read, the same bytes have the same answer however they are cut, and when the connection is
+ * gone
  * nothing of it is left.
  */
 import assert from "node:assert/strict";

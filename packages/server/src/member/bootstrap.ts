@@ -65,7 +65,10 @@ function makeFolders(config: ServerConfig, disk: Disk): void {
   for (const dir of [parentOf(config.walDir), config.snapDir, config.storeDir]) makeDurably(disk, dir);
 }
 
-/** Makes a folder and those above it so that none of their names is lost in a crash: a name is durable when the folder it stands in is synced. */
+/**
+ * Makes a folder and those above it so that none of their names is lost in a crash: a name is durable when the folder it stands in is
+ * synced.
+ */
 function makeDurably(disk: Disk, dir: string): void {
   if (disk.stat(dir) !== undefined) return;
   const above = parentOf(dir);
@@ -96,15 +99,16 @@ function firstEntries(members: readonly Member[]): raftpb.Entry[] {
 async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalOptions): Promise<Bootstrapped> {
   if (!config.isNewCluster) {
     throw new BootstrapError(
-      `there is no log in ${config.walDir} and --initial-cluster-state is "existing": joining a running cluster is not offered by this version; ` +
-        'start all members of a new cluster with --initial-cluster-state "new"',
+      `there is no log in ${config.walDir} and --initial-cluster-state is "existing": joining a running cluster is not offered by ` +
+        'this version; start all members of a new cluster with --initial-cluster-state "new"',
     );
   }
   await verifyBootstrap(config);
   if (deps.disk.stat(`${config.storeDir}/db`) !== undefined) {
     throw new BootstrapError(
       `${config.storeDir}/db holds a store, but there is no log in ${config.walDir}: one without the other is no member's state. ` +
-        "If --wal-dir was changed, set it back; if the log is lost, remove this member from the cluster, move its data directory away and add it again",
+        "If --wal-dir was changed, set it back; if the log is lost, remove this member from the cluster, move its data directory away " +
+        "and add it again",
     );
   }
   const members = initialMembers(config);
@@ -195,8 +199,8 @@ async function beginAgain(config: ServerConfig, ids: etcdserverpb.Metadata, wal:
   const members = initialMembers(config);
   if (clusterId(members.map((member) => member.id)) !== ids.ClusterID || !members.some((member) => member.id === ids.NodeID)) {
     throw new BootstrapError(
-      `the log in ${config.walDir} was made for member ${idToHex(ids.NodeID)} of cluster ${idToHex(ids.ClusterID)} and holds nothing yet, ` +
-        "and --initial-cluster now names another cluster: start it with the flags of its first start, or move the data directory away",
+      `the log in ${config.walDir} was made for member ${idToHex(ids.NodeID)} of cluster ${idToHex(ids.ClusterID)} and holds nothing ` +
+        "yet, and --initial-cluster now names another cluster: start it with the flags of its first start, or move the data directory away",
     );
   }
   return writeFirstEntries(wal, members);
@@ -209,12 +213,14 @@ function checkTogether(config: ServerConfig, store: Store, mark: walpb.Snapshot,
     "remove this member from the cluster, move its data directory away and add it again; if no other member has the data, restore a backup";
   if (applied < mark.index) {
     throw new BootstrapError(
-      `the store in ${config.storeDir} ends at index ${applied}, and the log in ${config.walDir} begins at ${mark.index}: entries between are missing; ${advice}`,
+      `the store in ${config.storeDir} ends at index ${applied}, and the log in ${config.walDir} begins at ${mark.index}: ` +
+        `entries between are missing; ${advice}`,
     );
   }
   if (applied > last) {
     throw new BootstrapError(
-      `the store in ${config.storeDir} is at index ${applied}, and the log in ${config.walDir} ends at ${last}: the log has lost entries; ${advice}`,
+      `the store in ${config.storeDir} is at index ${applied}, and the log in ${config.walDir} ends at ${last}: ` +
+        `the log has lost entries; ${advice}`,
     );
   }
 }

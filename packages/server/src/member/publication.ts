@@ -1,5 +1,6 @@
 /**
- * How a member makes itself known: it tells the cluster its name and client URLs, a leader decides the cluster's version where there is none
+ * How a member makes itself known: it tells the cluster its name and client URLs, a leader decides the cluster's version where there is
+ * none
  * yet, and when both are done the member is ready to serve. The messages are those that scripts wait for in etcd's logs.
  */
 import type { Logger } from "@quorate/host";
