@@ -37,6 +37,7 @@ function isEntrance(path: string, named: string): boolean {
   if (/^packages\/[\w-]+\/(?:(?:node|testing)\/)?index\.ts$/.test(path)) return true;
   if (/^packages\/[\w-]+\/(?:node|bin)\/(?:[\w-]*-)?main\.ts$/.test(path)) return true;
   if (/^bin\//.test(path) || /\.test\.ts$/.test(path)) return true;
+  if (named.includes(path)) return true;
   return roomOf(path) === undefined && named.includes(path.split("/").slice(-2).join("/"));
 }
 
