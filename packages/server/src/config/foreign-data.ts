@@ -13,8 +13,7 @@ export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): st
   if (isFile(database)) {
     return (
       `${dataDir} is a data directory of etcd itself (${database} is its bbolt database); it is left untouched. ` +
-      "To bring its data over: take a snapshot while etcd runs (etcdctl snapshot save FILE), " +
-      "restore it into a new directory (quorateutl snapshot restore FILE --data-dir NEWDIR), and start with --data-dir NEWDIR"
+      "To bring its keys over, start Quorate with another --data-dir and run etcdctl make-mirror from etcd to it"
     );
   }
   if (isFolder(`${dataDir}/proxy`))
