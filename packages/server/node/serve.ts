@@ -7,7 +7,7 @@ import { errorOf, RangeRequest } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
 import { applyRange } from "@quorate/store";
-import { Http2Transport } from "@quorate/transport/node";
+import { Http2Transport, PeerCalls } from "@quorate/transport/node";
 import type { ServerConfig } from "../src/config/index.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint, plainError } from "../src/http/health.ts";
@@ -57,6 +57,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     clusterVersion: () => member?.store.membership.clusterVersion ?? "not_decided",
     storageVersion: SERVER_VERSION,
   };
+  const peerCalls = new PeerCalls(peerTls);
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
   const started = await Member.start(config, {
     clock,
@@ -93,7 +94,9 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       await transport.listen();
       return transport;
     },
+    callPeer: peerCalls.call,
     onEnd: (error) => {
+      peerCalls.close();
       Promise.all(servers.map((server) => server.close(0))).then(
         () => deps.onEnd(error),
         () => deps.onEnd(error),
@@ -141,6 +144,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     await server.listen();
   } catch (error) {
     await started.stop();
+    peerCalls.close();
     throw error;
   }
   logger.info("ready to serve client requests");
@@ -157,6 +161,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       await started.handOver();
       await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
       await started.stop();
+      peerCalls.close();
     },
   };
 }

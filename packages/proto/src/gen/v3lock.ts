@@ -80,9 +80,11 @@ export interface LockResponse {
   header: ResponseHeader | undefined;
   /** Exists while the lock is held. */
   key: Uint8Array;
+  /** The key's create revision: grows with each holder, so it serves as a fencing token. Not in etcd. */
+  createRevision: number;
 }
 
-const LockResponseFields: FieldNames = { 1: "header", 2: "key" };
+const LockResponseFields: FieldNames = { 1: "header", 2: "key", 1000: "create_revision" };
 
 export const LockResponse: Codec<LockResponse> = {
   typeName: "v3lockpb.LockResponse",
@@ -91,6 +93,7 @@ export const LockResponse: Codec<LockResponse> = {
     return {
       header: init.header,
       key: init.key ?? EMPTY,
+      createRevision: init.createRevision ?? 0,
     };
   },
 
@@ -111,6 +114,10 @@ export const LockResponse: Codec<LockResponse> = {
       w.uint32(18);
       w.view(m.key);
     }
+    if (m.createRevision !== undefined && m.createRevision !== 0) {
+      w.uint32(8000);
+      w.int64(m.createRevision);
+    }
   },
 
   decode(bytes: Uint8Array): LockResponse {
@@ -121,6 +128,7 @@ export const LockResponse: Codec<LockResponse> = {
     const m: LockResponse = into ?? {
       header: undefined,
       key: EMPTY,
+      createRevision: 0,
     };
     let tag = 0;
     try {
@@ -136,6 +144,9 @@ export const LockResponse: Codec<LockResponse> = {
           }
           case 18:
             m.key = r.view();
+            break;
+          case 8000:
+            m.createRevision = r.int64();
             break;
           default:
             r.skip(tag, LockResponseFields);

@@ -64,7 +64,9 @@ export interface KeeperDeps {
   readonly logger: Logger;
   readonly counters: KeeperCounters;
   lessor(): Lessor;
-  /** Resolves when a quorum has confirmed the leader since the call, and all it had committed by then is applied here; rejects otherwise. */
+  /**
+   * Resolves when a quorum has confirmed the leader since the call, and all it had committed by then is applied here; rejects otherwise.
+   */
   confirm(): Promise<void>;
   /** Proposes requests as leader of `term`, in this turn or not at all. A promise for each; it rejects if the result does not come. */
   propose(term: number, kind: "leaseRevoke" | "leaseCheckpoint", requests: readonly Uint8Array[]): readonly Promise<Applied>[];

@@ -41,7 +41,10 @@ export class RenewBatches {
     this.#deps = deps;
   }
 
-  /** Resolves with the leader's answer, ASK_AGAIN included: also where the request or its answer was lost. @throws EtcdError TooManyRequests */
+  /**
+   * Resolves with the leader's answer, ASK_AGAIN included: also where the request or its answer was lost. @throws EtcdError
+   * TooManyRequests
+   */
   renew(id: bigint): Promise<number> {
     if (this.#waiting.length >= MAX_WAITING_RENEWALS) throw errorOf("TooManyRequests");
     return new Promise((resolve) => {

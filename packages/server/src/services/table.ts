@@ -6,8 +6,10 @@ import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto
 import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
 import type { Member } from "../member/member.ts";
 import { clusterService } from "./cluster.ts";
+import { electionService, electionStreams } from "./election.ts";
 import { kvService } from "./kv.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
+import { lockService } from "./lock.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { toStatusError, unimplemented } from "./status.ts";
 import { StreamGuard } from "./streams.ts";
@@ -54,8 +56,15 @@ function streamGuard(member: Member): StreamGuard {
 
 /** The table that an engine serves. Methods of etcd's services that this version does not offer answer UNIMPLEMENTED by their name. */
 export function serviceTable(member: Member): ServiceTable {
-  const handlers = new Map([...kvService(member), ...maintenanceService(member), ...clusterService(member), ...leaseService(member)]);
-  const streamHandlers = new Map([...watchService(member), ...leaseStreams(member)]);
+  const handlers = new Map([
+    ...kvService(member),
+    ...maintenanceService(member),
+    ...clusterService(member),
+    ...leaseService(member),
+    ...lockService(member),
+    ...electionService(member),
+  ]);
+  const streamHandlers = new Map([...watchService(member), ...leaseStreams(member), ...electionStreams(member)]);
   const guard = streamGuard(member);
   const unaries = new Map<string, UnaryHandler>();
   const streams = new Map<string, StreamHandler>();

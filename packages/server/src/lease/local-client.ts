@@ -1,0 +1,150 @@
+/** What a service of this member needs of the others: the calls that Go's concurrency package makes of its client. */
+import {
+  Compare_CompareResult,
+  Compare_CompareTarget,
+  DeleteRangeRequest,
+  Event,
+  Event_EventType,
+  errorOf,
+  KeyValue,
+  LeaseGrantRequest,
+  type LeaseGrantResponse,
+  type RangeRequest,
+  type RangeResponse,
+  type RequestOp,
+  type ResponseHeader,
+  TxnRequest,
+  type TxnResponse,
+  WatchCreateRequest,
+  WatchResponse,
+} from "@quorate/proto";
+import type { CallContext, MessageBytes } from "@quorate/rpc";
+import { applyRange, checkTxn, type RequestKind } from "@quorate/store";
+import type { Member } from "../member/member.ts";
+
+/** An event of a watch. */
+export interface KeyEvent {
+  readonly deleted: boolean;
+  readonly kv: KeyValue;
+}
+
+/** What came of a watch: events in order, or undefined when it is over for another reason than its closing. */
+export type OnEvents = (events: readonly KeyEvent[] | undefined, header: ResponseHeader) => void;
+
+export class LocalClient {
+  readonly #member: Member;
+
+  constructor(member: Member) {
+    this.#member = member;
+  }
+
+  /** Rejects with EtcdError. The header is complete. */
+  async #propose<T extends { header: ResponseHeader | undefined }>(kind: RequestKind, request: Uint8Array): Promise<T> {
+    const { error, response } = await this.#member.propose(kind, request);
+    if (error !== undefined) throw error;
+    const answer = response as unknown as T;
+    answer.header = this.#member.header(answer.header?.revision ?? 0);
+    return answer;
+  }
+
+  /** Puts `then` through if `key` was created at `createRevision` (0: does not exist), else `otherwise`. */
+  txnIfCreatedAt(key: Uint8Array, createRevision: number, then: RequestOp[], otherwise: RequestOp[] = []): Promise<TxnResponse> {
+    const request = TxnRequest.create({
+      compare: [
+        {
+          result: Compare_CompareResult.EQUAL,
+          target: Compare_CompareTarget.CREATE,
+          key,
+          targetUnion: { case: "createRevision", value: createRevision },
+          rangeEnd: new Uint8Array(0),
+        },
+      ],
+      success: then,
+      failure: otherwise,
+    });
+    const wrong = checkTxn(request, this.#member.config.maxTxnOps);
+    if (wrong !== undefined) return Promise.reject(errorOf(wrong));
+    return this.#propose<TxnResponse>("txn", TxnRequest.encode(request));
+  }
+
+  async delete(key: Uint8Array): Promise<ResponseHeader> {
+    const { header } = await this.#propose("deleteRange", DeleteRangeRequest.encode({ key }));
+    return header!;
+  }
+
+  async grant(ttlSeconds: number): Promise<bigint> {
+    const ID = this.#member.newLeaseId();
+    const TTL = Math.max(ttlSeconds, this.#member.minLeaseTtlSeconds);
+    return (await this.#propose<LeaseGrantResponse>("leaseGrant", LeaseGrantRequest.encode({ ID, TTL }))).ID;
+  }
+
+  /** A linearizable range; the header is complete. */
+  async range(request: RangeRequest): Promise<{ header: ResponseHeader; kvs: KeyValue[] }> {
+    await this.#member.linearizable();
+    await this.#member.readable();
+    const response: RangeResponse = applyRange(this.#member.store.mvcc, request);
+    return { header: this.#member.header(response.header!.revision), kvs: response.kvs.map((kv) => KeyValue.decode(kv)) };
+  }
+
+  /** Watches a range from a revision on, until the function that it gives is called. */
+  watch(range: Pick<WatchCreateRequest, "key" | "rangeEnd" | "startRevision">, onEvents: OnEvents): () => void {
+    let isOver = false;
+    const tell = (message: MessageBytes) => {
+      if (isOver) return;
+      const { events, canceled, created, header } = WatchResponse.decode(joined(message));
+      if (canceled) isOver = true;
+      if (canceled || !created || events.length > 0) onEvents(canceled ? undefined : events.map(eventOf), header!);
+      if (canceled) closeLater();
+    };
+    const stream = this.#member.watches.open({
+      context: CONTEXT,
+      send: (message) => {
+        tell(message);
+        return true;
+      },
+      bufferedBytes: 0,
+      end: () => {
+        if (isOver) return;
+        isOver = true;
+        onEvents(undefined, this.#member.header(0));
+      },
+      pause: () => {},
+      resume: () => {},
+    });
+    // Not amid the sending of its own events.
+    const closeLater = () => this.#member.clock.endOfTurn(() => stream.close());
+    stream.create(WatchCreateRequest.create(range));
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      closeLater();
+    };
+  }
+}
+
+function eventOf(bytes: Uint8Array): KeyEvent {
+  const { type, kv } = Event.decode(bytes);
+  return { deleted: type === Event_EventType.DELETE, kv: KeyValue.decode(kv ?? new Uint8Array(0)) };
+}
+
+function joined(message: MessageBytes): Uint8Array {
+  if (message instanceof Uint8Array) return message;
+  const bytes = new Uint8Array(message.reduce((size, piece) => size + piece.length, 0));
+  let at = 0;
+  for (const piece of message) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}
+
+/** A watch of the member's own. */
+const CONTEXT: CallContext = {
+  path: "/etcdserverpb.Watch/Watch",
+  metadata: () => undefined,
+  deadlineMs: undefined,
+  peerAddress: "",
+  peerCommonName: undefined,
+  cancelled: false,
+  onCancel: () => {},
+};

@@ -1,0 +1,78 @@
+/**
+ * Single requests to other members over their peer ports, beside the streams: HTTP/1.1 with connections kept, under the same TLS and its
+ * checks.
+ */
+import { Agent as PlainAgent, request as requestPlain } from "node:http";
+import { request as requestTls, Agent as TlsAgent } from "node:https";
+import type { TLSSocket } from "node:tls";
+import { clientTlsOptions, refuseCertificate, type TlsOptions } from "@quorate/host/node";
+import { DialError, parsePeerUrl } from "./dial.ts";
+
+/** Connections to one peer at a time; more requests wait. */
+const MAX_CONNECTIONS = 8;
+/** Less than a member lets an idle connection live. */
+const IDLE_TIMEOUT_MS = 10_000;
+/** A longer answer is not taken (etcd: maxLeaseHTTPResponseSize). */
+const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
+
+export class PeerCalls {
+  readonly #tls: TlsOptions | undefined;
+  readonly #plainAgent = new PlainAgent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
+  readonly #tlsAgent = new TlsAgent({ keepAlive: true, maxCachedSessions: 0, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
+
+  /** @param tls for https URLs */
+  constructor(tls: TlsOptions | undefined) {
+    this.#tls = tls;
+  }
+
+  /** Posts `body`; resolves with the whole answer, whatever its status. Rejects with DialError, or Node's error, within `timeoutMs`. */
+  readonly call = (url: string, path: string, body: Uint8Array, timeoutMs: number): Promise<{ status: number; body: Uint8Array }> => {
+    const target = parsePeerUrl(url);
+    if (target === undefined) return Promise.reject(new DialError("failed", `not a peer URL: ${url}`));
+    const { host, port, secure } = target;
+    const tls = this.#tls;
+    if (secure && tls === undefined) return Promise.reject(new DialError("failed", `call ${url}: no TLS options`));
+    const options = {
+      host,
+      port,
+      path,
+      method: "POST",
+      headers: { "content-type": "application/protobuf", "content-length": body.length },
+      signal: AbortSignal.timeout(timeoutMs),
+    };
+    return new Promise((resolve, reject) => {
+      const request =
+        secure && tls !== undefined
+          ? requestTls({ ...options, ...clientTlsOptions(tls, host, ["http/1.1"]), agent: this.#tlsAgent })
+          : requestPlain({ ...options, agent: this.#plainAgent });
+      request.on("error", reject);
+      if (secure && tls !== undefined) {
+        request.on("socket", (socket) => {
+          if (!socket.connecting) return;
+          socket.once("secureConnect", () => {
+            const refusal = refuseCertificate(tls, (socket as TLSSocket).getPeerX509Certificate(), true);
+            if (refusal !== undefined) request.destroy(new DialError("refused", `call ${url}: ${refusal}`));
+          });
+        });
+      }
+      request.on("response", (response) => {
+        const chunks: Uint8Array[] = [];
+        let sizeBytes = 0;
+        response.on("data", (chunk: Uint8Array) => {
+          sizeBytes += chunk.length;
+          chunks.push(chunk);
+          if (sizeBytes > MAX_ANSWER_BYTES) request.destroy(new DialError("failed", `call ${url}: the answer is too long`));
+        });
+        response.on("error", reject);
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) }));
+      });
+      request.end(body);
+    });
+  };
+
+  /** Closes the connections; calls that are under way fail. */
+  close(): void {
+    this.#plainAgent.destroy();
+    this.#tlsAgent.destroy();
+  }
+}
