@@ -9,6 +9,8 @@ import { type EtcdError, errorOf, fromUtf8, KeyValue, PutRequest, RangeRequest, 
 import type { CallContext, UnaryHandler } from "@quorate/rpc";
 import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
+import { httpRouter } from "../../src/http/endpoints.ts";
+import { peerEndpoints } from "../../src/http/peer-endpoints.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";
 import { Member, type TransportRequest } from "../../src/member/member.ts";
 import { serviceTable } from "../../src/services/table.ts";
@@ -105,6 +107,21 @@ export class World {
     }
   }
 
+  /** Asks the member at a peer URL, as another one, over the network in memory. */
+  async callPeer(from: Node, url: string, path: string, body: Uint8Array): Promise<{ status: number; body: Uint8Array }> {
+    const target = this.nodes.find((node) => node.member?.store.membership.member(node.member.id)?.peerUrls.includes(url));
+    const isCut = (node: Node | undefined) => node?.request === undefined || this.cutOff.has(node.request.memberId);
+    await new Promise<void>((resolve) => this.clock.after(1, resolve));
+    if (target?.member === undefined || isCut(target) || isCut(from)) throw new Error("not reachable");
+    const version = { serverVersion: "", clusterVersion: () => "", storageVersion: "" };
+    const headers = new Map<string, string>();
+    const request = { method: "POST", path, query: "", headers, body, peerAddress: "", peerCommonName: undefined };
+    const answer = await httpRouter(peerEndpoints(target.member, version))(request);
+    await new Promise<void>((resolve) => this.clock.after(1, resolve));
+    if (isCut(target) || isCut(from)) throw new Error("not reachable");
+    return { status: answer.status, body: typeof answer.body === "string" ? fromUtf8(answer.body) : answer.body };
+  }
+
   async config(node: Node): Promise<ServerConfig> {
     const port = (one: Node) => 12380 + 10 * this.nodes.indexOf(one);
     const cluster = this.nodes.map((one) => `${one.name}=http://127.0.0.1:${port(one)}`).join(",");
@@ -138,6 +155,7 @@ export class World {
         node.request = request;
         return new MemoryTransport(this, request.memberId);
       },
+      callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       onEnd: (error) => {
         node.ended = { error };
         node.member = undefined;
