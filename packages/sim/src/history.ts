@@ -67,7 +67,8 @@ function words(op: Operation): string {
   const at = op.atRevision > 0 ? ` at ${op.atRevision}` : "";
   const request = brief(op.request);
   const outcome = brief(op.outcome?.kind === "answered" ? op.outcome.answer : (op.outcome ?? "none"));
-  return `${op.client} [${op.calledAt}, ${op.returnedAt ?? "never"}]${op.serializable ? " serializable" : ""} ${request}${at} -> ${outcome}`;
+  const times = `[${op.calledAt}, ${op.returnedAt ?? "never"}]`;
+  return `${op.client} ${times}${op.serializable ? " serializable" : ""} ${request}${at} -> ${outcome}`;
 }
 
 interface Parts {
@@ -123,7 +124,8 @@ function realTime(operations: readonly Operation[], parts: Parts): string | unde
     const floor = parts.floors.get(op)!;
     const isWrite = changes(op, answer);
     if (!op.serializable && (isWrite ? answer.revision <= floor : answer.revision < floor)) {
-      return `HIST-1: revision ${floor} had been answered before this was called:\n  ${words(op)}\n  highest since:\n  ${highestOp === undefined ? "none" : words(highestOp)}`;
+      const since = highestOp === undefined ? "none" : words(highestOp);
+      return `HIST-1: revision ${floor} had been answered before this was called:\n  ${words(op)}\n  highest since:\n  ${since}`;
     }
     if (isWrite) {
       const other = parts.writes.get(answer.revision);

@@ -48,9 +48,8 @@ async function runOne(seed: number, bug: PlantedBug | undefined, storyLines: num
   if (storyLines > 0) print(story.last(storyLines));
   print(JSON.stringify(rest, undefined, 1));
   if (verdict !== undefined) print(`history: ${JSON.stringify(verdict)}`);
-  print(
-    `${(result.simulatedMs / 1000).toFixed(1)} s simulated in ${(realMs / 1000).toFixed(2)} s: ${Math.round(result.simulatedMs / realMs)} times real time`,
-  );
+  const speed = Math.round(result.simulatedMs / realMs);
+  print(`${(result.simulatedMs / 1000).toFixed(1)} s simulated in ${(realMs / 1000).toFixed(2)} s: ${speed} times real time`);
   print(violation === undefined ? "all promises held" : `VIOLATION\n${violation}`);
   return violation === undefined;
 }
@@ -106,11 +105,11 @@ async function runMany(first: number, last: number, untilMs: number, bug: Plante
     });
   await Promise.all(Array.from({ length: Number(values.workers ?? 2) }, work));
   const speed = Math.round(total.simulatedMs / total.realMs);
-  print(
-    `${total.seeds} seeds (${first} to ${next - 1}), ${(total.simulatedMs / 3_600_000).toFixed(2)} hours simulated, ${speed} times real time on one core; ` +
-      `${total.operations} operations (${total.answered} answered), ${total.entries} entries, ${total.elections} elections, ` +
-      `${total.snapshots} snapshots sent, ${total.events} events, ${total.refused} damaged members refused to start, ${total.undecided} histories undecided`,
-  );
+  const hours = (total.simulatedMs / 3_600_000).toFixed(2);
+  print(`${total.seeds} seeds (${first} to ${next - 1}), ${hours} hours simulated, ${speed} times real time on one core`);
+  print(`${total.operations} operations (${total.answered} answered), ${total.entries} entries, ${total.elections} elections`);
+  print(`${total.snapshots} snapshots sent, ${total.events} events, ${total.refused} damaged members refused to start`);
+  print(`${total.undecided} histories undecided`);
   print(bad.length === 0 ? "all promises held" : `VIOLATIONS in ${bad.length} seeds: ${bad.sort((a, b) => a - b).join(" ")}`);
   return bad.length === 0;
 }

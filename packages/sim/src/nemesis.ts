@@ -46,6 +46,7 @@ export class Nemesis {
 
   /** Begins to let things go wrong. */
   start(): void {
+    for (const node of this.#nodes) node.start();
     this.#next();
     // Who is down for whatever reason comes up again after a while.
     this.#watchDown();
@@ -66,12 +67,12 @@ export class Nemesis {
 
   #watchDown(): void {
     for (const node of this.#nodes) {
-      if (!node.down || node.refused) continue;
+      if (!node.down || node.refused || (this.#active && this.#random.below(2) === 0)) continue;
       node.healDisk();
       node.start();
     }
-    const { unit } = { unit: () => this.#random.unit() };
-    this.#scheduler.after(this.#active ? 50 + unit() * unit() * 4000 : 500, () => this.#watchDown());
+    const waitMs = this.#active ? 50 + this.#random.unit() * this.#random.unit() * 4000 : 500;
+    this.#scheduler.after(waitMs, () => this.#watchDown());
   }
 
   #next(): void {
@@ -102,7 +103,7 @@ export class Nemesis {
 
   #durationMs(): number {
     const { electionMs } = this.#options;
-    return this.#random.unit() * this.#oneOf([electionMs / 2, 2 * electionMs, 6 * electionMs]);
+    return this.#random.unit() * this.#oneOf([electionMs / 2, 2 * electionMs, 6 * electionMs, 20 * electionMs]);
   }
 
   #later(run: () => void): void {
@@ -228,6 +229,6 @@ export class Nemesis {
     const flipped = this.#nodes.filter((one) => one.flipped).length;
     if (node.flipped || 2 * (flipped + 1) >= this.#nodes.length) return;
     node.crash("power");
-    node.flipBit();
+    node.damage();
   }
 }

@@ -132,15 +132,13 @@ export class Network {
     const arrive = () => {
       const target = this.#stations.get(to);
       if (target === undefined || !target.process.alive) return;
+      const hear = () => {
+        this.#story.tell(target.name, `hears ${from.name} ${text}`);
+        target.request.listener.received([raftpb.Message.decode(bytes)]);
+      };
       // A process that is stopped does not read: its socket keeps the bytes.
-      this.#scheduler.after(
-        0,
-        () => {
-          this.#story.tell(target.name, `hears ${from.name} ${text}`);
-          target.request.listener.received([raftpb.Message.decode(bytes)]);
-        },
-        target.process,
-      );
+      if (target.process.paused) this.#scheduler.after(0, hear, target.process);
+      else hear();
     };
     this.#scheduler.after(arrivalMs - now, () => {
       if (link.cut) return;

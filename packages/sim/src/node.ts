@@ -1,5 +1,5 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
-import { type Clock, type Random, silentLogger } from "@quorate/host";
+import { type Clock, DiskError, type Random, silentLogger } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { raftpb } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
@@ -42,7 +42,7 @@ export class Node {
   handlers: ReadonlyMap<string, UnaryHandler> = new Map();
   /** Where the next pass crashes. */
   crashAt: FaultPoint | undefined;
-  /** Bits were flipped on its disk: it may refuse to start, and then stays down. */
+  /** What was synced went bad on its disk: it may refuse to start, and then stays down. */
   flipped = false;
   /** It refused to start on its damaged disk. */
   refused = false;
@@ -237,8 +237,26 @@ export class Node {
     this.slowSyncUntilMs = 0;
   }
 
-  /** Flips a bit in a part of the log that the log itself says was synced. Only while the process is down. */
-  flipBit(): boolean {
+  /** What is on the disk goes bad: a bit of the log, or the store as a whole. Only while the process is down. */
+  damage(): boolean {
+    return this.#random.below(4) === 0 ? this.#damageStore() : this.#flipBit();
+  }
+
+  #damageStore(): boolean {
+    const path = `${this.#deps.config.storeDir}/db`;
+    try {
+      this.#keyspaces.damage(path);
+    } catch {
+      // There is none yet.
+      return false;
+    }
+    this.#deps.story.tell(this.name, `the store in ${path} is damaged`);
+    this.flipped = true;
+    return true;
+  }
+
+  /** Flips a bit in a part of the log that the log itself says was synced. */
+  #flipBit(): boolean {
     const { walDir } = this.#deps.config;
     const places: { path: string; from: number; to: number }[] = [];
     try {
@@ -270,5 +288,6 @@ export class Node {
 
 /** A member's way to say that it will not serve what its disk holds. */
 function isDamage(error: unknown): boolean {
+  if (error instanceof DiskError && error.code === "Damaged") return true;
   return error instanceof WalDamageError || error instanceof WalError || error instanceof BootstrapError;
 }

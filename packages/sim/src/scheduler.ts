@@ -9,6 +9,9 @@ import type { Clock, Timer } from "@quorate/host";
 /** 2026-01-01T00:00:00Z. */
 const START_WALL_MS = 1_767_225_600_000;
 
+/** Events between two turns of the machine's own loop. */
+const STEPS_PER_TURN = 100;
+
 interface Task {
   dueMs: number;
   order: number;
@@ -134,9 +137,13 @@ export class Scheduler {
           reject(error);
           return;
         }
-        // A turn of the machine's own loop, before which all promises that are settled have reacted.
-        setImmediate(step);
+        // All promises that are settled, and those that these settle, react before the next tick. Now and then the machine's own loop gets a
+        // turn: promises that were rejected and are nobody's are told only there.
+        if (++steps % STEPS_PER_TURN === 0) setImmediate(step);
+        else queueMicrotask(nextTick);
       };
+      let steps = 0;
+      const nextTick = () => process.nextTick(step);
       setImmediate(step);
     });
   }

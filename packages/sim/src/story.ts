@@ -1,5 +1,5 @@
 /** What happened: a hash over all of it, and the last of it in words for each member. */
-import { crc32c, fromUtf8 } from "@quorate/proto";
+import { crc32c } from "@quorate/proto";
 
 interface Line {
   readonly atMs: number;
@@ -26,7 +26,11 @@ export class Story {
     if (lines === undefined) this.#lines.set(who, (lines = []));
     lines.push({ atMs, text });
     if (lines.length >= 2 * MAX_LINES) lines.splice(0, MAX_LINES);
-    this.#low = crc32c(this.#low, fromUtf8(`${atMs} ${who} ${text}`));
+    // The time in microseconds; of a text its characters.
+    let hash = Math.imul(this.#low ^ Math.trunc(atMs * 1000), 0x01000193);
+    for (let i = 0; i < who.length; i++) hash = Math.imul(hash ^ who.charCodeAt(i), 0x01000193);
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+    this.#low = hash >>> 0;
     if (bytes !== undefined) this.#low = crc32c(this.#low, bytes);
     this.#high = (Math.imul(this.#high ^ this.#low, 0x01000193) + 1) >>> 0;
   }

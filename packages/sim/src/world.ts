@@ -131,10 +131,9 @@ class World {
   }
 
   async live(): Promise<void> {
-    const { clients, nemesis, nodes } = this;
-    for (const node of nodes) node.start();
-    clients.start();
+    const { clients, nemesis } = this;
     nemesis.start();
+    clients.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.tell("world", "all is healed");
     nemesis.stop();
@@ -152,7 +151,8 @@ class World {
       .map((node) => {
         const { member } = node;
         if (member === undefined) return `${node.name} ${node.refused ? "refused" : node.down ? "is down" : "is starting"}`;
-        return `${node.name} term ${member.term} commit ${member.commitIndex} applied ${member.appliedIndex} ${member.isLeader ? "leads" : ""}`;
+        const { term, commitIndex, appliedIndex, isLeader } = member;
+        return `${node.name} term ${term} commit ${commitIndex} applied ${appliedIndex}${isLeader ? " leads" : ""}`;
       })
       .join("; ");
   }
@@ -197,8 +197,8 @@ class World {
     let first: string | undefined;
     for (const member of members) {
       await member.compacted();
-      const hash = await member.store.mvcc.hashKV(0);
-      const text = `hash ${hash.hash} at revision ${hash.revision}, compacted ${hash.compactRevision}, index ${member.store.position.index}`;
+      const { hash, revision, compactRevision } = await member.store.mvcc.hashKV(0);
+      const text = `hash ${hash} at revision ${revision}, compacted ${compactRevision}, index ${member.store.position.index}`;
       this.story.tell(member.config.name, text);
       first ??= text;
       if (text !== first) violate("SIM-7", `${member.config.name} has ${text}, ${members[0].config.name} ${first}`);
