@@ -1,0 +1,260 @@
+/** The lessor against a naive twin, and what is damage. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import {
+  DeleteRangeRequest,
+  type EtcdError,
+  fromUtf8,
+  KeyValue,
+  LeaseCheckpointRequest,
+  LeaseGrantRequest,
+  LeaseRevokeRequest,
+  leasepb,
+  PutRequest,
+  RangeRequest,
+  TxnRequest,
+  toUtf8,
+} from "@quorate/proto";
+import { applyRange, Store, StoreDamageError } from "../index.ts";
+import { Backend, Bucket } from "../src/backend.ts";
+import { Prng } from "./mvcc-history.ts";
+import { Log } from "./store-log.ts";
+
+const SEED = 4;
+const RUNS = 40;
+const STEPS = 120;
+
+/** The obvious way: leases with their times, keys with their lease. */
+class Twin {
+  readonly leases = new Map<bigint, { ttl: number; remaining: number }>();
+  readonly keys = new Map<string, bigint>();
+  revision = 1;
+
+  put(key: string, lease: bigint): string | undefined {
+    if (lease !== 0n && !this.leases.has(lease)) return "LeaseNotFound";
+    this.keys.set(key, lease);
+    this.revision++;
+    return undefined;
+  }
+
+  delete(from: string, to: string): void {
+    const gone = [...this.keys.keys()].filter((key) => key >= from && key < to);
+    for (const key of gone) this.keys.delete(key);
+    if (gone.length > 0) this.revision++;
+  }
+
+  grant(id: bigint, ttl: number): string | undefined {
+    if (id === 0n) return "LeaseNotFound";
+    if (ttl > 9_000_000_000) return "LeaseTTLTooLarge";
+    if (this.leases.has(id)) return "LeaseExist";
+    this.leases.set(id, { ttl, remaining: 0 });
+    return undefined;
+  }
+
+  revoke(id: bigint): string | undefined {
+    if (!this.leases.delete(id)) return "LeaseNotFound";
+    const gone = this.keysOf(id);
+    for (const key of gone) this.keys.delete(key);
+    if (gone.length > 0) this.revision++;
+    return undefined;
+  }
+
+  checkpoint(id: bigint, remaining: number): void {
+    const lease = this.leases.get(id);
+    if (lease !== undefined) lease.remaining = remaining;
+  }
+
+  keysOf(id: bigint): string[] {
+    return [...this.keys]
+      .filter(([, lease]) => lease === id)
+      .map(([key]) => key)
+      .sort();
+  }
+}
+
+const KEYS = ["a", "b", "c", "d", "\u00e9"];
+
+function compare(store: Store, twin: Twin, context: string): void {
+  const { lessor, mvcc } = store;
+  assert.equal(mvcc.currentRevision, twin.revision, context);
+  assert.equal(lessor.count, twin.leases.size, context);
+  for (const [id, { ttl, remaining }] of twin.leases) {
+    const lease = lessor.get(id);
+    assert.deepEqual([lease?.ttlSeconds, lease?.remainingSeconds], [ttl, remaining], context);
+    assert.deepEqual(
+      lessor.keysOf(id).map((key) => toUtf8(Buffer.from(key, "latin1"))),
+      twin.keysOf(id),
+      context,
+    );
+  }
+  const { kvs } = applyRange(mvcc, RangeRequest.create({ key: new Uint8Array(1), rangeEnd: new Uint8Array(1) }));
+  const found = kvs.map((kv) => KeyValue.decode(kv)).map(({ key, lease }) => [toUtf8(key), lease]);
+  assert.deepEqual(
+    found,
+    [...twin.keys].sort(([a], [b]) => (a < b ? -1 : 1)),
+    context,
+  );
+}
+
+test(`random grants, revocations, puts, deletes, checkpoints and restarts match the naive twin (seed ${SEED})`, async () => {
+  for (let run = 0; run < RUNS; run++) {
+    const prng = new Prng(SEED * 1000 + run);
+    const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+    const twin = new Twin();
+    const log = new Log();
+    let store = await Store.open(keyspaces, "/store");
+    const key = () => KEYS[prng.below(KEYS.length)]!;
+    const id = () => BigInt(prng.below(6) - 1);
+    for (let step = 0; step < STEPS; step++) {
+      const context = `run ${run}, step ${step}`;
+      let expected: string | undefined;
+      switch (prng.below(8)) {
+        case 0: {
+          const [ID, TTL] = [id(), prng.below(10) === 0 ? 9_000_000_001 : prng.below(100) + 1];
+          log.request({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL }) });
+          expected = twin.grant(ID, TTL);
+          break;
+        }
+        case 1: {
+          const ID = id();
+          log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID }) });
+          expected = twin.revoke(ID);
+          break;
+        }
+        case 2: {
+          const [ID, remaining_TTL] = [id(), prng.below(50)];
+          log.request({ leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID, remaining_TTL }] }) });
+          twin.checkpoint(ID, remaining_TTL);
+          break;
+        }
+        case 3: {
+          const [from, to] = [key(), key()];
+          log.request({ deleteRange: DeleteRangeRequest.encode({ key: fromUtf8(from), rangeEnd: fromUtf8(to) }) });
+          twin.delete(from, to);
+          break;
+        }
+        case 4: {
+          // Two puts in a transaction: both or none.
+          const [first, second] = [key(), key()];
+          if (first === second) continue;
+          const [one, other] = [id(), id()];
+          const op = (k: string, lease: bigint) =>
+            ({ request: { case: "requestPut", value: PutRequest.create({ key: fromUtf8(k), lease }) } }) as const;
+          log.request({ txn: TxnRequest.encode({ compare: [], success: [op(first, one), op(second, other)], failure: [] }) });
+          if ([one, other].some((lease) => lease !== 0n && !twin.leases.has(lease))) expected = "LeaseNotFound";
+          else {
+            twin.put(first, one);
+            twin.put(second, other);
+            twin.revision--;
+          }
+          break;
+        }
+        case 5: {
+          // Keeps the key's lease.
+          const k = key();
+          log.request({ put: PutRequest.encode({ key: fromUtf8(k), ignoreLease: true }) });
+          expected = twin.keys.has(k) ? twin.put(k, twin.keys.get(k)!) : "KeyNotFound";
+          break;
+        }
+        case 6:
+          if (prng.below(4) === 0) {
+            await store.close({ flush: true });
+            store = await Store.open(keyspaces, "/store");
+            compare(store, twin, `${context}, opened again`);
+          }
+          continue;
+        default: {
+          const [k, lease] = [key(), id()];
+          log.request({ put: PutRequest.encode({ key: fromUtf8(k), lease }) });
+          expected = twin.put(k, lease);
+        }
+      }
+      const { error } = store.apply(log.entries.at(-1)!);
+      assert.equal((error as EtcdError | undefined)?.code, expected, context);
+      compare(store, twin, context);
+    }
+    await store.close({ flush: true });
+  }
+});
+
+test("the keys of a revoked lease go in key order, at one revision", async () => {
+  const store = await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store");
+  const log = new Log();
+  const apply = () => store.apply(log.entries.at(-1)!);
+  log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: 9n, TTL: 10 }) });
+  apply();
+  for (const key of ["c", "a", "b"]) {
+    log.request({ put: PutRequest.encode({ key: fromUtf8(key), lease: 9n }) });
+    apply();
+  }
+  const changes: string[] = [];
+  store.mvcc.onChange = ({ main, sub, key, deleted }) => changes.push(`${deleted ? "delete" : "put"} ${key} ${main}.${sub}`);
+  log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 9n }) });
+  apply();
+  assert.deepEqual(changes, ["delete a 5.0", "delete b 5.1", "delete c 5.2"]);
+  await store.close({ flush: false });
+});
+
+test("the records are etcd's", async () => {
+  const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+  const store = await Store.open(keyspaces, "/store");
+  const log = new Log();
+  log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: -2n, TTL: 10 }) });
+  store.apply(log.entries.at(-1)!);
+  log.request({ leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID: -2n, remaining_TTL: 3 }] }) });
+  store.apply(log.entries.at(-1)!);
+  const snapshot = await store.snapshot();
+  await snapshot.close();
+  await store.close({ flush: true });
+  const backend = new Backend(await keyspaces.open("/store/db", { create: false }));
+  const record = backend.get(Bucket.lease, Buffer.from("fffffffffffffffe", "hex"));
+  assert.deepEqual(leasepb.Lease.decode(record!), { ID: -2n, TTL: 10, RemainingTTL: 3 });
+  await backend.close({ flush: false });
+});
+
+/** Opens a store after something was put into its lease bucket. */
+async function openWith(key: string, value: Uint8Array): Promise<Store> {
+  const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+  const store = await Store.open(keyspaces, "/store");
+  const log = new Log();
+  log.put("k", "v");
+  store.apply(log.entries[0]!);
+  await store.close({ flush: true });
+  const backend = new Backend(await keyspaces.open("/store/db", { create: false }));
+  backend.put(Bucket.lease, Buffer.from(key, "hex"), value);
+  await backend.close({ flush: true });
+  return Store.open(keyspaces, "/store");
+}
+
+test("a lease under another id, one that does not decode, and one of no id are damage", async () => {
+  const record = (ID: bigint) => leasepb.Lease.encode({ ID, TTL: 10, RemainingTTL: 0 });
+  const opened = await openWith("0000000000000007", record(7n));
+  assert.ok(opened.lessor.exists(7n));
+  await opened.close({ flush: false });
+  for (const [key, value] of [
+    ["0000000000000007", record(8n)],
+    ["07", record(7n)],
+    ["0000000000000000", record(0n)],
+    ["0000000000000007", Uint8Array.of(0xff)],
+  ] as const) {
+    await assert.rejects(
+      openWith(key, value),
+      (error) => error instanceof StoreDamageError && error.message.includes(`bucket lease, key ${key}`),
+    );
+  }
+});
+
+test("a key on a lease that is not there is damage", async () => {
+  const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+  const store = await Store.open(keyspaces, "/store");
+  const log = new Log();
+  log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: 7n, TTL: 10 }) });
+  log.request({ put: PutRequest.encode({ key: fromUtf8("k"), lease: 7n }) });
+  for (const entry of log.entries) store.apply(entry);
+  await store.close({ flush: true });
+  const backend = new Backend(await keyspaces.open("/store/db", { create: false }));
+  backend.delete(Bucket.lease, Buffer.from("0000000000000007", "hex"));
+  await backend.close({ flush: true });
+  await assert.rejects(Store.open(keyspaces, "/store"), /its lease 7 does not exist/);
+});
