@@ -44,6 +44,8 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
   const snapshots: walpb.Snapshot[] = [];
   let matched = false;
   let records = 0;
+  /** The term of the log's own entry at `from.index`, where it was read. */
+  let termAtFrom: number | undefined;
 
   const take = (record: WalRecord): string | undefined => {
     rules ??= new LogRules(Math.max(0, record.segment.index - 1));
@@ -60,6 +62,7 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
         // It replaces what was read with its index and above; one at or before the snapshot replaces everything.
         entries.length = Math.max(0, position);
         if (position >= 0) entries.push(entry);
+        else if (position === -1) termAtFrom = entry.term;
         return undefined;
       }
       case RecordType.State: {
@@ -77,6 +80,8 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
             throw new WalError("SnapshotMismatch", dir, `snapshot ${from.index} has term ${snapshot.term} in the log, not ${from.term}`);
           }
           matched = true;
+          // A snapshot that was received takes the place of a log that differs from it, and of what follows there (Raft paper, figure 13).
+          if (termAtFrom !== undefined && termAtFrom !== from.term) entries.length = 0;
         }
         return undefined;
       }

@@ -52,6 +52,24 @@ for (const [name, makePlace] of places) {
       assert.equal(disk.stat(`${dir}/0000000000000000-0000000000000000.wal`)?.sizeBytes, 4096);
     });
 
+    it("drops what conflicts with a snapshot that was received, and keeps what agrees with the log's own", async () => {
+      const wal = create(1 << 20);
+      wal.append(state(2, 5), entries(1, 20, 2));
+      await wal.saveSnapshot(mark(5, 2));
+      await wal.saveSnapshot(mark(15, 5));
+      wal.append(state(5, 15), []);
+      await wal.close();
+      assert.deepEqual(
+        reopen(mark(15, 5)).entries.map((one) => one.index),
+        [],
+      );
+      await open.pop()!.close();
+      assert.deepEqual(
+        reopen(mark(5, 2)).entries.map((one) => one.index),
+        Array.from({ length: 15 }, (_, i) => i + 6),
+      );
+    });
+
     it("gives back entries and the last state, over any number of openings", async () => {
       let wal = create(1 << 20);
       for (let round = 0; round < 5; round++) {

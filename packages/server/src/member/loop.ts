@@ -264,6 +264,7 @@ export class MemberLoop<R> {
     const { wal, raft, reads } = this.#parts;
     this.#installing = true;
     this.#send(ready.messages);
+    for (const read of ready.readStates) reads.answered(read.context, read.index);
     const hardState = ready.hardState ?? this.#lazyHardState;
     // The log knows of the snapshot, and that it is committed, before the store changes: a crash in between finds both or neither.
     const install = async () => {
