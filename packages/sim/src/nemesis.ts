@@ -125,6 +125,9 @@ export class Nemesis {
       case "crashAtPoint":
         node.crashAt = this.#oneOf(FAULT_POINTS);
         break;
+      case "crashAtDisk":
+        node.crashAtDisk(this.#random.below(this.#oneOf([10, 40, 200])));
+        break;
       case "stop":
         node.stop();
         break;

@@ -222,6 +222,19 @@ export class Node {
     };
   }
 
+  /** The machine loses power in the middle of an operation of its disk, after `count` others; if it is down it is started for that. */
+  crashAtDisk(count: number): void {
+    if (this.refused) return;
+    let left = count;
+    this.#disk.fault = ({ kind }) => {
+      if (this.down || left-- > 0) return undefined;
+      this.#deps.story.tell(this.name, `crashes in a ${kind} of its disk`);
+      this.crash("power");
+      throw new Crash(kind);
+    };
+    if (this.down) this.start();
+  }
+
   failBackend(): void {
     if (this.down) return;
     this.#keyspaces.fault = () => {

@@ -68,12 +68,13 @@ export const FAULT_KINDS = [
   "clockJump",
   "moveLeader",
   "allPowerLoss",
+  "crashAtDisk",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 const NETWORK: readonly FaultKind[] = ["isolate", "split", "oneWay", "slowLink", "stallLink"];
 const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip"];
-const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss"];
+const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss", "crashAtDisk"];
 
 /** The options of a seed. */
 export function optionsOf(seed: number, bug?: PlantedBug): SimOptions {
