@@ -85,13 +85,15 @@ export function optionsOf(seed: number, bug?: PlantedBug): SimOptions {
   const crashes = random.below(5) > 0;
   const tempo = one(10, 30, 100, 100);
   const latencyMs = one(0.2, 1, 1, 5);
+  const clients = one(1, 3, 5, 8, 16);
   return {
     seed,
     members: one(1, 2, 3, 3, 3, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7),
-    clients: one(1, 3, 5, 8, 16),
+    clients,
     keys: one(1, 3, 6, 12),
     valueBytes: one(0, 0, 20, 600, 3000),
-    thinkMs: one(1, 20, 60, 200),
+    // Few in a hurry or many at leisure: what is beyond some hundred operations a second only makes runs long.
+    thinkMs: Math.max(one(1, 20, 60, 200), clients * 3),
     faultPhaseMs: one(6000, 12_000, 25_000),
     heartbeatMs: tempo,
     electionMs: tempo * one(5, 10, 10),
