@@ -4,9 +4,11 @@
  */
 import type { WatchEvent } from "./event.ts";
 
-/** Bounds; docs/LIMITS.md lists them. One revision may be larger than both: it is dropped when the next comes. */
-export const MAX_RECENT_EVENTS = 16_384;
-export const MAX_RECENT_BYTES: number = 16 * 1024 * 1024;
+/** Bounds. One revision may be larger than both: it is dropped when the next comes. */
+export interface RecentLimits {
+  readonly maxRecentEvents: number;
+  readonly maxRecentBytes: number;
+}
 
 export class RecentEvents {
   #events: WatchEvent[] = [];
@@ -15,8 +17,11 @@ export class RecentEvents {
   #heldBytes = 0;
   #firstRevision: number;
 
+  readonly #limits: RecentLimits;
+
   /** @param firstRevision the revision that comes next. */
-  constructor(firstRevision: number) {
+  constructor(firstRevision: number, limits: RecentLimits) {
+    this.#limits = limits;
     this.#firstRevision = firstRevision;
   }
 
@@ -34,12 +39,13 @@ export class RecentEvents {
   }
 
   push(event: WatchEvent): void {
+    const { maxRecentEvents, maxRecentBytes } = this.#limits;
     this.#events.push(event);
     this.#heldBytes += event.heldBytes;
-    while ((this.size > MAX_RECENT_EVENTS || this.#heldBytes > MAX_RECENT_BYTES) && this.#events[this.#start].main < event.main) {
+    while ((this.size > maxRecentEvents || this.#heldBytes > maxRecentBytes) && this.#events[this.#start].main < event.main) {
       this.#dropRevision();
     }
-    if (this.#start > MAX_RECENT_EVENTS) {
+    if (this.#start > maxRecentEvents) {
       this.#events = this.#events.slice(this.#start);
       this.#start = 0;
     }

@@ -18,14 +18,13 @@ import { EMPTY, type ResponseHeader } from "@quorate/proto";
 import type { Status, StreamCall } from "@quorate/rpc";
 import type { Change, Mvcc } from "@quorate/store";
 import { WatchEvent } from "./event.ts";
+import { WATCH_LIMITS, type WatchLimits } from "./limits.ts";
 import { Pass } from "./pass.ts";
 import { RecentEvents } from "./recent-events.ts";
 import { headerField } from "./responses.ts";
 import { type StreamOwner, type StreamWatcher, type WatchPermission, WatchStream } from "./watch-stream.ts";
 import { WatcherGroup } from "./watcher-group.ts";
 
-/** Events read and events delivered in one slice of a pass; the revision that reaches it is finished. */
-const MAX_SLICE_EVENTS = 10_000;
 /** gRPC's share of a message, which etcd allows on top of the request limit. */
 const GRPC_OVERHEAD_BYTES = 512 * 1024;
 const MIN_PROGRESS_INTERVAL_MS = 100;
@@ -33,6 +32,8 @@ const MIN_PROGRESS_INTERVAL_MS = 100;
 export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
   readonly maxRequestBytes: number;
+  /** WATCH_LIMITS unless told. */
+  readonly limits?: WatchLimits;
 }
 
 export interface WatchHubDeps {
@@ -47,6 +48,7 @@ export interface WatchHubDeps {
 
 export class WatchHub implements StreamOwner {
   readonly clock: Clock;
+  readonly limits: WatchLimits;
   readonly maxFragmentBytes: number;
   backlogBytes = 0;
   pendingEvents = 0;
@@ -66,7 +68,7 @@ export class WatchHub implements StreamOwner {
   #mvcc: Mvcc | undefined;
   /** The store's revision when it was detached. */
   #lastRevision = 0;
-  #recent = new RecentEvents(1);
+  #recent: RecentEvents;
   #scheduled = false;
   #headerRevision = -1;
   #headerTerm = -1;
@@ -75,6 +77,8 @@ export class WatchHub implements StreamOwner {
   constructor(options: WatchHubOptions, deps: WatchHubDeps) {
     this.#deps = deps;
     this.clock = deps.clock;
+    this.limits = options.limits ?? WATCH_LIMITS;
+    this.#recent = new RecentEvents(1, this.limits);
     this.maxFragmentBytes = options.maxRequestBytes + GRPC_OVERHEAD_BYTES;
     this.#progressIntervalMs = Math.max(MIN_PROGRESS_INTERVAL_MS, options.progressNotifyIntervalMs);
   }
@@ -187,7 +191,7 @@ export class WatchHub implements StreamOwner {
     if (--this.#watcherCount > 0) return;
     // Nobody watches: nothing needs to be told, or kept.
     if (this.#mvcc !== undefined) this.#mvcc.onChange = undefined;
-    this.#recent = new RecentEvents(1);
+    this.#recent = new RecentEvents(1, this.limits);
   }
 
   unpark(watchers: Iterable<StreamWatcher>): void {
@@ -208,7 +212,7 @@ export class WatchHub implements StreamOwner {
   #listen(): void {
     const mvcc = this.#mvcc;
     if (mvcc === undefined || mvcc.onChange !== undefined || this.#watcherCount === 0) return;
-    this.#recent = new RecentEvents(mvcc.currentRevision + 1);
+    this.#recent = new RecentEvents(mvcc.currentRevision + 1, this.limits);
     mvcc.onChange = (change) => this.#changed(change);
   }
 
@@ -340,7 +344,7 @@ export class WatchHub implements StreamOwner {
     this.#recent.scan(pass.cursor, (event) => {
       if (event.main !== last) {
         pass.cursor = event.main;
-        stopped = work >= MAX_SLICE_EVENTS;
+        stopped = work >= this.limits.maxSliceEvents;
         if (stopped || pass.size === 0) return false;
         last = event.main;
       }
@@ -380,7 +384,7 @@ export class WatchHub implements StreamOwner {
         if (pass.size === 0) return;
         let work = 0;
         let main = 0;
-        for (; i < changes.length && (work < MAX_SLICE_EVENTS || changes[i].main === main); i++) {
+        for (; i < changes.length && (work < this.limits.maxSliceEvents || changes[i].main === main); i++) {
           main = changes[i].main;
           work += 1 + pass.offer(new WatchEvent(changes[i]), this.#park);
         }

@@ -9,16 +9,9 @@ import { errorOf, type ResponseHeader, type WatchCreateRequest, WatchResponse } 
 import type { CallContext, Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
 import type { WatchEvent } from "./event.ts";
+import type { WatchLimits } from "./limits.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
 import { Watcher } from "./watcher.ts";
-
-/** Bounds; docs/LIMITS.md lists them. One revision may be larger than the budget: it is sent when nothing else waits. */
-export const MAX_STREAM_BACKLOG_BYTES: number = 4 * 1024 * 1024;
-/** Of all streams together that do not read as fast as they are written to. */
-export const MAX_TOTAL_BACKLOG_BYTES: number = 256 * 1024 * 1024;
-/** A response of more than one revision holds at most these (etcd: watchBatchMaxRevs; bytes are ours, for clients that limit messages). */
-export const MAX_RESPONSE_REVISIONS = 1000;
-export const MAX_RESPONSE_BYTES: number = 1024 * 1024;
 
 /** What a response and a queue cost beside events, and an event beside its bytes. */
 const RESPONSE_BYTES = 64;
@@ -36,6 +29,7 @@ export type WatchPermission = (context: CallContext, range: KeyRange) => string 
 /** What a stream needs from the hub. */
 export interface StreamOwner {
   readonly clock: Clock;
+  readonly limits: WatchLimits;
   /** The store's revision. */
   readonly revision: number;
   /** Most bytes of a response that a client wants in fragments. */
@@ -241,12 +235,14 @@ export class WatchStream {
   }
 
   #hasRoom(watcher: StreamWatcher, revision: number, sizeBytes: number): boolean {
-    if (this.backlogBytes + sizeBytes <= MAX_STREAM_BACKLOG_BYTES) {
-      return !this.#blocked || this.#owner.backlogBytes + sizeBytes <= MAX_TOTAL_BACKLOG_BYTES;
+    if (this.backlogBytes + sizeBytes <= this.#owner.limits.maxStreamBacklogBytes) {
+      return !this.#blocked || this.#owner.backlogBytes + sizeBytes <= this.#owner.limits.maxTotalBacklogBytes;
     }
-    // A revision is never cut: one that alone is beyond the budget goes when nothing else waits.
-    if (this.#blocked || this.#ready.length > 1) return false;
-    return this.#ready.length === 0 || (this.#ready[0] === watcher && watcher.queue![0].main === revision);
+    // A revision is never cut. Of what is queued, the first revision of the first watcher goes beyond the budget if it must, so that in
+    // each turn something is sent.
+    if (this.#blocked) return false;
+    const [first] = this.#ready;
+    return first === undefined || (first === watcher && first.queue![0]?.main === revision);
   }
 
   /** Takes back what is queued of a revision. */
@@ -297,6 +293,7 @@ export class WatchStream {
 
   /** Sends events of one watcher in as many responses as it takes. */
   #deliver(watcher: StreamWatcher, queue: readonly WatchEvent[]): void {
+    const { maxResponseRevisions, maxResponseBytes } = this.#owner.limits;
     let events: Uint8Array[] = [];
     let sizeBytes = 0;
     let revisions = 0;
@@ -304,7 +301,7 @@ export class WatchStream {
     for (const event of queue) {
       const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
       if (event.main !== last) {
-        if (revisions === MAX_RESPONSE_REVISIONS || (revisions > 0 && sizeBytes + bytes.length > MAX_RESPONSE_BYTES)) {
+        if (revisions === maxResponseRevisions || (revisions > 0 && sizeBytes + bytes.length > maxResponseBytes)) {
           this.#respond(watcher, last, events);
           events = [];
           sizeBytes = 0;
