@@ -137,7 +137,8 @@ export class Scheduler {
           reject(error);
           return;
         }
-        // All promises that are settled, and those that these settle, react before the next tick. Now and then the machine's own loop gets a
+        // All promises that are settled, and those that these settle, react before the next tick. Now and then the machine's own loop
+        // gets a
         // turn: promises that were rejected and are nobody's are told only there.
         if (++steps % STEPS_PER_TURN === 0) setImmediate(step);
         else queueMicrotask(nextTick);
