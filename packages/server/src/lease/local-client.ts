@@ -19,7 +19,7 @@ import {
   WatchResponse,
 } from "@quorate/proto";
 import type { CallContext, MessageBytes } from "@quorate/rpc";
-import { applyRange, checkTxn, type RequestKind } from "@quorate/store";
+import { applyRange, checkDeleteRange, checkTxn, type RequestKind } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 
 /** An event of a watch. */
@@ -68,7 +68,10 @@ export class LocalClient {
   }
 
   async delete(key: Uint8Array): Promise<ResponseHeader> {
-    const { header } = await this.#propose("deleteRange", DeleteRangeRequest.encode({ key }));
+    const request = DeleteRangeRequest.create({ key });
+    const wrong = checkDeleteRange(request);
+    if (wrong !== undefined) throw errorOf(wrong);
+    const { header } = await this.#propose("deleteRange", DeleteRangeRequest.encode(request));
     return header!;
   }
 
