@@ -1,0 +1,251 @@
+/** The leader's count of the leases' time on a clock by hand: the heap, the rate, the spread, a hundred thousand of them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { silentLogger } from "@quorate/host";
+import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { InternalRaftRequest, LeaseCheckpointRequest, LeaseGrantRequest, raftpb } from "@quorate/proto";
+import { type Applied, Store } from "@quorate/store";
+import { Deadlines, type Due } from "../src/lease/deadlines.ts";
+import { LeaseKeeper, MAX_INFLIGHT_REVOKES, MAX_REVOKES_PER_SECOND, NotPrimaryError } from "../src/lease/keeper.ts";
+
+test("the heap gives what is due in order, whatever was moved or taken out (seed 1)", () => {
+  let state = 1;
+  const below = (n: number) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * n);
+  };
+  const heap = new Deadlines<Due>();
+  const twin = new Set<Due>();
+  for (let i = 0; i < 20_000; i++) {
+    const some = [...twin][below(Math.max(1, twin.size))];
+    const kind = below(4);
+    if (kind < 2 && twin.size < 40) {
+      const item = { dueMs: below(50), place: -1 };
+      heap.add(item);
+      twin.add(item);
+    } else if (kind === 2 && some !== undefined) heap.move(some, below(50));
+    else if (some !== undefined) {
+      heap.remove(some);
+      heap.remove(some);
+      twin.delete(some);
+    }
+    assert.equal(heap.size, twin.size);
+    assert.equal(
+      heap.first()?.dueMs ?? Number.POSITIVE_INFINITY,
+      Math.min(Number.POSITIVE_INFINITY, ...[...twin].map(({ dueMs }) => dueMs)),
+    );
+  }
+});
+
+/** A keeper beside a store whose log is a queue: proposals are applied when the bench says so. */
+class Bench {
+  readonly clock = new ManualClock();
+  readonly store: Store;
+  readonly keeper: LeaseKeeper;
+  readonly counters = {
+    renewed: { value: 0, add: () => this.counters.renewed.value++ },
+    expired: { value: 0, add: () => this.counters.expired.value++ },
+  };
+  /** Requests that wait to be applied. */
+  readonly queue: { data: Uint8Array; resolve: (applied: Applied) => void; reject: (error: Error) => void }[] = [];
+  /** When each lease was revoked. */
+  readonly revokedMs = new Map<bigint, number>();
+  confirm: () => Promise<void> = () => Promise.resolve();
+  holds = false;
+  #index = 0;
+
+  constructor(store: Store, checkpointIntervalMs?: number) {
+    this.store = store;
+    this.keeper = new LeaseKeeper(
+      { minTtlSeconds: 2, extendMs: 1000, confirmedForMs: 100, checkpointIntervalMs },
+      {
+        clock: this.clock,
+        logger: silentLogger,
+        counters: this.counters,
+        lessor: () => store.lessor,
+        confirm: () => this.confirm(),
+        propose: (_term, kind, requests) =>
+          requests.map((request) => {
+            const { promise, resolve, reject } = Promise.withResolvers<Applied>();
+            this.queue.push({ data: InternalRaftRequest.encode({ [kind]: request }), resolve, reject });
+            return promise;
+          }),
+      },
+    );
+    store.lessor.observer = {
+      granted: (lease) => this.keeper.granted(lease),
+      checkpointed: (lease) => this.keeper.checkpointed(lease),
+      revoked: (id) => {
+        assert.ok(!this.revokedMs.has(id), `lease ${id} is revoked once`);
+        this.revokedMs.set(id, this.clock.monotonicMs());
+        this.keeper.revoked(id);
+      },
+    };
+  }
+
+  static async open(checkpointIntervalMs?: number): Promise<Bench> {
+    return new Bench(await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store"), checkpointIntervalMs);
+  }
+
+  apply(data: Uint8Array): Applied {
+    this.#index++;
+    return this.store.apply({ index: this.#index, term: 1, type: raftpb.EntryType.EntryNormal, data });
+  }
+
+  grant(ID: bigint, TTL: number): void {
+    assert.equal(this.apply(InternalRaftRequest.encode({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL }) })).error, undefined);
+  }
+
+  checkpoint(ID: bigint, remaining_TTL: number): void {
+    this.apply(InternalRaftRequest.encode({ leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID, remaining_TTL }] }) }));
+  }
+
+  async lead(): Promise<void> {
+    this.keeper.leads(1);
+    await turn();
+    assert.ok(this.keeper.isPrimary);
+  }
+
+  /** Moves time on in small steps. */
+  async run(ms: number, stepMs = 10): Promise<void> {
+    for (let i = 0; i < ms; i += stepMs) {
+      this.clock.advance(stepMs);
+      await turn();
+      if (this.holds) continue;
+      for (const { data, resolve } of this.queue.splice(0)) resolve(this.apply(data));
+    }
+    await turn();
+  }
+}
+
+const COUNT = 100_000;
+
+test("100,000 leases that were kept alive over their time expire within a second of their time when that stops, none before", async (t) => {
+  const bench = await Bench.open();
+  await bench.lead();
+  const ttl = 375;
+  for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), ttl);
+  // Two rounds of renewals, a third of the time to live each, spread evenly: 800 a second, which is within the rate of revocations.
+  const dueMs = new Map<bigint, number>();
+  for (let round = 0; round < 2; round++) {
+    const perStep = COUNT / 12_500;
+    for (let step = 0; step < 12_500; step++) {
+      for (let i = 0; i < perStep; i++) {
+        const id = BigInt(step * perStep + i + 1);
+        const renewed = bench.keeper.renew(id);
+        if (typeof renewed !== "number") await renewed;
+        dueMs.set(id, bench.clock.monotonicMs() + ttl * 1000);
+      }
+      bench.clock.advance(10);
+    }
+  }
+  assert.equal(bench.store.lessor.count, COUNT);
+  assert.equal(bench.counters.renewed.value, 2 * COUNT);
+  await bench.run((ttl + 5) * 1000, 50);
+  assert.equal(bench.store.lessor.count, 0);
+  assert.equal(bench.counters.expired.value, COUNT);
+  const lagsMs = [...bench.revokedMs].map(([id, ms]) => ms - dueMs.get(id)!).sort((a, b) => a - b);
+  assert.ok(lagsMs[0]! >= 0, `a lease expired ${-lagsMs[0]!} ms early`);
+  t.diagnostic(`lag: p50 ${lagsMs[COUNT / 2]} ms, p99 ${lagsMs[Math.floor(COUNT * 0.99)]} ms, most ${lagsMs.at(-1)} ms`);
+  assert.ok(lagsMs[Math.floor(COUNT * 0.99)]! < 1000, `p99 of the lag is ${lagsMs[Math.floor(COUNT * 0.99)]} ms`);
+});
+
+test("expired leases are revoked at a bounded rate, and no more than the bound wait for their result", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  for (let id = 1; id <= 5000; id++) bench.grant(BigInt(id), 2);
+  await bench.run(2000);
+  const before = bench.revokedMs.size;
+  await bench.run(1000);
+  const inOneSecond = bench.revokedMs.size - before;
+  assert.ok(inOneSecond >= MAX_REVOKES_PER_SECOND * 0.9 && inOneSecond <= MAX_REVOKES_PER_SECOND * 1.5, `${inOneSecond} in a second`);
+  bench.holds = true;
+  await bench.run(10_000);
+  assert.equal(bench.queue.length, MAX_INFLIGHT_REVOKES);
+  bench.holds = false;
+  await bench.run(5000);
+  assert.equal(bench.revokedMs.size, 5000);
+});
+
+test("a revocation that failed is tried again", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 2);
+  bench.holds = true;
+  await bench.run(2200);
+  assert.equal(bench.queue.length, 1);
+  bench.queue.pop()!.reject(new Error("lost"));
+  bench.holds = false;
+  await bench.run(1000);
+  assert.ok(bench.revokedMs.has(1n));
+});
+
+test("a renewal of an expired lease waits for its revocation, or for the end of the leadership", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 2);
+  bench.grant(2n, 4);
+  bench.holds = true;
+  await bench.run(2200);
+  assert.ok(bench.keeper.isExpiring(1n));
+  const renewed = Promise.resolve(bench.keeper.renew(1n));
+  bench.holds = false;
+  await bench.run(200);
+  assert.equal(await renewed, 0);
+  bench.holds = true;
+  await bench.run(2200);
+  const demoted = assert.rejects(Promise.resolve(bench.keeper.renew(2n)), NotPrimaryError);
+  bench.keeper.steppedDown();
+  await demoted;
+  assert.throws(() => bench.keeper.renew(2n), NotPrimaryError);
+  assert.throws(() => bench.keeper.remainingMs(2n), NotPrimaryError);
+});
+
+test("nothing is renewed while the leadership is not confirmed", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 10);
+  const confirmation = Promise.withResolvers<void>();
+  bench.confirm = () => confirmation.promise;
+  await bench.run(200);
+  const renewed = Promise.resolve(bench.keeper.renew(1n));
+  await bench.run(3000);
+  assert.equal(bench.counters.renewed.value, 0);
+  confirmation.reject(new Error("no quorum"));
+  await assert.rejects(renewed, { message: "no quorum" });
+});
+
+test("a new leader counts from what the checkpoints left, and a renewal takes them back through the log", async () => {
+  const bench = await Bench.open(300_000);
+  bench.grant(1n, 1000);
+  bench.checkpoint(1n, 40);
+  await bench.lead();
+  assert.equal(bench.keeper.remainingMs(1n), 41_000);
+  const renewed = Promise.resolve(bench.keeper.renew(1n));
+  await bench.run(20);
+  assert.equal(await renewed, 1000);
+  assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 0);
+  // Then nothing but the checkpoints of every five minutes goes into the log.
+  await bench.run(299_900);
+  assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 0);
+  await bench.run(300_200);
+  assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 400);
+});
+
+test("a pile-up that a new leader finds is spread to less than the rate of revocations", async () => {
+  const bench = await Bench.open();
+  for (let id = 1; id <= 3000; id++) bench.grant(BigInt(id), 2);
+  await bench.lead();
+  await bench.run(12_000);
+  assert.equal(bench.revokedMs.size, 3000);
+  const startMs = Math.min(...bench.revokedMs.values());
+  assert.ok(startMs >= 3000);
+  const perSecond = new Map<number, number>();
+  for (const ms of bench.revokedMs.values()) {
+    const second = Math.floor((ms - startMs) / 1000);
+    perSecond.set(second, (perSecond.get(second) ?? 0) + 1);
+  }
+  for (const count of perSecond.values()) assert.ok(count <= MAX_REVOKES_PER_SECOND, `${count} in a second`);
+  assert.ok(perSecond.size >= 3);
+});
