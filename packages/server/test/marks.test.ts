@@ -1,0 +1,86 @@
+/** The log's new beginnings: a mark of the member's own and a snapshot received from a leader do not get in each other's way. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "@quorate/host";
+import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { Store } from "@quorate/store";
+import type { Transport } from "@quorate/transport";
+import { SnapshotFiles, type Wal } from "@quorate/wal";
+import type { MemberLoop } from "../src/member/loop.ts";
+import { Snapshots } from "../src/member/snapshots.ts";
+
+/** Snapshots over a store at index 56, whose flush ends when `flushed` is called, and a log that notes marks and ends them by `marked`. */
+function setUp() {
+  const disk = new MemoryDisk();
+  const flush = Promise.withResolvers<number>();
+  const mark = Promise.withResolvers<void>();
+  const marks: number[] = [];
+  const released: number[] = [];
+  const compacted: number[] = [];
+  const store = { position: { index: 56, term: 3, confState: { voters: [1n] } }, flush: () => flush.promise } as unknown as Store;
+  const wal = {
+    saveSnapshot: ({ index }: { index: number }) => {
+      marks.push(index);
+      return mark.promise;
+    },
+    release: (index: number) => released.push(index),
+  } as unknown as Wal;
+  const loop = { writeHardState() {}, withRaft: () => compacted.push(0) } as unknown as MemberLoop<unknown>;
+  disk.makeDir("/snap");
+  const snapshots = new Snapshots(
+    { snapshotCount: 10, catchUpEntries: 5, maxLogBytes: 1 << 20, maxCatchUpBytes: 1 << 20, maxWalFiles: 1, maxSnapshotFiles: 5 },
+    {
+      store: () => store,
+      wal,
+      files: new SnapshotFiles(disk, "/snap"),
+      transport: {} as Transport,
+      loop: () => loop,
+      clock: new ManualClock(),
+      disk,
+      keyspaces: new MemoryKeyspaceOpener(disk),
+      storeDir: "/store",
+      logger: silentLogger,
+      faults: () => {},
+      fatal: (error) => assert.fail(String(error)),
+    },
+    0,
+  );
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  return { snapshots, marks, released, compacted, flushed: () => flush.resolve(56), marked: () => mark.resolve(), settle };
+}
+
+test("a mark that waits for its flush is given up when a snapshot is received", async () => {
+  const { snapshots, marks, flushed, settle } = setUp();
+  snapshots.applied(56, 100);
+  snapshots.installing(106);
+  flushed();
+  await settle();
+  assert.deepEqual(marks, []);
+});
+
+test("a mark that waits for the disk changes nothing more when a snapshot is received", async () => {
+  const { snapshots, marks, released, compacted, flushed, marked, settle } = setUp();
+  snapshots.applied(56, 100);
+  flushed();
+  await settle();
+  assert.deepEqual(marks, [56]);
+  snapshots.installing(106);
+  marked();
+  await settle();
+  assert.deepEqual(released, []);
+  assert.deepEqual(compacted, []);
+  // The member is at 106 now: the next mark is due from there, not from 56.
+  snapshots.applied(110, 100);
+  flushed();
+  await settle();
+  assert.deepEqual(marks, [56]);
+});
+
+test("an undisturbed mark releases what is before it", async () => {
+  const { snapshots, marks, released, compacted, flushed, marked, settle } = setUp();
+  snapshots.applied(56, 100);
+  flushed();
+  marked();
+  await settle();
+  assert.deepEqual([marks, released, compacted.length], [[56], [0], 1]);
+});
