@@ -6,6 +6,8 @@ const limitMs = 15_000;
 
 export class WatchClient {
   readonly responses: WatchResponse[] = [];
+  /** Told of each response instead of keeping it. */
+  onResponse: ((response: WatchResponse) => void) | undefined;
   /** How the stream ended. */
   status: grpc.StatusObject | undefined;
   readonly #channel: grpc.Client;
@@ -28,6 +30,10 @@ export class WatchClient {
       sent,
     );
     this.#stream.on("data", (response: WatchResponse) => {
+      if (this.onResponse !== undefined) {
+        this.onResponse(response);
+        return;
+      }
       this.responses.push(response);
       this.#arrived();
     });

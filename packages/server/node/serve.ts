@@ -14,6 +14,7 @@ import { checkEndpoints, type HealthSource, healthEndpoint, plainError } from ".
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { rpcObserver } from "../src/services/observer.ts";
+import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { checkFree, listenAddress, tlsOptions } from "./listen.ts";
@@ -159,6 +160,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     member: started,
     stop: async () => {
       await started.handOver();
+      // They would last until the grace is over: their clients go on at another member at once.
+      started.watches.end(toStatusError(errorOf("Stopped")));
       await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
       await started.stop();
       peerCalls.close();

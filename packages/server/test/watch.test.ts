@@ -82,7 +82,7 @@ test("a revision beyond the limit of a message: whole, or in fragments where the
   );
 });
 
-test("a client that does not read is parked at the budget of its stream, and gets the rest from history; its neighbours go on", async () => {
+test("a client that does not read is parked at the budget of its stream and catches up later; its neighbours go on", async () => {
   const bench = await new WatchBench().open();
   const slow = bench.call({ budgetBytes: 100_000 });
   const quick = bench.call({ budgetBytes: 100_000 });
