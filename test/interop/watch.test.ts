@@ -6,8 +6,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Event, fromUtf8, KeyValue, KVService, type WatchCreateRequest } from "@quorate/proto";
 import { Etcd3 } from "etcd3";
 import { TestClient } from "../support/client.ts";
-import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { startCluster, type TestCluster, withCluster } from "../support/cluster.ts";
 import { etcd, skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";
+import type { TestMember } from "../support/member.ts";
 import { describeResponse, WatchClient } from "../support/watch.ts";
 
 const key = fromUtf8;
@@ -391,5 +392,83 @@ describe("watch by other clients", () => {
     }
   });
 });
+
+/** The member that has the only watcher. */
+async function memberOfWatch(cluster: TestCluster): Promise<TestMember> {
+  for (;;) {
+    for (const member of cluster.members) {
+      if (!member.isRunning) continue;
+      const metrics = await (await fetch(`${member.clientUrl}/metrics`)).text();
+      if (/^etcd_debugging_mvcc_watcher_total 1$/m.test(metrics)) return member;
+    }
+    await delay(20);
+  }
+}
+
+describe("the member that a watch is on ends", () => {
+  for (const [how, end] of [
+    ["killed", (member: TestMember) => member.kill()],
+    ["told to stop", (member: TestMember) => member.terminate()],
+  ] as const) {
+    test(`${how}: etcd3 of npm goes on at another member, and sees every change once`, async () => {
+      await withCluster({ size: 3 }, async (cluster) => {
+        const client = new Etcd3({ hosts: cluster.members.map((member) => member.clientAddress) });
+        try {
+          const watcher = await client.watch().prefix("k").create();
+          const seen: string[] = [];
+          let arrived: () => void = () => {};
+          watcher.on("put", (kv) => {
+            seen.push(kv.value.toString());
+            arrived();
+          });
+          const written: string[] = [];
+          const write = async (through: TestMember): Promise<void> => {
+            const kv = new TestClient(through.clientAddress);
+            try {
+              for (let i = 0; i < 20; i++) {
+                const value = `${written.length}`;
+                await kv.call(KVService.methods.Put, { key: key(`k${value}`), value: key(value) }, 10_000);
+                written.push(value);
+              }
+            } finally {
+              kv.close();
+            }
+          };
+          const on = await memberOfWatch(cluster);
+          const others = cluster.members.filter((member) => member !== on);
+          await write(on);
+          await end(on);
+          await write(await untilWritable(others));
+          while (seen.length < written.length) {
+            await new Promise<void>((resolve) => {
+              arrived = resolve;
+            });
+          }
+          assert.deepEqual(seen, written);
+          await watcher.cancel();
+        } finally {
+          client.close();
+        }
+      });
+    });
+  }
+});
+
+/** A member through which one can write, which takes an election. The write is to a key that nobody watches. */
+async function untilWritable(members: readonly TestMember[]): Promise<TestMember> {
+  for (;;) {
+    for (const member of members) {
+      const kv = new TestClient(member.clientAddress);
+      try {
+        await kv.call(KVService.methods.Put, { key: key("probe") }, 2000);
+        return member;
+      } catch {
+        await delay(50);
+      } finally {
+        kv.close();
+      }
+    }
+  }
+}
 
 const eventCount = (watch: WatchClient): number => watch.responses.reduce((sum, { events }) => sum + events.length, 0);
