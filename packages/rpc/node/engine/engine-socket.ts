@@ -7,45 +7,56 @@ import type { Clock } from "@quorate/host";
 import { type ConnectionOwner, Http2Connection, type Peer, type RequestAcceptor } from "../../src/http2/connection.ts";
 import type { Http2Limits } from "../../src/http2/limits.ts";
 import type { Http2Shared } from "../../src/http2/shared.ts";
-import type { Flushable, Flusher } from "./flusher.ts";
+import { type Flushable, Flusher } from "./flusher.ts";
 
 /** How long a client may take to close its side after we closed ours. */
 const LINGER_MS = 1000;
 
+/** What the sockets of a server share. */
+export class SocketContext {
+  readonly http2: Http2Shared;
+  readonly clock: Clock;
+  readonly flusher = new Flusher();
+  /** Bytes that sockets have been given and have not taken, and from how many on a slow one is held up early. */
+  unsentBytes = 0;
+  readonly maxUnsentTotalBytes: number;
+  /** Connections cut off because they did not take what they were sent. */
+  stalledConnections = 0;
+
+  constructor(http2: Http2Shared, clock: Clock, maxUnsentTotalBytes: number) {
+    this.http2 = http2;
+    this.clock = clock;
+    this.maxUnsentTotalBytes = maxUnsentTotalBytes;
+  }
+}
+
 export class EngineSocket implements ConnectionOwner, Flushable {
   readonly connection: Http2Connection;
+  readonly #context: SocketContext;
   readonly #socket: Socket;
   readonly #limits: Http2Limits;
-  readonly #clock: Clock;
-  readonly #flusher: Flusher;
-  readonly #onStall: () => void;
+  /** Counted in context.unsentBytes. */
+  #unsentBytes = 0;
   /** Since when the socket has not taken what it was given. */
   #blockedMs: number | undefined;
   #endedMs: number | undefined;
 
-  /** @param onStall counts a connection that was cut off because it does not take what it is sent. */
-  constructor(
-    socket: Socket,
-    shared: Http2Shared,
-    acceptor: RequestAcceptor,
-    peer: Peer,
-    clock: Clock,
-    flusher: Flusher,
-    onStall: () => void,
-  ) {
+  constructor(context: SocketContext, socket: Socket, acceptor: RequestAcceptor, peer: Peer) {
+    const { clock } = context;
+    this.#context = context;
     this.#socket = socket;
-    this.#limits = shared.limits;
-    this.#clock = clock;
-    this.#flusher = flusher;
-    this.#onStall = onStall;
-    this.connection = new Http2Connection(shared, acceptor, this, peer, clock.monotonicMs());
+    this.#limits = context.http2.limits;
+    this.connection = new Http2Connection(context.http2, acceptor, this, peer, clock.monotonicMs());
     socket.on("data", (chunk: Buffer) => this.connection.receive(chunk, clock.monotonicMs()));
     socket.on("drain", () => this.#drained());
-    socket.on("close", () => this.connection.lost());
+    socket.on("close", () => {
+      this.#count(0);
+      this.connection.lost();
+    });
   }
 
   wake(): void {
-    this.#flusher.add(this);
+    this.#context.flusher.add(this);
   }
 
   flush(): void {
@@ -60,14 +71,17 @@ export class EngineSocket implements ConnectionOwner, Flushable {
       socket.uncork();
     }
     if (connection.ending) {
-      this.#endedMs = this.#clock.monotonicMs();
+      this.#endedMs = this.#context.clock.monotonicMs();
       socket.end();
       socket.resume();
       return;
     }
-    const waitingBytes = socket.writableLength;
-    if (waitingBytes === 0) connection.out.recycle();
-    if (waitingBytes >= this.#limits.outputTargetBytes) this.#block(waitingBytes);
+    const unsentBytes = socket.writableLength;
+    this.#count(unsentBytes);
+    if (unsentBytes === 0) connection.out.recycle();
+    // Without a need to drain there would be no event to go on with; what waits is little then.
+    const scarce = socket.writableNeedDrain && this.#context.unsentBytes > this.#context.maxUnsentTotalBytes;
+    if (scarce || unsentBytes >= this.#limits.outputTargetBytes) this.#block(scarce || unsentBytes > this.#limits.maxOutputBytes);
     else if (connection.sender.hasMore) {
       connection.sender.refill();
       connection.touched();
@@ -80,25 +94,31 @@ export class EngineSocket implements ConnectionOwner, Flushable {
     if (this.#endedMs !== undefined) {
       if (nowMs - this.#endedMs >= LINGER_MS) this.#socket.destroy();
     } else if (this.#blockedMs !== undefined && nowMs - this.#blockedMs >= this.#limits.sendStallTimeoutMs) {
-      this.#onStall();
+      this.#context.stalledConnections++;
       this.#socket.destroy();
     } else this.connection.sweep(nowMs);
   }
 
-  #block(waitingBytes: number): void {
+  #block(pause: boolean): void {
     if (this.#blockedMs === undefined) {
-      this.#blockedMs = this.#clock.monotonicMs();
+      this.#blockedMs = this.#context.clock.monotonicMs();
       this.connection.sender.setBlocked(true);
     }
     // A client that does not read could have us answer its pings and requests into memory without end.
-    if (waitingBytes > this.#limits.maxOutputBytes) this.#socket.pause();
+    if (pause) this.#socket.pause();
   }
 
   #drained(): void {
+    this.#count(this.#socket.writableLength);
     if (this.#blockedMs === undefined || this.#endedMs !== undefined) return;
     this.#blockedMs = undefined;
     this.#socket.resume();
     this.connection.sender.setBlocked(false);
     this.connection.touched();
+  }
+
+  #count(unsentBytes: number): void {
+    this.#context.unsentBytes += unsentBytes - this.#unsentBytes;
+    this.#unsentBytes = unsentBytes;
   }
 }

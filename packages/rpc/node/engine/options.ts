@@ -13,6 +13,8 @@ export interface ServerLimits {
   readonly maxHeldTotalBytes: number;
   /** Bytes of answers that wait for their clients' windows. */
   readonly maxPendingTotalBytes: number;
+  /** Bytes that wait for sockets, beyond which those that do not take theirs at once get no more and are not read. */
+  readonly maxUnsentTotalBytes: number;
   /** Time between two looks at all connections for timeouts. */
   readonly sweepPeriodMs: number;
 }
@@ -35,6 +37,7 @@ export function resolveEngineOptions(options: EngineServerOptions): ResolvedEngi
   const limits = {
     maxHeldTotalBytes: given.maxHeldTotalBytes ?? 512 * MIB,
     maxPendingTotalBytes: given.maxPendingTotalBytes ?? 1024 * MIB,
+    maxUnsentTotalBytes: given.maxUnsentTotalBytes ?? 512 * MIB,
     sweepPeriodMs: given.sweepPeriodMs ?? 1000,
   };
   return {

@@ -29,9 +29,8 @@ import { Http2Shared } from "../../src/http2/shared.ts";
 import type { HttpHandler, RpcObserver, ServiceTable } from "../../src/service.ts";
 import type { BoundAddress, ListenAddress } from "../options.ts";
 import { addressOf, removeStaleSocket } from "./address.ts";
-import { EngineSocket } from "./engine-socket.ts";
+import { EngineSocket, SocketContext } from "./engine-socket.ts";
 import { readFirstBytes } from "./first-bytes.ts";
-import { Flusher } from "./flusher.ts";
 import { nodeCompressor } from "./gzip.ts";
 import { type EngineServerOptions, type ResolvedEngineOptions, resolveEngineOptions } from "./options.ts";
 
@@ -60,9 +59,10 @@ export interface ServerCounters {
   /** Bytes of gRPC messages, without prefixes and headers. */
   readonly receivedMessageBytes: number;
   readonly sentMessageBytes: number;
-  /** Bytes of requests that are being received or worked on, and of answers that wait to be sent. */
+  /** Bytes of requests that are being received or worked on, of answers that wait for clients' windows, and of what waits for sockets. */
   readonly heldBytes: number;
   readonly pendingBytes: number;
+  readonly unsentBytes: number;
   readonly http2: Readonly<EngineCounters>;
 }
 
@@ -91,7 +91,7 @@ export class EngineServer {
   readonly #logger: Logger;
   readonly #http2: Http2Shared;
   readonly #grpc: GrpcShared;
-  readonly #flusher = new Flusher();
+  readonly #context: SocketContext;
   readonly #httpServer: HttpServer;
   readonly #httpPeers = new WeakMap<Socket, HttpPeer>();
   readonly #connections = new Set<EngineSocket>();
@@ -105,7 +105,6 @@ export class EngineServer {
   #failedHandshakes = 0;
   #handshakeTimeouts = 0;
   #silentConnections = 0;
-  #stalledConnections = 0;
   #lastRefusalLogMs = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | undefined;
   #allClosed: (() => void) | undefined;
@@ -122,6 +121,7 @@ export class EngineServer {
     this.#logger = dependencies.logger;
     const { server, http2, limits } = this.#options;
     this.#http2 = new Http2Shared(http2, limits.maxHeldTotalBytes, limits.maxPendingTotalBytes);
+    this.#context = new SocketContext(this.#http2, dependencies.clock, limits.maxUnsentTotalBytes);
     this.#grpc = {
       limits: {
         maxRequestBytes: server.maxRequestBytes,
@@ -164,11 +164,12 @@ export class EngineServer {
       failedHandshakes: this.#failedHandshakes,
       handshakeTimeouts: this.#handshakeTimeouts,
       silentConnections: this.#silentConnections,
-      stalledConnections: this.#stalledConnections,
+      stalledConnections: this.#context.stalledConnections,
       receivedMessageBytes: this.#grpc.receivedMessageBytes,
       sentMessageBytes: this.#grpc.sentMessageBytes,
       heldBytes: this.#http2.held.usedBytes,
       pendingBytes: this.#http2.pending.usedBytes,
+      unsentBytes: this.#context.unsentBytes,
       http2: this.#http2.counters,
     };
   }
@@ -311,7 +312,7 @@ export class EngineServer {
   }
 
   #serveHttp2(socket: Socket, dispatcher: Dispatcher, peer: Peer): void {
-    const one = new EngineSocket(socket, this.#http2, dispatcher, peer, this.#clock, this.#flusher, () => this.#stalledConnections++);
+    const one = new EngineSocket(this.#context, socket, dispatcher, peer);
     this.#connections.add(one);
     socket.on("close", () => this.#connections.delete(one));
     if (this.#closing) one.connection.drain(this.#clock.monotonicMs());

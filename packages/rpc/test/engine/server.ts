@@ -76,7 +76,7 @@ export async function until(condition: () => boolean): Promise<void> {
 
 /** Resolves once a value has stayed the same for some turns of the event loop. */
 export async function unchanged(value: () => number): Promise<void> {
-  for (let same = 0, last = value(); same < 200; same++) {
+  for (let same = 0, last = value(); same < 50; same++) {
     await new Promise((resolve) => setTimeout(resolve, 1));
     if (value() !== last) same = 0;
     last = value();
