@@ -4,7 +4,9 @@ import { test } from "node:test";
 import { fromLatin1, WatchService } from "@quorate/proto";
 import type { Member } from "../src/member/member.ts";
 import { serviceTable } from "../src/services/table.ts";
+import { WatchEvent } from "../src/watch/event.ts";
 import { WATCH_LIMITS } from "../src/watch/index.ts";
+import { RecentEvents } from "../src/watch/recent-events.ts";
 import { MemoryCall, revisionOf, textsOf, WatchBench } from "./support/watching.ts";
 import { put, World } from "./support/world.ts";
 
@@ -126,6 +128,22 @@ test("all streams together are bounded too", async () => {
     await bench.run();
   }
   assert.equal(bench.hub.slowWatcherCount, 0);
+});
+
+test("recent events are bounded by number and by bytes, and go by whole revisions", () => {
+  const recent = new RecentEvents(2, { maxRecentEvents: 100, maxRecentBytes: 50_000 });
+  const push = (main: number, sizeBytes: number) =>
+    recent.push(new WatchEvent({ main, sub: 0, key: "k", record: new Uint8Array(sizeBytes), deleted: false }));
+  for (let main = 2; main < 500; main++) for (let i = 0; i < 3; i++) push(main, 10);
+  assert.ok(recent.size <= 100 && recent.size > 96);
+  assert.equal(recent.firstRevision, 467);
+  const mains: number[] = [];
+  recent.scan(498, ({ main }) => mains.push(main) < 5);
+  assert.deepEqual(mains, [498, 498, 498, 499, 499]);
+  for (let main = 500; main < 600; main++) push(main, 5000);
+  assert.ok(recent.heldBytes <= 50_000 && recent.size === 4, `${recent.heldBytes}`);
+  push(600, 1_000_000);
+  assert.deepEqual([recent.size, recent.firstRevision], [1, 600], "one revision may be larger");
 });
 
 test("a client that asks and does not read the answers is not listened to", async () => {
