@@ -215,7 +215,7 @@ async function history(
     else if (what < 80 && clients.length > 0) {
       const client = random.pick(clients);
       take(client, client.call.read(1 + random.below(6)));
-    } else if (what < 83 && currentRevision > compactRevision + 5) {
+    } else if (what < 81 && currentRevision > compactRevision + 5) {
       bench.store.mvcc.compact(currentRevision - random.below(5));
     } else if (what < 87) bench.store.mvcc.compactStep(3);
     else if (what < 88 && clients.length > 3) clients.splice(random.below(clients.length), 1)[0]!.close();
