@@ -234,6 +234,25 @@ test("a compaction overtakes a watch that catches up: it is cancelled with the c
   assert.deepEqual([cancelled.canceled, cancelled.compactRevision, cancelled.header!.revision, cancelled.cancelReason], [true, 101, 0, ""]);
 });
 
+test("who catches up from recent events and is overtaken by their end goes on from the backend", async () => {
+  const bench = await new WatchBench({ ...WATCH_LIMITS, maxRecentEvents: 20, maxSliceEvents: 4 }).open();
+  const { call } = bench.call();
+  call.create({ key: key("other") });
+  const expected = Array.from({ length: 20 }, (_, i) => `put k=${i}@${i + 2}`);
+  for (let i = 0; i < 20; i++) bench.write({ k: `${i}` });
+  const send = call.send.bind(call);
+  let sends = 0;
+  call.send = (message) => {
+    // Created, and one slice.
+    if (++sends === 2) for (let i = 0; i < 30; i++) bench.write({ x: "" });
+    return send(message);
+  };
+  call.create({ key: key("k"), startRevision: 2 });
+  await bench.run();
+  assert.deepEqual(textsOf(call.read()), expected);
+  assert.equal(bench.hub.slowWatcherCount, 0);
+});
+
 test("the store is exchanged: watches go on, those behind its compaction are cancelled", async () => {
   const bench = await new WatchBench().open();
   const { call } = bench.call();
