@@ -56,7 +56,7 @@ export const DEFAULT_HTTP2_LIMITS: Http2Limits = {
   maxContinuationFrames: 32,
   maxHeldBytes: 64 * MIB,
   maxPendingBytes: 256 * MIB,
-  outputTargetBytes: 64 * KIB,
+  outputTargetBytes: 256 * KIB,
   maxOutputBytes: MIB,
   maxIdleFramesBurst: 10_000,
   maxIdleFramesPerSecond: 2_000,
