@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { concat, fromLatin1, fromUtf8, toLatin1 } from "@quorate/proto";
+import { concat, equals, fromLatin1, fromUtf8, toLatin1 } from "@quorate/proto";
 import { type CallContext, StatusError, type StreamCall } from "@quorate/rpc";
 import { FrameType, Setting } from "../src/http2/constants.ts";
 import { data, GET, MIB, rstStream, settingsFrame, windowUpdate } from "./engine/core.ts";
@@ -543,7 +543,7 @@ describe("a stream", () => {
     call.send(fromUtf8("b"));
     const [first, large, last] = messagesOf(client, 1);
     assert.equal(toLatin1(gunzipSync(first.subarray(5))), "a");
-    assert.deepEqual(large, message(new Uint8Array(150_000)));
+    assert.ok(equals(large, message(new Uint8Array(150_000))));
     assert.equal(toLatin1(gunzipSync(last.subarray(5))), "b");
   });
 

@@ -82,7 +82,8 @@ describe("@grpc/grpc-js", () => {
     });
     const gzip = client({ "grpc.default_compression_algorithm": compressionAlgorithms.gzip });
     const text = Buffer.alloc(300_000, "compressible ");
-    assert.deepEqual(await unary(gzip, "/test.Echo/Now", text), text);
+    const answer = await unary(gzip, "/test.Echo/Now", text);
+    assert.ok(Buffer.isBuffer(answer) && answer.equals(text));
   });
 
   test("streams in every direction", async (t) => {
@@ -113,10 +114,8 @@ describe("@grpc/grpc-js", () => {
     for (let i = 0; i < 100; i++) talk.write(Buffer.alloc(i * 100, i));
     talk.end();
     const { messages, status: end } = await all;
-    assert.deepEqual(
-      messages,
-      Array.from({ length: 100 }, (_, i) => Buffer.alloc(i * 100, i)),
-    );
+    assert.equal(messages.length, 100);
+    assert.ok(messages.every((one, i) => one.equals(Buffer.alloc(i * 100, i))));
     assert.deepEqual(end, { code: 0, details: "" });
     const counted = await collect(serverStream(caller, "/test.Chat/Count", Buffer.from([50])));
     assert.equal(counted.messages.length, 50);
@@ -188,7 +187,8 @@ describe("@grpc/grpc-js", () => {
     const secure = credentials.createSsl(Buffer.from(CA.certPem));
     const caller = client({ "grpc.ssl_target_name_override": "localhost" }, secure);
     const large = Buffer.alloc(MIB, 7);
-    assert.deepEqual(await unary(caller, "/test.Echo/Now", large), large);
+    const answer = await unary(caller, "/test.Echo/Now", large);
+    assert.ok(Buffer.isBuffer(answer) && answer.equals(large));
     const many = await Promise.all(Array.from({ length: 100 }, (_, i) => unary(caller, "/test.Echo/Now", Buffer.alloc(i * 100))));
     assert.equal(many.filter((one) => Buffer.isBuffer(one)).length, 100);
   });

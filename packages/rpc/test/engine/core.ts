@@ -1,7 +1,7 @@
 /** A client for the engine's core: frames in and out of an Http2Connection without a socket, time by hand, output as lines of text. */
 import { concat, fromLatin1, toHex, toLatin1 } from "@quorate/proto";
 import { HpackDecoder } from "../../src/hpack/decoder.ts";
-import { type EncodableField, HpackEncoder } from "../../src/hpack/encoder.ts";
+import { type EncodableField, HpackEncoder, Indexing } from "../../src/hpack/encoder.ts";
 import { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "../../src/http2/connection.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../../src/http2/constants.ts";
 import { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "../../src/http2/limits.ts";
@@ -42,8 +42,8 @@ export function data(streamId: number, payload: Uint8Array | number, end = false
   return frame(FrameType.Data, end ? Flag.EndStream : 0, streamId, typeof payload === "number" ? new Uint8Array(payload) : payload);
 }
 
-export function fieldsOf(headers: Record<string, string>): EncodableField[] {
-  return Object.entries(headers).map(([name, value]) => ({ name, value }));
+export function fieldsOf(headers: Record<string, string>, indexing: Indexing = Indexing.None): EncodableField[] {
+  return Object.entries(headers).map(([name, value]) => ({ name, value, indexing }));
 }
 
 export const GET: Record<string, string> = { ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "test" };
@@ -72,7 +72,8 @@ export function sharedOf(options: CoreOptions): Http2Shared {
   return (
     options.shared ??
     new Http2Shared(
-      { ...DEFAULT_HTTP2_LIMITS, ...options.limits },
+      // A test takes the output of many turns at once.
+      { ...DEFAULT_HTTP2_LIMITS, outputTargetBytes: MIB, ...options.limits },
       options.maxHeldTotalBytes ?? 512 * MIB,
       options.maxPendingTotalBytes ?? 512 * MIB,
     )
@@ -83,6 +84,8 @@ export class CoreClient implements ConnectionOwner {
   readonly connection: Http2Connection;
   readonly shared: Http2Shared;
   readonly encoder = new HpackEncoder();
+  /** How `headers` writes fields that no table has. */
+  indexing: Indexing = Indexing.None;
   /** Times that `wake` was called since the last `take`. */
   wakes = 0;
   nowMs = 0;
@@ -112,7 +115,7 @@ export class CoreClient implements ConnectionOwner {
   /** HEADERS of a request. */
   headers(streamId: number, headers: Record<string, string>, end = false): Uint8Array {
     const flags = Flag.EndHeaders | (end ? Flag.EndStream : 0);
-    return frame(FrameType.Headers, flags, streamId, this.encoder.encode(fieldsOf(headers)));
+    return frame(FrameType.Headers, flags, streamId, this.encoder.encode(fieldsOf(headers, this.indexing)));
   }
 
   sweep(afterMs: number): void {

@@ -9,6 +9,7 @@ import assert from "node:assert/strict";
 import type { Random } from "@quorate/host";
 import { concat, fromLatin1 } from "@quorate/proto";
 import type { StreamCall } from "@quorate/rpc";
+import { Indexing } from "../../src/hpack/encoder.ts";
 import { FrameType, PREFACE, Setting } from "../../src/http2/constants.ts";
 import { CoreClient, data, frame, GET, MIB, rstStream, settingsFrame, windowUpdate, words } from "./core.ts";
 import { mutate, randomBytes } from "./fuzz-hpack.ts";
@@ -99,6 +100,7 @@ class FrameSource {
 
   next(): Uint8Array {
     const random = this.#random;
+    this.#client.indexing = random.below(3) === 0 ? Indexing.None : Indexing.Add;
     // What comes before any stream is open is mostly a mistake.
     if (this.#nextStream === 1 && !this.#rarely()) return this.#call();
     switch (random.below(24)) {
