@@ -136,6 +136,23 @@ describe("a request", () => {
     );
   });
 
+  test("that repeats another's bytes changes the table once more", () => {
+    const { client, recorder } = greeted();
+    const add = fromHex("8286440161");
+    client.send(
+      frame(FrameType.Headers, 5, 1, add),
+      frame(FrameType.Headers, 5, 3, add),
+      frame(FrameType.Headers, 5, 5, fromHex("8286bf")),
+    );
+    // A literal that leaves the table alone.
+    const plain = fromHex("8286040162");
+    client.send(frame(FrameType.Headers, 5, 7, plain), frame(FrameType.Headers, 5, 9, plain));
+    assert.deepEqual(
+      recorder.take().map((event) => event.split(" ")[3]),
+      ["a", "a", "a", "b", "b"],
+    );
+  });
+
   for (const [name, headers] of Object.entries<Record<string, string>>({
     "no method": { ":scheme": "http", ":path": "/" },
     "no scheme": { ":method": "GET", ":path": "/" },

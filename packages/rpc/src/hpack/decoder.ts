@@ -24,8 +24,6 @@ export class HpackDecoder {
   #end = 0;
   /** Whether the fields of the last block went beyond maxListBytes: then only the first of them were kept. */
   truncated = false;
-  /** Whether the last block named only fields that the tables had, so that it means the same for as long as tableVersion stays. */
-  indexedOnly = false;
 
   /**
    * @param maxTableBytes what the other side may make the table's size (our SETTINGS_HEADER_TABLE_SIZE), and its size at first.
@@ -37,7 +35,7 @@ export class HpackDecoder {
     this.#table = new DynamicTable(maxTableBytes);
   }
 
-  /** Changes whenever an index may have got another meaning. */
+  /** Changes whenever an index may have got another meaning. A block that leaves it alone means the same until it changes. */
   get tableVersion(): number {
     return this.#table.version;
   }
@@ -53,24 +51,20 @@ export class HpackDecoder {
     this.#at = start;
     this.#end = end;
     this.truncated = false;
-    this.indexedOnly = true;
     const fields: HeaderField[] = [];
     let listBytes = 0;
     while (this.#at < end) {
       const first = bytes[this.#at];
       let field: HeaderField;
       if (first >= 0x80) field = this.#entry(this.#integer(0x7f));
-      else {
-        this.indexedOnly = false;
-        if (first >= 0x40) {
-          field = this.#literal(this.#integer(0x3f));
-          this.#table.insert(field);
-        } else if (first >= 0x20) {
-          if (fields.length > 0 || this.truncated) throw new HpackError("a table size update comes behind a field");
-          this.#resize(this.#integer(0x1f));
-          continue;
-        } else field = this.#literal(this.#integer(0x0f));
-      }
+      else if (first >= 0x40) {
+        field = this.#literal(this.#integer(0x3f));
+        this.#table.insert(field);
+      } else if (first >= 0x20) {
+        if (fields.length > 0 || this.truncated) throw new HpackError("a table size update comes behind a field");
+        this.#resize(this.#integer(0x1f));
+        continue;
+      } else field = this.#literal(this.#integer(0x0f));
       listBytes += field.sizeBytes;
       if (listBytes <= this.#maxListBytes) fields.push(field);
       else this.truncated = true;

@@ -390,14 +390,15 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     if (streamId <= this.#lastStreamId) return this.#trailers(streamId, bytes, start, end, endStream);
     this.#lastStreamId = streamId;
     const decoder = this.#decoder;
-    let head: RequestHead | string | undefined = this.#heads.find(bytes, start, end, decoder.tableVersion);
+    const version = decoder.tableVersion;
+    let head: RequestHead | string | undefined = this.#heads.find(bytes, start, end, version);
     let truncated = false;
     if (head === undefined) {
       const fields = this.#decode(bytes, start, end);
       if (fields === undefined) return false;
       head = parseRequestHead(fields);
       truncated = decoder.truncated;
-      if (decoder.indexedOnly && !truncated && typeof head !== "string") this.#heads.add(bytes, start, end, decoder.tableVersion, head);
+      if (decoder.tableVersion === version && !truncated && typeof head !== "string") this.#heads.add(bytes, start, end, version, head);
     }
     if (typeof head === "string" || dependsOnItself) return this.#refuse(streamId, ErrorCode.ProtocolError);
     if (this.#drained || this.#streams.size + this.lingeringCalls >= this.#limits.maxConcurrentStreams) {

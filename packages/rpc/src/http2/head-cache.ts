@@ -1,14 +1,14 @@
 /**
  * The heads of a connection's latest requests by their header blocks. A client that makes one kind of call again and again sends the same
  * few
- * bytes each time, once its fields are in the dynamic table. A block that only names entries means the same as long as the table does.
+ * bytes each time, once its fields are in the dynamic table. A block that does not change the table means the same as long as the table does.
  */
 import type { RequestHead } from "./request-head.ts";
 
 /** Kinds of calls that are remembered. */
 const ENTRIES = 4;
 /** Blocks of more bytes than this are not remembered. */
-const MAX_BLOCK_BYTES = 48;
+const MAX_BLOCK_BYTES = 96;
 
 interface Entry {
   readonly block: Uint8Array;
@@ -35,7 +35,7 @@ export class HeadCache {
     return undefined;
   }
 
-  /** Remembers the head of a block that only named entries of the table. */
+  /** Remembers the head of a block that left the table alone. */
   add(bytes: Uint8Array, start: number, end: number, tableVersion: number, head: RequestHead): void {
     const length = end - start;
     if (length > MAX_BLOCK_BYTES) return;
