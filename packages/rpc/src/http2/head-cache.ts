@@ -1,7 +1,8 @@
 /**
  * The heads of a connection's latest requests by their header blocks. A client that makes one kind of call again and again sends the same
  * few
- * bytes each time, once its fields are in the dynamic table. A block that does not change the table means the same as long as the table does.
+ * bytes each time, once its fields are in the dynamic table. A block that does not change the table means the same as long as
+ * the table does.
  */
 import type { RequestHead } from "./request-head.ts";
 
