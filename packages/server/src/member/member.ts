@@ -507,7 +507,8 @@ export class Member {
   }
 
   #flush(): void {
-    if (this.#store.pendingOps === 0 || this.#flushes >= 2) return;
+    // While a received store takes its place, this one is closed, and what it has not written is not wanted any more.
+    if (this.#exchange !== undefined || this.#store.pendingOps === 0 || this.#flushes >= 2) return;
     this.#flushes++;
     const faults = this.#deps.faults ?? noFaults;
     const flush = async () => {
