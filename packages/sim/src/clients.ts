@@ -2,13 +2,13 @@
 import type { Random } from "@quorate/host";
 import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
 import type { CallContext } from "@quorate/rpc";
+import { brief, type CompactionCall, type Operation, type Outcome } from "./check/operation.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
-import { brief, type CompactionCall, type Operation, type Outcome } from "./history.ts";
 import type { ModelOp, ModelRequest } from "./model.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
+import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { Story } from "./story.ts";
 
 /** Errors after which nothing was or will be written. Any other leaves the outcome open. */
 const REFUSALS = new Set(["Compacted", "FutureRev", "TooManyRequests", "RequestTooLarge", "NoSpace", "EmptyKey", "DuplicateKey"]);

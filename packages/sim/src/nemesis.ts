@@ -4,8 +4,8 @@ import type { FaultPoint } from "@quorate/server";
 import type { Network } from "./network.ts";
 import type { Node } from "./node.ts";
 import { FAULT_KINDS, type FaultKind, type SimOptions } from "./options.ts";
+import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { Story } from "./story.ts";
 
 const FAULT_POINTS: readonly FaultPoint[] = [
   "before-wal-append",

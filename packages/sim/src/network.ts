@@ -7,11 +7,11 @@ import type { Random } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import type { TransportRequest } from "@quorate/server";
 import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
+import type { Safety } from "./check/safety.ts";
 import type { SimOptions } from "./options.ts";
 import { madeUpAnswers } from "./planted.ts";
-import type { Safety } from "./safety.ts";
+import type { Story } from "./report/story.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
-import type { Story } from "./story.ts";
 
 /** One direction between two members. */
 export interface Link {

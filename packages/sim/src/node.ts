@@ -6,13 +6,13 @@ import type { UnaryHandler } from "@quorate/rpc";
 import { BootstrapError, type FaultPoint, Member, type ServerConfig, serviceTable } from "@quorate/server";
 import type { Store } from "@quorate/store";
 import { readWal, WalDamageError, WalError } from "@quorate/wal";
+import { type Safety, violate } from "./check/safety.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
 import { misguide, twistOf } from "./planted.ts";
-import { type Safety, violate } from "./safety.ts";
+import type { Story } from "./report/story.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
-import type { Story } from "./story.ts";
 
 /** Thrown at a fault point: the process is gone. */
 class Crash extends Error {}

@@ -4,15 +4,15 @@
  */
 import { SeededRandom } from "@quorate/host";
 import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
+import { checkHistory, type Verdict } from "./check/by-revision.ts";
+import { Safety, violate } from "./check/safety.ts";
 import { Clients } from "./clients.ts";
-import { checkHistory, type Verdict } from "./history.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import type { FaultKind, SimOptions } from "./options.ts";
-import { Safety, violate } from "./safety.ts";
+import { Story } from "./report/story.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Story } from "./story.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
 const PROGRESS_MS = 120_000;

@@ -9,7 +9,7 @@ import {
   type ModelRequest,
   type Operation,
   type Outcome,
-} from "../index.ts";
+} from "../../index.ts";
 
 /** An operation of a client: called and returned at these moments. */
 function op(called: number, returned: number | undefined, request: ModelRequest, outcome: Outcome): Operation {

@@ -11,8 +11,8 @@
  */
 import { crc32c, EMPTY, fromUtf8, InternalRaftRequest, RangeRequest, raftpb } from "@quorate/proto";
 import { type Applied, applyRange, type Store } from "@quorate/store";
-import { requestOfEntry, toModelKv, txnAnswer } from "./codec.ts";
-import { type Answer, difference, type ModelRequest, ModelState } from "./model.ts";
+import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
+import { type Answer, difference, type ModelRequest, ModelState } from "../model.ts";
 
 /** A promise of the cluster is broken. */
 export class Violation extends Error {

@@ -1,77 +1,12 @@
-/**
- * Judges what clients saw: is there one order of all operations that agrees with real time and gives every answer?
- *
- * Revisions decide most of it. A write that was answered has its place, the revision in its answer; a read stands behind the write of its
- * revision. What is left to search for (in the manner of Wing and Gong, with Lowe's memory of configurations) are the places of writes
- * whose outcome nobody knows: revisions that no answered write has must be theirs, each at most once, and every read must come out right.
- *
- *   HIST-1 real time       an answer's revision is not below one that was answered before the call; a write's is above it
- *   HIST-2 one write each  no two writes have one revision, no revision is nobody's
- *   HIST-3 answers         each answer is what the model gives at that place
- *   HIST-4 compaction      what was compacted is not read again
- */
-import { type Answer, difference, type ModelRequest, ModelState } from "./model.ts";
-
-export type Outcome =
-  | { readonly kind: "answered"; readonly answer: Answer }
-  /** It took no effect for sure. */
-  | { readonly kind: "refused"; readonly error: string }
-  /** It may have taken effect, or may still. */
-  | { readonly kind: "unknown"; readonly error: string };
-
-export interface Operation {
-  readonly client: string;
-  readonly request: ModelRequest;
-  readonly serializable: boolean;
-  /** 0 for the newest. */
-  readonly atRevision: number;
-  /** Places of the call and of the return in one order of all calls and returns. */
-  readonly calledAt: number;
-  returnedAt: number | undefined;
-  outcome: Outcome | undefined;
-}
-
-/** A compaction, as far as clients know. */
-export interface CompactionCall {
-  readonly revision: number;
-  readonly calledAt: number;
-  /** When it was answered without an error. */
-  answeredAt: number | undefined;
-}
-
-export interface Verdict {
-  /** The first thing that is wrong, with the operations around it; undefined if all is well. */
-  readonly violation: string | undefined;
-  /** False if the search gave up at its bound: no violation was found, and not every order was tried. */
-  readonly decided: boolean;
-  readonly answered: number;
-  readonly unknown: number;
-  readonly lastRevision: number;
-}
+/** Gives every revision its write: known writes stand where their answers say, those of unknown outcome are searched for. */
+import { type Answer, difference, type ModelRequest, ModelState } from "../model.ts";
+import { type Operation, words } from "./operation.ts";
 
 /** Places tried for writes of unknown outcome before the search gives up. */
 const MAX_TRIES = 300_000;
 
-function changes(op: Operation, answer: Answer): boolean {
-  if (op.request.kind === "range") return false;
-  return answer.answers.some((one) => one.kind === "put" || (one.kind === "delete" && one.deleted > 0));
-}
-
-/** As JSON, for people: long values are cut. */
-export function brief(what: unknown): string {
-  const text = JSON.stringify(what, (_key, value) => (typeof value === "string" && value.length > 12 ? `${value.slice(0, 12)}~` : value));
-  return text.length > 400 ? `${text.slice(0, 400)}...` : text;
-}
-
-function words(op: Operation): string {
-  const at = op.atRevision > 0 ? ` at ${op.atRevision}` : "";
-  const request = brief(op.request);
-  const outcome = brief(op.outcome?.kind === "answered" ? op.outcome.answer : (op.outcome ?? "none"));
-  const times = `[${op.calledAt}, ${op.returnedAt ?? "never"}]`;
-  return `${op.client} ${times}${op.serializable ? " serializable" : ""} ${request}${at} -> ${outcome}`;
-}
-
-interface Parts {
+/** A history sorted by the revisions in its answers. */
+export interface Parts {
   readonly writes: Map<number, Operation>;
   readonly reads: Map<number, Operation[]>;
   readonly unknown: Operation[];
@@ -82,84 +17,6 @@ interface Parts {
 
 /** Which request is likely to have made a revision. It only says where the search begins. */
 export type Hint = (revision: number) => ModelRequest | undefined;
-
-/** Judges a history that has ended. */
-export function checkHistory(
-  operations: readonly Operation[],
-  compactions: readonly CompactionCall[] = [],
-  hint: Hint = () => undefined,
-): Verdict {
-  let decided = true;
-  let violation: string | undefined;
-  const parts: Parts = { writes: new Map(), reads: new Map(), unknown: [], floors: new Map(), last: 1 };
-  const answered = operations.filter((op) => op.outcome?.kind === "answered");
-  let last = 1;
-  for (const op of answered) last = Math.max(last, (op.outcome as { answer: Answer }).answer.revision);
-  violation = realTime(operations, parts) ?? compacted(operations, compactions);
-  if (violation === undefined) {
-    const found = place({ ...parts, last }, hint);
-    violation = found.violation;
-    decided = found.decided;
-  }
-  return { violation, decided, answered: answered.length, unknown: parts.unknown.length, lastRevision: last };
-}
-
-/** HIST-1, and sorts the operations by their revisions. */
-function realTime(operations: readonly Operation[], parts: Parts): string | undefined {
-  const moments: { at: number; op: Operation; call: boolean }[] = [];
-  for (const op of operations) {
-    moments.push({ at: op.calledAt, op, call: true });
-    if (op.returnedAt !== undefined && op.outcome?.kind === "answered") moments.push({ at: op.returnedAt, op, call: false });
-  }
-  moments.sort((a, b) => a.at - b.at);
-  let highest = 1;
-  let highestOp: Operation | undefined;
-  for (const { op, call } of moments) {
-    if (call) {
-      parts.floors.set(op, highest);
-      if (op.outcome?.kind !== "answered" && op.outcome?.kind !== "refused" && op.request.kind !== "range") parts.unknown.push(op);
-      continue;
-    }
-    const { answer } = op.outcome as { answer: Answer };
-    const floor = parts.floors.get(op)!;
-    const isWrite = changes(op, answer);
-    if (!op.serializable && (isWrite ? answer.revision <= floor : answer.revision < floor)) {
-      const since = highestOp === undefined ? "none" : words(highestOp);
-      return `HIST-1: revision ${floor} had been answered before this was called:\n  ${words(op)}\n  highest since:\n  ${since}`;
-    }
-    if (isWrite) {
-      const other = parts.writes.get(answer.revision);
-      if (other !== undefined) return `HIST-2: two writes of revision ${answer.revision}:\n  ${words(other)}\n  ${words(op)}`;
-      parts.writes.set(answer.revision, op);
-    } else {
-      const at = op.atRevision > 0 ? op.atRevision : answer.revision;
-      const there = parts.reads.get(at);
-      if (there === undefined) parts.reads.set(at, [op]);
-      else there.push(op);
-    }
-    if (answer.revision > highest) {
-      highest = answer.revision;
-      highestOp = op;
-    }
-  }
-  return undefined;
-}
-
-/** HIST-4. */
-function compacted(operations: readonly Operation[], compactions: readonly CompactionCall[]): string | undefined {
-  for (const op of operations) {
-    if (op.atRevision === 0) continue;
-    if (op.outcome?.kind === "answered" && !op.serializable) {
-      const gone = compactions.find((one) => one.answeredAt !== undefined && one.answeredAt < op.calledAt && one.revision > op.atRevision);
-      if (gone !== undefined) return `HIST-4: compacted at ${gone.revision} before, and yet read:\n  ${words(op)}`;
-    }
-    if (op.outcome?.kind === "refused" && op.outcome.error.includes("compacted") && op.returnedAt !== undefined) {
-      const cause = compactions.some((one) => one.calledAt < op.returnedAt! && one.revision > op.atRevision);
-      if (!cause) return `HIST-4: nobody compacted that:\n  ${words(op)}`;
-    }
-  }
-  return undefined;
-}
 
 /** A write of unknown outcome that may stand at a revision, and the state after it. */
 interface Candidate {
@@ -178,7 +35,7 @@ interface Choice {
 }
 
 /** HIST-2 and HIST-3: gives every revision its write, and looks at every answer. */
-function place({ writes, reads, unknown, floors, last }: Parts, hint: Hint): { violation: string | undefined; decided: boolean } {
+export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hint): { violation: string | undefined; decided: boolean } {
   // An unknown write at a revision must have been called before anyone saw that revision.
   const firstSeen = new Array<number>(last + 2).fill(Number.POSITIVE_INFINITY);
   const see = (revision: number, op: Operation) => {

@@ -1,0 +1,109 @@
+/**
+ * Judges what clients saw: is there one order of all operations that agrees with real time and gives every answer?
+ *
+ * Revisions decide most of it. A write that was answered has its place, the revision in its answer; a read stands behind the write of its
+ * revision. What is left to search for (in the manner of Wing and Gong, with Lowe's memory of configurations) are the places of writes
+ * whose outcome nobody knows: revisions that no answered write has must be theirs, each at most once, and every read must come out right.
+ *
+ *   HIST-1 real time       an answer's revision is not below one that was answered before the call; a write's is above it
+ *   HIST-2 one write each  no two writes have one revision, no revision is nobody's
+ *   HIST-3 answers         each answer is what the model gives at that place
+ *   HIST-4 compaction      what was compacted is not read again
+ */
+import type { Answer } from "../model.ts";
+import { type CompactionCall, type Operation, words } from "./operation.ts";
+import { type Hint, type Parts, place } from "./places.ts";
+
+/** What the judge found. */
+export interface Verdict {
+  /** The first thing that is wrong, with the operations around it; undefined if all is well. */
+  readonly violation: string | undefined;
+  /** False if the search gave up at its bound: no violation was found, and not every order was tried. */
+  readonly decided: boolean;
+  readonly answered: number;
+  readonly unknown: number;
+  readonly lastRevision: number;
+}
+
+function changes(op: Operation, answer: Answer): boolean {
+  if (op.request.kind === "range") return false;
+  return answer.answers.some((one) => one.kind === "put" || (one.kind === "delete" && one.deleted > 0));
+}
+
+/** Judges a history that has ended. */
+export function checkHistory(
+  operations: readonly Operation[],
+  compactions: readonly CompactionCall[] = [],
+  hint: Hint = () => undefined,
+): Verdict {
+  let decided = true;
+  let violation: string | undefined;
+  const parts: Parts = { writes: new Map(), reads: new Map(), unknown: [], floors: new Map(), last: 1 };
+  const answered = operations.filter((op) => op.outcome?.kind === "answered");
+  let last = 1;
+  for (const op of answered) last = Math.max(last, (op.outcome as { answer: Answer }).answer.revision);
+  violation = realTime(operations, parts) ?? compacted(operations, compactions);
+  if (violation === undefined) {
+    const found = place({ ...parts, last }, hint);
+    violation = found.violation;
+    decided = found.decided;
+  }
+  return { violation, decided, answered: answered.length, unknown: parts.unknown.length, lastRevision: last };
+}
+
+/** HIST-1, and sorts the operations by their revisions. */
+function realTime(operations: readonly Operation[], parts: Parts): string | undefined {
+  const moments: { at: number; op: Operation; call: boolean }[] = [];
+  for (const op of operations) {
+    moments.push({ at: op.calledAt, op, call: true });
+    if (op.returnedAt !== undefined && op.outcome?.kind === "answered") moments.push({ at: op.returnedAt, op, call: false });
+  }
+  moments.sort((a, b) => a.at - b.at);
+  let highest = 1;
+  let highestOp: Operation | undefined;
+  for (const { op, call } of moments) {
+    if (call) {
+      parts.floors.set(op, highest);
+      if (op.outcome?.kind !== "answered" && op.outcome?.kind !== "refused" && op.request.kind !== "range") parts.unknown.push(op);
+      continue;
+    }
+    const { answer } = op.outcome as { answer: Answer };
+    const floor = parts.floors.get(op)!;
+    const isWrite = changes(op, answer);
+    if (!op.serializable && (isWrite ? answer.revision <= floor : answer.revision < floor)) {
+      const since = highestOp === undefined ? "none" : words(highestOp);
+      return `HIST-1: revision ${floor} had been answered before this was called:\n  ${words(op)}\n  highest since:\n  ${since}`;
+    }
+    if (isWrite) {
+      const other = parts.writes.get(answer.revision);
+      if (other !== undefined) return `HIST-2: two writes of revision ${answer.revision}:\n  ${words(other)}\n  ${words(op)}`;
+      parts.writes.set(answer.revision, op);
+    } else {
+      const at = op.atRevision > 0 ? op.atRevision : answer.revision;
+      const there = parts.reads.get(at);
+      if (there === undefined) parts.reads.set(at, [op]);
+      else there.push(op);
+    }
+    if (answer.revision > highest) {
+      highest = answer.revision;
+      highestOp = op;
+    }
+  }
+  return undefined;
+}
+
+/** HIST-4. */
+function compacted(operations: readonly Operation[], compactions: readonly CompactionCall[]): string | undefined {
+  for (const op of operations) {
+    if (op.atRevision === 0) continue;
+    if (op.outcome?.kind === "answered" && !op.serializable) {
+      const gone = compactions.find((one) => one.answeredAt !== undefined && one.answeredAt < op.calledAt && one.revision > op.atRevision);
+      if (gone !== undefined) return `HIST-4: compacted at ${gone.revision} before, and yet read:\n  ${words(op)}`;
+    }
+    if (op.outcome?.kind === "refused" && op.outcome.error.includes("compacted") && op.returnedAt !== undefined) {
+      const cause = compactions.some((one) => one.calledAt < op.returnedAt! && one.revision > op.atRevision);
+      if (!cause) return `HIST-4: nobody compacted that:\n  ${words(op)}`;
+    }
+  }
+  return undefined;
+}
