@@ -49,6 +49,20 @@ describe("a crash", () => {
     assert.ok(kept > 200 && lost > 200, `${kept} kept, ${lost} lost`);
   });
 
+  it("in the middle of a write leaves nothing of that write behind it", () => {
+    seeds(20, (random) => {
+      const disk = diskWithFile(2 * SECTOR_BYTES);
+      const file = disk.open("/d/f", "write");
+      disk.fault = () => {
+        disk.crash(random);
+        return "Io";
+      };
+      throwsDiskError(() => file.write([new Uint8Array(2 * SECTOR_BYTES).fill(2)], 0), "Io");
+      disk.fault = undefined;
+      assert.ok(disk.readAll("/d/f").every((byte) => byte === 1));
+    });
+  });
+
   it("leaves a file that grew with any size from the old to the new one", () => {
     const sizes = new Set<number>();
     seeds(60, (random) => {

@@ -72,7 +72,7 @@ function split(path: string): string[] {
 export class MemoryDisk implements Disk {
   /**
    * Asked before each operation; a code makes it fail, and so does an error that the hook throws. A failing write leaves its first half, to
-   * the end of a sector; a failing sync loses what it covered.
+   * the end of a sector, unless the hook made the disk crash; a failing sync loses what it covered.
    */
   fault: ((operation: DiskOperation) => DiskErrorCode | undefined) | undefined;
   capacityBytes: number;
@@ -378,6 +378,8 @@ class MemoryFile implements DiskFile {
     let lengthBytes = 0;
     for (const chunk of chunks) lengthBytes += chunk.length;
     let error = this.#disk.faultOf({ kind: "write", path: this.path, position, lengthBytes });
+    // The hook made the machine crash: what a crash leaves is settled, and the dead write no longer.
+    if (this.#process !== this.#disk.process()) throw error ?? new DiskError("Io", this.path, "the process that opened the file is dead");
     let allowedBytes = error ? wholeSectors(position, lengthBytes >> 1) : lengthBytes;
     const growthBytes = Math.max(0, position + allowedBytes - this.#content.sizeBytes);
     const granted = this.#disk.reserve(growthBytes);
