@@ -1,7 +1,18 @@
 /** Whole clusters in one thread, from a seed, on a simulated clock, network and disk; and the checkers that judge them. */
 export { checkHistory, type Verdict } from "./src/check/by-revision.ts";
+export { checkLeases, type LeaseDemand, type LeaseRecord } from "./src/check/leases.ts";
 export type { CompactionCall, Operation, Outcome } from "./src/check/operation.ts";
 export { Safety, Violation } from "./src/check/safety.ts";
+export {
+  checkWatchStreams,
+  type EventLog,
+  eventsBetween,
+  type Replayed,
+  replay,
+  type WatchBatch,
+  type WatchEvent,
+  type WatchStream,
+} from "./src/check/watch-streams.ts";
 export { type Answer, difference, type ModelKey, type ModelRequest, ModelState } from "./src/model.ts";
 export { FAULT_KINDS, type FaultKind, optionsOf, type SimOptions } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
