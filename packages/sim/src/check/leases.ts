@@ -37,7 +37,8 @@ export function checkLeases(leases: readonly LeaseRecord[], demand: LeaseDemand)
       dueMs = Math.max(dueMs, untilMs);
       if (goneMs !== undefined && !asked && goneMs < untilMs) {
         const early = Math.round(untilMs - goneMs);
-        return `LEASE-1: ${name} was gone at ${Math.round(goneMs)} ms, ${early} ms before its time was up (renewed at ${Math.round(calledMs)})`;
+        const renewed = `(renewed at ${Math.round(calledMs)})`;
+        return `LEASE-1: ${name} was gone at ${Math.round(goneMs)} ms, ${early} ms before its time was up ${renewed}`;
       }
     }
     if (goneMs === undefined && demand.goneByMs !== undefined && (dueMs < demand.goneByMs || revokeCalledMs !== undefined)) {
