@@ -1,7 +1,9 @@
 /**
- * One HTTP/2 connection that carries unary gRPC calls of one method, with as little work a call as can be: bytes from templates, no
- * header decoding, all requests of a turn in one write. A call counts as answered when a message and the end of its stream arrived; a
- * server that refuses a call ends the stream without a message, which counts as failed.
+ * One HTTP/2 connection that carries gRPC calls, with as little work a call as can be: bytes from templates, no header decoding, all
+ * requests of a turn in one write.
+ *
+ * A unary call counts as answered when a message and the end of its stream arrived; a server that refuses a call ends the stream without a
+ * message, which counts as failed. A stream hands on each message; its end is an error.
  */
 import * as net from "node:net";
 import * as tls from "node:tls";
@@ -12,32 +14,62 @@ import {
   frameHeaderBytes,
   frameType,
   grpcPrefixBytes,
-  type HeaderBlocks,
-  headerBlocks,
+  HeaderBlocks,
   pingAck,
   preface,
   settingsAck,
+  streamWindowBytes,
   windowUpdate,
   writeFrameHeader,
 } from "./wire.ts";
 
-/** Called for each finished call: the caller's slot, whether a message came, and the message (valid only during the call back). */
-export type Done = (slot: number, ok: boolean, message: Buffer | undefined) => void;
+/** A request that serves for many: `patch` bytes overwrite the message at each of `patchAt`. */
+export interface Template {
+  /** The place of the method's path in the connection's list. */
+  readonly path: number;
+  readonly message: Uint8Array;
+  readonly patchAt: readonly number[];
+}
+
+export interface ConnectionOptions {
+  readonly url: string;
+  /** The paths of the methods that will be called. */
+  readonly paths: readonly string[];
+  readonly identity: ClientIdentity;
+  /** Called for each finished unary call: the caller's slot, whether a message came, its size, and, if `keepsMessages`, the message. */
+  readonly done: (slot: number, ok: boolean, sizeBytes: number, message: Buffer | undefined) => void;
+  /** Called for each message of a stream; valid only during the call back. */
+  readonly streamed?: ((slot: number, message: Buffer) => void) | undefined;
+  /** Hears of the end of the connection, or of a stream. */
+  readonly failed: (error: Error) => void;
+  readonly keepsMessages?: boolean | undefined;
+}
 
 const readBufferBytes = 256 * 1024;
 const slabBytes = 256 * 1024;
 const nothing = Buffer.alloc(0);
+const noPatch = Buffer.alloc(0);
+
+/** An open call. */
+interface Call {
+  readonly slot: number;
+  readonly isStream: boolean;
+  receivedBytes: number;
+  /** The first byte of the answer, 0 if it is not compressed; -1 before it came. */
+  firstByte: number;
+  /** What is kept of the answer, or of a stream's message that came in part. */
+  pieces: Buffer[];
+  /** Bytes of a stream that the peer's window was not given back yet. */
+  unreturnedBytes: number;
+}
 
 export class Connection {
   readonly #socket: net.Socket;
   readonly #blocks: HeaderBlocks;
-  readonly #done: Done;
-  #fail: (error: Error) => void = () => {};
-  #isFirst = true;
+  readonly #options: ConnectionOptions;
+  #closed = false;
   #nextStream = 1;
-  /** Open calls: stream id to slot, and the streams that have brought a message. */
-  readonly #slots = new Map<number, number>();
-  readonly #messages = new Map<number, Buffer>();
+  readonly #calls = new Map<number, Call>();
   #rest: Buffer = nothing;
   #receivedBytes = 0;
   #sendWindowBytes = 65_535;
@@ -45,14 +77,16 @@ export class Connection {
   #slabStart = 0;
   #slabEnd = 0;
 
-  /** Resolves when the connection stands. `failed` hears of its later end. */
-  static async open(url: string, path: string, identity: ClientIdentity, done: Done, failed: (error: Error) => void): Promise<Connection> {
-    const { hostname, port, host, protocol } = new URL(url);
+  /** Resolves when the connection stands. */
+  static async open(options: ConnectionOptions): Promise<Connection> {
+    const { hostname, port, host, protocol } = new URL(options.url);
     const scheme = protocol === "https:" ? "https" : "http";
     let connection: Connection | undefined;
     const socket = await new Promise<net.Socket>((resolve, reject) => {
       if (scheme === "https") {
-        const secure = tls.connect({ host: hostname, port: Number(port), ALPNProtocols: ["h2"], ...identity }, () => resolve(secure));
+        const secure = tls.connect({ host: hostname, port: Number(port), ALPNProtocols: ["h2"], ...options.identity }, () =>
+          resolve(secure),
+        );
         secure.on("data", (bytes: Buffer) => connection!.#receive(bytes));
         secure.once("error", reject);
       } else {
@@ -67,55 +101,38 @@ export class Connection {
         plain.once("error", reject);
       }
     });
-    connection = new Connection(socket, headerBlocks(path, host, scheme), done);
-    connection.#fail = failed;
-    socket.on("error", failed);
-    socket.on("close", () => failed(new Error(`connection to ${host} closed`)));
+    connection = new Connection(socket, new HeaderBlocks(options.paths, host, scheme), options);
+    socket.on("error", (error) => connection.#fail(error));
+    socket.on("close", () => connection.#fail(new Error(`connection to ${host} closed`)));
     socket.setNoDelay(true);
     socket.write(preface());
     return connection;
   }
 
-  private constructor(socket: net.Socket, blocks: HeaderBlocks, done: Done) {
+  private constructor(socket: net.Socket, blocks: HeaderBlocks, options: ConnectionOptions) {
     this.#socket = socket;
     this.#blocks = blocks;
-    this.#done = done;
+    this.#options = options;
   }
 
-  /**
-   * Appends a call to this turn's write, which `flush` sends. `patch` overwrites message bytes at `patchAt`, so that one message serves
-   * for many keys.
-   */
-  call(slot: number, message: Uint8Array, patch: Uint8Array, patchAt: number): void {
-    const block = this.#isFirst ? this.#blocks.first : this.#blocks.next;
-    this.#isFirst = false;
-    const bodyBytes = grpcPrefixBytes + message.length;
-    const bytes = 2 * frameHeaderBytes + block.length + bodyBytes;
-    if (this.#slabEnd + bytes > slabBytes) {
-      this.flush();
-      this.#slab = Buffer.allocUnsafeSlow(slabBytes);
-      this.#slabStart = this.#slabEnd = 0;
-    }
-    const slab = this.#slab;
-    const stream = this.#nextStream;
-    this.#nextStream += 2;
-    let at = this.#slabEnd;
-    writeFrameHeader(slab, at, block.length, frameType.headers, flags.endHeaders, stream);
-    slab.set(block, at + frameHeaderBytes);
-    at += frameHeaderBytes + block.length;
-    writeFrameHeader(slab, at, bodyBytes, frameType.data, flags.endStream, stream);
-    at += frameHeaderBytes;
-    slab[at] = 0;
-    slab.writeUInt32BE(message.length, at + 1);
-    slab.set(message, at + grpcPrefixBytes);
-    slab.set(patch, at + grpcPrefixBytes + patchAt);
-    this.#slabEnd = at + bodyBytes;
-    this.#sendWindowBytes -= bodyBytes;
-    if (this.#sendWindowBytes < 0) throw new Error("the peer's window is used up: fewer clients a connection, please");
-    this.#slots.set(stream, slot);
+  /** Appends a unary call to this turn's write, which `flush` sends. */
+  call(slot: number, template: Template, patch: Uint8Array = noPatch): void {
+    const stream = this.#open(slot, template.path, false, template.message.length);
+    this.#data(stream, template.message, patch, template.patchAt, flags.endStream);
   }
 
-  /** Sends what `call` has gathered. */
+  /** Opens a stream; gives its id for `send`. */
+  openStream(slot: number, path: number): number {
+    return this.#open(slot, path, true, 0);
+  }
+
+  /** Appends a message of an open stream to this turn's write. */
+  send(stream: number, message: Uint8Array): void {
+    this.#room(frameHeaderBytes + grpcPrefixBytes + message.length);
+    this.#data(stream, message, noPatch, [], 0);
+  }
+
+  /** Sends what was gathered. */
   flush(): void {
     if (this.#slabEnd === this.#slabStart) return;
     this.#socket.write(this.#slab.subarray(this.#slabStart, this.#slabEnd));
@@ -123,9 +140,48 @@ export class Connection {
   }
 
   close(): void {
-    this.#fail = () => {};
-    this.#socket.removeAllListeners("close");
+    this.#closed = true;
     this.#socket.destroy();
+  }
+
+  #fail(error: Error): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#options.failed(error);
+  }
+
+  #open(slot: number, path: number, isStream: boolean, messageBytes: number): number {
+    const block = this.#blocks.take(path);
+    this.#room(2 * frameHeaderBytes + block.length + grpcPrefixBytes + messageBytes);
+    const stream = this.#nextStream;
+    this.#nextStream += 2;
+    const at = this.#slabEnd;
+    writeFrameHeader(this.#slab, at, block.length, frameType.headers, flags.endHeaders, stream);
+    this.#slab.set(block, at + frameHeaderBytes);
+    this.#slabEnd = at + frameHeaderBytes + block.length;
+    this.#calls.set(stream, { slot, isStream, receivedBytes: 0, firstByte: -1, pieces: [], unreturnedBytes: 0 });
+    return stream;
+  }
+
+  #room(bytes: number): void {
+    if (this.#slabEnd + bytes <= slabBytes) return;
+    this.flush();
+    this.#slab = Buffer.allocUnsafeSlow(slabBytes);
+    this.#slabStart = this.#slabEnd = 0;
+  }
+
+  #data(stream: number, message: Uint8Array, patch: Uint8Array, patchAt: readonly number[], flagBits: number): void {
+    const slab = this.#slab;
+    const bodyBytes = grpcPrefixBytes + message.length;
+    writeFrameHeader(slab, this.#slabEnd, bodyBytes, frameType.data, flagBits, stream);
+    const at = this.#slabEnd + frameHeaderBytes;
+    slab[at] = 0;
+    slab.writeUInt32BE(message.length, at + 1);
+    slab.set(message, at + grpcPrefixBytes);
+    for (let i = 0; i < patchAt.length; i++) slab.set(patch, at + grpcPrefixBytes + patchAt[i]!);
+    this.#slabEnd = at + bodyBytes;
+    this.#sendWindowBytes -= bodyBytes;
+    if (this.#sendWindowBytes < 0) throw new Error("the peer's window is used up: fewer clients a connection, please");
   }
 
   #receive(chunk: Buffer): void {
@@ -138,12 +194,9 @@ export class Connection {
       this.#frame(bytes, at, end, bytes[at + 3]!, bytes[at + 4]!, bytes.readUInt32BE(at + 5) & 0x7fff_ffff);
       at = end;
     }
-    // The chunk's memory is used again for the next read: copy what is still needed then.
+    // The chunk's memory is used again for the next read.
     this.#rest = at === bytes.length ? nothing : Buffer.from(bytes.subarray(at));
-    for (const [stream, message] of this.#messages) {
-      if (message.buffer === bytes.buffer) this.#messages.set(stream, Buffer.from(message));
-    }
-    if (this.#receivedBytes > connectionWindowBytes / 2) {
+    if (this.#receivedBytes > connectionWindowBytes / 4) {
       this.#socket.write(windowUpdate(0, this.#receivedBytes));
       this.#receivedBytes = 0;
     }
@@ -155,12 +208,16 @@ export class Connection {
     if (type === frameType.data) {
       this.#receivedBytes += end - payload;
       if (flagBits & flags.padded) throw new Error("padded frames are not read");
-      if (end > payload) {
-        const before = this.#messages.get(stream);
-        const piece = bytes.subarray(payload, end);
-        this.#messages.set(stream, before === undefined ? piece : Buffer.concat([before, piece]));
+      const call = this.#calls.get(stream);
+      if (call === undefined) return;
+      const isLast = (flagBits & flags.endStream) !== 0;
+      if (call.isStream) this.#streamed(stream, call, bytes.subarray(payload, end));
+      else if (end > payload) {
+        if (call.firstByte < 0) call.firstByte = bytes[payload]!;
+        call.receivedBytes += end - payload;
+        if (this.#options.keepsMessages) call.pieces.push(Buffer.from(bytes.subarray(payload, end)));
       }
-      if (flagBits & flags.endStream) this.#finish(stream);
+      if (isLast) this.#finish(stream);
     } else if (type === frameType.headers) {
       if (flagBits & flags.endStream) this.#finish(stream);
     } else if (type === frameType.settings) {
@@ -170,20 +227,44 @@ export class Connection {
     } else if (type === frameType.windowUpdate) {
       if (stream === 0) this.#sendWindowBytes += bytes.readUInt32BE(payload) & 0x7fff_ffff;
     } else if (type === frameType.rstStream) {
-      this.#messages.delete(stream);
+      const call = this.#calls.get(stream);
+      if (call !== undefined) call.firstByte = -1;
       this.#finish(stream);
     } else if (type === frameType.goAway) {
       this.#fail(new Error(`the server says goodbye, error ${bytes.readUInt32BE(payload + 4)}`));
     }
   }
 
+  /** Hands on the whole messages in what a stream has brought. */
+  #streamed(stream: number, call: Call, chunk: Buffer): void {
+    call.unreturnedBytes += chunk.length;
+    if (call.unreturnedBytes > streamWindowBytes / 4) {
+      this.#socket.write(windowUpdate(stream, call.unreturnedBytes));
+      call.unreturnedBytes = 0;
+    }
+    const before = call.pieces[0];
+    const bytes = before === undefined ? chunk : Buffer.concat([before, chunk]);
+    let at = 0;
+    while (bytes.length - at >= grpcPrefixBytes) {
+      const end = at + grpcPrefixBytes + bytes.readUInt32BE(at + 1);
+      if (end > bytes.length) break;
+      this.#options.streamed?.(call.slot, bytes.subarray(at + grpcPrefixBytes, end));
+      at = end;
+    }
+    call.pieces = at === bytes.length ? [] : [Buffer.from(bytes.subarray(at))];
+  }
+
   #finish(stream: number): void {
-    const slot = this.#slots.get(stream);
-    if (slot === undefined) return;
-    this.#slots.delete(stream);
-    const message = this.#messages.get(stream);
-    this.#messages.delete(stream);
-    const ok = message !== undefined && message.length >= grpcPrefixBytes && message[0] === 0;
-    this.#done(slot, ok, ok ? message.subarray(grpcPrefixBytes) : undefined);
+    const call = this.#calls.get(stream);
+    if (call === undefined) return;
+    this.#calls.delete(stream);
+    if (call.isStream) {
+      this.#fail(new Error("the server ended a stream"));
+      return;
+    }
+    const ok = call.firstByte === 0 && call.receivedBytes >= grpcPrefixBytes;
+    const sizeBytes = Math.max(0, call.receivedBytes - grpcPrefixBytes);
+    const message = this.#options.keepsMessages && ok ? Buffer.concat(call.pieces).subarray(grpcPrefixBytes) : undefined;
+    this.#options.done(call.slot, ok, sizeBytes, message);
   }
 }

@@ -1,32 +1,39 @@
-/** A closed loop of clients: each has one call open and starts the next when it is answered. */
-import { KVService, PutRequest, RangeRequest, RangeResponse } from "@quorate/proto";
-import type { ClientIdentity } from "../scripts/cluster/health.ts";
-import { Connection } from "./connection.ts";
+/** A closed loop of clients: each has one thing under way and starts the next when it is done. */
 
 /** What the clients do. */
-export type Operation = "put" | "get" | "get-serializable";
+export interface Load {
+  readonly clients: number;
+  /** Things counted for each one that a client does: the events that one put brings, else 1. */
+  readonly unitsPerCall: number;
+  /** Makes connections and whatever must stand before the first call. */
+  open(events: LoadEvents): Promise<void>;
+  /** Begins the next call of a client; it may wait in a buffer until `flush` is called, or something has been received. */
+  start(client: number): void;
+  flush(): void;
+  close(): void;
+}
+
+/** What a load tells its driver. */
+export interface LoadEvents {
+  done(client: number, ok: boolean): void;
+  /** It cannot go on. */
+  failed(error: Error): void;
+}
 
 export interface LoadOptions {
-  readonly operation: Operation;
-  /** Closed-loop clients; they share `connections` connections, which go round robin to `endpoints`. */
-  readonly clients: number;
-  readonly connections: number;
-  readonly endpoints: readonly string[];
-  readonly identity: ClientIdentity;
   readonly warmUpMs: number;
   readonly durationMs: number;
-  readonly keys: KeySpace;
   /** Called when the warm-up is over and when the measurement is. */
-  readonly onPhase: (phase: "measure" | "end") => void;
+  readonly onPhase?: (phase: "measure" | "end") => void;
 }
 
 export interface LoadResult {
-  /** Calls answered in the measured time. */
+  /** Units done in the measured time. */
   readonly answered: number;
   /** Calls refused or broken, in warm-up too. */
   readonly failed: number;
   /** Calls answered in all, warm-up and run-out included. */
-  readonly answeredInAll: number;
+  readonly callsInAll: number;
   readonly elapsedMs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -34,111 +41,95 @@ export interface LoadResult {
   readonly generatorCpuS: number;
 }
 
-/** Keys of 8 bytes, `count` of them, and one value. */
-export interface KeySpace {
-  readonly count: number;
-  readonly keys: readonly Buffer[];
-  readonly value: Buffer;
-}
-
-export const keyBytes = 8;
-
-/** `count` keys ("00000000" on) and a value of `valueBytes` bytes that do not compress. */
-export function createKeySpace(count: number, valueBytes: number): KeySpace {
-  const keys = Array.from({ length: count }, (_, index) => Buffer.from(String(index).padStart(keyBytes, "0"), "latin1"));
-  const next = randomUint32(7);
-  const value = Buffer.from(Array.from({ length: valueBytes }, () => next() & 0xff));
-  return { count, keys, value };
-}
-
-/** Marsaglia's xorshift32: which keys are used in which order is the same in every run. */
-function randomUint32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return state >>> 0;
-  };
-}
-
-/** Where in the encoded message the key's bytes lie: after its tag and its length. */
-const keyAt = 2;
-
-function messageOf(operation: Operation, keys: KeySpace): Uint8Array {
-  const key = keys.keys[0]!;
-  if (operation === "put") return PutRequest.encode({ key, value: keys.value }).slice();
-  return RangeRequest.encode({ key, serializable: operation === "get-serializable" }).slice();
-}
-
-const pathOf = (operation: Operation): string => (operation === "put" ? KVService.methods.Put : KVService.methods.Range).path;
-
-/** Runs the load. Throws if a connection breaks. */
-export async function runLoad(options: LoadOptions): Promise<LoadResult> {
-  const { clients, keys, warmUpMs, durationMs } = options;
-  const message = messageOf(options.operation, keys);
-  const startedAt = new Float64Array(clients);
+/** Runs the load for a time. Throws if a connection breaks. */
+export async function runLoad(load: Load, options: LoadOptions): Promise<LoadResult> {
+  const startedAt = new Float64Array(load.clients);
   const latencies = new Samples();
-  const nextKey = randomUint32(42);
   let phase: "warm-up" | "measure" | "run-out" = "warm-up";
   let open = 0;
   let answered = 0;
-  let answeredInAll = 0;
+  let callsInAll = 0;
   let failed = 0;
-  let broken: (error: Error) => void = () => {};
   let idle: () => void = () => {};
+  const { promise: broken, reject: breakOff } = Promise.withResolvers<never>();
+  broken.catch(() => {});
 
-  const connections: Connection[] = [];
-  const start = (slot: number): void => {
+  const start = (client: number): void => {
     open++;
-    startedAt[slot] = performance.now();
-    connections[slot % connections.length]!.call(slot, message, keys.keys[nextKey() % keys.count]!, keyAt);
+    startedAt[client] = performance.now();
+    load.start(client);
   };
-  const done = (slot: number, ok: boolean): void => {
+  const done = (client: number, ok: boolean): void => {
     open--;
     if (ok) {
-      answeredInAll++;
+      callsInAll++;
       if (phase === "measure") {
         answered++;
-        latencies.add(performance.now() - startedAt[slot]!);
+        latencies.add(performance.now() - startedAt[client]!);
       }
     } else failed++;
-    if (phase !== "run-out") start(slot);
+    if (phase !== "run-out") start(client);
     else if (open === 0) idle();
   };
-  for (let index = 0; index < options.connections; index++) {
-    const endpoint = options.endpoints[index % options.endpoints.length]!;
-    connections.push(await Connection.open(endpoint, pathOf(options.operation), options.identity, done, (error) => broken(error)));
-  }
-  let cpuStart: NodeJS.CpuUsage | undefined;
-  let measuredFrom = 0;
   const timers: NodeJS.Timeout[] = [];
   try {
-    return await new Promise<LoadResult>((resolve, reject) => {
-      broken = reject;
-      for (let slot = 0; slot < clients; slot++) start(slot);
-      for (const connection of connections) connection.flush();
+    await Promise.race([load.open({ done, failed: breakOff }), broken]);
+    const run = new Promise<LoadResult>((resolve) => {
+      let cpuStart: NodeJS.CpuUsage | undefined;
+      let measuredFrom = 0;
+      for (let client = 0; client < load.clients; client++) start(client);
+      load.flush();
       timers[0] = setTimeout(() => {
         phase = "measure";
         cpuStart = process.cpuUsage();
         measuredFrom = performance.now();
-        options.onPhase("measure");
-      }, warmUpMs);
-      timers[1] = setTimeout(() => {
-        const elapsedMs = performance.now() - measuredFrom;
-        const cpu = process.cpuUsage(cpuStart);
-        phase = "run-out";
-        options.onPhase("end");
-        const [p50Ms, p99Ms] = latencies.quantiles([0.5, 0.99]) as [number, number];
-        // Calls that are still open are waited for, so that all that was sent can be counted against the server's revision.
-        idle = () => resolve({ answered, failed, answeredInAll, elapsedMs, p50Ms, p99Ms, generatorCpuS: (cpu.user + cpu.system) / 1e6 });
-        if (open === 0) idle();
-      }, warmUpMs + durationMs);
+        options.onPhase?.("measure");
+        timers[1] = setTimeout(() => {
+          const elapsedMs = performance.now() - measuredFrom;
+          const cpu = process.cpuUsage(cpuStart);
+          phase = "run-out";
+          options.onPhase?.("end");
+          const [p50Ms, p99Ms] = latencies.quantiles([0.5, 0.99]) as [number, number];
+          const generatorCpuS = (cpu.user + cpu.system) / 1e6;
+          const units = answered * load.unitsPerCall;
+          // Calls that are still open are waited for, so that all that was sent can be counted against the server's revision.
+          idle = () => resolve({ answered: units, failed, callsInAll, elapsedMs, p50Ms, p99Ms, generatorCpuS });
+          if (open === 0) idle();
+        }, options.durationMs);
+      }, options.warmUpMs);
     });
+    return await Promise.race([run, broken]);
   } finally {
-    broken = () => {};
     for (const timer of timers) clearTimeout(timer);
-    for (const connection of connections) connection.close();
+    load.close();
+  }
+}
+
+/** Runs each client's calls until `count` were begun, and waits for all. Throws if one is refused. Gives the milliseconds it took. */
+export async function runCount(load: Load, count: number): Promise<number> {
+  let begun = 0;
+  let finished = 0;
+  const { promise: all, resolve, reject } = Promise.withResolvers<void>();
+  all.catch(() => {});
+  const start = (client: number): void => {
+    if (begun === count) return;
+    begun++;
+    load.start(client);
+  };
+  const done = (client: number, ok: boolean): void => {
+    if (!ok) reject(new Error("the server refused a call"));
+    if (++finished === count) resolve();
+    else start(client);
+  };
+  try {
+    await load.open({ done, failed: reject });
+    const from = performance.now();
+    for (let client = 0; client < load.clients; client++) start(client);
+    load.flush();
+    await all;
+    return performance.now() - from;
+  } finally {
+    load.close();
   }
 }
 
@@ -160,64 +151,5 @@ class Samples {
   quantiles(wanted: readonly number[]): number[] {
     const sorted = this.#values.subarray(0, this.#count).sort();
     return wanted.map((q) => sorted[Math.min(this.#count - 1, Math.floor(q * this.#count))] ?? Number.NaN);
-  }
-}
-
-/** Writes every key once, `inFlight` at a time, so that gets find what they ask for. */
-export async function preload(endpoint: string, identity: ClientIdentity, keys: KeySpace, inFlight: number): Promise<void> {
-  const message = messageOf("put", keys);
-  await eachCall(endpoint, identity, "put", message, keys.keys, inFlight);
-}
-
-/** The store's revision, as a linearizable range tells it. */
-export async function revisionOf(endpoint: string, identity: ClientIdentity): Promise<number> {
-  const [answer] = await eachCall(
-    endpoint,
-    identity,
-    "get",
-    RangeRequest.encode({ key: Buffer.alloc(keyBytes) }),
-    [Buffer.alloc(keyBytes)],
-    1,
-  );
-  return RangeResponse.decode(answer!).header!.revision;
-}
-
-/** One call for each key, over one connection; gives the answers. Throws if one fails. */
-async function eachCall(
-  endpoint: string,
-  identity: ClientIdentity,
-  operation: Operation,
-  message: Uint8Array,
-  keys: readonly Buffer[],
-  inFlight: number,
-): Promise<Buffer[]> {
-  const answers: Buffer[] = [];
-  let next = 0;
-  let finish: () => void = () => {};
-  let fail: (error: Error) => void = () => {};
-  const start = (): void => {
-    connection.call(next, message, keys[next]!, keyAt);
-    next++;
-  };
-  const done = (_slot: number, ok: boolean, answer: Buffer | undefined): void => {
-    if (!ok) {
-      fail(new Error(`${operation} was refused by ${endpoint}`));
-      return;
-    }
-    answers.push(Buffer.from(answer!));
-    if (next < keys.length) start();
-    else if (answers.length === keys.length) finish();
-  };
-  const connection = await Connection.open(endpoint, pathOf(operation), identity, done, (error) => fail(error));
-  try {
-    await new Promise<void>((resolve, reject) => {
-      finish = resolve;
-      fail = reject;
-      while (next < Math.min(inFlight, keys.length)) start();
-      connection.flush();
-    });
-    return answers;
-  } finally {
-    connection.close();
   }
 }

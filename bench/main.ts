@@ -1,163 +1,189 @@
 /**
- * npm run bench: one and three members of ours and of etcd in turn, the same loads on each, and a table.
+ * npm run bench: ours and etcd in turn, the same loads on each, and a table.
  *
- *   npm run bench -- --quick                 one short round
- *   npm run bench -- --only etcd --size 1    one program, one size
+ *   npm run bench -- --quick                              every row, one short round
+ *   npm run bench -- --rows "put random,txn" --size 1     some rows
  *   npm run bench -- --help
  */
 import { execFileSync } from "node:child_process";
-import { statfsSync, writeFileSync } from "node:fs";
+import { readFileSync, statfsSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
-import { parseArgs } from "node:util";
 import { MaintenanceService } from "@quorate/proto";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { createKeySpace, type KeySpace, type Operation, preload, revisionOf, runLoad } from "./load.ts";
-import { formatTable, type Measurement } from "./report.ts";
-import { cpuSeconds, residentBytes } from "./usage.ts";
+import { revisionOf } from "./calls.ts";
+import { measureIdle, measureManyKeys, measureStart } from "./life.ts";
+import { runCount, runLoad } from "./load.ts";
+import { type BenchOptions, benchHelp, readOptions } from "./options.ts";
+import { type Figure, type FigureOf, type Findings, type Measurement, report } from "./report.ts";
+import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
+import { goBenchmark, goRowName, runGoBenchmark } from "./stock.ts";
+import { cpuSeconds, peakResidentBytes, residentBytes } from "./usage.ts";
 
-const help = `npm run bench -- [options]
-  --quick            one round of short loads
-  --rounds N         rounds, 3 unless told; the programs take turns to go first
-  --seconds S        measured seconds of each load, 5 unless told (1.5 if quick), after 2 s of warm-up (a third of it if quick)
-  --only NAME        quorate or etcd alone
-  --size N           1 or 3 members alone
-  --load TEXT        only loads whose name holds the text, such as "put" or "1000"
-  --keys N           keys of 8 bytes, 10000 unless told
-  --value-bytes N    bytes of each value, 256 unless told
-  --tls              mutual TLS for clients and peers
-  --json FILE        also write every measurement to a file
-`;
-
-interface Load {
-  readonly name: string;
-  readonly operation: Operation;
-  readonly clients: number;
-  readonly connections: number;
-}
-
-/** As etcd's own benchmarks do it: up to 100 connections, which 1000 clients share. */
-const loads: readonly Load[] = [
-  { name: "put, 1 client", operation: "put", clients: 1, connections: 1 },
-  { name: "put, 100 clients", operation: "put", clients: 100, connections: 100 },
-  { name: "put, 1000 clients", operation: "put", clients: 1000, connections: 100 },
-  { name: "get linearizable, 1000 clients", operation: "get", clients: 1000, connections: 100 },
-  { name: "get serializable, 1000 clients", operation: "get-serializable", clients: 1000, connections: 100 },
-];
-
-const { values: args } = parseArgs({
-  options: {
-    quick: { type: "boolean", default: false },
-    rounds: { type: "string" },
-    seconds: { type: "string" },
-    only: { type: "string" },
-    size: { type: "string" },
-    load: { type: "string", default: "" },
-    keys: { type: "string", default: "10000" },
-    "value-bytes": { type: "string", default: "256" },
-    tls: { type: "boolean", default: false },
-    json: { type: "string" },
-    help: { type: "boolean", default: false },
-  },
-});
-
-const say = (text: string): void => console.log(text);
+const options = readOptions(process.argv.slice(2));
+/** Progress; the report alone goes to standard output. */
+const say = (text: string): void => console.error(text);
+const measurements: Measurement[] = [];
+const figures: FigureOf[] = [];
 
 async function main(): Promise<void> {
-  if (args.help) return say(help);
-  const rounds = Number(args.rounds ?? (args.quick ? 1 : 3));
-  const seconds = Number(args.seconds ?? (args.quick ? 1.5 : 5));
-  const keys = createKeySpace(Number(args.keys), Number(args["value-bytes"]));
-  const programs = [quorate, etcd].filter((one) => one !== undefined).filter((one) => args.only === undefined || one.name === args.only);
-  const sizes = args.size === undefined ? [1, 3] : [Number(args.size)];
-  const chosen = loads.filter((load) => load.name.includes(args.load));
-  if (programs.length === 0 || chosen.length === 0) throw new Error(`nothing to run\n${help}`);
+  if (options.help) return console.log(benchHelp);
+  if (options.list) return console.log([...rows.map((row) => row.name), goRowName, ...lifeRows.map((row) => row.name)].join("\n"));
+  if (options.from !== undefined) return console.log(report(JSON.parse(readFileSync(options.from, "utf8")) as Findings));
+  const programs = [quorate, etcd]
+    .filter((one) => one !== undefined)
+    .filter((one) => options.only === undefined || one.name === options.only);
+  const chosen = rows.filter((row) => isChosen(row.name));
+  const withGo = isChosen(goRowName) && goBenchmark !== undefined;
+  const chosenLife = lifeRows.filter((row) => isChosen(row.name));
+  if (programs.length === 0 || chosen.length + chosenLife.length + Number(withGo) === 0) throw new Error(`nothing to run\n${benchHelp}`);
   if (etcd === undefined) say("etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with");
-  say(environment(programs));
+  if (isChosen(goRowName) && goBenchmark === undefined)
+    say("etcd's benchmark tool is not installed, so its row is left out: see bench/stock.ts");
+  const words = environment(programs);
+  say(words);
 
-  const measurements: Measurement[] = [];
-  for (let round = 1; round <= rounds; round++) {
-    for (const size of sizes) {
-      const order = round % 2 === 1 ? programs : programs.toReversed();
+  const grounds = options.sizes.flatMap((size) => options.tls.map((tls) => ({ size, tls })));
+  for (let round = 1; round <= options.rounds; round++) {
+    const order = round % 2 === 1 ? programs : programs.toReversed();
+    for (const { size, tls } of grounds) {
       for (const executable of order) {
-        const cluster = await startCluster({ executable, size, tls: args.tls });
-        try {
-          measurements.push(...(await measureCluster(cluster, executable, round, chosen, keys, seconds)));
-        } catch (error) {
-          console.error(cluster.logTails());
-          throw error;
-        } finally {
-          await cluster.destroy();
+        if (chosen.length > 0 || withGo) await measureCluster(executable, size, tls, round, chosen, withGo);
+      }
+    }
+    for (const row of chosenLife) {
+      for (const executable of order) {
+        for (const figure of await row.measure(executable)) {
+          figures.push({ ...figure, round, executable: executable.name });
+          say(`round ${round}, ${executable.name}, ${figure.name}: ${figure.value.toFixed(2)}`);
         }
       }
     }
+    if (options.json !== undefined)
+      writeFileSync(options.json, `${JSON.stringify({ environment: words, measurements, figures }, null, 1)}\n`);
   }
-  say(`\n${formatTable(measurements.toSorted((a, b) => a.members - b.members))}`);
-  if (args.json !== undefined)
-    writeFileSync(args.json, `${JSON.stringify({ environment: environment(programs), measurements }, null, 2)}\n`);
+  console.log(report({ environment: options.markdown ? words : "", measurements, figures }));
 }
 
+function isChosen(name: string): boolean {
+  return options.rows.length === 0 || options.rows.some((text) => name.includes(text));
+}
+
+const lifeRows: readonly { name: string; measure(executable: Executable): Promise<Figure[]> }[] = [
+  { name: "start", measure: measureStart },
+  { name: "idle", measure: (executable) => measureIdle(executable, options.idleSeconds) },
+  { name: "many keys", measure: (executable) => measureManyKeys(executable, options.manyKeys, options.valueBytes) },
+];
+
 async function measureCluster(
-  cluster: TestCluster,
   executable: Executable,
+  size: number,
+  tls: boolean,
   round: number,
-  chosen: readonly Load[],
-  keys: KeySpace,
-  seconds: number,
-): Promise<Measurement[]> {
-  const leader = await leaderUrl(cluster);
-  await preload(leader, cluster.identity, keys, 100);
-  const results: Measurement[] = [];
-  for (const load of chosen) {
-    const pids = cluster.members.map((member) => member.pid!);
-    let cpuS = 0;
-    let residentMiB = 0;
-    const before = await revisionOf(leader, cluster.identity);
-    const result = await runLoad({
-      ...load,
-      keys,
-      // A single client goes to the leader, so that luck does not decide whether its writes make one hop more.
-      endpoints: load.connections === 1 ? [leader] : cluster.endpoints,
-      identity: cluster.identity,
-      // A server runs for months: what its first second costs, on a cold compiler, is not what is asked here.
-      warmUpMs: args.quick ? seconds * 333 : 2000,
-      durationMs: seconds * 1000,
-      onPhase: (phase) => {
-        if (phase === "measure") cpuS = cpuSeconds(pids);
-        else {
-          cpuS = cpuSeconds(pids) - cpuS;
-          residentMiB = residentBytes(pids) / pids.length / 2 ** 20;
-        }
-      },
-    });
-    const written = (await revisionOf(leader, cluster.identity)) - before;
-    const expected = load.operation === "put" ? result.answeredInAll : 0;
-    if (result.failed === 0 && written !== expected) {
-      throw new Error(`${executable.name} says that ${expected} puts were done, but its revision went up by ${written}`);
-    }
-    const one: Measurement = {
-      round,
-      executable: executable.name,
-      members: cluster.members.length,
-      load: load.name,
-      ratePerS: (result.answered * 1000) / result.elapsedMs,
-      p50Ms: result.p50Ms,
-      p99Ms: result.p99Ms,
-      cpuSPerThousand: (cpuS * 1000) / result.answered,
-      residentMiB,
-      generatorCpu: (result.generatorCpuS * 1000) / result.elapsedMs,
-      failed: result.failed,
-    };
-    results.push(one);
-    const failures = one.failed > 0 ? `, ${one.failed} failed` : "";
-    say(
-      `round ${round}, ${one.members} x ${one.executable}, ${one.load}: ${Math.round(one.ratePerS)} per s, ` +
-        `p50 ${one.p50Ms.toFixed(2)} ms, p99 ${one.p99Ms.toFixed(2)} ms, ` +
-        `${one.cpuSPerThousand.toFixed(4)} CPU s a thousand, ${one.residentMiB.toFixed(0)} MiB${failures}`,
-    );
+  chosen: readonly Row[],
+  withGo: boolean,
+): Promise<void> {
+  const cluster = await startCluster({ executable, size, tls });
+  try {
+    const leader = await leaderUrl(cluster);
+    const target = { urls: cluster.endpoints, identity: cluster.identity };
+    const ready = ground(target, leader, options.keys, options.valueBytes, options.listedKeys);
+    const { load, count } = preparation(ready);
+    await runCount(load, count);
+    const context = { executable, cluster, round, tls, leader };
+    for (const row of chosen) note(await measureRow(context, row, ready));
+    if (withGo) note(await measureGoRow(context, ready));
+  } catch (error) {
+    console.error(cluster.logTails());
+    throw error;
+  } finally {
+    await cluster.destroy();
   }
-  return results;
+}
+
+interface Context {
+  readonly executable: Executable;
+  readonly cluster: TestCluster;
+  readonly round: number;
+  readonly tls: boolean;
+  readonly leader: string;
+}
+
+/** What the members have used by now. */
+function usageOf(cluster: TestCluster): { cpuS: number; residentMiB: number; peakMiB: number } {
+  const pids = cluster.members.map((member) => member.pid!);
+  const mean = (bytes: number): number => bytes / pids.length / 2 ** 20;
+  return { cpuS: cpuSeconds(pids), residentMiB: mean(residentBytes(pids)), peakMiB: mean(peakResidentBytes(pids)) };
+}
+
+async function measureRow(context: Context, row: Row, ready: Ground): Promise<Measurement> {
+  const { executable, cluster, leader, tls, round } = context;
+  const before = await revisionOf(leader, cluster.identity);
+  let start = usageOf(cluster);
+  let end = start;
+  const load = row.load(ready);
+  const result = await runLoad(load, {
+    // A server runs for months: what its first second costs, on a cold compiler, is not what is asked here.
+    warmUpMs: options.warmUpMs,
+    durationMs: options.seconds * 1000,
+    onPhase: (phase) => {
+      if (phase === "measure") start = usageOf(cluster);
+      else end = usageOf(cluster);
+    },
+  });
+  const written = (await revisionOf(leader, cluster.identity)) - before;
+  if (result.failed === 0 && written !== load.revisions) {
+    throw new Error(`${row.name}: ${executable.name} has answered ${load.revisions} changes, but its revision went up by ${written}`);
+  }
+  return {
+    round,
+    executable: executable.name,
+    members: cluster.members.length,
+    tls,
+    load: row.name,
+    goal: row.goal,
+    ratePerS: (result.answered * 1000) / result.elapsedMs,
+    p50Ms: result.p50Ms,
+    p99Ms: result.p99Ms,
+    cpuSPerThousand: ((end.cpuS - start.cpuS) * 1000) / result.answered,
+    residentMiB: end.residentMiB,
+    peakMiB: end.peakMiB,
+    generatorCpu: (result.generatorCpuS * 1000) / result.elapsedMs,
+    failed: result.failed,
+  };
+}
+
+async function measureGoRow(context: Context, ready: Ground): Promise<Measurement> {
+  const { executable, cluster, tls, round } = context;
+  const start = usageOf(cluster);
+  const result = await runGoBenchmark(goBenchmark!, ready.target, cluster.certs, options.goPuts, options.keys, options.valueBytes);
+  const end = usageOf(cluster);
+  return {
+    round,
+    executable: executable.name,
+    members: cluster.members.length,
+    tls,
+    load: goRowName,
+    ratePerS: result.ratePerS,
+    p50Ms: result.p50Ms,
+    p99Ms: result.p99Ms,
+    cpuSPerThousand: ((end.cpuS - start.cpuS) * 1000) / options.goPuts,
+    residentMiB: end.residentMiB,
+    peakMiB: end.peakMiB,
+    generatorCpu: result.generatorCpuS / result.elapsedS,
+    failed: 0,
+  };
+}
+
+function note(one: Measurement): void {
+  measurements.push(one);
+  say(
+    `round ${one.round}, ${one.members} x ${one.executable}${one.tls ? ", TLS" : ""}, ${one.load}: ${Math.round(one.ratePerS)} per s, ` +
+      `p50 ${one.p50Ms.toFixed(2)} ms, p99 ${one.p99Ms.toFixed(2)} ms, ` +
+      `${one.cpuSPerThousand.toFixed(4)} CPU s a thousand, ${one.residentMiB.toFixed(0)} MiB` +
+      `${one.failed > 0 ? `, ${one.failed} failed` : ""}`,
+  );
 }
 
 async function leaderUrl(cluster: TestCluster): Promise<string> {
@@ -176,11 +202,14 @@ function environment(programs: readonly Executable[]): string {
   const memoryGiB = Math.round(os.totalmem() / 2 ** 30);
   // The type of the file system, as statfs(2) numbers it: tmpfs makes every fdatasync free.
   const isTmpfs = statfsSync(os.tmpdir()).type === 0x0102_1994;
+  const { rounds, seconds, keys, valueBytes }: BenchOptions = options;
   return [
-    `${os.cpus().length} x ${os.cpus()[0]?.model ?? "unknown processor"}, ${memoryGiB} GiB, ${os.type()} ${os.release()}`,
-    `Node ${process.versions.node}; ${programs.map((one) => `${one.name}: ${version(one)}`).join("; ")}`,
-    `values of ${args["value-bytes"]} bytes, ${args.keys} keys of 8 bytes, ${args.tls ? "mutual TLS" : "plain connections"}`,
-    `data in ${os.tmpdir()}${isTmpfs ? ", which is in memory: a disk would be slower (set TMPDIR)" : ""}`,
+    `- ${os.cpus().length} x ${os.cpus()[0]?.model ?? "unknown processor"}, ${memoryGiB} GiB, ${os.type()} ${os.release()}`,
+    `- Node ${process.versions.node}; ${programs.map((one) => `${one.name}: ${version(one)}`).join("; ")}`,
+    `- ${rounds} round(s) of ${seconds} s a load; values of ${valueBytes} bytes, ${keys} keys of 8 bytes; load average before the run ${os
+      .loadavg()[0]!
+      .toFixed(1)}`,
+    isTmpfs ? "- data in memory: a disk would be slower (set TMPDIR)" : "- data on the disk behind the temporary directory",
   ].join("\n");
 }
 

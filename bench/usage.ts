@@ -17,7 +17,16 @@ export function cpuSeconds(pids: readonly number[]): number {
 
 /** Resident memory of the processes, bytes. */
 export function residentBytes(pids: readonly number[]): number {
-  return sum(pids, (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))![1]) * 1024);
+  return sum(pids, (pid) => statusBytes(pid, "VmRSS"));
+}
+
+/** The most resident memory that each process has had, summed, bytes. */
+export function peakResidentBytes(pids: readonly number[]): number {
+  return sum(pids, (pid) => statusBytes(pid, "VmHWM"));
+}
+
+function statusBytes(pid: number, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(readFileSync(`/proc/${pid}/status`, "latin1"))![1]) * 1024;
 }
 
 function sum(pids: readonly number[], read: (pid: number) => number): number {

@@ -12,8 +12,8 @@ export const frameHeaderBytes = 9;
 export const grpcPrefixBytes = 5;
 
 /** What a client says first. Its windows are large, so that updates are rare. */
-export const streamWindowBytes = 4 * 1024 * 1024;
-export const connectionWindowBytes = 64 * 1024 * 1024;
+export const streamWindowBytes = 64 * 1024 * 1024;
+export const connectionWindowBytes = 256 * 1024 * 1024;
 const defaultWindowBytes = 65_535;
 
 export function preface(): Buffer {
@@ -60,25 +60,62 @@ export function writeFrameHeader(into: Uint8Array, at: number, length: number, t
   into[at + 8] = stream;
 }
 
-/** Header blocks of a method on one connection: `first` fills the peer's table, `next` points into it. */
-export interface HeaderBlocks {
-  readonly first: Buffer;
-  readonly next: Buffer;
-}
+/**
+ * The header blocks of one connection's requests. What a block names for the first time it adds to the peer's table; later blocks point
+ * there. The newest entry of the table has index 62, so pointers move as long as new paths come.
+ */
+export class HeaderBlocks {
+  readonly #start: Buffer;
+  readonly #common: readonly Buffer[];
+  readonly #paths: readonly string[];
+  /** Entries in the peer's table, and the number that each path's entry has (0: not there yet). The common ones follow the first. */
+  #entries = 0;
+  readonly #entryOf: number[];
+  readonly #known: (Buffer | undefined)[];
 
-/** The blocks for a connection whose requests all go to `path`. */
-export function headerBlocks(path: string, authority: string, scheme: "http" | "https"): HeaderBlocks {
-  const start = Buffer.from([0x83, scheme === "http" ? 0x86 : 0x87]);
-  const fields = [
-    indexedName(4, path),
-    indexedName(1, authority),
-    indexedName(31, "application/grpc"),
-    literalName("te", "trailers"),
-    indexedName(58, "quorate-bench/1"),
-  ];
-  // The newest entry of the dynamic table has index 62.
-  const pointers = fields.map((_, index) => 0x80 | (62 + fields.length - 1 - index));
-  return { first: Buffer.concat([start, ...fields]), next: Buffer.concat([start, Buffer.from(pointers)]) };
+  constructor(paths: readonly string[], authority: string, scheme: "http" | "https") {
+    this.#start = Buffer.from([0x83, scheme === "http" ? 0x86 : 0x87]);
+    this.#common = [
+      indexedName(1, authority),
+      indexedName(31, "application/grpc"),
+      literalName("te", "trailers"),
+      indexedName(58, "quorate-bench/1"),
+    ];
+    this.#paths = paths;
+    this.#entryOf = paths.map(() => 0);
+    this.#known = paths.map(() => undefined);
+  }
+
+  /** The block for the next request to the path with this place; blocks must be sent in the order in which they were asked for. */
+  take(path: number): Buffer {
+    return this.#known[path] ?? this.#make(path);
+  }
+
+  #make(path: number): Buffer {
+    const isFirst = this.#entries === 0;
+    if (this.#entryOf[path] === 0) {
+      const added = indexedName(4, this.#paths[path]!);
+      this.#entryOf[path] = ++this.#entries;
+      this.#known.fill(undefined);
+      if (isFirst) {
+        this.#entries += this.#common.length;
+        return Buffer.concat([this.#start, added, ...this.#common]);
+      }
+      return Buffer.concat([this.#start, added, this.#pointers()]);
+    }
+    const block = Buffer.concat([this.#start, this.#pointer(this.#entryOf[path]!), this.#pointers()]);
+    this.#known[path] = block;
+    return block;
+  }
+
+  /** To authority, content type, te and user agent: entries 2 and on. */
+  #pointers(): Buffer {
+    return Buffer.concat(this.#common.map((_, index) => this.#pointer(2 + index)));
+  }
+
+  #pointer(entry: number): Buffer {
+    return Buffer.from([0x80 | (62 + this.#entries - entry)]);
+  }
 }
 
 /** Literal with incremental indexing, its name from the static table. */

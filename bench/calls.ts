@@ -1,0 +1,142 @@
+/** Loads of unary calls: what is called, with which keys, over how many connections. */
+import {
+  Compare,
+  Compare_CompareResult,
+  Compare_CompareTarget,
+  KVService,
+  PutRequest,
+  RangeRequest,
+  RangeResponse,
+  TxnRequest,
+} from "@quorate/proto";
+import type { ClientIdentity } from "../scripts/cluster/health.ts";
+import { Connection, type Template } from "./connection.ts";
+import { keyBytes } from "./keys.ts";
+import type { Load, LoadEvents } from "./load.ts";
+
+/** Where a load goes: its connections go round robin to the URLs. */
+export interface Target {
+  readonly urls: readonly string[];
+  readonly identity: ClientIdentity;
+}
+
+/** A template and what is written over its keys. */
+export interface Step {
+  readonly template: Template;
+  readonly key: Uint8Array;
+  /** By how much the store's revision goes up. */
+  readonly revisions: 0 | 1;
+  /** The least size of a good answer. */
+  readonly leastAnswerBytes?: number;
+}
+
+const { Put, Range, Txn } = KVService.methods;
+/** The methods that unary loads call, by their place in a connection's list. */
+const paths = [Put.path, Range.path, Txn.path];
+
+/** In an encoded request with the key first: after its tag and its length. */
+const firstKeyAt = 2;
+
+const anyKey = Buffer.alloc(keyBytes, "k");
+
+export function putTemplate(value: Uint8Array): Template {
+  return { path: 0, message: PutRequest.encode({ key: anyKey, value }).slice(), patchAt: [firstKeyAt] };
+}
+
+export function getTemplate(serializable: boolean): Template {
+  return { path: 1, message: RangeRequest.encode({ key: anyKey, serializable }).slice(), patchAt: [firstKeyAt] };
+}
+
+/** All keys with the first byte of `first`; serializable, as listing usually is asked for when it is large. */
+export function listTemplate(first: number, serializable: boolean): Template {
+  const key = Buffer.from([first]);
+  return { path: 1, message: RangeRequest.encode({ key, rangeEnd: Buffer.from([first + 1]), serializable }).slice(), patchAt: [] };
+}
+
+/** If the key exists, put it. */
+export function txnTemplate(value: Uint8Array): Template {
+  const message = TxnRequest.encode({
+    compare: [
+      Compare.create({
+        result: Compare_CompareResult.GREATER,
+        target: Compare_CompareTarget.VERSION,
+        key: anyKey,
+        targetUnion: { case: "version", value: 0 },
+      }),
+    ],
+    success: [{ request: { case: "requestPut", value: PutRequest.create({ key: anyKey, value }) } }],
+  }).slice();
+  const first = Buffer.from(message).indexOf(anyKey);
+  return { path: 2, message, patchAt: [first, Buffer.from(message).indexOf(anyKey, first + keyBytes)] };
+}
+
+export class UnaryLoad implements Load {
+  readonly clients: number;
+  readonly unitsPerCall = 1;
+  /** By how much the store's revision must have gone up. */
+  revisions = 0;
+  readonly #target: Target;
+  readonly #connectionCount: number;
+  readonly #next: () => Step;
+  readonly #steps: Step[] = [];
+  #connections: Connection[] = [];
+
+  /** `next` gives the steps, one for each call. */
+  constructor(target: Target, clients: number, connections: number, next: () => Step) {
+    this.#target = target;
+    this.clients = clients;
+    this.#connectionCount = connections;
+    this.#next = next;
+  }
+
+  async open(events: LoadEvents): Promise<void> {
+    const { urls, identity } = this.#target;
+    const done = (client: number, ok: boolean, sizeBytes: number): void => {
+      const step = this.#steps[client]!;
+      if (ok) this.revisions += step.revisions;
+      events.done(client, ok && sizeBytes >= (step.leastAnswerBytes ?? 0));
+    };
+    for (let index = 0; index < this.#connectionCount; index++) {
+      const url = urls[index % urls.length]!;
+      this.#connections.push(await Connection.open({ url, paths, identity, done, failed: events.failed }));
+    }
+  }
+
+  start(client: number): void {
+    const step = this.#next();
+    this.#steps[client] = step;
+    this.#connections[client % this.#connections.length]!.call(client, step.template, step.key);
+  }
+
+  flush(): void {
+    for (const connection of this.#connections) connection.flush();
+  }
+
+  close(): void {
+    for (const connection of this.#connections) connection.close();
+  }
+}
+
+/** Asks once, linearizably. Throws if that is refused. */
+export async function range(
+  url: string,
+  identity: ClientIdentity,
+  request: Parameters<typeof RangeRequest.encode>[0],
+): Promise<RangeResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const done = (_slot: number, ok: boolean, _sizeBytes: number, message: Buffer | undefined): void =>
+    ok ? resolve(message!) : reject(new Error(`${url} refused a range`));
+  const connection = await Connection.open({ url, paths, identity, done, failed: reject, keepsMessages: true });
+  try {
+    connection.call(0, { path: 1, message: RangeRequest.encode(request), patchAt: [] });
+    connection.flush();
+    return RangeResponse.decode(await promise);
+  } finally {
+    connection.close();
+  }
+}
+
+/** The store's revision, as a linearizable range tells it. */
+export async function revisionOf(url: string, identity: ClientIdentity): Promise<number> {
+  return (await range(url, identity, { key: Buffer.alloc(keyBytes) })).header!.revision;
+}

@@ -1,0 +1,111 @@
+/**
+ * The rows that are no loads: how long a member takes to start, what an idle cluster costs, and what a store of many keys costs in time
+ * and memory, before and after a restart.
+ */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { startCluster, type TestCluster } from "../test/support/cluster.ts";
+import type { Executable } from "../test/support/executables.ts";
+import { putTemplate, range, type Step, UnaryLoad } from "./calls.ts";
+import { keyOf, loadedLetter, randomValue } from "./keys.ts";
+import { runCount } from "./load.ts";
+import type { Figure } from "./report.ts";
+import { cpuSeconds, peakResidentBytes, residentBytes } from "./usage.ts";
+
+const mib = 2 ** 20;
+const settleMs = 1500;
+
+function pidsOf(cluster: TestCluster): number[] {
+  return cluster.members.map((member) => member.pid!);
+}
+
+async function withMembers<T>(executable: Executable, size: number, body: (cluster: TestCluster) => Promise<T>): Promise<T> {
+  const cluster = await startCluster({ executable, size });
+  try {
+    return await body(cluster);
+  } catch (error) {
+    console.error(cluster.logTails());
+    throw error;
+  } finally {
+    await cluster.destroy();
+  }
+}
+
+/** A member of its own: from its start to its readiness, what it has used by then, and what it holds at rest. */
+export async function measureStart(executable: Executable): Promise<Figure[]> {
+  return withMembers(executable, 1, async (cluster) => {
+    const member = cluster.members[0]!;
+    await member.terminate();
+    const from = performance.now();
+    member.start();
+    await member.waitReady();
+    const readyMs = performance.now() - from;
+    const cpuMs = 1000 * cpuSeconds(pidsOf(cluster));
+    await delay(settleMs);
+    return [
+      { name: "empty member, start to ready, ms", value: readyMs },
+      { name: "empty member, CPU to start, ms", value: cpuMs },
+      { name: "empty member, at rest, MiB", value: residentBytes(pidsOf(cluster)) / mib },
+    ];
+  });
+}
+
+/** Three members without clients: processor time of each, in per cent of one processor, over `seconds`. */
+export async function measureIdle(executable: Executable, seconds: number): Promise<Figure[]> {
+  return withMembers(executable, 3, async (cluster) => {
+    await delay(settleMs);
+    const pids = pidsOf(cluster);
+    const before = cpuSeconds(pids);
+    await delay(seconds * 1000);
+    const used = cpuSeconds(pids) - before;
+    return [{ name: "idle cluster of 3, CPU % a member", value: (100 * used) / seconds / pids.length, goal: 1 }];
+  });
+}
+
+/** `keyCount` keys loaded by 1000 clients; time, memory and files; then a restart. */
+export async function measureManyKeys(executable: Executable, keyCount: number, valueBytes: number): Promise<Figure[]> {
+  return withMembers(executable, 1, async (cluster) => {
+    const member = cluster.members[0]!;
+    const target = { urls: cluster.endpoints, identity: cluster.identity };
+    const template = putTemplate(randomValue(valueBytes));
+    let at = 0;
+    const next = (): Step => ({ template, key: keyOf(loadedLetter, at++), revisions: 1 });
+    const loadMs = await runCount(new UnaryLoad(target, 1000, 100, next), keyCount);
+    const loadCpuS = cpuSeconds(pidsOf(cluster));
+    await delay(settleMs);
+    const loaded = { rest: residentBytes(pidsOf(cluster)), peak: peakResidentBytes(pidsOf(cluster)) };
+    await member.terminate(120_000);
+    const diskBytes = sizeOf(member.options.dataDir);
+    const from = performance.now();
+    member.start();
+    await member.waitReady(300_000);
+    const readyMs = performance.now() - from;
+    const startCpuS = cpuSeconds(pidsOf(cluster));
+    const { count } = await range(member.clientUrl, cluster.identity, { key: Buffer.alloc(1), rangeEnd: Buffer.alloc(1), countOnly: true });
+    if (count !== keyCount) throw new Error(`${executable.name} has ${count} keys after the restart, not ${keyCount}`);
+    await delay(settleMs);
+    const restarted = { rest: residentBytes(pidsOf(cluster)), peak: peakResidentBytes(pidsOf(cluster)) };
+    const what = `${keyCount.toLocaleString("en")} keys x ${valueBytes} B`;
+    return [
+      { name: `${what}, loaded in, s`, value: loadMs / 1000 },
+      { name: `${what}, CPU to load, s`, value: loadCpuS },
+      { name: `${what}, after loading, MiB`, value: loaded.rest / mib, goal: "etcd" },
+      { name: `${what}, most while loading, MiB`, value: loaded.peak / mib },
+      { name: `${what}, files, MiB`, value: diskBytes / mib },
+      { name: `${what}, restart to ready, s`, value: readyMs / 1000 },
+      { name: `${what}, CPU to restart, s`, value: startCpuS },
+      { name: `${what}, after the restart, MiB`, value: restarted.rest / mib, goal: "etcd" },
+      { name: `${what}, most in the restart, MiB`, value: restarted.peak / mib },
+    ];
+  });
+}
+
+/** Bytes of the disk that the files below a directory take (a file of zeros that were never written takes none). */
+function sizeOf(dir: string): number {
+  let bytes = 0;
+  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) bytes += statSync(join(entry.parentPath, entry.name)).blocks * 512;
+  }
+  return bytes;
+}

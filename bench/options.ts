@@ -1,0 +1,95 @@
+/** The command line of npm run bench. */
+import { parseArgs } from "node:util";
+
+export const benchHelp = `npm run bench -- [options]
+  --quick            every row in one short round, about six minutes; the other options still count
+  --list             names the rows
+  --rows A,B         only rows whose name holds one of the texts, such as "put random" or "many keys"
+  --size N           1 or 3 members alone
+  --plain, --tls     plain connections, or mutual TLS for clients and peers, alone
+  --only NAME        quorate or etcd alone
+  --rounds N         rounds, 3 unless told; the programs take turns to go first
+  --seconds S        measured seconds of each load, 3 unless told (1 if quick), after 2 s of warm-up (0.5 s if quick)
+  --keys N           keys of 8 bytes, 10000 unless told
+  --value-bytes N    bytes of each value, 256 unless told
+  --many-keys N      keys of the row "many keys", 1000000 unless told (200000 if quick)
+  --markdown         the report with its conditions, for docs/benchmarks.md (progress goes to standard error)
+  --json FILE        also write every measurement to a file, after each round
+  --from FILE        run nothing: the report of measurements from such a file
+`;
+
+export interface BenchOptions {
+  readonly help: boolean;
+  readonly list: boolean;
+  readonly from: string | undefined;
+  readonly rows: readonly string[];
+  readonly sizes: readonly number[];
+  readonly tls: readonly boolean[];
+  readonly only: string | undefined;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly warmUpMs: number;
+  readonly keys: number;
+  readonly valueBytes: number;
+  readonly listedKeys: number;
+  readonly manyKeys: number;
+  readonly idleSeconds: number;
+  /** Puts of the row with etcd's benchmark tool. */
+  readonly goPuts: number;
+  readonly markdown: boolean;
+  readonly json: string | undefined;
+}
+
+/** Throws with the help text where a value makes no sense. */
+export function readOptions(args: readonly string[]): BenchOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: "boolean", default: false },
+      list: { type: "boolean", default: false },
+      rows: { type: "string" },
+      size: { type: "string" },
+      plain: { type: "boolean", default: false },
+      tls: { type: "boolean", default: false },
+      only: { type: "string" },
+      rounds: { type: "string" },
+      seconds: { type: "string" },
+      keys: { type: "string" },
+      "value-bytes": { type: "string" },
+      "many-keys": { type: "string" },
+      markdown: { type: "boolean", default: false },
+      json: { type: "string" },
+      from: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const { quick } = values;
+  const number = (name: "rounds" | "seconds" | "keys" | "value-bytes" | "many-keys" | "size", fallback: number): number => {
+    const value = values[name] === undefined ? fallback : Number(values[name]);
+    if (!(value > 0)) throw new Error(`--${name} must be a number above 0, not "${values[name]}"\n${benchHelp}`);
+    return value;
+  };
+  if (values.only !== undefined && values.only !== "quorate" && values.only !== "etcd") {
+    throw new Error(`--only is quorate or etcd, not "${values.only}"\n${benchHelp}`);
+  }
+  return {
+    help: values.help,
+    list: values.list,
+    from: values.from,
+    rows: (values.rows ?? "").split(",").filter((text) => text !== ""),
+    sizes: values.size === undefined ? [1, 3] : [number("size", 1)],
+    tls: values.plain === values.tls ? [false, true] : [values.tls],
+    only: values.only,
+    rounds: number("rounds", quick ? 1 : 3),
+    seconds: number("seconds", quick ? 1 : 3),
+    warmUpMs: quick ? 500 : 2000,
+    keys: number("keys", 10_000),
+    valueBytes: number("value-bytes", 256),
+    listedKeys: 10_000,
+    manyKeys: number("many-keys", quick ? 200_000 : 1_000_000),
+    idleSeconds: quick ? 5 : 60,
+    goPuts: quick ? 10_000 : 50_000,
+    markdown: values.markdown,
+    json: values.json,
+  };
+}

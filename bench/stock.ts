@@ -1,0 +1,130 @@
+/**
+ * Rows with clients that others wrote, so that nobody need trust our generator: npm's etcd3 in this process, and etcd's own benchmark tool
+ * (Go's clientv3) where it is installed, as $ETCD_BENCHMARK or `benchmark` on the PATH. To build it, in a clone of etcd:
+ *
+ *   go build -o ~/bin/benchmark ./tools/benchmark
+ */
+import { spawn } from "node:child_process";
+import { Etcd3 } from "etcd3";
+import type { CertificateFiles } from "../scripts/certs.ts";
+import { findProgram } from "../test/support/executables.ts";
+import type { Target } from "./calls.ts";
+import { randomUint32 } from "./keys.ts";
+import type { Load, LoadEvents } from "./load.ts";
+import { cpuSeconds } from "./usage.ts";
+
+/** Puts through npm's etcd3, whose gRPC is @grpc/grpc-js; a connection for ten clients. */
+export class NpmClientLoad implements Load {
+  readonly clients: number;
+  readonly unitsPerCall = 1;
+  revisions = 0;
+  readonly #target: Target;
+  readonly #keys: readonly string[];
+  readonly #value: Buffer;
+  readonly #random = randomUint32(42);
+  #etcd3: Etcd3[] = [];
+  #events: LoadEvents | undefined;
+
+  constructor(target: Target, clients: number, keys: readonly Buffer[], value: Buffer) {
+    this.#target = target;
+    this.clients = clients;
+    this.#keys = keys.map((key) => key.toString("latin1"));
+    this.#value = value;
+  }
+
+  async open(events: LoadEvents): Promise<void> {
+    this.#events = events;
+    const { urls, identity } = this.#target;
+    const { ca, cert, key } = identity;
+    // It would send an address as the name of the TLS server, which Node refuses.
+    const hosts = urls.map((url) => url.replace("127.0.0.1", "localhost"));
+    const pem = (text: string): Buffer => Buffer.from(text);
+    const credentials = ca === undefined ? undefined : { rootCertificate: pem(ca), certChain: pem(cert!), privateKey: pem(key!) };
+    this.#etcd3 = Array.from({ length: Math.ceil(this.clients / 10) }, (_, index) => {
+      const host = hosts[index % hosts.length]!;
+      return credentials === undefined ? new Etcd3({ hosts: host }) : new Etcd3({ hosts: host, credentials });
+    });
+  }
+
+  start(client: number): void {
+    const key = this.#keys[this.#random() % this.#keys.length]!;
+    this.#etcd3[client % this.#etcd3.length]!.put(key)
+      .value(this.#value)
+      .exec()
+      .then(
+        () => {
+          this.revisions++;
+          this.#events!.done(client, true);
+        },
+        (error: Error) => this.#events!.failed(error),
+      );
+  }
+
+  flush(): void {}
+
+  close(): void {
+    for (const one of this.#etcd3) one.close();
+  }
+}
+
+/** The path of etcd's benchmark tool, or undefined. */
+export const goBenchmark: string | undefined = process.env["ETCD_BENCHMARK"] ?? findProgram("benchmark");
+
+export const goRowName = "put by Go's clientv3, 100 clients";
+
+export interface GoResult {
+  readonly ratePerS: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly generatorCpuS: number;
+  readonly elapsedS: number;
+}
+
+/** `total` puts of random keys by etcd's benchmark tool, 100 clients on 100 connections. Throws if it fails or says what we cannot read. */
+export async function runGoBenchmark(
+  program: string,
+  target: Target,
+  certs: CertificateFiles | undefined,
+  total: number,
+  keyCount: number,
+  valueBytes: number,
+): Promise<GoResult> {
+  const tls = certs === undefined ? [] : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
+  const flags = ["--key-size=8", `--val-size=${valueBytes}`, `--key-space-size=${keyCount}`, `--total=${total}`];
+  const endpoints = target.urls.map((url) => (certs === undefined ? new URL(url).host : url)).join(",");
+  const child = spawn(program, [`--endpoints=${endpoints}`, "--conns=100", "--clients=100", ...tls, "put", ...flags], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const pids = [child.pid!];
+  let output = "";
+  child.stdout.on("data", (bytes) => (output += bytes));
+  child.stderr.on("data", (bytes) => (output += bytes));
+  // Its last look before it ends is what is counted.
+  let generatorCpuS = 0;
+  const looking = setInterval(() => {
+    const now = cpuSeconds(pids);
+    if (!Number.isNaN(now)) generatorCpuS = now;
+  }, 50);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  }).finally(() => clearInterval(looking));
+  return { ...readGoOutput(output, code), generatorCpuS };
+}
+
+/** Reads the tool's summary. */
+export function readGoOutput(output: string, code: number | null): Omit<GoResult, "generatorCpuS"> {
+  const number = (pattern: RegExp): number => {
+    const found = pattern.exec(output)?.[1];
+    if (code !== 0 || found === undefined || /^Error distribution/m.test(output)) {
+      throw new Error(`etcd's benchmark tool ended with code ${code}:\n${output.slice(-2000)}`);
+    }
+    return Number(found);
+  };
+  return {
+    ratePerS: number(/Requests\/sec:\s+([\d.]+)/),
+    elapsedS: number(/Total:\s+([\d.]+) secs/),
+    p50Ms: 1000 * number(/^\s*50% in ([\d.]+) secs/m),
+    p99Ms: 1000 * number(/^\s*99% in ([\d.]+) secs/m),
+  };
+}

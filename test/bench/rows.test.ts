@@ -1,0 +1,66 @@
+/** Every row of the benchmark runs, for a moment each, on one member of ours; what it counts fits the store's revision. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { revisionOf } from "../../bench/calls.ts";
+import { measureIdle, measureManyKeys, measureStart } from "../../bench/life.ts";
+import { runCount, runLoad } from "../../bench/load.ts";
+import { readOptions } from "../../bench/options.ts";
+import { type Ground, ground, preparation, rows } from "../../bench/rows.ts";
+import { goBenchmark, readGoOutput, runGoBenchmark } from "../../bench/stock.ts";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { quorate } from "../support/executables.ts";
+
+let cluster: TestCluster;
+let ready: Ground;
+
+before(async () => {
+  cluster = await startCluster({ executable: quorate, size: 1 });
+  const target = { urls: cluster.endpoints, identity: cluster.identity };
+  ready = ground(target, target.urls[0]!, 200, 256, 500);
+  const { load, count } = preparation(ready);
+  await runCount(load, count);
+});
+after(() => cluster?.destroy());
+
+for (const row of rows) {
+  test(row.name, async () => {
+    const { leader, target } = ready;
+    const before = await revisionOf(leader, target.identity);
+    const load = row.load(ready);
+    const result = await runLoad(load, { warmUpMs: 50, durationMs: 100 });
+    assert.equal(result.failed, 0);
+    assert.ok(result.callsInAll > 0);
+    assert.equal((await revisionOf(leader, target.identity)) - before, load.revisions);
+  });
+}
+
+const withoutGo = goBenchmark === undefined ? "etcd's benchmark tool is not installed" : false;
+
+test("etcd's benchmark tool", { skip: withoutGo }, async () => {
+  const { ratePerS, p50Ms, p99Ms } = await runGoBenchmark(goBenchmark!, ready.target, cluster.certs, 500, 100, 256);
+  assert.ok(ratePerS > 0 && p50Ms > 0 && p99Ms >= p50Ms);
+});
+
+test("what etcd's benchmark tool says is read, and a failure is not taken for a figure", () => {
+  const output =
+    "Summary:\n  Total:\t1.5 secs.\n  Requests/sec:\t20.25\n\nLatency distribution:\n  50% in 0.0040 secs.\n  99% in 0.0300 secs.\n";
+  assert.deepEqual(readGoOutput(output, 0), { ratePerS: 20.25, elapsedS: 1.5, p50Ms: 4, p99Ms: 30 });
+  assert.throws(() => readGoOutput(output, 1), /ended with code 1/);
+  assert.throws(() => readGoOutput(`${output}\nError distribution:\n  [3] gone\n`, 0), /gone/);
+});
+
+test("rows that are no loads", async () => {
+  const figures = [...(await measureStart(quorate)), ...(await measureIdle(quorate, 0.1)), ...(await measureManyKeys(quorate, 3000, 256))];
+  assert.ok(figures.length > 10);
+  for (const { name, value } of figures) assert.ok(process.platform !== "linux" || value >= 0, `${name}: ${value}`);
+});
+
+test("options", () => {
+  assert.deepEqual(readOptions([]).sizes, [1, 3]);
+  assert.deepEqual(readOptions([]).tls, [false, true]);
+  assert.deepEqual(readOptions(["--tls", "--size", "3"]).tls, [true]);
+  assert.deepEqual(readOptions(["--rows", "put,txn"]).rows, ["put", "txn"]);
+  assert.equal(readOptions(["--quick", "--seconds", "4"]).seconds, 4);
+  assert.throws(() => readOptions(["--rounds", "no"]), /--rounds must be a number above 0, not "no"/);
+  assert.throws(() => readOptions(["--only", "zookeeper"]), /quorate or etcd/);
+});
