@@ -15,3 +15,4 @@ export {
 export { nodeRandom } from "./random.ts";
 export { sniffProtocol } from "./sniff.ts";
 export * from "./tls.ts";
+export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";

@@ -1,5 +1,5 @@
 /** What an RpcServer can be told, with etcd's defaults where etcd has the option. */
-import type { TlsOptions } from "@quorate/host/node";
+import type { TlsOptions, TlsSource } from "@quorate/host/node";
 
 /** An address to listen on: a host and port (0 takes a free one), or the path of a unix socket. */
 export interface ListenAddress {
@@ -22,8 +22,8 @@ export interface BoundAddress {
 
 export interface RpcServerOptions {
   readonly listen: readonly ListenAddress[];
-  /** Needed if an address is secure. */
-  readonly tls?: TlsOptions | undefined;
+  /** Needed if an address is secure. Options from a source may change while the server runs; new connections get the new ones. */
+  readonly tls?: TlsOptions | TlsSource | undefined;
   /** Longest request message, compressed or not; 2 MiB (etcd's 1.5 MiB for a request and 512 KiB for what gRPC adds). */
   readonly maxRequestBytes?: number | undefined;
   /** Longest body of a plain HTTP request; 2 MiB. */

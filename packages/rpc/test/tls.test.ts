@@ -3,7 +3,7 @@ import { connect as connectPlain } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { credentials, status } from "@grpc/grpc-js";
-import { revokedSerials, type TlsOptions } from "@quorate/host/node";
+import { revokedSerials, type TlsOptions, type TlsSource } from "@quorate/host/node";
 import { Agent, request } from "undici";
 import {
   makeAuthority,
@@ -27,7 +27,7 @@ const MUTUAL: TlsOptions = { certPem: SERVER.certPem, keyPem: SERVER.keyPem, tru
 /** Node does not take an address for a server name in TLS, and this client always gives one. */
 const BY_NAME = { "grpc.ssl_target_name_override": "localhost" };
 
-function start(t: TestContext, tls: TlsOptions): Promise<RunningServer> {
+function start(t: TestContext, tls: TlsOptions | TlsSource): Promise<RunningServer> {
   return startServer(t, {
     tls,
     unary: { "/test.Echo/Who": (_bytes, context) => Buffer.from(String(context.peerCommonName)) },
@@ -161,5 +161,59 @@ describe("a TLS port", () => {
   it("needs TLS options", async (t) => {
     const options = { listen: [{ host: "127.0.0.1", port: 0, secure: true }] };
     await assert.rejects(startServer(t, { options }), { message: "a secure listen address needs TLS options" });
+  });
+});
+
+describe("TLS options that change", () => {
+  it("hold for new connections, while open ones go on", async (t) => {
+    const listeners = new Set<() => void>();
+    let current: TlsOptions = MUTUAL;
+    const server = await start(t, {
+      get current() {
+        return current;
+      },
+      onChange: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    });
+    const change = (options: TlsOptions) => {
+      current = options;
+      for (const listener of listeners) listener();
+    };
+    const asClient = credentials.createSsl(Buffer.from(CA.certPem), Buffer.from(CLIENT.keyPem), Buffer.from(CLIENT.certPem));
+    const open = server.client(BY_NAME, asClient);
+    const ask = () => unary(open, "/test.Echo/Who", Buffer.alloc(0), { call: { deadline: Date.now() + 10_000 } });
+    assert.equal(String(await ask()), "client-one");
+
+    // Another authority beside the first, and another certificate.
+    const fresh = makeLocalCertificate(CA, "fresh server");
+    change({ ...MUTUAL, certPem: fresh.certPem, keyPem: fresh.keyPem, trustedCaPem: CA.certPem + OTHER_CA.certPem });
+    assert.equal(await who(server, CLIENT), "client-one");
+    assert.equal(await who(server, STRANGER), "client-one");
+    const socket = connectTls({
+      port: server.port,
+      host: "127.0.0.1",
+      ca: CA.certPem,
+      cert: CLIENT.certPem,
+      key: CLIENT.keyPem,
+      servername: "",
+    });
+    t.after(() => socket.destroy());
+    await new Promise((resolve) => socket.once("secureConnect", resolve));
+    assert.equal(socket.getPeerCertificate().subject.CN, "fresh server");
+
+    // The first one is withdrawn.
+    change({ ...MUTUAL, trustedCaPem: OTHER_CA.certPem });
+    await refused(server, CLIENT, /unknown authority/);
+    assert.equal(await who(server, STRANGER), "client-one");
+    assert.equal(String(await ask()), "client-one");
+
+    // A list of revocations alone.
+    change({ ...MUTUAL, trustedCaPem: OTHER_CA.certPem, revokedSerials: new Set([STRANGER.serial.toString(16).toUpperCase()]) });
+    const answer = await who(server, STRANGER);
+    assert.equal(typeof answer === "string" ? answer : answer.code, status.UNAVAILABLE);
+    await server.server.close(0);
+    assert.equal(listeners.size, 0);
   });
 });

@@ -1,6 +1,6 @@
 /** From a member's URLs to addresses that sockets listen on. */
 import { createServer } from "node:net";
-import { readTlsFiles, type TlsOptions } from "@quorate/host/node";
+import type { TlsFiles } from "@quorate/host/node";
 import type { ListenAddress } from "@quorate/rpc/node";
 import type { MemberUrl, TlsConfig } from "../src/config/index.ts";
 
@@ -11,10 +11,9 @@ export function listenAddress(url: MemberUrl, serves: ListenAddress["serves"] = 
   return { host: url.host === "localhost" ? "127.0.0.1" : url.host, port: url.port, secure, serves };
 }
 
-/** Reads the certificates and keys that a configuration names. Node's errors name the path. */
-export function tlsOptions(config: TlsConfig | undefined): TlsOptions | undefined {
-  if (config === undefined) return undefined;
-  return readTlsFiles({
+/** The certificates and keys that a configuration names. */
+export function tlsFiles(config: TlsConfig): TlsFiles {
+  return {
     certFile: config.certFile,
     keyFile: config.keyFile,
     clientCertFile: config.clientCertFile || undefined,
@@ -27,7 +26,7 @@ export function tlsOptions(config: TlsConfig | undefined): TlsOptions | undefine
     ciphers: config.ciphers,
     minVersion: config.minVersion,
     maxVersion: config.maxVersion,
-  });
+  };
 }
 
 /**

@@ -3,6 +3,7 @@ import { nodeClock, nodeLogger } from "@quorate/host/node";
 import type { LogConfig } from "../src/config/index.ts";
 import { QUORATE_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { invoke } from "./cli/invoke.ts";
+import { loggerLevel, reload } from "./reload.ts";
 import { type ServingMember, serve } from "./serve.ts";
 
 function outputNames(log: LogConfig): string[] {
@@ -20,7 +21,7 @@ if (invoked.kind === "exit") {
 } else {
   const { config, notices } = invoked;
   const logger = nodeLogger({
-    level: config.log.level === "fatal" ? "error" : config.log.level,
+    level: loggerLevel(config.log),
     outputs: outputNames(config.log),
     format: config.log.format,
   });
@@ -51,6 +52,10 @@ if (invoked.kind === "exit") {
     );
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal === "SIGTERM" ? "terminated" : "interrupt"));
+
+  process.on("SIGHUP", () => {
+    void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => serving?.checkTls());
+  });
 
   try {
     serving = await serve(config, {

@@ -2,13 +2,13 @@
  * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the metrics port.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { levelKeyspaces, nodeDisk, nodeRandom } from "@quorate/host/node";
+import { levelKeyspaces, nodeDisk, nodeRandom, TlsFileSource } from "@quorate/host/node";
 import { errorOf, RangeRequest } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
 import { applyRange } from "@quorate/store";
 import { Http2Transport, PeerCalls } from "@quorate/transport/node";
-import type { ServerConfig } from "../src/config/index.ts";
+import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint, plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
@@ -17,7 +17,7 @@ import { rpcObserver } from "../src/services/observer.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
-import { checkFree, listenAddress, tlsOptions } from "./listen.ts";
+import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
 import { transportObserver } from "./peer-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
 
@@ -33,6 +33,8 @@ export interface ServingMember {
   readonly member: Member;
   /** Hands leadership over, lets calls end, syncs and closes. */
   stop(): Promise<void>;
+  /** Reads certificates, authorities and revocation lists again now, not only at the next regular look. */
+  checkTls(): Promise<void>;
 }
 
 /** What a running member needs from its process. */
@@ -46,9 +48,12 @@ export interface ServeDeps {
 /** Starts a member and serves its clients; resolves when it does. Rejects, with everything closed, if that does not work. */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const { clock, logger } = deps;
-  const peerTls = tlsOptions(config.peerTls);
-  const clientTls = tlsOptions(config.clientTls);
   await checkFree([...config.listenPeerUrls, ...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
+
+  const tlsSource = (tls: TlsConfig | undefined, caller: string) =>
+    tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
+  const peerTls = tlsSource(config.peerTls, "transport");
+  const clientTls = tlsSource(config.clientTls, "rpc");
 
   const servers: EngineServer[] = [];
   const random = nodeRandom();
@@ -59,6 +64,10 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     storageVersion: SERVER_VERSION,
   };
   const peerCalls = new PeerCalls(peerTls);
+  const closeTls = () => {
+    peerTls?.close();
+    clientTls?.close();
+  };
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
   const started = await Member.start(config, {
     clock,
@@ -97,12 +106,16 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     },
     callPeer: peerCalls.call,
     onEnd: (error) => {
+      closeTls();
       peerCalls.close();
       Promise.all(servers.map((server) => server.close(0))).then(
         () => deps.onEnd(error),
         () => deps.onEnd(error),
       );
     },
+  }).catch((error) => {
+    closeTls();
+    throw error;
   });
   member = started;
   peerHttp = httpRouter(peerEndpoints(started, version));
@@ -145,6 +158,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     await server.listen();
   } catch (error) {
     await started.stop();
+    closeTls();
     peerCalls.close();
     throw error;
   }
@@ -164,7 +178,11 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       started.watches.end(toStatusError(errorOf("Stopped")));
       await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
       await started.stop();
+      closeTls();
       peerCalls.close();
+    },
+    checkTls: async () => {
+      await Promise.all([peerTls?.check(), clientTls?.check()]);
     },
   };
 }

@@ -68,7 +68,7 @@ export function dial(shared: Shared, url: string, timeoutMs: number): Dial {
   const link = new Promise<Link>((resolve, reject) => {
     const target = parsePeerUrl(url);
     if (target === undefined) throw new DialError("failed", `not a peer URL: ${url}`);
-    const tls = target.secure ? shared.options.tls : undefined;
+    const tls = target.secure ? shared.options.tls?.current : undefined;
     if (target.secure && tls === undefined) throw new DialError("failed", `dial ${url}: no TLS options`);
     const socket = openSocket(target.host, target.port, tls);
     const timer: Timer = shared.clock.after(timeoutMs, () => fail(new DialError("timeout", `dial ${url}: i/o timeout`)));

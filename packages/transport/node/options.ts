@@ -1,6 +1,6 @@
 /** What an Http2Transport can be told, and what it works with. */
 import type { Clock, Logger, Random } from "@quorate/host";
-import type { HttpHandler, TlsOptions } from "@quorate/host/node";
+import { type HttpHandler, type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
 import type { raftpb } from "@quorate/proto";
 import type { TransportListener } from "../src/transport.ts";
 
@@ -19,7 +19,7 @@ export interface Http2TransportOptions {
   readonly localUrls: readonly string[];
   readonly listen: readonly PeerListenAddress[];
   /** Needed for secure addresses and https URLs. */
-  readonly tls?: TlsOptions | undefined;
+  readonly tls?: TlsOptions | TlsSource | undefined;
   /** Takes peers whose certificate names other addresses than the one they dial from (--experimental-peer-skip-client-san-verification). */
   readonly skipClientSanVerification?: boolean | undefined;
   readonly serverVersion: string;
@@ -94,7 +94,7 @@ export interface Http2TransportDependencies {
 
 /** The options with their defaults filled in. */
 export interface ResolvedOptions extends Required<Omit<Http2TransportOptions, "tls">> {
-  readonly tls: TlsOptions | undefined;
+  readonly tls: TlsSource | undefined;
 }
 
 const MIB = 1024 * 1024;
@@ -106,7 +106,7 @@ export function resolveOptions(options: Http2TransportOptions): ResolvedOptions 
   }
   const resolved: ResolvedOptions = {
     ...options,
-    tls: options.tls,
+    tls: options.tls && tlsSource(options.tls),
     skipClientSanVerification: options.skipClientSanVerification ?? false,
     maxQueuedMessages: options.maxQueuedMessages ?? 4096,
     maxQueuedBytes: options.maxQueuedBytes ?? 32 * MIB,

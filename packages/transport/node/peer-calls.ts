@@ -5,7 +5,7 @@
 import { Agent as PlainAgent, request as requestPlain } from "node:http";
 import { request as requestTls, Agent as TlsAgent } from "node:https";
 import type { TLSSocket } from "node:tls";
-import { clientTlsOptions, refuseCertificate, type TlsOptions } from "@quorate/host/node";
+import { clientTlsOptions, refuseCertificate, type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
 import { DialError, parsePeerUrl } from "./dial.ts";
 
 /** Connections to one peer at a time; more requests wait. */
@@ -16,13 +16,13 @@ const IDLE_TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 
 export class PeerCalls {
-  readonly #tls: TlsOptions | undefined;
+  readonly #tls: TlsSource | undefined;
   readonly #plainAgent = new PlainAgent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
   readonly #tlsAgent = new TlsAgent({ keepAlive: true, maxCachedSessions: 0, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
 
   /** @param tls for https URLs */
-  constructor(tls: TlsOptions | undefined) {
-    this.#tls = tls;
+  constructor(tls: TlsOptions | TlsSource | undefined) {
+    this.#tls = tls && tlsSource(tls);
   }
 
   /** Posts `body`; resolves with the whole answer, whatever its status. Rejects with DialError, or Node's error, within `timeoutMs`. */
@@ -30,7 +30,7 @@ export class PeerCalls {
     const target = parsePeerUrl(url);
     if (target === undefined) return Promise.reject(new DialError("failed", `not a peer URL: ${url}`));
     const { host, port, secure } = target;
-    const tls = this.#tls;
+    const tls = this.#tls?.current;
     if (secure && tls === undefined) return Promise.reject(new DialError("failed", `call ${url}: no TLS options`));
     const options = {
       host,

@@ -24,6 +24,7 @@ import {
   serverTlsOptions,
   sniffProtocol,
   type TlsOptions,
+  type TlsSource,
 } from "@quorate/host/node";
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
 import type { Incoming } from "./incoming.ts";
@@ -54,6 +55,8 @@ export class PeerServer {
   /** Open sockets with the bytes that had come in, and for how many checks nothing more has. */
   readonly #sockets = new Map<Socket, { seenBytes: number; idleChecks: number }>();
   readonly #servers: NetServer[] = [];
+  /** Ends the listening for new TLS options. */
+  readonly #forgetTls: (() => void)[] = [];
   #idleTimer: Timer | undefined;
   #closed = false;
 
@@ -90,6 +93,7 @@ export class PeerServer {
   /** Closes all at once. */
   async close(): Promise<void> {
     this.#closed = true;
+    for (const forget of this.#forgetTls.splice(0)) forget();
     this.#idleTimer?.cancel();
     const closed = this.#servers.splice(0).map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
     for (const socket of this.#sockets.keys()) socket.destroy();
@@ -128,12 +132,14 @@ export class PeerServer {
     else tlsServer.emit("connection", socket);
   }
 
-  #tlsServer(tls: TlsOptions): TlsServer {
-    const server = createTlsServer({ ...serverTlsOptions(tls, ["h2", "http/1.1"]), handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
+  #tlsServer(source: TlsSource): TlsServer {
+    const protocols = ["h2", "http/1.1"];
+    const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
+    this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
     server.on("tlsClientError", (error, socket) => this.#rejected(socket, handshakeFailure(error, socket)));
     server.on("secureConnection", (socket) => {
       socket.on("error", () => {});
-      this.#check(tls, socket).then(
+      this.#check(source.current, socket).then(
         (refusal) => {
           if (refusal === undefined) this.#secured(socket);
           else {

@@ -18,7 +18,8 @@ import {
   refuseCertificate,
   serveHttp1,
   serverTlsOptions,
-  type TlsOptions,
+  type TlsSource,
+  tlsSource,
 } from "@quorate/host/node";
 import { DeadlineQueue } from "../../src/deadlines.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
@@ -85,7 +86,7 @@ const HTTP1_ERRORS: Readonly<Record<string, string>> = {
 
 export class EngineServer {
   readonly #listenAddresses: readonly ListenAddress[];
-  readonly #tls: TlsOptions | undefined;
+  readonly #tls: TlsSource | undefined;
   readonly #options: ResolvedEngineOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -99,6 +100,8 @@ export class EngineServer {
   /** Sockets that have not told their protocol yet, and since when. */
   readonly #undecided = new Map<Socket, number>();
   readonly #servers: NetServer[] = [];
+  /** Ends the listening for new TLS options. */
+  readonly #forgetTls: (() => void)[] = [];
   #sweeper: Timer | undefined;
   #acceptedConnections = 0;
   #refusedConnections = 0;
@@ -115,7 +118,7 @@ export class EngineServer {
       throw new Error("a secure listen address needs TLS options");
     }
     this.#listenAddresses = options.listen;
-    this.#tls = options.tls;
+    this.#tls = options.tls && tlsSource(options.tls);
     this.#options = resolveEngineOptions(options);
     this.#clock = dependencies.clock;
     this.#logger = dependencies.logger;
@@ -186,6 +189,7 @@ export class EngineServer {
   async #close(graceMs: number): Promise<void> {
     const servers = this.#servers.splice(0).map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
     // It does not listen, so closing it only stops its timer and closes what is idle.
+    for (const forget of this.#forgetTls.splice(0)) forget();
     this.#httpServer.close();
     this.#httpServer.closeIdleConnections();
     for (const socket of this.#undecided.keys()) socket.destroy();
@@ -257,9 +261,13 @@ export class EngineServer {
     this.#logger.warn("refused client connections: too many are open", { "max-connections": this.#options.server.maxConnections });
   }
 
-  #tlsServer(tls: TlsOptions, address: ListenAddress, dispatcher: Dispatcher): TlsServer {
+  #tlsServer(source: TlsSource, address: ListenAddress, dispatcher: Dispatcher): TlsServer {
     const protocols = address.serves === "http" ? ["http/1.1"] : address.serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
-    const server = createTlsServer({ ...serverTlsOptions(tls, protocols), handshakeTimeout: this.#options.server.handshakeTimeoutMs });
+    const server = createTlsServer({
+      ...serverTlsOptions(source.current, protocols),
+      handshakeTimeout: this.#options.server.handshakeTimeoutMs,
+    });
+    this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
     server.on("tlsClientError", (error: Error & { code?: string }, socket) => {
       if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") this.#handshakeTimeouts++;
       this.#handshakeFailed(socket, handshakeFailure(error, socket));
@@ -268,6 +276,7 @@ export class EngineServer {
     });
     server.on("secureConnection", (socket) => {
       socket.on("error", () => {});
+      const tls = source.current;
       const demanded = demandsClientCertificate(tls);
       const certificate = demanded ? socket.getPeerX509Certificate() : undefined;
       const refusal = refuseCertificate(tls, certificate, demanded);

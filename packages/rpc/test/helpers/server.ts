@@ -2,7 +2,7 @@
 import type { TestContext } from "node:test";
 import { type ChannelCredentials, Client, type ClientOptions, credentials } from "@grpc/grpc-js";
 import type { LogFields, Logger } from "@quorate/host";
-import type { TlsOptions } from "@quorate/host/node";
+import type { TlsOptions, TlsSource } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
 import type { HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
@@ -53,7 +53,7 @@ export interface ServerUnderTest {
   readonly http?: HttpHandler;
   readonly observer?: RpcObserver;
   readonly options?: Partial<EngineServerOptions>;
-  readonly tls?: TlsOptions;
+  readonly tls?: TlsOptions | TlsSource;
 }
 
 export interface RunningServer {

@@ -1,0 +1,108 @@
+/**
+ * TLS options that may change while a port is open: certificates are renewed, authorities added and withdrawn, revocation lists grow.
+ *
+ * The files are read again every few seconds and compared as texts: they are small, and neither a time stamp nor a watch on a folder tells
+ * of every way in which they are replaced (a rename, a symbolic link that moves as in Kubernetes, a network file system). What has changed
+ * is tried before it is taken, so that a half-written pair of certificate and key changes nothing. Connections that are open stay open; new
+ * ones, in and out, get the new options. A bundle may hold an old authority beside a new one for as long as both are in use.
+ */
+import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
+import type { Clock, Timer } from "../src/clock.ts";
+import type { Logger } from "../src/logger.ts";
+import { readTlsFiles, serverTlsOptions, type TlsFiles, type TlsOptions } from "./tls.ts";
+
+/** Where a port gets its TLS options from. */
+export interface TlsSource {
+  /** The options for a connection that begins now. */
+  readonly current: TlsOptions;
+  /** Calls `listener` after each change of `current`, until the function that it gives is called. */
+  onChange(listener: () => void): () => void;
+}
+
+/** Options that never change, or a source, as a source. */
+export function tlsSource(tls: TlsOptions | TlsSource): TlsSource {
+  return "onChange" in tls ? tls : { current: tls, onChange: () => () => {} };
+}
+
+/** How often files are read again. */
+export const TLS_RELOAD_PERIOD_MS = 5000;
+
+/** A source that follows its files. */
+export class TlsFileSource implements TlsSource {
+  readonly #files: TlsFiles;
+  readonly #paths: readonly string[];
+  readonly #logger: Logger;
+  readonly #timer: Timer;
+  readonly #listeners = new Set<() => void>();
+  #options: TlsOptions;
+  /** The files' contents at the last look, good or not. */
+  #seen: string | undefined;
+  #checking: Promise<void> | undefined;
+
+  /** Reads the files; Node's errors name the path. `close` ends the reading again. */
+  constructor(files: TlsFiles, deps: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#files = files;
+    const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile } = files;
+    const named = [certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile];
+    this.#paths = [...new Set(named.filter((path) => path !== undefined && path !== ""))] as string[];
+    this.#logger = deps.logger;
+    this.#options = readTlsFiles(files);
+    this.#timer = deps.clock.every(TLS_RELOAD_PERIOD_MS, () => void this.check());
+  }
+
+  get current(): TlsOptions {
+    return this.#options;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Looks at the files now; resolves when `current` is what they say, or a warning says why it is not. Never rejects. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined;
+    });
+    return this.#checking;
+  }
+
+  close(): void {
+    this.#timer.cancel();
+    this.#listeners.clear();
+  }
+
+  async #check(): Promise<void> {
+    try {
+      const contents = await Promise.all(this.#paths.map((path) => readFile(path, "latin1")));
+      const seen = contents.join("\0");
+      if (seen === this.#seen) return;
+      const isFirst = this.#seen === undefined;
+      this.#seen = seen;
+      const options = readTlsFiles(this.#files);
+      if (isFirst && JSON.stringify(comparable(options)) === JSON.stringify(comparable(this.#options))) return;
+      tryOut(options);
+      this.#options = options;
+      this.#logger.info("TLS files have changed; new connections use them", { files: this.#paths });
+    } catch (error) {
+      const reason = (error as Error).message;
+      // A file that cannot be read says so at each look: it is looked at again until it can.
+      this.#logger.warn("cannot use changed TLS files; connections go on with those from before", { files: this.#paths, error: reason });
+      return;
+    }
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+/** Options in a form that compares. */
+function comparable(options: TlsOptions): object {
+  return { ...options, revokedSerials: [...(options.revokedSerials ?? [])].sort() };
+}
+
+/** Throws, in OpenSSL's words, if a certificate does not fit its key or a text is no PEM. */
+function tryOut(options: TlsOptions): void {
+  createSecureContext(serverTlsOptions(options, []));
+  if (options.clientCertPem === undefined) return;
+  createSecureContext({ cert: options.clientCertPem, key: options.clientKeyPem });
+}

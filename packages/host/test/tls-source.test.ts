@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import type { Logger } from "@quorate/host";
+import { ManualClock } from "@quorate/host/testing";
+import { makeAuthority, makeLocalCertificate, makeRevocationList } from "../../../test/support/certs.ts";
+import { TLS_RELOAD_PERIOD_MS, TlsFileSource, tlsSource } from "../node/tls-source.ts";
+
+const CA = makeAuthority();
+const OLD = makeLocalCertificate(CA, "old");
+const NEW = makeLocalCertificate(CA, "new");
+
+function setUp(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), "tls-source-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const path = (name: string) => join(folder, name);
+  const write = (name: string, content: string | Uint8Array) => writeFileSync(path(name), content);
+  write("cert.pem", OLD.certPem);
+  write("key.pem", OLD.keyPem);
+  write("ca.pem", CA.certPem);
+  write("crl.der", makeRevocationList(CA, []));
+  const lines: string[] = [];
+  const logger: Logger = {
+    debug: () => {},
+    info: (msg) => void lines.push(`info ${msg}`),
+    warn: (msg, fields) => void lines.push(`warn ${msg}: ${fields?.["error"]}`),
+    error: () => {},
+    child: () => logger,
+  };
+  const clock = new ManualClock();
+  const files = { certFile: path("cert.pem"), keyFile: path("key.pem"), trustedCaFile: path("ca.pem"), crlFile: path("crl.der") };
+  const source = new TlsFileSource(files, { clock, logger });
+  t.after(() => source.close());
+  let changes = 0;
+  source.onChange(() => changes++);
+  return { path, write, lines, clock, source, changes: () => changes };
+}
+
+describe("TLS options from files", () => {
+  it("stay the same while the files do", async (t) => {
+    const { source, lines, changes } = setUp(t);
+    const before = source.current;
+    await source.check();
+    await source.check();
+    assert.equal(source.current, before);
+    assert.deepEqual([changes(), lines], [0, []]);
+  });
+
+  it("change with a new pair, also one that was there before the first look", async (t) => {
+    const { source, write, lines, changes } = setUp(t);
+    write("cert.pem", NEW.certPem);
+    write("key.pem", NEW.keyPem);
+    await source.check();
+    assert.deepEqual([source.current.certPem, source.current.keyPem], [NEW.certPem, NEW.keyPem]);
+    assert.deepEqual([changes(), lines], [1, ["info TLS files have changed; new connections use them"]]);
+    write("crl.der", makeRevocationList(CA, [NEW]));
+    await source.check();
+    assert.equal(source.current.revokedSerials?.size, 1);
+    assert.equal(changes(), 2);
+  });
+
+  it("are not taken while a certificate and its key differ, and then they are", async (t) => {
+    const { source, write, lines, changes } = setUp(t);
+    write("cert.pem", NEW.certPem);
+    await source.check();
+    await source.check();
+    assert.equal(source.current.certPem, OLD.certPem);
+    assert.equal(lines.length, 1);
+    assert.match(lines[0]!, /^warn cannot use changed TLS files; connections go on with those from before: .*key values mismatch/);
+    write("key.pem", NEW.keyPem);
+    await source.check();
+    assert.deepEqual([source.current.certPem, changes()], [NEW.certPem, 1]);
+  });
+
+  it("stay when a file is gone or is no list of revocations, and the warning says which", async (t) => {
+    const { source, path, write, lines } = setUp(t);
+    rmSync(path("key.pem"));
+    await source.check();
+    assert.match(lines.at(-1)!, /no such file or directory.*key\.pem/);
+    write("key.pem", OLD.keyPem);
+    write("crl.der", "nonsense");
+    await source.check();
+    assert.match(lines.at(-1)!, /not a certificate revocation list/);
+    assert.equal(source.current.keyPem, OLD.keyPem);
+    assert.equal(source.current.revokedSerials?.size, 0);
+  });
+
+  it("follow a link that comes to point elsewhere", async (t) => {
+    const { source, path, write } = setUp(t);
+    write("new-ca.pem", makeAuthority("second").certPem + CA.certPem);
+    symlinkSync(path("new-ca.pem"), path("link"));
+    renameSync(path("link"), path("ca.pem"));
+    await source.check();
+    assert.match(source.current.trustedCaPem ?? "", /CERTIFICATE[\s\S]*CERTIFICATE[\s\S]*CERTIFICATE/);
+  });
+
+  it("are looked at every few seconds", async (t) => {
+    const { source, write, clock } = setUp(t);
+    write("cert.pem", NEW.certPem);
+    write("key.pem", NEW.keyPem);
+    const changed = new Promise<void>((resolve) => source.onChange(resolve));
+    clock.advance(TLS_RELOAD_PERIOD_MS);
+    await changed;
+    assert.equal(source.current.certPem, NEW.certPem);
+  });
+});
+
+describe("TLS options that do not change", () => {
+  it("serve as a source", () => {
+    const options = { certPem: OLD.certPem, keyPem: OLD.keyPem };
+    const source = tlsSource(options);
+    assert.equal(source.current, options);
+    source.onChange(() => assert.fail("nothing changes"))();
+    assert.equal(tlsSource(source), source);
+  });
+});
