@@ -4,12 +4,15 @@ import {
   Compare_CompareResult,
   Compare_CompareTarget,
   KVService,
+  MaintenanceService,
   PutRequest,
   RangeRequest,
   RangeResponse,
   TxnRequest,
 } from "@quorate/proto";
 import type { ClientIdentity } from "../scripts/cluster/health.ts";
+import { TestClient } from "../test/support/client.ts";
+import type { TestCluster } from "../test/support/cluster.ts";
 import { Connection, type Template } from "./connection.ts";
 import { keyBytes } from "./keys.ts";
 import type { Load, LoadEvents } from "./load.ts";
@@ -139,4 +142,14 @@ export async function range(
 /** The store's revision, as a linearizable range tells it. */
 export async function revisionOf(url: string, identity: ClientIdentity): Promise<number> {
   return (await range(url, identity, { key: Buffer.alloc(keyBytes) })).header!.revision;
+}
+
+/** The client URL of the member that leads. Throws if none says so. */
+export async function leaderUrl(cluster: TestCluster): Promise<string> {
+  for (const member of cluster.members) {
+    const client = new TestClient(member.clientAddress, cluster.identity);
+    const status = await client.call(MaintenanceService.methods.Status, {}).finally(() => client.close());
+    if (status.leader !== 0n && status.leader === status.header!.memberId) return member.clientUrl;
+  }
+  throw new Error("no member says that it leads");
 }

@@ -8,11 +8,9 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, statfsSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
-import { MaintenanceService } from "@quorate/proto";
-import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { revisionOf } from "./calls.ts";
+import { leaderUrl, revisionOf } from "./calls.ts";
 import { measureIdle, measureManyKeys, measureStart } from "./life.ts";
 import { runCount, runLoad } from "./load.ts";
 import { type BenchOptions, benchHelp, readOptions } from "./options.ts";
@@ -184,15 +182,6 @@ function note(one: Measurement): void {
       `${one.cpuSPerThousand.toFixed(4)} CPU s a thousand, ${one.residentMiB.toFixed(0)} MiB` +
       `${one.failed > 0 ? `, ${one.failed} failed` : ""}`,
   );
-}
-
-async function leaderUrl(cluster: TestCluster): Promise<string> {
-  for (const member of cluster.members) {
-    const client = new TestClient(member.clientAddress, cluster.identity);
-    const status = await client.call(MaintenanceService.methods.Status, {}).finally(() => client.close());
-    if (status.leader !== 0n && status.leader === status.header!.memberId) return member.clientUrl;
-  }
-  throw new Error("no member says that it leads");
 }
 
 /** The ground the figures stand on. */

@@ -1,0 +1,134 @@
+/**
+ * npm run profile -- ROW: runs one row of the benchmark on a member under V8's profiler, writes a flame picture and prints the functions
+ * that took most of the time.
+ *
+ *   npm run profile -- "put random, 1000 clients"
+ *   npm run profile -- txn --size 3 --member follower --seconds 10
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { startCluster } from "../test/support/cluster.ts";
+import { quorate } from "../test/support/executables.ts";
+import { leaderUrl } from "./calls.ts";
+import { type CpuProfile, type Frame, frames, functionTimes } from "./cpu-profile.ts";
+import { flameHtml } from "./flame.ts";
+import { runCount, runLoad } from "./load.ts";
+import { ground, preparation, type Row, rows } from "./rows.ts";
+import { cpuSeconds } from "./usage.ts";
+
+const help = `npm run profile -- ROW [options]
+  ROW                 a row of the benchmark, or a part of its name that only one has: npm run bench -- --list
+  --size N            members, 1 unless told
+  --tls               mutual TLS
+  --member WHO        leader or follower, leader unless told
+  --seconds S         measured seconds, 5 unless told
+  --top N             lines of the table, 30 unless told
+  --out FILE          the flame picture; in the temporary directory unless told
+`;
+
+export interface ProfileOptions {
+  readonly row: Row;
+  readonly size: number;
+  readonly tls: boolean;
+  readonly member: "leader" | "follower";
+  readonly seconds: number;
+}
+
+/** What a profiled member did during a row's measured time. */
+export interface Profiled {
+  readonly tree: Frame;
+  readonly idleMs: number;
+  readonly elapsedMs: number;
+  /** Processor time of all of the member's threads. */
+  readonly cpuMs: number;
+  readonly answered: number;
+}
+
+/** The row of that name, or the only one whose name holds the text. Throws with the names if that is none or several. */
+export function findRow(text: string): Row {
+  const found = rows.find((row) => row.name === text) ?? rows.filter((row) => row.name.includes(text));
+  if (!Array.isArray(found)) return found as Row;
+  if (found.length === 1) return found[0] as Row;
+  const names = (found.length === 0 ? rows : (found as readonly Row[])).map((row) => `  ${row.name}`).join("\n");
+  throw new Error(`${found.length === 0 ? "no row is" : "several rows are"} called "${text}":\n${names}`);
+}
+
+/** Runs the row with a profiler in each member. */
+export async function profileRow(options: ProfileOptions): Promise<Profiled> {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-profile-"));
+  const [node, ...rest] = quorate.command;
+  const command = [node!, "--cpu-prof", `--cpu-prof-dir=${dir}`, "--cpu-prof-interval=200", ...rest];
+  const cluster = await startCluster({ executable: { name: "quorate", command }, size: options.size, tls: options.tls });
+  try {
+    const leader = await leaderUrl(cluster);
+    const wanted = cluster.members.find((member) => (member.clientUrl === leader) === (options.member === "leader"));
+    if (wanted === undefined) throw new Error("one member alone has no follower: --size 3");
+    const pid = wanted.pid!;
+    const ready = ground({ urls: cluster.endpoints, identity: cluster.identity }, leader, 10_000, 256, 10_000);
+    const { load, count } = preparation(ready);
+    await runCount(load, count);
+    // The profile's clock is the system's monotonic one, as this is.
+    const nowUs = (): number => Number(process.hrtime.bigint() / 1000n);
+    let [fromUs, toUs, cpuS] = [0, 0, 0];
+    const result = await runLoad(options.row.load(ready), {
+      warmUpMs: 2000,
+      durationMs: options.seconds * 1000,
+      onPhase: (phase) => {
+        if (phase === "measure") [fromUs, cpuS] = [nowUs(), cpuSeconds([pid])];
+        else [toUs, cpuS] = [nowUs(), cpuSeconds([pid]) - cpuS];
+      },
+    });
+    await Promise.all(cluster.members.map((member) => member.terminate(60_000)));
+    const file = readdirSync(dir).find((name) => name.split(".").includes(String(pid)));
+    if (file === undefined) throw new Error("the member has left no profile");
+    const profile = JSON.parse(readFileSync(join(dir, file), "utf8")) as CpuProfile;
+    const root = `${resolve(import.meta.dirname, "..")}/`;
+    const found = frames(profile, fromUs, toUs, root);
+    return { ...found, elapsedMs: (toUs - fromUs) / 1000, cpuMs: cpuS * 1000, answered: result.answered };
+  } finally {
+    await cluster.destroy();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** The table of functions: time in themselves and in all they called, per cent of the time that the loop was busy. */
+export function topTable({ tree, answered }: Profiled, count: number): string {
+  const percent = (ms: number): string => `${((100 * ms) / tree.totalMs).toFixed(1)} %`.padStart(8);
+  const each = (ms: number): string => ((1000 * ms) / answered).toFixed(3).padStart(10);
+  const lines = functionTimes(tree)
+    .slice(0, count)
+    .map(({ name, selfMs, totalMs }) => `${percent(selfMs)}${each(selfMs)}${percent(totalMs)}  ${name}`);
+  return ["  itself  us/answer   total  function", ...lines].join("\n");
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      size: { type: "string", default: "1" },
+      tls: { type: "boolean", default: false },
+      member: { type: "string", default: "leader" },
+      seconds: { type: "string", default: "5" },
+      top: { type: "string", default: "30" },
+      out: { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help || positionals.length !== 1) return console.log(help);
+  const { tls, member } = values;
+  if (member !== "leader" && member !== "follower") throw new Error(`--member is leader or follower, not "${member}"`);
+  const row = findRow(positionals[0]!);
+  const profiled = await profileRow({ row, size: Number(values.size), tls, member, seconds: Number(values.seconds) });
+  const { tree, idleMs, elapsedMs, cpuMs, answered } = profiled;
+  const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(0)} %`;
+  const words =
+    `${row.name}; ${values.size} member(s)${tls ? ", TLS" : ""}, ${member}: ${Math.round((1000 * answered) / elapsedMs)} per s; ` +
+    `loop busy ${percent(tree.totalMs, tree.totalMs + idleMs)}, processor ${percent(cpuMs, elapsedMs)} of one`;
+  const out = values.out ?? join(tmpdir(), `quorate-${row.name.replaceAll(/[^\w]+/g, "-")}.html`);
+  writeFileSync(out, flameHtml(words, tree));
+  console.log(`${words}\n\n${topTable(profiled, Number(values.top))}\n\nflame picture: ${out}`);
+}
+
+if (import.meta.main) await main();
