@@ -1,8 +1,9 @@
 /** Clients: each asks one thing after the other of a member it likes, and writes down what it asked, when, and what came back. */
 import type { Random } from "@quorate/host";
 import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
-import type { CallContext } from "@quorate/rpc";
+import type { LeaseCheck } from "./check/lease-lives.ts";
 import { brief, type CompactionCall, type Operation, type Outcome } from "./check/operation.ts";
+import type { ClientNetwork, Reply } from "./client-network.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
 import type { ModelOp, ModelRequest } from "./model.ts";
 import type { Node } from "./node.ts";
@@ -11,29 +12,24 @@ import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** Errors after which nothing was or will be written. Any other leaves the outcome open. */
-const REFUSALS = new Set(["Compacted", "FutureRev", "TooManyRequests", "RequestTooLarge", "NoSpace", "EmptyKey", "DuplicateKey"]);
-
-const CONTEXT: Omit<CallContext, "path"> = {
-  metadata: () => undefined,
-  deadlineMs: undefined,
-  peerAddress: "127.0.0.1:1",
-  peerCommonName: undefined,
-  cancelled: false,
-  onCancel() {},
-};
-
-interface Reply {
-  readonly bytes?: Uint8Array;
-  readonly error?: string;
-  /** The request reached nobody. */
-  readonly unsent?: boolean;
-}
+const REFUSALS = new Set([
+  "Compacted",
+  "FutureRev",
+  "TooManyRequests",
+  "RequestTooLarge",
+  "NoSpace",
+  "EmptyKey",
+  "DuplicateKey",
+  "LeaseNotFound",
+]);
 
 export interface ClientsDeps {
   readonly nodes: readonly Node[];
   readonly scheduler: Scheduler;
   readonly story: Story;
   readonly random: Random;
+  readonly network: ClientNetwork;
+  readonly leaseCheck: LeaseCheck;
 }
 
 export class Clients {
@@ -41,18 +37,21 @@ export class Clients {
   readonly compactions: CompactionCall[] = [];
   readonly #options: SimOptions;
   readonly #deps: ClientsDeps;
-  readonly #network: Random;
+  readonly #network: ClientNetwork;
   #order = 0;
   #stopped = false;
   #running = 0;
   /** What was seen last of each key, for comparisons that may hold. */
   readonly #lastMods = new Map<string, number>();
-  #lastRevision = 1;
+  /** The highest revision that any answer has had. */
+  knownRevision = 1;
+  /** Leases that are or were there, which puts may name. */
+  readonly leases: string[] = [];
 
   constructor(options: SimOptions, deps: ClientsDeps) {
     this.#options = options;
     this.#deps = deps;
-    this.#network = deps.random.fork("client network");
+    this.#network = deps.network;
   }
 
   /** Operations that were answered. */
@@ -90,19 +89,23 @@ export class Clients {
   }
 
   async #step(name: string, random: Random, node: Node, i: number): Promise<boolean> {
-    const { reads, puts, deletes, txns, compactions, serializableShare } = this.#options;
+    const { reads, puts, deletes, txns, compactions, serializableShare, leasedShare } = this.#options;
     let at = random.unit() * (reads + puts + deletes + txns + compactions);
     if ((at -= compactions) < 0) return this.#compact(name, random, node);
     const mode = { serializable: false, atRevision: 0 };
     let request: ModelRequest;
+    const lease = () => {
+      if (this.leases.length === 0 || random.unit() >= leasedShare) return {};
+      return { lease: this.leases[random.below(this.leases.length)] };
+    };
     const value = () => `${name}.${i}.${"v".repeat(random.below(this.#options.valueBytes + 1))}`;
     if ((at -= reads) < 0) {
       request = { kind: "range", ...this.#range(random) };
       mode.serializable = random.unit() < serializableShare;
-      if (random.below(10) === 0) mode.atRevision = Math.max(1, this.#lastRevision - random.below(20));
-    } else if ((at -= puts) < 0) request = { kind: "put", key: this.#key(random), value: value() };
+      if (random.below(10) === 0) mode.atRevision = Math.max(1, this.knownRevision - random.below(20));
+    } else if ((at -= puts) < 0) request = { kind: "put", key: this.#key(random), value: value(), ...lease() };
     else if ((at -= deletes) < 0) request = { kind: "delete", ...this.#range(random) };
-    else request = this.#txn(random, value);
+    else request = this.#txn(random, value, lease);
     const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
     return op.outcome?.kind === "answered";
   }
@@ -117,13 +120,15 @@ export class Clients {
     return random.below(2) === 0 ? { key: "k", end: "l" } : { key, end: `${key}~` };
   }
 
-  #txn(random: Random, value: () => string): ModelRequest {
+  #txn(random: Random, value: () => string, lease: () => { lease?: string }): ModelRequest {
     const key = this.#key(random);
     const mod = this.#lastMods.get(key) ?? 0;
     const other = this.#key(random);
-    const success: ModelOp[] = [{ kind: "put", key, value: value() }];
+    const success: ModelOp[] = [{ kind: "put", key, value: value(), ...lease() }];
     if (other !== key && random.below(2) === 0) {
-      success.push(random.below(2) === 0 ? { kind: "put", key: other, value: value() } : { kind: "delete", key: other, end: "" });
+      success.push(
+        random.below(2) === 0 ? { kind: "put", key: other, value: value(), ...lease() } : { kind: "delete", key: other, end: "" },
+      );
     }
     if (random.below(3) === 0) success.push({ kind: "range", key: "k", end: "l" });
     const failure: ModelOp[] = random.below(4) === 0 ? [{ kind: "put", key: other, value: value() }] : [{ kind: "range", key, end: "" }];
@@ -132,12 +137,12 @@ export class Clients {
   }
 
   async #compact(name: string, random: Random, node: Node): Promise<boolean> {
-    const revision = Math.max(1, this.#lastRevision - random.below(10));
+    const revision = Math.max(1, this.knownRevision - random.below(10));
     const call: CompactionCall = { revision, calledAt: this.#order++, answeredAt: undefined };
     this.compactions.push(call);
     this.#deps.story.tell(name, `asks ${node.name} to compact ${revision}`);
     const bytes = CompactionRequest.encode({ revision, physical: random.below(2) === 0 });
-    const reply = await this.#exchange(node, KVService.methods.Compact.path, bytes, this.#options.clientTimeoutMs);
+    const reply = await this.#network.exchange(node, KVService.methods.Compact.path, bytes, this.#options.clientTimeoutMs);
     this.#deps.story.tell(name, `compact ${revision}: ${reply.error ?? "done"}`);
     if (reply.error === undefined) call.answeredAt = this.#order++;
     return reply.error === undefined;
@@ -155,7 +160,7 @@ export class Clients {
     const op: Operation = { client, request, ...mode, calledAt: this.#order++, returnedAt: undefined, outcome: undefined };
     this.operations.push(op);
     this.#deps.story.tell(client, `asks ${node.name} ${brief(request)}`, bytes);
-    const reply = await this.#exchange(node, path, bytes, timeoutMs);
+    const reply = await this.#network.exchange(node, path, bytes, timeoutMs);
     op.returnedAt = this.#order++;
     op.outcome = this.#outcome(request, reply);
     const said = op.outcome.kind === "answered" ? brief(op.outcome.answer) : `${op.outcome.kind} ${op.outcome.error}`;
@@ -171,62 +176,13 @@ export class Clients {
     return isRefused ? { kind: "refused", error: text } : { kind: "unknown", error: text };
   }
 
-  #learn({ outcome }: Operation): void {
+  #learn({ outcome, request }: Operation): void {
+    if (outcome?.kind === "refused" && request.kind === "put" && errorNameOf(outcome.error) === "LeaseNotFound") {
+      this.#deps.leaseCheck.toldGone(request.lease!);
+    }
     if (outcome?.kind !== "answered") return;
     const { revision, answers } = outcome.answer;
-    this.#lastRevision = Math.max(this.#lastRevision, revision);
+    this.knownRevision = Math.max(this.knownRevision, revision);
     for (const one of answers) if (one.kind === "range") for (const { key, mod } of one.kvs) this.#lastMods.set(key, mod);
   }
-
-  /** There and back. Ends in an error if the process dies, or when the time is up. */
-  #exchange(node: Node, path: string, bytes: Uint8Array, timeoutMs: number): Promise<Reply> {
-    const { scheduler } = this.#deps;
-    const { latencyMs, jitterMs } = this.#options;
-    const latency = () => latencyMs + this.#network.unit() * jitterMs;
-    return new Promise((resolve) => {
-      let forget = () => {};
-      let isDone = false;
-      const done = (reply: Reply) => {
-        if (isDone) return;
-        isDone = true;
-        forget();
-        timer.cancel();
-        resolve(reply);
-      };
-      const timer = scheduler.after(timeoutMs, () => done({ error: "the client's time is up" }));
-      scheduler.after(latency(), () => {
-        const { process, member } = node;
-        if (isDone) return;
-        if (member === undefined || process === undefined || !process.alive) {
-          done({ error: "nobody answers", unsent: true });
-          return;
-        }
-        forget = process.onEnd(() => scheduler.after(latency(), () => done({ error: "the connection broke" })));
-        scheduler.after(
-          0,
-          () => {
-            const back = (reply: Reply) => {
-              if (process.alive) scheduler.after(latency(), () => done(reply));
-            };
-            const ask = async () => node.handlers.get(path)!(bytes, { ...CONTEXT, path });
-            ask().then(
-              (answer) => back({ bytes: answer instanceof Uint8Array ? answer : concat(answer) }),
-              (error: Error) => back({ error: error.message }),
-            );
-          },
-          process,
-        );
-      });
-    });
-  }
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

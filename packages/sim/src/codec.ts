@@ -10,6 +10,9 @@ import {
   type InternalRaftRequest,
   KeyValue,
   KVService,
+  LeaseRevokeRequest,
+  LeaseRevokeResponse,
+  LeaseService,
   PutRequest,
   PutResponse,
   RangeRequest,
@@ -48,9 +51,17 @@ function toCompare({ key, target, result, operand }: ModelCompare): Compare {
   return { result: RESULTS[result], target: TARGETS[target], key: fromLatin1(key), targetUnion, rangeEnd: EMPTY };
 }
 
+function toPut({ key, value, lease }: Extract<ModelOp, { kind: "put" }>): PutRequest {
+  return PutRequest.create({ key: fromLatin1(key), value: fromLatin1(value), lease: BigInt(lease ?? 0) });
+}
+
+function fromPut({ key, value, lease }: PutRequest): Extract<ModelOp, { kind: "put" }> {
+  return { kind: "put", key: toLatin1(key), value: toLatin1(value), ...(lease !== 0n && { lease: `${lease}` }) };
+}
+
 function toOp(op: ModelOp): RequestOp {
   const key = fromLatin1(op.key);
-  if (op.kind === "put") return { request: { case: "requestPut", value: PutRequest.create({ key, value: fromLatin1(op.value) }) } };
+  if (op.kind === "put") return { request: { case: "requestPut", value: toPut(op) } };
   const rangeEnd = fromLatin1(op.end);
   if (op.kind === "range") return { request: { case: "requestRange", value: RangeRequest.create({ key, rangeEnd }) } };
   return { request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key, rangeEnd }) } };
@@ -60,7 +71,7 @@ function toOp(op: ModelOp): RequestOp {
 export function encodeRequest(request: ModelRequest, mode: ReadMode): { path: string; bytes: Uint8Array } {
   switch (request.kind) {
     case "put":
-      return { path: Put.path, bytes: PutRequest.encode({ key: fromLatin1(request.key), value: fromLatin1(request.value) }) };
+      return { path: Put.path, bytes: PutRequest.encode(toPut(request)) };
     case "delete":
       return {
         path: DeleteRange.path,
@@ -76,6 +87,8 @@ export function encodeRequest(request: ModelRequest, mode: ReadMode): { path: st
           serializable: mode.serializable,
         }),
       };
+    case "revoke":
+      return { path: LeaseService.methods.LeaseRevoke.path, bytes: LeaseRevokeRequest.encode({ ID: BigInt(request.lease) }) };
     case "txn":
       return {
         path: Txn.path,
@@ -90,8 +103,9 @@ export function encodeRequest(request: ModelRequest, mode: ReadMode): { path: st
 
 /** An encoded mvccpb.KeyValue as the model has it. */
 export function toModelKv(bytes: Uint8Array): ModelKv {
-  const { key, value, createRevision, modRevision, version } = KeyValue.decode(bytes);
-  return { key: toLatin1(key), value: toLatin1(value), create: createRevision, mod: modRevision, version };
+  const { key, value, createRevision, modRevision, version, lease } = KeyValue.decode(bytes);
+  const kv = { key: toLatin1(key), value: toLatin1(value), create: createRevision, mod: modRevision, version };
+  return lease === 0n ? kv : { ...kv, lease: `${lease}` };
 }
 
 function opAnswer({ response }: ResponseOp): OpAnswer {
@@ -118,6 +132,8 @@ export function decodeAnswer(kind: ModelRequest["kind"], bytes: Uint8Array): Ans
       const { header, kvs } = RangeResponse.decode(bytes);
       return { revision: header!.revision, succeeded: true, answers: [{ kind: "range", kvs: kvs.map(toModelKv) }] };
     }
+    case "revoke":
+      return { revision: LeaseRevokeResponse.decode(bytes).header!.revision, succeeded: true, answers: [{ kind: "revoke" }] };
     case "txn":
       return txnAnswer(TxnResponse.decode(bytes));
   }
@@ -149,7 +165,7 @@ function fromCompare({ key, result, targetUnion }: Compare): ModelCompare {
 function fromOp({ request }: RequestOp): ModelOp {
   switch (request?.case) {
     case "requestPut":
-      return { kind: "put", key: toLatin1(request.value.key), value: toLatin1(request.value.value) };
+      return fromPut(request.value);
     case "requestDeleteRange":
       return { kind: "delete", key: toLatin1(request.value.key), end: toLatin1(request.value.rangeEnd) };
     case "requestRange":
@@ -159,11 +175,10 @@ function fromOp({ request }: RequestOp): ModelOp {
   }
 }
 
-/** The client's request in an entry; undefined for entries that change no keys. */
+/** The request in an entry, as the model has it; undefined for entries that change no keys. */
 export function requestOfEntry(entry: InternalRaftRequest): ModelRequest | undefined {
   if (entry.put !== undefined) {
-    const { key, value } = PutRequest.decode(entry.put);
-    return { kind: "put", key: toLatin1(key), value: toLatin1(value) };
+    return fromPut(PutRequest.decode(entry.put));
   }
   if (entry.deleteRange !== undefined) {
     const { key, rangeEnd } = DeleteRangeRequest.decode(entry.deleteRange);
@@ -173,5 +188,6 @@ export function requestOfEntry(entry: InternalRaftRequest): ModelRequest | undef
     const { compare, success, failure } = TxnRequest.decode(entry.txn);
     return { kind: "txn", compares: compare.map(fromCompare), success: success.map(fromOp), failure: failure.map(fromOp) };
   }
+  if (entry.leaseRevoke !== undefined) return { kind: "revoke", lease: `${LeaseRevokeRequest.decode(entry.leaseRevoke).ID}` };
   return undefined;
 }

@@ -8,6 +8,8 @@ export interface ModelKey {
   readonly create: number;
   readonly mod: number;
   readonly version: number;
+  /** The id of the lease that it hangs on, in decimal; undefined for none. */
+  readonly lease?: string | undefined;
 }
 
 /** Keys from `key` on: that one alone, or all below `end` (empty end: one key). */
@@ -17,7 +19,7 @@ export interface ModelRange {
 }
 
 export type ModelOp =
-  | { readonly kind: "put"; readonly key: string; readonly value: string }
+  | { readonly kind: "put"; readonly key: string; readonly value: string; readonly lease?: string | undefined }
   | ({ readonly kind: "delete" } & ModelRange)
   | ({ readonly kind: "range" } & ModelRange);
 
@@ -31,6 +33,8 @@ export interface ModelCompare {
 
 export type ModelRequest =
   | ModelOp
+  /** The end of a lease: its keys go with it, in the order of their bytes, at one revision. That it exists is for others to know. */
+  | { readonly kind: "revoke"; readonly lease: string }
   | {
       readonly kind: "txn";
       readonly compares: readonly ModelCompare[];
@@ -46,7 +50,15 @@ export interface ModelKv extends ModelKey {
 export type OpAnswer =
   | { readonly kind: "put" }
   | { readonly kind: "delete"; readonly deleted: number }
-  | { readonly kind: "range"; readonly kvs: readonly ModelKv[] };
+  | { readonly kind: "range"; readonly kvs: readonly ModelKv[] }
+  | { readonly kind: "revoke" };
+
+/** A change of a key, as watchers are told of it: the key as it is from now on, undefined if it is gone. */
+export interface ModelEvent {
+  readonly key: string;
+  readonly now: ModelKey | undefined;
+  readonly before: ModelKey | undefined;
+}
 
 export interface Answer {
   readonly revision: number;
@@ -55,7 +67,7 @@ export interface Answer {
 }
 
 /** The keys of a range by the order of their bytes (which for the keys used is that of JavaScript). */
-function matches(range: ModelRange, key: string): boolean {
+export function matches(range: ModelRange, key: string): boolean {
   return range.end === "" ? key === range.key : key >= range.key && key < range.end;
 }
 
@@ -97,36 +109,70 @@ export class ModelState {
     return found.sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  /** What the request answers here, and the state after it: this one where nothing was written. */
-  apply(request: ModelRequest): { readonly answer: Answer; readonly next: ModelState } {
+  /** The keys that hang on a lease, in the order of their bytes. */
+  keysOf(lease: string): string[] {
+    const found: string[] = [];
+    for (const [key, at] of this.keys) if (at.lease === lease) found.push(key);
+    return found.sort();
+  }
+
+  /** The leases that the request's puts name here, in the list of a transaction that runs. */
+  leasesOf(request: ModelRequest): string[] {
+    const ops = request.kind === "txn" ? this.#chosen(request) : request.kind === "revoke" ? [] : [request];
+    return ops.flatMap((op) => (op.kind === "put" && op.lease !== undefined ? [op.lease] : []));
+  }
+
+  #chosen({ compares, success, failure }: Extract<ModelRequest, { kind: "txn" }>): readonly ModelOp[] {
+    return compares.every((compare) => holds(compare, this.keys.get(compare.key))) ? success : failure;
+  }
+
+  /** What the request answers here, the state after it (this one where nothing was written) and the changes in their order. */
+  apply(request: ModelRequest): { readonly answer: Answer; readonly next: ModelState; readonly events: readonly ModelEvent[] } {
     let ops: readonly ModelOp[] = [];
     let succeeded = true;
+    if (request.kind === "revoke") return this.#revoke(request.lease);
     if (request.kind === "txn") {
-      succeeded = request.compares.every((compare) => holds(compare, this.keys.get(compare.key)));
-      ops = succeeded ? request.success : request.failure;
+      ops = this.#chosen(request);
+      succeeded = ops === request.success;
     } else ops = [request];
     let keys: Map<string, ModelKey> | undefined;
     const mod = this.revision + 1;
     const answers: OpAnswer[] = [];
+    const events: ModelEvent[] = [];
     for (const op of ops) {
       const now = new ModelState(this.revision, keys ?? this.keys);
       if (op.kind === "range") answers.push({ kind: "range", kvs: now.range(op) });
       else if (op.kind === "put") {
         keys ??= new Map(this.keys);
         const old = keys.get(op.key);
-        keys.set(op.key, { value: op.value, create: old?.create ?? mod, mod, version: (old?.version ?? 0) + 1 });
+        const lease = op.lease === undefined ? {} : { lease: op.lease };
+        const put = { value: op.value, create: old?.create ?? mod, mod, version: (old?.version ?? 0) + 1, ...lease };
+        keys.set(op.key, put);
+        events.push({ key: op.key, now: put, before: old });
         answers.push({ kind: "put" });
       } else {
         const gone = now.range(op);
         if (gone.length > 0) {
           keys ??= new Map(this.keys);
-          for (const { key } of gone) keys.delete(key);
+          for (const { key } of gone) {
+            events.push({ key, now: undefined, before: keys.get(key) });
+            keys.delete(key);
+          }
         }
         answers.push({ kind: "delete", deleted: gone.length });
       }
     }
     const next = keys === undefined ? this : new ModelState(mod, keys);
-    return { answer: { revision: next.revision, succeeded, answers }, next };
+    return { answer: { revision: next.revision, succeeded, answers }, next, events };
+  }
+
+  #revoke(lease: string): ReturnType<ModelState["apply"]> {
+    const gone = this.keysOf(lease);
+    const keys = new Map(this.keys);
+    const events = gone.map((key) => ({ key, now: undefined, before: keys.get(key) }));
+    for (const key of gone) keys.delete(key);
+    const next = gone.length === 0 ? this : new ModelState(this.revision + 1, keys);
+    return { answer: { revision: next.revision, succeeded: true, answers: [{ kind: "revoke" }] }, next, events };
   }
 }
 
@@ -139,7 +185,12 @@ export function difference(expected: Answer, actual: Answer): string | undefined
   return want === got ? undefined : `answers ${got}, expected ${want}`;
 }
 
+/** All of a pair in a fixed order, for comparing. */
+export function kvFields({ key, value, create, mod, version, lease }: ModelKv): readonly unknown[] {
+  return [key, value, create, mod, version, lease ?? ""];
+}
+
 function canonical(answer: OpAnswer): unknown {
-  if (answer.kind === "range") return answer.kvs.map(({ key, value, create, mod, version }) => [key, value, create, mod, version]);
-  return answer.kind === "delete" ? answer.deleted : "put";
+  if (answer.kind === "range") return answer.kvs.map(kvFields);
+  return answer.kind === "delete" ? answer.deleted : answer.kind;
 }

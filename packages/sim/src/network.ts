@@ -31,6 +31,18 @@ interface Station {
   readonly request: TransportRequest;
 }
 
+/** What answers at a peer URL. */
+export interface PeerPort {
+  readonly name: string;
+  readonly process: Process;
+  answer(path: string, body: Uint8Array): Promise<PeerAnswer>;
+}
+
+export interface PeerAnswer {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
 const TYPE_NAMES = new Map(Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]));
 
 /** Bytes of a snapshot that arrive together. */
@@ -44,6 +56,7 @@ export class Network {
   readonly #story: Story;
   readonly #stations = new Map<bigint, Station>();
   readonly #links = new Map<string, Link>();
+  readonly #peerPorts = new Map<string, PeerPort>();
   /** While false, links do what they are there for. */
   faulty = true;
   messages = 0;
@@ -91,6 +104,50 @@ export class Network {
   latencyMs(link: Link): number {
     const { latencyMs, jitterMs } = this.#options;
     return latencyMs + this.#random.unit() * jitterMs + link.slowMs;
+  }
+
+  /** A member's request to another one's peer port, as HTTP would bring it. Rejects where no answer comes in time. */
+  call(name: string, process: Process, request: { url: string; path: string; body: Uint8Array; timeoutMs: number }): Promise<PeerAnswer> {
+    const { url, path, body, timeoutMs } = request;
+    const scheduler = this.#scheduler;
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string) => reject(new Error(`${url}: ${reason}`));
+      scheduler.after(timeoutMs, () => fail("no answer in time"), process);
+      const target = this.#peerPorts.get(url);
+      if (target === undefined || !target.process.alive) {
+        scheduler.after(this.latencyMs(this.link(name, "nobody")), () => fail("connection refused"), process);
+        return;
+      }
+      const there = this.link(name, target.name);
+      const back = this.link(target.name, name);
+      this.#carry(there, () => {
+        if (!target.process.alive) return;
+        const ask = () => {
+          target.answer(path, body).then(
+            (answer) => {
+              if (target.process.alive) this.#carry(back, () => scheduler.after(0, () => resolve(answer), process));
+            },
+            () => {},
+          );
+        };
+        scheduler.after(0, ask, target.process);
+      });
+    });
+  }
+
+  /** Brings something over a link, unless it is cut or loses it. */
+  #carry(link: Link, arrive: () => void): void {
+    if (link.cut || (this.faulty && this.#options.loss > 0 && this.#random.unit() < this.#options.loss)) return;
+    this.#scheduler.after(this.latencyMs(link), () => {
+      if (link.cut) return;
+      if (link.stalled !== undefined) link.stalled.push(arrive);
+      else arrive();
+    });
+  }
+
+  /** From now on the requests to a peer URL are answered by this process. */
+  listen(url: string, port: PeerPort): void {
+    this.#peerPorts.set(url, port);
   }
 
   /** @param to the member the message is for. */

@@ -1,9 +1,9 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
 import { type Clock, DiskError, type Random, silentLogger } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import type { raftpb } from "@quorate/proto";
-import type { UnaryHandler } from "@quorate/rpc";
-import { BootstrapError, type FaultPoint, Member, type ServerConfig, serviceTable } from "@quorate/server";
+import { fromUtf8, type raftpb } from "@quorate/proto";
+import type { ServiceTable } from "@quorate/rpc";
+import { BootstrapError, type FaultPoint, httpRouter, Member, type ServerConfig, serviceTable } from "@quorate/server";
 import type { Store } from "@quorate/store";
 import { readWal, WalDamageError, WalError } from "@quorate/wal";
 import { type Safety, violate } from "./check/safety.ts";
@@ -39,7 +39,7 @@ export class Node {
   clock: ProcessClock | undefined;
   /** Set while the member takes requests. */
   member: Member | undefined;
-  handlers: ReadonlyMap<string, UnaryHandler> = new Map();
+  services: ServiceTable | undefined;
   /** Where the next pass crashes. */
   crashAt: FaultPoint | undefined;
   /** What was synced went bad on its disk: it may refuse to start, and then stays down. */
@@ -94,6 +94,7 @@ export class Node {
     this.process = process;
     this.clock = clock;
     this.member = undefined;
+    this.services = undefined;
     this.crashAt = undefined;
     this.#diskFailed = false;
     story.tell(this.name, `starts, clock rate ${rate.toFixed(4)}`);
@@ -114,6 +115,7 @@ export class Node {
         this.crash("power");
         throw new Crash(point);
       },
+      callPeer: (url, path, body, timeoutMs) => network.call(this.name, process, { url, path, body, timeoutMs }),
       openTransport: async (request) => network.open(this.name, process, request),
       onEnd: (error) => {
         if (process.alive) this.#ended(error);
@@ -124,8 +126,9 @@ export class Node {
         this.#look(() => {
           started = member;
           this.member = member;
-          this.handlers = serviceTable(member).unary;
+          this.services = serviceTable(member);
           misguide(options.bug, member);
+          this.#listen(member, process);
           this.#watch(member);
           story.tell(this.name, `runs: term ${member.term} applied ${member.appliedIndex} revision ${member.store.mvcc.currentRevision}`);
         });
@@ -134,6 +137,18 @@ export class Node {
         if (process.alive) this.#ended(error);
       },
     );
+  }
+
+  /** Answers at the member's peer URLs. */
+  #listen(member: Member, process: Process): void {
+    const route = httpRouter(member.leases.peerEndpoints());
+    const answer = async (path: string, body: Uint8Array) => {
+      const request = { method: "POST", path, query: "", headers: new Map(), body, peerAddress: "", peerCommonName: undefined };
+      const response = await route(request);
+      return { status: response.status, body: typeof response.body === "string" ? fromUtf8(response.body) : response.body };
+    };
+    for (const url of this.#deps.config.initialCluster.get(this.name)!)
+      this.#deps.network.listen(url.text, { name: this.name, process, answer });
   }
 
   /** Sees to it that every entry applied to the member's present store is looked at. */
@@ -172,6 +187,7 @@ export class Node {
     story.tell(this.name, `ended: ${error instanceof Error ? error.message : String(error)}`);
     this.process?.end();
     this.member = undefined;
+    this.services = undefined;
     this.#disk.kill(this.#random);
     if (this.#diskFailed) return;
     if (this.flipped && isDamage(error)) {
@@ -187,6 +203,7 @@ export class Node {
     this.#deps.story.tell(this.name, kind === "power" ? "loses power" : "is killed");
     this.process!.end();
     this.member = undefined;
+    this.services = undefined;
     if (kind === "power") this.#disk.crash(this.#random);
     else this.#disk.kill(this.#random);
     this.healDisk();
@@ -198,6 +215,7 @@ export class Node {
     if (member === undefined || process === undefined) return;
     this.#deps.story.tell(this.name, "is told to stop");
     this.member = undefined;
+    this.services = undefined;
     const end = () => {
       if (process.alive) this.crash("kill");
     };

@@ -27,6 +27,15 @@ export interface SimOptions {
   readonly compactions: number;
   readonly serializableShare: number;
   readonly clientTimeoutMs: number;
+  /** The chance that the connection of a call breaks while it is on its way, or that of a stream soon. */
+  readonly clientBreaks: number;
+  /** Clients with watches, and with leases. */
+  readonly watchers: number;
+  readonly progressNotifyMs: number;
+  readonly leaseClients: number;
+  readonly leaseTtlSeconds: number;
+  /** Share of the puts that name a lease, where there are some. */
+  readonly leasedShare: number;
   // Network.
   readonly latencyMs: number;
   readonly jitterMs: number;
@@ -124,6 +133,12 @@ export function optionsOf(seed: number, bug?: PlantedBug): SimOptions {
     turnMs: one(0, 0, 0, 0.2, 2),
     faultEveryMs: one(150, 500, 1500, 4000),
     faults: drawFaults(random, { network, disk, crashes }),
+    clientBreaks: one(0, 0, 0.01, 0.05),
+    watchers: one(0, 1, 2, 4),
+    progressNotifyMs: one(100, 500, 3000),
+    leaseClients: one(0, 1, 2, 4),
+    leaseTtlSeconds: one(1, 2, 3, 6),
+    leasedShare: one(0, 0.1, 0.5),
     bug,
   };
 }

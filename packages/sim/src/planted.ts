@@ -7,7 +7,15 @@ import { EMPTY, raftpb, toLatin1 } from "@quorate/proto";
 import type { Member } from "@quorate/server";
 import type { DiskTwist } from "./disk.ts";
 
-export const PLANTED_BUGS = ["votes-not-synced", "commit-without-quorum", "stale-read", "apply-twice", "lost-batch"] as const;
+export const PLANTED_BUGS = [
+  "votes-not-synced",
+  "commit-without-quorum",
+  "stale-read",
+  "apply-twice",
+  "lost-batch",
+  "watch-skips",
+  "lease-not-renewed",
+] as const;
 export type PlantedBug = (typeof PLANTED_BUGS)[number];
 
 /** Below this a write to the log holds a vote or a commit index, and no entry of a client. */
@@ -60,6 +68,22 @@ function syncOnlyLarge(file: DiskFile): DiskFile {
 /** What a member does wrong that is not a matter of its disk. */
 export function misguide(bug: PlantedBug | undefined, member: Member): void {
   if (bug === "stale-read") member.linearizable = () => Promise.resolve();
+  if (bug === "lease-not-renewed") member.leases.renew = () => member.minLeaseTtlSeconds;
+  if (bug !== "watch-skips") return;
+  const { watches } = member;
+  const open = watches.open.bind(watches);
+  let messages = 0;
+  watches.open = (call) =>
+    open({
+      context: call.context,
+      get bufferedBytes() {
+        return call.bufferedBytes;
+      },
+      send: (message) => ++messages % 20 === 0 || call.send(message),
+      end: (status) => call.end(status),
+      pause: () => call.pause(),
+      resume: () => call.resume(),
+    });
 }
 
 /** Answers that a sender makes up for its peers. */

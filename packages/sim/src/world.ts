@@ -5,17 +5,24 @@
 import { SeededRandom } from "@quorate/host";
 import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
 import { checkHistory, type Verdict } from "./check/by-revision.ts";
+import { LeaseCheck } from "./check/lease-lives.ts";
 import { Safety, violate } from "./check/safety.ts";
+import { WatchCheck } from "./check/watches.ts";
+import { ClientNetwork } from "./client-network.ts";
 import { Clients } from "./clients.ts";
+import { LeaseClients } from "./lease-clients.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import type { FaultKind, SimOptions } from "./options.ts";
 import { Story } from "./report/story.ts";
 import { Scheduler } from "./scheduler.ts";
+import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
 const PROGRESS_MS = 120_000;
+/** Leases of more than that are not waited for. */
+const LONG_LEASE_MS = 60_000;
 /** Revisions that are read one by one at the end, from the newest back: they show the places of writes whose outcome nobody knows. */
 const MAX_SWEPT_REVISIONS = 3000;
 
@@ -34,6 +41,8 @@ export interface RunResult {
   readonly snapshots: number;
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
   readonly refusedToStart: number;
+  readonly watches: WatchCheck["counts"];
+  readonly leases: LeaseCheck["counts"];
   readonly verdict: Verdict | undefined;
   readonly story: Story;
 }
@@ -48,6 +57,7 @@ async function configsOf(options: SimOptions): Promise<ServerConfig[]> {
     ...["--snapshot-count", `${options.snapshotCount}`, "--snapshot-catchup-entries", `${options.catchUpEntries}`],
     ...["--max-wals", `${options.maxWals}`, "--backend-batch-interval", `${options.batchIntervalMs}ms`],
     ...["--compaction-batch-limit", `${options.compactionBatch}`],
+    ...["--watch-progress-notify-interval", `${options.progressNotifyMs}ms`],
   ];
   const configs: ServerConfig[] = [];
   for (const [i, name] of names.entries()) {
@@ -63,17 +73,26 @@ class World {
   readonly options: SimOptions;
   readonly scheduler = new Scheduler();
   readonly story = new Story(() => this.scheduler.nowMs);
-  readonly safety = new Safety();
+  readonly leaseCheck: LeaseCheck;
+  readonly safety: Safety;
+  readonly watchCheck: WatchCheck;
   readonly network: Network;
   readonly nodes: Node[];
+  readonly clientNetwork: ClientNetwork;
   readonly clients: Clients;
+  readonly watchClients: WatchClients;
+  readonly leaseClients: LeaseClients;
   readonly nemesis: Nemesis;
   verdict: Verdict | undefined;
   #failure: unknown;
 
   constructor(options: SimOptions, configs: readonly ServerConfig[]) {
     this.options = options;
-    const { scheduler, story, safety } = this;
+    const { scheduler, story } = this;
+    this.leaseCheck = new LeaseCheck(options, () => scheduler.nowMs);
+    this.safety = new Safety(this.leaseCheck);
+    this.watchCheck = new WatchCheck(this.safety);
+    const { safety, leaseCheck } = this;
     const random = new SeededRandom(BigInt(options.seed));
     const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
     this.network = network;
@@ -91,7 +110,12 @@ class World {
           fail: (error) => this.fail(error),
         }),
     );
-    this.clients = new Clients(options, { nodes: this.nodes, scheduler, story, random: random.fork("clients") });
+    this.clientNetwork = new ClientNetwork(options, { scheduler, random: random.fork("client network") });
+    const shared = { nodes: this.nodes, scheduler, story, network: this.clientNetwork, safety, fail: (error: unknown) => this.fail(error) };
+    this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck });
+    this.watchClients = new WatchClients(options, { ...shared, random: random.fork("watch clients"), check: this.watchCheck });
+    const leases = { ...shared, random: random.fork("lease clients"), clients: this.clients, check: leaseCheck };
+    this.leaseClients = new LeaseClients(options, leases);
     this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis") });
   }
 
@@ -131,15 +155,23 @@ class World {
   }
 
   async live(): Promise<void> {
-    const { clients, nemesis } = this;
+    const { clients, watchClients, leaseClients, nemesis } = this;
     nemesis.start();
     clients.start();
+    watchClients.start();
+    leaseClients.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.tell("world", "all is healed");
     nemesis.stop();
+    this.clientNetwork.faulty = false;
+    watchClients.settle();
     await this.#settled(this.#progress(), PROGRESS_MS, () => this.#standing());
     clients.stop();
+    leaseClients.stop();
+    await this.#settled(this.#leasesEnd(), PROGRESS_MS, () => `LEASE-5: not ended: ${this.leaseCheck.unended(LONG_LEASE_MS).join(" ")}`);
     await this.#settled(this.#converge(), PROGRESS_MS, () => this.#standing());
+    await this.#settled(this.#watchersHear(), PROGRESS_MS, () => watchClients.behind().join("; "));
+    watchClients.stop();
     await this.#settled(this.#compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(this.#sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     this.verdict = checkHistory(clients.operations, clients.compactions, (revision) => this.safety.requestAt(revision));
@@ -178,6 +210,17 @@ class World {
     return this.nodes.flatMap((node) => node.member ?? []);
   }
 
+  /** Nobody renews any more: all leases must end by themselves. */
+  async #leasesEnd(): Promise<void> {
+    const isSo = () => this.clients.idle && this.leaseClients.idle && this.leaseCheck.unended(LONG_LEASE_MS).length === 0;
+    while (!isSo()) await this.scheduler.delay(100);
+  }
+
+  /** Every watcher has to be told of everything. */
+  async #watchersHear(): Promise<void> {
+    while (this.watchClients.behind().length > 0) await this.scheduler.delay(50);
+  }
+
   /** Waits until all clients are done and all members have applied the same. */
   async #converge(): Promise<void> {
     const isSo = () => {
@@ -204,6 +247,10 @@ class World {
       if (text !== first) violate("SIM-7", `${member.config.name} has ${text}, ${members[0].config.name} ${first}`);
       const wrong = this.safety.contentDiffers(member.store);
       if (wrong !== undefined) violate("SIM-7", `${member.config.name}: ${wrong}`);
+      const leases = [...member.store.lessor.all()].map(({ id }) => `${id}`).sort();
+      if (leases.join(" ") !== this.leaseCheck.existing.join(" ")) {
+        violate("SIM-7", `${member.config.name} has the leases ${leases.join(" ")}, not ${this.leaseCheck.existing.join(" ")}`);
+      }
     }
   }
 
@@ -257,6 +304,8 @@ export async function runSeed(options: SimOptions): Promise<RunResult> {
     snapshots: network.snapshots,
     faults: Object.fromEntries(nemesis.counts),
     refusedToStart: nodes.filter((node) => node.refused).length,
+    watches: world.watchCheck.counts,
+    leases: world.leaseCheck.counts,
     verdict: world.verdict,
     story,
   };

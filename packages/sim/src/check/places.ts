@@ -15,7 +15,10 @@ export interface Parts {
   readonly last: number;
 }
 
-/** Which request is likely to have made a revision. It only says where the search begins. */
+/**
+ * Which request made a revision by the log. For clients' requests it only says where the search begins; the end of a lease is nobody's request
+ * and stands where the log has it.
+ */
 export type Hint = (revision: number) => ModelRequest | undefined;
 
 /** A write of unknown outcome that may stand at a revision, and the state after it. */
@@ -158,6 +161,15 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
       }
       state = next;
       fine = readsAgree();
+      continue;
+    }
+    const own = hint(revision);
+    if (own?.kind === "revoke") {
+      const { next } = state.apply(own);
+      const at = revision;
+      if (next === state) fail(() => `HIST-2: revision ${at} is the end of the lease ${own.lease}, which has no keys${around(at)}`);
+      else state = next;
+      fine = next.revision === at && readsAgree();
       continue;
     }
     const at = revision;

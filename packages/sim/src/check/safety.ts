@@ -9,19 +9,14 @@
  *   SIM-6 consistent index      an opened store holds exactly the state at the index that it names, and no index from the future
  *   SIM-7 equal stores          members at one index have equal hashes
  */
-import { crc32c, EMPTY, fromUtf8, InternalRaftRequest, RangeRequest, raftpb } from "@quorate/proto";
+import { CompactionRequest, crc32c, EMPTY, type ErrorName, fromUtf8, InternalRaftRequest, RangeRequest, raftpb } from "@quorate/proto";
 import { type Applied, applyRange, type Store } from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
-import { type Answer, difference, type ModelRequest, ModelState } from "../model.ts";
+import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
+import type { LeaseCheck } from "./lease-lives.ts";
+import { violate } from "./violation.ts";
 
-/** A promise of the cluster is broken. */
-export class Violation extends Error {
-  override readonly name = "Violation";
-}
-
-export function violate(property: string, detail: string): never {
-  throw new Violation(`${property}: ${detail}`);
-}
+export { Violation, violate } from "./violation.ts";
 
 interface AppliedIndex {
   readonly term: number;
@@ -43,6 +38,7 @@ function answerOf({ kind, response }: Applied): Answer | undefined {
   if (kind === "put") return { revision, succeeded: true, answers: [{ kind: "put" }] };
   if (kind === "deleteRange")
     return { revision, succeeded: true, answers: [{ kind: "delete", deleted: (response as { deleted: number }).deleted }] };
+  if (kind === "leaseRevoke") return { revision, succeeded: true, answers: [{ kind: "revoke" }] };
   if (kind === "txn") return txnAnswer(response as Parameters<typeof txnAnswer>[0]);
   return undefined;
 }
@@ -62,10 +58,23 @@ export class Safety {
 
   /** By revision: what made it. */
   readonly #requests = new Map<number, ModelRequest>();
+  readonly #leases: LeaseCheck;
+  /** The revision that was compacted last, and all that ever were. */
+  compactRevision = 0;
+  readonly compacted = new Set<number>();
+
+  constructor(leases: LeaseCheck) {
+    this.#leases = leases;
+  }
 
   /** The request that made a revision, undefined where there is none. */
   requestAt(revision: number): ModelRequest | undefined {
     return this.#requests.get(revision);
+  }
+
+  /** The state at a revision that was made. */
+  stateAt(revision: number): ModelState | undefined {
+    return this.#states[revision];
   }
 
   /** Entries that were applied somewhere. */
@@ -130,8 +139,14 @@ export class Safety {
   #judge(name: string, entry: raftpb.Entry, applied: Applied | undefined, answer: Answer | undefined, revision: number): void {
     const state = this.lastState;
     let next = state;
-    if (entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0 && answer !== undefined) {
-      const request = requestOfEntry(InternalRaftRequest.decode(entry.data));
+    const isRequest = entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0;
+    const internal = isRequest ? InternalRaftRequest.decode(entry.data) : undefined;
+    const request = internal === undefined ? undefined : requestOfEntry(internal);
+    const refusal = internal === undefined ? undefined : this.#refusal(state, internal, entry.term, request);
+    if (applied?.error?.code !== refusal) {
+      violate("SIM-5", `${name} at index ${entry.index}: ${applied?.error?.message ?? "no error"}, expected ${refusal ?? "none"}`);
+    }
+    if (answer !== undefined) {
       if (request === undefined) violate("SIM-5", `${name} answers ${entry.index}, which is no request of a client`);
       const expected = state.apply(request);
       next = expected.next;
@@ -139,12 +154,23 @@ export class Safety {
       const wrong = difference(expected.answer, answer);
       if (wrong !== undefined) violate("SIM-5", `${name} at index ${entry.index}, ${JSON.stringify(request)}: ${wrong}`);
     }
-    if (applied?.error !== undefined && applied.kind !== "compaction") {
-      violate("SIM-5", `${name} at index ${entry.index}: ${applied.error.message}`);
-    }
     if (revision !== next.revision)
       violate("SIM-5", `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`);
     if (next !== state) this.#states.push(next);
+  }
+
+  /** The error that a request must come to. */
+  #refusal(state: ModelState, internal: InternalRaftRequest, term: number, request: ModelRequest | undefined): ErrorName | undefined {
+    if (internal.compaction !== undefined) {
+      const { revision } = CompactionRequest.decode(internal.compaction);
+      if (revision <= this.compactRevision) return "Compacted";
+      if (revision > state.revision) return "FutureRev";
+      this.compactRevision = revision;
+      this.compacted.add(revision);
+      return undefined;
+    }
+    if (request !== undefined && state.leasesOf(request).some((id) => !this.#leases.exists(id))) return "LeaseNotFound";
+    return this.#leases.applied(internal, term);
   }
 
   /** A member has opened a store, at its start or after a snapshot. */
@@ -161,11 +187,9 @@ export class Safety {
   /** How a store's keys differ from the model's at its revision, or undefined. */
   contentDiffers(store: Store): string | undefined {
     const { kvs } = applyRange(store.mvcc, ALL_KEYS);
-    const actual = JSON.stringify(kvs.map(toModelKv).map(({ key, value, create, mod, version }) => [key, value, create, mod, version]));
+    const actual = JSON.stringify(kvs.map(toModelKv).map(kvFields));
     const state = this.#states[store.mvcc.currentRevision];
-    const expected = JSON.stringify(
-      state.range({ key: "\0", end: "\xff" }).map(({ key, value, create, mod, version }) => [key, value, create, mod, version]),
-    );
+    const expected = JSON.stringify(state.range({ key: "\0", end: "\xff" }).map(kvFields));
     return actual === expected ? undefined : `keys are ${actual}, not ${expected}`;
   }
 }

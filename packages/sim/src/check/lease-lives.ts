@@ -1,0 +1,175 @@
+/**
+ * What leases promise, from the log and from what clients are told of them:
+ *
+ *   LEASE-1 not early        a lease that no client revoked lives on for its time to live after each renewal (and its grant) that was
+ *                            acknowledged, counted from when the client asked
+ *   LEASE-2 once             the leader of a term revokes an expired lease once, not again before the first try's time is up
+ *   LEASE-3 gone is gone     who asks after the end was known is told of the end
+ *   LEASE-4 not without end  nobody is told of the end of a lease that has not ended
+ *   LEASE-5 expired, revoked in a healthy cluster every lease that is not renewed ends
+ *
+ * Clocks drift, and a lease's time is the leader's: a clock that runs fast by a share d counts a second in 1/(1+d) of it. And a leader may
+ * renew up to an election timeout of its own clock after its quorum last confirmed it, which its successor makes up for by an election
+ * timeout of its: where one clock is slow and the other fast, these differ. Both are what etcd's leases rest on too.
+ */
+import { type ErrorName, type InternalRaftRequest, LeaseGrantRequest, LeaseRevokeRequest } from "@quorate/proto";
+import { violate } from "./violation.ts";
+
+/** A member's proposal is tried again only after so long (see Member: timeoutMs). */
+const PROPOSAL_TIMEOUT_MS = 5000;
+
+/** A lease from its grant in the log on. */
+export interface LeaseLife {
+  readonly id: string;
+  readonly ttlMs: number;
+  /** It must not have ended before, unless a client asked for it. */
+  promisedUntilMs: number;
+  /** When a client first asked for its end. */
+  askedMs: number | undefined;
+  /** When its end was applied first. */
+  endedMs: number | undefined;
+  /** From when on a client knew that it had ended. */
+  knownMs: number;
+  /** The term of the last revocation in the log. */
+  revokedInTerm: number;
+}
+
+export interface LeaseCheckOptions {
+  readonly electionMs: number;
+  /** The most by which a clock runs fast or slow, as a share. */
+  readonly drift: number;
+}
+
+export class LeaseCheck {
+  readonly #options: LeaseCheckOptions;
+  readonly #now: () => number;
+  readonly #lives = new Map<string, LeaseLife>();
+  /** Revocations that clients asked for, by lease: also of such as are not granted yet. */
+  readonly #asked = new Map<string, number>();
+  /** What was looked at, for the record. */
+  readonly counts = { granted: 0, renewed: 0, expired: 0, revoked: 0 };
+
+  constructor(options: LeaseCheckOptions, now: () => number) {
+    this.#options = options;
+    this.#now = now;
+  }
+
+  exists(id: string): boolean {
+    const life = this.#lives.get(id);
+    return life !== undefined && life.endedMs === undefined;
+  }
+
+  /** Leases that exist by the log, in the order of their ids. */
+  get existing(): string[] {
+    return [...this.#lives.values()]
+      .filter(({ endedMs }) => endedMs === undefined)
+      .map(({ id }) => id)
+      .sort();
+  }
+
+  /** For how long of the world's time a time to live counts at least. */
+  #leastMs(ttlMs: number): number {
+    const { drift, electionMs } = this.#options;
+    return ttlMs / (1 + drift) - electionMs * (1 / (1 - drift) - 1 / (1 + drift));
+  }
+
+  // --- The log ---
+
+  /** An entry is applied for the first time. Gives the error that it must come to, undefined for none. */
+  applied(request: InternalRaftRequest, term: number): ErrorName | undefined {
+    if (request.leaseGrant !== undefined) return this.#granted(LeaseGrantRequest.decode(request.leaseGrant));
+    if (request.leaseRevoke !== undefined) return this.#revoked(`${LeaseRevokeRequest.decode(request.leaseRevoke).ID}`, term);
+    return undefined;
+  }
+
+  #granted({ ID, TTL }: LeaseGrantRequest): ErrorName | undefined {
+    const id = `${ID}`;
+    if (this.exists(id)) return "LeaseExist";
+    if (this.#lives.has(id)) violate("LEASE", `the lease ${id} is granted a second time: the simulator's clients never do that`);
+    const life: LeaseLife = {
+      id,
+      ttlMs: TTL * 1000,
+      promisedUntilMs: 0,
+      askedMs: this.#asked.get(id),
+      endedMs: undefined,
+      knownMs: Number.POSITIVE_INFINITY,
+      revokedInTerm: 0,
+    };
+    this.#lives.set(id, life);
+    this.counts.granted++;
+    return undefined;
+  }
+
+  #revoked(id: string, term: number): ErrorName | undefined {
+    const life = this.#lives.get(id);
+    if (life === undefined) return "LeaseNotFound";
+    const now = this.#now();
+    if (life.endedMs !== undefined) {
+      const isTwice = life.askedMs === undefined && life.revokedInTerm === term;
+      if (isTwice && now < life.promisedUntilMs + PROPOSAL_TIMEOUT_MS / (1 + this.#options.drift)) {
+        violate("LEASE-2", `the lease ${id} is revoked twice in term ${term}`);
+      }
+      life.revokedInTerm = term;
+      return "LeaseNotFound";
+    }
+    life.endedMs = now;
+    life.revokedInTerm = term;
+    if (life.askedMs === undefined) {
+      this.counts.expired++;
+      if (now < life.promisedUntilMs) this.#early(life);
+    } else this.counts.revoked++;
+    return undefined;
+  }
+
+  #early({ id, ttlMs, endedMs, promisedUntilMs }: LeaseLife): never {
+    const early = (promisedUntilMs - endedMs!).toFixed(3);
+    violate("LEASE-1", `the lease ${id} of ${ttlMs} ms ended at ${endedMs!.toFixed(3)} ms, ${early} ms before its time`);
+  }
+
+  // --- What clients ask and are told; times in the world's milliseconds ---
+
+  /** A client is about to ask for the end of a lease. */
+  askedToRevoke(id: string): void {
+    const now = this.#now();
+    if (!this.#asked.has(id)) this.#asked.set(id, now);
+    const life = this.#lives.get(id);
+    if (life !== undefined) life.askedMs ??= now;
+  }
+
+  /** A client was told, upon what it asked at `askedMs`, that a lease lives: granted or renewed for `ttlMs`. */
+  toldAlive(id: string, askedMs: number, ttlMs: number): void {
+    const life = this.#lives.get(id);
+    if (life === undefined) violate("LEASE", `the lease ${id} is told to live, and nobody has granted it`);
+    this.counts.renewed++;
+    const untilMs = askedMs + this.#leastMs(ttlMs);
+    life.promisedUntilMs = Math.max(life.promisedUntilMs, untilMs);
+    if (life.endedMs === undefined) return;
+    if (life.askedMs === undefined && life.endedMs < untilMs) this.#early(life);
+    // A leader that has lost its cluster renews for as long as its last confirmation serves.
+    const staleMs = this.#options.electionMs / (1 - this.#options.drift);
+    if (askedMs > life.knownMs + staleMs)
+      violate("LEASE-3", `the lease ${id} is renewed ${askedMs - life.knownMs} ms after its end was known`);
+  }
+
+  /** A client was told, upon what it asked at `askedMs`, what is left of a lease: a linearizable answer. */
+  toldTimeToLive(id: string, askedMs: number, remainingMs: number): void {
+    const life = this.#lives.get(id);
+    if (life === undefined) violate("LEASE", `the lease ${id} has a time to live, and nobody has granted it`);
+    if (askedMs > life.knownMs)
+      violate("LEASE-3", `the lease ${id} has a time to live ${askedMs - life.knownMs} ms after its end was known`);
+    const mostMs = life.ttlMs + this.#options.electionMs + 1000;
+    if (remainingMs > mostMs) violate("LEASE-3", `the lease ${id} of ${life.ttlMs} ms has ${remainingMs} ms left`);
+  }
+
+  /** A client was told that a lease, whose grant was acknowledged before, does not exist. */
+  toldGone(id: string): void {
+    const life = this.#lives.get(id);
+    if (life?.endedMs === undefined) violate("LEASE-4", `the lease ${id} is said to be gone, and has not ended`);
+    life.knownMs = Math.min(life.knownMs, this.#now());
+  }
+
+  /** Leases, apart from those of more than `ttlMs`, that have not ended. */
+  unended(ttlMs: number): string[] {
+    return [...this.#lives.values()].filter((life) => life.endedMs === undefined && life.ttlMs <= ttlMs).map(({ id }) => id);
+  }
+}

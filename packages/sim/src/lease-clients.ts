@@ -1,0 +1,261 @@
+/**
+ * Clients with leases. Each makes one lease after the other, hangs keys on it, keeps it alive for a while through whichever member it
+ * likes, asks what is left of it, and then revokes it or lets it end. What it is told of its lease is judged at once.
+ */
+import type { Random } from "@quorate/host";
+import {
+  errorNameOf,
+  LeaseGrantRequest,
+  LeaseGrantResponse,
+  LeaseKeepAliveRequest,
+  LeaseKeepAliveResponse,
+  LeaseRevokeRequest,
+  LeaseService,
+  LeaseTimeToLiveRequest,
+  LeaseTimeToLiveResponse,
+  toLatin1,
+} from "@quorate/proto";
+import type { LeaseCheck } from "./check/lease-lives.ts";
+import type { Safety } from "./check/safety.ts";
+import { violate } from "./check/violation.ts";
+import type { ClientNetwork, ClientStream } from "./client-network.ts";
+import type { Clients } from "./clients.ts";
+import type { Node } from "./node.ts";
+import type { SimOptions } from "./options.ts";
+import type { Story } from "./report/story.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+const { LeaseGrant, LeaseRevoke, LeaseKeepAlive, LeaseTimeToLive } = LeaseService.methods;
+
+/** Leases that other clients may hang keys on. */
+const MAX_SHARED_LEASES = 6;
+
+export interface LeaseClientsDeps {
+  readonly nodes: readonly Node[];
+  readonly scheduler: Scheduler;
+  readonly story: Story;
+  readonly random: Random;
+  readonly network: ClientNetwork;
+  readonly clients: Clients;
+  readonly check: LeaseCheck;
+  readonly safety: Safety;
+  /** Something is wrong. */
+  fail(error: unknown): void;
+}
+
+export class LeaseClients {
+  readonly #options: SimOptions;
+  readonly #deps: LeaseClientsDeps;
+  #stopped = false;
+  #running = 0;
+
+  constructor(options: SimOptions, deps: LeaseClientsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  get idle(): boolean {
+    return this.#running === 0;
+  }
+
+  /** No more leases, and no more renewals. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  start(): void {
+    for (let i = 0; i < this.#options.leaseClients; i++) {
+      this.#running++;
+      this.#live(`l${i}`).then(
+        () => {
+          this.#running--;
+        },
+        (error: unknown) => this.#deps.fail(error),
+      );
+    }
+  }
+
+  async #live(name: string): Promise<void> {
+    const random = this.#deps.random.fork(name);
+    while (!this.#stopped) {
+      await this.#deps.scheduler.delay(random.unit() * 1000);
+      if (!this.#stopped) await this.#lease(name, random);
+    }
+  }
+
+  #anyNode(random: Random): Node {
+    const { nodes } = this.#deps;
+    return nodes[random.below(nodes.length)];
+  }
+
+  async #lease(name: string, random: Random): Promise<void> {
+    const { scheduler, clients, story } = this.#deps;
+    const id = await this.#grant(name, random);
+    if (id === undefined) return;
+    clients.leases.push(id);
+    if (clients.leases.length > MAX_SHARED_LEASES) clients.leases.shift();
+    const endMs = scheduler.nowMs + random.unit() * 12_000;
+    // Renewed in good time, just in time, or not at all.
+    const ttlMs = this.#options.leaseTtlSeconds * 1000;
+    const everyMs = [ttlMs / 3, ttlMs * 0.95, undefined][random.below(3)];
+    const renewals = new Renewals(name, id, everyMs, { ...this.#deps, random: random.fork(id) });
+    for (let i = 0; !this.#stopped && !renewals.isOver && scheduler.nowMs < endMs; i++) {
+      await scheduler.delay(random.unit() * 1500);
+      if (random.below(2) === 0) await this.#ask(name, random, id);
+      else {
+        const key = `k${String.fromCharCode(97 + random.below(this.#options.keys))}`;
+        const put = { kind: "put", key, value: `${name}.${id}.${i}`, lease: id } as const;
+        const mode = { serializable: false, atRevision: 0 };
+        await clients.call(name, this.#anyNode(random), put, mode, this.#options.clientTimeoutMs);
+      }
+    }
+    renewals.stop();
+    if (random.below(3) > 0) return;
+    story.tell(name, `is done with lease ${id}`);
+    await this.#revoke(name, random, id);
+  }
+
+  /** The id of a lease that was granted; undefined where that is not sure. */
+  async #grant(name: string, random: Random): Promise<string | undefined> {
+    const { network, story, scheduler, check } = this.#deps;
+    const own = random.below(2) === 0 ? (random.uint64() >> 1n) | 1n : 0n;
+    const node = this.#anyNode(random);
+    const askedMs = scheduler.nowMs;
+    const bytes = LeaseGrantRequest.encode({ ID: own, TTL: this.#options.leaseTtlSeconds });
+    story.tell(name, `asks ${node.name} for a lease`);
+    const reply = await network.exchange(node, LeaseGrant.path, bytes, this.#options.clientTimeoutMs);
+    if (reply.bytes === undefined) {
+      story.tell(name, `has no lease: ${reply.error}`);
+      return undefined;
+    }
+    const { ID, TTL } = LeaseGrantResponse.decode(reply.bytes);
+    story.tell(name, `has the lease ${ID} for ${TTL} s`, reply.bytes);
+    if (own !== 0n && ID !== own) violate("LEASE", `the lease ${own} was asked for, and ${ID} granted`);
+    check.toldAlive(`${ID}`, askedMs, TTL * 1000);
+    return `${ID}`;
+  }
+
+  async #ask(name: string, random: Random, id: string): Promise<void> {
+    const { network, story, scheduler, check, safety, clients } = this.#deps;
+    const node = this.#anyNode(random);
+    const askedMs = scheduler.nowMs;
+    const floor = clients.knownRevision;
+    const bytes = LeaseTimeToLiveRequest.encode({ ID: BigInt(id), keys: true });
+    const reply = await network.exchange(node, LeaseTimeToLive.path, bytes, this.#options.clientTimeoutMs);
+    if (reply.bytes === undefined) return;
+    const { TTL, keys } = LeaseTimeToLiveResponse.decode(reply.bytes);
+    story.tell(name, `hears of ${node.name}: lease ${id} has ${TTL} s`, reply.bytes);
+    if (TTL === -1) {
+      check.toldGone(id);
+      return;
+    }
+    check.toldTimeToLive(id, askedMs, TTL * 1000);
+    const got = keys
+      .map((key) => toLatin1(key))
+      .sort()
+      .join(" ");
+    for (let revision = floor; revision <= safety.lastState.revision; revision++) {
+      if (safety.stateAt(revision)?.keysOf(id).join(" ") === got) return;
+    }
+    violate("LEASE-6", `the lease ${id} is said to have the keys ${got}, which it had at no revision from ${floor} on`);
+  }
+
+  async #revoke(name: string, random: Random, id: string): Promise<void> {
+    const { network, story, check } = this.#deps;
+    const node = this.#anyNode(random);
+    check.askedToRevoke(id);
+    story.tell(name, `asks ${node.name} to revoke ${id}`);
+    const bytes = LeaseRevokeRequest.encode({ ID: BigInt(id) });
+    const reply = await network.exchange(node, LeaseRevoke.path, bytes, this.#options.clientTimeoutMs);
+    story.tell(name, `revoking ${id}: ${reply.error ?? "done"}`);
+    if (reply.bytes !== undefined || errorNameOf(reply.error ?? "") === "LeaseNotFound") check.toldGone(id);
+  }
+}
+
+/** Keeps one lease alive over a stream, to one member after the other. */
+class Renewals {
+  readonly #name: string;
+  readonly #id: string;
+  readonly #deps: LeaseClientsDeps;
+  #node: Node;
+  #stream: ClientStream | undefined;
+  /** When the renewals were asked for that are not answered, in order. */
+  #askedMs: number[] = [];
+  #streams = 0;
+  /** The lease is gone, or nobody wants it any more. */
+  isOver = false;
+
+  /** @param everyMs how often it is renewed; undefined: never. */
+  constructor(name: string, id: string, everyMs: number | undefined, deps: LeaseClientsDeps) {
+    this.#name = name;
+    this.#id = id;
+    this.#deps = deps;
+    this.#node = this.#anyNode();
+    if (everyMs === undefined) return;
+    this.#connect();
+    this.#goOn(everyMs);
+  }
+
+  #anyNode(): Node {
+    return this.#deps.nodes[this.#deps.random.below(this.#deps.nodes.length)];
+  }
+
+  stop(): void {
+    this.isOver = true;
+    this.#stream?.close();
+  }
+
+  #connect(): void {
+    const number = ++this.#streams;
+    this.#askedMs = [];
+    this.#stream = this.#deps.network.open(this.#node, LeaseKeepAlive.path, {
+      message: (bytes) => {
+        if (number !== this.#streams || this.isOver) return;
+        try {
+          this.#hear(bytes);
+        } catch (error) {
+          this.#deps.fail(error);
+        }
+      },
+      ended: () => {
+        if (number === this.#streams) this.#lost();
+      },
+    });
+  }
+
+  #lost(): void {
+    this.#streams++;
+    this.#stream = undefined;
+    this.#node = this.#anyNode();
+    this.#deps.scheduler.after(this.#deps.random.unit() * 200, () => {
+      if (!this.isOver) this.#connect();
+    });
+  }
+
+  #goOn(everyMs: number): void {
+    this.#deps.scheduler.after(everyMs * (0.9 + 0.1 * this.#deps.random.unit()), () => {
+      if (this.isOver) return;
+      if (this.#deps.random.below(12) === 0) {
+        this.#stream?.close();
+        this.#lost();
+      } else if (this.#stream !== undefined) {
+        this.#askedMs.push(this.#deps.scheduler.nowMs);
+        this.#stream.send(LeaseKeepAliveRequest.encode({ ID: BigInt(this.#id) }));
+      }
+      this.#goOn(everyMs);
+    });
+  }
+
+  #hear(bytes: Uint8Array): void {
+    const { story, check } = this.#deps;
+    const { ID, TTL } = LeaseKeepAliveResponse.decode(bytes);
+    story.tell(this.#name, `hears of ${this.#node.name}: lease ${ID} renewed for ${TTL} s`, bytes);
+    const askedMs = this.#askedMs.shift();
+    if (askedMs === undefined || `${ID}` !== this.#id) violate("LEASE", `the lease ${ID} is renewed, and nobody asked for it`);
+    if (TTL > 0) check.toldAlive(this.#id, askedMs, TTL * 1000);
+    else {
+      check.toldGone(this.#id);
+      this.stop();
+    }
+  }
+}
