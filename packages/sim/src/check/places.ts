@@ -16,8 +16,8 @@ export interface Parts {
 }
 
 /**
- * Which request made a revision by the log. For clients' requests it only says where the search begins; the end of a lease is nobody's request
- * and stands where the log has it.
+ * Which request made a revision by the log. For clients' requests it only says where the search begins; the end of a lease is nobody's
+ * request and stands where the log has it.
  */
 export type Hint = (revision: number) => ModelRequest | undefined;
 
