@@ -1,0 +1,134 @@
+/** The client "etcd3" for Python (Debian: python3-etcd3), which stands on gRPC's C core: its calls, and a watch that outlives members. */
+import assert from "node:assert/strict";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { fromUtf8, KVService } from "@quorate/proto";
+import { TestClient } from "../support/client.ts";
+import { withCluster } from "../support/cluster.ts";
+
+/** Debian's own Python, which sees Debian's packages; another one on the PATH may not. */
+const PYTHON = "/usr/bin/python3";
+const PARTS = ["keys", "watch", "lease", "lock", "lock and election services"];
+
+function skipWithoutClient(): string | false {
+  try {
+    execFileSync(PYTHON, ["-c", "import etcd3"], { stdio: "ignore" });
+    return false;
+  } catch {
+    return "the client etcd3 for Python is not installed (Debian: apt-get install python3-etcd3)";
+  }
+}
+
+/** A program of ./python as it runs: the lines that it has printed, and what it complained of. */
+class Program {
+  readonly lines: string[] = [];
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  #errors = "";
+  #printed: () => void = () => {};
+
+  constructor(name: string, args: readonly string[]) {
+    const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
+    this.#child = spawn(PYTHON, [join(import.meta.dirname, "python", name), ...args], { stdio: ["ignore", "pipe", "pipe"], env });
+    this.#ended = once(this.#child, "close").then(() => this.#printed());
+    let rest = "";
+    this.#child.stdout!.on("data", (chunk: Buffer) => {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop()!;
+      this.lines.push(...lines);
+      this.#printed();
+    });
+    this.#child.stderr!.on("data", (chunk: Buffer) => {
+      this.#errors += chunk;
+    });
+  }
+
+  /** Waits until it has printed `count` lines. */
+  async printed(count: number): Promise<void> {
+    while (this.lines.length < count) {
+      if (this.#child.exitCode !== null) throw new Error(`it has ended after ${JSON.stringify(this.lines)}: ${this.#errors}`);
+      await new Promise<void>((resolve) => {
+        this.#printed = resolve;
+      });
+    }
+  }
+
+  /** Waits for its end, which must be a good one. */
+  async end(): Promise<void> {
+    await this.#ended;
+    assert.equal(this.#child.exitCode, 0, this.#errors);
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
+
+describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
+  test("keys, watches, leases, locks and elections", async () => {
+    await withCluster({ size: 3 }, async (cluster) => {
+      const program = new Program("calls.py", [cluster.members[1]!.clientAddress]);
+      try {
+        await program.end();
+        assert.deepEqual(program.lines, PARTS);
+      } finally {
+        program.kill();
+      }
+    });
+  });
+
+  test("a watch goes on at other members when its own are killed, and sees every change once", async () => {
+    await withCluster({ size: 3 }, async (cluster) => {
+      const program = new Program("follow.py", ["f/", ...cluster.members.map((member) => member.clientAddress)]);
+      const written: string[] = [];
+      /** Writes through a member; the last value may be a given one. */
+      const write = async (member: number, count: number, last?: string): Promise<void> => {
+        const kv = new TestClient(cluster.members[member]!.clientAddress);
+        try {
+          for (let i = 1; i <= count; i++) {
+            const value = i === count && last !== undefined ? last : String(written.length);
+            await kv.call(KVService.methods.Put, { key: fromUtf8(`f/${i % 7}`), value: fromUtf8(value) }, 30_000);
+            written.push(value);
+          }
+        } finally {
+          kv.close();
+        }
+      };
+      try {
+        await program.printed(1);
+        // It watches at m0, then m1, then m2, then m0 again: each is killed while it is watched, and comes back.
+        for (const [at, member] of cluster.members.entries()) {
+          await write(at, 20);
+          await program.printed(1 + written.length);
+          await member.kill();
+          await writable(cluster.members[(at + 1) % 3]!.clientAddress);
+          await write((at + 1) % 3, 20);
+          member.start();
+          await member.waitReady();
+        }
+        await write(1, 20, "end");
+        await program.end();
+        assert.deepEqual(program.lines, ["watching", ...written]);
+      } finally {
+        program.kill();
+      }
+    });
+  });
+});
+
+/** Waits until a member takes writes, which may need an election; it writes to a key that nobody watches. */
+async function writable(address: string): Promise<void> {
+  const kv = new TestClient(address);
+  try {
+    for (let isWritten = false; !isWritten; ) {
+      isWritten = await kv.call(KVService.methods.Put, { key: fromUtf8("probe") }, 2000).then(
+        () => true,
+        () => false,
+      );
+    }
+  } finally {
+    kv.close();
+  }
+}
