@@ -29,7 +29,7 @@ import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SERVER_VERSION } from "../version.ts";
-import { WatchHub } from "../watch/index.ts";
+import { WatchHub, type WatchLimits } from "../watch/index.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Compactor } from "./compactor.ts";
 import { Configuration } from "./configuration.ts";
@@ -63,6 +63,8 @@ export interface MemberDeps {
   readonly faults?: FaultHook | undefined;
   /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
   readonly walSegmentBytes?: number | undefined;
+  /** Bounds of watch, for tests and simulations that want to meet them. */
+  readonly watchLimits?: WatchLimits | undefined;
   openTransport(request: TransportRequest): Promise<Transport>;
   /** Asks other members over their peer ports; without it, what only the leader can answer is answered on the leader alone. */
   readonly callPeer?: PeerCall | undefined;
@@ -288,7 +290,7 @@ export class Member {
       propose: (kind, request) => this.propose(kind, request),
     });
     this.watches = new WatchHub(
-      { progressNotifyIntervalMs: config.watchProgressNotifyIntervalMs, maxRequestBytes: config.maxRequestBytes },
+      { progressNotifyIntervalMs: config.watchProgressNotifyIntervalMs, maxRequestBytes: config.maxRequestBytes, limits: deps.watchLimits },
       {
         clock: deps.clock,
         random: deps.random.fork("watch-progress"),

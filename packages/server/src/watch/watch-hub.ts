@@ -33,7 +33,7 @@ export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
   readonly maxRequestBytes: number;
   /** WATCH_LIMITS unless told. */
-  readonly limits?: WatchLimits;
+  readonly limits?: WatchLimits | undefined;
 }
 
 export interface WatchHubDeps {

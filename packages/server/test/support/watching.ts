@@ -55,7 +55,7 @@ export class MemoryCall implements StreamCall {
   }
 
   resume(): void {
-    if (!this.isPaused) return;
+    if (!this.isPaused || this.status !== undefined) return;
     this.isPaused = false;
     for (const bytes of this.#held.splice(0)) this.listener.message?.(bytes);
   }
@@ -64,18 +64,18 @@ export class MemoryCall implements StreamCall {
   read(count = Number.POSITIVE_INFINITY): WatchResponse[] {
     const taken = this.#waiting.splice(0, count);
     for (const { length } of taken) this.bufferedBytes -= length;
-    if (this.#isOverBudget && this.bufferedBytes * 2 <= this.budgetBytes) {
+    if (this.status === undefined && this.#isOverBudget && this.bufferedBytes * 2 <= this.budgetBytes) {
       this.#isOverBudget = false;
       this.listener.drained?.();
     }
     return taken.map((bytes) => WatchResponse.decode(bytes));
   }
 
-  /** The client sends a request. */
+  /** The client sends a request. As with an engine, the listener hears nothing of it once the call has ended. */
   request(requestUnion: WatchRequest["requestUnion"]): void {
     const bytes = WatchRequest.encode({ requestUnion });
     if (this.isPaused) this.#held.push(bytes);
-    else this.listener.message?.(bytes);
+    else if (this.status === undefined) this.listener.message?.(bytes);
   }
 
   create(request: Partial<WatchCreateRequest>): void {

@@ -14,6 +14,7 @@ import { peerEndpoints } from "../../src/http/peer-endpoints.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";
 import { Member, type TransportRequest } from "../../src/member/member.ts";
 import { serviceTable } from "../../src/services/table.ts";
+import type { WatchLimits } from "../../src/watch/index.ts";
 
 /** Thrown at a fault point: the process is gone. */
 export class Crash extends Error {}
@@ -96,10 +97,12 @@ export class World {
   /** Members that no message reaches or leaves. */
   readonly cutOff = new Set<bigint>();
   readonly #flags: readonly string[];
+  readonly #watchLimits: WatchLimits | undefined;
 
-  constructor(size: number, flags: readonly string[] = [], seed = 1n) {
+  constructor(size: number, flags: readonly string[] = [], seed = 1n, watchLimits?: WatchLimits) {
     this.random = new SeededRandom(seed);
     this.#flags = flags;
+    this.#watchLimits = watchLimits;
     for (let i = 0; i < size; i++) {
       const disk = new MemoryDisk({ clock: this.clock, syncDelayMs: () => 1 });
       const keyspaces = new MemoryKeyspaceOpener(disk, { clock: this.clock, writeDelayMs: () => 2 });
@@ -156,6 +159,7 @@ export class World {
         return new MemoryTransport(this, request.memberId);
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
+      watchLimits: this.#watchLimits,
       onEnd: (error) => {
         node.ended = { error };
         node.member = undefined;
