@@ -1,4 +1,5 @@
 /** The replicated state of a member: keys with their history, membership, and apply(entry). */
+export type { Alarm, Alarms } from "./src/alarms.ts";
 export type { Applied, ApplyResponse, RequestKind } from "./src/apply.ts";
 export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
 export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";
@@ -9,6 +10,7 @@ export { type ChangeContext, encodeChangeContext, encodeMember, type Member } fr
 export type { Membership } from "./src/membership/membership.ts";
 export type { Position } from "./src/meta.ts";
 export * from "./src/mvcc/index.ts";
+export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cost.ts";
 export * from "./src/requests/index.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";
 export { receiveSnapshot, Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

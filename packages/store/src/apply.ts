@@ -3,11 +3,14 @@
  * member.
  */
 import {
+  AlarmRequest,
+  type AlarmResponse,
   CompactionRequest,
   type CompactionResponse,
   DeleteRangeRequest,
   type DeleteRangeResponse,
   EtcdError,
+  errorOf,
   InternalRaftRequest,
   LeaseCheckpointRequest,
   type LeaseCheckpointResponse,
@@ -23,9 +26,12 @@ import {
   TxnRequest,
   type TxnResponse,
 } from "@quorate/proto";
+import type { Alarms } from "./alarms.ts";
 import type { Lessor } from "./lease/lessor.ts";
 import type { Membership } from "./membership/membership.ts";
 import type { Mvcc } from "./mvcc/index.ts";
+import { applyAlarm } from "./requests/alarm.ts";
+import { txnCostBytes } from "./requests/cost.ts";
 import { applyCompaction, applyDeleteRange, applyPut, applyRange, applyTxn } from "./requests/index.ts";
 import { applyLeaseCheckpoint, applyLeaseGrant, applyLeaseRevoke } from "./requests/lease.ts";
 
@@ -40,7 +46,8 @@ export type ApplyResponse =
   | RangeResponse
   | LeaseGrantResponse
   | LeaseRevokeResponse
-  | LeaseCheckpointResponse;
+  | LeaseCheckpointResponse
+  | AlarmResponse;
 
 /** What applying an entry came to. */
 export interface Applied {
@@ -57,6 +64,7 @@ export interface ApplyParts {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
   readonly leases: Lessor;
+  readonly alarms: Alarms;
   readonly isAwaited: (requestId: bigint) => boolean;
 }
 
@@ -66,12 +74,17 @@ type Apply = (parts: ApplyParts, request: Uint8Array, answered: boolean) => Appl
 const TABLE: { readonly [K in RequestKind]?: Apply } = {
   put: (parts, bytes, answered) => applyPut(parts.mvcc, parts.leases, PutRequest.decode(bytes), answered),
   deleteRange: (parts, bytes, answered) => applyDeleteRange(parts.mvcc, parts.leases, DeleteRangeRequest.decode(bytes), answered),
-  txn: (parts, bytes, answered) => applyTxn(parts.mvcc, parts.leases, TxnRequest.decode(bytes), answered),
+  txn: (parts, bytes, answered) => {
+    const request = TxnRequest.decode(bytes);
+    if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");
+    return applyTxn(parts.mvcc, parts.leases, request, answered);
+  },
   compaction: (parts, bytes) => applyCompaction(parts.mvcc, CompactionRequest.decode(bytes)),
   range: (parts, bytes) => applyRange(parts.mvcc, RangeRequest.decode(bytes)),
   leaseGrant: (parts, bytes) => applyLeaseGrant(parts.mvcc, parts.leases, LeaseGrantRequest.decode(bytes)),
   leaseRevoke: (parts, bytes) => applyLeaseRevoke(parts.mvcc, parts.leases, LeaseRevokeRequest.decode(bytes)),
   leaseCheckpoint: (parts, bytes) => applyLeaseCheckpoint(parts.mvcc, parts.leases, LeaseCheckpointRequest.decode(bytes)),
+  alarm: (parts, bytes) => applyAlarm(parts.mvcc, parts.alarms, AlarmRequest.decode(bytes)),
   clusterVersionSet: (parts, bytes) => {
     parts.membership.setClusterVersion(membershippb.ClusterVersionSetRequest.decode(bytes).ver);
     return undefined;
@@ -94,9 +107,28 @@ const KINDS = [
   "leaseGrant",
   "leaseRevoke",
   "leaseCheckpoint",
+  "alarm",
   "clusterMemberAttrSet",
   "clusterVersionSet",
 ] as const satisfies readonly RequestKind[];
+
+/** What an alarm refuses whole; a transaction is looked into (etcd: applierV3Capped, applierV3Corrupt). */
+const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);
+const REFUSED_WHEN_CORRUPT: ReadonlySet<RequestKind> = new Set<RequestKind>([
+  "put",
+  "range",
+  "deleteRange",
+  "txn",
+  "compaction",
+  "leaseGrant",
+  "leaseRevoke",
+]);
+
+/** @throws EtcdError Corrupt, NoSpace while an alarm refuses this kind of request */
+function admit(alarms: Alarms, kind: RequestKind): void {
+  if (alarms.corrupt && REFUSED_WHEN_CORRUPT.has(kind)) throw errorOf("Corrupt");
+  if (alarms.noSpace && REFUSED_WITHOUT_SPACE.has(kind)) throw errorOf("NoSpace");
+}
 
 const NOTHING: Applied = { requestId: 0n, kind: undefined, response: undefined, error: undefined };
 
@@ -109,6 +141,7 @@ export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied {
     const bytes = request[kind];
     if (bytes === undefined) continue;
     try {
+      if (parts.alarms.any) admit(parts.alarms, kind);
       return { requestId, kind, response: TABLE[kind]!(parts, bytes, parts.isAwaited(requestId)), error: undefined };
     } catch (error) {
       if (error instanceof EtcdError) return { requestId, kind, response: undefined, error };

@@ -179,9 +179,10 @@ export class Backend {
     return new BackendSnapshot(this.#keyspace.snapshot());
   }
 
-  /** Gives back the space of deleted records of a bucket, in the background of the keyspace. */
-  compact(bucket: Bucket): Promise<void> {
-    return this.#keyspace.compact({ from: new Uint8Array([bucket]), to: new Uint8Array([bucket + 1]) });
+  /** Gives back the space of deleted records of all buckets, in the background of the keyspace; flushes first. */
+  async compactAll(): Promise<void> {
+    await this.flush();
+    await this.#keyspace.compact({});
   }
 
   sizeOnDiskBytes(): number {

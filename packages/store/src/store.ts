@@ -1,7 +1,6 @@
 /**
- * The replicated state of one member: keys with their history, leases, and the membership. It changes only by applied entries, and never
- * asks for
- * the time, a random number or the network.
+ * The replicated state of one member: keys with their history, leases, alarms, and the membership. It changes only by applied entries, and
+ * never asks for the time, a random number or the network.
  *
  *     const store = await Store.open(keyspaces, dir, options);
  *     const applied = store.apply(entry);      // in index order, without a gap
@@ -11,11 +10,13 @@
  */
 import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
+import { Alarms } from "./alarms.ts";
 import { type Applied, applyRequest } from "./apply.ts";
 import { Backend, Bucket } from "./backend.ts";
 import { assert, StoreDamageError } from "./errors.ts";
 import { currentFolder, incomingFolder, markReceived } from "./folders.ts";
 import { Lessor } from "./lease/lessor.ts";
+import { LiveBytes } from "./live-bytes.ts";
 import { Membership } from "./membership/membership.ts";
 import { type Position, readPosition, writePosition } from "./meta.ts";
 import { Mvcc } from "./mvcc/index.ts";
@@ -35,25 +36,40 @@ export interface StoreSnapshot {
   close(): Promise<void>;
 }
 
+/** What a store is made of, read from one backend. */
+interface StoreParts {
+  readonly lessor: Lessor;
+  readonly mvcc: Mvcc;
+  readonly membership: Membership;
+  readonly alarms: Alarms;
+  readonly liveBytes: LiveBytes;
+}
+
 export class Store {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
   readonly lessor: Lessor;
+  readonly alarms: Alarms;
+  readonly #liveBytes: LiveBytes;
   readonly #backend: Backend;
   readonly #path: string;
   #position: Position;
   /** The index that the last batch on its way or on disk holds. */
   #writtenIndex: number;
 
-  private constructor(backend: Backend, path: string, lessor: Lessor, mvcc: Mvcc, membership: Membership, position: Position) {
+  private constructor(backend: Backend, path: string, parts: StoreParts, position: Position) {
     this.#backend = backend;
     this.#path = path;
-    this.lessor = lessor;
-    this.mvcc = mvcc;
-    this.membership = membership;
+    this.lessor = parts.lessor;
+    this.mvcc = parts.mvcc;
+    this.membership = parts.membership;
+    this.alarms = parts.alarms;
+    this.#liveBytes = parts.liveBytes;
     this.#position = position;
     this.#writtenIndex = position.index;
     backend.beforeFlush = () => {
+      // Compaction drops records without an entry: its batches have a new sum alone.
+      if (backend.pendingOps > 0 || this.#writtenIndex !== this.#position.index) this.#liveBytes.write(backend, this.#position.index);
       if (this.#writtenIndex === this.#position.index) return;
       this.#writtenIndex = this.#position.index;
       writePosition(backend, this.#position);
@@ -67,15 +83,18 @@ export class Store {
     try {
       const position = readPosition((key) => backend.get(Bucket.meta, key), path);
       const snapshot = await backend.snapshot();
-      const lessor = await Lessor.open(backend, snapshot, path);
-      const mvcc = await Mvcc.open(backend, path, options.onProgress, lessor);
+      const liveBytes = new LiveBytes();
+      const lessor = await Lessor.open(backend, snapshot, path, liveBytes);
+      const mvcc = await Mvcc.open(backend, path, options.onProgress, lessor, liveBytes);
       const membership = await Membership.open(backend, snapshot, path);
+      const alarms = await Alarms.open(backend, snapshot, path);
       await snapshot.close();
+      liveBytes.check(backend, position.index, path);
       // Every batch with data carries the position: replayed from the start, the log would be applied to that data twice.
       if (position.index === 0 && (mvcc.currentRevision > 1 || membership.members().length > 0)) {
         throw new StoreDamageError(path, "bucket meta", "the position in the log is missing beside data");
       }
-      return new Store(backend, path, lessor, mvcc, membership, position);
+      return new Store(backend, path, { lessor, mvcc, membership, alarms, liveBytes }, position);
     } catch (error) {
       await backend.close({ flush: false });
       throw error;
@@ -94,7 +113,10 @@ export class Store {
    */
   apply(entry: raftpb.Entry, isAwaited: (requestId: bigint) => boolean = () => true): Applied {
     this.#checkNext(entry);
-    const applied = applyRequest({ mvcc: this.mvcc, membership: this.membership, leases: this.lessor, isAwaited }, entry.data);
+    const applied = applyRequest(
+      { mvcc: this.mvcc, membership: this.membership, leases: this.lessor, alarms: this.alarms, isAwaited },
+      entry.data,
+    );
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return applied;
   }
@@ -159,9 +181,14 @@ export class Store {
     return this.#backend.sizeOnDiskBytes();
   }
 
-  /** Gives back the space of what compaction removed; goes on beside other work. */
+  /** Bytes of the records of keys, history included, and leases: what the quota counts. */
+  get liveBytes(): number {
+    return this.#liveBytes.bytes;
+  }
+
+  /** Rewrites the files so that removed records give their space back; resolves when that is done. Other work goes on beside it. */
   reclaim(): Promise<void> {
-    return this.#backend.compact(Bucket.key);
+    return this.#backend.compactAll();
   }
 
   close(options: { flush: boolean }): Promise<void> {

@@ -223,6 +223,7 @@ async function openWith(key: string, value: Uint8Array): Promise<Store> {
   await store.close({ flush: true });
   const backend = new Backend(await keyspaces.open("/store/db", { create: false }));
   backend.put(Bucket.lease, Buffer.from(key, "hex"), value);
+  backend.delete(Bucket.meta, LIVE_BYTES);
   await backend.close({ flush: true });
   return Store.open(keyspaces, "/store");
 }

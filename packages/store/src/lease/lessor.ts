@@ -9,6 +9,7 @@
 import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { assert, StoreDamageError } from "../errors.ts";
+import { LiveBytes } from "../live-bytes.ts";
 import type { LeaseBook, Mvcc } from "../mvcc/index.ts";
 
 /** The longest time to live that is granted, in seconds (etcd: MaxLeaseTTL). */
@@ -38,6 +39,8 @@ class Held implements Lease {
   remainingSeconds: number;
   /** Most leases have one key or none. */
   keys: Set<string> | undefined = undefined;
+  /** Of its record. */
+  sizeBytes = 0;
 
   constructor(id: bigint, ttlSeconds: number, remainingSeconds: number) {
     this.id = id;
@@ -60,20 +63,28 @@ export class Lessor implements LeaseBook {
   observer: LeaseObserver | undefined;
   readonly #backend: Backend;
   readonly #path: string;
+  readonly #liveBytes: LiveBytes;
   readonly #leases = new Map<bigint, Held>();
 
-  private constructor(backend: Backend, path: string) {
+  private constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
     this.#backend = backend;
     this.#path = path;
+    this.#liveBytes = liveBytes;
   }
 
-  /** Reads the leases as of a snapshot; their keys are attached while the keys are read. @param path the store's folder, for error texts */
-  static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<Lessor> {
-    const lessor = new Lessor(backend, path);
+  /**
+   * Reads the leases as of a snapshot; their keys are attached while the keys are read.
+   * @param path the store's folder, for error texts
+   * @param liveBytes told the size of each record, now and later
+   */
+  static async open(backend: Backend, snapshot: BackendSnapshot, path: string, liveBytes: LiveBytes = new LiveBytes()): Promise<Lessor> {
+    const lessor = new Lessor(backend, path, liveBytes);
     for await (const slice of snapshot.scan(Bucket.lease)) {
       for (const [key, value] of slice) {
         const { ID, TTL, RemainingTTL } = readRecord(path, key, value);
-        lessor.#leases.set(ID, new Held(ID, TTL, RemainingTTL));
+        const lease = new Held(ID, TTL, RemainingTTL);
+        lease.sizeBytes = liveBytes.added(key, value);
+        lessor.#leases.set(ID, lease);
       }
     }
     return lessor;
@@ -133,11 +144,13 @@ export class Lessor implements LeaseBook {
 
   /** Ends a lease and deletes its keys, in key order, as one transaction. @throws EtcdError LeaseNotFound */
   revoke(id: bigint, mvcc: Mvcc): void {
-    if (!this.#leases.has(id)) throw errorOf("LeaseNotFound");
+    const lease = this.#leases.get(id);
+    if (lease === undefined) throw errorOf("LeaseNotFound");
     const txn = mvcc.begin(this);
     for (const key of this.keysOf(id)) txn.deleteRange({ single: true, key });
     this.#leases.delete(id);
     this.#backend.delete(Bucket.lease, recordKey(id));
+    this.#liveBytes.removed(lease.sizeBytes);
     txn.commit();
     this.observer?.revoked(id);
   }
@@ -153,7 +166,10 @@ export class Lessor implements LeaseBook {
 
   #write(lease: Held): void {
     const record = leasepb.Lease.encode({ ID: lease.id, TTL: lease.ttlSeconds, RemainingTTL: lease.remainingSeconds });
-    this.#backend.put(Bucket.lease, recordKey(lease.id), record);
+    const key = recordKey(lease.id);
+    this.#backend.put(Bucket.lease, key, record);
+    this.#liveBytes.removed(lease.sizeBytes);
+    lease.sizeBytes = this.#liveBytes.added(key, record);
   }
 }
 

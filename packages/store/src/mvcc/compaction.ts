@@ -15,6 +15,10 @@ import { FINISHED_COMPACT, type MvccState, NEVER_COMPACTED, SCHEDULED_COMPACT } 
 
 /** Keys that one step looks at for each record that it may drop: most keys have nothing to drop. */
 const KEYS_PER_RECORD = 4;
+/** Records dropped, or keys looked at, between two looks at whether the step should end: some 0.1 ms. */
+const LOOK_EVERY = 128;
+/** Records of one key dropped at a time, so that a key with a long history does not hold a step. */
+const RECORDS_OF_ONE_KEY = 1024;
 
 export class Compaction {
   readonly #state: MvccState;
@@ -52,10 +56,10 @@ export class Compaction {
   }
 
   /**
-   * Drops at most `maxRecords` records. True when nothing is left to do. While a hash is taken, which needs
+   * Drops at most `maxRecords` records, and fewer when `goOn` says no. True when nothing is left to do. While a hash is taken, which needs
    * the index as it was, it does nothing.
    */
-  step(maxRecords: number): boolean {
+  step(maxRecords: number, goOn: () => boolean = () => true): boolean {
     const state = this.#state;
     if (!this.isPending) return true;
     if (this.#holds > 0) return false;
@@ -64,21 +68,28 @@ export class Compaction {
     let records = 0;
     let keys = 0;
     let next: string | undefined;
-    const drop = (main: number, sub: number, tombstone: boolean): void => {
+    const drop = (main: number, sub: number, tombstone: boolean, sizeBytes: number): void => {
       state.backend.delete(Bucket.key, encodeRevision(main, sub, tombstone));
+      state.liveBytes.removed(sizeBytes);
       records++;
     };
     state.index.scan(this.#cursor, undefined, (key, index) => {
-      if (keys++ >= maxRecords * KEYS_PER_RECORD) {
+      if (records >= maxRecords || keys++ >= maxRecords * KEYS_PER_RECORD || ((keys + records) % LOOK_EVERY === 0 && !goOn())) {
         next = key;
         return false;
       }
-      // At the newest compact revision, even if the walk began for an earlier one.
-      if (index.compact(state.compactRevision, maxRecords - records, drop)) empty.push(key);
-      if (records < maxRecords) return true;
-      // This key may have more.
-      next = key;
-      return false;
+      for (;;) {
+        const before = records;
+        const most = Math.min(RECORDS_OF_ONE_KEY, maxRecords - records);
+        // At the newest compact revision, even if the walk began for an earlier one.
+        const isGone = index.compact(state.compactRevision, most, drop);
+        if (isGone) empty.push(key);
+        if (isGone || records - before < most) return true;
+        if (records < maxRecords && goOn()) continue;
+        // This key may have more.
+        next = key;
+        return false;
+      }
     });
     for (const key of empty) state.index.delete(key);
     if (next !== undefined) {

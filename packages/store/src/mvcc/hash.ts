@@ -8,6 +8,7 @@
 import { crc32c, errorOf, fromUtf8, KeyValue, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
 import { assert } from "../errors.ts";
+import { LIVE_BYTES } from "../live-bytes.ts";
 import type { Compaction } from "./compaction.ts";
 import { NONE } from "./key-index.ts";
 import { decodeRevision, encodeRevision } from "./revision.ts";
@@ -73,8 +74,8 @@ function hasValueAt(state: MvccState, revision: number): boolean {
   return any;
 }
 
-/** Records of the bucket meta that differ between equal stores: where each stands in its log. */
-const NOT_HASHED = new Set(["consistent_index", "term"].map((name) => String.fromCharCode(Bucket.meta) + name));
+/** Records of the bucket meta that differ between equal stores: where each stands in its log, and how far its compaction has come. */
+const NOT_HASHED = new Set(["consistent_index", "term", toLatin1(LIVE_BYTES)].map((name) => String.fromCharCode(Bucket.meta) + name));
 
 /**
  * CRC-32C over the keys (bucket byte first) and values of all buckets in key order, without the position in the log. Ours: etcd's own

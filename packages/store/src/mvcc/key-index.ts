@@ -7,7 +7,8 @@
  * are those of the last generation; a change further back has its own in its record. Compaction at 3 drops what nobody can read any
  * more (2.0), at 4 too; at 5 all before 5.1t; at 6 the tombstone too (a tombstone stays at exactly its revision, as in etcd 3.7).
  *
- * Most keys have one event, which lies in the object itself; `older` is made when a second one comes.
+ * Most keys have one event, which lies in the object itself; `older` is made when a second one comes. Each event has the size of its record
+ * beside it, so that what a compaction frees is known without reading what it drops.
  */
 import { assert } from "../errors.ts";
 
@@ -25,15 +26,19 @@ function pack(sub: number, tombstone: boolean, leased: boolean): number {
   return sub * FLAGS + (tombstone ? TOMBSTONE : 0) + (leased ? LEASED : 0);
 }
 
-/** Told of each event that compaction drops. */
-export type DropEvent = (main: number, sub: number, tombstone: boolean) => void;
+/** Numbers of one event in `older`: main, packed, size of its record. */
+const STRIDE = 3;
+
+/** Told of each event that compaction drops, with the size of its record. */
+export type DropEvent = (main: number, sub: number, tombstone: boolean, sizeBytes: number) => void;
 
 export class KeyIndex {
   #main: number;
   #packed: number;
+  #sizeBytes = 0;
   #created: number;
   #version: number;
-  /** Events before the last, in order: main, packed, main, packed, ... */
+  /** Events before the last, in order: main, packed, size, main, packed, size, ... */
   #older: number[] | undefined = undefined;
 
   private constructor(main: number, packed: number, created: number, version: number) {
@@ -82,6 +87,11 @@ export class KeyIndex {
     return this.#version;
   }
 
+  /** Notes the size of the last event's record. Every event has one, as soon as its record is made. */
+  set sizeBytes(sizeBytes: number) {
+    this.#sizeBytes = sizeBytes;
+  }
+
   /** Adds a put, later than the last event. */
   put(main: number, sub: number, leased: boolean): void {
     const { exists } = this;
@@ -102,8 +112,8 @@ export class KeyIndex {
       "MVCC-1",
       `change ${main}.${packed / FLAGS} of a key follows ${this.#main}.${this.#packed / FLAGS}`,
     );
-    if (this.#older === undefined) this.#older = [this.#main, this.#packed];
-    else this.#older.push(this.#main, this.#packed);
+    if (this.#older === undefined) this.#older = [this.#main, this.#packed, this.#sizeBytes];
+    else this.#older.push(this.#main, this.#packed, this.#sizeBytes);
     this.#main = main;
     this.#packed = packed;
   }
@@ -141,14 +151,16 @@ export class KeyIndex {
     const older = this.#older;
     let left = most;
     if (older !== undefined) {
-      const superseded = place === LATEST ? older.length : gone ? place + 2 : place;
-      const end = Math.min(superseded, most * 2);
-      for (let i = 0; i < end; i += 2) drop(older[i], Math.floor(older[i + 1] / FLAGS), (older[i + 1] & TOMBSTONE) !== 0);
+      const superseded = place === LATEST ? older.length : gone ? place + STRIDE : place;
+      const end = Math.min(superseded, most * STRIDE);
+      for (let i = 0; i < end; i += STRIDE) {
+        drop(older[i], Math.floor(older[i + 1] / FLAGS), (older[i + 1] & TOMBSTONE) !== 0, older[i + 2]);
+      }
       if (end > 0) this.#older = end === older.length ? undefined : older.slice(end);
-      left -= end / 2;
+      left -= end / STRIDE;
     }
     if (place !== LATEST || !gone || left === 0 || this.#older !== undefined) return false;
-    drop(this.#main, this.sub, true);
+    drop(this.#main, this.sub, true, this.#sizeBytes);
     return true;
   }
 
@@ -158,13 +170,13 @@ export class KeyIndex {
     const older = this.#older;
     if (older === undefined || older[0] > at) return NONE;
     let low = 0;
-    let high = older.length >>> 1;
+    let high = older.length / STRIDE;
     while (high - low > 1) {
       const middle = (low + high) >>> 1;
-      if (older[middle * 2] <= at) low = middle;
+      if (older[middle * STRIDE] <= at) low = middle;
       else high = middle;
     }
-    return low * 2;
+    return low * STRIDE;
   }
 
   #packedAt(place: number): number {

@@ -12,6 +12,7 @@
  */
 import type { Backend } from "../backend.ts";
 import { assert } from "../errors.ts";
+import { LiveBytes } from "../live-bytes.ts";
 import { Compaction } from "./compaction.ts";
 import { hashAll, hashKV, type KeyValueHash } from "./hash.ts";
 import { type HistorySlice, readHistory } from "./history.ts";
@@ -46,10 +47,17 @@ export class Mvcc {
    * @param path the store's folder, for error texts
    * @param onProgress told the number of records read so far while the index is rebuilt
    * @param leases told each key that has a lease
+   * @param liveBytes told the size of each record, now and later
    * @throws StoreDamageError where the records are not what a store writes
    */
-  static async open(backend: Backend, path: string, onProgress?: (records: number) => void, leases: LeaseBook = noLeases): Promise<Mvcc> {
-    const state = new MvccState(backend, path);
+  static async open(
+    backend: Backend,
+    path: string,
+    onProgress?: (records: number) => void,
+    leases: LeaseBook = noLeases,
+    liveBytes: LiveBytes = new LiveBytes(),
+  ): Promise<Mvcc> {
+    const state = new MvccState(backend, path, liveBytes);
     const scheduled = state.readMark(SCHEDULED_COMPACT);
     const compaction = new Compaction(state, state.readMark(FINISHED_COMPACT), scheduled);
     const snapshot = await backend.snapshot();
@@ -115,9 +123,12 @@ export class Mvcc {
     return this.#compaction.finishedRevision;
   }
 
-  /** Drops about `maxRecords` superseded records. True when nothing is left to do; false also while a hash holds compaction back. */
-  compactStep(maxRecords: number): boolean {
-    return this.#compaction.step(maxRecords);
+  /**
+   * Drops about `maxRecords` superseded records, or fewer: `goOn`, asked now and then, ends the step early. True when nothing is left to do;
+   * false also while a hash holds compaction back.
+   */
+  compactStep(maxRecords: number, goOn?: () => boolean): boolean {
+    return this.#compaction.step(maxRecords, goOn);
   }
 
   /** etcd's HashKV at a revision (0: the newest); flushes the backend. @throws EtcdError Compacted, FutureRev */

@@ -38,6 +38,7 @@ export async function restoreIndex(
       const key = toLatin1(kv.key);
       const wrong = revision.tombstone ? restoreDelete(state, key, revision, scheduledCompact) : restorePut(state, key, revision, kv);
       if (wrong !== undefined) problem(wrong);
+      state.index.get(key)!.sizeBytes = state.liveBytes.added(bytes, value);
       if (kv.lease !== 0n) leaseOf.set(key, kv.lease);
       else if (leaseOf.size > 0) leaseOf.delete(key);
     }

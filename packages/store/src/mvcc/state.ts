@@ -2,6 +2,7 @@
 import { fromUtf8 } from "@quorate/proto";
 import { type Backend, Bucket } from "../backend.ts";
 import { StoreDamageError } from "../errors.ts";
+import type { LiveBytes } from "../live-bytes.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { KeyTree } from "./key-tree.ts";
 import { decodeRevision, encodeRevision } from "./revision.ts";
@@ -24,10 +25,12 @@ export class MvccState {
   compactRevision: number = NEVER_COMPACTED;
   /** Keys that exist now. */
   keyCount = 0;
+  readonly liveBytes: LiveBytes;
 
-  constructor(backend: Backend, path: string) {
+  constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
     this.backend = backend;
     this.path = path;
+    this.liveBytes = liveBytes;
   }
 
   /** The encoded mvccpb.KeyValue of a put that the index knows. */

@@ -77,7 +77,9 @@ export class WriteTxn extends ReadView {
       version: index.version,
       lease,
     });
-    state.backend.put(Bucket.key, encodeRevision(main, sub, false), record);
+    const revision = encodeRevision(main, sub, false);
+    state.backend.put(Bucket.key, revision, record);
+    index.sizeBytes = state.liveBytes.added(revision, record);
     if (leaseBefore !== lease) {
       if (leaseBefore !== 0n) this.#leases.detach(leaseBefore, key);
       if (leased) this.#leases.attach(lease, key);
@@ -100,7 +102,9 @@ export class WriteTxn extends ReadView {
     index.delete(main, sub);
     state.keyCount--;
     const record = KeyValue.encode({ key: fromLatin1(key) });
-    state.backend.put(Bucket.key, encodeRevision(main, sub, true), record);
+    const revision = encodeRevision(main, sub, true);
+    state.backend.put(Bucket.key, revision, record);
+    index.sizeBytes = state.liveBytes.added(revision, record);
     if (lease !== 0n) this.#leases.detach(lease, key);
     this.#changes?.push({ main, sub, key, record, deleted: true });
   }

@@ -1,0 +1,60 @@
+/**
+ * How many bytes the records of the store have: those of the keys' history, and the leases. It is what the space quota counts, and it
+ * falls as soon as compaction has dropped something, whatever the files on disk do.
+ *
+ *     bucket meta: "quorate_live_bytes"  index u64, bytes u64, big-endian
+ *
+ * The record goes into every batch, so it is exact for the state that the batch leaves; at open the records are counted anyway while the
+ * index is rebuilt, and another sum is damage. A record whose index is not the store's was left there by a version that does not keep it,
+ * and is passed over. It says how far compaction has come, so it differs between members and is not hashed.
+ */
+import { fromUtf8, readU64BE, writeU64BE } from "@quorate/proto";
+import { type Backend, Bucket } from "./backend.ts";
+import { StoreDamageError } from "./errors.ts";
+
+/** The record's name in the bucket meta. */
+export const LIVE_BYTES: Uint8Array = fromUtf8("quorate_live_bytes");
+const RECORD_BYTES = 16;
+/** The byte of the bucket before each key. */
+const PREFIX_BYTES = 1;
+
+export class LiveBytes {
+  #bytes = 0;
+
+  /** The sum over all records. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Counts a record that was written; gives its size, with which it is to be taken out again. */
+  added(key: Uint8Array, value: Uint8Array): number {
+    const sizeBytes = PREFIX_BYTES + key.length + value.length;
+    this.#bytes += sizeBytes;
+    return sizeBytes;
+  }
+
+  /** A record of this size is gone. */
+  removed(sizeBytes: number): void {
+    this.#bytes -= sizeBytes;
+  }
+
+  /** Puts the sum into the batch that is being collected, for the state at `index`. */
+  write(backend: Backend, index: number): void {
+    const record = new Uint8Array(RECORD_BYTES);
+    writeU64BE(record, index, 0);
+    writeU64BE(record, this.#bytes, 8);
+    backend.put(Bucket.meta, LIVE_BYTES, record);
+  }
+
+  /** Compares what was counted at open with what the store says of itself at `index`. @throws StoreDamageError @param path the store's folder */
+  check(backend: Backend, index: number, path: string): void {
+    const record = backend.get(Bucket.meta, LIVE_BYTES);
+    if (record === undefined) return;
+    const problem = (text: string) => new StoreDamageError(path, "bucket meta, key quorate_live_bytes", text);
+    if (record.length !== RECORD_BYTES) throw problem(`the record has ${record.length} bytes`);
+    if (readU64BE(record, 0) !== index) return;
+    const saved = readU64BE(record, 8);
+    if (saved !== this.#bytes)
+      throw problem(`the records have ${this.#bytes} bytes, and ${saved} were written: records were lost or changed`);
+  }
+}
