@@ -10,6 +10,7 @@ export { type ChangeContext, encodeChangeContext, encodeMember, type Member } fr
 export type { Membership } from "./src/membership/membership.ts";
 export type { Position } from "./src/meta.ts";
 export * from "./src/mvcc/index.ts";
+export { applyAlarm } from "./src/requests/alarm.ts";
 export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cost.ts";
 export * from "./src/requests/index.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";

@@ -13,6 +13,7 @@ import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint, plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
+import { alarmName } from "../src/services/alarms.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
@@ -189,7 +190,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
 
 function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0], logger: Logger): ReadonlyMap<string, HttpHandler> {
   const health: HealthSource = {
-    alarms: () => [],
+    alarms: () => member.store.alarms.list().map(({ type }) => alarmName(type)),
     hasLeader: () => member.leader !== 0n,
     isLearner: () => member.isLearner,
     read: async ({ serializable }) => {

@@ -18,6 +18,7 @@ import {
 } from "@quorate/proto";
 import { applyRange, Store, StoreDamageError } from "../index.ts";
 import { Backend, Bucket } from "../src/backend.ts";
+import { LIVE_BYTES } from "../src/live-bytes.ts";
 import { Prng } from "./mvcc-history.ts";
 import { Log } from "./store-log.ts";
 

@@ -66,9 +66,12 @@ export const memberOptions = {
     group,
     unit: "bytes",
     doc:
-      "How big the store may grow before the member raises the NOSPACE alarm and takes no more writes. 0 means 2 " +
-      "GiB; a negative number means no limit.",
-    stage: planned("the space quota comes with alarms"),
+      "How many bytes of live records (history that is not compacted, and leases) the store may hold before the member raises the " +
+      "NOSPACE alarm and the cluster takes no more writes. 0 means 2 GiB; a negative number means no limit. More than 8 GiB is not advised.",
+  }),
+  "quota-auto-disarm": boolOption(true, {
+    group,
+    doc: "End a NOSPACE alarm without an operator once a compaction has brought the live records below 80% of the quota.",
   }),
   "backend-bbolt-freelist-type": stringOption("map", {
     group,

@@ -332,6 +332,7 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
     backendBatchIntervalMs: values["backend-batch-interval"] || 100,
     backendBatchLimit: values["backend-batch-limit"] || 10_000,
     quotaBackendBytes: quota < 0 ? undefined : quota || DEFAULT_QUOTA_BYTES,
+    quotaAutoDisarm: values["quota-auto-disarm"],
     autoCompaction,
     compactionBatchLimit: values["compaction-batch-limit"] || 1000,
     compactionSleepIntervalMs: values["compaction-sleep-interval"] || 10,

@@ -100,6 +100,8 @@ export interface ServerConfig {
   readonly backendBatchLimit: number;
   /** Undefined means no quota. */
   readonly quotaBackendBytes: number | undefined;
+  /** If a NOSPACE alarm ends by itself when a compaction has made room. */
+  readonly quotaAutoDisarm: boolean;
   readonly autoCompaction: AutoCompaction;
   readonly compactionBatchLimit: number;
   readonly compactionSleepIntervalMs: number;

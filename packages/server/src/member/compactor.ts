@@ -1,19 +1,29 @@
 /**
- * Carries a compaction out beside other work: it removes superseded records in batches and leaves the loop to others between them.
+ * Carries a compaction out beside other work: it removes superseded records in steps of a few milliseconds and leaves the loop to others
+ * between them. Where the backend's batch is full it waits for the disk.
  */
 import type { Clock, Logger } from "@quorate/host";
-import type { Mvcc } from "@quorate/store";
+import type { Mvcc, Store } from "@quorate/store";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
 
 export interface CompactorParts {
-  readonly mvcc: () => Mvcc;
+  readonly store: () => Store;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: Pick<MemberMetrics, "compactionPause" | "compactionDuration" | "compactionLastSeconds" | "compactionKeys">;
   /** Records looked at in one batch. */
   readonly batchLimit: number;
   /** Rest between batches, in milliseconds. */
   readonly pauseMs: number;
+  /** Asks for a batch of the backend to be written. */
+  readonly flush: () => void;
+  /** A compaction is done; the next may follow at once. */
+  readonly finished: () => void;
   fatal(error: unknown): void;
 }
+
+/** A step ends after this long even if its batch is not through: half of what one turn of the loop may take. */
+export const MAX_STEP_MS = 5;
 
 export class Compactor {
   readonly #parts: CompactorParts;
@@ -27,23 +37,42 @@ export class Compactor {
   /** A compaction was scheduled: carries on until there is nothing left to remove. */
   run(): void {
     if (this.#running !== undefined || this.#stopping) return;
-    const startMs = this.#parts.clock.monotonicMs();
-    this.#running = this.#carryOut().then(
+    const { store, logger, metrics, clock } = this.#parts;
+    const startMs = clock.monotonicMs();
+    const { mvcc } = store();
+    this.#running = this.#carryOut(mvcc).then(
       () => {
         this.#running = undefined;
-        this.#parts.logger.info("finished scheduled compaction", {
-          "compact-revision": this.#parts.mvcc().compactRevision,
-          took: `${(this.#parts.clock.monotonicMs() - startMs).toFixed(1)}ms`,
+        if (mvcc.isCompacting) return;
+        const tookMs = clock.monotonicMs() - startMs;
+        metrics.compactionDuration.observe(tookMs);
+        metrics.compactionLastSeconds.value = clock.wallMs() / 1000;
+        logger.info("finished scheduled compaction", {
+          "compact-revision": mvcc.compactRevision,
+          took: `${tookMs.toFixed(1)}ms`,
+          "current-db-size-bytes": store().sizeOnDiskBytes,
+          "current-db-size-in-use-bytes": store().liveBytes,
         });
+        this.#parts.finished();
       },
       (error: unknown) => this.#parts.fatal(error),
     );
   }
 
-  async #carryOut(): Promise<void> {
-    const mvcc = this.#parts.mvcc();
-    while (!this.#stopping && !(await mvcc.compactStep(this.#parts.batchLimit))) {
-      await new Promise<void>((resolve) => this.#parts.clock.after(this.#parts.pauseMs, resolve));
+  async #carryOut(mvcc: Mvcc): Promise<void> {
+    const { clock, metrics, batchLimit, pauseMs } = this.#parts;
+    while (!this.#stopping) {
+      const store = this.#parts.store();
+      if (!store.isFull) {
+        const startMs = clock.monotonicMs();
+        const droppedBefore = mvcc.droppedRecords;
+        const done = mvcc.compactStep(batchLimit, () => clock.monotonicMs() - startMs < MAX_STEP_MS);
+        metrics.compactionPause.observe(clock.monotonicMs() - startMs);
+        metrics.compactionKeys.add(mvcc.droppedRecords - droppedBefore);
+        if (done) return;
+      }
+      if (store.isFlushDue) this.#parts.flush();
+      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
     }
   }
 

@@ -11,6 +11,7 @@
  */
 import type { Clock, Disk, KeyspaceOpener, Logger, Random, Timer } from "@quorate/host";
 import {
+  AlarmRequest,
   type ErrorName,
   errorOf,
   InternalRaftRequest,
@@ -28,6 +29,9 @@ import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { MemberMetrics } from "../metrics/member-metrics.ts";
+import { alarmName } from "../services/alarms.ts";
+import { Defragmenter } from "../space/defragmenter.ts";
+import { SpaceKeeper } from "../space/space-keeper.ts";
 import { SERVER_VERSION } from "../version.ts";
 import { WatchHub, type WatchLimits } from "../watch/index.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
@@ -103,6 +107,7 @@ export class Member {
   readonly clock: Clock;
   readonly watches: WatchHub;
   readonly leases: Leases;
+  readonly space: SpaceKeeper;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
 
@@ -118,6 +123,7 @@ export class Member {
   readonly #snapshots: Snapshots;
   readonly #files: SnapshotFiles;
   readonly #compactor: Compactor;
+  readonly #defragmenter: Defragmenter;
   readonly #keeper: LeaseKeeper;
   readonly #configuration: Configuration;
   readonly #publication: Publication;
@@ -328,13 +334,32 @@ export class Member {
       leaderUrls: () => (this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls),
       linearizable: () => this.linearizable(),
     });
+    this.space = new SpaceKeeper(
+      { memberId: this.id, quotaBytes: config.quotaBackendBytes, autoDisarm: config.quotaAutoDisarm },
+      {
+        store: () => this.#store,
+        isLeader: () => this.isLeader,
+        propose: (request) => this.propose("alarm", AlarmRequest.encode(request)),
+        clock: deps.clock,
+        logger: this.#logger,
+      },
+    );
     this.#compactor = new Compactor({
-      mvcc: () => this.#store.mvcc,
+      store: () => this.#store,
       clock: deps.clock,
       logger: deps.logger.child("mvcc"),
+      metrics,
       batchLimit: config.compactionBatchLimit,
       pauseMs: config.compactionSleepIntervalMs,
+      flush: () => this.#flush(),
+      finished: () => this.space.look(),
       fatal: (error) => this.#fatal(error),
+    });
+    this.#defragmenter = new Defragmenter({
+      store: () => this.#store,
+      clock: deps.clock,
+      logger: deps.logger.child("backend"),
+      metrics,
     });
   }
 
@@ -347,6 +372,8 @@ export class Member {
     this.#configuration.connectPeers();
     if (this.#store.mvcc.isCompacting) this.#compactor.run();
     this.#flushTimer = this.#clock.every(this.config.backendBatchIntervalMs, () => this.#flush());
+    this.space.start();
+    this.#noteAlarms();
     this.#loop.start();
     if (this.#configuration.isAlone) this.#loop.withRaft((raft) => raft.campaign());
     this.#publication.publish().catch((error: unknown) => this.#fatal(error));
@@ -447,6 +474,12 @@ export class Member {
     return this.#exchange === undefined;
   }
 
+  /** Rewrites the store's files beside other work, so that they give back what was removed; resolves when that is done. */
+  async defragment(): Promise<void> {
+    await this.readable();
+    await this.#defragmenter.run();
+  }
+
   /** Resolves when a compaction that was applied has removed what it is to remove, durably. */
   async compacted(): Promise<void> {
     await this.#compactor.idle();
@@ -473,6 +506,7 @@ export class Member {
         bytes,
       });
     }
+    this.space.applied();
     this.#snapshots.applied(entries[entries.length - 1]!.index, bytes);
     if (this.#store.isFlushDue) this.#flush();
   }
@@ -491,7 +525,14 @@ export class Member {
     } else if (kind === "leaseRevoke" && applied.error === undefined) this.metrics.leasesRevoked.add();
     else if (kind === "compaction" && applied.error === undefined) this.#compactor.run();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
+    else if (kind === "alarm") this.#noteAlarms();
     if (applied.requestId !== 0n) this.#proposals.settle(applied.requestId, applied);
+  }
+
+  #noteAlarms(): void {
+    const { alarms } = this.metrics;
+    for (const { metric } of alarms.series.values()) metric.value = 0;
+    for (const { memberId, type } of this.#store.alarms.list()) alarms.with(idToHex(memberId), alarmName(type)).value = 1;
   }
 
   #applyConfChange(entry: raftpb.Entry): void {
@@ -551,6 +592,7 @@ export class Member {
       this.#store.lessor.observer = this.#keeper;
       faults("after-snapshot-install");
       this.watches.attach(this.#store.mvcc);
+      this.#noteAlarms();
       if (this.#store.mvcc.isCompacting) this.#compactor.run();
       this.#snapshots.installed(index);
       this.#configuration.connectPeers();
@@ -653,6 +695,7 @@ export class Member {
     this.#loop.stop();
     this.#keeper.steppedDown();
     this.#flushTimer?.cancel();
+    this.space.stop();
     await this.#transport?.close();
     await this.watches.detach();
     await this.#compactor.stop();
@@ -687,8 +730,10 @@ function metricsOf(config: ServerConfig, member: () => Member | undefined): Memb
       currentRevision: () => member()?.store.mvcc.currentRevision ?? 0,
       compactRevision: () => member()?.store.mvcc.compactRevision ?? 0,
       sizeBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
-      sizeInUseBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
-      quotaBytes: () => config.quotaBackendBytes ?? 0,
+      sizeInUseBytes: () => member()?.store.liveBytes ?? 0,
+      quotaBytes: () => config.quotaBackendBytes ?? -1,
+      quotaUsedShare: () => member()?.space.usedShare ?? 0,
+      quotaWarningPercent: () => member()?.space.warningPercent ?? 0,
       watchStreams: () => member()?.watches.streamCount ?? 0,
       watchers: () => member()?.watches.watcherCount ?? 0,
       slowWatchers: () => member()?.watches.slowWatcherCount ?? 0,

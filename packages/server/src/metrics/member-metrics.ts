@@ -19,6 +19,10 @@ export interface MetricSources {
   sizeBytes(): number;
   sizeInUseBytes(): number;
   quotaBytes(): number;
+  /** Live bytes as a share of the quota. */
+  quotaUsedShare(): number;
+  /** 0, 80 or 90. */
+  quotaWarningPercent(): number;
   watchStreams(): number;
   watchers(): number;
   slowWatchers(): number;
@@ -53,6 +57,8 @@ export class MemberMetrics {
   readonly walWriteBytes: Counter;
   readonly backendCommitDuration: Histogram;
   readonly snapFsyncDuration: Histogram;
+  readonly defragInFlight: Gauge;
+  readonly defragDuration: Histogram;
 
   // MVCC.
   readonly puts: Counter;
@@ -62,6 +68,11 @@ export class MemberMetrics {
   readonly watchEvents: Counter;
   readonly hashDuration: Histogram;
   readonly hashRevDuration: Histogram;
+  readonly compactionPause: Histogram;
+  readonly compactionDuration: Histogram;
+  readonly compactionLastSeconds: Gauge;
+  readonly compactionKeys: Counter;
+  readonly alarms: Family<Gauge>;
 
   // Leases.
   readonly leasesGranted: Counter;
@@ -108,6 +119,16 @@ export class MemberMetrics {
     r.gauge("etcd_server_proposals_applied_total", "The highest Raft index that this member has applied.", sources.appliedIndex);
     r.gauge("etcd_server_proposals_pending", "Proposals of this member that wait for their result.", sources.pendingProposals);
     r.gauge("etcd_server_quota_backend_bytes", "The storage quota in bytes.", sources.quotaBytes);
+    r.gauge("quorate_server_quota_used_ratio", "Bytes of live records as a share of the quota.", sources.quotaUsedShare);
+    r.gauge(
+      "quorate_server_quota_warning_percent",
+      "80 or 90 while live records take that much of the quota, else 0.",
+      sources.quotaWarningPercent,
+    );
+    this.alarms = r.gauges("etcd_debugging_server_alarms", "1 for each alarm that is raised, by member and kind.", [
+      "server_id",
+      "alarm_type",
+    ]);
     this.leaderChanges = r.counter("etcd_server_leader_changes_seen_total", "Leader changes that this member has seen.");
     this.proposalsFailed = r.counter("etcd_server_proposals_failed_total", "Proposals that ended without a result.");
     this.heartbeatSendFailures = r.counter(
@@ -154,11 +175,33 @@ export class MemberMetrics {
     );
     this.snapFsyncDuration = r.histogram("etcd_snap_fsync_duration_seconds", "How long saving a snapshot file takes.", latencyBuckets);
 
+    this.defragInFlight = r.gauge("etcd_disk_defrag_inflight", "1 while the backend is being defragmented, else 0.");
+    this.defragDuration = r.histogram(
+      "etcd_disk_backend_defrag_duration_seconds",
+      "How long defragmentation takes; it goes on beside other work.",
+      exponentialBuckets(0.1, 2, 13),
+    );
+
     r.gauge("etcd_debugging_mvcc_keys_total", "Keys in the store.", sources.keyCount);
     r.gauge("etcd_debugging_mvcc_current_revision", "The current revision of the store.", sources.currentRevision);
     r.gauge("etcd_debugging_mvcc_compact_revision", "The revision of the last compaction.", sources.compactRevision);
     r.gauge("etcd_mvcc_db_total_size_in_bytes", "Bytes that the backend takes on disk.", sources.sizeBytes);
     r.gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "Bytes of live records in the backend.", sources.sizeInUseBytes);
+    this.compactionPause = r.histogram(
+      "etcd_debugging_mvcc_db_compaction_pause_duration_milliseconds",
+      "How long one step of a compaction holds the loop.",
+      exponentialBuckets(1, 2, 13),
+    );
+    this.compactionDuration = r.histogram(
+      "etcd_debugging_mvcc_db_compaction_total_duration_milliseconds",
+      "How long compactions take in all.",
+      exponentialBuckets(100, 2, 14),
+    );
+    this.compactionLastSeconds = r.gauge(
+      "etcd_debugging_mvcc_db_compaction_last",
+      "When the last compaction ended, in seconds since 1970.",
+    );
+    this.compactionKeys = r.counter("etcd_debugging_mvcc_db_compaction_keys_total", "Records dropped by compaction.");
     this.puts = r.counter("etcd_mvcc_put_total", "Puts seen by this member.");
     this.deletes = r.counter("etcd_mvcc_delete_total", "Deletes seen by this member.");
     this.txns = r.counter("etcd_mvcc_txn_total", "Transactions seen by this member.");

@@ -30,6 +30,8 @@ import {
   isReadOnlyTxn,
   isSerializableTxn,
   noLeases,
+  putCostBytes,
+  txnCostBytes,
 } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 
@@ -70,7 +72,9 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     [
       Put.path,
       async (bytes) => {
-        refuse(checkPut(PutRequest.decode(bytes)));
+        const request = PutRequest.decode(bytes);
+        if (!member.space.hasRoom(putCostBytes(request))) await member.space.refuse();
+        refuse(checkPut(request));
         return answer(PutResponse, await member.propose("put", bytes));
       },
     ],
@@ -85,6 +89,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       Txn.path,
       async (bytes) => {
         const request = TxnRequest.decode(bytes);
+        if (!member.space.hasRoom(txnCostBytes(request))) await member.space.refuse();
         refuse(checkTxn(request, maxTxnOps));
         if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes));
         return encodeAnswer(TxnResponse, await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request)));

@@ -1,8 +1,9 @@
-/** etcdserverpb.Maintenance, as far as it goes here: Status, Hash, HashKV, and the list of alarms, of which there are none to raise yet. */
+/** etcdserverpb.Maintenance, as far as it goes here: Alarm, Status, Defragment, Hash, HashKV. */
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
   AlarmResponse,
+  DefragmentResponse,
   errorOf,
   HashKVRequest,
   HashKVResponse,
@@ -11,20 +12,35 @@ import {
   StatusResponse,
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
+import { applyAlarm } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { SERVER_VERSION } from "../version.ts";
-import { unimplemented } from "./status.ts";
+import { alarmText } from "./alarms.ts";
 
 /** The handlers of the Maintenance service, by path. */
 export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHandler> {
-  const { Alarm, Status, Hash, HashKV } = MaintenanceService.methods;
+  const { Alarm, Status, Defragment, Hash, HashKV } = MaintenanceService.methods;
   return new Map<string, UnaryHandler>([
     [
       Alarm.path,
       async (bytes) => {
-        await member.readable();
-        if (AlarmRequest.decode(bytes).action !== AlarmRequest_AlarmAction.GET) throw unimplemented(Alarm.name);
-        return AlarmResponse.encode({ header: member.header(member.store.mvcc.currentRevision), alarms: [] });
+        const request = AlarmRequest.decode(bytes);
+        if (request.action === AlarmRequest_AlarmAction.GET) {
+          await member.linearizable();
+          await member.readable();
+          const { mvcc, alarms } = member.store;
+          return AlarmResponse.encode({ ...applyAlarm(mvcc, alarms, request), header: member.header(mvcc.currentRevision) });
+        }
+        const { response, error } = await member.propose("alarm", bytes);
+        if (error !== undefined) throw error;
+        return AlarmResponse.encode({ ...(response as AlarmResponse), header: member.header(response?.header?.revision ?? 0) });
+      },
+    ],
+    [
+      Defragment.path,
+      async () => {
+        await member.defragment();
+        return DefragmentResponse.encode({});
       },
     ],
     [
@@ -36,15 +52,15 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
           header: member.header(store.mvcc.currentRevision),
           version: SERVER_VERSION,
           dbSize: store.sizeOnDiskBytes,
-          dbSizeInUse: store.sizeOnDiskBytes,
+          dbSizeInUse: store.liveBytes,
           leader: member.leader,
           raftIndex: member.commitIndex,
           raftTerm: member.term,
           raftAppliedIndex: member.appliedIndex,
-          errors: member.leader === 0n ? [errorOf("NoLeader").message] : [],
+          errors: [...(member.leader === 0n ? [errorOf("NoLeader").message] : []), ...store.alarms.list().map(alarmText)],
           isLearner: member.isLearner,
           storageVersion: SERVER_VERSION,
-          dbSizeQuota: member.config.quotaBackendBytes ?? 0,
+          dbSizeQuota: member.config.quotaBackendBytes ?? -1,
           downgradeInfo: { enabled: false, targetVersion: "" },
         });
       },

@@ -28,6 +28,8 @@ export class Compaction {
   #cursor = "";
   #finished: number;
   #holds = 0;
+  /** Records dropped since the store was opened. */
+  droppedRecords = 0;
 
   /** Takes over what the backend says of an earlier run. @param finished, scheduled undefined where there is no record. */
   constructor(state: MvccState, finished: number | undefined, scheduled: number | undefined) {
@@ -72,6 +74,7 @@ export class Compaction {
       state.backend.delete(Bucket.key, encodeRevision(main, sub, tombstone));
       state.liveBytes.removed(sizeBytes);
       records++;
+      this.droppedRecords++;
     };
     state.index.scan(this.#cursor, undefined, (key, index) => {
       if (records >= maxRecords || keys++ >= maxRecords * KEYS_PER_RECORD || ((keys + records) % LOOK_EVERY === 0 && !goOn())) {

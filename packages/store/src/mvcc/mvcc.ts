@@ -123,6 +123,11 @@ export class Mvcc {
     return this.#compaction.finishedRevision;
   }
 
+  /** Records that compaction has dropped since the store was opened. */
+  get droppedRecords(): number {
+    return this.#compaction.droppedRecords;
+  }
+
   /**
    * Drops about `maxRecords` superseded records, or fewer: `goOn`, asked now and then, ends the step early. True when nothing is left to do;
    * false also while a hash holds compaction back.

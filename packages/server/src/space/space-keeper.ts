@@ -1,0 +1,182 @@
+/**
+ * The space quota of a member: how full its store is, when the cluster must take no more writes, and when it may again.
+ *
+ *     0 %        80 %            90 %            100 %
+ *     |  quiet   |  a warning    |  a warning    |  NOSPACE is raised: puts and grants are refused by every member
+ *
+ *     compaction was carried out, live bytes are below 80 %: the leader ends the alarm through the log (--quota-auto-disarm)
+ *
+ * What counts is the bytes of live records, not those of files, so compaction alone gives room back. How far it has come differs between
+ * members, so nothing that is applied depends on the quota: a member that is full refuses its own clients and raises the alarm through the
+ * log, and the alarm is what all members refuse by. Requests that were on their way when the quota was reached are applied and answered.
+ */
+import type { Clock, Logger, Timer } from "@quorate/host";
+import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, errorOf, idToHex } from "@quorate/proto";
+import type { Alarm, Applied, Store } from "@quorate/store";
+
+export interface SpaceOptions {
+  readonly memberId: bigint;
+  /** Undefined: no quota. */
+  readonly quotaBytes: number | undefined;
+  /** If a NOSPACE alarm ends by itself once there is room again. */
+  readonly autoDisarm: boolean;
+}
+
+export interface SpaceParts {
+  readonly store: () => Store;
+  readonly isLeader: () => boolean;
+  readonly propose: (request: AlarmRequest) => Promise<Applied>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How often a member looks at its space. */
+const LOOK_EVERY_MS = 500;
+/** A follower that is full leaves it to the leader for this long to say so: one alarm is enough. */
+const FOLLOWER_WAITS_MS = 2000;
+/** Shares of the quota at which a warning is due. */
+const WARNINGS = [0.8, 0.9] as const;
+/** An alarm ends by itself below this share of the quota. */
+const ROOM_AGAIN = 0.8;
+/** A warning is repeated only after the share was below it by this much. */
+const HYSTERESIS = 0.02;
+
+export class SpaceKeeper {
+  readonly #options: SpaceOptions;
+  readonly #parts: SpaceParts;
+  #timer: Timer | undefined;
+  /** The highest warning that was given and still holds. */
+  #warned = 0;
+  /** Since when this member has been over its quota without an alarm. */
+  #fullSinceMs: number | undefined;
+  #raising: Promise<void> | undefined;
+  #disarming = false;
+
+  constructor(options: SpaceOptions, parts: SpaceParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  start(): void {
+    const { quotaBytes } = this.#options;
+    if (quotaBytes === undefined) this.#parts.logger.info("disabled backend quota", { "quota-name": "v3-applier" });
+    else this.#parts.logger.info("enabled backend quota", { "quota-name": "v3-applier", "quota-size-bytes": quotaBytes });
+    this.#timer = this.#parts.clock.every(LOOK_EVERY_MS, () => this.look());
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  /** Live bytes as a share of the quota: 0 without a quota. */
+  get usedShare(): number {
+    const { quotaBytes } = this.#options;
+    return quotaBytes === undefined ? 0 : this.#parts.store().liveBytes / quotaBytes;
+  }
+
+  /** The warning that holds: 0, 80 or 90 (percent). */
+  get warningPercent(): number {
+    return Math.round(this.#warned * 100);
+  }
+
+  /** Whether there is room for a request that costs so much (its estimate; 0 for one that adds nothing). */
+  hasRoom(costBytes: number): boolean {
+    const { quotaBytes } = this.#options;
+    return costBytes === 0 || quotaBytes === undefined || this.#parts.store().liveBytes + costBytes < quotaBytes;
+  }
+
+  /** For a request that found no room: raises the alarm, waits until it holds, and throws NoSpace. */
+  async refuse(): Promise<never> {
+    await this.#raise();
+    throw errorOf("NoSpace");
+  }
+
+  /** Looks at the space: gives warnings, raises the alarm, ends it. Called at intervals, and when a compaction is done. */
+  look(): void {
+    this.#warn();
+    const { alarms, mvcc } = this.#parts.store();
+    if (alarms.noSpace) {
+      this.#fullSinceMs = undefined;
+      if (this.#options.autoDisarm && this.#parts.isLeader()) this.#disarm(alarms.list(AlarmType.NOSPACE));
+      return;
+    }
+    if (this.usedShare < 1 || mvcc.isCompacting) {
+      this.#fullSinceMs = undefined;
+      return;
+    }
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#fullSinceMs ??= nowMs;
+    if (this.#parts.isLeader() || nowMs - this.#fullSinceMs >= FOLLOWER_WAITS_MS) this.#raise();
+  }
+
+  /** Entries were applied: a quota that they have used up is not noticed half a second later. */
+  applied(): void {
+    const { quotaBytes } = this.#options;
+    if (quotaBytes !== undefined && this.#parts.store().liveBytes >= quotaBytes && this.#fullSinceMs === undefined) this.look();
+  }
+
+  #warn(): void {
+    const share = this.usedShare;
+    let due = 0;
+    for (const warning of WARNINGS) if (share >= warning) due = warning;
+    if (due > this.#warned) {
+      this.#parts.logger.warn("the store is close to its quota; compact it, or raise --quota-backend-bytes", {
+        "used-percent": Math.floor(share * 100),
+        "live-bytes": this.#parts.store().liveBytes,
+        "quota-size-bytes": this.#options.quotaBytes ?? 0,
+      });
+      this.#warned = due;
+    } else if (due < this.#warned && share < this.#warned - HYSTERESIS) {
+      this.#warned = due;
+    }
+  }
+
+  /** Raises NOSPACE for this member, unless it is raised. A running compaction may make room: then nothing is raised yet. Never rejects. */
+  #raise(): Promise<void> {
+    const { store, logger } = this.#parts;
+    if (store().alarms.noSpace || store().mvcc.isCompacting) return Promise.resolve();
+    this.#raising ??= this.#proposeRaise()
+      .catch((error: Error) => logger.warn("failed to raise an alarm", { alarm: "NOSPACE", error: error.message }))
+      .finally(() => {
+        this.#raising = undefined;
+      });
+    return this.#raising;
+  }
+
+  async #proposeRaise(): Promise<void> {
+    const { memberId, quotaBytes } = this.#options;
+    this.#parts.logger.warn("message exceeded backend quota; raising alarm", {
+      "quota-size-bytes": quotaBytes ?? 0,
+      "live-bytes": this.#parts.store().liveBytes,
+    });
+    await this.#parts.propose({ action: AlarmRequest_AlarmAction.ACTIVATE, memberID: memberId, alarm: AlarmType.NOSPACE });
+  }
+
+  /**
+   * Ends the NOSPACE alarms that a compaction has helped since they were raised, if there is room again. An alarm without one stays: an
+   * operator may have raised it.
+   */
+  #disarm(alarms: readonly Alarm[]): void {
+    const { mvcc, liveBytes } = this.#parts.store();
+    if (this.#disarming || mvcc.isCompacting || this.usedShare >= ROOM_AGAIN) return;
+    const helped = alarms.filter(({ compactRevision }) => mvcc.compactedRevision > compactRevision);
+    if (helped.length === 0) return;
+    this.#disarming = true;
+    const { logger } = this.#parts;
+    logger.info("there is room again after a compaction; ending the alarm", {
+      alarm: "NOSPACE",
+      members: helped.map(({ memberId }) => idToHex(memberId)).join(","),
+      "live-bytes": liveBytes,
+      "quota-size-bytes": this.#options.quotaBytes ?? 0,
+    });
+    const ended = helped.map(({ memberId }) =>
+      this.#parts.propose({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: AlarmType.NOSPACE }),
+    );
+    Promise.allSettled(ended).then((results) => {
+      this.#disarming = false;
+      for (const result of results) {
+        if (result.status === "rejected") logger.warn("failed to end an alarm", { alarm: "NOSPACE", error: String(result.reason) });
+      }
+    });
+  }
+}
