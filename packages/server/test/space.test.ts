@@ -183,14 +183,14 @@ test("warnings at 80 and 90 percent, once each", async () => {
   for (let i = 0; i < 30; i++) {
     await world.settled(put(member, "hot", VALUE));
     await world.run(600);
-    seen.add(member.space.warningPercent);
-    if (member.space.usedShare < 0.8) assert.equal(member.space.warningPercent, 0);
-    else assert.equal(member.space.warningPercent, member.space.usedShare < 0.9 ? 80 : 90);
+    seen.add(member.space.keeper.warningPercent);
+    if (member.space.keeper.usedShare < 0.8) assert.equal(member.space.keeper.warningPercent, 0);
+    else assert.equal(member.space.keeper.warningPercent, member.space.keeper.usedShare < 0.9 ? 80 : 90);
   }
   assert.deepEqual([...seen], [0, 80, 90]);
   await world.settled(compact(member));
   await world.run(600);
-  assert.equal(member.space.warningPercent, 0);
+  assert.equal(member.space.keeper.warningPercent, 0);
   await world.stopAll();
 });
 
@@ -200,7 +200,7 @@ test("a negative quota is none", async () => {
   for (let i = 0; i < 50; i++) await world.settled(put(member, "hot", VALUE));
   await world.run(1000);
   assert.equal(member.store.alarms.any, false);
-  assert.equal(member.space.usedShare, 0);
+  assert.equal(member.space.keeper.usedShare, 0);
   await world.stopAll();
 });
 

@@ -239,7 +239,7 @@ class World {
     const members = this.#members();
     let first: string | undefined;
     for (const member of members) {
-      await member.compacted();
+      await member.space.compacted();
       const { hash, revision, compactRevision } = await member.store.mvcc.hashKV(0);
       const text = `hash ${hash} at revision ${revision}, compacted ${compactRevision}, index ${member.store.position.index}`;
       this.story.tell(member.config.name, text);

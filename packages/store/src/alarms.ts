@@ -1,6 +1,6 @@
 /**
- * The alarms that are raised: NOSPACE (the store is full) and CORRUPT (members differ), each for a member or, under id 0, for all. A part of
- * the replicated state (etcd: server/etcdserver/api/v3alarm).
+ * The alarms that are raised: NOSPACE (the store is full) and CORRUPT (members differ), each for a member or, under id 0, for all. A part
+ * of the replicated state (etcd: server/etcdserver/api/v3alarm).
  *
  *     bucket alarm: encoded AlarmMember -> the compact revision when it was raised, u64 big-endian (etcd: empty, and never read)
  */

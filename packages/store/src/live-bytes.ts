@@ -46,7 +46,11 @@ export class LiveBytes {
     backend.put(Bucket.meta, LIVE_BYTES, record);
   }
 
-  /** Compares what was counted at open with what the store says of itself at `index`. @throws StoreDamageError @param path the store's folder */
+  /**
+   * Compares what was counted at open with what the store says of itself at `index`.
+   * @param path the store's folder, for error texts
+   * @throws StoreDamageError
+   */
   check(backend: Backend, index: number, path: string): void {
     const record = backend.get(Bucket.meta, LIVE_BYTES);
     if (record === undefined) return;

@@ -67,7 +67,7 @@ export const memberOptions = {
     unit: "bytes",
     doc:
       "How many bytes of live records (history that is not compacted, and leases) the store may hold before the member raises the " +
-      "NOSPACE alarm and the cluster takes no more writes. 0 means 2 GiB; a negative number means no limit. More than 8 GiB is not advised.",
+      "NOSPACE alarm and the cluster takes no more writes. 0 means 2 GiB; a negative number means no limit. Not advised above 8 GiB.",
   }),
   "quota-auto-disarm": boolOption(true, {
     group,

@@ -11,7 +11,6 @@
  */
 import type { Clock, Disk, KeyspaceOpener, Logger, Random, Timer } from "@quorate/host";
 import {
-  AlarmRequest,
   type ErrorName,
   errorOf,
   InternalRaftRequest,
@@ -28,17 +27,31 @@ import type { ServerConfig } from "../config/index.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
-import { MemberMetrics } from "../metrics/member-metrics.ts";
-import { alarmName } from "../services/alarms.ts";
-import { Defragmenter } from "../space/defragmenter.ts";
-import { SpaceKeeper } from "../space/space-keeper.ts";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import { Space } from "../space/index.ts";
 import { SERVER_VERSION } from "../version.ts";
 import { WatchHub, type WatchLimits } from "../watch/index.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
-import { Compactor } from "./compactor.ts";
 import { Configuration } from "./configuration.ts";
 import { type FaultHook, noFaults } from "./fault-points.ts";
+import {
+  MAX_APPLY_GAP_ENTRIES,
+  MAX_CATCH_UP_BYTES,
+  MAX_COMMITTED_BYTES_PER_READY,
+  MAX_INFLIGHT_BYTES,
+  MAX_INFLIGHT_MESSAGES,
+  MAX_LOG_BYTES,
+  MAX_MESSAGE_BYTES,
+  MAX_PENDING_READS,
+  MAX_QUEUED_PROPOSAL_BYTES,
+  MAX_SNAPSHOT_FILES,
+  MAX_UNCOMMITTED_BYTES,
+  MAX_WAITING_PROPOSALS,
+  MAX_WAITING_READS,
+  READ_RETRY_MS,
+} from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
+import { metricsOf } from "./metric-sources.ts";
 import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
 import { Reads } from "./reads.ts";
@@ -76,22 +89,6 @@ export interface MemberDeps {
   onEnd(error: unknown): void;
 }
 
-/** Bounds of a member's queues; docs/LIMITS.md lists them. */
-const MAX_WAITING_PROPOSALS = 20_000;
-const MAX_QUEUED_PROPOSAL_BYTES = 256 * 1024 * 1024;
-const MAX_WAITING_READS = 100_000;
-const READ_RETRY_MS = 500;
-/** Committed entries that are not applied yet, beyond which new proposals are refused (etcd: maxGapBetweenApplyAndCommitIndex). */
-const MAX_APPLY_GAP_ENTRIES = 5000;
-const MAX_MESSAGE_BYTES = 512 * 1024;
-const MAX_INFLIGHT_MESSAGES = 512;
-const MAX_INFLIGHT_BYTES = 64 * 1024 * 1024;
-const MAX_UNCOMMITTED_BYTES = 256 * 1024 * 1024;
-const MAX_COMMITTED_BYTES_PER_READY = 4 * 1024 * 1024;
-const MAX_PENDING_READS = 10_000;
-const MAX_LOG_BYTES = 256 * 1024 * 1024;
-const MAX_CATCH_UP_BYTES = 64 * 1024 * 1024;
-const MAX_SNAPSHOT_FILES = 5;
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
 const LEASE_CHECKPOINT_INTERVAL_MS = 5 * 60_000;
 /** Lease ids that a server chooses are positive int64 (etcd: EtcdServer.LeaseGrant). */
@@ -107,7 +104,7 @@ export class Member {
   readonly clock: Clock;
   readonly watches: WatchHub;
   readonly leases: Leases;
-  readonly space: SpaceKeeper;
+  readonly space: Space;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
 
@@ -122,8 +119,6 @@ export class Member {
   readonly #requestIds: RequestIds;
   readonly #snapshots: Snapshots;
   readonly #files: SnapshotFiles;
-  readonly #compactor: Compactor;
-  readonly #defragmenter: Defragmenter;
   readonly #keeper: LeaseKeeper;
   readonly #configuration: Configuration;
   readonly #publication: Publication;
@@ -334,32 +329,17 @@ export class Member {
       leaderUrls: () => (this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls),
       linearizable: () => this.linearizable(),
     });
-    this.space = new SpaceKeeper(
-      { memberId: this.id, quotaBytes: config.quotaBackendBytes, autoDisarm: config.quotaAutoDisarm },
-      {
-        store: () => this.#store,
-        isLeader: () => this.isLeader,
-        propose: (request) => this.propose("alarm", AlarmRequest.encode(request)),
-        clock: deps.clock,
-        logger: this.#logger,
-      },
-    );
-    this.#compactor = new Compactor({
+    this.space = new Space({
+      memberId: this.id,
+      config,
       store: () => this.#store,
-      clock: deps.clock,
-      logger: deps.logger.child("mvcc"),
-      metrics,
-      batchLimit: config.compactionBatchLimit,
-      pauseMs: config.compactionSleepIntervalMs,
+      isLeader: () => this.isLeader,
+      propose: (kind, request) => this.propose(kind, request),
       flush: () => this.#flush(),
-      finished: () => this.space.look(),
-      fatal: (error) => this.#fatal(error),
-    });
-    this.#defragmenter = new Defragmenter({
-      store: () => this.#store,
       clock: deps.clock,
-      logger: deps.logger.child("backend"),
+      logger: deps.logger,
       metrics,
+      fatal: (error) => this.#fatal(error),
     });
   }
 
@@ -370,10 +350,8 @@ export class Member {
     this.metrics.serverId.with(idToHex(this.id)).value = 1;
     this.#transport = await this.#openTransport();
     this.#configuration.connectPeers();
-    if (this.#store.mvcc.isCompacting) this.#compactor.run();
     this.#flushTimer = this.#clock.every(this.config.backendBatchIntervalMs, () => this.#flush());
     this.space.start();
-    this.#noteAlarms();
     this.#loop.start();
     if (this.#configuration.isAlone) this.#loop.withRaft((raft) => raft.campaign());
     this.#publication.publish().catch((error: unknown) => this.#fatal(error));
@@ -474,18 +452,6 @@ export class Member {
     return this.#exchange === undefined;
   }
 
-  /** Rewrites the store's files beside other work, so that they give back what was removed; resolves when that is done. */
-  async defragment(): Promise<void> {
-    await this.readable();
-    await this.#defragmenter.run();
-  }
-
-  /** Resolves when a compaction that was applied has removed what it is to remove, durably. */
-  async compacted(): Promise<void> {
-    await this.#compactor.idle();
-    await this.#store.flush();
-  }
-
   // --- Applying ---
 
   #apply(entries: readonly raftpb.Entry[]): void {
@@ -506,7 +472,7 @@ export class Member {
         bytes,
       });
     }
-    this.space.applied();
+    this.space.keeper.applied();
     this.#snapshots.applied(entries[entries.length - 1]!.index, bytes);
     if (this.#store.isFlushDue) this.#flush();
   }
@@ -523,16 +489,10 @@ export class Member {
       this.metrics.leasesGranted.add();
       this.metrics.leaseTtls.observe((applied.response as LeaseGrantResponse).TTL);
     } else if (kind === "leaseRevoke" && applied.error === undefined) this.metrics.leasesRevoked.add();
-    else if (kind === "compaction" && applied.error === undefined) this.#compactor.run();
+    else if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
-    else if (kind === "alarm") this.#noteAlarms();
+    else if (kind === "alarm") this.space.alarmsChanged();
     if (applied.requestId !== 0n) this.#proposals.settle(applied.requestId, applied);
-  }
-
-  #noteAlarms(): void {
-    const { alarms } = this.metrics;
-    for (const { metric } of alarms.series.values()) metric.value = 0;
-    for (const { memberId, type } of this.#store.alarms.list()) alarms.with(idToHex(memberId), alarmName(type)).value = 1;
   }
 
   #applyConfChange(entry: raftpb.Entry): void {
@@ -584,7 +544,7 @@ export class Member {
       this.metrics.snapshotApplyInProgress.value = 1;
       faults("before-snapshot-install");
       await this.watches.detach();
-      await this.#compactor.stop();
+      await this.space.detach();
       await this.#snapshots.close();
       await this.#store.close({ flush: false });
       installReceived(this.#deps.disk, this.config.storeDir, index);
@@ -592,8 +552,7 @@ export class Member {
       this.#store.lessor.observer = this.#keeper;
       faults("after-snapshot-install");
       this.watches.attach(this.#store.mvcc);
-      this.#noteAlarms();
-      if (this.#store.mvcc.isCompacting) this.#compactor.run();
+      this.space.attach();
       this.#snapshots.installed(index);
       this.#configuration.connectPeers();
       this.metrics.snapshotApplyInProgress.value = 0;
@@ -695,10 +654,9 @@ export class Member {
     this.#loop.stop();
     this.#keeper.steppedDown();
     this.#flushTimer?.cancel();
-    this.space.stop();
     await this.#transport?.close();
     await this.watches.detach();
-    await this.#compactor.stop();
+    await this.space.stop();
     await this.#snapshots.close();
     try {
       if (options.flush) this.#loop.writeHardState();
@@ -713,32 +671,4 @@ export class Member {
 function electionRandom(random: Random): (bound: number) => number {
   const stream = random.fork("elections");
   return (bound) => stream.below(bound);
-}
-
-function metricsOf(config: ServerConfig, member: () => Member | undefined): MemberMetrics {
-  return new MemberMetrics(
-    {
-      hasLeader: () => (member()?.leader ?? 0n) !== 0n,
-      isLeader: () => member()?.isLeader ?? false,
-      isLearner: () => member()?.isLearner ?? false,
-      commitIndex: () => member()?.commitIndex ?? 0,
-      appliedIndex: () => member()?.appliedIndex ?? 0,
-      pendingProposals: () => member()?.pendingProposals ?? 0,
-      knownPeers: () => Math.max(0, (member()?.store.membership.members().length ?? 1) - 1),
-      activePeers: () => member()?.activePeers ?? 0,
-      keyCount: () => member()?.store.mvcc.keyCount ?? 0,
-      currentRevision: () => member()?.store.mvcc.currentRevision ?? 0,
-      compactRevision: () => member()?.store.mvcc.compactRevision ?? 0,
-      sizeBytes: () => member()?.store.sizeOnDiskBytes ?? 0,
-      sizeInUseBytes: () => member()?.store.liveBytes ?? 0,
-      quotaBytes: () => config.quotaBackendBytes ?? -1,
-      quotaUsedShare: () => member()?.space.usedShare ?? 0,
-      quotaWarningPercent: () => member()?.space.warningPercent ?? 0,
-      watchStreams: () => member()?.watches.streamCount ?? 0,
-      watchers: () => member()?.watches.watcherCount ?? 0,
-      slowWatchers: () => member()?.watches.slowWatcherCount ?? 0,
-      pendingWatchEvents: () => member()?.watches.pendingEvents ?? 0,
-    },
-    { extensive: config.metrics === "extensive" },
-  );
 }

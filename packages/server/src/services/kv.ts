@@ -73,7 +73,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       Put.path,
       async (bytes) => {
         const request = PutRequest.decode(bytes);
-        if (!member.space.hasRoom(putCostBytes(request))) await member.space.refuse();
+        if (!member.space.keeper.hasRoom(putCostBytes(request))) await member.space.keeper.refuse();
         refuse(checkPut(request));
         return answer(PutResponse, await member.propose("put", bytes));
       },
@@ -89,7 +89,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       Txn.path,
       async (bytes) => {
         const request = TxnRequest.decode(bytes);
-        if (!member.space.hasRoom(txnCostBytes(request))) await member.space.refuse();
+        if (!member.space.keeper.hasRoom(txnCostBytes(request))) await member.space.keeper.refuse();
         refuse(checkTxn(request, maxTxnOps));
         if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes));
         return encodeAnswer(TxnResponse, await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request)));
@@ -100,7 +100,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       async (bytes) => {
         const { physical } = CompactionRequest.decode(bytes);
         const applied = await member.propose("compaction", bytes);
-        if (physical && applied.error === undefined) await member.compacted();
+        if (physical && applied.error === undefined) await member.space.compacted();
         if (applied.error !== undefined) throw applied.error;
         return CompactionResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });
       },

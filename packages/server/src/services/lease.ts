@@ -31,7 +31,7 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
       LeaseGrant.path,
       async (bytes) => {
         const { ID, TTL } = LeaseGrantRequest.decode(bytes);
-        if (!member.space.hasRoom(LEASE_COST_BYTES)) await member.space.refuse();
+        if (!member.space.keeper.hasRoom(LEASE_COST_BYTES)) await member.space.keeper.refuse();
         if (TTL > MAX_LEASE_TTL_SECONDS) throw errorOf("LeaseTTLTooLarge");
         // What depends on this member's settings is decided before the entry, so that all members apply the same.
         const request = { ID: ID === 0n ? member.newLeaseId() : ID, TTL: Math.max(TTL, member.minLeaseTtlSeconds) };

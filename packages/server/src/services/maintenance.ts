@@ -14,8 +14,8 @@ import {
 import type { UnaryHandler } from "@quorate/rpc";
 import { applyAlarm } from "@quorate/store";
 import type { Member } from "../member/member.ts";
+import { alarmText } from "../space/index.ts";
 import { SERVER_VERSION } from "../version.ts";
-import { alarmText } from "./alarms.ts";
 
 /** The handlers of the Maintenance service, by path. */
 export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHandler> {
@@ -39,7 +39,8 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
     [
       Defragment.path,
       async () => {
-        await member.defragment();
+        await member.readable();
+        await member.space.defragment();
         return DefragmentResponse.encode({});
       },
     ],

@@ -129,8 +129,8 @@ export class Mvcc {
   }
 
   /**
-   * Drops about `maxRecords` superseded records, or fewer: `goOn`, asked now and then, ends the step early. True when nothing is left to do;
-   * false also while a hash holds compaction back.
+   * Drops about `maxRecords` superseded records, or fewer: `goOn`, asked now and then, ends the step early. True when nothing is left to
+   * do; false also while a hash holds compaction back.
    */
   compactStep(maxRecords: number, goOn?: () => boolean): boolean {
     return this.#compaction.step(maxRecords, goOn);

@@ -1,0 +1,3 @@
+/** The space that a member's store takes. */
+export { alarmName, alarmText } from "./alarm-text.ts";
+export { Space } from "./space.ts";

@@ -1,0 +1,105 @@
+/**
+ * Everything about the space that a member's store takes: the quota and its alarm, compaction, defragmentation. The member says what
+ * happened; the parts do the rest at their own times.
+ */
+import type { Clock, Logger } from "@quorate/host";
+import { AlarmRequest, idToHex } from "@quorate/proto";
+import type { Applied, RequestKind, Store } from "@quorate/store";
+import type { ServerConfig } from "../config/index.ts";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import { alarmName } from "./alarm-text.ts";
+import { Compactor } from "./compactor.ts";
+import { Defragmenter } from "./defragmenter.ts";
+import { SpaceKeeper } from "./space-keeper.ts";
+
+export interface SpaceParts {
+  readonly memberId: bigint;
+  readonly config: ServerConfig;
+  readonly store: () => Store;
+  readonly isLeader: () => boolean;
+  readonly propose: (kind: RequestKind, request: Uint8Array) => Promise<Applied>;
+  /** Asks for a batch of the backend to be written. */
+  readonly flush: () => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: MemberMetrics;
+  fatal(error: unknown): void;
+}
+
+export class Space {
+  readonly keeper: SpaceKeeper;
+  readonly #parts: SpaceParts;
+  readonly #compactor: Compactor;
+  readonly #defragmenter: Defragmenter;
+
+  constructor(parts: SpaceParts) {
+    this.#parts = parts;
+    const { memberId, config, store, isLeader, clock, logger, metrics } = parts;
+    this.keeper = new SpaceKeeper(
+      { memberId, quotaBytes: config.quotaBackendBytes, autoDisarm: config.quotaAutoDisarm },
+      {
+        store,
+        isLeader,
+        clock,
+        logger: logger.child("server"),
+        propose: (request) => parts.propose("alarm", AlarmRequest.encode(request)),
+      },
+    );
+    this.#compactor = new Compactor({
+      store,
+      clock,
+      logger: logger.child("mvcc"),
+      metrics,
+      batchLimit: config.compactionBatchLimit,
+      pauseMs: config.compactionSleepIntervalMs,
+      flush: parts.flush,
+      finished: () => this.keeper.look(),
+      fatal: (error) => parts.fatal(error),
+    });
+    this.#defragmenter = new Defragmenter({ store, clock, logger: logger.child("backend"), metrics });
+  }
+
+  start(): void {
+    this.keeper.start();
+    this.attach();
+  }
+
+  /** A store was opened or took the place of another: goes on with what was under way in it. */
+  attach(): void {
+    this.alarmsChanged();
+    if (this.#parts.store().mvcc.isCompacting) this.#compactor.run();
+  }
+
+  /** The store is about to be closed: nothing touches it after this has resolved. */
+  async detach(): Promise<void> {
+    await this.#compactor.stop();
+  }
+
+  async stop(): Promise<void> {
+    this.keeper.stop();
+    await this.detach();
+  }
+
+  /** A compaction was applied. */
+  compactionScheduled(): void {
+    this.#compactor.run();
+  }
+
+  /** Resolves when the compactions that were applied have removed what they are to remove, durably. */
+  async compacted(): Promise<void> {
+    await this.#compactor.idle();
+    await this.#parts.store().flush();
+  }
+
+  /** Rewrites the store's files beside other work, so that they give back what was removed. @throws DiskError */
+  defragment(): Promise<void> {
+    return this.#defragmenter.run();
+  }
+
+  /** An alarm was raised or ended. */
+  alarmsChanged(): void {
+    const { alarms } = this.#parts.metrics;
+    for (const { metric } of alarms.series.values()) metric.value = 0;
+    for (const { memberId, type } of this.#parts.store().alarms.list()) alarms.with(idToHex(memberId), alarmName(type)).value = 1;
+  }
+}
