@@ -13,7 +13,8 @@ export {
   type WatchEvent,
   type WatchStream,
 } from "./src/check/watch-streams.ts";
-export { type Answer, difference, type ModelKey, type ModelRequest, ModelState } from "./src/model.ts";
+export { decodeAnswer, encodeRequest, type ReadMode, toModelKv } from "./src/codec.ts";
+export { type Answer, difference, type ModelCompare, type ModelKey, type ModelOp, type ModelRequest, ModelState } from "./src/model.ts";
 export { FAULT_KINDS, type FaultKind, optionsOf, type SimOptions } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { type RunResult, runSeed } from "./src/world.ts";

@@ -127,7 +127,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
 }
 
 /** Mutual TLS for clients and peers, in etcd's flags. */
-function tlsFlags(certs: CertificateFiles): string[] {
+export function tlsFlags(certs: CertificateFiles): string[] {
   return [
     `--cert-file=${certs.server}`,
     `--key-file=${certs.serverKey}`,

@@ -1,6 +1,8 @@
 /** A raw watch stream over grpc-js: sends requests, keeps responses, waits for them. */
 import * as grpc from "@grpc/grpc-js";
 import { Event, KeyValue, type WatchCreateRequest, WatchRequest, WatchResponse, WatchService } from "@quorate/proto";
+import type { ClientIdentity } from "../../scripts/cluster/health.ts";
+import { openChannel } from "./client.ts";
 
 const limitMs = 15_000;
 
@@ -8,6 +10,8 @@ export class WatchClient {
   readonly responses: WatchResponse[] = [];
   /** Told of each response instead of keeping it. */
   onResponse: ((response: WatchResponse) => void) | undefined;
+  /** Told of the stream's end. */
+  onEnd: ((status: grpc.StatusObject) => void) | undefined;
   /** How the stream ended. */
   status: grpc.StatusObject | undefined;
   readonly #channel: grpc.Client;
@@ -16,11 +20,8 @@ export class WatchClient {
   #taken = 0;
 
   /** `address` is host:port. */
-  constructor(address: string, metadata: Readonly<Record<string, string>> = {}) {
-    this.#channel = new grpc.Client(address, grpc.credentials.createInsecure(), {
-      "grpc.use_local_subchannel_pool": 1,
-      "grpc.max_receive_message_length": -1,
-    });
+  constructor(address: string, metadata: Readonly<Record<string, string>> = {}, identity: ClientIdentity = {}) {
+    this.#channel = openChannel(address, identity);
     const sent = new grpc.Metadata();
     for (const [key, value] of Object.entries(metadata)) sent.set(key, value);
     this.#stream = this.#channel.makeBidiStreamRequest(
@@ -40,6 +41,7 @@ export class WatchClient {
     this.#stream.on("status", (status) => {
       this.status = status;
       this.#arrived();
+      this.onEnd?.(status);
     });
     this.#stream.on("error", () => {});
   }

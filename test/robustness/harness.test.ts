@@ -1,0 +1,135 @@
+/** The harness, judged: what it must notice is done to a cluster of its own, step by step. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { leaderOf } from "../support/checks.ts";
+import { judge } from "./judge.ts";
+import { type RunningCluster, startRunningCluster } from "./members.ts";
+import { canTellOwners } from "./owner.ts";
+import { OPEN_WIRE } from "./proxy.ts";
+import { Recorder, readHistory } from "./recorder.ts";
+import { wipe } from "./round.ts";
+import { type Plant, RecordingClient, Shared } from "./workload.ts";
+
+const skip = canTellOwners() ? false : "only Linux tells who owns a connection";
+const limitMs = 120_000;
+const callLimitMs = 20_000;
+
+/** Waits until it holds. */
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + limitMs;
+  while (!(await holds())) {
+    if (performance.now() > endMs) throw new Error(`waited in vain: ${what}`);
+    await delay(30);
+  }
+}
+
+/** What the judge says of the calls that `body` makes. */
+async function judged(
+  running: RunningCluster,
+  path: string,
+  plant: Plant | undefined,
+  body: (clientOf: (member: number) => RecordingClient) => Promise<void>,
+): Promise<string | undefined> {
+  const recorder = new Recorder(path, await wipe(running, limitMs));
+  const shared = new Shared(running, recorder, { thinkMs: 0, callLimitMs }, 1, plant);
+  const clients: RecordingClient[] = [];
+  try {
+    await body((member) => {
+      clients.push(new RecordingClient(`c${clients.length}`, shared, member));
+      return clients.at(-1)!;
+    });
+  } finally {
+    for (const client of clients) client.close();
+    recorder.close();
+  }
+  return judge(readHistory(path)).violation;
+}
+
+const get = { kind: "range", key: "ka", end: "" } as const;
+const put = (value: string) => ({ kind: "put", key: "ka", value }) as const;
+
+test("stale reads, lost writes, members that end: all of it is noticed, and nothing else", { skip }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-harness-"));
+  const ends: string[] = [];
+  const running = await startRunningCluster({ dir, members: 3, onEnd: (_node, what) => ends.push(what) });
+  const { nodes, wires, cluster } = running;
+  const leading = async (): Promise<number> => cluster.members.indexOf(await leaderOf(cluster, limitMs));
+  try {
+    await t.test("members speak through the proxies alone", () => {
+      for (const wire of wires.all) assert.ok(wire.passedBytes > 0, `nothing went over ${wire.name}`);
+    });
+
+    await t.test("reads of a member that hears nothing: right as what they are, wrong as linearizable ones", async () => {
+      for (const plant of [undefined, "stale-read"] as const) {
+        const leader = await leading();
+        const cutOff = (leader + 1) % 3;
+        const violation = await judged(running, join(dir, `stale-${plant}.jsonl`), plant, async (clientOf) => {
+          const other = clientOf(leader);
+          await other.call(put("old"));
+          assert.equal((await clientOf(cutOff).call(get)).kind, "answered");
+          const around = wires.all.filter(({ name }) => name.includes(nodes[cutOff]!.name));
+          for (const wire of around) wire.set({ ...OPEN_WIRE, state: "blackhole" });
+          try {
+            assert.equal((await other.call(put("new"))).kind, "answered");
+            await clientOf(cutOff).call(get, { serializable: plant === undefined });
+          } finally {
+            wires.heal();
+          }
+        });
+        if (plant === undefined) assert.equal(violation, undefined);
+        else assert.match(violation ?? "nothing is wrong", /HIST-1/);
+      }
+    });
+
+    await t.test("a write that was answered and that the history denies", async () => {
+      const violation = await judged(running, join(dir, "lost.jsonl"), "lost-write", async (clientOf) => {
+        const client = clientOf(await leading());
+        for (let i = 0; i < 60; i++) await client.call(put(`v${i}`));
+        await client.call(get);
+      });
+      assert.match(violation ?? "nothing is wrong", /HIST-2: revision \d+ is nobody's/);
+    });
+
+    await t.test("a full disk: the member ends and says why, which is no violation; with space it comes back", async () => {
+      const node = nodes[0]!;
+      node.disk.fill();
+      const client = new RecordingClient("filler", sharedOf(running, join(dir, "full.jsonl")), (await leading()) === 0 ? 1 : 0);
+      await until("the member ends", async () => {
+        if (node.test.isRunning) await client.call(put("more"), {}, 1000);
+        return !node.test.isRunning;
+      });
+      client.close();
+      await until("its end is excused", () => node.excuse === "disk full");
+      assert.match(node.log(), /no space left/i);
+      node.disk.free();
+      node.disk.wasFull = false;
+      node.start();
+      await node.test.waitReady(limitMs);
+      assert.deepEqual(ends, []);
+    });
+
+    await t.test("a member that is killed is excused, one that ends by itself is not", async () => {
+      await nodes[1]!.kill();
+      nodes[1]!.start();
+      await nodes[1]!.test.waitReady(limitMs);
+      assert.deepEqual(ends, []);
+      process.kill(nodes[1]!.test.pid!, "SIGKILL");
+      await until("the end is noticed", () => ends.length > 0);
+      assert.match(ends[0]!, /m1 ended \(code null, signal SIGKILL\) and no fault explains it\n--- its last lines\n.*"/);
+    });
+  } catch (error) {
+    console.error(cluster.logTails());
+    throw error;
+  } finally {
+    await running.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+function sharedOf(running: RunningCluster, path: string): Shared {
+  return new Shared(running, new Recorder(path, 1), { thinkMs: 0, callLimitMs }, 1, undefined);
+}

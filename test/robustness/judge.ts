@@ -1,0 +1,205 @@
+/**
+ * Judges the history of a round with the simulator's judges: linearizability by revisions, watch streams, leases.
+ *
+ * A round begins with all of its keys gone, at some revision. The judges begin at revision 1 with nothing, so all revisions of a history
+ * are moved by the same amount first. A lease that ends deletes its key, at a revision that no client wrote: such a deletion stands in the
+ * history as a write of unknown outcome that nobody called before the lease's time was up, or its owner asked for its end.
+ */
+import {
+  type Answer,
+  type CompactionCall,
+  checkHistory,
+  checkLeases,
+  checkWatchStreams,
+  type LeaseRecord,
+  type ModelCompare,
+  type ModelRequest,
+  ModelState,
+  type Operation,
+  type Outcome,
+  replay,
+  type WatchBatch,
+  type WatchEvent,
+  type WatchStream,
+} from "@quorate/sim";
+import type { Line, OpLine } from "./recorder.ts";
+
+/** What came of it. */
+export interface Judgement {
+  /** Undefined if all is well. */
+  readonly violation: string | undefined;
+  /** False if the search for an order of the unknown writes gave up at its bound. */
+  readonly decided: boolean;
+  readonly operations: number;
+  readonly unknown: number;
+  readonly revisions: number;
+  readonly streams: number;
+  readonly events: number;
+  readonly leases: number;
+  /** Serializable reads of a state before the round: too old to be judged. */
+  readonly tooOld: number;
+}
+
+/** A history as the judges take it: revisions moved, ends of leases added. */
+export interface History {
+  /** With the ends of leases, which nobody called. */
+  readonly operations: readonly Operation[];
+  /** How many these are. */
+  readonly ends: number;
+  readonly compactions: readonly CompactionCall[];
+  readonly streams: readonly WatchStream[];
+  readonly leases: readonly LeaseRecord[];
+  readonly leasesGoneMs: number | undefined;
+  readonly tooOld: number;
+}
+
+type Move = (revision: number) => number;
+
+function moveRequest(request: ModelRequest, move: Move): ModelRequest {
+  if (request.kind !== "txn") return request;
+  const moveCompare = (one: ModelCompare): ModelCompare =>
+    (one.target === "mod" || one.target === "create") && one.operand !== 0 ? { ...one, operand: move(one.operand as number) } : one;
+  return { ...request, compares: request.compares.map(moveCompare) };
+}
+
+function moveAnswer(answer: Answer, move: Move): Answer {
+  const answers = answer.answers.map((one) =>
+    one.kind === "range" ? { ...one, kvs: one.kvs.map((kv) => ({ ...kv, create: move(kv.create), mod: move(kv.mod) })) } : one,
+  );
+  return { ...answer, revision: move(answer.revision), answers };
+}
+
+const moveEvent = (event: WatchEvent, move: Move): WatchEvent => ({
+  ...event,
+  mod: move(event.mod),
+  create: event.type === "put" ? move(event.create) : 0,
+});
+
+/** Reads a history's lines. Throws if they begin with no base. */
+export function historyOf(lines: readonly Line[]): History {
+  const first = lines[0];
+  if (first?.t !== "base") throw new Error("a history begins with the revision of its beginning");
+  const move: Move = (revision) => revision - first.revision + 1;
+  const operations: Operation[] = [];
+  const compactions: CompactionCall[] = [];
+  const open = new Map<number, { stream: Omit<WatchStream, "batches" | "through">; batches: WatchBatch[]; through: number }>();
+  const leaseLines: Extract<Line, { t: "lease" }>[] = [];
+  const goneMs = new Map<string, number>();
+  let leasesGoneMs: number | undefined;
+  let tooOld = 0;
+  for (const line of lines) {
+    if (line.t === "op") {
+      const moved = moveOperation(line, move);
+      if (moved === undefined) tooOld++;
+      else operations.push(moved);
+    } else if (line.t === "compaction") {
+      const { calledAt, answeredAt } = line;
+      compactions.push({ revision: move(line.revision), calledAt, answeredAt });
+    } else if (line.t === "stream") {
+      const { name, key, end, from } = line;
+      open.set(line.id, { stream: { name, key, end, from: move(from) }, batches: [], through: 0 });
+    } else if (line.t === "batch") {
+      const events = line.events.map((event) => moveEvent(event, move));
+      open.get(line.id)!.batches.push({ revision: move(line.revision), events });
+      for (const { type, key } of events) if (type === "delete" && !goneMs.has(key)) goneMs.set(key, line.at / 1000);
+    } else if (line.t === "through") open.get(line.id)!.through = move(line.revision);
+    else if (line.t === "lease") leaseLines.push(line);
+    else if (line.t === "leases-gone") leasesGoneMs = line.atMs;
+  }
+  for (const lease of leaseLines) operations.push(endOf(lease));
+  const streams = [...open.values()].map(({ stream, batches, through }) => ({ ...stream, batches, through }));
+  const leases = leaseLines
+    // Where nobody knows whether the key was put, nobody can say that it should be gone.
+    .filter(({ key, wasPut }) => wasPut || goneMs.has(key))
+    .map(({ name, key, renewals, revokeCalledMs }) => ({ name: `${name} of ${key}`, renewals, revokeCalledMs, goneMs: goneMs.get(key) }));
+  return { operations, ends: leaseLines.length, compactions, streams, leases, leasesGoneMs, tooOld };
+}
+
+function moveOperation(line: OpLine, move: Move): Operation | undefined {
+  const { client, member, serializable, calledAt, returnedAt } = line;
+  let outcome: Outcome = line.outcome;
+  if (outcome.kind === "answered") {
+    outcome = { kind: "answered", answer: moveAnswer(outcome.answer, move) };
+    if (serializable && outcome.answer.revision < 1) return undefined;
+  }
+  const atRevision = line.atRevision > 0 ? move(line.atRevision) : 0;
+  const request = moveRequest(line.request, move);
+  return { client: `${client}@${member}`, request, serializable, atRevision, calledAt, returnedAt, outcome };
+}
+
+/** The end of a lease as a write that may have happened, once it may. Its key is its own and was put once. */
+function endOf({ name, key, renewals, revokeCalledMs }: Extract<Line, { t: "lease" }>): Operation {
+  const dueMs = Math.max(...renewals.map(({ calledMs, ttlMs }) => calledMs + ttlMs));
+  return {
+    client: `end of lease ${name}`,
+    request: { kind: "delete", key, end: "" },
+    serializable: false,
+    atRevision: 0,
+    calledAt: Math.min(dueMs, revokeCalledMs ?? Number.POSITIVE_INFINITY) * 1000,
+    returnedAt: undefined,
+    outcome: { kind: "unknown", error: "nobody is told" },
+  };
+}
+
+/** Which request of unknown outcome made a revision, by what the streams say of it: values are written once. */
+function hintsOf(operations: readonly Operation[], streams: readonly WatchStream[]): (revision: number) => ModelRequest | undefined {
+  const byValue = new Map<string, ModelRequest>();
+  const ends = new Map<string, ModelRequest>();
+  for (const { request, outcome } of operations) {
+    if (outcome?.kind !== "unknown") continue;
+    const ops = request.kind === "txn" ? [...request.success, ...request.failure] : [request];
+    for (const op of ops) {
+      if (op.kind === "put") byValue.set(op.value, request);
+      if (op.kind === "delete" && op.end === "" && request.kind !== "txn") ends.set(op.key, request);
+    }
+  }
+  const hints = new Map<number, ModelRequest>();
+  for (const { batches } of streams) {
+    for (const { events } of batches) {
+      for (const { type, key, value, mod } of events) {
+        const request = type === "put" ? byValue.get(value) : ends.get(key);
+        if (request !== undefined && !hints.has(mod)) hints.set(mod, request);
+      }
+    }
+  }
+  return (revision) => hints.get(revision);
+}
+
+/** Judges a history. */
+export function judge(lines: readonly Line[]): Judgement {
+  const { operations, ends, compactions, streams, leases, leasesGoneMs, tooOld } = historyOf(lines);
+  const verdict = checkHistory(operations, compactions, hintsOf(operations, streams));
+  let { violation } = verdict;
+  violation ??= checkLeases(leases, { goneByMs: leasesGoneMs, drift: 0 });
+  if (violation === undefined) {
+    const writes = writesOf(operations);
+    const last = Math.max(
+      verdict.lastRevision,
+      ...streams.flatMap(({ batches }) => batches.flatMap(({ events }) => events.map((e) => e.mod))),
+    );
+    const replayed = replay(new ModelState(), last, writes, streams);
+    violation = replayed.violation ?? checkWatchStreams(replayed.events, streams);
+  }
+  return {
+    violation,
+    decided: verdict.decided,
+    operations: operations.length - ends,
+    unknown: verdict.unknown - ends,
+    revisions: verdict.lastRevision,
+    streams: streams.length,
+    events: streams.reduce((sum, { batches }) => sum + batches.reduce((n, { events }) => n + events.length, 0), 0),
+    leases: leases.length,
+    tooOld,
+  };
+}
+
+/** The answered writes, by their revisions. */
+function writesOf(operations: readonly Operation[]): Map<number, ModelRequest> {
+  const writes = new Map<number, ModelRequest>();
+  for (const { request, outcome } of operations) {
+    if (request.kind === "range" || outcome?.kind !== "answered") continue;
+    const { answers, revision } = outcome.answer;
+    if (answers.some((one) => one.kind === "put" || (one.kind === "delete" && one.deleted > 0))) writes.set(revision, request);
+  }
+  return writes;
+}

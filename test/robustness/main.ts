@@ -1,0 +1,140 @@
+/**
+ * The command `npm run robustness`: real members under faults, judged (options.ts says what it can do).
+ *
+ * It runs itself again in a mount namespace of its own where the machine allows that, so that what it mounts ends with it, however it ends.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SeededRandom } from "@quorate/host";
+import { canMount } from "./disks.ts";
+import { type RunningCluster, startRunningCluster } from "./members.ts";
+import { helpText, type Options, readOptions } from "./options.ts";
+import { canTellOwners } from "./owner.ts";
+import { ProgressLines, print, Totals, tell } from "./report.ts";
+import { BrokenPromise, judgeInThread, runRound, wipe } from "./round.ts";
+
+/** A last round shorter than this is left out. */
+const SHORTEST_ROUND_MS = 8000;
+const MOUNTS = "QUORATE_ROBUSTNESS_MOUNTS";
+
+/** The flags of unshare(1) with which a tmpfs can be mounted here, or undefined. */
+function namespaceFlags(): readonly string[] | undefined {
+  for (const flags of [["--mount"], ["--mount", "--user", "--map-root-user"]]) {
+    const tried = spawnSync("unshare", [...flags, "mount", "-t", "tmpfs", "-o", "size=4096", "tmpfs", tmpdir()], { stdio: "ignore" });
+    if (tried.status === 0) return flags;
+  }
+  return undefined;
+}
+
+/** Runs this command again in a namespace; gives its exit code. */
+function runInNamespace(flags: readonly string[]): Promise<number> {
+  const child = spawn("unshare", [...flags, process.execPath, ...process.argv.slice(1)], {
+    stdio: "inherit",
+    env: { ...process.env, [MOUNTS]: "1" },
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill("SIGTERM"));
+  process.on("exit", () => child.kill("SIGTERM"));
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => resolve(code ?? 1));
+  });
+}
+
+async function run(options: Options): Promise<boolean> {
+  const dir = options.dir ?? mkdtempSync(join(tmpdir(), "quorate-robustness-"));
+  mkdirSync(dir, { recursive: true });
+  print(`seed ${options.seed}; ${JSON.stringify(options)}`);
+  const random = new SeededRandom(BigInt(options.seed));
+  let ended: (text: string) => void = () => {};
+  const hasEnded = new Promise<string>((resolve) => {
+    ended = resolve;
+  });
+  const totals = new Totals();
+  const startMs = performance.now();
+  let running: RunningCluster | undefined;
+  let violation: string | undefined;
+  let historyPath = "";
+  try {
+    running = await startRunningCluster({ dir, members: options.members, onEnd: (_node, what) => ended(`PROCESS: ${what}`) });
+    tell(`${options.members} members run in ${dir}; a full disk is ${running.nodes[0]!.disk.kind}`);
+    let base = await wipe(running, options.healLimitMs);
+    const endMs = performance.now() + options.minutes * 60_000;
+    for (let number = 1; number === 1 || endMs - performance.now() >= SHORTEST_ROUND_MS; number++) {
+      historyPath = join(dir, `history-${number}.jsonl`);
+      const lines = new ProgressLines(number);
+      try {
+        const result = await runRound(
+          running,
+          {
+            ...options,
+            random: random.fork(`round ${number}`),
+            faultMs: Math.min(options.roundMs, Math.max(SHORTEST_ROUND_MS, endMs - performance.now())),
+            pace: { thinkMs: options.thinkMs, callLimitMs: options.callLimitMs },
+            historyPath,
+            base,
+            ended: hasEnded,
+            tell,
+          },
+          lines.watch,
+        );
+        totals.add(result);
+        const { operations, unknown, revisions, streams, events, leases, decided } = result.judgement;
+        tell(
+          `round ${number} judged: ${operations} operations, ${unknown} unknown, ${revisions} revisions, ${events} events in ${streams} ` +
+            `streams, ${leases} leases; ${decided ? "all promises held" : "no violation found, not every order was tried"}`,
+        );
+      } finally {
+        lines.stop();
+      }
+      if (!options.keep) rmSync(historyPath);
+      base = await wipe(running, options.healLimitMs);
+    }
+  } catch (error) {
+    if (!(error instanceof BrokenPromise)) throw error;
+    violation = error.message;
+    if (running !== undefined) violation += `\n${logTails(running)}`;
+  } finally {
+    const fullDiskEnds = running?.nodes.reduce((sum, node) => sum + node.fullDiskEnds, 0) ?? 0;
+    if (violation !== undefined || options.keep) for (const node of running?.nodes ?? []) node.disk.keep();
+    await running?.close();
+    print(totals.text((performance.now() - startMs) / 1000, violation === undefined ? 0 : 1, fullDiskEnds));
+  }
+  if (violation === undefined) {
+    if (!options.keep) rmSync(dir, { recursive: true, force: true });
+    print(`all promises held${options.keep ? `; files are in ${dir}` : ""}`);
+    return true;
+  }
+  print(`VIOLATION\n${violation}`);
+  print(`history: ${historyPath}\nmembers' logs and data: ${dir}\nseed: ${options.seed}`);
+  return false;
+}
+
+const logTails = ({ cluster }: RunningCluster): string => cluster.logTails(8);
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (options === undefined) {
+    print(helpText().trimEnd());
+    return 0;
+  }
+  if (options.check !== undefined) {
+    const judgement = await judgeInThread(options.check);
+    print(JSON.stringify(judgement, undefined, 1));
+    return judgement.violation === undefined ? 0 : 1;
+  }
+  if (!canTellOwners()) throw new Error("this needs Linux: /proc tells which member opened a connection");
+  if (!canMount && process.env[MOUNTS] === undefined) {
+    const flags = namespaceFlags();
+    if (flags !== undefined) return runInNamespace(flags);
+  }
+  return (await run(options)) ? 0 : 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`robustness: ${(error as Error).message}\n`);
+  process.exitCode = 2;
+}
