@@ -9,11 +9,12 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   raft: { proto: "all" },
   rpc: { proto: "all", host: "all" },
   wal: { proto: "all", host: "all", raft: "types" },
-  store: { proto: "all", host: "all", raft: "types" },
+  bolt: { proto: "all", host: "all" },
+  store: { proto: "all", host: "all", raft: "types", bolt: "all" },
   transport: { proto: "all", host: "all", raft: "types" },
   server: { proto: "all", host: "all", raft: "all", rpc: "all", wal: "all", store: "all", transport: "all" },
   client: { proto: "all" },
-  ctl: { client: "all", proto: "all", host: "all", wal: "all", store: "all" },
+  ctl: { client: "all", proto: "all", host: "all", wal: "all", store: "all", bolt: "all" },
 };
 
 /** Tests, contract suites, the simulator, scripts and benchmarks may import any door. */

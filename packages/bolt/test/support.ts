@@ -1,0 +1,42 @@
+/** Database files in tests. */
+import { BoltFile, type BoltRecord, boltOutput } from "@quorate/bolt";
+import type { Disk } from "@quorate/host";
+
+export type Buckets = Readonly<Record<string, readonly BoltRecord[]>>;
+
+/** A key that sorts as its number does. */
+export function keyOf(n: number, lengthBytes = 17): Uint8Array {
+  const key = new Uint8Array(lengthBytes).fill(0x6b);
+  new DataView(key.buffer).setBigUint64(0, BigInt(n));
+  return key;
+}
+
+export function valueOf(lengthBytes: number): Uint8Array {
+  return new Uint8Array(lengthBytes).fill(0x76);
+}
+
+export async function* sliced(records: readonly BoltRecord[], count = 100): AsyncGenerator<readonly BoltRecord[]> {
+  for (let at = 0; at < records.length; at += count) yield records.slice(at, at + count);
+}
+
+/** Writes a file. */
+export async function save(disk: Disk, path: string, buckets: Buckets): Promise<void> {
+  const output = await boltOutput(Object.entries(buckets).map(([name, records]) => ({ name, scan: () => sliced(records) })));
+  const file = disk.open(path, "create");
+  let at = 0;
+  for await (const chunk of output.chunks()) {
+    file.write([chunk], at);
+    at += chunk.length;
+  }
+  file.close();
+}
+
+/** All that is in a file. */
+export function readBack(disk: Disk, path: string): Record<string, BoltRecord[]> {
+  const file = BoltFile.open(disk, path);
+  try {
+    return Object.fromEntries(file.bucketNames.map((name) => [name, [...file.records(name)].flat()]));
+  } finally {
+    file.close();
+  }
+}
