@@ -142,7 +142,8 @@ export class BoltFile {
   /** The leaves of a tree in order, their elements checked. @param met one bit a page: those that nothing may lead to again */
   *#leaves(bucket: Bucket, met: Uint8Array): Generator<{ page: Page; elements: Element[] }> {
     if (bucket.inline !== undefined) {
-      if (bucket.inline.flags !== Flag.leaf) this.#damaged(bucket.inline.offset, `a bucket within its parent has flags ${bucket.inline.flags}`);
+      if (bucket.inline.flags !== Flag.leaf)
+        this.#damaged(bucket.inline.offset, `a bucket within its parent has flags ${bucket.inline.flags}`);
       yield { page: bucket.inline, elements: this.#leafElements(bucket.inline, OPEN) };
       return;
     }
@@ -171,7 +172,8 @@ export class BoltFile {
     const id = view.getBigUint64(0, true);
     if (id !== BigInt(number)) this.#damaged(offset, `page ${number} says that it is page ${id}`);
     const overflow = view.getUint32(12, true);
-    if (number + overflow >= pages) this.#damaged(offset, `page ${number} goes on over ${overflow} pages, and the last page is ${pages - 1}`);
+    if (number + overflow >= pages)
+      this.#damaged(offset, `page ${number} goes on over ${overflow} pages, and the last page is ${pages - 1}`);
     for (let one = number; one <= number + overflow; one++) {
       if (((met[one >> 3]! >> (one & 7)) & 1) === 1) this.#damaged(offset, `two places lead to page ${one}`);
       met[one >> 3]! |= 1 << (one & 7);

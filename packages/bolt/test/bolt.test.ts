@@ -1,14 +1,15 @@
 /** The writer and the reader against each other: every shape of record, in memory that does not grow with the file. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { MemoryDisk } from "@quorate/host/testing";
 import { BoltFile, type BoltRecord, boltOutput, MAX_KEY_BYTES, PAGE_BYTES } from "@quorate/bolt";
+import { MemoryDisk } from "@quorate/host/testing";
 import fc from "fast-check";
-import { keyOf, readBack, save, sliced, valueOf } from "./support.ts";
+import { type Buckets, bytesOf, keyOf, readBack, save, sliced } from "./support.ts";
 
 describe("a file that is written and read", () => {
   test("no buckets, an empty bucket, one record", async () => {
-    for (const buckets of [{}, { key: [] }, { key: [[keyOf(1), valueOf(0)] as BoltRecord], meta: [] }]) {
+    const one: BoltRecord = [keyOf(1), bytesOf(0)];
+    for (const buckets of [{}, { key: [] }, { key: [one], meta: [] }] as Buckets[]) {
       const disk = new MemoryDisk();
       await save(disk, "f", buckets);
       assert.deepEqual(readBack(disk, "f"), buckets);
@@ -16,7 +17,7 @@ describe("a file that is written and read", () => {
   });
 
   test("many records: branches of several levels, none with a single child", async () => {
-    const records = Array.from({ length: 60_000 }, (_, i): BoltRecord => [keyOf(i), valueOf(i % 90)]);
+    const records = Array.from({ length: 60_000 }, (_, i): BoltRecord => [keyOf(i), bytesOf(i % 90)]);
     const disk = new MemoryDisk();
     await save(disk, "f", { alarm: [], key: records, meta: records.slice(0, 3) });
     assert.deepEqual(readBack(disk, "f"), { alarm: [], key: records, meta: records.slice(0, 3) });
@@ -24,7 +25,7 @@ describe("a file that is written and read", () => {
 
   test("every count of records around what fills a page and a level", async () => {
     // Long keys: a branch page holds few of them, so that trees grow high soon.
-    const records = Array.from({ length: 400 }, (_, i): BoltRecord => [keyOf(i, 900), valueOf(i % 7)]);
+    const records = Array.from({ length: 400 }, (_, i): BoltRecord => [keyOf(i, 900), bytesOf(i % 7)]);
     for (let count = 0; count <= records.length; count += count < 40 ? 1 : 23) {
       const disk = new MemoryDisk();
       await save(disk, "f", { key: records.slice(0, count) });
@@ -37,11 +38,9 @@ describe("a file that is written and read", () => {
     const record = fc.tuple(key, fc.oneof(fc.nat(200), fc.nat(40_000)));
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(record, { selector: ([one]) => Buffer.from(one).toString("hex"), maxLength: 60 }), async (some) => {
-        const records = some
-          .map(([one, length]): BoltRecord => [one, valueOf(length)])
-          .sort(([a], [b]) => Buffer.compare(a, b));
+        const records = some.map(([one, length]): BoltRecord => [one, bytesOf(length)]).sort(([a], [b]) => Buffer.compare(a, b));
         const disk = new MemoryDisk();
-        await save(disk, "f", { auth: records, key: [...records, [new Uint8Array(MAX_KEY_BYTES).fill(255), valueOf(3)]] });
+        await save(disk, "f", { auth: records, key: [...records, [new Uint8Array(MAX_KEY_BYTES).fill(255), bytesOf(3)]] });
         assert.deepEqual(readBack(disk, "f")["auth"], records);
         assert.equal(readBack(disk, "f")["key"]!.length, records.length + 1);
       }),
@@ -50,7 +49,9 @@ describe("a file that is written and read", () => {
   });
 
   test("the size is known before the first byte, and the buckets are sorted by name", async () => {
-    const output = await boltOutput(["meta", "key", "authUsers", "auth"].map((name) => ({ name, scan: () => sliced([[keyOf(1), valueOf(9)]]) })));
+    const output = await boltOutput(
+      ["meta", "key", "authUsers", "auth"].map((name) => ({ name, scan: () => sliced([[keyOf(1), bytesOf(9)]]) })),
+    );
     let sizeBytes = 0;
     const disk = new MemoryDisk();
     const file = disk.open("f", "create");
@@ -71,7 +72,7 @@ describe("a file that is written and read", () => {
     async function* endless(): AsyncGenerator<BoltRecord[]> {
       for (let i = 0; i < 2000; i++) {
         record.length = 0;
-        for (let j = 0; j < 64; j++) record.push([keyOf(i * 64 + j), valueOf(200)]);
+        for (let j = 0; j < 64; j++) record.push([keyOf(i * 64 + j), bytesOf(200)]);
         yield [...record];
       }
     }
@@ -84,12 +85,14 @@ describe("a file that is written and read", () => {
 
   test("records out of order, and passes that differ, are mistakes of the caller", async () => {
     const wrong: BoltRecord[] = [
-      [keyOf(2), valueOf(1)],
-      [keyOf(1), valueOf(1)],
+      [keyOf(2), bytesOf(1)],
+      [keyOf(1), bytesOf(1)],
     ];
     await assert.rejects(boltOutput([{ name: "key", scan: () => sliced(wrong) }]), /broken invariant: the keys of a bucket ascend/);
     let calls = 0;
-    const output = await boltOutput([{ name: "key", scan: () => sliced(calls++ === 0 ? [] : wrong.slice(0, 1).map(([key]) => [key, valueOf(9000)])) }]);
+    const output = await boltOutput([
+      { name: "key", scan: () => sliced(calls++ === 0 ? [] : wrong.slice(0, 1).map(([key]) => [key, bytesOf(9000)])) },
+    ]);
     await assert.rejects(async () => {
       for await (const _ of output.chunks());
     }, /both passes/);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { BoltDamageError, type BoltRecord } from "@quorate/bolt";
 import { MemoryDisk } from "@quorate/host/testing";
-import { keyOf, readBack, save, valueOf } from "./support.ts";
+import { bytesOf, keyOf, readBack, save } from "./support.ts";
 
 const PAGE = 4096;
 let good: Uint8Array;
@@ -40,7 +40,7 @@ function pageWith(flags: number): number {
 describe("damage", () => {
   before(async () => {
     const disk = new MemoryDisk();
-    const records = Array.from({ length: 500 }, (_, i): BoltRecord => [keyOf(i), valueOf(50)]);
+    const records = Array.from({ length: 500 }, (_, i): BoltRecord => [keyOf(i), bytesOf(50)]);
     await save(disk, "good.db", { key: records, meta: records.slice(0, 2) });
     good = disk.readAll("good.db").slice();
   });
@@ -51,9 +51,9 @@ describe("damage", () => {
   });
   test("no meta page", () => refuses((bytes) => void bytes.fill(0, 0, 2 * PAGE), 0, /does not begin like a bbolt database/));
   test("another version", () =>
-    refuses((_, view) => [0, PAGE].forEach((at) => view.setUint32(at + 20, 3, true)), 0, /version 3, which is not known/));
+    refuses((_, view) => [0, PAGE].forEach((at) => void view.setUint32(at + 20, 3, true)), 0, /version 3, which is not known/));
   test("a flipped bit in both meta pages", () =>
-    refuses((_, view) => [0, PAGE].forEach((at) => view.setUint8(at + 32, 77)), 0, /checksum of the meta page/));
+    refuses((_, view) => [0, PAGE].forEach((at) => void view.setUint8(at + 32, 77)), 0, /checksum of the meta page/));
   test("an empty file, and a few bytes", () => {
     refuses(() => new Uint8Array(0), 0, /0 bytes only/);
     refuses((bytes) => bytes.slice(0, 50), 0, /50 bytes only/);

@@ -11,7 +11,7 @@ export function keyOf(n: number, lengthBytes = 17): Uint8Array {
   return key;
 }
 
-export function valueOf(lengthBytes: number): Uint8Array {
+export function bytesOf(lengthBytes: number): Uint8Array {
   return new Uint8Array(lengthBytes).fill(0x76);
 }
 
