@@ -7,6 +7,7 @@ export class StoreDamageError extends Error {
   readonly path: string;
   /** Where in it: a bucket and a key in hexadecimal, or a byte offset of a stream. */
   readonly place: string;
+  readonly problem: string;
   constructor(path: string, place: string, problem: string) {
     super(
       `${path}: ${place}: ${problem}. The member stops rather than serve wrong data: ` +
@@ -15,6 +16,7 @@ export class StoreDamageError extends Error {
     this.name = "StoreDamageError";
     this.path = path;
     this.place = place;
+    this.problem = problem;
   }
 }
 

@@ -12,8 +12,9 @@ import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
 import { type Applied, applyRequest } from "./apply.ts";
-import { Backend, Bucket } from "./backend.ts";
+import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
 import { assert, StoreDamageError } from "./errors.ts";
+import { type EtcdSnapshot, exportEtcdFile } from "./etcd-file/export.ts";
 import { currentFolder, incomingFolder, markReceived } from "./folders.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { LiveBytes } from "./live-bytes.ts";
@@ -164,16 +165,36 @@ export class Store {
   /** A view of the whole state, for another member. Entries may be applied while it is streamed. */
   async snapshot(): Promise<StoreSnapshot> {
     const snapshot = await this.#backend.snapshot();
-    const records = new Map<string, Uint8Array>();
-    for await (const slice of snapshot.scan(Bucket.meta)) {
-      for (const [key, value] of slice) records.set(String.fromCharCode(...key), value);
-    }
     return {
-      position: readPosition((key) => records.get(String.fromCharCode(...key)), this.#path),
+      position: await this.#positionIn(snapshot),
       sizeEstimateBytes: this.sizeOnDiskBytes,
       chunks: encodeSnapshot(snapshot.scanAll()),
       close: () => snapshot.close(),
     };
+  }
+
+  /**
+   * The whole state as etcd's snapshot file. Entries may be applied while it is measured and sent.
+   * @param storageVersion what the file says of its version
+   * @param isWanted asked while it is measured; false ends that with a SnapshotAbandonedError
+   */
+  async etcdSnapshot(storageVersion: string, isWanted: () => boolean = () => true): Promise<EtcdSnapshot> {
+    const snapshot = await this.#backend.snapshot();
+    try {
+      const { confState } = await this.#positionIn(snapshot);
+      return await exportEtcdFile(snapshot, confState, storageVersion, isWanted);
+    } catch (error) {
+      await snapshot.close();
+      throw error;
+    }
+  }
+
+  async #positionIn(snapshot: BackendSnapshot): Promise<Position> {
+    const records = new Map<string, Uint8Array>();
+    for await (const slice of snapshot.scan(Bucket.meta)) {
+      for (const [key, value] of slice) records.set(String.fromCharCode(...key), value);
+    }
+    return readPosition((key) => records.get(String.fromCharCode(...key)), this.#path);
   }
 
   /** Bytes of the store's files. */

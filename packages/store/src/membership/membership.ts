@@ -32,6 +32,11 @@ function readable<T>(path: string, bucket: string, key: Uint8Array, read: () => 
   }
 }
 
+/** Puts a member's record into the batch that is being collected. */
+export function putMember(backend: Backend, member: Member): void {
+  backend.put(Bucket.members, memberKey(member.id), encodeMember(member));
+}
+
 export class Membership {
   readonly #backend: Backend;
   readonly #members = new Map<bigint, Member>();
@@ -153,6 +158,6 @@ export class Membership {
 
   #save(member: Member): void {
     this.#members.set(member.id, member);
-    this.#backend.put(Bucket.members, memberKey(member.id), encodeMember(member));
+    putMember(this.#backend, member);
   }
 }

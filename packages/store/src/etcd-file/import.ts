@@ -1,0 +1,151 @@
+/**
+ * Making a member's store out of etcd's database file: its keys with their history, leases, users, roles and alarms, with a new membership
+ * and a place in a new log.
+ */
+import { BoltFile } from "@quorate/bolt";
+import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
+import { concat, toHex } from "@quorate/proto";
+import { Backend, Bucket } from "../backend.ts";
+import { currentFolder } from "../folders.ts";
+import type { Member } from "../membership/member.ts";
+import { putMember } from "../membership/membership.ts";
+import { type Position, writePosition } from "../meta.ts";
+import { decodeRevision, encodeRevision } from "../mvcc/revision.ts";
+import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../mvcc/state.ts";
+import { CARRIED_BUCKETS, EtcdFileError, FILE_BUCKETS, metaOfFile } from "./schema.ts";
+
+/** Records are written in batches of about this size. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+/** What a record takes beside its key and value, for the measure of progress. */
+const RECORD_OVERHEAD_BYTES = 16;
+
+/** The cluster that a store is made for. */
+export interface NewCluster {
+  readonly members: readonly Member[];
+  /** Where the new log begins. */
+  readonly position: Position;
+}
+
+export interface ImportOptions {
+  /** Added to the newest revision, and all before it declared compacted, so that no client sees a revision twice; 0: neither. */
+  readonly bumpRevision?: number;
+  /** Told the bytes dealt with so far, and those of the whole file. */
+  readonly onProgress?: (bytes: number, totalBytes: number) => void;
+}
+
+/** Writes records in synced batches. */
+class Batches {
+  readonly #keyspace: Keyspace;
+  #batch: KeyspaceWrite[] = [];
+  #bytes = 0;
+
+  constructor(keyspace: Keyspace) {
+    this.#keyspace = keyspace;
+  }
+
+  async put(bucket: Bucket, key: Uint8Array, value: Uint8Array): Promise<void> {
+    this.#batch.push({ key: concat([new Uint8Array([bucket]), key]), value });
+    this.#bytes += key.length + value.length;
+    if (this.#bytes >= BATCH_BYTES) await this.end();
+  }
+
+  async end(): Promise<void> {
+    if (this.#batch.length > 0) await this.#keyspace.write(this.#batch);
+    this.#batch = [];
+    this.#bytes = 0;
+  }
+}
+
+/**
+ * Makes the store in the folder `storeDir`, where none may be. It is durable when the promise resolves; a failure leaves nothing there.
+ * @throws BoltDamageError, EtcdFileError, DiskError
+ */
+export async function importEtcdFile(
+  deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
+  path: string,
+  storeDir: string,
+  cluster: NewCluster,
+  options: ImportOptions = {},
+): Promise<void> {
+  const folder = currentFolder(storeDir);
+  if (deps.disk.stat(folder) !== undefined) throw new Error(`${folder} is there already`);
+  const file = BoltFile.open(deps.disk, path);
+  try {
+    const marks = marksOf(file);
+    const keyspace = await deps.keyspaces.open(folder, { create: true });
+    try {
+      const newest = await copyBuckets(file, keyspace, marks.scheduled, options.onProgress ?? (() => {}));
+      const bump = options.bumpRevision ?? 0;
+      await finish(keyspace, cluster, bump > 0 ? { ...marks, scheduled: Math.max(newest, marks.scheduled) + bump } : marks);
+    } finally {
+      await keyspace.close();
+    }
+    deps.disk.syncDir(folder);
+    deps.disk.syncDir(storeDir);
+  } catch (error) {
+    deps.disk.remove(folder);
+    throw error;
+  } finally {
+    file.close();
+  }
+}
+
+interface Marks {
+  /** 0: never. */
+  readonly scheduled: number;
+  readonly finished: number;
+}
+
+function marksOf(file: BoltFile): Marks {
+  const meta = metaOfFile(file);
+  const mark = (name: Uint8Array): number => {
+    const text = String.fromCharCode(...name);
+    const bytes = meta.get(text);
+    if (bytes === undefined) return 0;
+    const revision = decodeRevision(bytes);
+    if (revision === undefined) throw new EtcdFileError(file.path, `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`);
+    return revision.main;
+  };
+  return { scheduled: mark(SCHEDULED_COMPACT), finished: mark(FINISHED_COMPACT) };
+}
+
+/** Gives the newest revision. */
+async function copyBuckets(
+  file: BoltFile,
+  keyspace: Keyspace,
+  scheduled: number,
+  onProgress: (bytes: number, totalBytes: number) => void,
+): Promise<number> {
+  const batches = new Batches(keyspace);
+  let newest = 1;
+  let bytes = 0;
+  for (const name of CARRIED_BUCKETS) {
+    for (const slice of file.records(name)) {
+      for (const [key, value] of slice) {
+        bytes += key.length + value.length + RECORD_OVERHEAD_BYTES;
+        if (name === "key") {
+          const revision = decodeRevision(key);
+          if (revision === undefined) throw new EtcdFileError(file.path, `bucket key, key ${toHex(key)}: the key is not a revision`);
+          newest = revision.main;
+          // What --bump-revision of etcdutl leaves to lift the newest revision; the compact revision does that here.
+          if (value.length === 0 && revision.main <= scheduled) continue;
+        }
+        await batches.put(FILE_BUCKETS[name], key, value);
+      }
+      onProgress(Math.min(bytes, file.sizeBytes), file.sizeBytes);
+    }
+  }
+  await batches.end();
+  onProgress(file.sizeBytes, file.sizeBytes);
+  return newest;
+}
+
+/** The records that make it a store: written last, in one batch. */
+async function finish(keyspace: Keyspace, cluster: NewCluster, marks: Marks): Promise<void> {
+  const backend = new Backend(keyspace);
+  if (marks.scheduled > 0) backend.put(Bucket.meta, SCHEDULED_COMPACT, encodeRevision(marks.scheduled, 0, false));
+  if (marks.finished > 0) backend.put(Bucket.meta, FINISHED_COMPACT, encodeRevision(marks.finished, 0, false));
+  for (const member of cluster.members) putMember(backend, member);
+  writePosition(backend, cluster.position);
+  await backend.flush();
+}

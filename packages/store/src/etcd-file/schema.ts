@@ -1,0 +1,74 @@
+/**
+ * etcd's database file, as far as it differs from the backend here: the names of its buckets, and the records of its bucket meta.
+ *
+ *     bucket here      in the file      differences
+ *     key, lease       key, lease
+ *     auth*, alarm     auth*, alarm
+ *     members*         members*         a restored member writes its own: they are not taken over
+ *     cluster          cluster          empty in the file: the version that all members speak is found out anew by those who start from it
+ *     meta             meta             confState as JSON; storageVersion, which is not kept here
+ */
+import type { BoltFile, BoltRecord } from "@quorate/bolt";
+import { fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";
+import { Bucket } from "../backend.ts";
+
+/** The buckets of a file, by name. */
+export const FILE_BUCKETS = {
+  alarm: Bucket.alarm,
+  auth: Bucket.auth,
+  authRoles: Bucket.authRoles,
+  authUsers: Bucket.authUsers,
+  cluster: Bucket.cluster,
+  key: Bucket.key,
+  lease: Bucket.lease,
+  members: Bucket.members,
+  members_removed: Bucket.membersRemoved,
+  meta: Bucket.meta,
+} as const;
+export type FileBucket = keyof typeof FILE_BUCKETS;
+
+/** Those whose records are the same here and there, and go on in a restored cluster. */
+export const CARRIED_BUCKETS = ["key", "lease", "auth", "authUsers", "authRoles", "alarm"] as const satisfies readonly FileBucket[];
+
+/** A file that is whole, but not one that etcd keeps its data in. */
+export class EtcdFileError extends Error {
+  readonly code = "NOT_ETCD";
+  readonly path: string;
+  constructor(path: string, problem: string) {
+    super(`${path}: ${problem}`);
+    this.name = "EtcdFileError";
+    this.path = path;
+  }
+}
+
+/** The bucket meta of a file, from that of the backend; in key order. @param storageVersion such as "3.7.0" */
+export function metaForFile(records: readonly BoltRecord[], confState: raftpb.ConfState, storageVersion: string): BoltRecord[] {
+  const others = records.filter(([key]) => !["confState", "storageVersion"].includes(toLatin1(key)));
+  const all: BoltRecord[] = [
+    ...others,
+    [fromUtf8("confState"), fromUtf8(confStateJson(confState))],
+    [fromUtf8("storageVersion"), fromUtf8(storageVersion)],
+  ];
+  return all.sort(([a], [b]) => (toLatin1(a) < toLatin1(b) ? -1 : 1));
+}
+
+/** As Go writes it: ids are bare numbers of 64 bits. */
+function confStateJson({ voters, learners, votersOutgoing, learnersNext, autoLeave }: raftpb.ConfState): string {
+  const lists = { voters, learners, voters_outgoing: votersOutgoing, learners_next: learnersNext };
+  const fields = Object.entries(lists)
+    .filter(([, ids]) => ids.length > 0)
+    .map(([name, ids]) => `"${name}":[${ids.join(",")}]`);
+  return `{${[...fields, `"auto_leave":${autoLeave}`].join(",")}}`;
+}
+
+/** The bucket meta of an open file by name. @throws EtcdFileError for a database that is not etcd's */
+export function metaOfFile(file: BoltFile): Map<string, Uint8Array> {
+  const names = file.bucketNames;
+  if (!names.includes("key") || !names.includes("meta")) {
+    const found = names.length === 0 ? "no buckets" : `the buckets ${names.slice(0, 10).join(", ")}`;
+    throw new EtcdFileError(file.path, `it is a bbolt database, but not one of etcd: it has ${found}, and must have "key" and "meta"`);
+  }
+  const meta = new Map<string, Uint8Array>();
+  for (const slice of file.records("meta")) for (const [key, value] of slice) meta.set(toLatin1(key), value);
+  return meta;
+}

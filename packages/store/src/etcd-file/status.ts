@@ -1,0 +1,60 @@
+/** What is in a snapshot file, as "etcdutl snapshot status" tells it. */
+import { BoltFile } from "@quorate/bolt";
+import type { Disk } from "@quorate/host";
+import { crc32c, fromUtf8, KeyValue, toHex, toLatin1, toUtf8, WireError } from "@quorate/proto";
+import { decodeRevision } from "../mvcc/revision.ts";
+import { EtcdFileError, metaOfFile } from "./schema.ts";
+
+export interface EtcdFileStatus {
+  /** CRC-32C over all buckets, their names before them, as etcd takes it. */
+  readonly hash: number;
+  readonly revision: number;
+  /** Keys that exist at that revision. */
+  readonly keys: number;
+  /** Bytes of the database. */
+  readonly sizeBytes: number;
+  /** The version of etcd that wrote it; empty below 3.6. */
+  readonly version: string;
+}
+
+/**
+ * Reads a snapshot file, or a database file, from end to end; holds the names of its keys in memory.
+ * @throws BoltDamageError, EtcdFileError, DiskError
+ */
+export function etcdFileStatus(disk: Disk, path: string): EtcdFileStatus {
+  const file = BoltFile.open(disk, path);
+  try {
+    const version = metaOfFile(file).get("storageVersion");
+    const existing = new Set<string>();
+    let revision = 0;
+    let hash = 0;
+    for (const name of file.bucketNames) {
+      hash = crc32c(hash, fromUtf8(name));
+      for (const slice of file.records(name)) {
+        for (const [key, value] of slice) {
+          hash = crc32c(crc32c(hash, key), value);
+          if (name !== "key") continue;
+          const at = decodeRevision(key);
+          if (at === undefined) throw new EtcdFileError(path, `bucket key, key ${toHex(key)}: the key is not a revision`);
+          revision = at.main;
+          const changed = keyOf(path, key, value);
+          if (at.tombstone) existing.delete(changed);
+          else existing.add(changed);
+        }
+      }
+    }
+    return { hash, revision, keys: existing.size, sizeBytes: file.sizeBytes, version: version === undefined ? "" : toUtf8(version) };
+  } finally {
+    file.close();
+  }
+}
+
+function keyOf(path: string, at: Uint8Array, value: Uint8Array): string {
+  try {
+    return toLatin1(KeyValue.decode(value).key);
+  } catch (error) {
+    if (error instanceof WireError)
+      throw new EtcdFileError(path, `bucket key, key ${toHex(at)}: the record does not decode: ${error.message}`);
+    throw error;
+  }
+}

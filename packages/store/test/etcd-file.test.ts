@@ -1,0 +1,243 @@
+/** The state as etcd's snapshot file, and a store made out of one: the same history, with a new membership; damage is refused. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { BoltDamageError, BoltFile, type BoltRecord, boltOutput } from "@quorate/bolt";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { concat, fromLatin1, fromUtf8, KeyValue, LeaseGrantRequest, PutRequest, raftpb, toUtf8 } from "@quorate/proto";
+import {
+  EtcdFileError,
+  type EtcdSnapshot,
+  encodeRevision,
+  etcdFileStatus,
+  hasChecksum,
+  importEtcdFile,
+  type NewCluster,
+  SnapshotAbandonedError,
+  Store,
+  verifyChecksum,
+} from "../index.ts";
+import { addMember, applyEntry, member, randomLog, removeMember } from "./store-log.ts";
+
+const DIR = "/store";
+const FILE = "/snap.db";
+
+const cluster: NewCluster = {
+  members: [{ ...member(7n), name: "seven" }],
+  position: { index: 1, term: 1, confState: raftpb.ConfState.create({ voters: [7n] }) },
+};
+
+function world(): { disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener } {
+  const disk = new MemoryDisk();
+  disk.makeDir(DIR);
+  return { disk, keyspaces: new MemoryKeyspaceOpener(disk) };
+}
+
+/** A store with a random history, leases with and without keys, and a member that is gone. */
+async function storeWithAll(): Promise<Store> {
+  const log = randomLog(11, 300);
+  log.change(addMember(member(90n)));
+  log.change(removeMember(90n));
+  for (const id of [5n, -6n, 7n]) log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: id, TTL: 100 }) });
+  log.request({ put: PutRequest.encode({ key: fromUtf8("leased"), value: fromUtf8("1"), lease: -6n }) });
+  const store = await Store.open(world().keyspaces, DIR);
+  for (const entry of log.entries) applyEntry(store, entry);
+  return store;
+}
+
+async function write(disk: MemoryDisk, snapshot: EtcdSnapshot): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of snapshot.chunks()) chunks.push(chunk);
+  await snapshot.close();
+  return writeBytes(disk, concat(chunks));
+}
+
+function writeBytes(disk: MemoryDisk, bytes: Uint8Array): Uint8Array {
+  disk.remove(FILE);
+  const file = disk.open(FILE, "create");
+  file.write([bytes], 0);
+  file.close();
+  return bytes;
+}
+
+async function writeBuckets(disk: MemoryDisk, buckets: Readonly<Record<string, readonly BoltRecord[]>>): Promise<void> {
+  const scan = (records: readonly BoltRecord[]) =>
+    async function* () {
+      yield records;
+    };
+  const output = await boltOutput(Object.entries(buckets).map(([name, records]) => ({ name, scan: scan(records) })));
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of output.chunks()) chunks.push(chunk);
+  writeBytes(disk, concat(chunks));
+}
+
+describe("a store as etcd's file, and a store out of it", () => {
+  test("has the same history, leases and hash, and the members that it is made for", async () => {
+    const store = await storeWithAll();
+    const { disk, keyspaces } = world();
+    const snapshot = await store.etcdSnapshot("3.7.0");
+    const bytes = await write(disk, snapshot);
+    assert.equal(bytes.length, snapshot.databaseBytes + 32);
+    assert.ok(hasChecksum(bytes.length));
+    let told = 0;
+    verifyChecksum(disk, FILE, (read) => {
+      told = read;
+    });
+    assert.equal(told, snapshot.databaseBytes);
+
+    const steps: number[] = [];
+    await importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster, { onProgress: (done, total) => steps.push(done / total) });
+    assert.equal(steps.at(-1), 1);
+    assert.deepEqual(
+      steps,
+      [...steps].sort((a, b) => a - b),
+    );
+    const made = await Store.open(keyspaces, DIR);
+    assert.deepEqual(made.position, cluster.position);
+    assert.deepEqual(made.membership.members(), cluster.members);
+    assert.equal(made.membership.isRemoved(90n), false);
+    assert.equal(made.membership.clusterVersion, undefined);
+    assert.equal(made.mvcc.currentRevision, store.mvcc.currentRevision);
+    assert.equal(made.mvcc.compactRevision, store.mvcc.compactRevision);
+    assert.deepEqual(await made.mvcc.hashKV(0), await store.mvcc.hashKV(0));
+    assert.deepEqual([...made.lessor.all()].map(({ id, ttlSeconds }) => [id, ttlSeconds]).length, store.lessor.count);
+    assert.deepEqual(made.lessor.keysOf(-6n), ["leased"]);
+    const status = etcdFileStatus(disk, FILE);
+    assert.deepEqual(
+      [status.revision, status.keys, status.sizeBytes, status.version],
+      [store.mvcc.currentRevision, store.mvcc.keyCount, snapshot.databaseBytes, "3.7.0"],
+    );
+    await made.close({ flush: false });
+    await store.close({ flush: true });
+  });
+
+  test("the file says what etcd reads of the log: JSON, big-endian numbers, and no cluster version", async () => {
+    const store = await storeWithAll();
+    const { disk } = world();
+    await write(disk, await store.etcdSnapshot("3.7.0"));
+    const file = BoltFile.open(disk, FILE);
+    assert.deepEqual(file.bucketNames, [
+      "alarm",
+      "auth",
+      "authRoles",
+      "authUsers",
+      "cluster",
+      "key",
+      "lease",
+      "members",
+      "members_removed",
+      "meta",
+    ]);
+    const meta = new Map([...file.records("meta")].flat().map(([key, value]) => [toUtf8(key), value]));
+    const { voters, learners } = store.position.confState;
+    const lists = [
+      ...(voters.length > 0 ? [`"voters":[${voters.join()}]`] : []),
+      ...(learners.length > 0 ? [`"learners":[${learners.join()}]`] : []),
+    ];
+    assert.equal(toUtf8(meta.get("confState")!), `{${[...lists, '"auto_leave":false'].join()}}`);
+    assert.equal(Buffer.from(meta.get("consistent_index")!).readBigUInt64BE(), BigInt(store.position.index));
+    assert.equal(toUtf8(meta.get("storageVersion")!), "3.7.0");
+    assert.deepEqual([...file.records("cluster")].flat(), []);
+    file.close();
+    await store.close({ flush: true });
+  });
+
+  test("what is applied while it is measured and sent is not in it, and compaction may go on", async () => {
+    const log = randomLog(5, 200);
+    const store = await Store.open(world().keyspaces, DIR);
+    for (const entry of log.entries) applyEntry(store, entry);
+    const { disk, keyspaces } = world();
+    const expected = await store.mvcc.hashKV(0);
+    const snapshot = await store.etcdSnapshot("3.7.0");
+    const before = log.entries.length;
+    for (let i = 0; i < 50; i++) log.put(`later${i}`, "x".repeat(5000));
+    for (const entry of log.entries.slice(before)) applyEntry(store, entry);
+    await store.flush();
+    await write(disk, snapshot);
+    await importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster);
+    const made = await Store.open(keyspaces, DIR);
+    assert.equal((await made.mvcc.hashKV(0)).hash, expected.hash);
+    await made.close({ flush: false });
+    await store.close({ flush: true });
+  });
+
+  test("measuring ends when nobody waits any more", async () => {
+    const store = await storeWithAll();
+    await assert.rejects(
+      store.etcdSnapshot("3.7.0", () => false),
+      SnapshotAbandonedError,
+    );
+    await store.close({ flush: true });
+  });
+
+  test("a raised revision declares all before it compacted", async () => {
+    const store = await storeWithAll();
+    const { disk, keyspaces } = world();
+    await write(disk, await store.etcdSnapshot("3.7.0"));
+    await importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster, { bumpRevision: 1000 });
+    const made = await Store.open(keyspaces, DIR);
+    assert.equal(made.mvcc.currentRevision, store.mvcc.currentRevision + 1000);
+    assert.equal(made.mvcc.compactRevision, made.mvcc.currentRevision);
+    assert.equal(made.mvcc.keyCount, store.mvcc.keyCount);
+    await made.close({ flush: false });
+    await store.close({ flush: true });
+  });
+
+  test("the empty record that etcdutl raises the revision with is no key", async () => {
+    const { disk, keyspaces } = world();
+    const kv = KeyValue.encode({ key: fromUtf8("a"), value: fromUtf8("1"), createRevision: 2, modRevision: 2, version: 1, lease: 0n });
+    await writeBuckets(disk, {
+      key: [
+        [encodeRevision(2, 0, false), kv],
+        [encodeRevision(1002, 0, false), new Uint8Array(0)],
+      ],
+      meta: [[fromUtf8("scheduledCompactRev"), encodeRevision(1002, 0, false)]],
+    });
+    await importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster);
+    const made = await Store.open(keyspaces, DIR);
+    assert.deepEqual([made.mvcc.currentRevision, made.mvcc.keyCount], [1002, 1]);
+    await made.close({ flush: false });
+  });
+});
+
+describe("files that are refused", () => {
+  test("cut short, changed, without a checksum", async () => {
+    const store = await storeWithAll();
+    const { disk } = world();
+    const good = await write(disk, await store.etcdSnapshot("3.7.0"));
+    await store.close({ flush: true });
+    for (const cut of [1, 32, 4096, good.length - 100]) {
+      writeBytes(disk, good.subarray(0, good.length - cut));
+      assert.throws(() => verifyChecksum(disk, FILE), EtcdFileError, `${cut} bytes cut off`);
+    }
+    writeBytes(disk, good.subarray(0, good.length - 512));
+    assert.throws(
+      () => verifyChecksum(disk, FILE),
+      /^EtcdFileError: \/snap\.db: its bytes were changed: expected sha256 [0-9a-f]{64} \(at byte \d+\)/,
+    );
+    const flipped = good.slice();
+    flipped[9000]! ^= 1;
+    writeBytes(disk, flipped);
+    assert.throws(() => verifyChecksum(disk, FILE), /its bytes were changed/);
+    writeBytes(disk, good.subarray(0, -32));
+    assert.throws(() => verifyChecksum(disk, FILE), /--skip-hash-check is needed/);
+  });
+
+  test("a database of somebody else, a key that is no revision, a damaged page: and nothing is left", async () => {
+    const { disk, keyspaces } = world();
+    const attempt = () => importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster);
+    await writeBuckets(disk, { users: [] });
+    await assert.rejects(attempt(), /not one of etcd: it has the buckets users, and must have "key" and "meta"/);
+    await writeBuckets(disk, { key: [[fromLatin1("x"), fromLatin1("y")]], meta: [] });
+    await assert.rejects(attempt(), /bucket key, key 78: the key is not a revision/);
+    assert.throws(() => etcdFileStatus(disk, FILE), /not a revision/);
+    await writeBuckets(disk, { key: [], meta: [[fromUtf8("scheduledCompactRev"), fromLatin1("no")]] });
+    await assert.rejects(attempt(), /scheduledCompactRev: 6e6f is not a revision/);
+    await writeBuckets(disk, { key: [[encodeRevision(2, 0, false), fromLatin1("no record")]], meta: [] });
+    assert.throws(() => etcdFileStatus(disk, FILE), /the record does not decode/);
+    const bytes = disk.readAll(FILE).slice();
+    bytes[4096 * 3 + 8] = 77;
+    writeBytes(disk, bytes);
+    await assert.rejects(attempt(), BoltDamageError);
+    assert.deepEqual(disk.list(DIR), []);
+  });
+});
