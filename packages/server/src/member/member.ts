@@ -102,6 +102,8 @@ export class Member {
   readonly config: ServerConfig;
   readonly metrics: MemberMetrics;
   readonly clock: Clock;
+  /** For what the services have to tell. */
+  readonly logger: Logger;
   readonly watches: WatchHub;
   readonly leases: Leases;
   readonly space: Space;
@@ -163,6 +165,7 @@ export class Member {
     this.clock = deps.clock;
     this.#clock = deps.clock;
     this.#logger = deps.logger.child("server");
+    this.logger = deps.logger.child("v3rpc");
     this.#store = state.store;
     this.#wal = state.wal;
     this.#requestIds = new RequestIds(this.id, deps.clock.wallMs());

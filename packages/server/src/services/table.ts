@@ -11,6 +11,7 @@ import { kvService } from "./kv.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { lockService } from "./lock.ts";
 import { maintenanceService } from "./maintenance.ts";
+import { snapshotStreams } from "./snapshot.ts";
 import { toStatusError, unimplemented } from "./status.ts";
 import { StreamGuard } from "./streams.ts";
 import { watchService } from "./watch.ts";
@@ -64,7 +65,12 @@ export function serviceTable(member: Member): ServiceTable {
     ...lockService(member),
     ...electionService(member),
   ]);
-  const streamHandlers = new Map([...watchService(member), ...leaseStreams(member), ...electionStreams(member)]);
+  const streamHandlers = new Map([
+    ...watchService(member),
+    ...leaseStreams(member),
+    ...electionStreams(member),
+    ...snapshotStreams(member),
+  ]);
   const guard = streamGuard(member);
   const unaries = new Map<string, UnaryHandler>();
   const streams = new Map<string, StreamHandler>();
