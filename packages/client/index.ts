@@ -27,3 +27,4 @@ export {
   txnRequest,
 } from "./src/requests.ts";
 export type { DeleteResult, GetResult, OpResult, PutResult, TxnResult } from "./src/responses.ts";
+export type { ClientStream } from "./src/stream.ts";

@@ -3,18 +3,66 @@ import {
   type ChannelCredentials,
   type ChannelOptions,
   Client,
+  type ClientDuplexStream,
   connectivityState,
   Metadata,
   type ServiceError,
   status,
 } from "@grpc/grpc-js";
 import type { Endpoint } from "../src/endpoint.ts";
-import { type CallMetadata, type Link, LinkError } from "../src/link.ts";
+import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 
 /** grpc-js's words for a call that found no connection to leave on. */
 const NEVER_LEFT = /^(?:No connection established|Name resolution failed|Failed to connect)/;
 
 const passBuffer = (bytes: Buffer): Buffer => bytes;
+
+function headersOf(metadata: CallMetadata): Metadata {
+  const headers = new Metadata();
+  if (metadata.token !== undefined && metadata.token !== "") headers.set("token", metadata.token);
+  return headers;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** grpc-js's own stream, read by pulling. */
+class GrpcStream implements LinkStream {
+  readonly #call: ClientDuplexStream<Buffer, Buffer>;
+  #isCancelled = false;
+
+  constructor(call: ClientDuplexStream<Buffer, Buffer>) {
+    this.#call = call;
+    // An error is thrown to whoever reads; without a reader it must not end the process.
+    call.on("error", () => {});
+  }
+
+  send(message: Uint8Array): void {
+    this.#call.write(asBuffer(message));
+  }
+
+  finish(): void {
+    this.#call.end();
+  }
+
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#call.cancel();
+  }
+
+  async *answers(): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const answer of this.#call as AsyncIterable<Buffer>) {
+        yield new Uint8Array(answer.buffer, answer.byteOffset, answer.byteLength);
+      }
+    } catch (error) {
+      if (this.#isCancelled) return;
+      const { code, details, message } = error as Partial<ServiceError>;
+      throw new LinkError(code ?? status.UNKNOWN, details ?? message ?? String(error), true);
+    }
+  }
+}
 
 export class GrpcLink implements Link {
   readonly endpoint: string;
@@ -28,16 +76,13 @@ export class GrpcLink implements Link {
   async call(path: string, request: Uint8Array, metadata: CallMetadata, dialTimeoutMs: number, timeoutMs: number): Promise<Uint8Array> {
     const endMs = Date.now() + timeoutMs;
     await this.#connected(Date.now() + dialTimeoutMs);
-    const headers = new Metadata();
-    if (metadata.token !== undefined && metadata.token !== "") headers.set("token", metadata.token);
-    const bytes = Buffer.from(request.buffer, request.byteOffset, request.byteLength);
     return new Promise((resolve, reject) => {
       this.#client.makeUnaryRequest(
         path,
         passBuffer,
         passBuffer,
-        bytes,
-        headers,
+        asBuffer(request),
+        headersOf(metadata),
         { deadline: endMs },
         (error: ServiceError | null, answer?: Buffer) => {
           if (error !== null) reject(new LinkError(error.code, error.details, !NEVER_LEFT.test(error.details)));
@@ -45,6 +90,11 @@ export class GrpcLink implements Link {
         },
       );
     });
+  }
+
+  async stream(path: string, metadata: CallMetadata, dialTimeoutMs: number): Promise<LinkStream> {
+    await this.#connected(Date.now() + dialTimeoutMs);
+    return new GrpcStream(this.#client.makeBidiStreamRequest(path, passBuffer, passBuffer, headersOf(metadata), {}));
   }
 
   close(): void {

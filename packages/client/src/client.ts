@@ -24,6 +24,8 @@ import {
   type MemberListResponse,
   type MessageType,
   type MethodDescriptor,
+  SnapshotRequest,
+  type SnapshotResponse,
   StatusRequest,
   type StatusResponse,
 } from "@quorate/proto";
@@ -52,6 +54,7 @@ import {
   type TxnResult,
   txnResult,
 } from "./responses.ts";
+import { ClientStream, type StreamMethod } from "./stream.ts";
 
 /** Name and password of a user, or a token that is theirs already. */
 export type Credentials = { readonly name: string; readonly password: string } | { readonly token: string };
@@ -120,6 +123,34 @@ export class Client {
    */
   async call<T>(method: MethodDescriptor & { readonly responseType: MessageType<T> }, request: object, repeatable: boolean): Promise<T> {
     return method.responseType.decode(await this.#send(method, request, repeatable));
+  }
+
+  /** The snapshot file of the member at `endpoint`, or of the one in use, message by message; the last holds the SHA-256. */
+  async *snapshot(endpoint?: string): AsyncGenerator<SnapshotResponse, undefined> {
+    const stream = await this.stream(MaintenanceService.methods.Snapshot, endpoint);
+    stream.send(SnapshotRequest.create());
+    stream.finish();
+    yield* stream;
+  }
+
+  /**
+   * Opens a stream of any method that has one, at `endpoint` or at the one in use. When it fails, the next one is opened at the next
+   * endpoint. Rejects with ClientError.
+   */
+  async stream<Q, A>(method: StreamMethod<Q, A>, endpoint?: string): Promise<ClientStream<Q, A>> {
+    if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
+    const own = endpoint === undefined ? undefined : this.#failover.linkTo(endpoint);
+    const extra = endpoint !== undefined && own === undefined ? this.#openLink(endpoint) : undefined;
+    try {
+      const { stream, link } = await this.#failover.stream(method.path, { token: this.#token }, own ?? extra);
+      return new ClientStream(method, stream, link.endpoint, (failed) => {
+        if (failed) this.#failover.leave(link);
+        extra?.close();
+      });
+    } catch (error) {
+      extra?.close();
+      throw error;
+    }
   }
 
   /** Ends all connections; calls under way fail. */

@@ -7,7 +7,7 @@
  */
 import { GrpcStatus } from "@quorate/proto";
 import { ClientError } from "./errors.ts";
-import { type CallMetadata, type ClientClock, type Link, LinkError } from "./link.ts";
+import { type CallMetadata, type ClientClock, type Link, LinkError, type LinkStream } from "./link.ts";
 
 /** The first pause after a round through all endpoints; it doubles up to the longest. */
 const FIRST_PAUSE_MS = 25;
@@ -95,6 +95,29 @@ export class Failover {
     if (!isOver || error.grpcCode === GrpcStatus.OK) return new ClientError(error.grpcCode, error.message, link.endpoint);
     // Go's text; what really happened last is the cause.
     return new ClientError(GrpcStatus.DEADLINE_EXCEEDED, "context deadline exceeded", link.endpoint, { cause: error });
+  }
+
+  /**
+   * Opens a stream at `only`, or at the endpoint in use, which is left for the next one if it cannot be reached: once round all of them.
+   * Rejects with ClientError. What happens to the stream later is the caller's to deal with; `leave` takes the next call elsewhere.
+   */
+  async stream(path: string, metadata: CallMetadata, only?: Link): Promise<{ stream: LinkStream; link: Link }> {
+    for (let attempt = 1; ; attempt++) {
+      if (this.#closed) throw new ClientError(GrpcStatus.CANCELLED, "the client is closed");
+      const link = only ?? this.#links[this.#current]!;
+      try {
+        return { stream: await link.stream(path, metadata, this.#options.dialTimeoutMs), link };
+      } catch (error) {
+        if (!(error instanceof LinkError)) throw error;
+        this.leave(link);
+        if (only !== undefined || attempt >= this.#links.length) throw this.#failure(error, link, false);
+      }
+    }
+  }
+
+  /** Goes on at the next endpoint if `link` is the one in use. */
+  leave(link: Link): void {
+    if (this.#links[this.#current] === link) this.#current = (this.#current + 1) % this.#links.length;
   }
 
   /** Closes all links; pending calls fail. */

@@ -19,6 +19,17 @@ export interface CallMetadata {
   readonly token: string | undefined;
 }
 
+/** A stream of messages as a link carries it. */
+export interface LinkStream {
+  send(message: Uint8Array): void;
+  /** No message will follow. */
+  finish(): void;
+  /** Ends it from this side; `answers` ends without an error then. */
+  cancel(): void;
+  /** The server's messages; to be called once. Rejects with LinkError. */
+  answers(): AsyncIterable<Uint8Array>;
+}
+
 export interface Link {
   /** The endpoint as the user wrote it. */
   readonly endpoint: string;
@@ -27,6 +38,8 @@ export interface Link {
    * after `timeoutMs` in all with code 4 (DEADLINE_EXCEEDED).
    */
   call(path: string, request: Uint8Array, metadata: CallMetadata, dialTimeoutMs: number, timeoutMs: number): Promise<Uint8Array>;
+  /** Opens a stream, without a limit of time. Connects first if need be, for at most `dialTimeoutMs`. Rejects with LinkError. */
+  stream(path: string, metadata: CallMetadata, dialTimeoutMs: number): Promise<LinkStream>;
   close(): void;
 }
 

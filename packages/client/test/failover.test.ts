@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { GrpcStatus } from "@quorate/proto";
 import { Client, type ClientError } from "../index.ts";
 import { Failover } from "../src/failover.ts";
-import { type CallMetadata, type Link, LinkError } from "../src/link.ts";
+import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 
 /** What a link does with a call: an answer, or an error. */
 type Behaviour = (call: { path: string; metadata: CallMetadata; timeoutMs: number }) => Uint8Array | LinkError | Promise<Uint8Array>;
@@ -25,6 +25,21 @@ class FakeLink implements Link {
     const result = await this.behaviour({ path, metadata, timeoutMs });
     if (result instanceof LinkError) throw result;
     return result;
+  }
+
+  async stream(path: string): Promise<LinkStream> {
+    const result = await this.behaviour({ path, metadata: { token: undefined }, timeoutMs: 0 });
+    if (result instanceof LinkError) throw result;
+    const { endpoint } = this;
+    return {
+      send: () => {},
+      finish: () => {},
+      cancel: () => {},
+      async *answers() {
+        yield OK;
+        throw new LinkError(GrpcStatus.UNAVAILABLE, `${endpoint} went away`, true);
+      },
+    };
   }
 
   close(): void {
@@ -212,4 +227,20 @@ test("where users are not enabled, a name and password do no harm", async () => 
   await client.get("a");
   await client.get("a");
   assert.equal(links[0]!.calls.length, 3);
+});
+
+test("a stream is opened at the next endpoint where one cannot be reached, and after it has failed", async () => {
+  const { failover } = setUp(refuses, answers, answers);
+  const client = new Client(failover, () => assert.fail(), undefined);
+  const endpoints: (string | undefined)[] = [];
+  for (let i = 0; i < 3; i++) {
+    const read = async (): Promise<void> => {
+      for await (const one of client.snapshot()) assert.equal(one.remainingBytes, 0);
+    };
+    await assert.rejects(read, (error: ClientError) => {
+      endpoints.push(error.endpoint);
+      return error.grpcCode === GrpcStatus.UNAVAILABLE && /went away/.test(error.message);
+    });
+  }
+  assert.deepEqual(endpoints, ["e1", "e2", "e1"]);
 });
