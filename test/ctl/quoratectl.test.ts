@@ -42,6 +42,7 @@ async function ours(
   const code = await runProgram(quoratectl, [`--endpoints=${endpoint}`, ...args], {
     stdout: (content) => void out.push(typeof content === "string" ? Buffer.from(content) : content),
     stderr: (text) => void (stderr += text),
+    stderrIsTerminal: false,
     stdin: (async function* () {
       yield Buffer.from(input, "latin1");
     })(),

@@ -4,6 +4,8 @@ export interface Io {
   /** Texts are written as UTF-8, bytes as they are. */
   stdout(content: string | Uint8Array): void;
   stderr(text: string): void;
+  /** Whether somebody watches standard error, so that progress may be drawn there. */
+  readonly stderrIsTerminal: boolean;
   /** Standard input in pieces, to its end. */
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -28,6 +28,7 @@ async function askPassword(prompt: string): Promise<string> {
 export const processIo: Io = {
   stdout: (content) => void process.stdout.write(content),
   stderr: (text) => void process.stderr.write(text),
+  stderrIsTerminal: process.stderr.isTTY === true,
   stdin: process.stdin,
   env: process.env,
   readFile(path) {

@@ -5,6 +5,7 @@ import { endpointCommand } from "./commands/endpoint.ts";
 import { getCommand } from "./commands/get.ts";
 import { memberCommand } from "./commands/member.ts";
 import { putCommand } from "./commands/put.ts";
+import { snapshotCommand } from "./commands/snapshot.ts";
 import { txnCommand } from "./commands/txn.ts";
 import { versionCommand } from "./commands/version.ts";
 import { globalFlags } from "./globals.ts";
@@ -15,7 +16,7 @@ export const quoratectl: Program = {
   short: "quoratectl: talks to a cluster of Quorate or etcd members.",
   groups: [
     { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, putCommand, txnCommand] },
-    { title: "Cluster maintenance commands", commands: [endpointCommand, memberCommand] },
+    { title: "Cluster maintenance commands", commands: [endpointCommand, memberCommand, snapshotCommand] },
     { title: "Utility commands", commands: [versionCommand("quoratectl")] },
   ],
   globals: globalFlags,

@@ -2,6 +2,7 @@
 import { versionCommand } from "./commands/version.ts";
 import { backendCommand } from "./offline/backend.ts";
 import { hashkvCommand } from "./offline/hashkv.ts";
+import { snapshotFileCommand } from "./offline/snapshot.ts";
 import { statusCommand } from "./offline/status.ts";
 import { walCommand } from "./offline/wal.ts";
 import type { Program } from "./program.ts";
@@ -10,7 +11,7 @@ export const quorateutl: Program = {
   name: "quorateutl",
   short: "quorateutl: looks after the files of a stopped member.",
   groups: [
-    { title: "Commands about files", commands: [backendCommand, hashkvCommand, statusCommand, walCommand] },
+    { title: "Commands about files", commands: [backendCommand, hashkvCommand, snapshotFileCommand, statusCommand, walCommand] },
     { title: "Utility commands", commands: [versionCommand("quorateutl")] },
   ],
   globals: {

@@ -5,6 +5,7 @@ export class FakeIo implements Io {
   readonly env: Record<string, string | undefined> = {};
   readonly files: Record<string, Uint8Array> = {};
   readonly sleeps: number[] = [];
+  stderrIsTerminal = false;
   input = "";
   readonly #out: Uint8Array[] = [];
   #err = "";

@@ -8,7 +8,11 @@ import type { Invocation } from "../program.ts";
 export interface ReportField {
   readonly json: string;
   readonly title: string;
+  /** In the form "fields", where it is not the title. */
+  readonly field?: string;
   readonly value: string | number;
+  /** In lines and tables for people, where it is not the value. */
+  readonly shown?: string;
 }
 
 /** Throws Exit for a form of output that does not exist, before any work is done. */
@@ -24,12 +28,12 @@ export function printReport({ flags, io }: Invocation, fields: readonly ReportFi
       io.stdout(`${goJson(Object.fromEntries(fields.map(({ json, value }): [string, JsonValue] => [json, value])))}\n`);
       break;
     case "fields":
-      for (const { title, value } of fields) io.stdout(`"${title[0]!.toUpperCase()}${title.slice(1)}" : ${value}\n`);
+      for (const { title, field, value } of fields) io.stdout(`"${field ?? title[0]!.toUpperCase() + title.slice(1)}" : ${value}\n`);
       break;
     case "table":
-      io.stdout(drawTable({ header: fields.map(({ title }) => title), rows: [fields.map(({ value }) => String(value))] }));
+      io.stdout(drawTable({ header: fields.map(({ title }) => title), rows: [fields.map(({ value, shown }) => shown ?? String(value))] }));
       break;
     default:
-      io.stdout(`${fields.map(({ value }) => value).join(", ")}\n`);
+      io.stdout(`${fields.map(({ value, shown }) => shown ?? value).join(", ")}\n`);
   }
 }

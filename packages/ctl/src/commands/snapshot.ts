@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Client } from "@quorate/client";
+import { asExit, clientOf } from "../globals.ts";
+import { Exit, ExitCode, type Io } from "../io.ts";
+import type { Command } from "../program.ts";
+import { Progress } from "../progress.ts";
+
+/** Bytes of the SHA-256 at the end of a snapshot. */
+const CHECKSUM_BYTES = 32;
+/** As in etcdctl. */
+const INTERRUPTED = 130;
+
+/** What a saved snapshot is. */
+export interface SavedSnapshot {
+  /** The version of etcd whose file it is; empty from servers before 3.6. */
+  readonly version: string;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Saves a snapshot of the member at `endpoint` so that the file appears whole and durable or not at all. Rejects with ClientError, or with
+ * an Error that says what is wrong with the stream or the disk.
+ */
+export async function saveSnapshot(client: Client, path: string, io: Io, endpoint?: string): Promise<SavedSnapshot> {
+  const part = `${path}.part`;
+  const file = openSync(part, "w", 0o600);
+  const progress = new Progress(io, "saving snapshot");
+  let open = true;
+  try {
+    const hash = createHash("sha256");
+    // The last bytes are the checksum of those before, so they are held back.
+    let held = Buffer.alloc(0);
+    let sizeBytes = 0;
+    let version = "";
+    for await (const message of client.snapshot(endpoint)) {
+      const bytes = Buffer.concat([held, message.blob]);
+      const cut = Math.max(0, bytes.length - CHECKSUM_BYTES);
+      hash.update(bytes.subarray(0, cut));
+      held = bytes.subarray(cut);
+      writeAll(file, message.blob);
+      sizeBytes += message.blob.length;
+      version = message.version;
+      progress.update(sizeBytes, sizeBytes + message.remainingBytes);
+    }
+    progress.end();
+    if (sizeBytes % 512 !== CHECKSUM_BYTES) throw new Error(`sha256 checksum not found [bytes: ${sizeBytes}]`);
+    if (!hash.digest().equals(held)) throw new Error("the snapshot was changed on its way: its sha256 checksum does not match");
+    fsyncSync(file);
+    closeSync(file);
+    open = false;
+    renameSync(part, path);
+    syncFolder(dirname(path));
+    return { version, sizeBytes };
+  } finally {
+    progress.end();
+    if (open) closeSync(file);
+    rmSync(part, { force: true });
+  }
+}
+
+function writeAll(file: number, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+const saveCommand: Command = {
+  use: "save <filename>",
+  short: "Saves the whole store of one member to a file",
+  long: `Saves the whole store of one member to a file, which etcdctl, etcdutl and quorateutl restore members from.
+
+The file appears when it is complete and on the disk; until then it has the name <filename>.part. --command-timeout counts only if given.`,
+  async run(invocation) {
+    const { args, flags, io } = invocation;
+    const [path] = args;
+    if (path === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, "snapshot save expects one argument <filename>");
+    const endpoints = flags.strings("endpoints");
+    if (endpoints.length !== 1) {
+      throw new Exit(INTERRUPTED, `snapshot must be requested to one selected node, not multiple [${endpoints.join(" ")}]`);
+    }
+    const { client } = await clientOf(invocation);
+    const timer = flags.isSet("command-timeout") ? setTimeout(() => client.close(), flags.durationMs("command-timeout")) : undefined;
+    try {
+      const { version } = await saveSnapshot(client, path, io);
+      io.stdout(`Snapshot saved at ${path}\n${version === "" ? "" : `Server version ${version}\n`}`);
+    } catch (error) {
+      const exit = asExit(error, io);
+      throw new Exit(INTERRUPTED, exit instanceof Error ? exit.message : String(exit));
+    } finally {
+      clearTimeout(timer);
+      client.close();
+    }
+  },
+};
+
+export const snapshotCommand: Command = {
+  use: "snapshot <subcommand>",
+  short: "Commands about snapshots of members",
+  commands: [saveCommand],
+};

@@ -1,0 +1,68 @@
+/** --initial-cluster and --initial-advertise-peer-urls as a member reads them when it is started, with etcd's texts. */
+import { lookup } from "node:dns/promises";
+import { type Member, memberId } from "@quorate/store";
+import { Exit, ExitCode } from "../io.ts";
+
+function refuse(message: string): never {
+  throw new Exit(ExitCode.error, message);
+}
+
+/** A peer URL in the form that goes into ids. Throws Exit. */
+function peerUrl(input: string): string {
+  const text = input.trim();
+  const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text)?.[1];
+  const lower = scheme?.toLowerCase();
+  if (scheme === undefined || !["http", "https", "unix", "unixs"].includes(lower!)) {
+    refuse(`URL scheme must be http, https, unix, or unixs: ${text}`);
+  }
+  const normalised = lower! + text.slice(scheme.length);
+  if (lower!.startsWith("unix")) return normalised;
+  const rest = /^[^:]+:\/\/((?:\[[^\]]*\]|[^:/?#@]*):([0-9]+))(.*)$/.exec(normalised);
+  if (rest === null || Number(rest[2]) > 65_535) refuse(`URL address does not have the form "host:port": ${text}`);
+  if (rest[3] !== "") refuse(`URL must not contain a path: ${text}`);
+  return normalised;
+}
+
+/** "name=url,name=url,...": the URLs of each member. Throws Exit. */
+export function parseInitialCluster(text: string): Map<string, string[]> {
+  const cluster = new Map<string, string[]>();
+  for (const pair of text.split(",").filter((one) => one !== "")) {
+    const at = pair.indexOf("=");
+    const name = at < 0 ? pair : pair.slice(0, at);
+    cluster.set(name, [...(cluster.get(name) ?? []), peerUrl(at < 0 ? "" : pair.slice(at + 1))].sort());
+  }
+  const all = [...cluster.values()].flat();
+  if (new Set(all).size < all.length) refuse(`initial cluster ${text} has duplicate url`);
+  return cluster;
+}
+
+/** The members of a cluster with their ids, by ascending id. */
+export function membersOf(cluster: ReadonlyMap<string, readonly string[]>, token: string): Member[] {
+  return [...cluster]
+    .map(([name, peerUrls]) => ({ id: memberId(peerUrls, token), name, peerUrls, clientUrls: [], isLearner: false }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Checks that the member `name` is in the cluster under the URLs that it advertises; host names are looked up where texts differ. */
+export async function checkLocalMember(cluster: ReadonlyMap<string, readonly string[]>, name: string, advertised: string): Promise<void> {
+  const listed = cluster.get(name) ?? refuse(`couldn't find local name ${JSON.stringify(name)} in the initial cluster configuration`);
+  const urls = [...new Set(advertised.split(",").map(peerUrl))].sort();
+  if (urls.join() === listed.join()) return;
+  const places = async (some: readonly string[]): Promise<string> => (await Promise.all(some.map(placeOf))).sort().join();
+  if ((await places(urls)) === (await places(listed))) return;
+  const missing = listed.filter((url) => !urls.includes(url));
+  if (missing.length > 0) {
+    const pairs = missing.map((url) => `${name}=${url}`).join(",");
+    refuse(`--initial-cluster has ${pairs} but missing from --initial-advertise-peer-urls=${urls.join(",")}`);
+  }
+  const extra = urls.filter((url) => !listed.includes(url));
+  refuse(`--initial-advertise-peer-urls has ${extra.join(",")} but missing from --initial-cluster=${name}=${listed.join(",")}`);
+}
+
+/** A URL with its host as an address; as it is where the host has none. */
+async function placeOf(url: string): Promise<string> {
+  const host = /^https?:\/\/([^[\]:]+):/.exec(url)?.[1];
+  if (host === undefined) return url;
+  const found = await lookup(host).catch(() => undefined);
+  return found === undefined ? url : url.replace(host, found.address);
+}

@@ -1,0 +1,133 @@
+import { BoltDamageError } from "@quorate/bolt";
+import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
+import { idToHex } from "@quorate/proto";
+import { EtcdFileError, etcdFileStatus, hasChecksum, importEtcdFile, Store, StoreDamageError, verifyChecksum } from "@quorate/store";
+import { humanBytes } from "../go-format.ts";
+import { Exit, ExitCode } from "../io.ts";
+import type { Command, Invocation } from "../program.ts";
+import { Progress } from "../progress.ts";
+import { reportingErrors } from "./data-dir.ts";
+import { makeMember, newMemberFlags, newMemberOf } from "./new-member.ts";
+import { checkForm, printReport } from "./report.ts";
+
+/** The only argument, a file that must exist. Throws Exit. */
+function fileArgument(args: readonly string[], command: string): string {
+  const [path] = args;
+  if (path === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, `${command} requires exactly one argument`);
+  if (nodeDisk.stat(path)?.kind !== "file") throw new Exit(ExitCode.error, `stat ${path}: no such file`);
+  return path;
+}
+
+/** Runs a command on a snapshot file; what is wrong with that ends the program with its text and what can be done. */
+function onFile(path: string, task: () => Promise<void>): Promise<void> {
+  return reportingErrors(async () => {
+    try {
+      await task();
+    } catch (error) {
+      if (error instanceof BoltDamageError || error instanceof EtcdFileError) {
+        throw new Exit(ExitCode.error, `${error.message}. Use another snapshot: this one cannot be restored from`);
+      }
+      if (error instanceof StoreDamageError) {
+        throw new Exit(ExitCode.error, `${path}: ${error.place}: ${error.problem}. Use another snapshot: this one cannot be restored from`);
+      }
+      throw error;
+    }
+  });
+}
+
+/** Compares the file with the SHA-256 at its end, with progress. */
+function checkFile(path: string, { io }: Invocation): void {
+  const progress = new Progress(io, "checking  ");
+  const totalBytes = nodeDisk.stat(path)!.sizeBytes;
+  try {
+    verifyChecksum(nodeDisk, path, (bytes) => progress.update(bytes, totalBytes - 32));
+  } finally {
+    progress.end();
+  }
+}
+
+const statusCommand: Command = {
+  use: "status <filename>",
+  short: "Prints what is in a snapshot file",
+  long: `Prints what is in a snapshot file of Quorate or etcd. It is read from end to end: damage is named with its place.
+
+In the simple form the line has hash, revision, keys, size and version.`,
+  run: (invocation) => {
+    checkForm(invocation);
+    const path = fileArgument(invocation.args, "snapshot status");
+    return onFile(path, async () => {
+      // A database copied from a data directory has no checksum, and can be looked at all the same.
+      if (hasChecksum(nodeDisk.stat(path)!.sizeBytes)) checkFile(path, invocation);
+      const { hash, revision, keys, sizeBytes, version } = etcdFileStatus(nodeDisk, path);
+      printReport(invocation, [
+        { json: "hash", title: "hash", value: hash, shown: hash.toString(16) },
+        { json: "revision", title: "revision", value: revision },
+        { json: "totalKey", title: "total keys", field: "Keys", value: keys },
+        { json: "totalSize", title: "total size", field: "Size", value: sizeBytes, shown: humanBytes(sizeBytes) },
+        { json: "version", title: "version", value: version },
+      ]);
+    });
+  },
+};
+
+const restoreCommand: Command = {
+  use: "restore <filename> --data-dir {output dir} [options]",
+  short: "Makes a member's data directory from a snapshot file",
+  long: `Makes a member's data directory from a snapshot file of Quorate or etcd.
+
+Run it once for each member of the new cluster, with the same file, --initial-cluster and --initial-cluster-token; then start the members
+with those flags. --bump-revision with --mark-compacted lets clients that watch notice that history has gone back.`,
+  flags: {
+    ...newMemberFlags,
+    "skip-hash-check": { kind: "bool", defaultText: "false", doc: "do not compare the SHA-256 (for a database from a data directory)" },
+    "initial-memory-map-size": { kind: "int", defaultText: "0", doc: "taken for etcdutl's sake; nothing is mapped here" },
+    "bump-revision": { kind: "int", defaultText: "0", doc: "how much to add to the latest revision" },
+    "mark-compacted": {
+      kind: "bool",
+      defaultText: "false",
+      doc: "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
+    },
+  },
+  run: async (invocation) => {
+    const { args, flags, io } = invocation;
+    if (args.length !== 1) throw new Exit(ExitCode.badArguments, "snapshot restore requires exactly one argument");
+    const bumpRevision = flags.int("bump-revision");
+    if (bumpRevision < 0) throw new Exit(ExitCode.badArguments, `--bump-revision must not be negative, and is ${bumpRevision}`);
+    if (bumpRevision > 0 !== flags.bool("mark-compacted")) {
+      throw new Exit(ExitCode.badArguments, "--mark-compacted required if --revision-bump > 0");
+    }
+    const target = await newMemberOf(invocation);
+    const path = fileArgument(args, "snapshot restore");
+    await onFile(path, async () => {
+      if (!flags.bool("skip-hash-check")) checkFile(path, invocation);
+      const progress = new Progress(io, "restoring ");
+      let revision = 0;
+      let keys = 0;
+      try {
+        await makeMember(target, async (storeDir) => {
+          await importEtcdFile({ disk: nodeDisk, keyspaces: levelKeyspaces }, path, storeDir, target.cluster, {
+            bumpRevision,
+            onProgress: (bytes, totalBytes) => progress.update(bytes, totalBytes),
+          });
+          // Opening it checks every record against those before it.
+          const store = await Store.open(levelKeyspaces, storeDir);
+          revision = store.mvcc.currentRevision;
+          keys = store.mvcc.keyCount;
+          await store.close({ flush: false });
+        });
+      } finally {
+        progress.end();
+      }
+      io.stdout(
+        `Restored ${path} into ${target.dataDir}: revision ${revision}, ${keys} keys; ` +
+          `member ${idToHex(target.self.id)} (${target.self.name}) of ${target.cluster.members.length}\n`,
+      );
+    });
+  },
+};
+
+export const snapshotFileCommand: Command = {
+  use: "snapshot <subcommand>",
+  short: "Commands about snapshot files",
+  commands: [restoreCommand, statusCommand],
+};
