@@ -27,7 +27,7 @@ export function verifyChecksum(disk: Disk, path: string, onProgress: (bytes: num
       throw new EtcdFileError(
         path,
         `it has ${sizeBytes} bytes, and a snapshot ends with 32 bytes of SHA-256 after whole pages: it was cut short, or it is a ` +
-          "database copied from a data directory, for which --skip-hash-check is needed (snapshot missing hash but --skip-hash-check=false)",
+          "database copied from a data directory, which needs --skip-hash-check (snapshot missing hash but --skip-hash-check=false)",
       );
     }
     const hash = sha256.create();
