@@ -120,17 +120,23 @@ export class Backend {
 
   /** The value of a key, changes in memory included; undefined where there is none. The bytes must not be changed. */
   get(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
-    if (this.#active.size === 0 && this.#flushing === undefined) return this.#keyspace.get(prefixed(bucket, key));
+    const pending = this.pending(bucket, key);
+    return pending === undefined ? this.written(bucket, key) : (pending ?? undefined);
+  }
+
+  /** The value of a key that waits for the disk; null where a deletion waits, undefined where nothing does. */
+  pending(bucket: Bucket, key: Uint8Array): Uint8Array | null | undefined {
+    if (this.#active.size === 0 && this.#flushing === undefined) return undefined;
     const full = fullKey(bucket, key);
-    if (this.#active.size > 0) {
-      const value = this.#active.get(full);
-      if (value !== undefined || this.#active.has(full)) return value;
-    }
-    if (this.#flushing !== undefined) {
-      const value = this.#flushing.get(full);
-      if (value !== undefined || this.#flushing.has(full)) return value;
-    }
-    return this.#keyspace.get(fromLatin1(full));
+    const active = this.#active.get(full);
+    if (active !== undefined || this.#active.has(full)) return active ?? null;
+    const flushing = this.#flushing?.get(full);
+    return flushing === undefined && this.#flushing?.has(full) ? null : flushing;
+  }
+
+  /** The value of a key on the disk, whatever waits for it. */
+  written(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
+    return this.#keyspace.get(prefixed(bucket, key));
   }
 
   /** Puts a record. The backend keeps `value` itself, which must not be changed afterwards. */

@@ -13,7 +13,6 @@ import {
   PutRequest,
   PutResponse,
   RangeRequest,
-  RangeResponse,
   type ResponseHeader,
   TxnRequest,
   TxnResponse,
@@ -34,6 +33,7 @@ import {
   txnCostBytes,
 } from "@quorate/store";
 import type { Member } from "../member/member.ts";
+import { encodeRange } from "./range-answer.ts";
 
 function refuse(error: ErrorName | undefined): void {
   if (error !== undefined) throw errorOf(error);
@@ -66,7 +66,9 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
         const request = RangeRequest.decode(bytes);
         refuse(checkRange(request));
         member.metrics.ranges.add();
-        return encodeAnswer(RangeResponse, await read(request.serializable, () => applyRange(member.store.mvcc, request)));
+        const response = await read(request.serializable, () => applyRange(member.store.mvcc, request));
+        response.header = member.header(response.header?.revision ?? 0);
+        return encodeRange(response);
       },
     ],
     [

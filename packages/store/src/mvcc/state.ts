@@ -5,6 +5,7 @@ import { StoreDamageError } from "../errors.ts";
 import type { LiveBytes } from "../live-bytes.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { KeyTree } from "./key-tree.ts";
+import { RecordCache } from "./record-cache.ts";
 import { decodeRevision, encodeRevision } from "./revision.ts";
 
 /** Names in the bucket meta; the values are revisions as in the bucket key. */
@@ -26,6 +27,7 @@ export class MvccState {
   /** Keys that exist now. */
   keyCount = 0;
   readonly liveBytes: LiveBytes;
+  readonly #records = new RecordCache();
 
   constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
     this.backend = backend;
@@ -35,8 +37,14 @@ export class MvccState {
 
   /** The encoded mvccpb.KeyValue of a put that the index knows. */
   record(main: number, sub: number): Uint8Array {
-    const record = this.backend.get(Bucket.key, encodeRevision(main, sub, false));
+    const known = this.#records.get(main, sub);
+    if (known !== undefined) return known;
+    const key = encodeRevision(main, sub, false);
+    const pending = this.backend.pending(Bucket.key, key);
+    const record = pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
     if (record === undefined) throw new StoreDamageError(this.path, `bucket key, revision ${main}.${sub}`, "the record is missing");
+    // One that waits for the disk is found in memory as it is, and its bytes may be part of something larger.
+    if (pending === undefined) this.#records.add(main, sub, record);
     return record;
   }
 
