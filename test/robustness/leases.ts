@@ -42,7 +42,7 @@ async function oneLease(client: RecordingClient, shared: Shared, random: Random,
   const granted = await client.client.call(LeaseGrant, { TTL: asked, ID: 0n }, pace.callLimitMs).catch(() => undefined);
   if (granted === undefined) return false;
   renewals.push({ calledMs: grantedMs, ttlMs: Number(granted.TTL) * 1000 });
-  const put = await client.call({ kind: "put", key, value: `${key}.${granted.ID.toString(16)}` }, { lease: granted.ID });
+  const put = await client.call({ kind: "put", key, value: `${key}.value`, lease: `${granted.ID}` });
   let isFine = put.kind === "answered";
   let revokeCalledMs: number | undefined;
   for (let left = random.below(MAX_KEEP_ALIVES); isFine && left > 0 && !shared.stopped; left--) {
@@ -64,7 +64,7 @@ async function oneLease(client: RecordingClient, shared: Shared, random: Random,
     const revoked = await client.client.call(LeaseRevoke, { ID: granted.ID }, pace.callLimitMs).catch(() => undefined);
     if (revoked !== undefined) await client.call({ kind: "range", key, end: "" });
   }
-  const line: Line = { t: "lease", name: granted.ID.toString(16), key, wasPut: put.kind === "answered", renewals, revokeCalledMs };
+  const line: Line = { t: "lease", name: `${granted.ID}`, key, wasPut: put.kind === "answered", renewals, revokeCalledMs };
   recorder.write(line);
   return isFine;
 }

@@ -7,7 +7,7 @@
  *     {"t":"stream","id":3,"name":"w1@m2","key":"k","end":"n","from":17}
  *     {"t":"batch","id":3,"at":5600,"revision":21,"events":[...]}
  *     {"t":"through","id":3,"revision":90}                   that stream must have sent all up to there
- *     {"t":"lease","name":"7f..","key":"m/l0.4","wasPut":true,"renewals":[...],"revokeCalledMs":...}
+ *     {"t":"lease","name":"8123","key":"m/l0.4","wasPut":true,"renewals":[...],"revokeCalledMs":...}
  *     {"t":"leases-gone","atMs":...}                         by then all leases that nobody keeps must be gone
  *     {"t":"fault","at":...,"text":"pause m1"}
  *
@@ -16,13 +16,12 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import type { LeaseRecord, ModelRequest, Outcome, WatchBatch, WatchStream } from "@quorate/sim";
 
-/** A request that has ended. `lease` stands by a put that hangs its key on one. */
+/** A request that has ended. */
 export interface OpLine {
   readonly t: "op";
   readonly client: string;
   readonly member: string;
   readonly request: ModelRequest;
-  readonly lease?: string | undefined;
   readonly serializable: boolean;
   readonly atRevision: number;
   readonly calledAt: number;

@@ -116,6 +116,6 @@ export class Watcher {
 
 function toWatchEvent(bytes: Uint8Array): WatchEvent {
   const { type, kv } = Event.decode(bytes);
-  const { key, value, create, mod, version } = toModelKv(kv!);
-  return type === 0 ? { type: "put", key, value, create, mod, version } : { type: "delete", key, value: "", create: 0, mod, version: 0 };
+  const put = toModelKv(kv!);
+  return type === 0 ? { type: "put", ...put } : { type: "delete", key: put.key, value: "", create: 0, mod: put.mod, version: 0 };
 }

@@ -83,11 +83,10 @@ export class Shared {
   }
 }
 
-/** How a read is done, and which lease a put hangs its key on. */
+/** How a read is done. */
 export interface CallMode {
   readonly serializable?: boolean;
   readonly atRevision?: number;
-  readonly lease?: bigint;
 }
 
 /** One connection to one member, whose calls are in the history. */
@@ -128,10 +127,10 @@ export class RecordingClient {
   /** Makes a call and notes it. Does not throw: the outcome says how it went. */
   async call(request: ModelRequest, mode: CallMode = {}, limitMs = this.#shared.pace.callLimitMs): Promise<Outcome> {
     const { recorder, plant } = this.#shared;
-    const { serializable = false, atRevision = 0, lease } = mode;
+    const { serializable = false, atRevision = 0 } = mode;
     // Planted: it asks for less than it writes down.
     const isStale = plant === "stale-read" && request.kind === "range";
-    const { path, bytes } = encodePut(request, lease) ?? encodeRequest(request, { serializable: serializable || isStale, atRevision });
+    const { path, bytes } = encodeRequest(request, { serializable: serializable || isStale, atRevision });
     const member = this.member;
     const calledAt = recorder.now();
     let outcome: Outcome;
@@ -152,7 +151,6 @@ export class RecordingClient {
       client: this.name,
       member,
       request,
-      lease: lease?.toString(16),
       serializable,
       atRevision,
       calledAt,
@@ -178,13 +176,6 @@ export class RecordingClient {
   close(): void {
     this.#client.close();
   }
-}
-
-function encodePut(request: ModelRequest, lease: bigint | undefined): { path: string; bytes: Uint8Array } | undefined {
-  if (request.kind !== "put" || lease === undefined) return undefined;
-  const { Put } = KVService.methods;
-  const latin1 = (text: string): Uint8Array => Buffer.from(text, "latin1");
-  return { path: Put.path, bytes: Put.requestType.encode({ key: latin1(request.key), value: latin1(request.value), lease }) };
 }
 
 /** Lives until the round's clients are stopped. */

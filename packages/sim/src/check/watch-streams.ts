@@ -19,6 +19,8 @@ export interface WatchEvent {
   readonly create: number;
   readonly mod: number;
   readonly version: number;
+  /** The id of the lease that a put key hangs on, in decimal; undefined for none. */
+  readonly lease?: string | undefined;
 }
 
 /** One response (its fragments joined). Without events it tells progress: all up to its revision has been sent. */
@@ -56,7 +58,7 @@ const show = ({ type, key, value, create, mod, version }: WatchEvent): string =>
 
 function same(a: WatchEvent, b: WatchEvent): boolean {
   if (a.type !== b.type || a.key !== b.key || a.mod !== b.mod) return false;
-  return a.type === "delete" || (a.value === b.value && a.create === b.create && a.version === b.version);
+  return a.type === "delete" || (a.value === b.value && a.create === b.create && a.version === b.version && a.lease === b.lease);
 }
 
 /** The events between two states that follow each other, in the order of their keys. */
@@ -101,8 +103,8 @@ export function replay(
       if (next === state) return { events: log, state, violation: `WATCH-3: the write of revision ${revision} writes nothing` };
     } else {
       const keys = new Map(state.keys);
-      for (const { type, key, value, create, mod, version } of seen.get(revision)?.values() ?? []) {
-        if (type === "put") keys.set(key, { value, create, mod, version });
+      for (const { type, key, ...kv } of seen.get(revision)?.values() ?? []) {
+        if (type === "put") keys.set(key, kv);
         else keys.delete(key);
       }
       next = new ModelState(revision, keys);
