@@ -50,6 +50,7 @@ export interface OpenedWal {
 interface SyncUnderWay {
   readonly file: DiskFile;
   readonly lengthBytes: number;
+  readonly startMs: number;
   readonly promise: Promise<void>;
 }
 
@@ -232,6 +233,11 @@ export class Wal {
     return this.#rules.lastIndex;
   }
 
+  /** When, on the monotonic clock, the sync that is under way began; undefined if none is. */
+  get syncingSinceMs(): number | undefined {
+    return this.#syncing?.startMs;
+  }
+
   /** Names of the segments, oldest first. */
   get segmentNames(): string[] {
     return this.#segments.map((segment) => segment.name);
@@ -391,7 +397,7 @@ export class Wal {
         throw error;
       },
     );
-    this.#syncing = { file, lengthBytes, promise };
+    this.#syncing = { file, lengthBytes, startMs, promise };
     return promise;
   }
 

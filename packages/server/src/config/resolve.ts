@@ -345,6 +345,7 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
       timeoutMs: values["grpc-keepalive-timeout"],
     },
     warningApplyDurationMs: values["warning-apply-duration"],
+    slowFsyncHandoverMs: values["slow-fsync-handover"],
     warningUnaryRequestDurationMs: values["warning-unary-request-duration"] || 300,
     watchProgressNotifyIntervalMs: values["watch-progress-notify-interval"] || 600_000,
     authToken: values["auth-token"],

@@ -111,6 +111,8 @@ export interface ServerConfig {
   readonly maxConcurrentStreams: number;
   readonly grpcKeepalive: KeepaliveConfig;
   readonly warningApplyDurationMs: number;
+  /** A leader whose log syncs are slower than this for a while hands leadership over; 0: never. */
+  readonly slowFsyncHandoverMs: number;
   readonly warningUnaryRequestDurationMs: number;
   readonly watchProgressNotifyIntervalMs: number;
 

@@ -56,6 +56,7 @@ import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
 import { Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
+import { SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 
 /** What the transport is made from. */
@@ -124,6 +125,7 @@ export class Member {
   readonly #keeper: LeaseKeeper;
   readonly #configuration: Configuration;
   readonly #publication: Publication;
+  readonly #slowDisk: SlowDisk;
   #transport!: Transport;
   #store: Store;
   /** Set while a received snapshot takes the place of the store; reads wait for it. */
@@ -143,7 +145,10 @@ export class Member {
       clock: deps.clock,
       logger: deps.logger,
       walSegmentBytes: deps.walSegmentBytes,
-      onWalSync: (durationMs) => metrics.walFsyncDuration.observe(durationMs / 1000),
+      onWalSync: (durationMs) => {
+        metrics.walFsyncDuration.observe(durationMs / 1000);
+        if (member !== undefined) member.#slowDisk.observe(durationMs);
+      },
       onWalWrite: (sizeBytes) => metrics.walWriteBytes.add(sizeBytes),
     });
     member = new Member(config, deps, metrics, state);
@@ -344,6 +349,14 @@ export class Member {
       metrics,
       fatal: (error) => this.#fatal(error),
     });
+    this.#slowDisk = new SlowDisk(config.slowFsyncHandoverMs, {
+      clock: deps.clock,
+      logger: this.#logger,
+      metrics,
+      syncingSinceMs: () => this.#wal.syncingSinceMs,
+      isLeader: () => this.isLeader,
+      handOver: () => this.handOver(),
+    });
   }
 
   readonly #openTransport: () => Promise<Transport>;
@@ -356,6 +369,7 @@ export class Member {
     this.#flushTimer = this.#clock.every(this.config.backendBatchIntervalMs, () => this.#flush());
     this.space.start();
     this.#loop.start();
+    this.#slowDisk.start();
     if (this.#configuration.isAlone) this.#loop.withRaft((raft) => raft.campaign());
     this.#publication.publish().catch((error: unknown) => this.#fatal(error));
   }
@@ -657,6 +671,7 @@ export class Member {
     this.#loop.stop();
     this.#keeper.steppedDown();
     this.#flushTimer?.cancel();
+    this.#slowDisk.stop();
     await this.#transport?.close();
     await this.watches.detach();
     await this.space.stop();

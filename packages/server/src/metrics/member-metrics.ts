@@ -40,6 +40,7 @@ export class MemberMetrics {
   readonly slowApply: Counter;
   readonly slowReadIndexes: Counter;
   readonly readIndexesFailed: Counter;
+  readonly slowDiskHandovers: Counter;
   readonly healthSuccess: Counter;
   readonly healthFailures: Counter;
   readonly snapshotApplyInProgress: Gauge;
@@ -138,6 +139,10 @@ export class MemberMetrics {
     this.slowApply = r.counter("etcd_server_slow_apply_total", "Requests whose application took longer than the warning bound.");
     this.slowReadIndexes = r.counter("etcd_server_slow_read_indexes_total", "Read index rounds that had to be sent again.");
     this.readIndexesFailed = r.counter("etcd_server_read_indexes_failed_total", "Linearizable reads that failed.");
+    this.slowDiskHandovers = r.counter(
+      "quorate_server_slow_disk_handovers_total",
+      "Times that this member handed leadership over because its disk was slow.",
+    );
     this.healthSuccess = r.counter("etcd_server_health_success", "Health checks that succeeded.");
     this.healthFailures = r.counter("etcd_server_health_failures", "Health checks that failed.");
     this.snapshotApplyInProgress = r.gauge(

@@ -22,6 +22,8 @@ export class Crash extends Error {}
 export interface Node {
   readonly name: string;
   readonly disk: MemoryDisk;
+  /** How long a sync of the disk takes. */
+  syncMs: number;
   readonly keyspaces: MemoryKeyspaceOpener;
   member: Member | undefined;
   /** Where the next pass crashes, if set. */
@@ -104,9 +106,19 @@ export class World {
     this.#flags = flags;
     this.#watchLimits = watchLimits;
     for (let i = 0; i < size; i++) {
-      const disk = new MemoryDisk({ clock: this.clock, syncDelayMs: () => 1 });
+      const disk: MemoryDisk = new MemoryDisk({ clock: this.clock, syncDelayMs: () => node.syncMs });
       const keyspaces = new MemoryKeyspaceOpener(disk, { clock: this.clock, writeDelayMs: () => 2 });
-      this.nodes.push({ name: `m${i}`, disk, keyspaces, member: undefined, crashAt: undefined, ended: undefined, request: undefined });
+      const node: Node = {
+        name: `m${i}`,
+        disk,
+        syncMs: 1,
+        keyspaces,
+        member: undefined,
+        crashAt: undefined,
+        ended: undefined,
+        request: undefined,
+      };
+      this.nodes.push(node);
     }
   }
 
