@@ -5,6 +5,7 @@ import { QUORATE_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { invoke } from "./cli/invoke.ts";
 import { loggerLevel, reload } from "./reload.ts";
 import { type ServingMember, serve } from "./serve.ts";
+import { supervisorOf } from "./supervisor.ts";
 
 function outputNames(log: LogConfig): string[] {
   return log.outputs.map((output) => (output.kind === "file" ? output.path : output.kind));
@@ -39,10 +40,12 @@ if (invoked.kind === "exit") {
   for (const notice of notices) logger[notice.level](notice.msg, notice.fields);
   let serving: ServingMember | undefined;
   let stopping = false;
+  const supervisor = supervisorOf(process.env, { clock: nodeClock, logger });
   const stop = (signal: string) => {
     logger.info("received signal; shutting down", { signal });
     if (stopping || serving === undefined) end(stopping ? 1 : 0);
     stopping = true;
+    supervisor.stopping();
     serving!.stop().then(
       () => end(0),
       (error) => {
@@ -54,7 +57,10 @@ if (invoked.kind === "exit") {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal === "SIGTERM" ? "terminated" : "interrupt"));
 
   process.on("SIGHUP", () => {
-    void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => serving?.checkTls());
+    supervisor.reloading();
+    void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => serving?.checkTls()).then(() =>
+      supervisor.ready(),
+    );
   });
 
   try {
@@ -67,6 +73,7 @@ if (invoked.kind === "exit") {
         end(error === undefined ? 0 : 1);
       },
     });
+    supervisor.ready();
   } catch (error) {
     const { message } = error as Error;
     logger.error("failed to start the member", { error: message });

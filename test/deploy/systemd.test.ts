@@ -1,0 +1,90 @@
+/** The units pass systemd's own check, and a member tells a service manager of its life. */
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { findProgram, quorate } from "../support/executables.ts";
+import { TestMember } from "../support/member.ts";
+import { freePorts } from "../support/ports.ts";
+
+const units = join(import.meta.dirname, "../../deploy/systemd");
+
+function scratch(t: { after(task: () => void): void }): string {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-systemd-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+test("systemd-analyze verify has nothing to say of the units", {
+  skip: findProgram("systemd-analyze") === undefined ? "systemd-analyze is not installed (Debian: apt-get install systemd)" : false,
+}, (t) => {
+  const root = scratch(t);
+  // The programs that the units name are elsewhere on this machine; the check wants to see them.
+  const names = readdirSync(units).filter((name) => name.endsWith(".service") || name.endsWith(".timer"));
+  assert.deepEqual(names.sort(), ["quorate-backup.service", "quorate-backup.timer", "quorate.service"]);
+  for (const name of names) {
+    const text = readFileSync(join(units, name), "utf8").replaceAll("/opt/quorate/bin", join(import.meta.dirname, "../../bin"));
+    writeFileSync(join(root, name), text);
+  }
+  const { status, stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...names.map((name) => join(root, name))], {
+    encoding: "utf8",
+  });
+  assert.equal(`${stdout}${stderr}`, "");
+  assert.equal(status, 0);
+});
+
+test("the environment file starts a member: every variable in it is known", () => {
+  const help = execFileSync(process.execPath, [quorate.command[1]!, "--help"], { encoding: "utf8" });
+  for (const line of readFileSync(join(units, "quorate.env"), "utf8").split("\n")) {
+    const name = /^ETCD_([A-Z_]+)=/.exec(line)?.[1];
+    if (name === undefined) continue;
+    const flag = `--${name.toLowerCase().replaceAll("_", "-")}`;
+    assert.match(help, new RegExp(`${flag}\\b`), flag);
+  }
+});
+
+test("a member says that it is ready, feeds the watchdog, and tells of reloads and of its end", async (t) => {
+  const dir = scratch(t);
+  const heard = join(dir, "heard");
+  const bin = join(dir, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "systemd-notify"), `#!/bin/sh\necho "$*" >> ${heard}\n`);
+  chmodSync(join(bin, "systemd-notify"), 0o755);
+  const [clientPort, peerPort] = await freePorts(2);
+  const clientUrl = `http://127.0.0.1:${clientPort}`;
+  const peerUrl = `http://127.0.0.1:${peerPort}`;
+  const member = new TestMember({
+    name: "solo",
+    command: quorate.command,
+    flags: [
+      ...["--name", "solo", "--data-dir", join(dir, "data"), "--initial-cluster", `solo=${peerUrl}`],
+      ...["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl],
+      ...["--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl],
+    ],
+    env: { NOTIFY_SOCKET: join(dir, "socket"), WATCHDOG_USEC: "400000", PATH: `${bin}:${process.env["PATH"]}` },
+    clientUrl,
+    peerUrl,
+    dataDir: join(dir, "data"),
+    logFile: join(dir, "member.log"),
+    identity: {},
+  });
+  t.after(() => member.kill());
+  const count = (words: string): number => (existsSync(heard) ? readFileSync(heard, "utf8").split(words).length - 1 : 0);
+  const until = async (what: string, holds: () => boolean): Promise<void> => {
+    const endMs = performance.now() + 30_000;
+    while (!holds()) {
+      if (performance.now() > endMs) throw new Error(`not within 30 s: ${what}`);
+      await delay(20);
+    }
+  };
+  member.start();
+  await until("ready", () => count(`--pid=${member.pid} READY=1`) === 1);
+  await until("fed twice", () => count("WATCHDOG=1") >= 2);
+  member.signal("SIGHUP");
+  await until("reloaded", () => count("RELOADING=1 MONOTONIC_USEC=") === 1 && count("READY=1") === 2);
+  assert.deepEqual(await member.terminate(), { code: 0, signal: null });
+  await until("stopping", () => count("STOPPING=1") === 1);
+});
