@@ -4,15 +4,16 @@
  *     syncs of the log:   . . . | X . . | X X . | X X X |          . fast   X slower than the bound, or still under way and older than it
  *     windows of 10 s:      ok    slow    slow    slow  -> leadership is handed over; then a rest of 5 min
  *
- * A leader's heartbeats go out on time even while its disk stands still, so nobody else stands for election, and writes wait. A window is slow when more than one sync in a hundred was, which is what "the 99th
- * percentile is over the bound" means. Three in a row make "for a while": one long stall passes by itself.
+ * A leader's heartbeats go out on time even while its disk stands still, so nobody else stands for election, and writes wait. A window is
+ * slow when more than one sync in a hundred was, which is what "the 99th percentile is over the bound" means. Three in a row make "for a
+ * while": one long stall passes by itself.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 
 export const SLOW_DISK_WINDOW_MS = 10_000;
 export const SLOW_DISK_WINDOWS = 3;
-/** After leadership was handed over this member does not do it again for so long, even if it is elected: the others' disks may be no better. */
+/** After a member has handed over it does not do so again for so long, even if it is elected: the others' disks may be no better. */
 export const SLOW_DISK_REST_MS = 300_000;
 
 export interface SlowDiskParts {
