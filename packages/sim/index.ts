@@ -1,8 +1,23 @@
 /** Whole clusters in one thread, from a seed, on a simulated clock, network and disk; and the checkers that judge them. */
 export { checkHistory, type Verdict } from "./src/check/by-revision.ts";
+export {
+  formatHistory,
+  type Judgement,
+  type JudgeOptions,
+  judgeHistory,
+  parseHistory,
+  type RecordedHistory,
+} from "./src/check/judge.ts";
 export { checkLeases, type LeaseDemand, type LeaseRecord } from "./src/check/leases.ts";
-export type { CompactionCall, Operation, Outcome } from "./src/check/operation.ts";
+export {
+  checkLinearizable,
+  type Linearizability,
+  type LinearizabilityOptions,
+  MAX_SEARCH_STATES,
+} from "./src/check/linearizable.ts";
+export { type CompactionCall, changesKeys, type Operation, type Outcome } from "./src/check/operation.ts";
 export { Safety, Violation } from "./src/check/safety.ts";
+export { MAX_SHRINK_RUNS, shrinkHistory } from "./src/check/shrink.ts";
 export {
   checkWatchStreams,
   type EventLog,
@@ -14,7 +29,17 @@ export {
   type WatchStream,
 } from "./src/check/watch-streams.ts";
 export { decodeAnswer, encodeRequest, type ReadMode, toModelKv } from "./src/codec.ts";
-export { type Answer, difference, type ModelCompare, type ModelKey, type ModelOp, type ModelRequest, ModelState } from "./src/model.ts";
+export {
+  type Answer,
+  difference,
+  type ModelCompare,
+  type ModelKey,
+  type ModelOp,
+  type ModelRequest,
+  ModelState,
+  type OpAnswer,
+} from "./src/model.ts";
 export { FAULT_KINDS, type FaultKind, optionsOf, type SimOptions } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
+export { historyPicture } from "./src/report/picture.ts";
 export { type RunResult, runSeed } from "./src/world.ts";

@@ -47,7 +47,10 @@ async function runOne(seed: number, bug: PlantedBug | undefined, storyLines: num
   const { story, violation, verdict, ...rest } = result;
   if (storyLines > 0) print(story.last(storyLines));
   print(JSON.stringify(rest, undefined, 1));
-  if (verdict !== undefined) print(`history: ${JSON.stringify(verdict)}`);
+  if (verdict !== undefined) {
+    const { picture: _picture, failing: _failing, ...judged } = verdict;
+    print(`history: ${JSON.stringify(judged)}`);
+  }
   const speed = Math.round(result.simulatedMs / realMs);
   print(`${(result.simulatedMs / 1000).toFixed(1)} s simulated in ${(realMs / 1000).toFixed(2)} s: ${speed} times real time`);
   print(violation === undefined ? "all promises held" : `VIOLATION\n${violation}`);

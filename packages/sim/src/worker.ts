@@ -18,6 +18,6 @@ export interface Summary extends Omit<RunResult, "story" | "verdict"> {
 parentPort?.on("message", async ({ seed, bug }: Order) => {
   const startMs = performance.now();
   const { story: _story, verdict, ...rest } = await runSeed(optionsOf(seed, bug));
-  const summary: Summary = { ...rest, realMs: performance.now() - startMs, decided: verdict?.decided ?? true };
+  const summary: Summary = { ...rest, realMs: performance.now() - startMs, decided: (verdict?.undecided.length ?? 0) === 0 };
   parentPort?.postMessage(summary);
 });

@@ -4,7 +4,7 @@
  */
 import { SeededRandom } from "@quorate/host";
 import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
-import { checkHistory, type Verdict } from "./check/by-revision.ts";
+import { type Judgement, judgeHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
 import { Safety, violate } from "./check/safety.ts";
 import { WatchCheck } from "./check/watches.ts";
@@ -43,7 +43,7 @@ export interface RunResult {
   readonly refusedToStart: number;
   readonly watches: WatchCheck["counts"];
   readonly leases: LeaseCheck["counts"];
-  readonly verdict: Verdict | undefined;
+  readonly verdict: Judgement | undefined;
   readonly story: Story;
 }
 
@@ -83,7 +83,7 @@ class World {
   readonly watchClients: WatchClients;
   readonly leaseClients: LeaseClients;
   readonly nemesis: Nemesis;
-  verdict: Verdict | undefined;
+  verdict: Judgement | undefined;
   #failure: unknown;
 
   constructor(options: SimOptions, configs: readonly ServerConfig[]) {
@@ -174,7 +174,8 @@ class World {
     watchClients.stop();
     await this.#settled(this.#compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(this.#sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
-    this.verdict = checkHistory(clients.operations, clients.compactions, (revision) => this.safety.requestAt(revision));
+    const hint = (revision: number) => this.safety.requestAt(revision);
+    this.verdict = judgeHistory(clients, { title: `seed ${this.options.seed}`, hint });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
   }
 

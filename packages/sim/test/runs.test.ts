@@ -12,7 +12,7 @@ test(`${SEEDS} seeds keep all promises`, async () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
     const result = await runSeed(optionsOf(seed));
     assert.equal(result.violation, undefined, `seed ${seed}: ${result.violation}`);
-    assert.equal(result.verdict?.decided, true, `seed ${seed}: the search gave up`);
+    assert.deepEqual(result.verdict?.undecided, [], `seed ${seed}: the search gave up`);
     answered += result.answered;
     elections += result.elections;
   }

@@ -11,7 +11,7 @@
  *   HIST-4 compaction      what was compacted is not read again
  */
 import type { Answer } from "../model.ts";
-import { type CompactionCall, type Operation, words } from "./operation.ts";
+import { type CompactionCall, changesKeys, type Operation, words } from "./operation.ts";
 import { type Hint, type Parts, place } from "./places.ts";
 
 /** What the judge found. */
@@ -23,11 +23,10 @@ export interface Verdict {
   readonly answered: number;
   readonly unknown: number;
   readonly lastRevision: number;
-}
-
-function changes(op: Operation, answer: Answer): boolean {
-  if (op.request.kind === "range") return false;
-  return answer.answers.some((one) => one.kind === "put" || (one.kind === "delete" && one.deleted > 0));
+  /** Where writes of unknown outcome can stand, if all is well. */
+  readonly placed: ReadonlyMap<Operation, number>;
+  /** The revisions at which leases ended, as far as the hints told, if all is well. */
+  readonly leaseEnds: ReadonlyMap<string, number>;
 }
 
 /** Judges a history that has ended. */
@@ -38,6 +37,8 @@ export function checkHistory(
 ): Verdict {
   let decided = true;
   let violation: string | undefined;
+  let placed: ReadonlyMap<Operation, number> = new Map();
+  let leaseEnds: ReadonlyMap<string, number> = new Map();
   const parts: Parts = { writes: new Map(), reads: new Map(), unknown: [], floors: new Map(), last: 1 };
   const answered = operations.filter((op) => op.outcome?.kind === "answered");
   let last = 1;
@@ -46,9 +47,10 @@ export function checkHistory(
   if (violation === undefined) {
     const found = place({ ...parts, last }, hint);
     violation = found.violation;
-    decided = found.decided;
+    ({ decided, placed, leaseEnds } = found);
   }
-  return { violation, decided, answered: answered.length, unknown: parts.unknown.length, lastRevision: last };
+  const counts = { answered: answered.length, unknown: parts.unknown.length, lastRevision: last };
+  return { violation, decided, ...counts, placed, leaseEnds };
 }
 
 /** HIST-1, and sorts the operations by their revisions. */
@@ -58,7 +60,8 @@ function realTime(operations: readonly Operation[], parts: Parts): string | unde
     moments.push({ at: op.calledAt, op, call: true });
     if (op.returnedAt !== undefined && op.outcome?.kind === "answered") moments.push({ at: op.returnedAt, op, call: false });
   }
-  moments.sort((a, b) => a.at - b.at);
+  // What is called at the moment of a return was called at the same time, as far as anyone knows.
+  moments.sort((a, b) => a.at - b.at || Number(b.call) - Number(a.call));
   let highest = 1;
   let highestOp: Operation | undefined;
   for (const { op, call } of moments) {
@@ -69,7 +72,7 @@ function realTime(operations: readonly Operation[], parts: Parts): string | unde
     }
     const { answer } = op.outcome as { answer: Answer };
     const floor = parts.floors.get(op)!;
-    const isWrite = changes(op, answer);
+    const isWrite = changesKeys(op.request, answer);
     if (!op.serializable && (isWrite ? answer.revision <= floor : answer.revision < floor)) {
       const since = highestOp === undefined ? "none" : words(highestOp);
       return `HIST-1: revision ${floor} had been answered before this was called:\n  ${words(op)}\n  highest since:\n  ${since}`;

@@ -44,3 +44,9 @@ export function words(op: Operation): string {
   const times = `[${op.calledAt}, ${op.returnedAt ?? "never"}]`;
   return `${op.client} ${times}${op.serializable ? " serializable" : ""} ${request}${at} -> ${outcome}`;
 }
+
+/** Whether an operation wrote, by its answer; true for the end of a lease, which does not tell. */
+export function changesKeys(request: ModelRequest, answer: Answer): boolean {
+  if (request.kind === "range") return false;
+  return answer.answers.some((one) => one.kind === "put" || one.kind === "revoke" || (one.kind === "delete" && one.deleted > 0));
+}

@@ -1,6 +1,7 @@
 /** Gives every revision its write: known writes stand where their answers say, those of unknown outcome are searched for. */
 import { type Answer, difference, type ModelRequest, ModelState } from "../model.ts";
 import { type Operation, words } from "./operation.ts";
+import { opsOf } from "./parts.ts";
 
 /** Places tried for writes of unknown outcome before the search gives up. */
 const MAX_TRIES = 300_000;
@@ -37,8 +38,20 @@ interface Choice {
   readonly usedCount: number;
 }
 
+/** What the search for places came to. */
+export interface Places {
+  readonly violation: string | undefined;
+  readonly decided: boolean;
+  /** The revisions found for writes of unknown outcome, if all is well; those that are not in it had no effect. */
+  readonly placed: ReadonlyMap<Operation, number>;
+  /** The revisions at which leases ended, if all is well. */
+  readonly leaseEnds: ReadonlyMap<string, number>;
+}
+
+const NO_PLACES: Pick<Places, "placed" | "leaseEnds"> = { placed: new Map(), leaseEnds: new Map() };
+
 /** HIST-2 and HIST-3: gives every revision its write, and looks at every answer. */
-export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hint): { violation: string | undefined; decided: boolean } {
+export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hint): Places {
   // An unknown write at a revision must have been called before anyone saw that revision.
   const firstSeen = new Array<number>(last + 2).fill(Number.POSITIVE_INFINITY);
   const see = (revision: number, op: Operation) => {
@@ -49,8 +62,10 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
   for (let revision = last - 1; revision >= 0; revision--) firstSeen[revision] = Math.min(firstSeen[revision], firstSeen[revision + 1]);
 
   const used: Operation[] = [];
+  const leaseEnds = new Map<string, number>();
   const choices: Choice[] = [];
   const dead = new Set<string>();
+  const nameOf = stateNamer();
   let tries = 0;
   let deepest = { revision: 0, reason: () => "" };
   let state = new ModelState();
@@ -88,7 +103,7 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
         const { op, next } = choice.candidates[choice.next++];
         tries++;
         used.push(op);
-        const key = `${choice.revision} ${used.map((one) => one.calledAt).sort((a, b) => a - b)} ${stateKey(next)}`;
+        const key = `${choice.revision} ${used.map((one) => one.calledAt).sort((a, b) => a - b)} ${nameOf(next)}`;
         if (dead.has(key)) {
           used.pop();
           continue;
@@ -103,7 +118,12 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
     return false;
   };
 
-  /** What reads show: where a value was written, and what was written at a revision. */
+  /** How many requests put a value under a key. */
+  const writers = new Map<string, number>();
+  for (const { request } of [...writes.values(), ...unknown]) {
+    for (const one of new Set(putsOf(request))) writers.set(one, (writers.get(one) ?? 0) + 1);
+  }
+  /** What reads show: where a value was written, if only one request writes it, and what was written at a revision. */
   const writtenAt = new Map<string, number>();
   const shownAt = new Map<number, Map<string, string>>();
   for (const ops of [...reads.values(), [...writes.values()]]) {
@@ -111,7 +131,8 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
       for (const one of (op.outcome as { answer: Answer }).answer.answers) {
         if (one.kind !== "range") continue;
         for (const { key, value, mod } of one.kvs) {
-          writtenAt.set(`${key} ${value}`, mod);
+          const name = `${key} ${value}`;
+          if (writers.get(name) === 1) writtenAt.set(name, mod);
           const shown = shownAt.get(mod);
           if (shown === undefined) shownAt.set(mod, new Map([[key, value]]));
           else shown.set(key, value);
@@ -141,13 +162,15 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
 
   let fine = readsAgree();
   for (;;) {
-    if (tries > MAX_TRIES) return { violation: undefined, decided: false };
+    if (tries > MAX_TRIES) return { violation: undefined, decided: false, ...NO_PLACES };
     if (!fine) {
-      if (!goBack()) return { violation: deepest.reason(), decided: true };
+      if (!goBack()) return { violation: deepest.reason(), decided: true, ...NO_PLACES };
       fine = readsAgree();
       continue;
     }
-    if (revision === last) return { violation: undefined, decided: true };
+    if (revision === last) {
+      return { violation: undefined, decided: true, placed: new Map(used.map((op, i) => [op, choices[i].revision])), leaseEnds };
+    }
     revision++;
     const write = writes.get(revision);
     if (write !== undefined) {
@@ -165,6 +188,7 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
     }
     const own = hint(revision);
     if (own?.kind === "revoke") {
+      leaseEnds.set(own.lease, revision);
       const { next } = state.apply(own);
       const at = revision;
       if (next === state) fail(() => `HIST-2: revision ${at} is the end of the lease ${own.lease}, which has no keys${around(at)}`);
@@ -180,11 +204,23 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
   }
 }
 
-function stateKey(state: ModelState): string {
-  let key = "";
-  for (const { key: name, value, mod, version, create } of state.range({ key: "\0", end: "\xff" })) {
-    // Values begin with what makes them unique.
-    key += `${name}:${value.slice(0, 16)}:${create}:${mod}:${version};`;
-  }
-  return key;
+/** The values that a request puts, if it comes to it, each with its key. */
+function putsOf(request: ModelRequest): string[] {
+  return opsOf(request).flatMap((op) => (op.kind === "put" ? [`${op.key} ${op.value}`] : []));
+}
+
+/** A name for each state: equal names, equal states. */
+function stateNamer(): (state: ModelState) => string {
+  const numbers = new Map<string, number>();
+  const numberOf = (value: string): number => {
+    let number = numbers.get(value);
+    if (number === undefined) numbers.set(value, (number = numbers.size));
+    return number;
+  };
+  return (state) => {
+    const keys = [...state.keys].sort(([a], [b]) => (a < b ? -1 : 1));
+    return keys
+      .map(([key, { value, create, mod, version, lease }]) => `${key}:${numberOf(value)}:${create}:${mod}:${version}:${lease}`)
+      .join(";");
+  };
 }
