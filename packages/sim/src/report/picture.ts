@@ -28,7 +28,8 @@ const STYLE = `
   --open: #eceef3; --bad: #f7c9c6; --badink: #a3150d; --dot: #24417a; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9f0; --soft: #98a2ba; --paper: #14171d; --line: #2b3140; --bar: #24406e;
   --read: #24502c; --open: #262b36; --bad: #6b211d; --badink: #ff9d96; --dot: #a9c4ff; } }
-body { margin: 0 auto; padding: 24px; max-width: 1400px; background: var(--paper); color: var(--ink); font: 14px/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; padding: 24px; max-width: 1400px; background: var(--paper); color: var(--ink);
+  font: 14px/1.5 system-ui, sans-serif; }
 h1 { font-size: 20px; margin: 0 0 4px; } h2 { font-size: 15px; margin: 26px 0 6px; }
 pre { background: var(--open); padding: 12px; border-radius: 6px; overflow-x: auto; white-space: pre-wrap; word-break: break-word; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
@@ -38,7 +39,8 @@ svg text { fill: var(--ink); font: 12px ui-monospace, monospace; } svg .who { fo
 .op.stuck rect { fill: var(--bad); stroke: var(--badink); stroke-width: 1.6; } .op.stuck text { fill: var(--badink); }
 .op:hover rect, .op:focus rect { stroke-width: 2.4; outline: none; } .op { cursor: pointer; outline: none; }
 .dot { fill: var(--dot); } svg .number { fill: var(--paper); font-size: 10px; font-weight: 700; text-anchor: middle; }
-.key { color: var(--soft); } .key b { display: inline-block; width: 22px; height: 12px; border-radius: 3px; margin: 0 4px 0 14px; vertical-align: -1px; }
+.key { color: var(--soft); } .key b { display: inline-block; width: 22px; height: 12px; border-radius: 3px;
+  margin: 0 4px 0 14px; vertical-align: -1px; }
 ol { margin: 0; padding-left: 32px; font: 12px/1.7 ui-monospace, monospace; } li.stuck { color: var(--badink); list-style: "✗  "; }
 `;
 
