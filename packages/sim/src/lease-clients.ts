@@ -140,16 +140,18 @@ export class LeaseClients {
     const node = this.#anyNode(random);
     const askedMs = scheduler.nowMs;
     const floor = clients.knownRevision;
+    const promisedMs = check.promisedUntilMs(id);
     const bytes = LeaseTimeToLiveRequest.encode({ ID: BigInt(id), keys: true });
     const reply = await network.exchange(node, LeaseTimeToLive.path, bytes, this.#options.clientTimeoutMs);
     if (reply.bytes === undefined) return;
-    const { TTL, keys } = LeaseTimeToLiveResponse.decode(reply.bytes);
+    const { TTL, grantedTTL, keys } = LeaseTimeToLiveResponse.decode(reply.bytes);
     story.tell(name, `hears of ${node.name}: lease ${id} has ${TTL} s`, reply.bytes);
-    if (TTL === -1) {
+    // One that has expired and is not revoked yet has a time below 0, and still what it was granted for.
+    if (grantedTTL === 0) {
       check.toldGone(id);
       return;
     }
-    check.toldTimeToLive(id, askedMs, TTL * 1000);
+    check.toldTimeToLive(id, { askedMs, promisedMs }, TTL * 1000);
     const got = keys
       .map((key) => toLatin1(key))
       .sort()

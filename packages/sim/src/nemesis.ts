@@ -156,10 +156,14 @@ export class Nemesis {
         node.slowSyncUntilMs = this.#scheduler.nowMs + this.#durationMs();
         break;
       case "diskFull":
-        node.failDisk("NoSpace");
+        node.failDisk("full");
         break;
       case "diskError":
-        node.failDisk("Io");
+        node.failDisk("once");
+        break;
+      case "readError":
+        node.crash(this.#oneOf(["power", "kill"] as const));
+        node.failDisk("read");
         break;
       case "backendError":
         node.failBackend();
@@ -229,8 +233,8 @@ export class Nemesis {
 
   /** Synced data goes bad on fewer than half of the members. */
   #flip(node: Node): void {
-    const flipped = this.#nodes.filter((one) => one.flipped).length;
-    if (node.flipped || 2 * (flipped + 1) >= this.#nodes.length) return;
+    const flipped = this.#nodes.filter((one) => one.damaged).length;
+    if (node.damaged || 2 * (flipped + 1) >= this.#nodes.length) return;
     node.crash("power");
     node.damage();
   }

@@ -1,18 +1,21 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
-import { type Clock, DiskError, type Random, silentLogger } from "@quorate/host";
+import { type Clock, type Random, silentLogger } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromUtf8, type raftpb } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
-import { BootstrapError, type FaultPoint, httpRouter, Member, type ServerConfig, serviceTable } from "@quorate/server";
+import { type FaultPoint, httpRouter, Member, type ServerConfig, serviceTable } from "@quorate/server";
 import type { Store } from "@quorate/store";
-import { readWal, WalDamageError, WalError } from "@quorate/wal";
-import { type Safety, violate } from "./check/safety.ts";
+import { type Safety, Violation, violate } from "./check/safety.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
+import { DiskFaults } from "./disk-faults.ts";
 import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
 import { misguide, twistOf } from "./planted.ts";
 import type { Story } from "./report/story.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
+
+/** Operations of a disk that may fail by themselves. */
+const DISK_OPERATIONS = ["open", "read", "write", "sync", "resize", "rename", "remove", "list", "makeDir", "syncDir"] as const;
 
 /** Thrown at a fault point: the process is gone. */
 class Crash extends Error {}
@@ -42,16 +45,13 @@ export class Node {
   services: ServiceTable | undefined;
   /** Where the next pass crashes. */
   crashAt: FaultPoint | undefined;
-  /** What was synced went bad on its disk: it may refuse to start, and then stays down. */
-  flipped = false;
   /** It refused to start on its damaged disk. */
   refused = false;
   /** Faults of the disk at present. */
   slowSyncUntilMs = 0;
   slowTurns = false;
   starts = 0;
-  /** Faults under which ending is no wonder: the disk has failed this process. */
-  #diskFailed = false;
+  readonly #faults: DiskFaults;
 
   constructor(name: string, deps: NodeDeps) {
     this.name = name;
@@ -72,19 +72,28 @@ export class Node {
     };
     this.#disk = new MemoryDisk({ clock, syncDelayMs });
     this.#keyspaces = new MemoryKeyspaceOpener(this.#disk, { clock, writeDelayMs: () => diskRandom.unit() * options.backendWriteMs });
-  }
-
-  /** Alive and not refusing: it counts for a quorum. */
-  get healthy(): boolean {
-    return !this.refused;
+    const { walDir, storeDir } = deps.config;
+    this.#faults = new DiskFaults({
+      disk: this.#disk,
+      keyspaces: this.#keyspaces,
+      random: this.#random.fork("disk faults"),
+      walDir,
+      storePath: `${storeDir}/db`,
+      tell: (text) => deps.story.tell(name, text),
+    });
   }
 
   get down(): boolean {
     return this.process === undefined || !this.process.alive;
   }
 
-  /** Starts a process on what the disk holds. */
-  start(): void {
+  /** What was synced on its disk has gone bad: it may refuse to start, and then stays down. */
+  get damaged(): boolean {
+    return this.#faults.isDamaged;
+  }
+
+  /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
+  start(arm: () => void = () => {}): void {
     const { scheduler, options, story, network, config } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
@@ -96,11 +105,12 @@ export class Node {
     this.member = undefined;
     this.services = undefined;
     this.crashAt = undefined;
-    this.#diskFailed = false;
     story.tell(this.name, `starts, clock rate ${rate.toFixed(4)}`);
     const random = this.#random.fork(`start ${this.starts++}`);
     const twist = twistOf(options.bug, random.fork("twist"));
     let started: Member | undefined;
+    this.#faults.begin();
+    arm();
     Member.start(config, {
       clock,
       random,
@@ -189,12 +199,11 @@ export class Node {
     this.member = undefined;
     this.services = undefined;
     this.#disk.kill(this.#random);
-    if (this.#diskFailed) return;
-    if (this.flipped && isDamage(error)) {
-      this.refused = true;
-      return;
-    }
-    this.#deps.fail(error instanceof Error ? error : new Error(`${this.name} ended without an error`));
+    const reason = this.#faults.reasonOf(error);
+    if (reason === "damage") this.refused = true;
+    if (reason !== undefined) return;
+    const text = error instanceof Error ? (error.stack ?? error.message) : "no error";
+    this.#deps.fail(new Violation(`SIM-9: ${this.name} ended, and nothing was done to it that would explain it: ${text}`));
   }
 
   /** The machine loses power, or the process alone is killed. */
@@ -226,99 +235,39 @@ export class Node {
     this.#deps.scheduler.after(20_000, end);
   }
 
-  /** From now on writes fail at the end of the space there is, or `code` once at the next operation of that kind. */
-  failDisk(kind: "NoSpace" | "Io"): void {
-    if (this.down) return;
-    const random = this.#random;
-    let left = random.below(20);
-    this.#disk.fault = ({ kind: what }) => {
-      if (this.down || (kind === "NoSpace" && what !== "write" && what !== "resize")) return undefined;
-      if (what === "list" || left-- > 0) return undefined;
-      this.#diskFailed = true;
-      this.#deps.story.tell(this.name, `disk: ${kind} at ${what}`);
-      return kind;
-    };
+  /** The disk fails: full for a while, an operation that fails once, or a read at the next start. */
+  failDisk(kind: "full" | "once" | "read"): void {
+    if (this.down !== (kind === "read") || this.refused) return;
+    const count = this.#random.below(20);
+    if (kind === "full") this.#faults.fail("NoSpace", ["write", "resize"], count, Number.POSITIVE_INFINITY);
+    else if (kind === "once") this.#faults.fail("Io", DISK_OPERATIONS, count, 1);
+    else this.start(() => this.#faults.fail("Io", ["open", "read", "list"], count, 1));
   }
 
   /** The machine loses power in the middle of an operation of its disk, after `count` others; if it is down it is started for that. */
   crashAtDisk(count: number): void {
     if (this.refused) return;
-    let left = count;
-    this.#disk.fault = ({ kind }) => {
-      if (this.down || left-- > 0) return undefined;
-      this.#deps.story.tell(this.name, `crashes in a ${kind} of its disk`);
-      this.crash("power");
-      throw new Crash(kind);
-    };
-    if (this.down) this.start();
+    const arm = () =>
+      this.#faults.crash(count, (operation) => {
+        this.#deps.story.tell(this.name, `crashes in a ${operation}`);
+        this.crash("power");
+        throw new Crash(operation);
+      });
+    if (this.down) this.start(arm);
+    else arm();
   }
 
   failBackend(): void {
-    if (this.down) return;
-    this.#keyspaces.fault = () => {
-      this.#diskFailed = true;
-      this.#deps.story.tell(this.name, "backend: Io at write");
-      return "Io";
-    };
+    if (!this.down) this.#faults.failStore("Io");
   }
 
   healDisk(): void {
-    this.#disk.fault = undefined;
-    this.#keyspaces.fault = undefined;
+    this.#faults.heal();
     this.slowSyncUntilMs = 0;
   }
 
-  /** What is on the disk goes bad: a bit of the log, or the store as a whole. Only while the process is down. */
+  /** What was synced goes bad: a bit or a sector of the log, or the store as a whole. Only while the process is down. */
   damage(): boolean {
-    return this.#random.below(4) === 0 ? this.#damageStore() : this.#flipBit();
+    return this.#faults.damage();
   }
-
-  #damageStore(): boolean {
-    const path = `${this.#deps.config.storeDir}/db`;
-    try {
-      this.#keyspaces.damage(path);
-    } catch {
-      // There is none yet.
-      return false;
-    }
-    this.#deps.story.tell(this.name, `the store in ${path} is damaged`);
-    this.flipped = true;
-    return true;
-  }
-
-  /** Flips a bit in a part of the log that the log itself says was synced. */
-  #flipBit(): boolean {
-    const { walDir } = this.#deps.config;
-    const places: { path: string; from: number; to: number }[] = [];
-    try {
-      const reader = readWal(this.#disk, walDir);
-      let step = reader.next();
-      let last: { path: string; from: number } | undefined;
-      while (step.done !== true) {
-        const path = `${walDir}/${step.value.segment.name}`;
-        if (last !== undefined) places.push({ ...last, to: last.path === path ? step.value.offset : last.from + 16 });
-        last = { path, from: step.value.offset };
-        step = reader.next();
-      }
-      const { segments, durableBytes } = step.value;
-      const tail = `${walDir}/${segments[segments.length - 1].name}`;
-      const synced = places.filter(({ path, to }) => path !== tail || to <= durableBytes);
-      if (synced.length === 0) return false;
-      const { path, from, to } = synced[this.#random.below(synced.length)];
-      const position = from + this.#random.below(to - from);
-      this.#disk.corrupt(path, position, 1 << this.#random.below(8));
-      this.#deps.story.tell(this.name, `a bit flips in ${path} at ${position}`);
-    } catch {
-      // No log yet, or none that can be read any more.
-      return false;
-    }
-    this.flipped = true;
-    return true;
-  }
-}
-
-/** A member's way to say that it will not serve what its disk holds. */
-function isDamage(error: unknown): boolean {
-  if (error instanceof DiskError && error.code === "Damaged") return true;
-  return error instanceof WalDamageError || error instanceof WalError || error instanceof BootstrapError;
 }

@@ -78,11 +78,12 @@ export const FAULT_KINDS = [
   "moveLeader",
   "allPowerLoss",
   "crashAtDisk",
+  "readError",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 const NETWORK: readonly FaultKind[] = ["isolate", "split", "oneWay", "slowLink", "stallLink"];
-const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip"];
+const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip", "readError"];
 const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss", "crashAtDisk"];
 
 /** The options of a seed. */

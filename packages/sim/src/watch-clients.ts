@@ -224,6 +224,8 @@ class WatchClient {
       return;
     }
     const watch = this.#byId.get(watchId);
+    // Cancelled by a compaction and by its client at the same time, which is told of both.
+    if (watch === undefined && canceled && this.#cancelling.delete(watchId)) return;
     if (watch === undefined) violate("WATCH", `${this.#name} hears of the watch ${watchId}, which it does not have`);
     if (canceled) {
       this.#byId.delete(watchId);

@@ -151,12 +151,25 @@ export class LeaseCheck {
       violate("LEASE-3", `the lease ${id} is renewed ${askedMs - life.knownMs} ms after its end was known`);
   }
 
-  /** A client was told, upon what it asked at `askedMs`, what is left of a lease: a linearizable answer. */
-  toldTimeToLive(id: string, askedMs: number, remainingMs: number): void {
+  /** Until when a lease must live by what clients were told so far. */
+  promisedUntilMs(id: string): number {
+    return this.#lives.get(id)?.promisedUntilMs ?? 0;
+  }
+
+  /**
+   * A client was told what is left of a lease: a linearizable answer.
+   * @param asked when that was asked, and what was promised then
+   */
+  toldTimeToLive(id: string, { askedMs, promisedMs }: { askedMs: number; promisedMs: number }, remainingMs: number): void {
     const life = this.#lives.get(id);
     if (life === undefined) violate("LEASE", `the lease ${id} has a time to live, and nobody has granted it`);
     if (askedMs > life.knownMs)
       violate("LEASE-3", `the lease ${id} has a time to live ${askedMs - life.knownMs} ms after its end was known`);
+    // Whole seconds are told.
+    const leastMs = promisedMs - this.#now() - 1000 * (1 + this.#options.drift);
+    if (life.askedMs === undefined && remainingMs * (1 + this.#options.drift) < leastMs) {
+      violate("LEASE-1", `the lease ${id} is said to have ${remainingMs} ms left, and is promised for ${leastMs.toFixed(3)} ms more`);
+    }
     const mostMs = life.ttlMs + this.#options.electionMs + 1000;
     if (remainingMs > mostMs) violate("LEASE-3", `the lease ${id} of ${life.ttlMs} ms has ${remainingMs} ms left`);
   }

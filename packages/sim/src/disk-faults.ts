@@ -1,0 +1,194 @@
+/**
+ * What goes wrong with a member's disk, each fault exactly once and written down: so that when the member ends, it can be seen whether this
+ * very fault made it end. A member that stops for a damage that nobody did to it is a violation.
+ */
+import { DiskError, type DiskErrorCode, type Random } from "@quorate/host";
+import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { readWal, WalDamageError } from "@quorate/wal";
+
+const SECTOR_BYTES = 512;
+/** Causes of an error that are looked through. */
+const MAX_CAUSES = 10;
+
+/** A change of what was synced, done while no process used it. */
+interface Damage {
+  readonly path: string;
+  /** The first and the last byte that differ; undefined for the store as a whole. */
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
+/** A stretch of the log that holds records, all of them synced. */
+interface Stretch {
+  readonly path: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface DiskFaultsDeps {
+  readonly disk: MemoryDisk;
+  readonly keyspaces: MemoryKeyspaceOpener;
+  readonly random: Random;
+  readonly walDir: string;
+  readonly storePath: string;
+  tell(text: string): void;
+}
+
+export class DiskFaults {
+  readonly #deps: DiskFaultsDeps;
+  /** Errors that the disk made up for the present process. */
+  #errors = new Set<unknown>();
+  /** The store's writes fail, or failed, for the present process. */
+  #storeFails: DiskErrorCode | undefined;
+  readonly #damages: Damage[] = [];
+
+  constructor(deps: DiskFaultsDeps) {
+    this.#deps = deps;
+  }
+
+  /** What was synced has been changed at some time. */
+  get isDamaged(): boolean {
+    return this.#damages.length > 0;
+  }
+
+  /** Another process begins: what was done to the one before is no excuse for it. */
+  begin(): void {
+    this.#errors = new Set();
+    this.#storeFails = undefined;
+  }
+
+  /** From now on the disk does as it should. */
+  heal(): void {
+    this.#deps.disk.fault = undefined;
+    this.#deps.keyspaces.fault = undefined;
+  }
+
+  // --- Operations that fail ---
+
+  /** After `count` operations of these kinds, they fail; for once, or from then on. */
+  fail(code: DiskErrorCode, kinds: readonly DiskOperation["kind"][], count: number, times: number): void {
+    let left = count;
+    let more = times;
+    this.#deps.disk.fault = ({ kind, path }) => {
+      if (!kinds.includes(kind) || left-- > 0 || more-- <= 0) return undefined;
+      this.#deps.tell(`disk: ${code} at ${kind} of ${path}`);
+      const error = new DiskError(code, path, `injected at ${kind}`);
+      this.#errors.add(error);
+      throw error;
+    };
+  }
+
+  /** Calls `crash` before the operation that follows `count` others. It has to throw. */
+  crash(count: number, crash: (operation: string) => never): void {
+    let left = count;
+    this.#deps.disk.fault = ({ kind, path }) => (left-- > 0 ? undefined : crash(`${kind} of ${path}`));
+  }
+
+  /** The next write of the store fails. */
+  failStore(code: DiskErrorCode): void {
+    this.#deps.keyspaces.fault = () => {
+      this.#deps.tell(`store: ${code} at write`);
+      this.#storeFails = code;
+      return code;
+    };
+  }
+
+  // --- Damage ---
+
+  /** Changes something that was synced, while no process runs; false if there is nothing yet. */
+  damage(): boolean {
+    const { random } = this.#deps;
+    const way = random.below(5);
+    return way === 0 ? this.#damageStore() : way < 3 ? this.#flipBit() : this.#loseSector();
+  }
+
+  #damageStore(): boolean {
+    const { keyspaces, storePath, tell } = this.#deps;
+    try {
+      keyspaces.damage(storePath);
+    } catch {
+      // There is none yet.
+      return false;
+    }
+    tell(`the store in ${storePath} is damaged`);
+    this.#damages.push({ path: storePath, from: undefined, to: undefined });
+    return true;
+  }
+
+  /** The synced records of the log, each a stretch, as the log itself has it. */
+  #records(): Stretch[] {
+    const { disk, walDir } = this.#deps;
+    const records: Stretch[] = [];
+    try {
+      const reader = readWal(disk, walDir);
+      let step = reader.next();
+      let last: { path: string; from: number } | undefined;
+      while (step.done !== true) {
+        const path = `${walDir}/${step.value.segment.name}`;
+        if (last !== undefined) records.push({ ...last, to: last.path === path ? step.value.offset : last.from + 16 });
+        last = { path, from: step.value.offset };
+        step = reader.next();
+      }
+      const { segments, durableBytes } = step.value;
+      const tail = `${walDir}/${segments[segments.length - 1].name}`;
+      return records.filter(({ path, to }) => path !== tail || to <= durableBytes);
+    } catch {
+      // No log yet, or none that can be read any more.
+      return [];
+    }
+  }
+
+  #flipBit(): boolean {
+    const { disk, random, tell } = this.#deps;
+    const records = this.#records();
+    if (records.length === 0) return false;
+    const { path, from, to } = records[random.below(records.length)];
+    const position = from + random.below(to - from);
+    disk.corrupt(path, position, 1 << random.below(8));
+    tell(`a bit flips in ${path} at ${position}`);
+    this.#damages.push({ path, from: position, to: position });
+    return true;
+  }
+
+  /** A sector of the log reads as zeros, as if it had never been written. */
+  #loseSector(): boolean {
+    const { disk, random, tell } = this.#deps;
+    const records = this.#records();
+    const record = records.length === 0 ? undefined : records[random.below(records.length)];
+    if (record === undefined) return false;
+    const from = record.from - (record.from % SECTOR_BYTES);
+    const synced = records.reduce((end, { path, to }) => (path === record.path ? Math.max(end, to) : end), 0);
+    const to = Math.min(from + SECTOR_BYTES, synced);
+    const bytes = disk.readAll(record.path).subarray(from, to);
+    if (bytes.every((byte) => byte === 0)) return false;
+    bytes.forEach((byte, i) => {
+      if (byte !== 0) disk.corrupt(record.path, from + i, byte);
+    });
+    tell(`the sector of ${record.path} at ${from} is lost`);
+    this.#damages.push({ path: record.path, from, to: to - 1 });
+    return true;
+  }
+
+  // --- Endings ---
+
+  /** Why a member ended by `error`: a fault of its disk, a damage done to it, or undefined: for a reason of its own. */
+  reasonOf(error: unknown): "fault" | "damage" | undefined {
+    let at: Error | undefined = error instanceof Error ? error : undefined;
+    for (let i = 0; at !== undefined && i < MAX_CAUSES; i++) {
+      if (this.#errors.has(at)) return "fault";
+      const current = at;
+      if (current instanceof DiskError && current.path === this.#deps.storePath) {
+        if (current.code === this.#storeFails) return "fault";
+        if (current.code === "Damaged" && this.#damages.some(({ path }) => path === current.path)) return "damage";
+      }
+      if (at instanceof WalDamageError && this.#isDone(at)) return "damage";
+      at = at.cause instanceof Error ? at.cause : undefined;
+    }
+    return undefined;
+  }
+
+  /** A log is damaged where somebody damaged it: the broken record begins at the damage or before it. */
+  #isDone({ path, offset }: WalDamageError): boolean {
+    return this.#damages.some((damage) => damage.path === path && damage.to !== undefined && offset <= damage.to);
+  }
+}
