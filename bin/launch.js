@@ -16,7 +16,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 /** The oldest major version that runs the code as it is. */
 const MIN_MAJOR = 26;
 
-/** Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 tells of the launcher's death. */
+/**
+ * Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 tells of the launcher's death; "again" where this
+ * program has replaced itself.
+ */
 const MARK = "QUORATE_LAUNCHER";
 
 /** npm packages that carry the pinned Node, by platform and processor. */
@@ -29,7 +32,8 @@ const FROM_TERMINAL = ["SIGINT", "SIGQUIT"];
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Runs the program `target` with this process's arguments.
+ * Runs the program `target` with this process's arguments: what it does when it is imported, and then its function `main`, if it exports
+ * one. That is for programs that run for long: nothing has happened before main, so the process can still be replaced by a leaner one.
  * @param {string} name the program's name for messages
  * @param {string} target an absolute path, or one from the repository's root
  */
@@ -38,8 +42,11 @@ export async function launch(name, target) {
   delete process.env[MARK];
   if (Number.parseInt(process.versions.node, 10) >= MIN_MAJOR) {
     if (mark === "pipe") dieWithLauncher();
-    keepCompiledCode();
-    await import(pathToFileURL(resolve(root, target)).href);
+    const keepsCode = keepCompiledCode();
+    const program = await import(pathToFileURL(resolve(root, target)).href);
+    if (program.main === undefined) return;
+    if (keepsCode && mark === undefined && hasTranslated()) startAgain();
+    await program.main();
     return;
   }
   const node = mark === undefined ? findPinnedNode() : undefined;
@@ -79,11 +86,26 @@ function findPinnedNode() {
   });
 }
 
-/** Keeps compiled code between runs: reading TypeScript anew costs more than the rest of a short command. */
+/** Keeps compiled code between runs: reading TypeScript anew costs more than the rest of a short command. False if it cannot. */
 function keepCompiledCode() {
   // Only where the code itself lies: a shared temporary folder could be filled by others.
   const modules = join(root, "node_modules");
-  if (existsSync(modules)) nodeModule.enableCompileCache(join(modules, ".cache/quorate"));
+  if (!existsSync(modules)) return false;
+  nodeModule.enableCompileCache(join(modules, ".cache/quorate"));
+  return nodeModule.getCompileCacheDir?.() !== undefined;
+}
+
+/** Whether TypeScript was translated in this process. What does that takes some 40 MiB and never gives them back. */
+function hasTranslated() {
+  return process.moduleLoadList?.some((name) => name.includes("deps/amaro")) ?? false;
+}
+
+/** Replaces this process by itself, which then finds its code translated; once only, should that not be so. */
+function startAgain() {
+  if (typeof process.execve !== "function") return;
+  nodeModule.flushCompileCache();
+  const env = { ...process.env, [MARK]: "again" };
+  process.execve(process.execPath, [process.execPath, ...process.execArgv, process.argv[1], ...process.argv.slice(2)], env);
 }
 
 /** Ends this process as if it had been killed when the launcher's end of the pipe closes. */

@@ -151,3 +151,23 @@ test("package.json names the bin files, and each starts a program that is there"
     assert.ok(existsSync(join(root, target![2]!)), target![2]);
   }
 });
+
+test("a program with a function main runs it in a process that has not translated TypeScript, with the same number and arguments", () => {
+  // Below node_modules Node does not translate; beside it, compiled code is kept in the repository's own.
+  const program = join(scratch, "resident.ts");
+  const says = `JSON.stringify({
+    pid: process.pid,
+    args: process.argv.slice(2),
+    flags: process.execArgv,
+    mark: process.env["QUORATE_LAUNCHER"] ?? null,
+    translated: (process as unknown as { moduleLoadList: string[] }).moduleLoadList.some((name) => name.includes("amaro")),
+  })`;
+  writeFileSync(program, `export async function main(): Promise<void> {\n  console.log(${says});\n}\n`);
+  const start = join(scratch, "resident.js");
+  writeFileSync(start, readFileSync(launcher, "utf8").replace(JSON.stringify(probe), JSON.stringify(program)));
+  for (const time of ["first", "second"]) {
+    const { pid, status, stdout, stderr } = spawnSync(process.execPath, ["--no-opt", start, "a b"], { encoding: "utf8" });
+    assert.deepEqual([status, stderr], [0, ""], time);
+    assert.deepEqual(JSON.parse(stdout), { pid, args: ["a b"], flags: ["--no-opt"], mark: null, translated: false }, time);
+  }
+});

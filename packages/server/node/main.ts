@@ -11,72 +11,75 @@ function outputNames(log: LogConfig): string[] {
   return log.outputs.map((output) => (output.kind === "file" ? output.path : output.kind));
 }
 
-const invoked = await invoke(
-  process.argv.slice(2),
-  process.env,
-  { quorate: QUORATE_VERSION, etcd: SERVER_VERSION },
-  { stdout: (text) => process.stdout.write(text), stderr: (text) => process.stderr.write(text) },
-);
-if (invoked.kind === "exit") {
-  process.exitCode = invoked.code;
-} else {
-  const { config, notices } = invoked;
-  const logger = nodeLogger({
-    level: loggerLevel(config.log),
-    outputs: outputNames(config.log),
-    format: config.log.format,
-  });
-  const end = (code: number): never => {
-    logger.close();
-    process.exit(code);
-  };
-  const describe = (error: unknown) =>
-    error instanceof Error ? { error: error.message, stack: error.stack ?? "" } : { error: String(error) };
-  process.on("uncaughtException", (error) => {
-    logger.error("the member cannot go on", describe(error));
-    end(1);
-  });
-
-  for (const notice of notices) logger[notice.level](notice.msg, notice.fields);
-  let serving: ServingMember | undefined;
-  let stopping = false;
-  const supervisor = supervisorOf(process.env, { clock: nodeClock, logger });
-  const stop = (signal: string) => {
-    logger.info("received signal; shutting down", { signal });
-    if (stopping || serving === undefined) end(stopping ? 1 : 0);
-    stopping = true;
-    supervisor.stopping();
-    serving!.stop().then(
-      () => end(0),
-      (error) => {
-        logger.error("the member did not stop in order", describe(error));
-        end(1);
-      },
-    );
-  };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal === "SIGTERM" ? "terminated" : "interrupt"));
-
-  process.on("SIGHUP", () => {
-    supervisor.reloading();
-    void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => serving?.checkTls()).then(() =>
-      supervisor.ready(),
-    );
-  });
-
-  try {
-    serving = await serve(config, {
-      clock: nodeClock,
-      logger,
-      onEnd: (error) => {
-        if (stopping) return;
-        if (error !== undefined) logger.error("the member has stopped", describe(error));
-        end(error === undefined ? 0 : 1);
-      },
+/** Runs the program with this process's arguments. Called once, by bin/launch.js. */
+export async function main(): Promise<void> {
+  const invoked = await invoke(
+    process.argv.slice(2),
+    process.env,
+    { quorate: QUORATE_VERSION, etcd: SERVER_VERSION },
+    { stdout: (text) => process.stdout.write(text), stderr: (text) => process.stderr.write(text) },
+  );
+  if (invoked.kind === "exit") {
+    process.exitCode = invoked.code;
+  } else {
+    const { config, notices } = invoked;
+    const logger = nodeLogger({
+      level: loggerLevel(config.log),
+      outputs: outputNames(config.log),
+      format: config.log.format,
     });
-    supervisor.ready();
-  } catch (error) {
-    const { message } = error as Error;
-    logger.error("failed to start the member", { error: message });
-    end(1);
+    const end = (code: number): never => {
+      logger.close();
+      process.exit(code);
+    };
+    const describe = (error: unknown) =>
+      error instanceof Error ? { error: error.message, stack: error.stack ?? "" } : { error: String(error) };
+    process.on("uncaughtException", (error) => {
+      logger.error("the member cannot go on", describe(error));
+      end(1);
+    });
+
+    for (const notice of notices) logger[notice.level](notice.msg, notice.fields);
+    let serving: ServingMember | undefined;
+    let stopping = false;
+    const supervisor = supervisorOf(process.env, { clock: nodeClock, logger });
+    const stop = (signal: string) => {
+      logger.info("received signal; shutting down", { signal });
+      if (stopping || serving === undefined) end(stopping ? 1 : 0);
+      stopping = true;
+      supervisor.stopping();
+      serving!.stop().then(
+        () => end(0),
+        (error) => {
+          logger.error("the member did not stop in order", describe(error));
+          end(1);
+        },
+      );
+    };
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal === "SIGTERM" ? "terminated" : "interrupt"));
+
+    process.on("SIGHUP", () => {
+      supervisor.reloading();
+      void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => serving?.checkTls()).then(() =>
+        supervisor.ready(),
+      );
+    });
+
+    try {
+      serving = await serve(config, {
+        clock: nodeClock,
+        logger,
+        onEnd: (error) => {
+          if (stopping) return;
+          if (error !== undefined) logger.error("the member has stopped", describe(error));
+          end(error === undefined ? 0 : 1);
+        },
+      });
+      supervisor.ready();
+    } catch (error) {
+      const { message } = error as Error;
+      logger.error("failed to start the member", { error: message });
+      end(1);
+    }
   }
 }
