@@ -7,7 +7,14 @@ export * from "./src/etcd-file/index.ts";
 export { dropIncoming, installReceived, recoverFolders } from "./src/folders.ts";
 export { type Lease, type LeaseObserver, Lessor, MAX_LEASE_TTL_SECONDS } from "./src/lease/lessor.ts";
 export { clusterId, memberId } from "./src/membership/ids.ts";
-export { type ChangeContext, encodeChangeContext, encodeMember, type Member } from "./src/membership/member.ts";
+export {
+  type ChangeContext,
+  decodeChangeContext,
+  decodeMembers,
+  encodeChangeContext,
+  encodeMember,
+  type Member,
+} from "./src/membership/member.ts";
 export type { Membership } from "./src/membership/membership.ts";
 export type { Position } from "./src/meta.ts";
 export * from "./src/mvcc/index.ts";

@@ -23,7 +23,7 @@ interface Asked {
 function bench(urls: readonly string[] = ["http://one", "http://two"]) {
   const clock = new ManualClock();
   const asked: Asked[] = [];
-  const call = (url: string, _path: string, body: Uint8Array) =>
+  const call = (url: string, _path: string, body: Uint8Array = new Uint8Array(0)) =>
     new Promise<PeerAnswer>((resolve, reject) => {
       asked.push({ url, body, answer: (status, answered) => resolve({ status, body: answered }), fail: () => reject(new Error("lost")) });
     });

@@ -35,12 +35,22 @@ interface Station {
 export interface PeerPort {
   readonly name: string;
   readonly process: Process;
-  answer(path: string, body: Uint8Array): Promise<PeerAnswer>;
+  /** @param body undefined for a request that only gets */
+  answer(path: string, body: Uint8Array | undefined): Promise<PeerAnswer>;
+}
+
+/** What is asked there; without a body it only gets. */
+export interface PeerRequest {
+  readonly url: string;
+  readonly path: string;
+  readonly body: Uint8Array | undefined;
+  readonly timeoutMs: number;
 }
 
 export interface PeerAnswer {
   readonly status: number;
   readonly body: Uint8Array;
+  readonly clusterId?: string | undefined;
 }
 
 const TYPE_NAMES = new Map(Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]));
@@ -107,7 +117,7 @@ export class Network {
   }
 
   /** A member's request to another one's peer port, as HTTP would bring it. Rejects where no answer comes in time. */
-  call(name: string, process: Process, request: { url: string; path: string; body: Uint8Array; timeoutMs: number }): Promise<PeerAnswer> {
+  call(name: string, process: Process, request: PeerRequest): Promise<PeerAnswer> {
     const { url, path, body, timeoutMs } = request;
     const scheduler = this.#scheduler;
     return new Promise((resolve, reject) => {

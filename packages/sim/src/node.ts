@@ -3,7 +3,7 @@ import { type Clock, type Random, silentLogger } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromUtf8, type raftpb } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
-import { type FaultPoint, httpRouter, Member, type ServerConfig, serviceTable } from "@quorate/server";
+import { type FaultPoint, httpRouter, Member, peerEndpoints, type ServerConfig, serviceTable, versionOf } from "@quorate/server";
 import type { Store } from "@quorate/store";
 import { type Safety, Violation, violate } from "./check/safety.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
@@ -151,11 +151,11 @@ export class Node {
 
   /** Answers at the member's peer URLs. */
   #listen(member: Member, process: Process): void {
-    const route = httpRouter(member.leases.peerEndpoints());
-    const answer = async (path: string, body: Uint8Array) => {
-      const request = { method: "POST", path, query: "", headers: new Map(), body, peerAddress: "", peerCommonName: undefined };
-      const response = await route(request);
-      return { status: response.status, body: typeof response.body === "string" ? fromUtf8(response.body) : response.body };
+    const route = httpRouter(peerEndpoints(member, versionOf(member)));
+    const answer = async (path: string, asked: Uint8Array | undefined) => {
+      const sent = { method: asked === undefined ? "GET" : "POST", path, query: "", headers: new Map(), body: asked ?? new Uint8Array(0) };
+      const { status, body, headers } = await route({ ...sent, peerAddress: "", peerCommonName: undefined });
+      return { status, body: typeof body === "string" ? fromUtf8(body) : body, clusterId: headers?.["x-etcd-cluster-id"] };
     };
     for (const url of this.#deps.config.initialCluster.get(this.name)!)
       this.#deps.network.listen(url.text, { name: this.name, process, answer });

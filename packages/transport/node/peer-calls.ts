@@ -15,6 +15,12 @@ const IDLE_TIMEOUT_MS = 10_000;
 /** A longer answer is not taken (etcd: maxLeaseHTTPResponseSize). */
 const MAX_ANSWER_BYTES = 100 * 1024 * 1024;
 
+export interface PeerCallAnswer {
+  readonly status: number;
+  readonly body: Uint8Array;
+  readonly clusterId: string | undefined;
+}
+
 export class PeerCalls {
   readonly #tls: TlsSource | undefined;
   readonly #plainAgent = new PlainAgent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
@@ -25,8 +31,11 @@ export class PeerCalls {
     this.#tls = tls && tlsSource(tls);
   }
 
-  /** Posts `body`; resolves with the whole answer, whatever its status. Rejects with DialError, or Node's error, within `timeoutMs`. */
-  readonly call = (url: string, path: string, body: Uint8Array, timeoutMs: number): Promise<{ status: number; body: Uint8Array }> => {
+  /**
+   * Posts `body`, or gets without one; resolves with the whole answer, whatever its status, and the cluster that the header
+   * X-Etcd-Cluster-ID names. Rejects with DialError, or Node's error, within `timeoutMs`.
+   */
+  readonly call = (url: string, path: string, body: Uint8Array | undefined, timeoutMs: number): Promise<PeerCallAnswer> => {
     const target = parsePeerUrl(url);
     if (target === undefined) return Promise.reject(new DialError("failed", `not a peer URL: ${url}`));
     const { host, port, secure } = target;
@@ -36,8 +45,8 @@ export class PeerCalls {
       host,
       port,
       path,
-      method: "POST",
-      headers: { "content-type": "application/protobuf", "content-length": body.length },
+      method: body === undefined ? "GET" : "POST",
+      headers: body === undefined ? {} : { "content-type": "application/protobuf", "content-length": body.length },
       signal: AbortSignal.timeout(timeoutMs),
     };
     return new Promise((resolve, reject) => {
@@ -64,7 +73,14 @@ export class PeerCalls {
           if (sizeBytes > MAX_ANSWER_BYTES) request.destroy(new DialError("failed", `call ${url}: the answer is too long`));
         });
         response.on("error", reject);
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) }));
+        const clusterId = response.headers["x-etcd-cluster-id"];
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            body: Buffer.concat(chunks),
+            clusterId: typeof clusterId === "string" ? clusterId : undefined,
+          }),
+        );
       });
       request.end(body);
     });

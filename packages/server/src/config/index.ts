@@ -16,4 +16,15 @@ export type {
   TlsConfig,
 } from "./server-config.ts";
 export type { ReadFile } from "./tls.ts";
-export { hostPort, type InitialCluster, initialClusterText, type MemberUrl, parseUrl, parseUrls, type UrlScheme, urlsText } from "./url.ts";
+export {
+  hostPort,
+  type InitialCluster,
+  initialClusterText,
+  type MemberUrl,
+  parseUrl,
+  parseUrls,
+  sameUrl,
+  type UrlScheme,
+  urlsText,
+} from "./url.ts";
+export { ValueError } from "./values.ts";

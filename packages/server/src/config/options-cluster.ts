@@ -136,7 +136,6 @@ export const clusterOptions = {
   "strict-reconfig-check": boolOption(true, {
     group,
     doc: "Refuse changes of the membership that would leave the cluster without a quorum.",
-    stage: planned("changing the membership of a running cluster is not there yet"),
   }),
   "pre-vote": boolOption(true, {
     group,

@@ -167,7 +167,6 @@ export const operationsOptions = {
     unit: "members",
     doc: "How many members may be learners at once.",
     aliases: ["experimental-max-learners"],
-    stage: planned("changing the membership of a running cluster is not there yet"),
   }),
   "downgrade-check-time": durationOption(5000, {
     group: features,

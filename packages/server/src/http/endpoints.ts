@@ -25,7 +25,14 @@ export function versionEndpoint(source: VersionSource): HttpHandler {
   };
 }
 
-/** Sends a request to the endpoint of its path; others get 404 as Go's mux gives it. */
+/**
+ * Sends a request to the endpoint of its path, or to the longest one that ends in a slash and that the path begins with; others get 404 as
+ * Go's mux gives it.
+ */
 export function httpRouter(endpoints: ReadonlyMap<string, HttpHandler>): HttpHandler {
-  return (request) => endpoints.get(request.path)?.(request) ?? plainError(404, "404 page not found");
+  const prefixes = [...endpoints.keys()].filter((path) => path.endsWith("/")).sort((a, b) => b.length - a.length);
+  return (request) => {
+    const found = endpoints.get(request.path) ?? endpoints.get(prefixes.find((prefix) => request.path.startsWith(prefix)) ?? "");
+    return found === undefined ? plainError(404, "404 page not found") : found(request);
+  };
 }

@@ -1,30 +1,59 @@
 /**
  * What the peer port answers besides Raft's own requests: who belongs to the cluster, which versions this member speaks, and, on the
- * leader, what other members ask about leases for their clients.
+ * leader, what other members ask about leases and learners for their clients (etcd: server/etcdserver/api/etcdhttp/peer.go).
  */
-import { idToHex, toUtf8 } from "@quorate/proto";
-import type { HttpHandler } from "@quorate/rpc";
+import { EtcdError, idToHex, toUtf8 } from "@quorate/proto";
+import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
 import { encodeMember } from "@quorate/store";
 import type { Member } from "../member/member.ts";
-import { versionEndpoint } from "./endpoints.ts";
+import { PROMOTE_PATH } from "../membership/reconfiguration.ts";
+import { SERVER_VERSION } from "../version.ts";
+import { type VersionSource, versionEndpoint } from "./endpoints.ts";
 import { plainError } from "./health.ts";
 
-/** The endpoints of the peer port, by path (etcd: server/etcdserver/api/etcdhttp/peer.go). */
-export function peerEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0]): ReadonlyMap<string, HttpHandler> {
+/** The versions that a member tells. */
+export function versionOf(member: Member): VersionSource {
+  const clusterVersion = () => member.store.membership.clusterVersion ?? "not_decided";
+  return { serverVersion: SERVER_VERSION, clusterVersion, storageVersion: SERVER_VERSION };
+}
+
+/** The endpoints of the peer port, by path. */
+export function peerEndpoints(member: Member, version: VersionSource): ReadonlyMap<string, HttpHandler> {
   return new Map<string, HttpHandler>([
     ...member.leases.peerEndpoints(),
     ["/version", versionEndpoint(version)],
-    [
-      "/members",
-      (request) => {
-        if (request.method !== "GET") return plainError(405, "Method Not Allowed", { allow: "GET" });
-        const members = member.store.membership.members().map((one) => toUtf8(encodeMember(one)));
-        return {
-          status: 200,
-          headers: { "content-type": "application/json", "x-etcd-cluster-id": idToHex(member.clusterId) },
-          body: `[${members.join(",")}]\n`,
-        };
-      },
-    ],
+    ["/members", (request) => (request.method === "GET" ? membersAnswer(member) : notAllowed("GET"))],
+    [PROMOTE_PATH, (request) => (request.method === "POST" ? promote(member, request) : notAllowed("POST"))],
   ]);
 }
+
+function notAllowed(allow: string): HttpResponse {
+  return plainError(405, "Method Not Allowed", { allow });
+}
+
+function clusterHeader(member: Member): { "x-etcd-cluster-id": string } {
+  return { "x-etcd-cluster-id": idToHex(member.clusterId) };
+}
+
+function membersAnswer(member: Member): HttpResponse {
+  const members = member.reconfiguration.members().map((one) => toUtf8(encodeMember(one)));
+  return { status: 200, headers: { "content-type": "application/json", ...clusterHeader(member) }, body: `[${members.join(",")}]\n` };
+}
+
+/** Promotes a learner for another member, if this one leads. What speaks against it goes back as etcd's text. */
+async function promote(member: Member, request: HttpRequest): Promise<HttpResponse> {
+  const text = request.path.slice(PROMOTE_PATH.length);
+  const headers = clusterHeader(member);
+  const id = /^\d{1,20}$/.test(text) ? BigInt(text) : undefined;
+  if (id === undefined || BigInt.asUintN(64, id) !== id) return plainError(404, `member ${text} not found in cluster`, headers);
+  try {
+    await member.reconfiguration.promoteAsLeader(id);
+    return membersAnswer(member);
+  } catch (error) {
+    if (!(error instanceof EtcdError)) return plainError(500, "Internal Server Error", headers);
+    const status = error.code === "MemberNotFound" ? 404 : NOT_FIT.has(error.code) ? 412 : 500;
+    return plainError(status, error.message, headers);
+  }
+}
+
+const NOT_FIT: ReadonlySet<string> = new Set(["MemberNotLearner", "MemberLearnerNotReady"]);

@@ -15,6 +15,8 @@ import { bootstrapEntries } from "@quorate/raft";
 import { clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
+import type { PeerCall } from "../lease/peer-call.ts";
+import { checkNotStartedBefore, type Joining, joinCluster, otherMembers } from "../membership/join.ts";
 
 /** A data directory that no member may be started on, and what to do. */
 export class BootstrapError extends Error {
@@ -30,6 +32,8 @@ export interface BootstrapDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly walSegmentBytes?: number | undefined;
+  /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
+  readonly callPeer?: PeerCall | undefined;
   readonly onWalSync: (durationMs: number) => void;
   readonly onWalWrite: (sizeBytes: number) => void;
 }
@@ -44,6 +48,8 @@ export interface Bootstrapped {
   /** Where the log begins. */
   readonly snapshot: raftpb.SnapshotMetadata;
   readonly entries: readonly raftpb.Entry[];
+  /** The members of the cluster that this one joins, until it has its own membership; empty otherwise. */
+  readonly remotes: readonly Member[];
 }
 
 /** Opens a data directory, or makes a new one. Throws BootstrapError, ConfigError, and the errors of log and store. */
@@ -97,13 +103,6 @@ function firstEntries(members: readonly Member[]): raftpb.Entry[] {
 }
 
 async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalOptions): Promise<Bootstrapped> {
-  if (!config.isNewCluster) {
-    throw new BootstrapError(
-      `there is no log in ${config.walDir} and --initial-cluster-state is "existing": joining a running cluster is not offered by ` +
-        'this version; start all members of a new cluster with --initial-cluster-state "new"',
-    );
-  }
-  await verifyBootstrap(config);
   if (deps.disk.stat(`${config.storeDir}/db`) !== undefined) {
     throw new BootstrapError(
       `${config.storeDir}/db holds a store, but there is no log in ${config.walDir}: one without the other is no member's state. ` +
@@ -111,9 +110,9 @@ async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalO
         "and add it again",
     );
   }
-  const members = initialMembers(config);
-  const self = members.find((member) => member.name === config.name)!;
-  const ids = { memberId: self.id, clusterId: clusterId(members.map((member) => member.id)) };
+  const joining = config.isNewCluster ? undefined : await join(config, deps);
+  const members = joining === undefined ? await newCluster(config, deps) : [];
+  const ids = joining ?? { memberId: idOf(config, members), clusterId: clusterId(members.map((member) => member.id)) };
   makeFolders(config, deps.disk);
   deps.logger.info("starting local member", { "local-member-id": idToHex(ids.memberId), "cluster-id": idToHex(ids.clusterId) });
   // The log comes first: a start that ends before its first entries is made up for, a store without a log is not.
@@ -121,14 +120,47 @@ async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalO
   const wal = Wal.create(deps.disk, config.walDir, metadata, walOptions);
   try {
     const store = await openStore(config, deps);
-    return { ...ids, wal, store, ...(await writeFirstEntries(wal, members)) };
+    const begun = joining === undefined ? await writeFirstEntries(wal, members) : emptyLog();
+    return { memberId: ids.memberId, clusterId: ids.clusterId, wal, store, ...begun, remotes: joining?.members ?? [] };
   } catch (error) {
     await wal.close();
     throw error;
   }
 }
 
-async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<Pick<Bootstrapped, "hardState" | "snapshot" | "entries">> {
+/** The members of a new cluster; this one must not have been started before. */
+async function newCluster(config: ServerConfig, deps: BootstrapDeps): Promise<readonly Member[]> {
+  await verifyBootstrap(config);
+  const members = initialMembers(config);
+  if (deps.callPeer !== undefined && members.length > 1) {
+    await checkNotStartedBefore(config, idOf(config, members), { call: deps.callPeer, logger: deps.logger });
+  }
+  return members;
+}
+
+function idOf(config: ServerConfig, members: readonly Member[]): bigint {
+  return members.find((member) => member.name === config.name)!.id;
+}
+
+function join(config: ServerConfig, deps: BootstrapDeps): Promise<Joining> {
+  if (deps.callPeer === undefined) throw new BootstrapError("this member cannot ask others, and so join no cluster");
+  return joinCluster(config, { call: deps.callPeer, logger: deps.logger });
+}
+
+/** Of a member that joins and has stopped before it had the cluster's membership: whoever answers now tells it again. */
+async function remotesOf(config: ServerConfig, deps: BootstrapDeps, store: Store, id: bigint): Promise<readonly Member[]> {
+  if (config.isNewCluster || deps.callPeer === undefined || store.membership.member(id) !== undefined) return [];
+  return otherMembers(config, { call: deps.callPeer, logger: deps.logger });
+}
+
+type Begun = Pick<Bootstrapped, "hardState" | "snapshot" | "entries">;
+
+/** What a joining member has: nothing. The leader sends it all there is. */
+function emptyLog(): Begun {
+  return { hardState: raftpb.HardState.create(), snapshot: raftpb.SnapshotMetadata.create(), entries: [] };
+}
+
+async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<Begun> {
   const entries = firstEntries(members);
   const hardState = { term: 1, vote: 0n, commit: entries.length };
   wal.append(hardState, entries);
@@ -172,7 +204,7 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
     }
     const base = { memberId: ids.NodeID, clusterId: ids.ClusterID, wal: opened.wal, store };
     if (mark.index === 0 && opened.entries.length === 0 && opened.hardState === undefined) {
-      return { ...base, ...(await beginAgain(config, ids, opened.wal)) };
+      return { ...base, ...(await beginAgain(config, deps, ids, opened.wal)) };
     }
     logger.info("restarting local member", {
       "cluster-id": idToHex(ids.ClusterID),
@@ -186,6 +218,7 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
       hardState: opened.hardState ?? raftpb.HardState.create(),
       snapshot: { index: mark.index, term: mark.term, confState: mark.confState ?? raftpb.ConfState.create() },
       entries: opened.entries,
+      remotes: await remotesOf(config, deps, store, ids.NodeID),
     };
   } catch (error) {
     await store?.close({ flush: false });
@@ -195,15 +228,23 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
 }
 
 /** A first start that ended between the log's making and its first entries: it is made up for, if the configuration is still the same. */
-async function beginAgain(config: ServerConfig, ids: etcdserverpb.Metadata, wal: Wal) {
+async function beginAgain(
+  config: ServerConfig,
+  deps: BootstrapDeps,
+  ids: etcdserverpb.Metadata,
+  wal: Wal,
+): Promise<Begun & Pick<Bootstrapped, "remotes">> {
+  const joining = config.isNewCluster ? undefined : await join(config, deps);
   const members = initialMembers(config);
-  if (clusterId(members.map((member) => member.id)) !== ids.ClusterID || !members.some((member) => member.id === ids.NodeID)) {
+  const cluster = joining?.clusterId ?? clusterId(members.map((member) => member.id));
+  const isMember = joining === undefined ? members.some((member) => member.id === ids.NodeID) : joining.memberId === ids.NodeID;
+  if (cluster !== ids.ClusterID || !isMember) {
     throw new BootstrapError(
       `the log in ${config.walDir} was made for member ${idToHex(ids.NodeID)} of cluster ${idToHex(ids.ClusterID)} and holds nothing ` +
         "yet, and --initial-cluster now names another cluster: start it with the flags of its first start, or move the data directory away",
     );
   }
-  return writeFirstEntries(wal, members);
+  return joining === undefined ? { ...(await writeFirstEntries(wal, members)), remotes: [] } : { ...emptyLog(), remotes: joining.members };
 }
 
 function checkTogether(config: ServerConfig, store: Store, mark: walpb.Snapshot, entries: readonly raftpb.Entry[]): void {

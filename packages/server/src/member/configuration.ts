@@ -2,15 +2,23 @@
  * Changes of the cluster's configuration as they are applied: Raft's voters and learners, the membership in the store, and the links to
  * peers follow each other here.
  */
-import type { Logger } from "@quorate/host";
+import type { Clock, Logger } from "@quorate/host";
 import { type EtcdError, errorOf, idToHex, raftpb } from "@quorate/proto";
 import { confChangeOf, type Raft } from "@quorate/raft";
-import type { Store } from "@quorate/store";
+import { decodeChangeContext, type Member, type Store } from "@quorate/store";
 import type { Transport } from "@quorate/transport";
 
 export interface ConfigurationParts {
   readonly memberId: bigint;
+  /** How long the link to a removed member stays: what was sent to it before lets it apply its own removal, and end by itself. */
+  readonly farewellMs: number;
+  readonly clock: Clock;
   readonly maxLearners: number;
+  /**
+   * The members that a joining member was told of. Until it has applied its own addition, these are its peers, at these URLs: the log that
+   * it catches up on tells of members that are gone and of URLs that were changed since.
+   */
+  readonly remotes: readonly Member[];
   readonly raft: Raft;
   readonly store: () => Store;
   readonly transport: Transport;
@@ -23,6 +31,8 @@ export interface ConfigurationParts {
 
 export class Configuration {
   readonly #parts: ConfigurationParts;
+  /** Members that were removed a moment ago. */
+  readonly #leaving = new Set<bigint>();
 
   constructor(parts: ConfigurationParts) {
     this.#parts = parts;
@@ -46,25 +56,51 @@ export class Configuration {
   }
 
   #follow(change: raftpb.ConfChange): void {
-    const { memberId, transport, logger } = this.#parts;
+    const { memberId, logger, store } = this.#parts;
     const id = change.nodeId;
     if (change.type === raftpb.ConfChangeType.ConfChangeRemoveNode) {
       logger.info("removed member", { "removed-remote-peer-id": idToHex(id) });
       if (id === memberId) this.#parts.removed();
-      else transport.removePeer(id);
-      return;
+      else this.#sayFarewell(id);
+    } else {
+      const { peerUrls, isLearner } = store().membership.member(id)!;
+      logger.info(this.#messageOf(change), {
+        "member-id": idToHex(id),
+        "peer-urls": peerUrls,
+        "is-learner": isLearner,
+      });
     }
-    const member = this.#parts.store().membership.member(id)!;
-    logger.info("added member", { "added-peer-id": idToHex(id), "added-peer-peer-urls": member.peerUrls });
-    this.#connect(id, member.peerUrls);
+    this.connectPeers();
   }
 
-  /** Brings the links to peers in line with the membership: at start, and when a received store has taken the place of the old one. */
+  #sayFarewell(id: bigint): void {
+    this.#leaving.add(id);
+    this.#parts.clock.after(this.#parts.farewellMs, () => {
+      this.#leaving.delete(id);
+      this.connectPeers();
+    });
+  }
+
+  #messageOf(change: raftpb.ConfChange): string {
+    if (change.type === raftpb.ConfChangeType.ConfChangeUpdateNode) return "updated member";
+    return decodeChangeContext(change.context).isPromote ? "promote member" : "added member";
+  }
+
+  /** Whom this member works with: the others of the membership, or, before it is one of them itself, those that it was told of. */
+  #peers(): readonly Member[] {
+    const { memberId, remotes, store } = this.#parts;
+    const { membership } = store();
+    return membership.member(memberId) === undefined && remotes.length > 0 ? remotes : membership.members();
+  }
+
+  /** Brings the links to peers in line with the membership: at start, after a change, and when a received store is in place. */
   connectPeers(): void {
-    const { store, transport } = this.#parts;
-    const members = store().membership.members();
+    const { memberId, store, transport } = this.#parts;
+    // One that was removed keeps its links for the time that it goes on answering.
+    if (store().membership.isRemoved(memberId)) return;
+    const members = this.#peers();
     for (const peer of transport.peers()) {
-      if (!members.some((member) => member.id === peer.id)) transport.removePeer(peer.id);
+      if (!this.#leaving.has(peer.id) && !members.some((member) => member.id === peer.id)) transport.removePeer(peer.id);
     }
     for (const member of members) this.#connect(member.id, member.peerUrls);
   }

@@ -9,7 +9,7 @@
  *
  * It knows no sockets: transport and engines are given to it.
  */
-import type { Clock, Disk, KeyspaceOpener, Logger, Random, Timer } from "@quorate/host";
+import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import {
   type ErrorName,
   errorOf,
@@ -27,13 +27,17 @@ import type { ServerConfig } from "../config/index.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
+import { Departure } from "../membership/departure.ts";
+import { Leadership } from "../membership/leadership.ts";
+import { Reconfiguration } from "../membership/reconfiguration.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { Space } from "../space/index.ts";
 import { SERVER_VERSION } from "../version.ts";
-import { WatchHub, type WatchLimits } from "../watch/index.ts";
+import { WatchHub } from "../watch/index.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
-import { type FaultHook, noFaults } from "./fault-points.ts";
+import type { MemberDeps } from "./deps.ts";
+import { noFaults } from "./fault-points.ts";
 import {
   MAX_APPLY_GAP_ENTRIES,
   MAX_CATCH_UP_BYTES,
@@ -59,37 +63,6 @@ import { RequestIds } from "./request-ids.ts";
 import { SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 
-/** What the transport is made from. */
-export interface TransportRequest {
-  readonly memberId: bigint;
-  readonly clusterId: bigint;
-  readonly listener: TransportListener;
-  readonly metrics: MemberMetrics;
-  /** Whether a member was removed from the cluster: it is told so. */
-  isRemoved(id: bigint): boolean;
-  /** A peer says that this member was removed. */
-  selfRemoved(): void;
-}
-
-/** The world, as a member needs it. */
-export interface MemberDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly disk: Disk;
-  readonly keyspaces: KeyspaceOpener;
-  readonly logger: Logger;
-  readonly faults?: FaultHook | undefined;
-  /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
-  readonly walSegmentBytes?: number | undefined;
-  /** Bounds of watch, for tests and simulations that want to meet them. */
-  readonly watchLimits?: WatchLimits | undefined;
-  openTransport(request: TransportRequest): Promise<Transport>;
-  /** Asks other members over their peer ports; without it, what only the leader can answer is answered on the leader alone. */
-  readonly callPeer?: PeerCall | undefined;
-  /** The member has stopped by itself: it cannot go on (an error), or it was removed from the cluster (undefined). */
-  onEnd(error: unknown): void;
-}
-
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
 const LEASE_CHECKPOINT_INTERVAL_MS = 5 * 60_000;
 /** Lease ids that a server chooses are positive int64 (etcd: EtcdServer.LeaseGrant). */
@@ -108,6 +81,8 @@ export class Member {
   readonly watches: WatchHub;
   readonly leases: Leases;
   readonly space: Space;
+  readonly reconfiguration: Reconfiguration;
+  readonly leadership: Leadership;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
 
@@ -126,6 +101,7 @@ export class Member {
   readonly #configuration: Configuration;
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
+  readonly #departure: Departure;
   #transport!: Transport;
   #store: Store;
   /** Set while a received snapshot takes the place of the store; reads wait for it. */
@@ -145,6 +121,7 @@ export class Member {
       clock: deps.clock,
       logger: deps.logger,
       walSegmentBytes: deps.walSegmentBytes,
+      callPeer: deps.callPeer,
       onWalSync: (durationMs) => {
         metrics.walFsyncDuration.observe(durationMs / 1000);
         if (member !== undefined) member.#slowDisk.observe(durationMs);
@@ -221,7 +198,7 @@ export class Member {
         listener,
         metrics,
         isRemoved: (id) => this.#store.membership.isRemoved(id),
-        selfRemoved: () => this.#removed(),
+        selfRemoved: () => this.#departure.told(),
       });
     const transport: Transport = {
       send: (messages) => this.#transport.send(messages),
@@ -280,13 +257,25 @@ export class Member {
     );
     this.#configuration = new Configuration({
       memberId: this.id,
+      farewellMs: config.electionTimeoutMs,
+      clock: deps.clock,
       maxLearners: config.maxLearners,
+      remotes: state.remotes,
       raft: this.#raft,
       store: () => this.#store,
       transport,
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
-      removed: () => this.#removed(),
+      removed: () => this.#departure.applied(),
+    });
+    this.#departure = new Departure({
+      memberId: this.id,
+      dataDir: config.dataDir,
+      electionTimeoutMs: config.electionTimeoutMs,
+      clock: deps.clock,
+      logger: this.#logger,
+      stopServing: () => this.#refuseAll(),
+      end: () => this.#end(undefined),
     });
     this.#publication = new Publication({
       memberId: this.id,
@@ -327,10 +316,39 @@ export class Member {
       },
     );
     this.#store.lessor.observer = this.#keeper;
+    const call: PeerCall = deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
+    this.leadership = new Leadership({
+      memberId: this.id,
+      electionTimeoutMs: config.electionTimeoutMs,
+      clock: deps.clock,
+      logger: this.#logger,
+      store: () => this.#store,
+      leader: () => this.leader,
+      status: () => this.#raft.status(),
+      transfer: (to) => this.#loop.withRaft((raft) => raft.transferLeadership(to)),
+      hasEnded: () => this.#ended,
+    });
+    this.reconfiguration = new Reconfiguration({
+      memberId: this.id,
+      strict: config.strictReconfigCheck,
+      timeoutMs,
+      clock: deps.clock,
+      logger: this.#logger,
+      store: () => this.#store,
+      peers: () => this.#transport.peers(),
+      leader: () => this.leader,
+      status: () => this.#raft.status(),
+      nextRequestId: () => this.#requestIds.next(),
+      propose: (change) => (this.#ended ? "not-a-member" : this.#loop.withRaft((raft) => raft.proposeConfChange(change))),
+      wait: (requestId) => this.#proposals.wait(requestId),
+      linearizable: () => this.linearizable(),
+      handOver: () => this.leadership.handOver(),
+      call,
+    });
     this.leases = new Leases({
       clock: deps.clock,
       keeper: this.#keeper,
-      call: deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others"))),
+      call,
       timeoutMs,
       lessor: () => this.#store.lessor,
       isLeader: () => this.isLeader,
@@ -520,12 +538,6 @@ export class Member {
     });
   }
 
-  #removed(): void {
-    if (this.#ended) return;
-    this.#logger.error("the local member has been permanently removed from the cluster", { "local-member-id": idToHex(this.id) });
-    this.#end(undefined);
-  }
-
   #flush(): void {
     // While a received store takes its place, this one is closed, and what it has not written is not wanted any more.
     if (this.#exchange !== undefined || this.#store.pendingOps === 0 || this.#flushes >= 2) return;
@@ -626,30 +638,22 @@ export class Member {
   // --- The end ---
 
   /** Hands leadership to the member that is most up to date, if this one leads; resolves when another leads or the time is up. */
-  async handOver(): Promise<void> {
-    const successor = this.#raft
-      .status()
-      .progress.filter((peer) => peer.id !== this.id && !peer.isLearner && peer.recentActive)
-      .sort((a, b) => b.match - a.match)[0];
-    if (!this.isLeader || successor === undefined) return;
-    this.#logger.info("leadership transfer starting", {
-      "local-member-id": idToHex(this.id),
-      "transferee-member-id": idToHex(successor.id),
-    });
-    this.#loop.withRaft((raft) => raft.transferLeadership(successor.id));
-    const deadlineMs = this.#clock.monotonicMs() + this.config.electionTimeoutMs;
-    while (this.isLeader && !this.#ended && this.#clock.monotonicMs() < deadlineMs) {
-      await new Promise<void>((resolve) => this.#clock.after(10, resolve));
-    }
+  handOver(): Promise<void> {
+    return this.leadership.handOver();
   }
 
   /** Ends the member in order: everything applied is on disk when it resolves. */
   async stop(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
+    this.#refuseAll();
+    await this.#close({ flush: true });
+  }
+
+  /** Ends what clients wait for, and refuses what they ask from now on. */
+  #refuseAll(): void {
     this.#proposals.failAll(errorOf("Stopped"));
     this.#reads.failAll(errorOf("Stopped"));
-    await this.#close({ flush: true });
   }
 
   #fatal(error: unknown): void {
@@ -660,8 +664,7 @@ export class Member {
     if (this.#ended) return;
     this.#ended = true;
     this.#loop.stop();
-    this.#proposals.failAll(errorOf("Stopped"));
-    this.#reads.failAll(errorOf("Stopped"));
+    this.#refuseAll();
     this.#close({ flush: error === undefined })
       .catch(() => {})
       .then(() => this.#deps.onEnd(error));

@@ -1,22 +1,82 @@
-/** etcdserverpb.Cluster, as far as it goes here: MemberList. */
-import { ClusterService, MemberListRequest, MemberListResponse, Member as WireMember } from "@quorate/proto";
+/** etcdserverpb.Cluster: who belongs to the cluster, and changes of that. */
+import {
+  ClusterService,
+  errorOf,
+  MemberAddRequest,
+  MemberAddResponse,
+  MemberListRequest,
+  MemberListResponse,
+  MemberPromoteRequest,
+  MemberPromoteResponse,
+  MemberRemoveRequest,
+  MemberRemoveResponse,
+  MemberUpdateRequest,
+  MemberUpdateResponse,
+  Member as WireMember,
+} from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
+import type { Member as ClusterMember } from "@quorate/store";
+import { parseUrls, ValueError } from "../config/index.ts";
 import type { Member } from "../member/member.ts";
+
+/** A member as the API has it. */
+export function wireMember({ id, name, peerUrls, clientUrls, isLearner }: ClusterMember): WireMember {
+  return WireMember.create({ ID: id, name, peerURLs: [...peerUrls], clientURLs: [...clientUrls], isLearner });
+}
+
+/** Peer URLs as members keep them: checked, sorted, each once. Throws EtcdError. */
+function checkedUrls(urls: readonly string[]): string[] {
+  try {
+    const checked = parseUrls(urls.join(",")).map((url) => url.text);
+    if (checked.length > 0) return checked;
+  } catch (error) {
+    if (!(error instanceof ValueError)) throw error;
+  }
+  throw errorOf("MemberBadURLs");
+}
 
 /** The handlers of the Cluster service, by path. */
 export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler> {
+  const { reconfiguration } = member;
+  const { MemberAdd, MemberRemove, MemberUpdate, MemberPromote, MemberList } = ClusterService.methods;
+  const members = () => reconfiguration.members().map(wireMember);
   return new Map<string, UnaryHandler>([
     [
-      ClusterService.methods.MemberList.path,
+      MemberAdd.path,
+      async (bytes) => {
+        const { peerURLs, isLearner } = MemberAddRequest.decode(bytes);
+        const added = await reconfiguration.add(checkedUrls(peerURLs), isLearner);
+        return MemberAddResponse.encode({ header: member.header(0), member: wireMember(added), members: members() });
+      },
+    ],
+    [
+      MemberRemove.path,
+      async (bytes) => {
+        await reconfiguration.remove(MemberRemoveRequest.decode(bytes).ID);
+        return MemberRemoveResponse.encode({ header: member.header(0), members: members() });
+      },
+    ],
+    [
+      MemberUpdate.path,
+      async (bytes) => {
+        const { ID, peerURLs } = MemberUpdateRequest.decode(bytes);
+        await reconfiguration.update(ID, checkedUrls(peerURLs));
+        return MemberUpdateResponse.encode({ header: member.header(0), members: members() });
+      },
+    ],
+    [
+      MemberPromote.path,
+      async (bytes) => {
+        await reconfiguration.promote(MemberPromoteRequest.decode(bytes).ID);
+        return MemberPromoteResponse.encode({ header: member.header(0), members: members() });
+      },
+    ],
+    [
+      MemberList.path,
       async (bytes) => {
         if (MemberListRequest.decode(bytes).linearizable) await member.linearizable();
         await member.readable();
-        const members = member.store.membership
-          .members()
-          .map(({ id, name, peerUrls, clientUrls, isLearner }) =>
-            WireMember.create({ ID: id, name, peerURLs: [...peerUrls], clientURLs: [...clientUrls], isLearner }),
-          );
-        return MemberListResponse.encode({ header: member.header(0), members });
+        return MemberListResponse.encode({ header: member.header(0), members: members() });
       },
     ],
   ]);

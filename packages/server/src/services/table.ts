@@ -8,6 +8,7 @@ import type { Member } from "../member/member.ts";
 import { clusterService } from "./cluster.ts";
 import { electionService, electionStreams } from "./election.ts";
 import { kvService } from "./kv.ts";
+import { leadershipService } from "./leadership.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { lockService } from "./lock.ts";
 import { maintenanceService } from "./maintenance.ts";
@@ -61,6 +62,7 @@ export function serviceTable(member: Member): ServiceTable {
     ...kvService(member),
     ...maintenanceService(member),
     ...clusterService(member),
+    ...leadershipService(member),
     ...leaseService(member),
     ...lockService(member),
     ...electionService(member),

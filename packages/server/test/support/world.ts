@@ -10,10 +10,13 @@ import type { CallContext, UnaryHandler } from "@quorate/rpc";
 import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
-import { peerEndpoints } from "../../src/http/peer-endpoints.ts";
+import { peerEndpoints, versionOf } from "../../src/http/peer-endpoints.ts";
+import type { PeerAnswer } from "../../src/lease/peer-call.ts";
+import type { TransportRequest } from "../../src/member/deps.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";
-import { Member, type TransportRequest } from "../../src/member/member.ts";
+import { Member } from "../../src/member/member.ts";
 import { serviceTable } from "../../src/services/table.ts";
+import { SERVER_VERSION } from "../../src/version.ts";
 import type { WatchLimits } from "../../src/watch/index.ts";
 
 /** Thrown at a fault point: the process is gone. */
@@ -31,6 +34,11 @@ export interface Node {
   /** What `onEnd` was told, if it was. */
   ended: { error: unknown } | undefined;
   request: TransportRequest | undefined;
+  /** Where its member is to be found, and what --initial-cluster and the like say; the flags of a new cluster where there are none. */
+  readonly peerUrl: string;
+  flags: readonly string[];
+  /** The version that it tells others, its own if undefined. */
+  serverVersion?: string | undefined;
 }
 
 /** The network: who is cut off hears and says nothing. */
@@ -84,7 +92,12 @@ class MemoryTransport implements Transport {
   }
 
   peers(): readonly PeerStatus[] {
-    return [...this.#peers].map(([id, urls]) => ({ id, urls, activeSinceMs: 0, roundTripMs: 1 }));
+    return [...this.#peers].map(([id, urls]) => ({
+      id,
+      urls,
+      activeSinceMs: this.#target(id) === undefined ? undefined : 0,
+      roundTripMs: 1,
+    }));
   }
 
   async close(): Promise<void> {
@@ -105,45 +118,46 @@ export class World {
     this.random = new SeededRandom(seed);
     this.#flags = flags;
     this.#watchLimits = watchLimits;
-    for (let i = 0; i < size; i++) {
-      const disk: MemoryDisk = new MemoryDisk({ clock: this.clock, syncDelayMs: () => node.syncMs });
-      const keyspaces = new MemoryKeyspaceOpener(disk, { clock: this.clock, writeDelayMs: () => 2 });
-      const node: Node = {
-        name: `m${i}`,
-        disk,
-        syncMs: 1,
-        keyspaces,
-        member: undefined,
-        crashAt: undefined,
-        ended: undefined,
-        request: undefined,
-      };
-      this.nodes.push(node);
-    }
+    for (let i = 0; i < size; i++) this.addNode([]);
+    const cluster = this.nodes.map((node) => `${node.name}=${node.peerUrl}`).join(",");
+    for (const node of this.nodes) node.flags = ["--initial-cluster", cluster];
+  }
+
+  /** A machine more, with an empty disk. @param flags those that say which cluster its member belongs to */
+  addNode(flags: readonly string[]): Node {
+    const i = this.nodes.length;
+    const disk: MemoryDisk = new MemoryDisk({ clock: this.clock, syncDelayMs: () => node.syncMs });
+    const keyspaces = new MemoryKeyspaceOpener(disk, { clock: this.clock, writeDelayMs: () => 2 });
+    const peerUrl = `http://127.0.0.1:${12380 + 10 * i}`;
+    const process = { member: undefined, crashAt: undefined, ended: undefined, request: undefined };
+    const node: Node = { name: `m${i}`, disk, syncMs: 1, keyspaces, ...process, peerUrl, flags };
+    this.nodes.push(node);
+    return node;
   }
 
   /** Asks the member at a peer URL, as another one, over the network in memory. */
-  async callPeer(from: Node, url: string, path: string, body: Uint8Array): Promise<{ status: number; body: Uint8Array }> {
-    const target = this.nodes.find((node) => node.member?.store.membership.member(node.member.id)?.peerUrls.includes(url));
-    const isCut = (node: Node | undefined) => node?.request === undefined || this.cutOff.has(node.request.memberId);
+  async callPeer(from: Node, url: string, path: string, body: Uint8Array | undefined): Promise<PeerAnswer> {
+    const isAt = ({ member, peerUrl }: Node) => peerUrl === url || member?.store.membership.member(member.id)?.peerUrls.includes(url);
+    const target = this.nodes.find((node) => node.member !== undefined && isAt(node));
+    const isCut = (node: Node | undefined) => node?.request !== undefined && this.cutOff.has(node.request.memberId);
     await new Promise<void>((resolve) => this.clock.after(1, resolve));
     if (target?.member === undefined || isCut(target) || isCut(from)) throw new Error("not reachable");
-    const version = { serverVersion: "", clusterVersion: () => "", storageVersion: "" };
-    const headers = new Map<string, string>();
-    const request = { method: "POST", path, query: "", headers, body, peerAddress: "", peerCommonName: undefined };
+    const version = { ...versionOf(target.member), serverVersion: target.serverVersion ?? SERVER_VERSION };
+    const method = body === undefined ? "GET" : "POST";
+    const sent = { method, path, query: "", headers: new Map<string, string>(), body: body ?? new Uint8Array(0) };
+    const request = { ...sent, peerAddress: "", peerCommonName: undefined };
     const answer = await httpRouter(peerEndpoints(target.member, version))(request);
     await new Promise<void>((resolve) => this.clock.after(1, resolve));
     if (isCut(target) || isCut(from)) throw new Error("not reachable");
-    return { status: answer.status, body: typeof answer.body === "string" ? fromUtf8(answer.body) : answer.body };
+    const clusterId = answer.headers?.["x-etcd-cluster-id"];
+    return { status: answer.status, body: typeof answer.body === "string" ? fromUtf8(answer.body) : answer.body, clusterId };
   }
 
   async config(node: Node): Promise<ServerConfig> {
-    const port = (one: Node) => 12380 + 10 * this.nodes.indexOf(one);
-    const cluster = this.nodes.map((one) => `${one.name}=http://127.0.0.1:${port(one)}`).join(",");
     const invocation = await loadConfig(
       [
-        ...["--name", node.name, "--data-dir", "/data", "--initial-cluster", cluster],
-        ...["--listen-peer-urls", `http://127.0.0.1:${port(node)}`, "--initial-advertise-peer-urls", `http://127.0.0.1:${port(node)}`],
+        ...["--name", node.name, "--data-dir", "/data", ...node.flags],
+        ...["--listen-peer-urls", node.peerUrl, "--initial-advertise-peer-urls", node.peerUrl],
         ...this.#flags,
       ],
       {},
@@ -187,13 +201,16 @@ export class World {
     await this.settled(Promise.all(this.nodes.map((node) => node.member!.ready)));
   }
 
-  /** The node that leads by its own account and by that of a majority. */
+  /** The node that leads by its own account and by that of a majority of the voters that it knows. */
   leader(): Node | undefined {
-    return this.nodes.find(
-      (node) =>
-        node.member?.isLeader === true &&
-        this.nodes.filter((other) => other.member?.leader === node.member!.id).length > this.nodes.length / 2,
-    );
+    return this.nodes.find(({ member }) => {
+      if (member?.isLeader !== true) return false;
+      const voters = member.store.membership.members().filter((one) => !one.isLearner);
+      const followers = this.nodes.filter(
+        (other) => voters.some(({ id }) => id === other.member?.id) && other.member?.leader === member.id,
+      );
+      return followers.length > voters.length / 2;
+    });
   }
 
   /** Moves time on by `ms`, in steps of one, letting each step's promises run. */

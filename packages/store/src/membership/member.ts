@@ -44,6 +44,29 @@ function strings(value: unknown, field: string): string[] {
   return value as string[];
 }
 
+/** Reads a JSON list of members, as members tell it each other. Throws SyntaxError for anything else. */
+export function decodeMembers(bytes: Uint8Array): Member[] {
+  // Ids as texts: JSON.parse would round them. In a text a quote has a backslash before it.
+  const parsed: unknown = JSON.parse(toUtf8(bytes).replace(/(?<!\\)"id"\s*:\s*(\d+)/g, '"id":"$1"'));
+  if (!Array.isArray(parsed)) throw new SyntaxError("not a JSON list");
+  return parsed.map((one: unknown) => {
+    if (typeof one !== "object" || one === null) throw new SyntaxError("not a list of JSON objects");
+    const { id } = one as { id?: unknown };
+    if (typeof id !== "string") throw new SyntaxError('a member without an "id"');
+    return memberOf(one as Record<string, unknown>, BigInt.asUintN(64, BigInt(id)));
+  });
+}
+
+function memberOf(fields: Record<string, unknown>, id: bigint): Member {
+  return {
+    id,
+    name: typeof fields["name"] === "string" ? fields["name"] : "",
+    peerUrls: strings(fields["peerURLs"], "peerURLs"),
+    clientUrls: strings(fields["clientURLs"], "clientURLs"),
+    isLearner: fields["isLearner"] === true,
+  };
+}
+
 /** Reads either form. Throws SyntaxError for anything else. */
 export function decodeChangeContext(bytes: Uint8Array): ChangeContext {
   const text = toUtf8(bytes);
@@ -53,13 +76,7 @@ export function decodeChangeContext(bytes: Uint8Array): ChangeContext {
   // The id is taken from the text: as a number it would lose its low bits.
   const id = /"id"\s*:\s*(\d+)/.exec(text)?.[1];
   return {
-    member: {
-      id: id === undefined ? 0n : BigInt.asUintN(64, BigInt(id)),
-      name: typeof fields["name"] === "string" ? fields["name"] : "",
-      peerUrls: strings(fields["peerURLs"], "peerURLs"),
-      clientUrls: strings(fields["clientURLs"], "clientURLs"),
-      isLearner: fields["isLearner"] === true,
-    },
+    member: memberOf(fields, id === undefined ? 0n : BigInt.asUintN(64, BigInt(id))),
     isPromote: fields["isPromote"] === true,
   };
 }

@@ -1,0 +1,38 @@
+/** The world, as a member needs it: what it is started with besides its configuration. */
+import type { Clock, Disk, KeyspaceOpener, Logger, Random } from "@quorate/host";
+import type { Transport, TransportListener } from "@quorate/transport";
+import type { PeerCall } from "../lease/peer-call.ts";
+import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { WatchLimits } from "../watch/index.ts";
+import type { FaultHook } from "./fault-points.ts";
+
+/** What the transport is made from. */
+export interface TransportRequest {
+  readonly memberId: bigint;
+  readonly clusterId: bigint;
+  readonly listener: TransportListener;
+  readonly metrics: MemberMetrics;
+  /** Whether a member was removed from the cluster: it is told so. */
+  isRemoved(id: bigint): boolean;
+  /** A peer says that this member was removed. */
+  selfRemoved(): void;
+}
+
+/** The world, as a member needs it. */
+export interface MemberDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly disk: Disk;
+  readonly keyspaces: KeyspaceOpener;
+  readonly logger: Logger;
+  readonly faults?: FaultHook | undefined;
+  /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
+  readonly walSegmentBytes?: number | undefined;
+  /** Bounds of watch, for tests and simulations that want to meet them. */
+  readonly watchLimits?: WatchLimits | undefined;
+  openTransport(request: TransportRequest): Promise<Transport>;
+  /** Asks other members over their peer ports; without it, what only the leader can answer is answered on the leader alone. */
+  readonly callPeer?: PeerCall | undefined;
+  /** The member has stopped by itself: it cannot go on (an error), or it was removed from the cluster (undefined). */
+  onEnd(error: unknown): void;
+}

@@ -1,0 +1,74 @@
+/** Handing leadership over: when an operator names the successor, and when a member that leads ends. */
+import type { Clock, Logger } from "@quorate/host";
+import { errorOf, idToHex } from "@quorate/proto";
+import type { Status, TransferResult } from "@quorate/raft";
+import type { Store } from "@quorate/store";
+
+/** How often is looked whether somebody else leads. */
+const LOOK_MS = 10;
+/** etcd's text; it reaches clients with status UNKNOWN, because etcd's table of statuses lacks it. */
+const TRANSFER_TIMEOUT = "etcdserver: request timed out, leader transfer took too long";
+
+export interface LeadershipParts {
+  readonly memberId: bigint;
+  readonly electionTimeoutMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  store(): Store;
+  leader(): bigint;
+  status(): Status;
+  transfer(to: bigint): TransferResult;
+  hasEnded(): boolean;
+}
+
+export class Leadership {
+  readonly #parts: LeadershipParts;
+
+  constructor(parts: LeadershipParts) {
+    this.#parts = parts;
+  }
+
+  /** Hands leadership to a voter (etcd: EtcdServer.MoveLeader). Rejects with EtcdError, or Error when it did not work within its time. */
+  async move(to: bigint): Promise<void> {
+    const { clock, leader, memberId, store, logger } = this.#parts;
+    if (leader() !== memberId) throw errorOf("NotLeader");
+    const successor = store().membership.member(to);
+    if (successor === undefined || successor.isLearner) throw errorOf("BadLeaderTransferee");
+    const startMs = clock.monotonicMs();
+    await this.#handTo(to);
+    if (leader() !== to) throw new Error(TRANSFER_TIMEOUT);
+    logger.info("leadership transfer finished", {
+      "local-member-id": idToHex(memberId),
+      "old-leader-member-id": idToHex(memberId),
+      "new-leader-member-id": idToHex(to),
+      took: `${Math.round(clock.monotonicMs() - startMs)}ms`,
+    });
+  }
+
+  /** Hands leadership to the voter that is most up to date, if this member leads; resolves when another leads or the time is up. */
+  async handOver(): Promise<void> {
+    const { leader, memberId, status } = this.#parts;
+    if (leader() !== memberId) return;
+    const successor = status()
+      .progress.filter((peer) => peer.id !== memberId && !peer.isLearner && peer.recentActive)
+      .sort((a, b) => b.match - a.match)[0];
+    if (successor !== undefined) await this.#handTo(successor.id);
+  }
+
+  /** Resolves when this member does not lead any more and knows who does, or when Raft's time for it, an election timeout, is up. */
+  async #handTo(to: bigint): Promise<void> {
+    const { clock, electionTimeoutMs, hasEnded, leader, logger, memberId, transfer } = this.#parts;
+    if (to === memberId) return;
+    logger.info("leadership transfer starting", {
+      "local-member-id": idToHex(memberId),
+      "current-leader-member-id": idToHex(memberId),
+      "transferee-member-id": idToHex(to),
+    });
+    transfer(to);
+    const deadlineMs = clock.monotonicMs() + electionTimeoutMs;
+    const isOver = () => leader() !== memberId && leader() !== 0n;
+    while (!isOver() && !hasEnded() && clock.monotonicMs() < deadlineMs) {
+      await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+    }
+  }
+}

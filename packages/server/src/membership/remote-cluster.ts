@@ -1,0 +1,71 @@
+/**
+ * What a member that starts without a log asks the others over their peer ports (etcd: server/etcdserver/cluster_util.go): who belongs to
+ * the cluster, and which versions it speaks. Every question is put to all URLs at once and the first good answer counts.
+ */
+import type { Logger } from "@quorate/host";
+import { idFromHex, toUtf8 } from "@quorate/proto";
+import { decodeMembers, type Member } from "@quorate/store";
+import type { PeerCall } from "../lease/peer-call.ts";
+
+/** The cluster, as one of its members tells of it. */
+export interface RemoteCluster {
+  readonly clusterId: bigint;
+  readonly members: readonly Member[];
+}
+
+/** What /version tells. */
+export interface RemoteVersions {
+  readonly server: string;
+  /** "not_decided" before the members have agreed on one. */
+  readonly cluster: string;
+}
+
+export interface Asking {
+  readonly call: PeerCall;
+  readonly timeoutMs: number;
+  /** Where failures are told; silent without it. */
+  readonly logger?: Logger | undefined;
+}
+
+/** Asks the URLs for the cluster that they belong to; undefined if none of them tells. */
+export async function fetchCluster(urls: readonly string[], asking: Asking): Promise<RemoteCluster | undefined> {
+  return firstOf(urls, "/members", asking, (answer) => {
+    const members = decodeMembers(answer.body);
+    const clusterId = idFromHex(answer.clusterId ?? "");
+    if (clusterId === undefined) throw new SyntaxError("the answer does not name its cluster");
+    if (members.length === 0) throw new SyntaxError("the answer names no members");
+    return { clusterId, members };
+  });
+}
+
+/** Asks a member for its versions; undefined if it does not tell. */
+export async function fetchVersions(urls: readonly string[], asking: Asking): Promise<RemoteVersions | undefined> {
+  return firstOf(urls, "/version", asking, (answer) => {
+    const { etcdserver, etcdcluster } = JSON.parse(toUtf8(answer.body)) as { etcdserver?: unknown; etcdcluster?: unknown };
+    if (typeof etcdserver !== "string" || typeof etcdcluster !== "string") throw new SyntaxError("the answer names no versions");
+    return { server: etcdserver, cluster: etcdcluster };
+  });
+}
+
+async function firstOf<T>(
+  urls: readonly string[],
+  path: string,
+  { call, timeoutMs, logger }: Asking,
+  read: (answer: Awaited<ReturnType<PeerCall>>) => T,
+): Promise<T | undefined> {
+  const asked = urls.map(async (url) => {
+    try {
+      const answer = await call(url, path, undefined, timeoutMs);
+      if (answer.status !== 200) throw new Error(`status ${answer.status}: ${toUtf8(answer.body).trim()}`);
+      return read(answer);
+    } catch (error) {
+      logger?.warn("failed to get an answer from a peer", { address: url + path, error: (error as Error).message });
+      throw error;
+    }
+  });
+  try {
+    return await Promise.any(asked);
+  } catch {
+    return undefined;
+  }
+}
