@@ -129,7 +129,7 @@ export function figureTable(figures: readonly FigureOf[]): string {
   return align(lines, [0, 4]);
 }
 
-function ratio<T extends { readonly round: number }>(ours: readonly T[], etcds: readonly T[], figure: (one: T) => number): number {
+export function ratio<T extends { readonly round: number }>(ours: readonly T[], etcds: readonly T[], figure: (one: T) => number): number {
   const each = ours.flatMap((our) => {
     const partner = etcds.find((one) => one.round === our.round);
     return partner === undefined ? [] : [figure(our) / figure(partner)];
@@ -142,7 +142,7 @@ function show(value: number, format: (value: number) => string): string {
 }
 
 /** Words (the columns named in `words`) to the left, figures to the right. */
-function align(lines: readonly (readonly string[])[], words: readonly number[]): string {
+export function align(lines: readonly (readonly string[])[], words: readonly number[]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length), 3));
   const pad = (cell: string, column: number): string =>
     words.includes(column) ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!);

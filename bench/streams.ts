@@ -183,7 +183,7 @@ function writerOf(bytes: Uint8Array, start: number, end: number): number {
 }
 
 /** Visits the fields of an encoded message: number, and where the content lies (a varint's own bytes, or what has a length). */
-function eachField(bytes: Uint8Array, start: number, end: number, visit: (field: number, start: number, end: number) => void): void {
+export function eachField(bytes: Uint8Array, start: number, end: number, visit: (field: number, start: number, end: number) => void): void {
   let at = start;
   while (at < end) {
     const tag = varint(bytes, at);
