@@ -28,6 +28,38 @@ test("an event is encoded once: streams get the very same bytes", async () => {
   assert.deepEqual(textsOf(calls[2]!.read()), ["put k=1@2", "put k=2@3<1"]);
 });
 
+test("what many watches get alike in a turn is joined once; others, and what takes several responses, are not mixed up with it", async () => {
+  const bench = await new WatchBench().open();
+  const calls = Array.from({ length: 6 }, () => bench.call().call);
+  for (const call of calls.slice(0, 3)) call.create({ key: key("k") });
+  calls[3]!.create({ key: key("k"), prevKv: true });
+  calls[4]!.create({ key: key("a"), rangeEnd: key("z") });
+  calls[5]!.create({ key: key("k") });
+  for (let i = 0; i < 4; i++) bench.write({ k: `${i}`, ...(i === 2 && { b: "x" }) });
+  await bench.run();
+  assert.deepEqual(
+    calls.map((call) => call.lastPieces.length),
+    // The first is not known to have company yet.
+    [6, 3, 3, 6, 7, 3],
+  );
+  assert.equal(calls[1]!.lastPieces.at(-1), calls[2]!.lastPieces.at(-1), "the very same bytes");
+  const plain = ["put k=0@2", "put k=1@3", "put k=2@4", "put k=3@5"];
+  const before = ["put k=0@2", "put k=1@3<0", "put k=2@4<1", "put k=3@5<2"];
+  const all = [...plain.slice(0, 3), "put b=x@4", plain[3]!];
+  assert.deepEqual(
+    calls.map((call) => textsOf(call.read())),
+    [plain, plain, plain, before, all, plain],
+  );
+  for (let i = 0; i < 1500; i++) bench.write({ k: "x" });
+  await bench.run();
+  for (const call of calls.slice(0, 3)) {
+    assert.deepEqual(
+      call.read().map(({ events }) => events.length),
+      [1000, 500],
+    );
+  }
+});
+
 test("the changes of a turn leave as one response for each watch", async () => {
   const bench = await new WatchBench().open();
   const { call } = bench.call();

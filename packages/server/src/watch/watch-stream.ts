@@ -9,6 +9,7 @@ import { errorOf, type ResponseHeader, type WatchCreateRequest, WatchResponse } 
 import type { CallContext, Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
 import type { WatchEvent } from "./event.ts";
+import type { JoinedEvents } from "./joined-events.ts";
 import type { WatchLimits } from "./limits.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
 import { Watcher } from "./watcher.ts";
@@ -38,6 +39,7 @@ export interface StreamOwner {
   backlogBytes: number;
   /** Events that wait in all streams. */
   pendingEvents: number;
+  readonly joined: JoinedEvents;
   readonly permission: WatchPermission;
   header(revision: number): ResponseHeader;
   headerField(revision: number): Uint8Array;
@@ -293,6 +295,15 @@ export class WatchStream {
 
   /** Sends events of one watcher in as many responses as it takes. */
   #deliver(watcher: StreamWatcher, queue: readonly WatchEvent[]): void {
+    const joined = watcher.prevKv || watcher.fragment ? undefined : this.#owner.joined.of(queue);
+    if (joined === undefined) this.#deliverEach(watcher, queue);
+    else this.#respond(watcher, readThrough(watcher, queue[queue.length - 1].main), [joined]);
+    if (watcher.progressDue !== undefined) watcher.progressDue = false;
+    this.#owner.pendingEvents -= queue.length;
+    this.#owner.delivered(queue.length);
+  }
+
+  #deliverEach(watcher: StreamWatcher, queue: readonly WatchEvent[]): void {
     const { maxResponseRevisions, maxResponseBytes } = this.#owner.limits;
     let events: Uint8Array[] = [];
     let sizeBytes = 0;
@@ -313,11 +324,7 @@ export class WatchStream {
       events.push(bytes);
       sizeBytes += bytes.length;
     }
-    // Who catches up is told how far it has come. A client may go on from behind the header's revision: nothing up to it may be missing.
-    this.#respond(watcher, Math.max(last, watcher.caughtUpAt, watcher.place?.readThrough ?? 0), events);
-    if (watcher.progressDue !== undefined) watcher.progressDue = false;
-    this.#owner.pendingEvents -= queue.length;
-    this.#owner.delivered(queue.length);
+    this.#respond(watcher, readThrough(watcher, last), events);
   }
 
   #respond(watcher: StreamWatcher, revision: number, events: readonly Uint8Array[]): void {
@@ -347,4 +354,12 @@ export class WatchStream {
     this.#owner.backlogBytes += bytes - this.#accountedBytes;
     this.#accountedBytes = bytes;
   }
+}
+
+/**
+ * The revision of a response's header whose last event is of revision `last`. Who catches up is told how far it has come. A client may go
+ * on from behind the header's revision: nothing up to it may be missing.
+ */
+function readThrough(watcher: StreamWatcher, last: number): number {
+  return Math.max(last, watcher.caughtUpAt, watcher.place?.readThrough ?? 0);
 }
