@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { type Random, SeededRandom } from "@quorate/host";
 import { fuzzCalls } from "./engine/fuzz-calls.ts";
 import { fuzzChunks, fuzzConnection, fuzzNoise } from "./engine/fuzz-connection.ts";
+import { fuzzGrpc } from "./engine/fuzz-grpc.ts";
 import { fuzzHpack } from "./engine/fuzz-hpack.ts";
 
 /** Cases of a short run: a second or two for each part. */
@@ -16,6 +17,7 @@ const PARTS: readonly (readonly [name: string, run: (random: Random) => void | P
   ["frames", fuzzConnection, 400],
   ["frames, cut at any place", fuzzChunks, 200],
   ["calls", fuzzCalls, 100],
+  ["gRPC", fuzzGrpc, 200],
 ];
 
 /** More than an engine that forgets what is over should ever add; the heap is looked at between two thirds and the end of a long run. */
