@@ -1,6 +1,7 @@
 /**
- * 10,000 watchers on one member, ours and etcd in turn: what a watcher costs in memory, and how many events reach the clients when all watch one
- * key, each its own, or 100 each of 100 prefixes. A few callers put keys in a closed loop, and the clock runs until the last event has come.
+ * 10,000 watchers on one member, ours and etcd in turn: what a watcher costs in memory, and how many events reach the clients when all
+ * watch one key, each its own, or 100 each of 100 prefixes. A few callers put keys in a closed loop, and the clock runs until the last
+ * event has come.
  *
  *     npm run bench:watch -- [--watchers 10000] [--streams 20] [--events 400000] [--rounds 3] [--case own] [--only quorate] [--markdown]
  *
@@ -229,9 +230,8 @@ for (let round = 1; round <= Number(args.rounds); round++) {
     for (const executable of round % 2 === 1 ? programs : programs.toReversed()) {
       const result = await measure(executable, one, round);
       results.push(result);
-      say(
-        `round ${round}, ${result.program}, ${result.load}: ${columns.map(({ title, figure, format }) => `${title} ${format(figure(result))}`).join(", ")}`,
-      );
+      const figures = columns.map(({ title, figure, format }) => `${title} ${format(figure(result))}`);
+      say(`round ${round}, ${result.program}, ${result.load}: ${figures.join(", ")}`);
     }
   }
 }

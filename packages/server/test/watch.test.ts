@@ -28,7 +28,7 @@ test("an event is encoded once: streams get the very same bytes", async () => {
   assert.deepEqual(textsOf(calls[2]!.read()), ["put k=1@2", "put k=2@3<1"]);
 });
 
-test("what many watches get alike in a turn is joined once; others, and what takes several responses, are not mixed up with it", async () => {
+test("what many watches get alike in a turn is joined once; others, and what takes several responses, are not", async () => {
   const bench = await new WatchBench().open();
   const calls = Array.from({ length: 6 }, () => bench.call().call);
   for (const call of calls.slice(0, 3)) call.create({ key: key("k") });

@@ -1,6 +1,6 @@
 /**
- * The gRPC layer under calls that are right, wrong and mutated, in frames that are all right: headers of a call, message prefixes, gzip, plain
- * HTTP. Each request has exactly one end, a call that is as it should be its answer, and when all is over nothing of it is left.
+ * The gRPC layer under calls that are right, wrong and mutated, in frames that are all right: headers of a call, message prefixes, gzip,
+ * plain HTTP. Each request has exactly one end, a call that is as it should be its answer, and when all is over nothing of it is left.
  */
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";

@@ -17,8 +17,8 @@ export class JoinedEvents {
   }
 
   /**
-   * The encoded events as one piece, without what was before them, if those asked for last were the same, several, and go into one response.
-   * The queue must not change any more.
+   * The encoded events as one piece, without what was before them, if those asked for last were the same, several, and go into one
+   * response. The queue must not change any more.
    */
   of(queue: readonly WatchEvent[]): Uint8Array | undefined {
     if (queue.length < 2) return undefined;
