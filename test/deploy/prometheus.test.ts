@@ -1,0 +1,143 @@
+/** Prometheus beside a real cluster: its rules are good, the metrics that they and etcd's own rules name are there, and alerts fire. */
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { fromUtf8, KVService } from "@quorate/proto";
+import { request } from "undici";
+import { parse } from "yaml";
+import { TestClient } from "../support/client.ts";
+import { withCluster } from "../support/cluster.ts";
+import { findProgram } from "../support/executables.ts";
+import { get } from "../support/http.ts";
+import { freePorts } from "../support/ports.ts";
+
+const folder = join(import.meta.dirname, "../../deploy/prometheus");
+const skip = findProgram("prometheus") === undefined ? "prometheus is not installed (Debian: apt-get install prometheus)" : false;
+
+/** What the rules and the dashboard that etcd's project publishes look at. */
+const ETCD_NAMES = [
+  "etcd_disk_backend_commit_duration_seconds_bucket",
+  "etcd_disk_wal_fsync_duration_seconds_bucket",
+  "etcd_mvcc_db_total_size_in_bytes",
+  "etcd_mvcc_db_total_size_in_use_in_bytes",
+  "etcd_network_client_grpc_received_bytes_total",
+  "etcd_network_client_grpc_sent_bytes_total",
+  "etcd_network_peer_received_bytes_total",
+  "etcd_network_peer_round_trip_time_seconds_bucket",
+  "etcd_network_peer_sent_bytes_total",
+  "etcd_network_peer_sent_failures_total",
+  "etcd_server_has_leader",
+  "etcd_server_leader_changes_seen_total",
+  "etcd_server_proposals_applied_total",
+  "etcd_server_proposals_committed_total",
+  "etcd_server_proposals_failed_total",
+  "etcd_server_proposals_pending",
+  "etcd_server_quota_backend_bytes",
+  "grpc_server_handled_total",
+  "grpc_server_handling_seconds_bucket",
+  "grpc_server_started_total",
+  "process_resident_memory_bytes",
+];
+
+/** Exported by others: Prometheus itself, and the blackbox exporter. */
+const NOT_OURS = new Set(["up", "probe_ssl_earliest_cert_expiry"]);
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { alert: string; expr: string; for?: string }[] }[];
+}
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + 90_000;
+  while (!(await holds())) {
+    if (performance.now() > endMs) throw new Error(`not within 90 s: ${what}`);
+    await delay(200);
+  }
+}
+
+test("promtool has nothing against the rules and the configuration", { skip }, () => {
+  for (const args of [
+    ["rules", "alerts.yml"],
+    ["config", "prometheus.yml"],
+  ]) {
+    const { status, stdout, stderr } = spawnSync("promtool", ["check", ...args], { cwd: folder, encoding: "utf8" });
+    assert.equal(status, 0, `${stdout}${stderr}`);
+  }
+});
+
+test("alerts fire when the quorum is lost, and not before; every metric that rules name is there", { skip }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-prometheus-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const rules = parse(readFileSync(join(folder, "alerts.yml"), "utf8")) as Rules;
+  await withCluster({ size: 3, flags: ["--metrics=extensive"] }, async (cluster) => {
+    // Calls have metrics once there has been one.
+    const client = new TestClient(cluster.members[0]!.clientAddress);
+    await client.call(KVService.methods.Put, { key: fromUtf8("k"), value: fromUtf8("v") });
+    client.close();
+    const exposed = (await Promise.all(cluster.members.map((member) => get(cluster, member, "/metrics"))))
+      .map(({ body }) => body)
+      .join("\n");
+    const ours = rules.groups.flatMap(({ rules: all }) => all.flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+(?=[{[ ])/g) ?? []));
+    for (const name of new Set([...ETCD_NAMES, ...ours])) {
+      if (!NOT_OURS.has(name)) assert.ok(new RegExp(`^${name}[ {]`, "m").test(exposed), `no ${name}`);
+    }
+
+    // The same rules, without the patience that people want.
+    for (const { rules: all } of rules.groups) for (const rule of all) if (rule.for !== undefined) rule.for = "2s";
+    writeFileSync(join(dir, "alerts.yml"), JSON.stringify(rules));
+    const targets = cluster.members.map((member) => member.clientAddress);
+    const config = {
+      global: { scrape_interval: "1s", evaluation_interval: "1s" },
+      rule_files: ["alerts.yml"],
+      scrape_configs: [{ job_name: "quorate-etcd", static_configs: [{ targets }] }],
+    };
+    writeFileSync(join(dir, "prometheus.yml"), JSON.stringify(config));
+    const [port] = await freePorts(1);
+    const prometheus = spawn(
+      "prometheus",
+      [
+        `--config.file=${join(dir, "prometheus.yml")}`,
+        `--storage.tsdb.path=${join(dir, "tsdb")}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ],
+      { stdio: "ignore" },
+    );
+    const gone = new Promise((resolve) => prometheus.once("exit", resolve));
+    t.after(async () => {
+      prometheus.kill("SIGKILL");
+      await gone;
+    });
+    const api = async (path: string): Promise<{ data: Record<string, unknown> }> => {
+      const { body } = await request(`http://127.0.0.1:${port}/api/v1/${path}`);
+      return (await body.json()) as { data: Record<string, unknown> };
+    };
+    const up = async () => {
+      const { data } = await api("query?query=sum(up)");
+      return Number((data["result"] as { value: [number, string] }[])[0]?.value[1] ?? 0);
+    };
+    const firing = async () => {
+      const { data } = await api("alerts");
+      const all = data["alerts"] as { state: string; labels: { alertname: string } }[];
+      return new Set(all.filter(({ state }) => state === "firing").map(({ labels }) => labels.alertname));
+    };
+    await until("prometheus answers and all members are up", async () => (await up().catch(() => 0)) === 3);
+    // What a start brings with it, an election, is none of these.
+    for (const name of ["QuorateNoLeader", "QuorateQuorumLost", "QuorateMembersDown"]) assert.ok(!(await firing()).has(name), name);
+
+    await Promise.all(cluster.members.slice(0, 2).map((member) => member.kill()));
+    await until("three alerts fire", async () => {
+      const names = await firing();
+      return names.has("QuorateNoLeader") && names.has("QuorateQuorumLost") && names.has("QuorateMembersDown");
+    });
+
+    for (const member of cluster.members.slice(0, 2)) member.start();
+    await cluster.waitReady();
+    await until("they end", async () => {
+      const names = await firing();
+      return !names.has("QuorateNoLeader") && !names.has("QuorateQuorumLost") && !names.has("QuorateMembersDown");
+    });
+  });
+});
