@@ -27,6 +27,8 @@ export function etcdctlFor(cluster: TestCluster, endpoints: readonly string[] = 
         { env: { ...process.env, ETCDCTL_API: "3" }, timeout: limitMs },
         (error, stdout, stderr) => resolve({ stdout, stderr, code: error === null ? 0 : typeof error.code === "number" ? error.code : -1 }),
       );
+      // One that refuses its command line does not read on.
+      child.stdin!.on("error", () => {});
       child.stdin!.end(input ?? "");
     });
 }

@@ -10,12 +10,18 @@
  * Every call rejects with ClientError: `grpcCode` and `message` are the server's, `code` is the name in etcd's catalogue.
  */
 import {
+  type AlarmMember,
+  AlarmRequest,
+  AlarmRequest_AlarmAction,
+  type AlarmResponse,
   AuthenticateRequest,
   AuthenticateResponse,
   AuthService,
   ClusterService,
   CompactionRequest,
   type CompactionResponse,
+  DefragmentRequest,
+  type DefragmentResponse,
   HashKVRequest,
   type HashKVResponse,
   KVService,
@@ -110,6 +116,22 @@ export class Client {
   /** The state of the member at `endpoint`, which need not be one that the client was connected with. */
   status(endpoint: string): Promise<StatusResponse> {
     return this.#at(endpoint, MaintenanceService.methods.Status, StatusRequest.create());
+  }
+
+  /** The alarms that are raised in the cluster. */
+  alarmList(): Promise<AlarmResponse> {
+    return this.call(MaintenanceService.methods.Alarm, AlarmRequest.create(), true);
+  }
+
+  /** Ends an alarm of a member; gives what was ended. */
+  alarmDisarm(alarm: AlarmMember): Promise<AlarmResponse> {
+    const request = AlarmRequest.create({ ...alarm, action: AlarmRequest_AlarmAction.DEACTIVATE });
+    return this.call(MaintenanceService.methods.Alarm, request, true);
+  }
+
+  /** Has the member at `endpoint` rewrite its files so that they give unused space back. */
+  defragment(endpoint: string): Promise<DefragmentResponse> {
+    return this.#at(endpoint, MaintenanceService.methods.Defragment, DefragmentRequest.create());
   }
 
   /** The hash of all keys and values up to `revision` (0 for now) at the member at `endpoint`. */

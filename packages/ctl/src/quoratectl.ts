@@ -1,5 +1,7 @@
 /** quoratectl: the command line for a running cluster. */
+import { alarmCommand } from "./commands/alarm.ts";
 import { compactionCommand } from "./commands/compaction.ts";
+import { defragCommand } from "./commands/defrag.ts";
 import { delCommand } from "./commands/del.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { getCommand } from "./commands/get.ts";
@@ -16,7 +18,10 @@ export const quoratectl: Program = {
   short: "quoratectl: talks to a cluster of Quorate or etcd members.",
   groups: [
     { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, putCommand, txnCommand] },
-    { title: "Cluster maintenance commands", commands: [endpointCommand, memberCommand, snapshotCommand] },
+    {
+      title: "Cluster maintenance commands",
+      commands: [alarmCommand, defragCommand, endpointCommand, memberCommand, snapshotCommand],
+    },
     { title: "Utility commands", commands: [versionCommand("quoratectl")] },
   ],
   globals: globalFlags,

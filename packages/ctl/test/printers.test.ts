@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  AlarmResponse,
   DeleteRangeResponse,
   fromLatin1,
   HashKVResponse,
@@ -265,6 +266,32 @@ test("endpoint hashkv", () => {
     "┌──────────┬───────────┬───────────────┐\n│ ENDPOINT │   HASH    │ HASH REVISION │\n├──────────┼───────────┼───────────────┤\n" +
       "│      h:1 │ 303868176 │             3 │\n└──────────┴───────────┴───────────────┘\n",
   );
+});
+
+test("alarms", () => {
+  const alarms = AlarmResponse.create({
+    header: { ...header, revision: 3 },
+    alarms: [
+      { memberID: 11_417_610_130_673_999_598n, alarm: 1 },
+      { memberID: 0n, alarm: 2 },
+      { memberID: 7n, alarm: 9 },
+    ],
+  });
+  assert.equal(
+    print("simple", (printer) => printer.alarm(alarms)).out,
+    "memberID:11417610130673999598 alarm:NOSPACE \nalarm:CORRUPT \nmemberID:7 alarm:9 \n",
+  );
+  assert.equal(
+    print("json", (printer) => printer.alarm(alarms)).out,
+    `{"header":${headerJson},"alarms":[{"memberID":11417610130673999598,"alarm":1},{"alarm":2},{"memberID":7,"alarm":9}]}\n`,
+  );
+  assert.match(
+    print("fields", (printer) => printer.alarm(alarms)).out,
+    /\n"MemberID" : 11417610130673999598\n"AlarmType" : NOSPACE\n\n"MemberID" : 0\n/,
+  );
+  assert.match(print("fields", (printer) => printer.alarm(alarms), true).out, /\n"MemberID" : 7\n"AlarmType" : 9\n\n$/);
+  assert.deepEqual(fromLatin1(print("protobuf", (printer) => printer.alarm(alarms)).outBytes), AlarmResponse.encode(alarms));
+  assert.throws(() => print("table", (printer) => printer.alarm(alarms)), { code: 4 });
 });
 
 test("endpoint health", () => {

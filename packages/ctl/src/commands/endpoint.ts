@@ -7,7 +7,7 @@ import type { EndpointAnswer, EndpointHealth } from "../printers/printer.ts";
 import type { Command, Invocation } from "../program.ts";
 
 /** The endpoints that are asked: those of --endpoints, or with --cluster the client URLs of all members. */
-async function chosenEndpoints(invocation: Invocation): Promise<readonly string[]> {
+export async function chosenEndpoints(invocation: Invocation): Promise<readonly string[]> {
   if (!invocation.flags.bool("cluster")) return invocation.flags.strings("endpoints");
   try {
     const { members } = await withClient(invocation, ({ client }) => client.memberList());
@@ -19,7 +19,7 @@ async function chosenEndpoints(invocation: Invocation): Promise<readonly string[
 }
 
 /** Why a call failed, with what lies behind a deadline on standard error. */
-function reason(error: unknown, invocation: Invocation): string {
+export function reason(error: unknown, invocation: Invocation): string {
   const exit = asExit(error, invocation.io);
   if (!(exit instanceof Exit)) throw exit;
   return exit.message;

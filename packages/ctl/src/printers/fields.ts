@@ -1,5 +1,6 @@
 /** One field a line: "Name" : value. */
 import {
+  type AlarmResponse,
   type DeleteRangeResponse,
   fromUtf8,
   type HashKVResponse,
@@ -13,6 +14,7 @@ import {
   type TxnResponse,
 } from "@quorate/proto";
 import { goQuote } from "../go-format.ts";
+import { alarmName } from "./alarm-name.ts";
 import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
 
 type Scalar = string | number | bigint | boolean;
@@ -103,6 +105,15 @@ export class FieldsPrinter implements Printer {
       this.#text("Endpoint", endpoint);
       this.#field("Hash", response.hash);
       this.#field("HashRevision", response.hashRevision);
+      this.#sink.stdout("\n");
+    }
+  }
+
+  alarm(response: AlarmResponse): void {
+    this.#header(response.header);
+    for (const { memberID, alarm } of response.alarms) {
+      this.#field("MemberID", this.#id(memberID));
+      this.#field("AlarmType", alarmName(alarm));
       this.#sink.stdout("\n");
     }
   }

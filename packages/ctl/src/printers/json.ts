@@ -1,5 +1,6 @@
 /** JSON as Go writes etcd's messages: fields under their protobuf names, zero values left out, bytes in base64. */
 import {
+  type AlarmResponse,
   type DeleteRangeResponse,
   type HashKVResponse,
   idToHex,
@@ -174,6 +175,11 @@ export class JsonPrinter implements Printer {
 
   endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
     this.#answers(list.map(({ endpoint, response }) => ({ Endpoint: endpoint, HashKV: hashJson(response) })));
+  }
+
+  alarm(response: AlarmResponse): void {
+    const alarms = response.alarms.map(({ memberID, alarm }) => ({ memberID: present(memberID), alarm: present(alarm) }));
+    this.#print({ header: headerJson(response.header), alarms: present(alarms) });
   }
 
   /** An empty list is null in Go. */

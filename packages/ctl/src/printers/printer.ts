@@ -1,5 +1,6 @@
 /** Ways to print answers, chosen by --write-out. The texts are etcdctl 3.7's, byte for byte, because scripts read them. */
 import type {
+  AlarmResponse,
   DeleteRangeResponse,
   HashKVResponse,
   MemberListResponse,
@@ -34,6 +35,7 @@ export interface Printer {
   endpointHealth(list: readonly EndpointHealth[]): void;
   endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void;
   endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void;
+  alarm(response: AlarmResponse): void;
 }
 
 /** Where printers write. */

@@ -1,5 +1,13 @@
 /** The answer's protobuf bytes, for programs. */
-import { DeleteRangeResponse, MemberListResponse, type MessageType, PutResponse, RangeResponse, TxnResponse } from "@quorate/proto";
+import {
+  AlarmResponse,
+  DeleteRangeResponse,
+  MemberListResponse,
+  type MessageType,
+  PutResponse,
+  RangeResponse,
+  TxnResponse,
+} from "@quorate/proto";
 import { Exit, ExitCode } from "../io.ts";
 import type { Printer, Sink } from "./printer.ts";
 
@@ -28,6 +36,10 @@ export class ProtobufPrinter implements Printer {
 
   memberList(response: MemberListResponse): void {
     this.#print(MemberListResponse, response);
+  }
+
+  alarm(response: AlarmResponse): void {
+    this.#print(AlarmResponse, response);
   }
 
   endpointHealth(): void {

@@ -1,5 +1,6 @@
 /** The plain form: keys and values on lines of their own, the rest as comma-separated lists. */
 import {
+  type AlarmResponse,
   concat,
   type DeleteRangeResponse,
   fromUtf8,
@@ -12,6 +13,7 @@ import {
   type TxnResponse,
   toHex,
 } from "@quorate/proto";
+import { alarmName } from "./alarm-name.ts";
 import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
 import { hashTable, memberTable, statusTable, type Table } from "./tables.ts";
 
@@ -70,6 +72,13 @@ export class SimplePrinter implements Printer {
 
   endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
     this.#rows(hashTable(list));
+  }
+
+  alarm(response: AlarmResponse): void {
+    // Go's text form of the message ends with a space.
+    for (const { memberID, alarm } of response.alarms) {
+      this.#sink.stdout(`${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${alarmName(alarm)} \n`);
+    }
   }
 
   #rows({ rows }: Table): void {

@@ -27,6 +27,10 @@ export class TablePrinter implements Printer {
     unsupported();
   }
 
+  alarm(): void {
+    unsupported();
+  }
+
   memberList(response: MemberListResponse): void {
     this.#sink.stdout(drawTable(memberTable(response)));
   }

@@ -1,0 +1,40 @@
+import type { AlarmMember } from "@quorate/proto";
+import { withClient } from "../globals.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { printerOf } from "../printers/choose.ts";
+import type { Command, Invocation } from "../program.ts";
+
+function refuseArguments({ args }: Invocation, name: string): void {
+  if (args.length > 0) throw new Exit(ExitCode.badArguments, `alarm ${name} command accepts no arguments`);
+}
+
+const listCommand: Command = {
+  use: "list",
+  short: "Lists the alarms that are raised",
+  async run(invocation) {
+    refuseArguments(invocation, "list");
+    const printer = printerOf(invocation);
+    printer.alarm(await withClient(invocation, ({ client }) => client.alarmList()));
+  },
+};
+
+const disarmCommand: Command = {
+  use: "disarm",
+  short: "Ends all alarms",
+  async run(invocation) {
+    refuseArguments(invocation, "disarm");
+    const printer = printerOf(invocation);
+    const ended = await withClient(invocation, async ({ client }) => {
+      const alarms: AlarmMember[] = [];
+      for (const alarm of (await client.alarmList()).alarms) alarms.push(...(await client.alarmDisarm(alarm)).alarms);
+      return alarms;
+    });
+    printer.alarm({ header: undefined, alarms: ended });
+  },
+};
+
+export const alarmCommand: Command = {
+  use: "alarm <subcommand>",
+  short: "Commands about alarms: a full store, or members that differ",
+  commands: [disarmCommand, listCommand],
+};
