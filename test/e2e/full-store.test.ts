@@ -34,6 +34,7 @@ async function ctl({ endpoints }: Pick<TestCluster, "endpoints">, args: readonly
     nowNs: () => process.hrtime.bigint(),
     sleep: async () => {},
     askPassword: () => assert.fail("no password is needed"),
+    stderrIsTerminal: false,
   });
   assert.equal(code, expectedCode, `${args.join(" ")}: ${stderr}`);
   return Buffer.concat(out).toString() + (expectedCode === 0 ? "" : stderr);
