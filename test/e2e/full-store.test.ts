@@ -1,6 +1,6 @@
 /**
- * The story of every administrator of etcd: the store is full. A quota of 16 MiB is filled; reads go on, writes are refused, the alarm names
- * the member; then compact, defragment, disarm, and writes go on. With self-clearing on nobody has to disarm.
+ * The story of every administrator of etcd: the store is full. A quota of 16 MiB is filled; reads go on, writes are refused, the alarm
+ * names the member; then compact, defragment, disarm, and writes go on. With self-clearing on nobody has to disarm.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";

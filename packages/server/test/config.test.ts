@@ -174,7 +174,9 @@ test("every option has its variable, and flags and variables give the same", asy
     assert.deepEqual(byVariable.config, byFlag.config, name);
     // An effective option changes what the member is started with; "logger" has one value only, TLS options need a certificate to count.
     if (option.stage.kind !== "effective" || argv.length > 0 || option.group === "Security" || text === option.defaultText) continue;
-    if (name !== "initial-cluster" && name !== "feature-gates") assert.notDeepEqual(byFlag.config, (await run([])).config, name);
+    // What is alone without effect: what it is read with is at its default.
+    const silent = ["initial-cluster", "feature-gates", "auto-compaction-mode"];
+    if (!silent.includes(name)) assert.notDeepEqual(byFlag.config, (await run([])).config, name);
   }
 });
 

@@ -1,6 +1,8 @@
 /** The space quota on members in memory: who refuses, who raises the alarm, and how it ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { silentLogger } from "@quorate/host";
+import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
@@ -15,7 +17,10 @@ import {
   StatusResponse,
   TxnRequest,
 } from "@quorate/proto";
+import { Store } from "@quorate/store";
 import type { Member } from "../src/member/member.ts";
+import { Gauge, Histogram } from "../src/metrics/registry.ts";
+import { Defragmenter } from "../src/space/defragmenter.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
 const QUOTA_BYTES = 64 * 1024;
@@ -219,4 +224,39 @@ test("an alarm is there after a restart, and after a snapshot from the leader", 
   const again = await world.start(away);
   assert.equal(again.store.alarms.noSpace, true);
   await world.stopAll();
+});
+
+test("calls for defragmentation share it: one at a time, and a next one for all that came meanwhile", async () => {
+  const clock = new ManualClock();
+  const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+  const store = await Store.open(keyspaces, "/store");
+  const running: (() => void)[] = [];
+  let most = 0;
+  store.reclaim = () =>
+    new Promise((resolve) => {
+      running.push(resolve);
+      most = Math.max(most, running.length);
+    });
+  const metrics = { defragInFlight: new Gauge(), defragDuration: new Histogram([1]) };
+  const defragmenter = new Defragmenter({ store: () => store, clock, logger: silentLogger, metrics });
+  const done: string[] = [];
+  const call = (name: string) => defragmenter.run().then(() => done.push(name));
+  const ended = async () => {
+    running.shift()!();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  const calls = [call("a")];
+  assert.equal(metrics.defragInFlight.value, 1);
+  calls.push(call("b"), call("c"));
+  await ended();
+  assert.deepEqual(done, ["a"], "what came while it ran may need more than it did");
+  await ended();
+  assert.deepEqual(done, ["a", "b", "c"]);
+  assert.equal(most, 1);
+  assert.equal(metrics.defragDuration.count, 2);
+  calls.push(call("d"));
+  await ended();
+  await Promise.all(calls);
+  assert.equal(metrics.defragInFlight.value, 0);
+  await store.close({ flush: false });
 });

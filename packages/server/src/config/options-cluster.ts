@@ -146,7 +146,6 @@ export const clusterOptions = {
     {
       group,
       doc: "How --auto-compaction-retention is read: 'periodic' as a time, 'revision' as a number of revisions.",
-      stage: planned("automatic compaction is not there yet"),
     },
     ["periodic", "revision"],
   ),
@@ -155,6 +154,5 @@ export const clusterOptions = {
     doc:
       "How much history automatic compaction keeps: a duration (a bare number counts hours) or, in revision mode, a " +
       "number. 0 turns it off.",
-    stage: planned("automatic compaction is not there yet"),
   }),
 };

@@ -22,8 +22,8 @@ export interface CompactorParts {
   fatal(error: unknown): void;
 }
 
-/** A step ends after this long even if its batch is not through: half of what one turn of the loop may take. */
-export const MAX_STEP_MS = 5;
+/** A step ends after this long even if its batch is not through: less than half of the 10 ms for which the loop may be held. */
+export const MAX_STEP_MS = 4;
 
 export class Compactor {
   readonly #parts: CompactorParts;

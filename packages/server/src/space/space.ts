@@ -8,6 +8,7 @@ import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { alarmName } from "./alarm-text.ts";
+import { AutoCompactor } from "./auto-compactor.ts";
 import { Compactor } from "./compactor.ts";
 import { Defragmenter } from "./defragmenter.ts";
 import { SpaceKeeper } from "./space-keeper.ts";
@@ -30,6 +31,7 @@ export class Space {
   readonly keeper: SpaceKeeper;
   readonly #parts: SpaceParts;
   readonly #compactor: Compactor;
+  readonly #autoCompactor: AutoCompactor;
   readonly #defragmenter: Defragmenter;
 
   constructor(parts: SpaceParts) {
@@ -56,11 +58,19 @@ export class Space {
       finished: () => this.keeper.look(),
       fatal: (error) => parts.fatal(error),
     });
+    this.#autoCompactor = new AutoCompactor(config.autoCompaction, {
+      currentRevision: () => store().mvcc.currentRevision,
+      isLeader,
+      propose: (request) => parts.propose("compaction", request),
+      clock,
+      logger: logger.child("compactor"),
+    });
     this.#defragmenter = new Defragmenter({ store, clock, logger: logger.child("backend"), metrics });
   }
 
   start(): void {
     this.keeper.start();
+    this.#autoCompactor.start();
     this.attach();
   }
 
@@ -77,6 +87,7 @@ export class Space {
 
   async stop(): Promise<void> {
     this.keeper.stop();
+    this.#autoCompactor.stop();
     await this.detach();
   }
 

@@ -18,7 +18,7 @@ const KEYS_PER_RECORD = 4;
 /** Records dropped, or keys looked at, between two looks at whether the step should end: some 0.1 ms. */
 const LOOK_EVERY = 128;
 /** Records of one key dropped at a time, so that a key with a long history does not hold a step. */
-const RECORDS_OF_ONE_KEY = 1024;
+const RECORDS_OF_ONE_KEY = 256;
 
 export class Compaction {
   readonly #state: MvccState;
@@ -76,8 +76,14 @@ export class Compaction {
       records++;
       this.droppedRecords++;
     };
+    let lookAt = LOOK_EVERY;
+    const isLate = (): boolean => {
+      if (keys + records < lookAt) return false;
+      lookAt = keys + records + LOOK_EVERY;
+      return !goOn();
+    };
     state.index.scan(this.#cursor, undefined, (key, index) => {
-      if (records >= maxRecords || keys++ >= maxRecords * KEYS_PER_RECORD || ((keys + records) % LOOK_EVERY === 0 && !goOn())) {
+      if (records >= maxRecords || keys++ >= maxRecords * KEYS_PER_RECORD || isLate()) {
         next = key;
         return false;
       }
@@ -88,7 +94,7 @@ export class Compaction {
         const isGone = index.compact(state.compactRevision, most, drop);
         if (isGone) empty.push(key);
         if (isGone || records - before < most) return true;
-        if (records < maxRecords && goOn()) continue;
+        if (records < maxRecords && !isLate()) continue;
         // This key may have more.
         next = key;
         return false;

@@ -29,6 +29,21 @@ function pack(sub: number, tombstone: boolean, leased: boolean): number {
 /** Numbers of one event in `older`: main, packed, size of its record. */
 const STRIDE = 3;
 
+/** Stands for the main revision of an event that is dropped and not taken out yet: below all others. */
+const DROPPED = 0;
+
+/** How many of the events in `older` are at or before revision `at`. */
+function countUpTo(older: readonly number[], at: number): number {
+  let low = 0;
+  let high = older.length / STRIDE;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (older[middle * STRIDE] <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Told of each event that compaction drops, with the size of its record. */
 export type DropEvent = (main: number, sub: number, tombstone: boolean, sizeBytes: number) => void;
 
@@ -152,12 +167,15 @@ export class KeyIndex {
     let left = most;
     if (older !== undefined) {
       const superseded = place === LATEST ? older.length : gone ? place + STRIDE : place;
-      const end = Math.min(superseded, most * STRIDE);
-      for (let i = 0; i < end; i += STRIDE) {
+      const start = STRIDE * countUpTo(older, DROPPED);
+      const end = Math.min(superseded, start + most * STRIDE);
+      for (let i = start; i < end; i += STRIDE) {
         drop(older[i], Math.floor(older[i + 1] / FLAGS), (older[i + 1] & TOMBSTONE) !== 0, older[i + 2]);
+        older[i] = DROPPED;
       }
-      if (end > 0) this.#older = end === older.length ? undefined : older.slice(end);
-      left -= end / STRIDE;
+      // A long history is not moved for each part of it that goes.
+      if (end > 0 && (end === superseded || end * 2 >= older.length)) this.#older = end === older.length ? undefined : older.slice(end);
+      left -= (end - start) / STRIDE;
     }
     if (place !== LATEST || !gone || left === 0 || this.#older !== undefined) return false;
     drop(this.#main, this.sub, true, this.#sizeBytes);
@@ -169,14 +187,7 @@ export class KeyIndex {
     if (this.#main <= at) return LATEST;
     const older = this.#older;
     if (older === undefined || older[0] > at) return NONE;
-    let low = 0;
-    let high = older.length / STRIDE;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (older[middle * STRIDE] <= at) low = middle;
-      else high = middle;
-    }
-    return low * STRIDE;
+    return (countUpTo(older, at) - 1) * STRIDE;
   }
 
   #packedAt(place: number): number {
