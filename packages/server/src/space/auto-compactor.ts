@@ -1,8 +1,8 @@
 /**
- * Compaction that asks for itself, by time or by number of revisions (etcd: server/etcdserver/api/v3compactor). The leader alone does it: the
- * compaction goes through the log like a client's.
+ * Compaction that asks for itself, by time or by number of revisions (etcd: server/etcdserver/api/v3compactor). The leader alone does it:
+ * the compaction goes through the log like a client's.
  *
- *     periodic 8h        every 6 minutes the revision is noted; once 8 hours are noted, the revision of 8 hours ago is compacted, every hour
+ *     periodic 8h        the revision is noted every 6 minutes; after 8 hours that of 8 hours ago is compacted, and so on every hour
  *     periodic 5m        noted every 30 s, compacted every 5 minutes
  *     revision 1000      every 5 minutes all but the newest 1000 revisions are compacted
  *
