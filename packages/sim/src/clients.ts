@@ -21,6 +21,7 @@ const REFUSALS = new Set([
   "EmptyKey",
   "DuplicateKey",
   "LeaseNotFound",
+  "Corrupt",
 ]);
 
 export interface ClientsDeps {
@@ -91,7 +92,7 @@ export class Clients {
   async #step(name: string, random: Random, node: Node, i: number): Promise<boolean> {
     const { reads, puts, deletes, txns, compactions, serializableShare, leasedShare } = this.#options;
     let at = random.unit() * (reads + puts + deletes + txns + compactions);
-    if ((at -= compactions) < 0) return this.#compact(name, random, node);
+    if ((at -= compactions) < 0) return this.compact(name, node, Math.max(1, this.knownRevision - random.below(10)), random.below(2) === 0);
     const mode = { serializable: false, atRevision: 0 };
     let request: ModelRequest;
     const lease = () => {
@@ -136,12 +137,12 @@ export class Clients {
     return { kind: "txn", compares, success, failure };
   }
 
-  async #compact(name: string, random: Random, node: Node): Promise<boolean> {
-    const revision = Math.max(1, this.knownRevision - random.below(10));
+  /** Asks a member for a compaction; it is in the history. */
+  async compact(name: string, node: Node, revision: number, physical = true): Promise<boolean> {
     const call: CompactionCall = { revision, calledAt: this.#order++, answeredAt: undefined };
     this.compactions.push(call);
     this.#deps.story.tell(name, `asks ${node.name} to compact ${revision}`);
-    const bytes = CompactionRequest.encode({ revision, physical: random.below(2) === 0 });
+    const bytes = CompactionRequest.encode({ revision, physical });
     const reply = await this.#network.exchange(node, KVService.methods.Compact.path, bytes, this.#options.clientTimeoutMs);
     this.#deps.story.tell(name, `compact ${revision}: ${reply.error ?? "done"}`);
     if (reply.error === undefined) call.answeredAt = this.#order++;

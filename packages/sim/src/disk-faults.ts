@@ -42,8 +42,12 @@ export class DiskFaults {
   #storeFails: DiskErrorCode | undefined;
   readonly #damages: Damage[] = [];
 
+  /** Called when a batch of a snapshot that comes in is about to be written. */
+  receiving: () => void = () => {};
+
   constructor(deps: DiskFaultsDeps) {
     this.#deps = deps;
+    this.heal();
   }
 
   /** What was synced has been changed at some time. */
@@ -60,7 +64,7 @@ export class DiskFaults {
   /** From now on the disk does as it should. */
   heal(): void {
     this.#deps.disk.fault = undefined;
-    this.#deps.keyspaces.fault = undefined;
+    this.#deps.keyspaces.fault = ({ path }) => this.#write(path);
   }
 
   // --- Operations that fail ---
@@ -86,11 +90,21 @@ export class DiskFaults {
 
   /** The next write of the store fails. */
   failStore(code: DiskErrorCode): void {
-    this.#deps.keyspaces.fault = () => {
+    this.#deps.keyspaces.fault = ({ path }) => {
+      if (path !== this.#deps.storePath) return this.#write(path);
       this.#deps.tell(`store: ${code} at write`);
       this.#storeFails = code;
       return code;
     };
+  }
+
+  #write(path: string): undefined {
+    if (path === this.#deps.storePath) return;
+    try {
+      this.receiving();
+    } catch {
+      // The process is gone, and whoever waits for this write with it.
+    }
   }
 
   // --- Damage ---

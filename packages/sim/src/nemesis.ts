@@ -2,7 +2,7 @@
 import type { Random } from "@quorate/host";
 import type { FaultPoint } from "@quorate/server";
 import type { Network } from "./network.ts";
-import type { Node } from "./node.ts";
+import type { CrashPoint, Node } from "./node.ts";
 import { FAULT_KINDS, type FaultKind, type SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -23,6 +23,8 @@ const FAULT_POINTS: readonly FaultPoint[] = [
   "after-snapshot-install",
   "before-log-release",
 ];
+/** Those around a snapshot that a leader sends. */
+const INSTALL_POINTS: readonly CrashPoint[] = ["receiving", "before-snapshot-save", "before-snapshot-install", "after-snapshot-install"];
 
 export class Nemesis {
   readonly #options: SimOptions;
@@ -58,7 +60,7 @@ export class Nemesis {
     this.#network.heal();
     for (const node of this.#nodes) {
       node.healDisk();
-      node.crashAt = undefined;
+      node.crashPlan = undefined;
       node.slowTurns = false;
       if (node.process?.paused === true) this.#scheduler.resume(node.process);
     }
@@ -110,8 +112,14 @@ export class Nemesis {
     this.#scheduler.after(this.#durationMs(), run);
   }
 
+  /** Anyone, and the leader more often than the others. */
+  #victim(): Node {
+    const leader = this.#nodes.find((node) => node.member?.isLeader === true);
+    return leader !== undefined && this.#random.below(4) === 0 ? leader : this.#oneOf(this.#nodes);
+  }
+
   #strike(kind: FaultKind): void {
-    const node = this.#oneOf(this.#nodes);
+    const node = this.#victim();
     const others = this.#nodes.filter((other) => other !== node);
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
     this.#story.tell("world", `${kind} ${node.name}`);
@@ -123,7 +131,7 @@ export class Nemesis {
         node.crash("kill");
         break;
       case "crashAtPoint":
-        node.crashAt = this.#oneOf(FAULT_POINTS);
+        node.crashPlan = { point: this.#oneOf(FAULT_POINTS), passes: 1, operations: 0 };
         break;
       case "crashAtDisk":
         node.crashAtDisk(this.#random.below(this.#oneOf([10, 40, 200])));
@@ -139,6 +147,18 @@ export class Nemesis {
         break;
       case "isolate":
         this.#cut(others.flatMap((other) => [this.#network.link(node.name, other.name), this.#network.link(other.name, node.name)]));
+        break;
+      case "crashInstall":
+        this.#crashInstall(node);
+        break;
+      case "deaf":
+        this.#cut(others.map((other) => this.#network.link(other.name, node.name)));
+        break;
+      case "mute":
+        this.#cut(others.map((other) => this.#network.link(node.name, other.name)));
+        break;
+      case "stallAll":
+        for (const other of others) this.#stall(node, other);
         break;
       case "split":
         this.#split();
@@ -189,13 +209,44 @@ export class Nemesis {
     }
   }
 
+  /** While it sleeps, its clock may be set. */
   #pause(node: Node): void {
-    const { process } = node;
+    const { process, clock } = node;
     if (process === undefined || !process.alive || process.paused) return;
     process.pause();
     this.#later(() => {
-      if (process.alive && process.paused) this.#scheduler.resume(process);
+      if (!process.alive || !process.paused) return;
+      if (this.#random.below(2) === 0) clock?.jumpWall((this.#random.unit() - 0.3) * 60_000);
+      this.#scheduler.resume(process);
     });
+  }
+
+  /** A member is away until the log does not reach back for it any more, and crashes when it is given a snapshot, once or a few times. */
+  #crashInstall(node: Node): void {
+    const others = this.#nodes.filter((other) => other !== node);
+    const point = this.#oneOf(INSTALL_POINTS);
+    node.crashPlan = { point, passes: 1 + this.#random.below(2), operations: this.#random.below(3) === 0 ? this.#random.below(20) : 0 };
+    if (this.#random.below(2) === 0) node.crash(this.#oneOf(["power", "kill"] as const));
+    const links = others.flatMap((other) => [this.#network.link(node.name, other.name), this.#network.link(other.name, node.name)]);
+    for (const link of links) link.cut = true;
+    const awayMs = 200 + this.#random.unit() * 1500;
+    const againMs = awayMs + this.#options.electionMs * (1 + 4 * this.#random.unit());
+    // A leader keeps its log for a while for whom it has sent a snapshot lately; after a restart it has only what its last mark left.
+    if (this.#random.below(3) > 0) this.#scheduler.after(awayMs, () => this.#restart(others));
+    this.#scheduler.after(againMs, () => {
+      for (const link of links) link.cut = false;
+      if (this.#active && node.down && !node.refused) node.start();
+    });
+  }
+
+  #restart(nodes: readonly Node[]): void {
+    if (!this.#active) return;
+    for (const node of nodes) {
+      node.crash("kill");
+      this.#scheduler.after(this.#random.unit() * 100, () => {
+        if (this.#active && node.down && !node.refused) node.start();
+      });
+    }
   }
 
   #cut(links: readonly { cut: boolean }[]): void {

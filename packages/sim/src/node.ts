@@ -20,6 +20,17 @@ const DISK_OPERATIONS = ["open", "read", "write", "sync", "resize", "rename", "r
 /** Thrown at a fault point: the process is gone. */
 class Crash extends Error {}
 
+/** A fault point, or the writing of a snapshot that comes in. */
+export type CrashPoint = FaultPoint | "receiving";
+
+export interface CrashPlan {
+  readonly point: CrashPoint;
+  /** It crashes when it comes by there for this time. */
+  passes: number;
+  /** It goes on for so many operations of its disk. */
+  readonly operations: number;
+}
+
 export interface NodeDeps {
   readonly options: SimOptions;
   readonly scheduler: Scheduler;
@@ -43,8 +54,10 @@ export class Node {
   /** Set while the member takes requests. */
   member: Member | undefined;
   services: ServiceTable | undefined;
-  /** Where the next pass crashes. */
-  crashAt: FaultPoint | undefined;
+  /** Where it crashes next; this outlives the process. */
+  crashPlan: CrashPlan | undefined;
+  /** How often each point was passed, and how often it was the end. */
+  readonly passes = new Map<CrashPoint, { passed: number; crashed: number }>();
   /** It refused to start on its damaged disk. */
   refused = false;
   /** Faults of the disk at present. */
@@ -104,13 +117,15 @@ export class Node {
     this.clock = clock;
     this.member = undefined;
     this.services = undefined;
-    this.crashAt = undefined;
     story.tell(this.name, `starts, clock rate ${rate.toFixed(4)}`);
     const random = this.#random.fork(`start ${this.starts++}`);
     const twist = twistOf(options.bug, random.fork("twist"));
     let started: Member | undefined;
     this.#faults.begin();
     arm();
+    this.#faults.receiving = () => {
+      if (process.alive) this.#pass("receiving");
+    };
     Member.start(config, {
       clock,
       random,
@@ -120,10 +135,7 @@ export class Node {
       walSegmentBytes: options.segmentBytes,
       faults: (point) => {
         if (point === "after-snapshot-install" && started !== undefined) this.#watch(started);
-        if (this.crashAt !== point || !process.alive) return;
-        story.tell(this.name, `crashes at ${point}`);
-        this.crash("power");
-        throw new Crash(point);
+        if (process.alive) this.#pass(point);
       },
       callPeer: (url, path, body, timeoutMs) => network.call(this.name, process, { url, path, body, timeoutMs }),
       openTransport: async (request) => network.open(this.name, process, request),
@@ -147,6 +159,24 @@ export class Node {
         if (process.alive) this.#ended(error);
       },
     );
+  }
+
+  /** The process comes by a point where it may be made to crash. */
+  #pass(point: CrashPoint): void {
+    let count = this.passes.get(point);
+    if (count === undefined) this.passes.set(point, (count = { passed: 0, crashed: 0 }));
+    count.passed++;
+    const plan = this.crashPlan;
+    if (plan?.point !== point || --plan.passes > 0) return;
+    this.crashPlan = undefined;
+    count.crashed++;
+    this.#deps.story.tell(this.name, `crashes at ${point}, ${plan.operations} operations on`);
+    if (plan.operations > 0) {
+      this.crashAtDisk(plan.operations);
+      return;
+    }
+    this.crash("power");
+    throw new Crash(point);
   }
 
   /** Answers at the member's peer URLs. */

@@ -54,8 +54,17 @@ export interface SimOptions {
   readonly faultEveryMs: number;
   /** How often each fault is chosen, against the others; 0 for never. */
   readonly faults: Readonly<Record<FaultKind, number>>;
+  /** The space quota of a member; 0 for none that matters. */
+  readonly quotaBytes: number;
+  /** Mean time between two doings of the operator; 0: nobody is there. */
+  readonly operatorEveryMs: number;
+  /** What the faults of this run are about. */
+  readonly theme: Theme;
   readonly bug: PlantedBug | undefined;
 }
+
+/** Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped up. */
+export type Theme = "mixed" | "snapshots";
 
 export const FAULT_KINDS = [
   "powerLoss",
@@ -79,12 +88,29 @@ export const FAULT_KINDS = [
   "allPowerLoss",
   "crashAtDisk",
   "readError",
+  "crashInstall",
+  "deaf",
+  "mute",
+  "stallAll",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-const NETWORK: readonly FaultKind[] = ["isolate", "split", "oneWay", "slowLink", "stallLink"];
+const NETWORK: readonly FaultKind[] = ["isolate", "split", "oneWay", "slowLink", "stallLink", "deaf", "mute", "stallAll"];
+/** Of runs about snapshots: how often each fault is chosen, against the others. */
+const SNAPSHOT_FAULTS: Partial<Record<FaultKind, number>> = {
+  crashInstall: 8,
+  isolate: 3,
+  pause: 2,
+  powerLoss: 2,
+  kill: 1,
+  allPowerLoss: 1,
+  crashAtDisk: 2,
+  moveLeader: 1,
+  deaf: 1,
+};
+
 const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip", "readError"];
-const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss", "crashAtDisk"];
+const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss", "crashAtDisk", "crashInstall"];
 
 /** The options of a seed. */
 export function optionsOf(seed: number, bug?: PlantedBug): SimOptions {
@@ -96,20 +122,27 @@ export function optionsOf(seed: number, bug?: PlantedBug): SimOptions {
   const tempo = one(10, 30, 100, 100);
   const latencyMs = one(0.2, 1, 1, 5);
   const clients = one(1, 3, 5, 8, 16);
+  const keys = one(1, 3, 6, 12);
+  const valueBytes = one(0, 0, 20, 600, 3000);
+  const theme = one<Theme>("mixed", "mixed", "mixed", "snapshots");
+  const isSnapshots = theme === "snapshots";
+  // Room for all keys and a few of their earlier values: it is used up now and then, and a compaction always gives some back.
+  const tightBytes = 20_000 + 3 * keys * (valueBytes + 300);
   return {
     seed,
-    members: one(1, 2, 3, 3, 3, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7),
+    theme,
+    members: isSnapshots ? one(2, 3, 3, 3, 5) : one(1, 2, 3, 3, 3, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7),
     clients,
-    keys: one(1, 3, 6, 12),
-    valueBytes: one(0, 0, 20, 600, 3000),
+    keys,
+    valueBytes,
     // Few in a hurry or many at leisure: what is beyond some hundred operations a second only makes runs long.
     thinkMs: Math.max(one(1, 20, 60, 200), clients * 3),
-    faultPhaseMs: one(6000, 12_000, 25_000),
+    faultPhaseMs: one(3000, 3000, 6000, 6000, 12_000, 25_000),
     heartbeatMs: tempo,
     electionMs: tempo * one(5, 10, 10),
     preVote: random.below(4) > 0,
-    snapshotCount: one(10, 10, 50, 10_000),
-    catchUpEntries: one(1, 5, 20, 5000),
+    snapshotCount: isSnapshots ? one(3, 5, 10) : one(10, 10, 50, 10_000),
+    catchUpEntries: isSnapshots ? 1 : one(1, 5, 20, 5000),
     maxWals: one(1, 1, 2, 5),
     segmentBytes: one(1024, 4096, 16_384, 64_000_000),
     batchIntervalMs: one(1, 20, 100, 1000),
@@ -132,16 +165,24 @@ export function optionsOf(seed: number, bug?: PlantedBug): SimOptions {
     backendWriteMs: one(0, 2, 20, 200),
     drift: one(0, 0, 0.001, 0.05),
     turnMs: one(0, 0, 0, 0.2, 2),
-    faultEveryMs: one(150, 500, 1500, 4000),
-    faults: drawFaults(random, { network, disk, crashes }),
+    faultEveryMs: isSnapshots ? one(700, 1500) : one(150, 500, 1500, 4000),
+    faults: isSnapshots ? snapshotFaults() : drawFaults(random, { network, disk, crashes }),
     clientBreaks: one(0, 0, 0.01, 0.05),
     watchers: one(0, 1, 2, 4),
     progressNotifyMs: one(100, 500, 3000),
     leaseClients: one(0, 1, 2, 4),
     leaseTtlSeconds: one(1, 2, 3, 6),
     leasedShare: one(0, 0.1, 0.5),
+    quotaBytes: one(0, 0, tightBytes),
+    operatorEveryMs: one(0, 300, 1000),
     bug,
   };
+}
+
+function snapshotFaults(): Record<FaultKind, number> {
+  const weights = {} as Record<FaultKind, number>;
+  for (const kind of FAULT_KINDS) weights[kind] = SNAPSHOT_FAULTS[kind] ?? 0;
+  return weights;
 }
 
 function drawFaults(random: Random, on: { network: boolean; disk: boolean; crashes: boolean }): Record<FaultKind, number> {

@@ -4,6 +4,7 @@
  */
 import { SeededRandom } from "@quorate/host";
 import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
+import type { AlarmBook } from "./check/alarms.ts";
 import { type Judgement, judgeHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
 import { Safety, violate } from "./check/safety.ts";
@@ -14,6 +15,7 @@ import { LeaseClients } from "./lease-clients.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
+import { Operator } from "./operator.ts";
 import type { FaultKind, SimOptions } from "./options.ts";
 import { Story } from "./report/story.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -41,10 +43,25 @@ export interface RunResult {
   readonly snapshots: number;
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
   readonly refusedToStart: number;
+  /** How often members passed each fault point, and how often one crashed there. */
+  readonly points: Readonly<Record<string, { passed: number; crashed: number }>>;
+  readonly alarms: AlarmBook["counts"];
+  readonly operator: Operator["counts"];
   readonly watches: WatchCheck["counts"];
   readonly leases: LeaseCheck["counts"];
   readonly verdict: Judgement | undefined;
   readonly story: Story;
+}
+
+function pointsOf(nodes: readonly Node[]): Record<string, { passed: number; crashed: number }> {
+  const points: Record<string, { passed: number; crashed: number }> = {};
+  for (const { passes } of nodes) {
+    for (const [point, { passed, crashed }] of passes) {
+      const sum = points[point];
+      points[point] = { passed: (sum?.passed ?? 0) + passed, crashed: (sum?.crashed ?? 0) + crashed };
+    }
+  }
+  return points;
 }
 
 async function configsOf(options: SimOptions): Promise<ServerConfig[]> {
@@ -57,6 +74,7 @@ async function configsOf(options: SimOptions): Promise<ServerConfig[]> {
     ...["--snapshot-count", `${options.snapshotCount}`, "--snapshot-catchup-entries", `${options.catchUpEntries}`],
     ...["--max-wals", `${options.maxWals}`, "--backend-batch-interval", `${options.batchIntervalMs}ms`],
     ...["--compaction-batch-limit", `${options.compactionBatch}`],
+    ...(options.quotaBytes > 0 ? ["--quota-backend-bytes", `${options.quotaBytes}`] : []),
     ...["--watch-progress-notify-interval", `${options.progressNotifyMs}ms`],
   ];
   const configs: ServerConfig[] = [];
@@ -82,6 +100,7 @@ class World {
   readonly clients: Clients;
   readonly watchClients: WatchClients;
   readonly leaseClients: LeaseClients;
+  readonly operator: Operator;
   readonly nemesis: Nemesis;
   verdict: Judgement | undefined;
   #failure: unknown;
@@ -116,6 +135,7 @@ class World {
     this.watchClients = new WatchClients(options, { ...shared, random: random.fork("watch clients"), check: this.watchCheck });
     const leases = { ...shared, random: random.fork("lease clients"), clients: this.clients, check: leaseCheck };
     this.leaseClients = new LeaseClients(options, leases);
+    this.operator = new Operator(options, { ...shared, random: random.fork("operator"), clients: this.clients });
     this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis") });
   }
 
@@ -155,16 +175,18 @@ class World {
   }
 
   async live(): Promise<void> {
-    const { clients, watchClients, leaseClients, nemesis } = this;
+    const { clients, watchClients, leaseClients, operator, nemesis } = this;
     nemesis.start();
     clients.start();
     watchClients.start();
     leaseClients.start();
+    operator.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.tell("world", "all is healed");
     nemesis.stop();
     this.clientNetwork.faulty = false;
     watchClients.settle();
+    operator.stop();
     await this.#settled(this.#progress(), PROGRESS_MS, () => this.#standing());
     clients.stop();
     leaseClients.stop();
@@ -198,6 +220,7 @@ class World {
         if (node.refused) break;
         const mode = { serializable: false, atRevision: 0 };
         const written = await this.clients.call("healer", node, put, mode, 10_000);
+        if (written.outcome?.kind === "refused") await this.operator.endAlarms(node);
         if (written.outcome?.kind === "answered") {
           const read = await this.clients.call("healer", node, { kind: "range", key: "progress", end: "" }, mode, 10_000);
           if (read.outcome?.kind === "answered") break;
@@ -305,6 +328,9 @@ export async function runSeed(options: SimOptions): Promise<RunResult> {
     snapshots: network.snapshots,
     faults: Object.fromEntries(nemesis.counts),
     refusedToStart: nodes.filter((node) => node.refused).length,
+    points: pointsOf(nodes),
+    alarms: safety.alarms.counts,
+    operator: world.operator.counts,
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,
     verdict: world.verdict,

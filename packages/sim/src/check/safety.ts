@@ -13,6 +13,7 @@ import { CompactionRequest, crc32c, EMPTY, type ErrorName, fromUtf8, InternalRaf
 import { type Applied, applyRange, type Store } from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
+import { AlarmBook } from "./alarms.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
 import { violate } from "./violation.ts";
 
@@ -59,6 +60,7 @@ export class Safety {
   /** By revision: what made it. */
   readonly #requests = new Map<number, ModelRequest>();
   readonly #leases: LeaseCheck;
+  readonly alarms = new AlarmBook();
   /** The revision that was compacted last, and all that ever were. */
   compactRevision = 0;
   readonly compacted = new Set<number>();
@@ -161,6 +163,8 @@ export class Safety {
 
   /** The error that a request must come to. */
   #refusal(state: ModelState, internal: InternalRaftRequest, term: number, request: ModelRequest | undefined): ErrorName | undefined {
+    const alarmed = this.alarms.applied(internal, request);
+    if (alarmed !== undefined) return alarmed;
     if (internal.compaction !== undefined) {
       const { revision } = CompactionRequest.decode(internal.compaction);
       if (revision <= this.compactRevision) return "Compacted";
