@@ -202,7 +202,7 @@ export function eachField(bytes: Uint8Array, start: number, end: number, visit: 
 }
 
 /** The value of a varint that is below 2^53. */
-function varint(bytes: Uint8Array, at: number): number {
+export function varint(bytes: Uint8Array, at: number): number {
   let value = 0;
   for (let factor = 1; ; factor *= 128) {
     const byte = bytes[at++]!;

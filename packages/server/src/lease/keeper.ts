@@ -3,7 +3,7 @@
  *
  *     leads(term)     confirm leadership ---> promote: every lease gets its remaining time and the election timeout on top
  *     renew(id)       a quorum has confirmed the leadership just now ---> the lease's whole time from now on; not through the log
- *     every 100 ms    leases that are due ---> LeaseRevoke through the log, 1000 a second at the most
+ *     every 100 ms    leases that are due ---> LeaseRevoke through the log, 1000 a second, and more while that leaves some waiting
  *     every 5 min     what is left of a long lease ---> LeaseCheckpoint through the log, for the next leader and for restarts
  *     steppedDown()   the time is forgotten
  *
@@ -20,8 +20,13 @@ import { idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/pr
 import type { Applied, Lease, LeaseObserver, Lessor } from "@quorate/store";
 import { Deadlines, type Due } from "./deadlines.ts";
 
-/** Expired leases that are revoked in a second at the most (etcd: defaultLeaseRevokeRate). */
+/** Expired leases that are revoked in a second as a rule (etcd: defaultLeaseRevokeRate). */
 export const MAX_REVOKES_PER_SECOND = 1000;
+/**
+ * And at the most. When many leases end at one time, the locks of clients that are gone would be held for minutes at the rate above; so it
+ * doubles with each look that leaves some waiting, as long as the cluster keeps up.
+ */
+export const MAX_HURRIED_REVOKES_PER_SECOND = 10_000;
 /** Revocations whose result is awaited at the most. */
 export const MAX_INFLIGHT_REVOKES = 2000;
 /** Leases of one checkpoint entry (etcd: maxLeaseCheckpointBatchSize). */
@@ -109,8 +114,9 @@ export class LeaseKeeper implements LeaseObserver {
   #reign: Reign | undefined;
   #timer: Timer | undefined;
   #lookedMs = 0;
-  /** Revocations that may begin now. */
+  /** Revocations that may begin now, and how many more in a second. */
   #allowance = 0;
+  #revokesPerSecond = MAX_REVOKES_PER_SECOND;
   #inflightRevokes = 0;
   #inflightCheckpoints = 0;
 
@@ -178,6 +184,7 @@ export class LeaseKeeper implements LeaseObserver {
     if (reign.leases.size >= MAX_REVOKES_PER_SECOND) spread(reign);
     this.#lookedMs = now;
     this.#allowance = 0;
+    this.#revokesPerSecond = MAX_REVOKES_PER_SECOND;
     this.#timer = clock.every(LOOK_PERIOD_MS, () => this.#look(reign));
     logger.info("counting the time of leases", { term: reign.term, leases: reign.leases.size });
   }
@@ -326,8 +333,8 @@ export class LeaseKeeper implements LeaseObserver {
 
   #look(reign: Reign): void {
     const now = this.#deps.clock.monotonicMs();
-    const earned = ((now - this.#lookedMs) * MAX_REVOKES_PER_SECOND) / 1000;
-    this.#allowance = Math.min(MAX_REVOKES_PER_SECOND / 2, this.#allowance + earned);
+    const earned = ((now - this.#lookedMs) * this.#revokesPerSecond) / 1000;
+    this.#allowance = Math.min(this.#revokesPerSecond / 2, this.#allowance + earned);
     this.#lookedMs = now;
     this.#revokeExpired(reign, now);
     this.#noteRemaining(reign, now);
@@ -347,6 +354,11 @@ export class LeaseKeeper implements LeaseObserver {
       }
       reign.expiries.remove(first);
       due.push(first);
+    }
+    const isBehind = (reign.expiries.first()?.dueMs ?? Number.POSITIVE_INFINITY) <= now;
+    if (!isBehind) this.#revokesPerSecond = MAX_REVOKES_PER_SECOND;
+    else if (this.#inflightRevokes + due.length < MAX_INFLIGHT_REVOKES) {
+      this.#revokesPerSecond = Math.min(this.#revokesPerSecond * 2, MAX_HURRIED_REVOKES_PER_SECOND);
     }
     if (due.length === 0) return;
     this.#allowance -= due.length;
