@@ -54,6 +54,7 @@ async function ours(
     readFile: () => assert.fail("no file is needed"),
     nowNs: () => process.hrtime.bigint(),
     sleep: async () => {},
+    onStop: () => () => {},
     askPassword: () => assert.fail("no password is needed"),
   });
   return { code, stdout: Buffer.concat(out).toString("latin1"), errors: errorLines(stderr), stderr };

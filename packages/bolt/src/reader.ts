@@ -103,6 +103,17 @@ export class BoltFile {
     }
   }
 
+  /** The last key of a bucket, undefined if it has none. @throws BoltDamageError */
+  lastKey(name: string): Uint8Array | undefined {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined) return undefined;
+    const met = this.#listed.slice();
+    let page = bucket.inline ?? this.#readPage(bucket.root, met);
+    while (page.flags === Flag.branch) page = this.#readPage(this.#branchEntries(page, OPEN).at(-1)!.page, met);
+    if (page.flags !== Flag.leaf) this.#damaged(page.offset, `a page has flags ${page.flags}: neither branch nor leaf`);
+    return this.#leafElements(page, OPEN).at(-1)?.key;
+  }
+
   close(): void {
     this.#file.close();
   }

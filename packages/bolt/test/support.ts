@@ -1,4 +1,5 @@
 /** Database files in tests. */
+import assert from "node:assert/strict";
 import { BoltFile, type BoltRecord, boltOutput } from "@quorate/bolt";
 import type { Disk } from "@quorate/host";
 
@@ -35,7 +36,13 @@ export async function save(disk: Disk, path: string, buckets: Buckets): Promise<
 export function readBack(disk: Disk, path: string): Record<string, BoltRecord[]> {
   const file = BoltFile.open(disk, path);
   try {
-    return Object.fromEntries(file.bucketNames.map((name) => [name, [...file.records(name)].flat()]));
+    return Object.fromEntries(
+      file.bucketNames.map((name) => {
+        const records = [...file.records(name)].flat();
+        assert.deepEqual(file.lastKey(name), records.at(-1)?.[0]);
+        return [name, records];
+      }),
+    );
   } finally {
     file.close();
   }

@@ -14,6 +14,8 @@ export interface Io {
   /** Monotonic time in nanoseconds. */
   nowNs(): bigint;
   sleep(delayMs: number): Promise<void>;
+  /** Calls `stop` instead of ending when the program is asked to end (SIGINT, SIGTERM), until the function it gives is called. */
+  onStop(stop: () => void): () => void;
   /** Asks for a line without showing what is typed. Rejects where there is no terminal. */
   askPassword(prompt: string): Promise<string>;
 }

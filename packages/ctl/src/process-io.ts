@@ -41,5 +41,12 @@ export const processIo: Io = {
   },
   nowNs: () => process.hrtime.bigint(),
   sleep: (delayMs) => sleep(delayMs),
+  onStop(stop) {
+    const signals = ["SIGINT", "SIGTERM"] as const;
+    for (const signal of signals) process.on(signal, stop);
+    return () => {
+      for (const signal of signals) process.off(signal, stop);
+    };
+  },
   askPassword,
 };

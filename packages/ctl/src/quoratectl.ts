@@ -1,5 +1,6 @@
 /** quoratectl: the command line for a running cluster. */
 import { alarmCommand } from "./commands/alarm.ts";
+import { backupCommand } from "./commands/backup.ts";
 import { compactionCommand } from "./commands/compaction.ts";
 import { defragCommand } from "./commands/defrag.ts";
 import { delCommand } from "./commands/del.ts";
@@ -20,7 +21,7 @@ export const quoratectl: Program = {
     { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, putCommand, txnCommand] },
     {
       title: "Cluster maintenance commands",
-      commands: [alarmCommand, defragCommand, endpointCommand, memberCommand, snapshotCommand],
+      commands: [alarmCommand, backupCommand, defragCommand, endpointCommand, memberCommand, snapshotCommand],
     },
     { title: "Utility commands", commands: [versionCommand("quoratectl")] },
   ],

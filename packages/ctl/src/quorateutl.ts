@@ -1,6 +1,7 @@
 /** quorateutl: the command line for the files of a stopped member. */
 import { versionCommand } from "./commands/version.ts";
 import { backendCommand } from "./offline/backend.ts";
+import { backupFilesCommand } from "./offline/backup.ts";
 import { hashkvCommand } from "./offline/hashkv.ts";
 import { snapshotFileCommand } from "./offline/snapshot.ts";
 import { statusCommand } from "./offline/status.ts";
@@ -11,7 +12,10 @@ export const quorateutl: Program = {
   name: "quorateutl",
   short: "quorateutl: looks after the files of a stopped member.",
   groups: [
-    { title: "Commands about files", commands: [backendCommand, hashkvCommand, snapshotFileCommand, statusCommand, walCommand] },
+    {
+      title: "Commands about files",
+      commands: [backendCommand, backupFilesCommand, hashkvCommand, snapshotFileCommand, statusCommand, walCommand],
+    },
     { title: "Utility commands", commands: [versionCommand("quorateutl")] },
   ],
   globals: {

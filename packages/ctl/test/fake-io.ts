@@ -49,6 +49,10 @@ export class FakeIo implements Io {
     this.sleeps.push(delayMs);
   }
 
+  onStop(): () => void {
+    return () => {};
+  }
+
   askPassword(): Promise<string> {
     return Promise.reject(new Error("there is no terminal to ask for the password on"));
   }

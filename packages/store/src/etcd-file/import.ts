@@ -4,9 +4,10 @@
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
-import { concat, toHex } from "@quorate/proto";
+import { concat, KeyValue, leasepb, toHex, toLatin1 } from "@quorate/proto";
 import { Backend, Bucket } from "../backend.ts";
 import { currentFolder } from "../folders.ts";
+import { leaseKey } from "../lease/lessor.ts";
 import type { Member } from "../membership/member.ts";
 import { putMember } from "../membership/membership.ts";
 import { type Position, writePosition } from "../meta.ts";
@@ -26,11 +27,32 @@ export interface NewCluster {
   readonly position: Position;
 }
 
+/** A change that follows those in the file, as the store keeps it. */
+export interface LaterChange {
+  readonly main: number;
+  readonly sub: number;
+  readonly deleted: boolean;
+  /** The encoded mvccpb.KeyValue. */
+  readonly record: Uint8Array;
+}
+
+/** What happened after the file was taken. */
+export interface LaterHistory {
+  /** The changes in order, in slices. */
+  changes(): Iterable<readonly LaterChange[]>;
+  /**
+   * Asked when all changes were taken: the leases then, with their times to live in seconds, given those in the file and those that keys
+   * hang on, which must be among them.
+   */
+  leases(inFile: ReadonlyMap<bigint, number>, inUse: ReadonlySet<bigint>): ReadonlyMap<bigint, number>;
+}
+
 export interface ImportOptions {
   /** Added to the newest revision, and all before it declared compacted, so that no client sees a revision twice; 0: neither. */
-  readonly bumpRevision?: number;
+  readonly bumpRevision?: number | undefined;
   /** Told the bytes dealt with so far, and those of the whole file. */
-  readonly onProgress?: (bytes: number, totalBytes: number) => void;
+  readonly onProgress?: ((bytes: number, totalBytes: number) => void) | undefined;
+  readonly later?: LaterHistory | undefined;
 }
 
 /** Writes records in synced batches. */
@@ -43,9 +65,9 @@ class Batches {
     this.#keyspace = keyspace;
   }
 
-  async put(bucket: Bucket, key: Uint8Array, value: Uint8Array): Promise<void> {
+  async put(bucket: Bucket, key: Uint8Array, value: Uint8Array | undefined): Promise<void> {
     this.#batch.push({ key: concat([new Uint8Array([bucket]), key]), value });
-    this.#bytes += key.length + value.length;
+    this.#bytes += key.length + (value?.length ?? 0);
     if (this.#bytes >= BATCH_BYTES) await this.end();
   }
 
@@ -74,7 +96,8 @@ export async function importEtcdFile(
     const marks = marksOf(file);
     const keyspace = await deps.keyspaces.open(folder, { create: true });
     try {
-      const newest = await copyBuckets(file, keyspace, marks.scheduled, options.onProgress ?? (() => {}));
+      const inFile = await copyBuckets(file, keyspace, marks.scheduled, options.onProgress ?? (() => {}));
+      const newest = options.later === undefined ? inFile : await addLater(keyspace, options.later, inFile);
       const bump = options.bumpRevision ?? 0;
       await finish(keyspace, cluster, bump > 0 ? { ...marks, scheduled: Math.max(newest, marks.scheduled) + bump } : marks);
     } finally {
@@ -138,6 +161,52 @@ async function copyBuckets(
   await batches.end();
   onProgress(file.sizeBytes, file.sizeBytes);
   return newest;
+}
+
+/** Adds what happened after the file was taken; gives the newest revision. */
+async function addLater(keyspace: Keyspace, later: LaterHistory, newestInFile: number): Promise<number> {
+  const batches = new Batches(keyspace);
+  let newest = newestInFile;
+  for (const slice of later.changes()) {
+    for (const { main, sub, deleted, record } of slice) {
+      newest = main;
+      await batches.put(Bucket.key, encodeRevision(main, sub, deleted), record);
+    }
+  }
+  await batches.end();
+  const inFile = await leasesIn(keyspace);
+  const leases = later.leases(inFile, await leasesInUse(keyspace));
+  for (const id of inFile.keys()) if (!leases.has(id)) await batches.put(Bucket.lease, leaseKey(id), undefined);
+  for (const [id, ttlSeconds] of leases) {
+    if (inFile.get(id) === ttlSeconds) continue;
+    await batches.put(Bucket.lease, leaseKey(id), leasepb.Lease.encode({ ID: id, TTL: ttlSeconds, RemainingTTL: 0 }));
+  }
+  await batches.end();
+  return newest;
+}
+
+async function leasesIn(keyspace: Keyspace): Promise<Map<bigint, number>> {
+  const leases = new Map<bigint, number>();
+  for await (const slice of keyspace.scan({ from: new Uint8Array([Bucket.lease]), to: new Uint8Array([Bucket.lease + 1]) })) {
+    for (const [, value] of slice) {
+      const { ID, TTL } = leasepb.Lease.decode(value);
+      leases.set(ID, TTL);
+    }
+  }
+  return leases;
+}
+
+/** The leases that the last values of keys hang on. */
+async function leasesInUse(keyspace: Keyspace): Promise<Set<bigint>> {
+  const leaseOf = new Map<string, bigint>();
+  for await (const slice of keyspace.scan({ from: new Uint8Array([Bucket.key]), to: new Uint8Array([Bucket.key + 1]) })) {
+    for (const [, value] of slice) {
+      const { key, lease } = KeyValue.decode(value);
+      if (lease !== 0n) leaseOf.set(toLatin1(key), lease);
+      else if (leaseOf.size > 0) leaseOf.delete(toLatin1(key));
+    }
+  }
+  return new Set(leaseOf.values());
 }
 
 /** The records that make it a store: written last, in one batch. */

@@ -1,6 +1,6 @@
 /** etcd's snapshot files, in and out. */
 export { hasChecksum, verifyChecksum } from "./checksum.ts";
 export { CHECKSUM_BYTES, type EtcdSnapshot, SnapshotAbandonedError } from "./export.ts";
-export { type ImportOptions, importEtcdFile, type NewCluster } from "./import.ts";
+export { type ImportOptions, importEtcdFile, type LaterChange, type LaterHistory, type NewCluster } from "./import.ts";
 export { EtcdFileError } from "./schema.ts";
-export { type EtcdFileStatus, etcdFileStatus } from "./status.ts";
+export { type EtcdFileStatus, etcdFileRevision, etcdFileStatus } from "./status.ts";

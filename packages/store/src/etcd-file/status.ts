@@ -49,6 +49,19 @@ export function etcdFileStatus(disk: Disk, path: string): EtcdFileStatus {
   }
 }
 
+/** The newest revision of a file, without reading all of it. @throws BoltDamageError, EtcdFileError, DiskError */
+export function etcdFileRevision(disk: Disk, path: string): number {
+  const file = BoltFile.open(disk, path);
+  try {
+    const scheduled = metaOfFile(file).get("scheduledCompactRev");
+    const last = file.lastKey("key");
+    const revisions = [last, scheduled].map((key) => (key === undefined ? undefined : decodeRevision(key))?.main ?? 1);
+    return Math.max(...revisions);
+  } finally {
+    file.close();
+  }
+}
+
 function keyOf(path: string, at: Uint8Array, value: Uint8Array): string {
   try {
     return toLatin1(KeyValue.decode(value).key);

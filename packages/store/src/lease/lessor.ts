@@ -53,7 +53,8 @@ class Held implements Lease {
   }
 }
 
-function recordKey(id: bigint): Uint8Array {
+/** The key of a lease's record. */
+export function leaseKey(id: bigint): Uint8Array {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigInt64(0, id);
   return bytes;
@@ -149,7 +150,7 @@ export class Lessor implements LeaseBook {
     const txn = mvcc.begin(this);
     for (const key of this.keysOf(id)) txn.deleteRange({ single: true, key });
     this.#leases.delete(id);
-    this.#backend.delete(Bucket.lease, recordKey(id));
+    this.#backend.delete(Bucket.lease, leaseKey(id));
     this.#liveBytes.removed(lease.sizeBytes);
     txn.commit();
     this.observer?.revoked(id);
@@ -166,7 +167,7 @@ export class Lessor implements LeaseBook {
 
   #write(lease: Held): void {
     const record = leasepb.Lease.encode({ ID: lease.id, TTL: lease.ttlSeconds, RemainingTTL: lease.remainingSeconds });
-    const key = recordKey(lease.id);
+    const key = leaseKey(lease.id);
     this.#backend.put(Bucket.lease, key, record);
     this.#liveBytes.removed(lease.sizeBytes);
     lease.sizeBytes = this.#liveBytes.added(key, record);
@@ -182,6 +183,6 @@ function readRecord(path: string, key: Uint8Array, value: Uint8Array): leasepb.L
     if (error instanceof WireError) throw problem(`the record does not decode: ${error.message}`);
     throw error;
   }
-  if (record.ID === 0n || toHex(recordKey(record.ID)) !== toHex(key)) throw problem(`the record says lease ${record.ID}`);
+  if (record.ID === 0n || toHex(leaseKey(record.ID)) !== toHex(key)) throw problem(`the record says lease ${record.ID}`);
   return record;
 }

@@ -1,0 +1,138 @@
+/**
+ * What a backup's folder holds, and which revisions can be rebuilt from it.
+ *
+ * A chain is a base and the segments that follow it without a gap. Where history was compacted before it could be recorded there is a gap:
+ * the segment after it does not go on where the one before ended, and a base of its own begins a new chain.
+ */
+import type { Disk } from "@quorate/host";
+import { idToHex } from "@quorate/proto";
+import { BackupError } from "./errors.ts";
+import { parseBaseName, parseSegmentName } from "./format.ts";
+import { readSegment } from "./segment-reader.ts";
+
+export interface BaseFile {
+  readonly path: string;
+  readonly revision: number;
+  readonly timeMs: number;
+  readonly sizeBytes: number;
+}
+
+export interface SegmentFile {
+  readonly path: string;
+  readonly number: number;
+  readonly clusterId: bigint;
+  /** All changes up to it are in earlier files. */
+  readonly follows: number;
+  /** The last revision in it; `follows` if it has none. */
+  readonly last: number;
+  /** When it was begun, and when its last record was received. */
+  readonly firstTimeMs: number;
+  readonly lastTimeMs: number;
+  readonly sizeBytes: number;
+}
+
+export interface BackupCatalog {
+  readonly dir: string;
+  /** By ascending revision. */
+  readonly bases: readonly BaseFile[];
+  /** In the order they were written; those torn before their head are left out. */
+  readonly segments: readonly SegmentFile[];
+}
+
+/** A base, and what can be rebuilt from it. */
+export interface Chain {
+  readonly base: BaseFile;
+  /** Those with changes behind the base, without a gap; they may begin with changes before it. */
+  readonly segments: readonly SegmentFile[];
+  /** The last revision that can be rebuilt. */
+  readonly last: number;
+  /** The time up to which changes were received. */
+  readonly lastTimeMs: number;
+}
+
+/** Reads the whole backup. @throws BackupError for damage and for segments of two clusters; DiskError */
+export function readCatalog(disk: Disk, dir: string): BackupCatalog {
+  const bases: BaseFile[] = [];
+  const segments: SegmentFile[] = [];
+  for (const name of disk.list(dir)) {
+    const path = `${dir}/${name}`;
+    const sizeBytes = disk.stat(path)?.sizeBytes ?? 0;
+    const base = parseBaseName(name);
+    if (base !== undefined) bases.push({ path, ...base, sizeBytes });
+    const number = parseSegmentName(name);
+    if (number === undefined) continue;
+    const segment = readSegmentFile(disk, path, number, sizeBytes);
+    if (segment !== undefined) segments.push(segment);
+  }
+  segments.sort((a, b) => a.number - b.number);
+  for (const segment of segments) {
+    if (segment.clusterId === segments[0]!.clusterId) continue;
+    throw new BackupError(
+      dir,
+      `it holds two clusters' backups: ${segments[0]!.path} is of cluster ${idToHex(segments[0]!.clusterId)}, ` +
+        `${segment.path} of ${idToHex(segment.clusterId)}; move the files of one elsewhere`,
+    );
+  }
+  return { dir, bases: bases.sort((a, b) => a.revision - b.revision || a.timeMs - b.timeMs), segments };
+}
+
+function readSegmentFile(disk: Disk, path: string, number: number, sizeBytes: number): SegmentFile | undefined {
+  let found: { -readonly [K in keyof SegmentFile]: SegmentFile[K] } | undefined;
+  for (const record of readSegment(disk, path)) {
+    if (record.kind === "head") {
+      const { clusterId, revision, timeMs } = record;
+      found = { path, number, clusterId, follows: revision, last: revision, firstTimeMs: timeMs, lastTimeMs: timeMs, sizeBytes };
+      continue;
+    }
+    if (record.kind === "changes") {
+      if (record.revision !== found!.last + 1) {
+        throw new BackupError(path, `revision ${record.revision} follows ${found!.last}: changes are missing within a segment`);
+      }
+      found!.last = record.revision;
+    }
+    found!.lastTimeMs = Math.max(found!.lastTimeMs, record.timeMs);
+  }
+  return found;
+}
+
+/** The chain of each base, by ascending revision of the base. */
+export function chainsOf(catalog: BackupCatalog): Chain[] {
+  return catalog.bases.map((base) => {
+    const segments: SegmentFile[] = [];
+    let last = base.revision;
+    let lastTimeMs = base.timeMs;
+    for (const segment of catalog.segments) {
+      if (segment.last < base.revision) continue;
+      // One that begins behind the last revision: the changes between are missing.
+      if (segment.follows > last) break;
+      if (segment.last < last) continue;
+      segments.push(segment);
+      last = segment.last;
+      lastTimeMs = Math.max(lastTimeMs, segment.lastTimeMs);
+    }
+    return { base, segments, last, lastTimeMs };
+  });
+}
+
+/**
+ * The chain to rebuild a revision from: that of the newest base at or before it.
+ * @throws BackupError that says what can be rebuilt
+ */
+export function chainFor(catalog: BackupCatalog, revision: number): Chain {
+  const chains = chainsOf(catalog);
+  const chain = chains.filter(({ base, last }) => base.revision <= revision && revision <= last).at(-1);
+  if (chain !== undefined) return chain;
+  throw new BackupError(catalog.dir, `revision ${revision} is not in it; ${whatIsThere(chains)}`);
+}
+
+/** The spans of revisions that can be rebuilt, in words. */
+export function whatIsThere(chains: readonly Chain[]): string {
+  const spans: { from: number; to: number }[] = [];
+  for (const { base, last } of chains) {
+    const open = spans.at(-1);
+    if (open !== undefined && base.revision <= open.to) open.to = Math.max(open.to, last);
+    else spans.push({ from: base.revision, to: last });
+  }
+  if (spans.length === 0) return "it has no base snapshot";
+  return `it has the revisions ${spans.map(({ from, to }) => `${from} to ${to}`).join(", and ")}`;
+}

@@ -1,0 +1,95 @@
+/**
+ * A store as it was at a revision: the base, and every change from there to the revision, each under its own. Revisions from the base's
+ * compact revision on can be read in it.
+ *
+ * Leases are no part of the history of keys: they are as they were last seen before the next change, with their whole time to live. One
+ * that came and went between two looks, but had a key at that revision, is made with UNSEEN_LEASE_TTL_SECONDS.
+ */
+import type { Disk, KeyspaceOpener } from "@quorate/host";
+import { importEtcdFile, type LaterChange, type NewCluster } from "@quorate/store";
+import type { Chain } from "./catalog.ts";
+import { applyLeases } from "./follow-state.ts";
+import { readSegment } from "./segment-reader.ts";
+
+/** The time to live of a lease that nobody has seen. */
+export const UNSEEN_LEASE_TTL_SECONDS = 60;
+/** Changes are handed on in slices of about this size. */
+const SLICE_BYTES = 1024 * 1024;
+
+/** Up to where: a revision, or what was received up to a time. */
+export type RebuildPoint = { readonly revision: number } | { readonly timeMs: number };
+
+export interface RebuildTarget {
+  readonly storeDir: string;
+  readonly cluster: NewCluster;
+  readonly bumpRevision?: number;
+  /** Told what has been done of how much: bytes of the base, then of the segments. */
+  readonly onProgress?: (bytes: number, totalBytes: number) => void;
+}
+
+/** Makes the store; gives the revision it is at. @throws BackupError, BoltDamageError, EtcdFileError, DiskError */
+export async function rebuild(
+  deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
+  chain: Chain,
+  point: RebuildPoint,
+  target: RebuildTarget,
+): Promise<number> {
+  const { base, segments } = chain;
+  const leases = new Map<bigint, number>();
+  /** Times to live of all leases that the chain knows of, also those that were gone by then. */
+  const everSeen = new Map<bigint, number>();
+  let revision = base.revision;
+  let listed = false;
+  const totalBytes = base.sizeBytes + segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  let segmentBytes = 0;
+
+  function* later(): Generator<LaterChange[]> {
+    let isOver = false;
+    let slice: LaterChange[] = [];
+    let sliceBytes = 0;
+    for (const segment of segments) {
+      for (const record of readSegment(deps.disk, segment.path)) {
+        if (record.kind === "leases") {
+          for (const [id, ttlSeconds] of record.leases) if (ttlSeconds > 0) everSeen.set(id, ttlSeconds);
+        }
+        if (record.kind === "changes" || record.kind === "leases") {
+          isOver ||= "timeMs" in point ? record.timeMs > point.timeMs : record.kind === "changes" && record.revision > point.revision;
+        }
+        if (isOver) continue;
+        if (record.kind === "leases") {
+          applyLeases(leases, record);
+          listed ||= record.all;
+        }
+        // What the segment has of before the base is in the base.
+        if (record.kind !== "changes" || record.revision <= base.revision) continue;
+        revision = record.revision;
+        for (const [sub, { deleted, record: bytes }] of record.changes.entries()) {
+          slice.push({ main: record.revision, sub, deleted, record: bytes });
+          sliceBytes += bytes.length;
+        }
+        if (sliceBytes < SLICE_BYTES) continue;
+        yield slice;
+        slice = [];
+        sliceBytes = 0;
+      }
+      segmentBytes += segment.sizeBytes;
+      target.onProgress?.(base.sizeBytes + segmentBytes, totalBytes);
+    }
+    if (slice.length > 0) yield slice;
+  }
+
+  await importEtcdFile(deps, base.path, target.storeDir, target.cluster, {
+    bumpRevision: target.bumpRevision,
+    onProgress: (bytes, baseBytes) => target.onProgress?.((bytes / baseBytes) * base.sizeBytes, totalBytes),
+    later: {
+      changes: later,
+      leases(inFile, inUse) {
+        // Without a list of all, what the base has stands.
+        const result = new Map(listed ? leases : [...inFile, ...leases]);
+        for (const id of inUse) if (!result.has(id)) result.set(id, inFile.get(id) ?? everSeen.get(id) ?? UNSEEN_LEASE_TTL_SECONDS);
+        return result;
+      },
+    },
+  });
+  return revision;
+}

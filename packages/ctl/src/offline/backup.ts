@@ -1,0 +1,186 @@
+import { BackupError, type Chain, chainFor, chainsOf, readCatalog, rebuild, verifyChain } from "@quorate/backup";
+import { BoltDamageError } from "@quorate/bolt";
+import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
+import { idToHex, raftpb } from "@quorate/proto";
+import { EtcdFileError, type NewCluster, Store, StoreDamageError } from "@quorate/store";
+import { goJson, humanBytes } from "../go-format.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { drawTable } from "../printers/tables.ts";
+import type { Command, Invocation } from "../program.ts";
+import { Progress } from "../progress.ts";
+import { folderArgument, reportingErrors } from "./data-dir.ts";
+import { makeMember, newMemberFlags, newMemberOf } from "./new-member.ts";
+import { checkForm } from "./report.ts";
+
+const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
+
+/** Runs a command on a backup; what is wrong with its files ends the program with their text. */
+function onBackup(task: () => Promise<void>): Promise<void> {
+  return reportingErrors(async () => {
+    try {
+      await task();
+    } catch (error) {
+      if (error instanceof BackupError || error instanceof BoltDamageError || error instanceof EtcdFileError) {
+        throw new Exit(ExitCode.error, error.message);
+      }
+      if (error instanceof StoreDamageError) throw new Exit(ExitCode.error, `${error.place}: ${error.problem}: the backup is damaged`);
+      throw error;
+    }
+  });
+}
+
+const listCommand: Command = {
+  use: "list <folder>",
+  short: "Prints what can be rebuilt from a backup",
+  long: `Prints what can be rebuilt from a backup: one line for each base snapshot, with its revision and time, the last revision and time that can
+be reached from it, and the bytes of its files.`,
+  run: (invocation) => {
+    checkForm(invocation);
+    const dir = folderArgument(invocation.args, "backup list");
+    return onBackup(async () => {
+      const rows = chainsOf(readCatalog(nodeDisk, dir)).map(({ base, segments, last, lastTimeMs }) => ({
+        revision: base.revision,
+        time: isoTime(base.timeMs),
+        lastRevision: last,
+        lastTime: isoTime(lastTimeMs),
+        sizeBytes: base.sizeBytes + segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      }));
+      printRows(invocation, rows);
+    });
+  },
+};
+
+function printRows({ flags, io }: Invocation, rows: readonly Readonly<Record<string, string | number>>[]): void {
+  const form = flags.string("write-out");
+  const shown = rows.map(({ sizeBytes, ...others }) => [...Object.values(others).map(String), humanBytes(sizeBytes as number)]);
+  if (form === "json") io.stdout(`${goJson(rows.map((row) => ({ ...row })))}\n`);
+  else if (form === "table") io.stdout(drawTable({ header: ["base revision", "time", "last revision", "last time", "size"], rows: shown }));
+  else if (form === "fields") {
+    for (const row of rows)
+      io.stdout(
+        `${Object.entries(row)
+          .map(([name, value]) => `"${name}" : ${value}\n`)
+          .join("")}\n`,
+      );
+  } else for (const row of shown) io.stdout(`${row.join(", ")}\n`);
+}
+
+/** A cluster of one for stores that nobody starts. */
+const nobody: NewCluster = {
+  members: [{ id: 1n, name: "verify", peerUrls: ["http://localhost:2380"], clientUrls: [], isLearner: false }],
+  position: { index: 1, term: 1, confState: raftpb.ConfState.create({ voters: [1n] }) },
+};
+
+const verifyCommand: Command = {
+  use: "verify <folder>",
+  short: "Rebuilds everything that is in a backup and compares the hashes that members gave",
+  long: `Rebuilds everything that is in a backup, in a folder beside it that is removed again, and compares the hashes that members gave.
+
+Every file is read; each record is checked against those before it. It needs about as much free space as the store has.`,
+  run: (invocation) => {
+    const { args, io } = invocation;
+    const dir = folderArgument(args, "backup verify");
+    return onBackup(async () => {
+      const chains = chainsOf(readCatalog(nodeDisk, dir));
+      if (chains.length === 0) throw new BackupError(dir, "it has no base snapshot");
+      for (const [i, chain] of chains.entries()) {
+        const next = chains[i + 1]?.base.revision;
+        const upTo = next !== undefined && next <= chain.last ? next : chain.last;
+        const progress = new Progress(io, "verifying ");
+        const scratch = `${dir}/verify.tmp`;
+        nodeDisk.remove(scratch);
+        try {
+          const deps = { disk: nodeDisk, keyspaces: levelKeyspaces };
+          const { from, to, hashes } = await verifyChain(deps, chain, upTo, nobody, scratch, (bytes, total) =>
+            progress.update(bytes, total),
+          );
+          progress.end();
+          io.stdout(`revisions ${from} to ${to}: good; ${hashes} hashes compared\n`);
+        } finally {
+          progress.end();
+        }
+        if (next !== undefined && next > chain.last) io.stdout(`GAP: nothing between ${chain.last} and ${next}\n`);
+      }
+    });
+  },
+};
+
+/** The chain, and the point in it, that --at names. Throws BackupError, Exit. */
+function pointOf(dir: string, at: string): { chain: Chain; point: { revision: number } | { timeMs: number } } {
+  const catalog = readCatalog(nodeDisk, dir);
+  const chains = chainsOf(catalog);
+  const newest = chains.at(-1);
+  if (newest === undefined) throw new BackupError(dir, "it has no base snapshot");
+  if (at === "") return { chain: newest, point: { revision: newest.last } };
+  if (/^\d+$/.test(at)) return { chain: chainFor(catalog, Number(at)), point: { revision: Number(at) } };
+  const timeMs = Date.parse(at);
+  if (Number.isNaN(timeMs) || !/^\d{4}-\d\d-\d\d/.test(at)) {
+    throw new Exit(ExitCode.badArguments, `--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is ${JSON.stringify(at)}`);
+  }
+  const chain = chains.filter(({ base }) => base.timeMs <= timeMs).at(-1);
+  if (chain === undefined) throw new BackupError(dir, `it begins at ${isoTime(chains[0]!.base.timeMs)}, after ${isoTime(timeMs)}`);
+  return { chain, point: { timeMs } };
+}
+
+const restoreCommand: Command = {
+  use: "restore <folder> --data-dir {output dir} [options]",
+  short: "Makes a member's data directory as the cluster was at a revision or a time",
+  long: `Makes a member's data directory as the cluster was at a revision or a time, with every revision since the base snapshot.
+
+Run it once for each member of the new cluster, with the same --at, --initial-cluster and --initial-cluster-token; then start the members
+with those flags. Times are those at which changes were recorded. --bump-revision with --mark-compacted lets clients that watch notice that
+history has gone back.`,
+  flags: {
+    at: { kind: "string", defaultText: "", doc: "a revision, or a time such as 2026-01-31T12:00:00Z (the newest if none is given)" },
+    ...newMemberFlags,
+    "bump-revision": { kind: "int", defaultText: "0", doc: "how much to add to the latest revision" },
+    "mark-compacted": {
+      kind: "bool",
+      defaultText: "false",
+      doc: "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
+    },
+  },
+  run: async (invocation) => {
+    const { args, flags, io } = invocation;
+    const dir = folderArgument(args, "backup restore");
+    const bumpRevision = flags.int("bump-revision");
+    if (bumpRevision < 0 || bumpRevision > 0 !== flags.bool("mark-compacted")) {
+      throw new Exit(ExitCode.badArguments, "--mark-compacted required if --bump-revision > 0, which must not be negative");
+    }
+    const target = await newMemberOf(invocation);
+    await onBackup(async () => {
+      const { chain, point } = pointOf(dir, flags.string("at"));
+      const progress = new Progress(io, "restoring ");
+      let revision = 0;
+      let keys = 0;
+      try {
+        await makeMember(target, async (storeDir) => {
+          const onProgress = (bytes: number, totalBytes: number): void => progress.update(bytes, totalBytes);
+          await rebuild({ disk: nodeDisk, keyspaces: levelKeyspaces }, chain, point, {
+            storeDir,
+            cluster: target.cluster,
+            bumpRevision,
+            onProgress,
+          });
+          // Opening it checks every record against those before it.
+          const store = await Store.open(levelKeyspaces, storeDir);
+          revision = store.mvcc.currentRevision;
+          keys = store.mvcc.keyCount;
+          await store.close({ flush: false });
+        });
+      } finally {
+        progress.end();
+      }
+      io.stdout(
+        `Restored ${dir} into ${target.dataDir}: revision ${revision}, ${keys} keys; ` +
+          `member ${idToHex(target.self.id)} (${target.self.name}) of ${target.cluster.members.length}\n`,
+      );
+    });
+  },
+};
+
+export const backupFilesCommand: Command = {
+  use: "backup <subcommand>",
+  short: "Commands about the files of a continuous backup",
+  commands: [listCommand, restoreCommand, verifyCommand],
+};
