@@ -31,6 +31,8 @@ export const MAX_RECORD_BYTES = 1024 * 1024 * 1024;
 export const MAX_LEASES_PER_RECORD = 10_000;
 
 const Kind = { head: 1, changes: 2, leases: 3, progress: 4, hash: 5 } as const;
+/** The kinds of record that there are. */
+export const KINDS: ReadonlySet<number> = new Set(Object.values(Kind));
 
 /** One change of a revision, in the order of its transaction. */
 export interface RevisionChange {

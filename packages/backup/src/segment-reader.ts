@@ -1,13 +1,14 @@
 /**
- * Reading a segment from front to back, one record in memory. The end that a crash has torn is passed over: bytes that no record fits into,
- * a last record whose checksum does not match, or nothing but zeros. Anything else that is broken is damage.
+ * Reading a segment from front to back, one record in memory. The end that a crash has torn is passed over: bytes behind which no whole
+ * record stands. A broken record that others follow is damage.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { crc32c, readU32BE, toUtf8 } from "@quorate/proto";
 import { BackupError } from "./errors.ts";
-import { type BackupRecord, decodeRecord, MAGIC, MAX_RECORD_BYTES, RECORD_HEAD_BYTES } from "./format.ts";
+import { type BackupRecord, decodeRecord, KINDS, MAGIC, MAX_RECORD_BYTES, RECORD_HEAD_BYTES } from "./format.ts";
 
-const ZERO_CHECK_BYTES = 64 * 1024;
+/** How much is looked through at a time for a record behind a broken one. */
+const SCAN_BYTES = 64 * 1024;
 
 /**
  * The records of a segment in order; nothing for one that was torn before its head was whole.
@@ -27,27 +28,23 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
   const damaged = (offset: number, problem: string): never => {
     throw new BackupError(path, `damaged at byte ${offset}: ${problem}`);
   };
-  if (sizeBytes < MAGIC.length + RECORD_HEAD_BYTES || isZero(file, 0, sizeBytes)) return;
-  if (toUtf8(read(file, 0, MAGIC.length)) !== MAGIC) damaged(0, `a segment of a backup begins with ${MAGIC}`);
+  if (sizeBytes < MAGIC.length) return;
+  if (toUtf8(read(file, 0, MAGIC.length)) !== MAGIC) {
+    // A crash in the making of a segment leaves a file without content.
+    if (read(file, 0, sizeBytes).every((byte) => byte === 0)) return;
+    damaged(0, `a segment of a backup begins with ${MAGIC}`);
+  }
   let isFirst = true;
   for (let at = MAGIC.length; at < sizeBytes; ) {
-    if (at + RECORD_HEAD_BYTES > sizeBytes) return;
-    const head = read(file, at, RECORD_HEAD_BYTES);
-    const lengthBytes = readU32BE(head, 0);
-    const end = at + RECORD_HEAD_BYTES + lengthBytes;
-    if (lengthBytes > MAX_RECORD_BYTES) {
-      if (isZero(file, at, sizeBytes)) return;
-      damaged(at, `a record of ${lengthBytes} bytes is too long`);
+    const found = recordAt(file, at, sizeBytes);
+    if (found === undefined) {
+      if (!isFollowed(file, at + 1, sizeBytes)) return;
+      return damaged(at, "a record's length or checksum is wrong, and others follow it");
     }
-    if (end > sizeBytes) return;
-    const payload = read(file, at + RECORD_HEAD_BYTES, lengthBytes);
-    if (crc32c(crc32c(0, head, 8), payload) !== readU32BE(head, 4)) {
-      if (end === sizeBytes || isZero(file, at, sizeBytes)) return;
-      damaged(at, "the checksum of a record does not match, and others follow it");
-    }
+    const { kind, payload, end } = found;
     let record: BackupRecord;
     try {
-      record = decodeRecord(head[8]!, payload);
+      record = decodeRecord(kind, payload);
     } catch (error) {
       if (error instanceof RangeError) return damaged(at, error.message);
       throw error;
@@ -69,9 +66,27 @@ function read(file: DiskFile, offset: number, sizeBytes: number): Uint8Array {
   return bytes;
 }
 
-function isZero(file: DiskFile, from: number, to: number): boolean {
-  for (let at = from; at < to; at += ZERO_CHECK_BYTES) {
-    if (read(file, at, Math.min(ZERO_CHECK_BYTES, to - at)).some((byte) => byte !== 0)) return false;
+/** The whole record at an offset, undefined if there is none. */
+function recordAt(file: DiskFile, at: number, sizeBytes: number): { kind: number; payload: Uint8Array; end: number } | undefined {
+  if (at + RECORD_HEAD_BYTES > sizeBytes) return undefined;
+  const head = read(file, at, RECORD_HEAD_BYTES);
+  const lengthBytes = readU32BE(head, 0);
+  const end = at + RECORD_HEAD_BYTES + lengthBytes;
+  if (lengthBytes > MAX_RECORD_BYTES || end > sizeBytes) return undefined;
+  const payload = read(file, at + RECORD_HEAD_BYTES, lengthBytes);
+  if (crc32c(crc32c(0, head, 8), payload) !== readU32BE(head, 4)) return undefined;
+  return { kind: head[8]!, payload, end };
+}
+
+/** Whether a whole record begins anywhere from `from` on. Few offsets look like one, so few checksums are taken. */
+function isFollowed(file: DiskFile, from: number, sizeBytes: number): boolean {
+  for (let chunkAt = from; chunkAt + RECORD_HEAD_BYTES <= sizeBytes; chunkAt += SCAN_BYTES) {
+    const chunk = read(file, chunkAt, Math.min(SCAN_BYTES + RECORD_HEAD_BYTES - 1, sizeBytes - chunkAt));
+    for (let i = 0; i + RECORD_HEAD_BYTES <= chunk.length; i++) {
+      if (!KINDS.has(chunk[i + 8]!)) continue;
+      const end = chunkAt + i + RECORD_HEAD_BYTES + readU32BE(chunk, i);
+      if (end <= sizeBytes && recordAt(file, chunkAt + i, sizeBytes) !== undefined) return true;
+    }
   }
-  return true;
+  return false;
 }

@@ -1,0 +1,150 @@
+/** Rebuilding from a backup: at any revision and time it is what the model had, over bases, runs and gaps. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { chainFor, chainsOf, prunable, readCatalog, rebuild, SegmentWriter, verifyChain } from "@quorate/backup";
+import { Store } from "@quorate/store";
+import { SeededRandom } from "../../../test/support/random.ts";
+import { addBase, type Backup, cluster, DIR, emptyBackup, equalsModel, record, timeOf } from "./support.ts";
+
+/** Three runs, with a base at the start and another after the second. */
+async function backupOf(seed: number): Promise<Backup> {
+  const backup = emptyBackup(seed);
+  for (let i = 0; i < 40; i++) backup.model.step();
+  await addBase(backup);
+  record(backup, 1, 120);
+  record(backup, 2, 120);
+  await addBase(backup);
+  record(backup, 3, 80);
+  return backup;
+}
+
+async function storeAt(backup: Backup, point: { revision: number } | { timeMs: number }, chainRevision: number): Promise<Store> {
+  const storeDir = "/rebuilt";
+  backup.disk.remove(storeDir);
+  backup.disk.makeDir(storeDir);
+  const chain = chainFor(readCatalog(backup.disk, DIR), chainRevision);
+  await rebuild(backup, chain, point, { storeDir, cluster });
+  return Store.open(backup.keyspaces, storeDir);
+}
+
+describe("rebuilding", () => {
+  test("at fifty revisions it has what the model had then, and every revision since the base", async () => {
+    const backup = await backupOf(3);
+    const { model } = backup;
+    const first = readCatalog(backup.disk, DIR).bases[0]!.revision;
+    const random = new SeededRandom(99);
+    for (let i = 0; i < 50; i++) {
+      const revision = first + random.below(model.revision - first + 1);
+      const store = await storeAt(backup, { revision }, revision);
+      assert.equal(store.mvcc.currentRevision, revision);
+      const from = chainFor(readCatalog(backup.disk, DIR), revision).base.revision;
+      equalsModel(store, model, [from, from + random.below(revision - from + 1)]);
+      await store.close({ flush: false });
+    }
+  });
+
+  test("at a time it has what was recorded up to then", async () => {
+    const backup = await backupOf(4);
+    const revision = readCatalog(backup.disk, DIR).bases[0]!.revision + 17;
+    const store = await storeAt(backup, { timeMs: timeOf(revision) + 500 }, revision);
+    assert.equal(store.mvcc.currentRevision, revision);
+    equalsModel(store, backup.model, []);
+    await store.close({ flush: false });
+  });
+
+  test("a lease that nobody saw is made for the keys that hang on it", async () => {
+    const backup = emptyBackup(5);
+    const { model, disk } = backup;
+    await addBase(backup);
+    const writer = SegmentWriter.create(disk, DIR, 1, { kind: "head", clusterId: 1n, revision: 1, timeMs: 0 });
+    for (let i = 0; i < 200; i++) {
+      const before = model.revision;
+      const { revision } = model.step();
+      if (revision > before) writer.append({ kind: "changes", timeMs: 0, revision, changes: model.changesOf(revision) });
+    }
+    writer.close();
+    const store = await storeAt(backup, { revision: model.revision }, model.revision);
+    const used = new Set([...model.at(model.revision).keys.values()].map(({ lease }) => lease).filter((id) => id !== 0n));
+    assert.ok(used.size > 0);
+    assert.deepEqual(new Set([...store.lessor.all()].map(({ id }) => id)), used);
+    assert.ok([...store.lessor.all()].every(({ ttlSeconds }) => ttlSeconds === 60));
+    await store.close({ flush: false });
+  });
+
+  test("what is not there is said with what is", async () => {
+    const backup = await backupOf(6);
+    const catalog = readCatalog(backup.disk, DIR);
+    const [first] = catalog.bases;
+    assert.throws(
+      () => chainFor(catalog, 1),
+      new RegExp(`revision 1 is not in it; it has the revisions ${first!.revision} to ${backup.model.revision}$`),
+    );
+    backup.disk.remove(catalog.segments[1]!.path);
+    const gap = readCatalog(backup.disk, DIR);
+    const lost = catalog.segments[1]!.follows + 1;
+    assert.throws(() => chainFor(gap, lost), /revisions \d+ to \d+, and \d+ to \d+$/);
+    assert.deepEqual(
+      chainsOf(gap).map(({ last }) => last),
+      [lost - 1, backup.model.revision],
+    );
+  });
+});
+
+describe("verifying", () => {
+  const verify = async (backup: Backup) => {
+    const results = [];
+    const chains = chainsOf(readCatalog(backup.disk, DIR));
+    for (const [i, chain] of chains.entries()) {
+      results.push(await verifyChain(backup, chain, chains[i + 1]?.base.revision ?? chain.last, cluster, "/scratch"));
+    }
+    return results;
+  };
+
+  /** A segment with the hash of the newest revision, as a member gives it. */
+  async function addHash(backup: Backup, wrong: number): Promise<void> {
+    const { revision } = backup.model;
+    const store = await storeAt(backup, { revision }, revision);
+    const { hash, compactRevision } = await store.mvcc.hashKV(0);
+    await store.close({ flush: false });
+    const writer = SegmentWriter.create(backup.disk, DIR, 9, { kind: "head", clusterId: 77n, revision, timeMs: 0 });
+    writer.append({ kind: "hash", timeMs: 0, revision, compactRevision, hash: hash ^ wrong });
+    writer.close();
+  }
+
+  test("good chains, and a hash that is compared", async () => {
+    const backup = await backupOf(7);
+    await addHash(backup, 0);
+    const { bases } = readCatalog(backup.disk, DIR);
+    assert.deepEqual(await verify(backup), [
+      { from: bases[0]!.revision, to: bases[1]!.revision, hashes: 0 },
+      { from: bases[1]!.revision, to: backup.model.revision, hashes: 1 },
+    ]);
+    assert.equal(backup.disk.stat("/scratch"), undefined);
+  });
+
+  test("a hash that is another, a base that was changed", async () => {
+    const backup = await backupOf(8);
+    await addHash(backup, 1);
+    await assert.rejects(verify(backup), /segment-00000009\.qbk: the hash at revision \d+ is \d+, and the cluster said \d+/);
+    const other = await backupOf(8);
+    const file = other.disk.open(readCatalog(other.disk, DIR).bases[0]!.path, "write");
+    file.write([new Uint8Array([1])], 20_000);
+    file.close();
+    await assert.rejects(verify(other), /its bytes were changed/);
+    assert.equal(other.disk.stat("/scratch"), undefined);
+  });
+});
+
+test("pruning keeps what any moment since then needs", async () => {
+  const backup = await backupOf(10);
+  const catalog = readCatalog(backup.disk, DIR);
+  const [first, second] = catalog.bases;
+  assert.deepEqual(prunable(catalog, first!.timeMs - 1), []);
+  assert.deepEqual(prunable(catalog, second!.timeMs - 1), []);
+  const old = prunable(catalog, second!.timeMs);
+  assert.deepEqual(old, [...catalog.segments.slice(0, 2).map(({ path }) => path), first!.path]);
+  for (const path of old) backup.disk.remove(path);
+  const store = await storeAt(backup, { revision: backup.model.revision }, backup.model.revision);
+  equalsModel(store, backup.model, [second!.revision]);
+  await store.close({ flush: false });
+});

@@ -1,0 +1,150 @@
+/** Segment files: what is written is read, what a crash leaves of the end is passed over, and the rest is damage with its place. */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import {
+  BackupError,
+  type BackupRecord,
+  followState,
+  MAX_LEASES_PER_RECORD,
+  MAX_SEGMENT_BYTES,
+  readCatalog,
+  readSegment,
+  SegmentWriter,
+} from "@quorate/backup";
+import { MemoryDisk } from "@quorate/host/testing";
+import { fromUtf8, KeyValue } from "@quorate/proto";
+
+const DIR = "/b";
+const PATH = "/b/segment-00000001.qbk";
+const fixture = join(import.meta.dirname, "fixtures/segment-1.qbk");
+
+const put = (key: string, revision: number): Uint8Array =>
+  KeyValue.encode({ key: fromUtf8(key), value: fromUtf8("v"), createRevision: revision, modRevision: revision, version: 1, lease: 0n });
+
+/** One record of every kind, with values at the ends of their ranges. */
+const records: readonly BackupRecord[] = [
+  { kind: "head", clusterId: 0xffff_ffff_ffff_ffffn, revision: 4, timeMs: 1_767_225_600_000 },
+  {
+    kind: "leases",
+    timeMs: 1_767_225_600_001,
+    all: true,
+    leases: new Map([
+      [-1n, 9_000_000_000],
+      [7n, 60],
+    ]),
+  },
+  { kind: "leases", timeMs: 1_767_225_600_002, all: false, leases: new Map([[7n, 0]]) },
+  {
+    kind: "changes",
+    timeMs: 1_767_225_600_003,
+    revision: 5,
+    changes: [
+      { deleted: false, record: put("a", 5) },
+      { deleted: true, record: KeyValue.encode({ key: fromUtf8("b") }) },
+    ],
+  },
+  { kind: "progress", timeMs: 1_767_225_660_000, revision: 5 },
+  { kind: "hash", timeMs: 1_767_225_660_001, revision: 5, compactRevision: -1, hash: 0xffff_ffff },
+  { kind: "changes", timeMs: 1_767_225_660_002, revision: 6, changes: [{ deleted: false, record: put("c", 6) }] },
+];
+
+function written(): { disk: MemoryDisk; bytes: Uint8Array; ends: number[] } {
+  const disk = new MemoryDisk();
+  disk.makeDir(DIR);
+  const writer = SegmentWriter.create(disk, DIR, 1, records[0] as BackupRecord & { kind: "head" });
+  const ends = [writer.sizeBytes];
+  for (const record of records.slice(1)) {
+    writer.append(record);
+    ends.push(writer.sizeBytes);
+  }
+  writer.close();
+  return { disk, bytes: disk.readAll(PATH).slice(), ends };
+}
+
+function reading(bytes: Uint8Array): BackupRecord[] {
+  const disk = new MemoryDisk();
+  disk.makeDir(DIR);
+  const file = disk.open(PATH, "create");
+  file.write([bytes], 0);
+  file.close();
+  return [...readSegment(disk, PATH)];
+}
+
+describe("segments", () => {
+  test("every kind of record is read as it was written", () => assert.deepEqual(reading(written().bytes), records));
+
+  test("cut at any byte, the whole records before it are there", () => {
+    const { bytes, ends } = written();
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      const whole = ends.filter((end) => end <= cut).length;
+      assert.deepEqual(reading(bytes.slice(0, cut)), records.slice(0, whole), `cut at ${cut}`);
+      const zeros = new Uint8Array(bytes.length);
+      zeros.set(bytes.subarray(0, cut));
+      const before = ends.filter((end) => end <= cut);
+      // Zeros in the place of the end, as a file system may leave it; half a record before them cannot be told from damage.
+      if (before.at(-1) === cut) assert.deepEqual(reading(zeros), records.slice(0, before.length), `zeros from ${cut}`);
+    }
+  });
+
+  test("a flipped bit is damage with its place, or takes away the end", () => {
+    const { bytes, ends } = written();
+    for (let at = 8; at < bytes.length; at++) {
+      const bad = bytes.slice();
+      bad[at]! ^= 1 << (at % 8);
+      const record = ends.findIndex((end) => at < end);
+      const start = record === 0 ? 8 : ends[record - 1]!;
+      try {
+        const found = reading(bad);
+        assert.deepEqual(found, records.slice(0, found.length), `byte ${at}`);
+        assert.ok(found.length <= record, `byte ${at} changed and was not noticed`);
+        assert.equal(record, records.length - 1, `byte ${at}: records behind it were passed over`);
+      } catch (error) {
+        assert.ok(error instanceof BackupError, String(error));
+        assert.match(error.message, new RegExp(`^/b/segment-00000001\\.qbk: damaged at byte ${start}: `));
+      }
+    }
+    assert.throws(() => reading(fromUtf8("something else, long enough")), /damaged at byte 0: a segment of a backup begins with QRMBKUP1/);
+  });
+
+  test("revisions within a segment have no gap, and its state is what the next run needs", () => {
+    const { disk } = written();
+    const catalog = readCatalog(disk, DIR);
+    const state = followState(disk, catalog)!;
+    assert.deepEqual([state.revision, state.clusterId, state.leases], [6, 0xffff_ffff_ffff_ffffn, new Map([[-1n, 9_000_000_000]])]);
+    assert.deepEqual(state.changes, (records.at(-1) as { changes: unknown }).changes);
+    const writer = SegmentWriter.create(disk, DIR, 2, { kind: "head", clusterId: 3n, revision: 6, timeMs: 0 });
+    writer.append({ kind: "changes", timeMs: 0, revision: 8, changes: [] });
+    writer.close();
+    assert.throws(() => readCatalog(disk, DIR), /revision 8 follows 6: changes are missing within a segment/);
+  });
+
+  test("segments of two clusters in one folder are refused", () => {
+    const { disk } = written();
+    SegmentWriter.create(disk, DIR, 2, { kind: "head", clusterId: 3n, revision: 6, timeMs: 0 }).close();
+    assert.throws(() => readCatalog(disk, DIR), /two clusters' backups: .*segment-00000001\.qbk is of cluster ffffffffffffffff, .* of 3;/);
+  });
+
+  test("a writer says when it is full", async () => {
+    const disk = new MemoryDisk();
+    disk.makeDir(DIR);
+    const writer = SegmentWriter.create(disk, DIR, 1, records[0] as BackupRecord & { kind: "head" });
+    const record = new Uint8Array(MAX_SEGMENT_BYTES / 4);
+    for (let revision = 5; !writer.isFull; revision++) {
+      assert.ok(revision <= 8);
+      writer.append({ kind: "changes", timeMs: 0, revision, changes: [{ deleted: false, record }] });
+    }
+    await writer.sync();
+    assert.ok(writer.sizeBytes >= MAX_SEGMENT_BYTES && writer.sizeBytes < MAX_SEGMENT_BYTES * 1.5);
+    assert.equal(MAX_LEASES_PER_RECORD, 10_000);
+    writer.close();
+  });
+
+  test("segments that earlier versions wrote are read", () => {
+    if (process.env["QUORATE_WRITE_FIXTURES"] === "1") writeFileSync(fixture, written().bytes);
+    const kept = new Uint8Array(readFileSync(fixture));
+    assert.deepEqual(reading(kept), records);
+    assert.deepEqual(written().bytes, kept);
+  });
+});
