@@ -49,6 +49,8 @@ const PROGRESS_INTERVAL_MS = 60_000;
 /** A watch that is behind for so long is opened at another member. */
 const MAX_BEHIND_MS = 10_000;
 const LAG_INTERVAL_MS = 3000;
+/** A base that could not be taken is tried again after this. */
+const RETRY_BASE_MS = 60_000;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5000;
 /** A base whose history is compacted before it is followed is taken again, so often. */
@@ -72,7 +74,7 @@ export class Recorder {
   #syncing: Promise<void> = Promise.resolve();
   #baseTimeMs = 0;
   #behindSinceMs: number | undefined;
-  readonly #dueMs = { leases: 0, progress: 0, hash: 0, lag: 0 };
+  readonly #dueMs = { leases: 0, progress: 0, hash: 0, lag: 0, base: 0 };
   #hashedRevision = 0;
   #failure: unknown;
   #lastChanges: readonly RevisionChange[] | undefined;
@@ -93,7 +95,10 @@ export class Recorder {
     try {
       const target = await this.#begin();
       await this.#followAlong(once ? target : Number.POSITIVE_INFINITY);
-      if (once || this.#stop.aborted) await this.#recordHash().catch(() => {});
+      // The last look, where the cluster still answers.
+      await this.#lookAtLeases()
+        .then(() => this.#recordHash())
+        .catch((error: unknown) => this.#passOver(error));
     } finally {
       await this.#syncing.catch(() => {});
       await this.#segment?.sync().catch((error: unknown) => {
@@ -319,10 +324,14 @@ export class Recorder {
       try {
         await this.#tick(Date.now());
       } catch (error) {
-        // The cluster cannot be asked at the moment; a disk that fails ends the run.
-        if (!(error instanceof Error) || error.name !== "ClientError") throw error;
+        this.#passOver(error);
       }
     }
+  }
+
+  /** A cluster that cannot be asked at the moment is asked again later; what else is wrong ends the run. */
+  #passOver(error: unknown): void {
+    if (!(error instanceof Error) || error.name !== "ClientError") throw error;
   }
 
   async #tick(nowMs: number): Promise<void> {
@@ -343,7 +352,8 @@ export class Recorder {
       this.#dueMs.hash = nowMs + hashIntervalMs;
       await this.#recordHash();
     }
-    if (intervalMs > 0 && nowMs - this.#baseTimeMs >= intervalMs) {
+    if (intervalMs > 0 && nowMs - this.#baseTimeMs >= intervalMs && nowMs >= this.#dueMs.base) {
+      this.#dueMs.base = nowMs + RETRY_BASE_MS;
       await this.#takeBase();
       if (retainMs > 0) this.#prune(dir, nowMs - retainMs);
     }

@@ -3,6 +3,9 @@ import { Exit, ExitCode } from "../io.ts";
 import { reportingErrors } from "../offline/data-dir.ts";
 import type { Command } from "../program.ts";
 
+/** What may be wrong with the folder, its files, the disk or a snapshot; anything else but a failed call is a mistake of the program. */
+const EXPECTED = new Set(["Error", "BackupError", "BoltDamageError", "EtcdFileError"]);
+
 const runCommand: Command = {
   use: "run --to <folder>",
   short: "Keeps a folder from which the cluster can be rebuilt as of any revision",
@@ -38,6 +41,7 @@ Users and roles are as of the base snapshot.`,
         const options = { dir, retainMs, intervalMs, hashIntervalMs: flags.durationMs("hash-interval"), once: flags.bool("once") };
         await new Recorder(client, options, io, stop.signal).run();
       } catch (error) {
+        if (error instanceof Error && EXPECTED.has(error.name)) throw new Exit(ExitCode.error, error.message);
         throw asExit(error, io);
       } finally {
         forget();

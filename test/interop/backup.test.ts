@@ -1,0 +1,244 @@
+/**
+ * Continuous backup of running clusters. A random history is recorded, by runs that are killed and started again, and the store is rebuilt
+ * at fifty random revisions: each equals the model, with every revision before it.
+ */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { quorateutl, runProgram } from "@quorate/ctl";
+import { levelKeyspaces } from "@quorate/host/node";
+import { fromLatin1, KVService, RangeRequest } from "@quorate/proto";
+import { applyRange, Store } from "@quorate/store";
+import type { TestClient } from "../support/client.ts";
+import { startCluster, type TestCluster, withCluster } from "../support/cluster.ts";
+import { etcd, quorate, skipWithoutEtcd } from "../support/executables.ts";
+import { KvModel, toModelKeys } from "../support/kv-model.ts";
+import { SeededRandom, seedOf } from "../support/random.ts";
+import { clientOf, ourTool, restoreFlags, revisionOf, sendHistory, startRestored, visibleState } from "../support/snapshots.ts";
+
+const steps = Number(process.env["QUORATE_STEPS"] ?? 500);
+const limitMs = 60_000;
+
+/** A run of "quoratectl backup run" as a process. */
+class BackupRun {
+  readonly #child: ChildProcess;
+  readonly #exit: Promise<number | null>;
+  output = "";
+
+  constructor(cluster: TestCluster, dir: string, ...flags: readonly string[]) {
+    const bin = join(import.meta.dirname, "../../bin/quoratectl.js");
+    const args = [`--endpoints=${cluster.endpoints.join(",")}`, "backup", "run", `--to=${dir}`, "--hash-interval=1s", ...flags];
+    this.#child = spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    for (const stream of [this.#child.stdout!, this.#child.stderr!]) stream.on("data", (bytes) => (this.output += bytes));
+    this.#exit = new Promise((resolve) => this.#child.on("exit", resolve));
+  }
+
+  /** Waits until the run has said so. */
+  async says(pattern: RegExp): Promise<void> {
+    const endMs = performance.now() + limitMs;
+    while (!pattern.test(this.output)) {
+      assert.ok(this.#child.exitCode === null && performance.now() < endMs, `waited in vain for ${pattern}: ${this.output}`);
+      await delay(20);
+    }
+  }
+
+  async end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null> {
+    this.#child.kill(signal);
+    return this.#exit;
+  }
+}
+
+/** The last revision that a backup has on the disk. */
+async function recorded(dir: string): Promise<number> {
+  const { code, stdout, stderr } = await ourTool("quorateutl", "backup", "list", dir, "-w", "json");
+  assert.equal(code, 0, stderr);
+  return Math.max(0, ...(JSON.parse(stdout) as { lastRevision: number }[]).map(({ lastRevision }) => lastRevision));
+}
+
+async function recordedAtLeast(dir: string, revision: number): Promise<void> {
+  const endMs = performance.now() + limitMs;
+  while ((await recorded(dir)) < revision) {
+    assert.ok(performance.now() < endMs, `revision ${revision} is not recorded after ${limitMs} ms`);
+    await delay(100);
+  }
+}
+
+/** Runs quorateutl in this process. */
+async function utl(...args: readonly string[]): Promise<{ code: number; out: string }> {
+  let out = "";
+  const code = await runProgram(quorateutl, args, {
+    stdout: (content) => void (out += typeof content === "string" ? content : Buffer.from(content).toString()),
+    stderr: (text) => void (out += text),
+    stderrIsTerminal: false,
+    stdin: (async function* () {})(),
+    env: {},
+    readFile: () => assert.fail("no file is needed"),
+    nowNs: () => process.hrtime.bigint(),
+    sleep: async () => {},
+    onStop: () => () => {},
+    askPassword: () => assert.fail("no password is needed"),
+  });
+  return { code, out };
+}
+
+/** Sends requests of the model, whose revisions the cluster must give. */
+async function send(client: TestClient, model: KvModel, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const { method, request, revision } = model.step();
+    const { header } = (await client.call(method, request)) as { header: { revision: number } };
+    assert.equal(
+      header.revision,
+      revision,
+      `${method.name} ${JSON.stringify(request, (_, value) => (typeof value === "bigint" ? `${value}` : value))}`,
+    );
+  }
+}
+
+test("rebuilt at fifty random revisions of a random history, each equals the model", async (t) => {
+  const seed = seedOf(20_260_101);
+  t.diagnostic(`seed ${seed} (QUORATE_SEED), ${steps} steps (QUORATE_STEPS)`);
+  const random = new SeededRandom(seed);
+  const model = new KvModel(random);
+  await withCluster({ executable: quorate, size: 3 }, async (cluster) => {
+    const dir = join(cluster.dir, "backup");
+    const client = clientOf(cluster);
+    await send(client, model, 30);
+    const base = model.revision;
+    const first = new BackupRun(cluster, dir);
+    await first.says(/base snapshot at revision/);
+    await send(client, model, steps >> 1);
+    await recordedAtLeast(dir, model.revision);
+    await first.end("SIGKILL");
+    await send(client, model, steps >> 3);
+    // The member it watches goes away while it runs.
+    const second = new BackupRun(cluster, dir);
+    await second.says(/going on behind revision/);
+    await cluster.members[2]!.kill();
+    await send(client, model, steps >> 3);
+    cluster.members[2]!.start();
+    await cluster.members[1]!.terminate();
+    await send(client, model, steps >> 2);
+    const newest = model.revision;
+    await recordedAtLeast(dir, newest);
+    assert.equal(await second.end("SIGTERM"), 0, second.output);
+    assert.doesNotMatch(second.output, /GAP/);
+    client.close();
+
+    const verified = await utl("backup", "verify", dir);
+    assert.equal(verified.code, 0, verified.out);
+    const compared = /^revisions (\d+) to (\d+): good; (\d+) hashes compared\n$/.exec(verified.out);
+    assert.ok(compared !== null, verified.out);
+    assert.deepEqual([Number(compared[1]), Number(compared[2])], [base, newest]);
+    assert.ok(Number(compared[3]) > 0, verified.out);
+
+    const out = join(cluster.dir, "out");
+    for (let i = 0; i < 50; i++) {
+      const revision = i === 0 ? newest : base + random.below(newest - base + 1);
+      rmSync(out, { recursive: true, force: true });
+      const restored = await utl("backup", "restore", dir, `--at=${revision}`, `--data-dir=${out}`);
+      assert.equal(restored.code, 0, restored.out);
+      assert.match(restored.out, new RegExp(`: revision ${revision}, ${model.at(revision).keys.size} keys; member `));
+      const store = await Store.open(levelKeyspaces, `${out}/member/store`);
+      assert.equal(store.mvcc.currentRevision, revision);
+      for (const at of [revision, base, base + random.below(revision - base + 1)]) {
+        const all = RangeRequest.create({ key: new Uint8Array(1), rangeEnd: new Uint8Array(1), revision: at });
+        assert.deepEqual(toModelKeys(applyRange(store.mvcc, all).kvs), model.at(at).keys, `the keys at ${at} in the store of ${revision}`);
+      }
+      await store.close({ flush: false });
+    }
+    const beyond = await utl("backup", "restore", dir, `--at=${newest + 1}`, `--data-dir=${join(cluster.dir, "beyond")}`);
+    assert.equal(beyond.code, 1);
+    assert.match(beyond.out, new RegExp(`revision ${newest + 1} is not in it; it has the revisions ${base} to ${newest}\n$`));
+
+    // And a whole cluster starts from it.
+    await startRestored(cluster, (flags) => ourTool("quorateutl", "backup", "restore", dir, `--at=${newest - 5}`, ...flags));
+    const again = clientOf(cluster, 1);
+    const { kvs } = await again.call(KVService.methods.Range, { key: new Uint8Array(1), rangeEnd: new Uint8Array(1) });
+    assert.deepEqual(toModelKeys(kvs), model.at(newest - 5).keys);
+    again.close();
+    // Its history is not the one that was recorded any more.
+    const refused = await ourTool("quoratectl", `--endpoints=${cluster.endpoints[0]}`, "backup", "run", `--to=${dir}`, "--once");
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /the cluster was restored from an earlier state; begin a new backup in another folder/);
+  });
+});
+
+test("what was compacted while no backup ran is a gap that is told, listed and cannot be rebuilt", async () => {
+  const cluster = await startCluster({ executable: quorate, size: 1 });
+  try {
+    const dir = join(cluster.dir, "backup");
+    mkdirSync(dir);
+    const client = clientOf(cluster);
+    const put = async (count: number): Promise<number> => {
+      for (let i = 0; i < count; i++) await client.call(KVService.methods.Put, { key: fromLatin1(`k${i % 5}`), value: fromLatin1(`${i}`) });
+      return revisionOf(client);
+    };
+    const once = () => ourTool("quoratectl", `--endpoints=${cluster.endpoints[0]}`, "backup", "run", `--to=${dir}`, "--once");
+    await put(10);
+    assert.equal((await once()).code, 0);
+    const known = await put(10);
+    const second = await once();
+    assert.equal(second.code, 0, second.stderr);
+    assert.doesNotMatch(second.stdout, /GAP|base/);
+    const lost = await put(10);
+    await client.call(KVService.methods.Compact, { revision: lost, physical: true });
+    const third = await once();
+    assert.equal(third.code, 0, third.stderr);
+    assert.match(third.stdout, new RegExp(`GAP: what happened behind revision ${known} was compacted`));
+    const newest = await put(5);
+    assert.equal((await once()).code, 0);
+    const list = await ourTool("quorateutl", "backup", "list", dir, "-w", "json");
+    const rows = JSON.parse(list.stdout) as { revision: number; lastRevision: number }[];
+    assert.deepEqual(
+      rows.map(({ revision, lastRevision }) => [revision, lastRevision]),
+      [
+        [11, known],
+        [lost, newest],
+      ],
+    );
+    const verified = await ourTool("quorateutl", "backup", "verify", dir);
+    assert.match(
+      verified.stdout,
+      new RegExp(`^revisions 11 to ${known}: good; .*\nGAP: nothing between ${known} and ${lost}\nrevisions ${lost} to ${newest}: good; `),
+    );
+    const between = await ourTool("quorateutl", "backup", "restore", dir, `--at=${known + 1}`, `--data-dir=${join(cluster.dir, "x")}`);
+    assert.equal(between.code, 1);
+    assert.match(
+      between.stderr,
+      new RegExp(`revision ${known + 1} is not in it; it has the revisions 11 to ${known}, and ${lost} to ${newest}`),
+    );
+    client.close();
+  } finally {
+    await cluster.destroy();
+  }
+});
+
+test("the original is backed up as well, and ours starts from it", { skip: skipWithoutEtcd }, async () => {
+  await withCluster({ executable: quorate, size: 1 }, (ours) =>
+    withCluster({ executable: etcd!, size: 1 }, async (theirs) => {
+      const dir = join(theirs.dir, "backup");
+      const client = clientOf(theirs);
+      const random = new SeededRandom(seedOf(11));
+      await sendHistory(client, random, 60);
+      const run = new BackupRun(theirs, dir);
+      await run.says(/base snapshot at revision/);
+      const newest = await sendHistory(client, random, 200);
+      await recordedAtLeast(dir, newest);
+      assert.equal(await run.end("SIGTERM"), 0, run.output);
+      const verified = await ourTool("quorateutl", "backup", "verify", dir);
+      assert.equal(verified.code, 0, verified.stderr);
+      const { atRevisions, granted } = (await visibleState(client, [])) as { atRevisions: unknown; granted: unknown };
+      client.close();
+      await startRestored(ours, (flags) => ourTool("quorateutl", "backup", "restore", dir, ...flags));
+      const copy = clientOf(ours);
+      const found = (await visibleState(copy, [])) as { atRevisions: unknown; granted: unknown };
+      assert.deepEqual(found.atRevisions, atRevisions);
+      assert.deepEqual(found.granted, granted);
+      copy.close();
+      assert.ok(restoreFlags(ours.members[0]!).length === 5);
+    }),
+  );
+});
