@@ -35,6 +35,7 @@ async function ctl({ endpoints }: Pick<TestCluster, "endpoints">, args: readonly
     sleep: async () => {},
     askPassword: () => assert.fail("no password is needed"),
     stderrIsTerminal: false,
+    onStop: () => () => {},
   });
   assert.equal(code, expectedCode, `${args.join(" ")}: ${stderr}`);
   return Buffer.concat(out).toString() + (expectedCode === 0 ? "" : stderr);

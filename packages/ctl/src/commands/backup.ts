@@ -11,9 +11,9 @@ const runCommand: Command = {
   short: "Keeps a folder from which the cluster can be rebuilt as of any revision",
   long: `Keeps a folder from which the cluster can be rebuilt as of any revision since its base snapshot.
 
-It takes a base snapshot and then records every change, on the disk within a second or two, until it is stopped (Ctrl-C, SIGTERM). Run again
-it goes on where it was; what the cluster has compacted meanwhile is a gap, which it tells. "quorateutl backup" lists, verifies and restores.
-Users and roles are as of the base snapshot.`,
+It takes a base snapshot and then records every change, on the disk within a second or two, until it is stopped (Ctrl-C, SIGTERM). Run
+again it goes on where it was; what the cluster has compacted meanwhile is a gap, which it tells. "quorateutl backup" lists, verifies and
+restores. Users and roles are as of the base snapshot.`,
   flags: {
     to: { kind: "string", defaultText: "", doc: "the folder" },
     retain: { kind: "duration", defaultText: "0", doc: "keep what is needed to rebuild any moment of this time (0 for everything)" },

@@ -32,8 +32,8 @@ function onBackup(task: () => Promise<void>): Promise<void> {
 const listCommand: Command = {
   use: "list <folder>",
   short: "Prints what can be rebuilt from a backup",
-  long: `Prints what can be rebuilt from a backup: one line for each base snapshot, with its revision and time, the last revision and time that can
-be reached from it, and the bytes of its files.`,
+  long: `Prints what can be rebuilt from a backup: one line for each base snapshot, with its revision and time, the last revision and time
+that can be reached from it, and the bytes of its files.`,
   run: (invocation) => {
     checkForm(invocation);
     const dir = folderArgument(invocation.args, "backup list");
