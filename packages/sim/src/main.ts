@@ -1,19 +1,30 @@
 /**
- * The simulator's command.
+ * The simulator's command: npm run sim -- ...
  *
- *     node packages/sim/src/main.ts --seed 7 [--story 100]     one run: its options, what came of it, and the last events of each member
- *     node packages/sim/src/main.ts --seeds 1..500             many, in two workers
- *     node packages/sim/src/main.ts --minutes 10 [--from 1]    as many as there is time for
- *     ... --bug stale-read                                     with a planted bug
+ *     --seed 7 [--story 100]                 one run: its options, what came of it, the last events of each member, the hash over all
+ *     --seed 7 --picture h.html              ... and a picture of the part of the clients' history that fails; --history h.txt: all of it
+ *     --seed 7 --shrink                      looks for the least that makes the run fail
+ *     --minutes 10 [--from 1]                as many seeds as there is time for, on two processors
+ *     --seeds 500 [--from 1], --seeds 1..500 so many
+ *     --check h.txt [--picture h.html]       judges a history in a file
+ *     --speed                                how much faster than real time a cluster is simulated
  *
- * Ends with 1 if a promise was broken.
+ *     ... --bug stale-read                   with a planted bug; of many seeds, until it is found
+ *     ... --set members=5 --without kill     with options other than those that the seed draws
+ *     ... --workers 1 --summary runs.jsonl   processors; a file to which a line is added
+ *
+ * Ends with 1 if a promise was broken or a history could not be decided.
  */
+import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { Worker } from "node:worker_threads";
+import { judgeHistory, parseHistory } from "./check/judge.ts";
 import { optionsOf } from "./options.ts";
-import { PLANTED_BUGS, type PlantedBug } from "./planted.ts";
-import type { Order, Summary } from "./worker.ts";
-import { runSeed } from "./world.ts";
+import { bugOf, plant } from "./planted.ts";
+import { parseChanges } from "./run/changes.ts";
+import { runMany } from "./run/many.ts";
+import { runOne } from "./run/one.ts";
+import { shrinkSeed } from "./run/shrink.ts";
+import { measureSpeed } from "./run/speed.ts";
 
 const { values } = parseArgs({
   options: {
@@ -22,8 +33,16 @@ const { values } = parseArgs({
     minutes: { type: "string" },
     from: { type: "string" },
     story: { type: "string" },
+    picture: { type: "string" },
+    history: { type: "string" },
+    shrink: { type: "boolean" },
+    speed: { type: "boolean" },
+    check: { type: "string" },
     bug: { type: "string" },
+    set: { type: "string", multiple: true },
+    without: { type: "string", multiple: true },
     workers: { type: "string" },
+    summary: { type: "string" },
   },
 });
 
@@ -31,103 +50,72 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function bugOf(name: string | undefined): PlantedBug | undefined {
-  if (name === undefined) return undefined;
-  const bug = PLANTED_BUGS.find((one) => one === name);
-  if (bug === undefined) throw new Error(`--bug is one of ${PLANTED_BUGS.join(", ")}`);
-  return bug;
+/** A number of the command line. */
+function numberOf(name: "seed" | "from" | "story" | "minutes" | "workers", otherwise: number): number {
+  const text = values[name];
+  const number = text === undefined ? otherwise : Number(text);
+  if (Number.isNaN(number) || number < 0) throw new Error(`--${name} ${text}: it is a number, 0 or more`);
+  return number;
 }
 
-async function runOne(seed: number, bug: PlantedBug | undefined, storyLines: number): Promise<boolean> {
-  const options = optionsOf(seed, bug);
-  print(`options ${JSON.stringify(options, undefined, 1)}`);
-  const startMs = performance.now();
-  const result = await runSeed(options);
-  const realMs = performance.now() - startMs;
-  const { story, violation, verdict, ...rest } = result;
-  if (storyLines > 0) print(story.last(storyLines));
-  print(JSON.stringify(rest, undefined, 1));
-  if (verdict !== undefined) {
-    const { picture: _picture, failing: _failing, ...judged } = verdict;
-    print(`history: ${JSON.stringify(judged)}`);
+/** A build of the world with the bug in it. */
+async function load(): Promise<typeof import("./world.ts").runSeed> {
+  plant(bugOf(values.bug));
+  return (await import("./world.ts")).runSeed;
+}
+
+function check(path: string): boolean {
+  const { violation, undecided, answered, unknown, failing, picture } = judgeHistory(parseHistory(readFileSync(path, "utf8")), {
+    title: path,
+  });
+  print(`${answered} operations answered, ${unknown} writes of unknown outcome`);
+  if (picture !== undefined && values.picture !== undefined) {
+    writeFileSync(values.picture, picture);
+    print(`a picture of the ${failing!.length} operations that fail is in ${values.picture}`);
   }
-  const speed = Math.round(result.simulatedMs / realMs);
-  print(`${(result.simulatedMs / 1000).toFixed(1)} s simulated in ${(realMs / 1000).toFixed(2)} s: ${speed} times real time`);
-  print(violation === undefined ? "all promises held" : `VIOLATION\n${violation}`);
-  return violation === undefined;
+  if (undecided.length > 0) print(`UNDECIDED ${undecided.join(" and ")}: the search ended at its bound`);
+  print(violation === undefined ? "nothing wrong was found" : `VIOLATION\n${violation}`);
+  return violation === undefined && undecided.length === 0;
 }
 
-async function runMany(first: number, last: number, untilMs: number, bug: PlantedBug | undefined): Promise<boolean> {
-  let next = first;
-  const total = {
-    seeds: 0,
-    simulatedMs: 0,
-    realMs: 0,
-    operations: 0,
-    answered: 0,
-    entries: 0,
-    elections: 0,
-    snapshots: 0,
-    events: 0,
-    undecided: 0,
-    refused: 0,
-  };
-  const bad: number[] = [];
-  const take = (): Order | undefined => {
-    if (next > last || performance.now() > untilMs || (bug !== undefined && bad.length > 0)) return undefined;
-    return { seed: next++, bug };
-  };
-  const work = () =>
-    new Promise<void>((resolve, reject) => {
-      const worker = new Worker(new URL("./worker.ts", import.meta.url));
-      const give = () => {
-        const order = take();
-        if (order !== undefined) worker.postMessage(order);
-        else worker.terminate().then(() => resolve(), reject);
-      };
-      worker.on("error", reject);
-      worker.on("message", (summary: Summary) => {
-        total.seeds++;
-        total.simulatedMs += summary.simulatedMs;
-        total.realMs += summary.realMs;
-        total.operations += summary.operations;
-        total.answered += summary.answered;
-        total.entries += summary.entries;
-        total.elections += summary.elections;
-        total.snapshots += summary.snapshots;
-        total.events += summary.events;
-        total.undecided += summary.decided ? 0 : 1;
-        total.refused += summary.refusedToStart;
-        if (summary.violation !== undefined) {
-          bad.push(summary.seed);
-          print(`seed ${summary.seed}: ${summary.violation.split("\n").slice(0, 6).join("\n  ").slice(0, 1500)}`);
-        }
-        give();
-      });
-      give();
-    });
-  await Promise.all(Array.from({ length: Number(values.workers ?? 2) }, work));
-  const speed = Math.round(total.simulatedMs / total.realMs);
-  const hours = (total.simulatedMs / 3_600_000).toFixed(2);
-  print(`${total.seeds} seeds (${first} to ${next - 1}), ${hours} hours simulated, ${speed} times real time on one core`);
-  print(`${total.operations} operations (${total.answered} answered), ${total.entries} entries, ${total.elections} elections`);
-  print(`${total.snapshots} snapshots sent, ${total.events} events, ${total.refused} damaged members refused to start`);
-  print(`${total.undecided} histories undecided`);
-  print(bad.length === 0 ? "all promises held" : `VIOLATIONS in ${bad.length} seeds: ${bad.sort((a, b) => a - b).join(" ")}`);
-  return bad.length === 0;
+/** --seeds N, or --seeds A..B. */
+function rangeOf(text: string): { first: number; count: number } {
+  const [first, last] = text.split("..").map(Number);
+  const range = last === undefined ? { first: numberOf("from", 1), count: first } : { first, count: last - first + 1 };
+  if (!(range.count >= 1)) throw new Error(`--seeds ${text}: it is a number of seeds, or the first and the last as in 1..500`);
+  return range;
 }
 
 async function main(): Promise<boolean> {
   const bug = bugOf(values.bug);
-  if (values.seed !== undefined) return runOne(Number(values.seed), bug, Number(values.story ?? 0));
-  if (values.seeds !== undefined) {
-    const [first, last] = values.seeds.split("..").map(Number);
-    return runMany(first, last ?? first, Number.POSITIVE_INFINITY, bug);
+  const changes = parseChanges(values.set ?? [], values.without ?? []);
+  if (values.check !== undefined) return check(values.check);
+  if (values.speed === true) {
+    await measureSpeed(await load(), 60_000, print);
+    return true;
   }
-  if (values.minutes !== undefined) {
-    return runMany(Number(values.from ?? 1), Number.MAX_SAFE_INTEGER, performance.now() + Number(values.minutes) * 60_000, bug);
+  if (values.seed !== undefined) {
+    const seed = numberOf("seed", 1);
+    if (values.shrink === true) {
+      const least = await shrinkSeed(seed, bug, changes, await load(), print);
+      if (least === undefined) print("all promises held: there is nothing to shrink");
+      return least === undefined;
+    }
+    const how = { storyLines: numberOf("story", 0), pictureFile: values.picture, historyFile: values.history, print };
+    return runOne(optionsOf(seed, bug, changes), await load(), how);
   }
-  throw new Error("one of --seed N, --seeds A..B, --minutes M is needed");
+  if (values.seeds === undefined && values.minutes === undefined) throw new Error("one of --seed N, --seeds N, --minutes M is needed");
+  const totals = await runMany({
+    ...(values.seeds === undefined ? { first: numberOf("from", 1), count: Number.POSITIVE_INFINITY } : rangeOf(values.seeds)),
+    forMs: values.minutes === undefined ? Number.POSITIVE_INFINITY : numberOf("minutes", 1) * 60_000,
+    workers: numberOf("workers", 2),
+    bug,
+    changes,
+    summaryFile: values.summary,
+    print,
+    note: (line) => process.stderr.write(`${line}\n`),
+  });
+  return totals.failed.size === 0 && totals.undecided === 0;
 }
 
 process.exitCode = (await main()) ? 0 : 1;

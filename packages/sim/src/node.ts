@@ -5,6 +5,8 @@ import { fromUtf8, type raftpb } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
 import { type FaultPoint, httpRouter, Member, peerEndpoints, type ServerConfig, serviceTable, versionOf } from "@quorate/server";
 import type { Store } from "@quorate/store";
+import type { HashCheck } from "./check/hashes.ts";
+import type { RaftCheck } from "./check/raft.ts";
 import { type Safety, Violation, violate } from "./check/safety.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import { DiskFaults } from "./disk-faults.ts";
@@ -37,6 +39,8 @@ export interface NodeDeps {
   readonly random: Random;
   readonly network: Network;
   readonly safety: Safety;
+  readonly raftCheck: RaftCheck;
+  readonly hashCheck: HashCheck;
   readonly story: Story;
   readonly config: ServerConfig;
   /** Something is wrong that no event would show. */
@@ -107,7 +111,7 @@ export class Node {
 
   /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
   start(arm: () => void = () => {}): void {
-    const { scheduler, options, story, network, config } = this.#deps;
+    const { scheduler, options, story, network, config, raftCheck } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
     const clock = new ProcessClock(scheduler, process, rate);
@@ -136,6 +140,10 @@ export class Node {
       faults: (point) => {
         if (point === "after-snapshot-install" && started !== undefined) this.#watch(started);
         if (process.alive) this.#pass(point);
+      },
+      onRaft: (raft) => {
+        raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
+        process.onEnd(() => raftCheck.forget(this.name));
       },
       callPeer: (url, path, body, timeoutMs) => network.call(this.name, process, { url, path, body, timeoutMs }),
       openTransport: async (request) => network.open(this.name, process, request),
@@ -194,12 +202,15 @@ export class Node {
   /** Sees to it that every entry applied to the member's present store is looked at. */
   #watch(member: Member): void {
     const { store } = member;
-    const { safety, story } = this.#deps;
+    const { safety, hashCheck, story } = this.#deps;
     this.#look(() => safety.opened(this.name, store));
     const watch = (entry: raftpb.Entry, apply: () => ReturnType<Store["apply"]> | undefined) => {
       const applied = apply();
       story.tell(this.name, `applies ${entry.index} of term ${entry.term} to revision ${store.mvcc.currentRevision}`);
-      this.#look(() => safety.applied(this.name, store, entry, applied));
+      this.#look(() => {
+        safety.applied(this.name, store, entry, applied);
+        hashCheck.applied(this.name, store, entry.index, (error) => this.#deps.fail(error));
+      });
       return applied;
     };
     const apply = store.apply.bind(store);

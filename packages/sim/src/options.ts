@@ -112,8 +112,22 @@ const SNAPSHOT_FAULTS: Partial<Record<FaultKind, number>> = {
 const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip", "readError"];
 const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss", "crashAtDisk", "crashInstall"];
 
+/** How options are to differ from those that a seed draws. */
+export interface Changes {
+  readonly set?: Partial<Omit<SimOptions, "seed" | "faults" | "bug">>;
+  /** Faults that never strike. */
+  readonly without?: readonly FaultKind[];
+}
+
 /** The options of a seed. */
-export function optionsOf(seed: number, bug?: PlantedBug): SimOptions {
+export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {}): SimOptions {
+  const drawn = draw(seed, bug);
+  const faults = { ...drawn.faults };
+  for (const kind of changes.without ?? []) faults[kind] = 0;
+  return { ...drawn, ...changes.set, faults };
+}
+
+function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
   const random = new SeededRandom(BigInt(seed)).fork("options");
   const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
   const network = random.below(4) > 0;

@@ -1,13 +1,14 @@
 /**
- * Bugs that a run can be given, so that it can be seen to find them. They stand around a member, in what it takes for its world; the
- * member's own code is what it always is.
+ * Bugs that a run can be given, so that it can be seen to find them. Those of this file stand around a member, in what it takes for its
+ * world; the others are changes to its source (planted-sources.ts).
  */
 import type { DiskFile, KeyspaceWrite, Random } from "@quorate/host";
 import { EMPTY, raftpb, toLatin1 } from "@quorate/proto";
 import type { Member } from "@quorate/server";
 import type { DiskTwist } from "./disk.ts";
+import { plantInSource, SOURCE_BUGS, type SourceBugName } from "./planted-sources.ts";
 
-export const PLANTED_BUGS = [
+const WORLD_BUGS = [
   "votes-not-synced",
   "commit-without-quorum",
   "stale-read",
@@ -16,7 +17,25 @@ export const PLANTED_BUGS = [
   "watch-skips",
   "lease-not-renewed",
 ] as const;
-export type PlantedBug = (typeof PLANTED_BUGS)[number];
+
+/** A bug's name. */
+export type PlantedBug = (typeof WORLD_BUGS)[number] | SourceBugName;
+
+/** All of them. */
+export const PLANTED_BUGS: readonly PlantedBug[] = [...WORLD_BUGS, ...(Object.keys(SOURCE_BUGS) as SourceBugName[])];
+
+/** The bug of a name. Throws an Error with all names if there is none; undefined for undefined. */
+export function bugOf(name: string | undefined): PlantedBug | undefined {
+  if (name === undefined) return undefined;
+  const bug = PLANTED_BUGS.find((one) => one === name);
+  if (bug === undefined) throw new Error(`there is no bug ${name}; they are ${PLANTED_BUGS.join(", ")}`);
+  return bug;
+}
+
+/** Makes a bug ready in this thread; to be called before the first member's module is loaded. */
+export function plant(bug: PlantedBug | undefined): void {
+  if (bug !== undefined && bug in SOURCE_BUGS) plantInSource(bug as SourceBugName);
+}
 
 /** Below this a write to the log holds a vote or a commit index, and no entry of a client. */
 const SMALL_WRITE_BYTES = 120;

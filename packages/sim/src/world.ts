@@ -5,8 +5,10 @@
 import { SeededRandom } from "@quorate/host";
 import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
 import type { AlarmBook } from "./check/alarms.ts";
-import { type Judgement, judgeHistory } from "./check/judge.ts";
+import { HashCheck } from "./check/hashes.ts";
+import { type Judgement, judgeHistory, type RecordedHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
+import { RaftCheck } from "./check/raft.ts";
 import { Safety, violate } from "./check/safety.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
@@ -47,9 +49,12 @@ export interface RunResult {
   readonly points: Readonly<Record<string, { passed: number; crashed: number }>>;
   readonly alarms: AlarmBook["counts"];
   readonly operator: Operator["counts"];
+  /** Looked at by the checks of the log and of the stores. */
+  readonly checked: { readonly entriesWritten: number; readonly leaders: number; readonly hashesCompared: number };
   readonly watches: WatchCheck["counts"];
   readonly leases: LeaseCheck["counts"];
   readonly verdict: Judgement | undefined;
+  readonly history: RecordedHistory;
   readonly story: Story;
 }
 
@@ -91,6 +96,8 @@ class World {
   readonly options: SimOptions;
   readonly scheduler = new Scheduler();
   readonly story = new Story(() => this.scheduler.nowMs);
+  readonly raftCheck = new RaftCheck();
+  readonly hashCheck: HashCheck;
   readonly leaseCheck: LeaseCheck;
   readonly safety: Safety;
   readonly watchCheck: WatchCheck;
@@ -110,6 +117,7 @@ class World {
     const { scheduler, story } = this;
     this.leaseCheck = new LeaseCheck(options, () => scheduler.nowMs);
     this.safety = new Safety(this.leaseCheck);
+    this.hashCheck = new HashCheck(this.safety);
     this.watchCheck = new WatchCheck(this.safety);
     const { safety, leaseCheck } = this;
     const random = new SeededRandom(BigInt(options.seed));
@@ -124,6 +132,8 @@ class World {
           random: nodeRandom,
           network,
           safety,
+          raftCheck: this.raftCheck,
+          hashCheck: this.hashCheck,
           story,
           config,
           fail: (error) => this.fail(error),
@@ -146,6 +156,7 @@ class World {
   #run(done: () => boolean): Promise<void> {
     return this.scheduler.run(done, () => {
       if (this.#failure !== undefined) throw this.#failure;
+      this.raftCheck.look();
     });
   }
 
@@ -333,7 +344,13 @@ export async function runSeed(options: SimOptions): Promise<RunResult> {
     operator: world.operator.counts,
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,
+    checked: {
+      entriesWritten: world.raftCheck.counts.entries,
+      leaders: world.raftCheck.counts.leaders,
+      hashesCompared: world.hashCheck.compared,
+    },
     verdict: world.verdict,
+    history: { operations: clients.operations, compactions: clients.compactions },
     story,
   };
 }

@@ -1,5 +1,6 @@
 /** The world, as a member needs it: what it is started with besides its configuration. */
 import type { Clock, Disk, KeyspaceOpener, Logger, Random } from "@quorate/host";
+import type { Raft } from "@quorate/raft";
 import type { Transport, TransportListener } from "@quorate/transport";
 import type { PeerCall } from "../lease/peer-call.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
@@ -26,6 +27,8 @@ export interface MemberDeps {
   readonly keyspaces: KeyspaceOpener;
   readonly logger: Logger;
   readonly faults?: FaultHook | undefined;
+  /** Sees the machine of this run before it does anything, for simulations that look into it. */
+  readonly onRaft?: ((raft: Raft) => void) | undefined;
   /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
   readonly walSegmentBytes?: number | undefined;
   /** Bounds of watch, for tests and simulations that want to meet them. */

@@ -188,6 +188,7 @@ export class Member {
         confState: state.store.position.confState,
       },
     );
+    deps.onRaft?.(this.#raft);
     this.#files = new SnapshotFiles(deps.disk, config.snapDir);
     const faults = deps.faults ?? noFaults;
     const listener = this.#transportListener();

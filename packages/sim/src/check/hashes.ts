@@ -1,0 +1,49 @@
+/**
+ * SIM-7 while a cluster runs: members that have applied the same index have equal stores. At every index of a kind a member's keys are
+ * compared with the model's, and at fewer its HashKV, which covers all revisions that are left, with those of the others and with its
+ * own, should it come by that index again after a restart.
+ */
+import type { Store } from "@quorate/store";
+import { type Safety, violate } from "./safety.ts";
+
+const CONTENT_EVERY_ENTRIES = 32;
+const HASH_EVERY_ENTRIES = 128;
+
+export class HashCheck {
+  readonly #safety: Safety;
+  /** By index, and by how far the member had compacted, for a hash depends on that. */
+  readonly #known = new Map<string, { readonly hash: number; readonly by: string }>();
+  /** Hashes that were compared with one that was known. */
+  compared = 0;
+
+  constructor(safety: Safety) {
+    this.#safety = safety;
+  }
+
+  /** A member has applied `index`. Throws a Violation, or tells `fail` of one later. */
+  applied(name: string, store: Store, index: number, fail: (error: unknown) => void): void {
+    if (index % CONTENT_EVERY_ENTRIES !== 0) return;
+    const wrong = this.#safety.contentDiffers(store);
+    if (wrong !== undefined) violate("SIM-7", `${name} after entry ${index}: ${wrong}`);
+    if (index % HASH_EVERY_ENTRIES !== 0) return;
+    store.mvcc.hashKV(0).then(
+      ({ hash, compactRevision }) => {
+        const key = `${index} ${compactRevision}`;
+        const known = this.#known.get(key);
+        if (known === undefined) this.#known.set(key, { hash, by: name });
+        else {
+          this.compared++;
+          if (known.hash === hash) return;
+          const at = `after entry ${index}, compacted ${compactRevision}`;
+          try {
+            violate("SIM-7", `${name} has hash ${hash} ${at}, and ${known.by} had ${known.hash}`);
+          } catch (error) {
+            fail(error);
+          }
+        }
+      },
+      // Its process is gone, or its store is.
+      () => {},
+    );
+  }
+}

@@ -1,0 +1,101 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: source text with templates in it
+/**
+ * Bugs in the members' own source. Each changes one place, written as the text before and after, and is planted while the modules are
+ * loaded: the worker that runs with it has another build of a member, and nobody else has.
+ */
+import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { fileURLToPath } from "node:url";
+
+/** One place of the source, and what is to stand there. */
+export interface SourceBug {
+  /** Below packages/. */
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** By name. What each does is said by its name; the checker meant to find it is in docs/correctness.md. */
+export const SOURCE_BUGS = {
+  "leader-overwrites-its-log": {
+    file: "raft/src/log.ts",
+    before: 'if (entries.length > 0 && entries[0].index <= this.lastIndex) violated("RAFT-19", `entry ${entries[0].index} replaces one`);',
+    after: `if (this.lastIndex > this.#committed && entries.length > 0 && entries[0].index % 5 === 0) {
+      this.#truncate(this.lastIndex - 1);
+      for (const entry of entries) entry.index--;
+    }`,
+  },
+  "voter-ignores-logs": {
+    file: "raft/src/log.ts",
+    before: "return term > ours || (term === ours && index >= this.lastIndex);",
+    after: "return term >= 0 && ours >= 0 && index >= 0;",
+  },
+  "votes-twice": {
+    file: "raft/src/election.ts",
+    before: "(core.vote === 0n && core.leader === 0n) ||",
+    after: "core.leader === 0n ||",
+  },
+  "snapshot-restored-wrongly": {
+    file: "store/src/snapshot-stream.ts",
+    before: "batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
+    after: "if (count % 40 !== 39) batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
+  },
+  "watch-skips-an-event": {
+    file: "server/src/watch/watch-hub.ts",
+    before: "if (!watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
+    after: "if (event.main % 50 === 7 || !watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
+  },
+  "watch-repeats-after-resume": {
+    file: "server/src/watch/watch-hub.ts",
+    before: "else this.#enqueue(watcher);\n  }\n\n  remove(",
+    after:
+      "else {\n      watcher.nextRevision = Math.max(1, watcher.nextRevision - 1);\n      this.#enqueue(watcher);\n    }\n  }\n\n  remove(",
+  },
+  "lease-expires-early": {
+    file: "server/src/lease/keeper.ts",
+    before: "lease.expiryMs = now + lease.ttlSeconds * 1000;",
+    after: "lease.expiryMs = now + lease.ttlSeconds * 700;",
+  },
+  "lease-revoked-twice": {
+    file: "server/src/lease/keeper.ts",
+    before: "const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));",
+    after: "const requests = [...due, ...due].map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));",
+  },
+  "hash-drift": {
+    file: "store/src/mvcc/write-txn.ts",
+    before: "const revision = encodeRevision(main, sub, true);\n    state.backend.put(Bucket.key, revision, record);",
+    after: `const revision = encodeRevision(main, sub, true);
+    state.forgotten = (state.forgotten ?? 0) + 1;
+    if (state.forgotten % 20 !== 0) state.backend.put(Bucket.key, revision, record);`,
+  },
+} as const satisfies Readonly<Record<string, SourceBug>>;
+
+/** The names. */
+export type SourceBugName = keyof typeof SOURCE_BUGS;
+
+/** Where a file below packages/ is. */
+export function sourcePath(file: string): string {
+  return fileURLToPath(new URL(`../../${file}`, import.meta.url));
+}
+
+/** Why a bug cannot be planted any more, or undefined: its place has to be in the source exactly once. */
+export function misplaced({ file, before }: SourceBug): string | undefined {
+  const count = readFileSync(sourcePath(file), "utf8").split(before).length - 1;
+  return count === 1 ? undefined : `packages/${file} has ${count} places that read: ${before}`;
+}
+
+/** From now on this thread loads members with the bug in them. To be called before the first of them is loaded. */
+export function plantInSource(name: SourceBugName): void {
+  const bug = SOURCE_BUGS[name];
+  const wrong = misplaced(bug);
+  if (wrong !== undefined) throw new Error(`the bug ${name} cannot be planted: ${wrong}`);
+  const path = sourcePath(bug.file);
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context);
+      if (!url.startsWith("file:") || fileURLToPath(url) !== path) return loaded;
+      const source = typeof loaded.source === "string" ? loaded.source : new TextDecoder().decode(loaded.source as Uint8Array);
+      return { ...loaded, source: source.replace(bug.before, () => bug.after) };
+    },
+  });
+}

@@ -1,0 +1,78 @@
+/** Sums over many runs, for people and for the record. */
+import type { FaultKind } from "../options.ts";
+import type { Summary } from "./worker.ts";
+
+const COUNTED = ["simulatedMs", "cpuMs", "operations", "answered", "entries", "elections", "messages", "snapshots", "events"] as const;
+
+export class Totals {
+  seeds = 0;
+  undecided = 0;
+  refusedToStart = 0;
+  readonly sums = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<(typeof COUNTED)[number], number>;
+  readonly faults = new Map<FaultKind, number>();
+  readonly others = new Map<string, number>();
+  /** Seeds that broke a promise, with what was said. */
+  readonly failed = new Map<number, string>();
+
+  add(summary: Summary): void {
+    this.seeds++;
+    for (const name of COUNTED) this.sums[name] += summary[name];
+    if (summary.undecided) this.undecided++;
+    this.refusedToStart += summary.refusedToStart;
+    for (const [kind, count] of Object.entries(summary.faults)) {
+      this.faults.set(kind as FaultKind, (this.faults.get(kind as FaultKind) ?? 0) + count);
+    }
+    const others = {
+      "log entries compared": summary.checked.entriesWritten,
+      "hashes compared": summary.checked.hashesCompared,
+
+      "watch events": summary.watches.events,
+      "leases granted": summary.leases.granted,
+      "leases expired": summary.leases.expired,
+    };
+    for (const [name, count] of Object.entries(others)) this.others.set(name, (this.others.get(name) ?? 0) + count);
+    if (summary.violation !== undefined) this.failed.set(summary.seed, summary.violation);
+  }
+
+  get simulatedHours(): number {
+    return this.sums.simulatedMs / 3_600_000;
+  }
+
+  /** How much faster simulated time went than one processor's. */
+  get speed(): number {
+    return this.sums.cpuMs === 0 ? 0 : this.sums.simulatedMs / this.sums.cpuMs;
+  }
+
+  /** Several lines for people. */
+  text(): string {
+    const { sums } = this;
+    const by = (counts: ReadonlyMap<string, number>) =>
+      [...counts]
+        .sort(([, a], [, b]) => b - a)
+        .map(([name, count]) => `${name} ${count}`)
+        .join(", ");
+    const speed = `${this.speed.toFixed(0)} times as fast as real time on one processor`;
+    return [
+      `${this.seeds} seeds, ${this.simulatedHours.toFixed(2)} hours simulated, ${speed}`,
+      `${sums.operations} operations checked (${sums.answered} answered), ${sums.entries} entries, ${sums.elections} elections`,
+      `${sums.messages} messages, ${sums.snapshots} snapshots sent, ${sums.events} events, ${by(this.others)}`,
+      `faults: ${by(this.faults)}; ${this.refusedToStart} damaged members refused to start`,
+      `${this.undecided} histories undecided`,
+    ].join("\n");
+  }
+
+  /** Plain data for a line of a record. */
+  record(): Record<string, unknown> {
+    const failed = [...this.failed.keys()].sort((a, b) => a - b);
+    const { seeds, undecided, refusedToStart, sums } = this;
+    return {
+      seeds,
+      ...sums,
+      undecided,
+      refusedToStart,
+      faults: Object.fromEntries(this.faults),
+      ...Object.fromEntries(this.others),
+      failed,
+    };
+  }
+}

@@ -1,0 +1,36 @@
+/** Runs the seeds that it is told, one by one, in a thread of its own; with its own build of a member, if it has a bug to plant. */
+import { parentPort, workerData } from "node:worker_threads";
+import { type Changes, optionsOf } from "../options.ts";
+import { type PlantedBug, plant } from "../planted.ts";
+import type { RunResult } from "../world.ts";
+
+/** A seed to run, and how its options are to differ from those that it draws. */
+export interface Order {
+  readonly seed: number;
+  readonly changes?: Changes | undefined;
+}
+
+/** What is told of a run: a result without what is large. */
+export interface Summary extends Omit<RunResult, "story" | "verdict" | "history"> {
+  /** Processor time, in milliseconds. */
+  readonly cpuMs: number;
+  readonly undecided: boolean;
+}
+
+/** What a worker is made with. */
+export interface WorkerData {
+  readonly bug: PlantedBug | undefined;
+}
+
+const { bug } = workerData as WorkerData;
+plant(bug);
+const world = import("../world.ts");
+
+parentPort!.on("message", async ({ seed, changes }: Order) => {
+  const { runSeed } = await world;
+  const start = process.threadCpuUsage();
+  const { story: _story, verdict, history: _history, ...rest } = await runSeed(optionsOf(seed, bug, changes));
+  const { user, system } = process.threadCpuUsage(start);
+  const summary: Summary = { ...rest, cpuMs: (user + system) / 1000, undecided: (verdict?.undecided.length ?? 0) > 0 };
+  parentPort!.postMessage(summary);
+});

@@ -1,0 +1,33 @@
+/** The checkers find what is planted for them, each within 500 seeds; and what a seed needs to fail can be found out. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { misplaced, optionsOf, PLANTED_BUGS, runPool, runSeed, SOURCE_BUGS, seedsFrom, shrinkSeed, Totals } from "../index.ts";
+
+const MAX_SEEDS = 500;
+const SHORT = { set: { faultPhaseMs: 2000 } };
+
+for (const [name, bug] of Object.entries(SOURCE_BUGS)) {
+  test(`the place of a bug in the source is there, once: ${name}`, () => assert.equal(misplaced(bug), undefined));
+}
+
+for (const bug of PLANTED_BUGS) {
+  test(`a planted bug is found: ${bug}`, async (context) => {
+    const totals = new Totals();
+    const next = seedsFrom(1, MAX_SEEDS, () => totals.failed.size > 0);
+    await runPool({ workers: 1, bug, next, done: (summary) => totals.add(summary) });
+    assert.ok(totals.failed.size > 0, `none of ${totals.seeds} seeds showed it`);
+    const [[seed, violation]] = totals.failed;
+    context.diagnostic(`seed ${seed}: ${violation.split("\n")[0].slice(0, 160)}`);
+  });
+}
+
+test("a run that fails is made small, and still fails", async () => {
+  const lines: string[] = [];
+  const least = await shrinkSeed(1, "stale-read", SHORT, runSeed, (line) => lines.push(line));
+  assert.ok(least !== undefined, "seed 1 does not show a stale read any more: take one that does");
+  const { violation, faults } = await runSeed(optionsOf(1, "stale-read", least));
+  assert.match(violation ?? "", /HIST-1/);
+  const before = await runSeed(optionsOf(1, "stale-read", SHORT));
+  assert.ok(Object.keys(faults).length < Object.keys(before.faults).length, lines.join("\n"));
+  assert.match(lines.at(-1) ?? "", /npm run sim -- --seed 1 --bug stale-read --set /);
+});
