@@ -18,7 +18,7 @@ const OPTIONS = {
   "think-ms": { value: "MS", initial: "25", doc: "mean pause of a client between two operations" },
   "call-limit-ms": { value: "MS", initial: "3000", doc: "how long a client waits for an answer" },
   "round-seconds": { value: "S", initial: "60", doc: "how long each round hurts the cluster before it heals" },
-  "fault-every-ms": { value: "MS", initial: "2500", doc: "mean time between two faults" },
+  "fault-every-ms": { value: "MS", initial: "2000", doc: "mean time between two faults" },
   "max-pause-seconds": { value: "S", initial: "15", doc: "the longest SIGSTOP" },
   "heal-limit-seconds": { value: "S", initial: "60", doc: "how long each demand after the heal may take" },
   dir: { value: "DIR", initial: "", doc: "where data, logs and histories go; a new folder under the temporary one unless told" },

@@ -12,6 +12,8 @@ const RECONNECT_MS = 200;
 /** A stream that says nothing for so long, not even progress that it was asked for, is left for another. */
 const SILENCE_MS = 4000;
 const ASK_MS = 1000;
+/** Once in so many times that it asks, a watcher turns to another member without need. */
+const MOVE_ONE_IN = 12;
 
 export class Watcher {
   readonly name: string;
@@ -67,11 +69,12 @@ export class Watcher {
     client.create({ key: latin1(this.#key), rangeEnd: latin1(this.#end), startRevision: from, fragment: true });
   }
 
-  /** Asks for progress, so that a range in which nothing happens is known to be complete; leaves a stream that is silent. */
+  /** Asks for progress, so that a range in which nothing happens is known to be complete; leaves a stream that is silent, or by chance. */
   #look(): void {
     const client = this.#client;
     if (client === undefined) return;
-    if (performance.now() - this.#heardMs > SILENCE_MS) this.#leave();
+    const isRestless = !this.#shared.stopped && this.#random.below(MOVE_ONE_IN) === 0;
+    if (isRestless || performance.now() - this.#heardMs > SILENCE_MS) this.#leave();
     else client.progress();
   }
 
