@@ -1,5 +1,5 @@
 /**
- * Judges the history of a round with the simulator's judges: linearizability by revisions, watch streams, leases.
+ * Judges the history of a round with the simulator's judges: linearizability by revisions and by search, watch streams, leases.
  *
  * A round begins with all of its keys gone, at some revision. The judges begin at revision 1 with nothing, so all revisions of a history
  * are moved by the same amount first. A lease that ends deletes its key, at a revision that no client wrote: such a deletion stands in the
@@ -10,7 +10,10 @@ import {
   type CompactionCall,
   checkHistory,
   checkLeases,
+  checkLinearizable,
   checkWatchStreams,
+  historyPicture,
+  judgeHistory,
   type LeaseRecord,
   type ModelCompare,
   type ModelRequest,
@@ -28,7 +31,7 @@ import type { Line, OpLine } from "./recorder.ts";
 export interface Judgement {
   /** Undefined if all is well. */
   readonly violation: string | undefined;
-  /** False if the search for an order of the unknown writes gave up at its bound. */
+  /** False if a search for an order of the calls gave up at its bound. */
   readonly decided: boolean;
   readonly operations: number;
   readonly unknown: number;
@@ -52,6 +55,11 @@ export interface History {
   readonly leasesGoneMs: number | undefined;
   readonly tooOld: number;
 }
+
+/** Configurations that the second opinion enters before it gives up. */
+const MAX_STATES = 200_000;
+/** Revisions before and after the wrong one that a picture shows. */
+const PICTURE_REVISIONS = 8;
 
 type Move = (revision: number) => number;
 
@@ -169,7 +177,14 @@ function hintsOf(operations: readonly Operation[], streams: readonly WatchStream
 export function judge(lines: readonly Line[]): Judgement {
   const { operations, ends, compactions, streams, leases, leasesGoneMs, tooOld } = historyOf(lines);
   const verdict = checkHistory(operations, compactions, hintsOf(operations, streams));
+  // A second opinion, which knows nothing of revisions.
+  const bySearch =
+    verdict.violation === undefined && verdict.decided
+      ? checkLinearizable(operations, { places: verdict.placed, leaseEnds: verdict.leaseEnds, maxStates: MAX_STATES })
+      : undefined;
   let { violation } = verdict;
+  if (bySearch?.result === "not-linearizable")
+    violation = `not linearizable, whatever the revisions:\n  ${bySearch.stuck.map(brief).join("\n  ")}`;
   violation ??= checkLeases(leases, { goneByMs: leasesGoneMs, drift: 0 });
   if (violation === undefined) {
     const writes = writesOf(operations);
@@ -182,7 +197,7 @@ export function judge(lines: readonly Line[]): Judgement {
   }
   return {
     violation,
-    decided: verdict.decided,
+    decided: verdict.decided && bySearch?.result !== "undecided",
     operations: operations.length - ends,
     unknown: verdict.unknown - ends,
     revisions: verdict.lastRevision,
@@ -202,4 +217,23 @@ function writesOf(operations: readonly Operation[]): Map<number, ModelRequest> {
     if (answers.some((one) => one.kind === "put" || (one.kind === "delete" && one.deleted > 0))) writes.set(revision, request);
   }
   return writes;
+}
+
+const brief = (op: Operation): string => JSON.stringify(op).slice(0, 400);
+
+/** A page that shows the smallest part of the calls that still fails. Finding that takes minutes. Undefined if the calls are well. */
+export function smallestPicture(lines: readonly Line[], title: string): string | undefined {
+  const { operations, compactions, streams } = historyOf(lines);
+  return judgeHistory({ operations, compactions }, { title, hint: hintsOf(operations, streams) }).picture;
+}
+
+/** A page that shows the calls around the revision that a violation names; undefined if it names none. */
+export function pictureAround(lines: readonly Line[], title: string, violation: string): string | undefined {
+  const at = Number(/revision (\d+)/.exec(violation)?.[1]);
+  if (!(at > 0)) return undefined;
+  const { operations } = historyOf(lines);
+  const near = operations.filter(
+    ({ outcome }) => outcome?.kind === "answered" && Math.abs(outcome.answer.revision - at) <= PICTURE_REVISIONS,
+  );
+  return historyPicture({ title, why: violation, operations: near, prefix: [], stuck: [] });
 }

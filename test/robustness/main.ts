@@ -9,11 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SeededRandom } from "@quorate/host";
 import { canMount } from "./disks.ts";
+import { drawFile, judgeFile } from "./judging.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
 import { helpText, type Options, readOptions } from "./options.ts";
 import { canTellOwners } from "./owner.ts";
 import { ProgressLines, print, Totals, tell } from "./report.ts";
-import { BrokenPromise, judgeInThread, runRound, wipe } from "./round.ts";
+import { BrokenPromise, runRound, wipe } from "./round.ts";
 
 /** A last round shorter than this is left out. */
 const SHORTEST_ROUND_MS = 8000;
@@ -55,6 +56,7 @@ async function run(options: Options): Promise<boolean> {
   const startMs = performance.now();
   let running: RunningCluster | undefined;
   let violation: string | undefined;
+  let tails = "";
   let historyPath = "";
   try {
     running = await startRunningCluster({ dir, members: options.members, onEnd: (_node, what) => ended(`PROCESS: ${what}`) });
@@ -94,7 +96,7 @@ async function run(options: Options): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof BrokenPromise)) throw error;
     violation = error.message;
-    if (running !== undefined) violation += `\n${logTails(running)}`;
+    if (running !== undefined) tails = running.cluster.logTails(8);
   } finally {
     const fullDiskEnds = running?.nodes.reduce((sum, node) => sum + node.fullDiskEnds, 0) ?? 0;
     if (violation !== undefined || options.keep) for (const node of running?.nodes ?? []) node.disk.keep();
@@ -106,12 +108,12 @@ async function run(options: Options): Promise<boolean> {
     print(`all promises held${options.keep ? `; files are in ${dir}` : ""}`);
     return true;
   }
-  print(`VIOLATION\n${violation}`);
+  print(`VIOLATION\n${violation}\n${tails}`);
+  const picturePath = await drawFile(historyPath, violation);
+  if (picturePath !== undefined) print(`picture: ${picturePath}`);
   print(`history: ${historyPath}\nmembers' logs and data: ${dir}\nseed: ${options.seed}`);
   return false;
 }
-
-const logTails = ({ cluster }: RunningCluster): string => cluster.logTails(8);
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
@@ -120,8 +122,10 @@ async function main(): Promise<number> {
     return 0;
   }
   if (options.check !== undefined) {
-    const judgement = await judgeInThread(options.check);
+    const judgement = await judgeFile(options.check);
     print(JSON.stringify(judgement, undefined, 1));
+    const path = judgement.violation && (await drawFile(options.check, judgement.violation));
+    if (path) print(`picture: ${path}`);
     return judgement.violation === undefined ? 0 : 1;
   }
   if (!canTellOwners()) throw new Error("this needs Linux: /proc tells which member opened a connection");

@@ -22,7 +22,7 @@ const OPTIONS = {
   "max-pause-seconds": { value: "S", initial: "15", doc: "the longest SIGSTOP" },
   "heal-limit-seconds": { value: "S", initial: "60", doc: "how long each demand after the heal may take" },
   dir: { value: "DIR", initial: "", doc: "where data, logs and histories go; a new folder under the temporary one unless told" },
-  check: { value: "FILE", initial: "", doc: "judge that history again, and do nothing else" },
+  check: { value: "FILE", initial: "", doc: "judge that history again, draw what fails beside it, and do nothing else" },
   plant: { value: "KIND", initial: "", doc: `break the harness on purpose, to see that it says so: ${PLANTS.join(", ")}` },
 } as const satisfies Record<string, Option>;
 

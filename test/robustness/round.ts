@@ -6,12 +6,12 @@
  * keeps end; every watch has all; all members have one HashKV.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
 import type { Random } from "@quorate/host";
 import { fromLatin1, KVService } from "@quorate/proto";
 import { assertEqualHashes } from "../support/checks.ts";
 import { TestClient } from "../support/client.ts";
 import type { Judgement } from "./judge.ts";
+import { judgeFile } from "./judging.ts";
 import { LEASE_KEYS, liveAsLeaseOwner } from "./leases.ts";
 import type { RunningCluster } from "./members.ts";
 import { Nemesis } from "./nemesis.ts";
@@ -133,19 +133,10 @@ export async function runRound(
     recorder.close();
   }
   state.phase = "judging";
-  const judgement = await judgeInThread(options.historyPath);
+  const judgement = await judgeFile(options.historyPath);
   if (judgement.violation !== undefined) throw new BrokenPromise(judgement.violation);
   const { keepAlives } = recorder.counts;
   return { judgement, faults: nemesis.counts, keepAlives, acceptedConnections: running.wires.accepted };
-}
-
-/** Judges a history file in a thread. */
-export function judgeInThread(path: string): Promise<Judgement> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL("./judge-worker.ts", import.meta.url), { workerData: path });
-    worker.once("message", resolve);
-    worker.once("error", reject);
-  });
 }
 
 /** Tries until there is no trouble any more. Throws BrokenPromise with the last trouble when the time is up. */
