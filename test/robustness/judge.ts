@@ -12,6 +12,7 @@ import {
   checkLeases,
   checkLinearizable,
   checkWatchStreams,
+  eventsBetween,
   historyPicture,
   judgeHistory,
   type LeaseRecord,
@@ -25,6 +26,7 @@ import {
   type WatchEvent,
   type WatchStream,
 } from "@quorate/sim";
+import { END_KEY, FIRST_KEY } from "./keys.ts";
 import type { Line, OpLine } from "./recorder.ts";
 
 /** What came of it. */
@@ -173,10 +175,28 @@ function hintsOf(operations: readonly Operation[], streams: readonly WatchStream
   return (revision) => hints.get(revision);
 }
 
+/** What those who watch all keys saw of a revision must be what the write did that is placed there. */
+function witnessesOf(streams: readonly WatchStream[]): (revision: number, before: ModelState, next: ModelState) => boolean {
+  const seen = new Map<number, string>();
+  const textOf = (events: readonly WatchEvent[]): string => JSON.stringify(events.map(({ type, key, value }) => [type, key, value]).sort());
+  for (const { key, end, batches } of streams) {
+    if (key !== FIRST_KEY || end !== END_KEY) continue;
+    for (const { events } of batches) {
+      for (const [revision, group] of Map.groupBy(events, ({ mod }) => mod)) {
+        if (!seen.has(revision)) seen.set(revision, textOf(group));
+      }
+    }
+  }
+  return (revision, before, next) => {
+    const witness = seen.get(revision);
+    return witness === undefined || witness === textOf(eventsBetween(before, next));
+  };
+}
+
 /** Judges a history. */
 export function judge(lines: readonly Line[]): Judgement {
   const { operations, ends, compactions, streams, leases, leasesGoneMs, tooOld } = historyOf(lines);
-  const verdict = checkHistory(operations, compactions, hintsOf(operations, streams));
+  const verdict = checkHistory(operations, compactions, hintsOf(operations, streams), witnessesOf(streams));
   // A second opinion, which knows nothing of revisions.
   const bySearch =
     verdict.violation === undefined && verdict.decided
@@ -188,6 +208,7 @@ export function judge(lines: readonly Line[]): Judgement {
   violation ??= checkLeases(leases, { goneByMs: leasesGoneMs, drift: 0 });
   if (violation === undefined) {
     const writes = writesOf(operations);
+    for (const [{ request }, revision] of verdict.placed) writes.set(revision, request);
     const last = Math.max(
       verdict.lastRevision,
       ...streams.flatMap(({ batches }) => batches.flatMap(({ events }) => events.map((e) => e.mod))),

@@ -10,8 +10,6 @@ import { RecordingClient, type Shared } from "./workload.ts";
 
 const { LeaseGrant, LeaseKeepAlive, LeaseRevoke } = LeaseService.methods;
 
-/** Where their keys are. */
-export const LEASE_KEYS = { key: "m", end: "n" };
 const MIN_TTL_SECONDS = 2;
 const MORE_TTL_SECONDS = 4;
 const BACK_OFF_MS = 300;

@@ -12,12 +12,13 @@ import { assertEqualHashes } from "../support/checks.ts";
 import { TestClient } from "../support/client.ts";
 import type { Judgement } from "./judge.ts";
 import { judgeFile } from "./judging.ts";
-import { LEASE_KEYS, liveAsLeaseOwner } from "./leases.ts";
+import { END_KEY, FIRST_KEY, LEASE_KEYS } from "./keys.ts";
+import { liveAsLeaseOwner } from "./leases.ts";
 import type { RunningCluster } from "./members.ts";
 import { Nemesis } from "./nemesis.ts";
 import { type Counts, Recorder } from "./recorder.ts";
 import { Watcher } from "./watchers.ts";
-import { END_KEY, FIRST_KEY, liveAsClient, type Pace, type Plant, RecordingClient, Shared } from "./workload.ts";
+import { liveAsClient, type Pace, type Plant, RecordingClient, Shared } from "./workload.ts";
 
 const ALL_KEYS = { key: FIRST_KEY, end: END_KEY };
 const RETRY_MS = 100;

@@ -4,15 +4,10 @@ import type { Random } from "@quorate/host";
 import { errorNameOf, KVService, type MethodDescriptor } from "@quorate/proto";
 import { decodeAnswer, encodeRequest, type ModelOp, type ModelRequest, type Outcome } from "@quorate/sim";
 import { CallError, TestClient } from "../support/client.ts";
+import { SHARED, SHARED_KEYS } from "./keys.ts";
 import type { RunningCluster } from "./members.ts";
 import type { Recorder } from "./recorder.ts";
 
-/** All keys of a round lie from here to there. */
-export const FIRST_KEY = "k";
-export const END_KEY = "n";
-/** The shared keys: a few, so that clients meet. */
-const SHARED = { key: "k", end: "l" };
-const SHARED_KEYS = 10;
 /** A client whose call failed turns to another member after so long. */
 const BACK_OFF_MS = 150;
 

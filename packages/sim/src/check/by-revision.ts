@@ -12,7 +12,7 @@
  */
 import type { Answer } from "../model.ts";
 import { type CompactionCall, changesKeys, type Operation, words } from "./operation.ts";
-import { type Hint, type Parts, place } from "./places.ts";
+import { type Fits, type Hint, type Parts, place } from "./places.ts";
 
 /** What the judge found. */
 export interface Verdict {
@@ -29,11 +29,12 @@ export interface Verdict {
   readonly leaseEnds: ReadonlyMap<string, number>;
 }
 
-/** Judges a history that has ended. */
+/** Judges a history that has ended. `fits` says what watchers, say, have seen of revisions whose write nobody was answered for. */
 export function checkHistory(
   operations: readonly Operation[],
   compactions: readonly CompactionCall[] = [],
   hint: Hint = () => undefined,
+  fits: Fits = () => true,
 ): Verdict {
   let decided = true;
   let violation: string | undefined;
@@ -45,7 +46,7 @@ export function checkHistory(
   for (const op of answered) last = Math.max(last, (op.outcome as { answer: Answer }).answer.revision);
   violation = realTime(operations, parts) ?? compacted(operations, compactions);
   if (violation === undefined) {
-    const found = place({ ...parts, last }, hint);
+    const found = place({ ...parts, last }, hint, fits);
     violation = found.violation;
     ({ decided, placed, leaseEnds } = found);
   }

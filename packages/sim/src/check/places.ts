@@ -22,6 +22,9 @@ export interface Parts {
  */
 export type Hint = (revision: number) => ModelRequest | undefined;
 
+/** False if others saw a revision change the state otherwise than from `before` to `next`: then that write cannot be the one. */
+export type Fits = (revision: number, before: ModelState, next: ModelState) => boolean;
+
 /** A write of unknown outcome that may stand at a revision, and the state after it. */
 interface Candidate {
   readonly op: Operation;
@@ -51,7 +54,7 @@ export interface Places {
 const NO_PLACES: Pick<Places, "placed" | "leaseEnds"> = { placed: new Map(), leaseEnds: new Map() };
 
 /** HIST-2 and HIST-3: gives every revision its write, and looks at every answer. */
-export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hint): Places {
+export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hint, mayBe: Fits): Places {
   // An unknown write at a revision must have been called before anyone saw that revision.
   const firstSeen = new Array<number>(last + 2).fill(Number.POSITIVE_INFINITY);
   const see = (revision: number, op: Operation) => {
@@ -149,7 +152,7 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
       if (isTaken.has(op) || floors.get(op)! >= at || op.calledAt >= firstSeen[at]) continue;
       if (op.request.kind === "put" && (writtenAt.get(`${op.request.key} ${op.request.value}`) ?? at) !== at) continue;
       const { next } = before.apply(op.request);
-      if (next === before) continue;
+      if (next === before || !mayBe(at, before, next)) continue;
       let fits = true;
       for (const [key, { mod, value }] of next.keys) if (mod === at && (writtenAt.get(`${key} ${value}`) ?? at) !== at) fits = false;
       for (const [key, value] of shown ?? []) if (next.keys.get(key)?.mod !== at || next.keys.get(key)?.value !== value) fits = false;
