@@ -38,6 +38,8 @@ export interface SoakOptions {
 export interface SoakResult {
   /** Keep-alives that were answered. */
   readonly renewals: number;
+  /** Streams that a member ended, and that were opened again. */
+  readonly restarts: number;
   /** Leases that ended while they were kept alive. */
   readonly lost: number;
   /** Leases that ended before their time when they were not any more. */
@@ -79,7 +81,8 @@ class Soak {
   readonly #options: SoakOptions;
   readonly #cluster: TestCluster;
   readonly #connections: Connection[] = [];
-  readonly #keeping: { connection: Connection; stream: number }[] = [];
+  /** The streams of keep-alives; undefined while one is being opened again. */
+  readonly #keeping: ({ connection: Connection; stream: number } | undefined)[] = [];
   /** By lease, on performance's clock: when its last renewal was sent and answered, and when its key went. */
   readonly #sentMs: Float64Array;
   readonly #answeredMs: Float64Array;
@@ -87,8 +90,8 @@ class Soak {
   #ended = 0;
   /** Leases that are granted; those before have their turn in keeping alive. */
   #granted = 0;
-  #asked = 0;
   #renewals = 0;
+  #restarts = 0;
   #refused = 0;
   #isStopping = false;
   readonly #broken = Promise.withResolvers<never>();
@@ -108,14 +111,20 @@ class Soak {
     return this.#cluster.members.map((member) => member.pid!);
   }
 
-  async #open(member: number, path: string, streamed?: (message: Buffer) => void, done?: (ok: boolean) => void): Promise<Connection> {
+  async #open(
+    member: number,
+    path: string,
+    streamed?: (message: Buffer) => void,
+    done?: (ok: boolean) => void,
+    failed = this.#failed,
+  ): Promise<Connection> {
     const connection = await Connection.open({
       url: this.#cluster.endpoints[member % this.#cluster.endpoints.length]!,
       paths: [path],
       identity: this.#cluster.identity,
       done: (_slot, ok) => done?.(ok),
       streamed: (_slot, message) => streamed?.(message),
-      failed: this.#failed,
+      failed,
     });
     this.#connections.push(connection);
     return connection;
@@ -182,16 +191,26 @@ class Soak {
   }
 
   async #openStreams(): Promise<void> {
+    for (let at = 0; at < streamsAMember * this.#options.size; at++) await this.#openStream(at);
+  }
+
+  /** A member ends a stream whose keep-alives it cannot answer, as when no leader is there: clients open another. */
+  async #openStream(at: number): Promise<void> {
     const { path } = LeaseService.methods.LeaseKeepAlive;
-    for (let at = 0; at < streamsAMember * this.#options.size; at++) {
-      const connection = await this.#open(at, path, (message) => this.#answered(message));
-      this.#keeping.push({ connection, stream: connection.openStream(0, 0) });
-    }
+    this.#keeping[at] = undefined;
+    const again = (): void => {
+      this.#restarts++;
+      this.#keeping[at]?.connection.close();
+      this.#openStream(at).catch(this.#failed);
+    };
+    const connection = await this.#open(at, path, (message) => this.#answered(message), undefined, again);
+    this.#keeping[at] = { connection, stream: connection.openStream(0, 0) };
   }
 
   #renew(lease: number): void {
-    this.#asked++;
-    const { connection, stream } = this.#keeping[lease % this.#keeping.length]!;
+    const keeping = this.#keeping[lease % this.#keeping.length];
+    if (keeping === undefined) return;
+    const { connection, stream } = keeping;
     this.#sentMs[lease] = performance.now();
     connection.send(stream, LeaseKeepAliveRequest.encode({ ID: BigInt(firstId + lease) }));
   }
@@ -204,10 +223,11 @@ class Soak {
     for (let at = 0; !this.#isStopping; ) {
       for (const due = Math.floor((performance.now() - startMs) * perMs); at < due; at++)
         if (at % leases < this.#granted) this.#renew(at % leases);
-      for (const { connection } of this.#keeping) connection.flush();
+      for (const one of this.#keeping) one?.connection.flush();
       await this.#tick();
     }
-    while (this.#renewals < this.#asked) await this.#tick();
+    // What is still under way is answered soon, or not at all.
+    for (let before = -1; before !== this.#renewals; await delay(500)) before = this.#renewals;
   }
 
   async #tick(): Promise<void> {
@@ -220,7 +240,7 @@ class Soak {
     for (let now = performance.now(); now < endMs; now = performance.now()) {
       await Promise.race([delay(Math.min(reportMs, endMs - now)), this.#broken.promise]);
       const left = `${((endMs - performance.now()) / 60_000).toFixed(1)} min to go`;
-      const renewed = `${this.#renewals} renewals answered, ${this.#asked - this.#renewals} under way`;
+      const renewed = `${this.#renewals} renewals answered, ${this.#restarts} streams opened again`;
       this.#options.say(`${renewed}, ${this.#ended + this.#refused} leases lost, ${this.#memory()}, ${left}`);
     }
   }
@@ -287,6 +307,7 @@ class Soak {
     const early = this.#endedMs.filter((ms, lease) => ms < this.#sentMs[lease]! + ttlMs).length;
     return {
       renewals: this.#renewals,
+      restarts: this.#restarts,
       lost,
       early,
       lagP50Ms: lags[Math.floor(leases * 0.5)]!,
@@ -339,7 +360,7 @@ async function main(): Promise<void> {
   const result = await soakLeases({ leases, minutes, ttlS, size, say });
   const whole = (figure: number): string => Math.round(figure).toLocaleString("en");
   console.log(`
-renewals answered      ${whole(result.renewals)}
+renewals answered      ${whole(result.renewals)}, ${result.restarts} streams opened again
 leases lost            ${result.lost}
 leases ended early     ${result.early}
 lag of the ends        p50 ${whole(result.lagP50Ms)} ms, p99 ${whole(result.lagP99Ms)} ms, most ${whole(result.lagMostMs)} ms

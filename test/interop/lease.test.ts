@@ -1,6 +1,7 @@
 /** Leases, locks and elections: what clients of the original see is what they see here. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { after, before, describe, test } from "node:test";
 import * as grpc from "@grpc/grpc-js";
 import {
@@ -130,6 +131,28 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
       assert.match(elected[0]!, /^turns2\/[0-9a-f]+$/);
       assert.equal(elected[1], "me");
     }
+  });
+
+  test("keep-alive goes on until it is interrupted, and elect -l tells who leads", async () => {
+    const printed: string[][] = [];
+    for (const cluster of [ours, theirs]) {
+      const etcdctl = etcdctlFor(cluster, cluster.endpoints.slice(0, 1));
+      const [lease] = /[0-9a-f]{15,16}/.exec((await etcdctl(["lease", "grant", "3"])).stdout)!;
+      const kept = await interrupted(cluster, ["lease", "keep-alive", lease], 3);
+      const leader = spawn("etcdctl", [`--endpoints=${cluster.endpoints[0]}`, "elect", "post", "ann"], {
+        env: { ...process.env, ETCDCTL_API: "3" },
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      try {
+        await once(leader.stdout!, "data");
+        const heard = await interrupted(cluster, ["elect", "-l", "post"], 2);
+        printed.push([...kept.slice(0, 3), ...heard].map(plain));
+      } finally {
+        leader.kill("SIGKILL");
+      }
+    }
+    assert.deepEqual(printed[0], printed[1]);
+    assert.deepEqual(printed[0], [...Array(3).fill("lease ID keepalived with TTL(3)"), "post/ID", "ann"]);
   });
 
   test("Lock and Election services answer the same, errors included", async () => {

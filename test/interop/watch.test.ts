@@ -7,7 +7,7 @@ import { Event, fromUtf8, KeyValue, KVService, type WatchCreateRequest } from "@
 import { Etcd3 } from "etcd3";
 import { TestClient } from "../support/client.ts";
 import { startCluster, type TestCluster, withCluster } from "../support/cluster.ts";
-import { etcd, skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";
+import { etcd, quorate, skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";
 import type { TestMember } from "../support/member.ts";
 import { describeResponse, WatchClient } from "../support/watch.ts";
 
@@ -448,6 +448,46 @@ describe("the member that a watch is on ends", () => {
           await watcher.cancel();
         } finally {
           client.close();
+        }
+      });
+    });
+  }
+});
+
+describe("a member without a leader", () => {
+  for (const [name, executable] of [
+    ["ours", quorate],
+    ["etcd", etcd],
+  ] as const) {
+    const skip = executable === undefined && skipWithoutEtcd;
+    test(`${name}: ends the watches of a client that wants one, and refuses new ones; others stay`, { skip }, async () => {
+      await withCluster({ size: 3, executable: executable! }, async (cluster) => {
+        const [alone, ...others] = cluster.members;
+        const picky = new WatchClient(alone!.clientAddress, { hasleader: "true" });
+        const patient = new WatchClient(alone!.clientAddress);
+        const clients = [picky, patient];
+        try {
+          for (const one of clients) {
+            one.create({ key: key("k") });
+            await one.take(1);
+          }
+          await Promise.all(others.map((member) => member.kill()));
+          await picky.until(() => picky.status !== undefined);
+          assert.deepEqual([picky.status!.code, picky.status!.details], [14, "etcdserver: no leader"]);
+          const late = new WatchClient(alone!.clientAddress, { hasleader: "true" });
+          clients.push(late);
+          late.create({ key: key("k") });
+          await late.until(() => late.status !== undefined);
+          assert.deepEqual([late.status!.code, late.status!.details], [14, "etcdserver: no leader"]);
+          assert.equal(patient.status, undefined);
+          for (const member of others) member.start();
+          await cluster.waitReady();
+          const kv = new TestClient((await untilWritable(cluster.members)).clientAddress);
+          await kv.call(KVService.methods.Put, { key: key("k"), value: key("v") }, 10_000);
+          kv.close();
+          assert.match(describeResponse((await patient.take(1))[0]!), /PUT k=v/);
+        } finally {
+          for (const one of clients) one.close();
         }
       });
     });

@@ -9,7 +9,9 @@ import { type Applied, Store } from "@quorate/store";
 import { Deadlines, type Due } from "../src/lease/deadlines.ts";
 import {
   LeaseKeeper,
+  MAX_CHECKPOINT_LEASES,
   MAX_HURRIED_REVOKES_PER_SECOND,
+  MAX_INFLIGHT_CHECKPOINTS,
   MAX_INFLIGHT_REVOKES,
   MAX_REVOKES_PER_SECOND,
   NotPrimaryError,
@@ -252,6 +254,32 @@ test("a new leader counts from what the checkpoints left, and a renewal takes th
   assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 0);
   await bench.run(300_200);
   assert.equal(bench.store.lessor.get(1n)!.remainingSeconds, 400);
+});
+
+test("checkpoints: so many leases in an entry, so many entries awaited, and the rest follows", async () => {
+  const bench = await Bench.open(300_000);
+  await bench.lead();
+  const count = (MAX_INFLIGHT_CHECKPOINTS + 2) * MAX_CHECKPOINT_LEASES + 10;
+  for (let id = 1; id <= count; id++) bench.grant(BigInt(id), 1000);
+  await bench.run(299_900, 100);
+  assert.equal(bench.queue.length, 0);
+  bench.holds = true;
+  await bench.run(10_000, 100);
+  const sizes = bench.queue.map(
+    ({ data }) => LeaseCheckpointRequest.decode(InternalRaftRequest.decode(data).leaseCheckpoint!).checkpoints.length,
+  );
+  assert.deepEqual(
+    sizes,
+    Array.from({ length: MAX_INFLIGHT_CHECKPOINTS }, () => MAX_CHECKPOINT_LEASES),
+  );
+  // One is lost: what it would have told is noted with the next, in five minutes. The others make room for those that wait.
+  bench.queue.shift()!.reject(new Error("lost"));
+  bench.holds = false;
+  await bench.run(1000);
+  const noted = () => [...bench.store.lessor.all()].filter(({ remainingSeconds }) => remainingSeconds > 0).length;
+  assert.equal(noted(), count - MAX_CHECKPOINT_LEASES);
+  await bench.run(300_000, 100);
+  assert.equal(noted(), count);
 });
 
 test("a pile-up that a new leader finds is spread to less than the rate of revocations", async () => {

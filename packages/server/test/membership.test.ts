@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   ClusterService,
+  ElectionService,
   idToHex,
+  LeaseService,
   MaintenanceService,
   MemberAddRequest,
   MemberAddResponse,
@@ -12,9 +14,11 @@ import {
   MemberRemoveRequest,
   MemberUpdateRequest,
   MoveLeaderRequest,
+  WatchService,
 } from "@quorate/proto";
 import type { Member } from "../src/member/member.ts";
 import { MAX_WAITING_CHANGES } from "../src/membership/reconfiguration.ts";
+import { openStream } from "./support/leases.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
@@ -102,6 +106,9 @@ test("a learner does not vote, is promoted when it has caught up, by any member,
   assert.equal(learner.isLearner, true);
   assert.equal(await world.settled(get(learner, "k1", true)), "v29");
   await assert.rejects(list(world, learner), { message: textOf("NotSupportedForLearner") });
+  for (const { path } of [WatchService.methods.Watch, LeaseService.methods.LeaseKeepAlive, ElectionService.methods.Observe]) {
+    assert.throws(() => openStream(learner, path), { message: textOf("NotSupportedForLearner"), code: 9 }, path);
+  }
   await promote(world, followerOf(world).member!, id);
   await world.until(() => !learner.isLearner);
   assert.equal(await world.settled(get(learner, "k1")), "v29");
