@@ -2,7 +2,7 @@
  * npm run bench: ours and etcd in turn, the same loads on each, and a table.
  *
  *   npm run bench -- --quick                              every row, one short round
- *   npm run bench -- --rows "put random,txn" --size 1     some rows
+ *   npm run bench -- --rows "put random;txn" --size 1     some rows
  *   npm run bench -- --help
  */
 import { execFileSync } from "node:child_process";

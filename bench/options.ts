@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 export const benchHelp = `npm run bench -- [options]
   --quick            every row in one short round, about six minutes; the other options still count
   --list             names the rows
-  --rows A,B         only rows whose name holds one of the texts, such as "put random" or "many keys"
+  --rows "A;B"       only rows whose name holds one of the texts, such as "put random" or "many keys"
   --size N           1 or 3 members alone
   --plain, --tls     plain connections, or mutual TLS for clients and peers, alone
   --only NAME        quorate or etcd alone
@@ -76,7 +76,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     help: values.help,
     list: values.list,
     from: values.from,
-    rows: (values.rows ?? "").split(",").filter((text) => text !== ""),
+    rows: (values.rows ?? "").split(";").filter((text) => text !== ""),
     sizes: values.size === undefined ? [1, 3] : [number("size", 1)],
     tls: values.plain === values.tls ? [false, true] : [values.tls],
     only: values.only,

@@ -89,6 +89,7 @@ export class Wal {
   readonly #segmentBytes: number;
   readonly #onSync: ((durationMs: number) => void) | undefined;
   readonly #onWrite: ((sizeBytes: number) => void) | undefined;
+  #lastSyncMs = Number.POSITIVE_INFINITY;
   readonly #lock: DiskLock;
   readonly #metadata: Uint8Array;
   readonly #rules: LogRules;
@@ -286,6 +287,30 @@ export class Wal {
   }
 
   /**
+   * Like `sync`, but all is durable when it returns: where nobody has other work for the time, that is quicker than waking another thread.
+   * No sync may be under way.
+   *
+   * @throws DiskError, after which the log is closed; WalError Closed.
+   */
+  syncNow(): void {
+    this.#checkOpen();
+    assert(this.#syncing === undefined, "syncNow: a sync is under way");
+    if (this.#durableBytes === this.#offset) return;
+    this.#guard(() => this.#syncNow(this.#tail));
+    this.#durableBytes = this.#offset;
+  }
+
+  /** Whether a sync is under way. */
+  get isSyncing(): boolean {
+    return this.#syncing !== undefined;
+  }
+
+  /** How long the last sync took; infinite before the first. */
+  get lastSyncMs(): number {
+    return this.#lastSyncMs;
+  }
+
+  /**
    * Marks that a snapshot file is there, durable when it resolves. The file is saved before. Entries up to the snapshot's index need not be
    * in the log: one received from a leader takes their place.
    */
@@ -385,7 +410,7 @@ export class Wal {
     const promise = file.dataSync().then(
       () => {
         this.#syncing = undefined;
-        this.#onSync?.(this.#clock.monotonicMs() - startMs);
+        this.#noteSync(startMs);
         if (file === this.#tail) this.#durableBytes = lengthBytes;
         else file.close();
         this.#continueSync();
@@ -413,7 +438,12 @@ export class Wal {
   #syncNow(file: DiskFile): void {
     const startMs = this.#clock.monotonicMs();
     file.dataSyncNow();
-    this.#onSync?.(this.#clock.monotonicMs() - startMs);
+    this.#noteSync(startMs);
+  }
+
+  #noteSync(startMs: number): void {
+    this.#lastSyncMs = this.#clock.monotonicMs() - startMs;
+    this.#onSync?.(this.#lastSyncMs);
   }
 
   /** Leaves the tail for a new segment. Until that has its name, nothing that is not durable refers to it. */

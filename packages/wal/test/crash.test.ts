@@ -142,6 +142,9 @@ class Life {
           // One at a time, as a member does.
           snapshots = snapshots.then(() => this.snapshot(wal));
           run(snapshots);
+        } else if (choice === 7 && !wal.isSyncing) {
+          wal.syncNow();
+          this.durable = this.changes.length;
         }
       } catch (error) {
         if (!hasCrashed) throw error;

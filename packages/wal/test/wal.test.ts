@@ -342,6 +342,25 @@ for (const [name, makePlace] of places) {
       assert.equal(syncs, 2);
     });
 
+    it("syncs by a blocking call, if no other sync is under way", async () => {
+      let syncs = 0;
+      const wal = Wal.create(disk, dir, METADATA, { ...options(1 << 20), onSync: () => syncs++ });
+      open.push(wal);
+      assert.equal(wal.lastSyncMs, Number.POSITIVE_INFINITY);
+      wal.append(state(1, 0), [entry(1)]);
+      wal.syncNow();
+      wal.syncNow();
+      assert.deepEqual([syncs, wal.isSyncing, wal.lastSyncMs], [1, false, 0]);
+      await wal.sync();
+      assert.equal(syncs, 1, "nothing is left to sync");
+      wal.append(undefined, [entry(2)]);
+      const under = wal.sync();
+      assert.equal(wal.isSyncing, true);
+      assert.throws(() => wal.syncNow(), /a sync is under way/);
+      await under;
+      assert.equal(wal.isSyncing, false);
+    });
+
     it("keeps its promises over a change of segment in the middle of a sync", async () => {
       const wal = create();
       wal.append(state(1, 0), entries(1, 3));
