@@ -26,10 +26,20 @@ import {
   type HashKVResponse,
   KVService,
   MaintenanceService,
+  MemberAddRequest,
+  type MemberAddResponse,
   MemberListRequest,
   type MemberListResponse,
+  MemberPromoteRequest,
+  type MemberPromoteResponse,
+  MemberRemoveRequest,
+  type MemberRemoveResponse,
+  MemberUpdateRequest,
+  type MemberUpdateResponse,
   type MessageType,
   type MethodDescriptor,
+  MoveLeaderRequest,
+  type MoveLeaderResponse,
   SnapshotRequest,
   type SnapshotResponse,
   StatusRequest,
@@ -111,6 +121,31 @@ export class Client {
   /** The members of the cluster; `linearizable: false` asks one member what it knows. */
   memberList(options: { linearizable?: boolean } = {}): Promise<MemberListResponse> {
     return this.call(ClusterService.methods.MemberList, MemberListRequest.create({ linearizable: options.linearizable ?? true }), true);
+  }
+
+  /** Adds a member, which is then started with --initial-cluster-state existing. */
+  memberAdd(peerURLs: readonly string[], options: { isLearner?: boolean } = {}): Promise<MemberAddResponse> {
+    const request = MemberAddRequest.create({ peerURLs: [...peerURLs], isLearner: options.isLearner ?? false });
+    return this.call(ClusterService.methods.MemberAdd, request, false);
+  }
+
+  memberRemove(id: bigint): Promise<MemberRemoveResponse> {
+    return this.call(ClusterService.methods.MemberRemove, MemberRemoveRequest.create({ ID: id }), false);
+  }
+
+  /** Gives a member other peer URLs. */
+  memberUpdate(id: bigint, peerURLs: readonly string[]): Promise<MemberUpdateResponse> {
+    return this.call(ClusterService.methods.MemberUpdate, MemberUpdateRequest.create({ ID: id, peerURLs: [...peerURLs] }), false);
+  }
+
+  /** Makes a learner that has caught up a voter. */
+  memberPromote(id: bigint): Promise<MemberPromoteResponse> {
+    return this.call(ClusterService.methods.MemberPromote, MemberPromoteRequest.create({ ID: id }), false);
+  }
+
+  /** Hands leadership to a voter; `endpoint` has to be the leader's. */
+  moveLeader(endpoint: string, targetID: bigint): Promise<MoveLeaderResponse> {
+    return this.#at(endpoint, MaintenanceService.methods.MoveLeader, MoveLeaderRequest.create({ targetID }));
   }
 
   /** The state of the member at `endpoint`, which need not be one that the client was connected with. */

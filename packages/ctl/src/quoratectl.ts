@@ -7,6 +7,7 @@ import { delCommand } from "./commands/del.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { getCommand } from "./commands/get.ts";
 import { memberCommand } from "./commands/member.ts";
+import { moveLeaderCommand } from "./commands/move-leader.ts";
 import { putCommand } from "./commands/put.ts";
 import { snapshotCommand } from "./commands/snapshot.ts";
 import { txnCommand } from "./commands/txn.ts";
@@ -21,7 +22,7 @@ export const quoratectl: Program = {
     { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, putCommand, txnCommand] },
     {
       title: "Cluster maintenance commands",
-      commands: [alarmCommand, backupCommand, defragCommand, endpointCommand, memberCommand, snapshotCommand],
+      commands: [alarmCommand, backupCommand, defragCommand, endpointCommand, memberCommand, moveLeaderCommand, snapshotCommand],
     },
     { title: "Utility commands", commands: [versionCommand("quoratectl")] },
   ],

@@ -1,7 +1,78 @@
 import { withClient } from "../globals.ts";
+import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command } from "../program.ts";
+import { SimplePrinter } from "../printers/simple.ts";
+import type { Command, Invocation } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
+import { parseMemberId } from "./member-id.ts";
+import { replaceCommand } from "./member-replace.ts";
+import { printVariables } from "./member-variables.ts";
+
+/** The peer URLs of --peer-urls. Throws Exit if it was not given. */
+function peerUrls({ flags }: Invocation): string[] {
+  const text = flags.string("peer-urls");
+  if (text === "") throw new Exit(ExitCode.badArguments, "member peer urls not provided");
+  return text.split(",");
+}
+
+/** The only argument, a member's id. Throws Exit. */
+function memberId({ args }: Invocation): bigint {
+  if (args.length !== 1) throw new Exit(ExitCode.badArguments, "member ID is not provided");
+  return parseMemberId(args[0]!);
+}
+
+const addCommand: Command = {
+  use: "add <memberName> [options]",
+  short: "Adds a member to the cluster",
+  long: "Adds a member to the cluster, and prints the variables that the new member is to be started with.",
+  flags: {
+    "peer-urls": { kind: "string", defaultText: "", doc: "comma-separated peer URLs of the new member" },
+    learner: { kind: "bool", defaultText: "false", doc: "add it as a learner, which does not vote until it is promoted" },
+  },
+  async run(invocation) {
+    const { args, flags, io } = invocation;
+    if (args.length < 1) throw new Exit(ExitCode.badArguments, "member name not provided");
+    if (args.length > 1) {
+      const hints = args.filter((one) => /^http/i.test(one)).map((one) => `, did you mean --peer-urls=${one}`);
+      throw new Exit(ExitCode.badArguments, `too many arguments${hints.join("")}`);
+    }
+    const urls = peerUrls(invocation);
+    const printer = printerOf(invocation);
+    const response = await withClient(invocation, ({ client }) => client.memberAdd(urls, { isLearner: flags.bool("learner") }));
+    printer.memberAdd(response);
+    if (printer instanceof SimplePrinter) printVariables(io, args[0]!, urls, response);
+  },
+};
+
+const removeCommand: Command = {
+  use: "remove <memberID>",
+  short: "Removes a member from the cluster",
+  async run(invocation) {
+    const id = memberId(invocation);
+    printerOf(invocation).memberRemove(id, await withClient(invocation, ({ client }) => client.memberRemove(id)));
+  },
+};
+
+const updateCommand: Command = {
+  use: "update <memberID> [options]",
+  short: "Gives a member other peer URLs",
+  flags: { "peer-urls": { kind: "string", defaultText: "", doc: "comma-separated peer URLs of the member" } },
+  async run(invocation) {
+    const id = memberId(invocation);
+    const urls = peerUrls(invocation);
+    printerOf(invocation).memberUpdate(id, await withClient(invocation, ({ client }) => client.memberUpdate(id, urls)));
+  },
+};
+
+const promoteCommand: Command = {
+  use: "promote <memberID>",
+  short: "Makes a learner a voter",
+  long: "Makes a learner a voter, if it has caught up with the leader.",
+  async run(invocation) {
+    const id = memberId(invocation);
+    printerOf(invocation).memberPromote(id, await withClient(invocation, ({ client }) => client.memberPromote(id)));
+  },
+};
 
 const listCommand: Command = {
   use: "list",
@@ -20,5 +91,5 @@ In the simple form each line has ID, status, name, peer URLs, client URLs, and w
 export const memberCommand: Command = {
   use: "member <subcommand>",
   short: "Commands about the members of the cluster",
-  commands: [listCommand],
+  commands: [addCommand, listCommand, promoteCommand, removeCommand, replaceCommand, updateCommand],
 };

@@ -14,6 +14,7 @@ import {
   type TxnResponse,
 } from "@quorate/proto";
 import { goQuote } from "../go-format.ts";
+import { Exit, ExitCode } from "../io.ts";
 import { alarmName } from "./alarm-name.ts";
 import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
 
@@ -67,6 +68,26 @@ export class FieldsPrinter implements Printer {
       this.#field("IsLearner", member.isLearner);
       this.#sink.stdout("\n");
     }
+  }
+
+  memberAdd(): void {
+    unsupported();
+  }
+
+  memberRemove(): void {
+    unsupported();
+  }
+
+  memberUpdate(): void {
+    unsupported();
+  }
+
+  memberPromote(): void {
+    unsupported();
+  }
+
+  moveLeader(): void {
+    unsupported();
   }
 
   endpointHealth(list: readonly EndpointHealth[]): void {
@@ -147,6 +168,10 @@ export class FieldsPrinter implements Printer {
   #field(name: string, value: Scalar): void {
     this.#sink.stdout(`"${name}" : ${value}\n`);
   }
+}
+
+function unsupported(): never {
+  throw new Exit(ExitCode.badFeature, "fields not supported as output format");
 }
 
 /** A signed number in Go's %016x. */

@@ -6,7 +6,12 @@ import {
   idToHex,
   KeyValue,
   type Member,
+  type MemberAddResponse,
   type MemberListResponse,
+  type MemberPromoteResponse,
+  type MemberRemoveResponse,
+  type MemberUpdateResponse,
+  type MoveLeaderResponse,
   type PutResponse,
   type RangeResponse,
   type ResponseHeader,
@@ -90,8 +95,25 @@ function memberJson(member: Member): JsonValue {
   };
 }
 
+/** Every answer about members has this. */
+interface Members {
+  readonly header: ResponseHeader | undefined;
+  /** The one that was added. */
+  readonly member?: Member | undefined;
+  readonly members: readonly Member[];
+}
+
+function membersJson({ header, member, members }: Members): JsonValue {
+  return {
+    header: headerJson(header),
+    member: member === undefined ? undefined : memberJson(member),
+    members: present(members.map(memberJson)),
+  };
+}
+
 /** With --hex the ids of members and clusters are hexadecimal texts, and always there. */
-function hexMembersJson({ header, members }: MemberListResponse): JsonValue {
+function hexMembersJson({ header, member, members }: Members): JsonValue {
+  const hexMember = (one: Member): JsonValue => ({ ...(memberJson(one) as object), ID: idToHex(one.ID) });
   return {
     header: {
       cluster_id: idToHex(header?.clusterId ?? 0n),
@@ -99,7 +121,8 @@ function hexMembersJson({ header, members }: MemberListResponse): JsonValue {
       revision: present(header?.revision ?? 0),
       raft_term: present(header?.raftTerm ?? 0),
     },
-    members: members.map((member) => ({ ...(memberJson(member) as object), ID: idToHex(member.ID) })),
+    member: member === undefined ? undefined : hexMember(member),
+    members: members.map(hexMember),
   };
 }
 
@@ -160,9 +183,31 @@ export class JsonPrinter implements Printer {
   }
 
   memberList(response: MemberListResponse): void {
-    this.#print(
-      this.#isHex ? hexMembersJson(response) : { header: headerJson(response.header), members: present(response.members.map(memberJson)) },
-    );
+    this.#members(response);
+  }
+
+  memberAdd(response: MemberAddResponse): void {
+    this.#members(response);
+  }
+
+  memberRemove(_id: bigint, response: MemberRemoveResponse): void {
+    this.#members(response);
+  }
+
+  memberUpdate(_id: bigint, response: MemberUpdateResponse): void {
+    this.#members(response);
+  }
+
+  memberPromote(_id: bigint, response: MemberPromoteResponse): void {
+    this.#members(response);
+  }
+
+  moveLeader(_leader: bigint, _target: bigint, response: MoveLeaderResponse): void {
+    this.#print({ header: headerJson(response.header) });
+  }
+
+  #members(response: Members): void {
+    this.#print(this.#isHex ? hexMembersJson(response) : membersJson(response));
   }
 
   endpointHealth(list: readonly EndpointHealth[]): void {

@@ -3,7 +3,12 @@ import type {
   AlarmResponse,
   DeleteRangeResponse,
   HashKVResponse,
+  MemberAddResponse,
   MemberListResponse,
+  MemberPromoteResponse,
+  MemberRemoveResponse,
+  MemberUpdateResponse,
+  MoveLeaderResponse,
   PutResponse,
   RangeResponse,
   StatusResponse,
@@ -32,6 +37,11 @@ export interface Printer {
   del(response: DeleteRangeResponse): void;
   txn(response: TxnResponse): void;
   memberList(response: MemberListResponse): void;
+  memberAdd(response: MemberAddResponse): void;
+  memberRemove(id: bigint, response: MemberRemoveResponse): void;
+  memberUpdate(id: bigint, response: MemberUpdateResponse): void;
+  memberPromote(id: bigint, response: MemberPromoteResponse): void;
+  moveLeader(leader: bigint, target: bigint, response: MoveLeaderResponse): void;
   endpointHealth(list: readonly EndpointHealth[]): void;
   endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void;
   endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void;

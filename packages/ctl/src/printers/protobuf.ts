@@ -2,8 +2,13 @@
 import {
   AlarmResponse,
   DeleteRangeResponse,
+  MemberAddResponse,
   MemberListResponse,
+  MemberPromoteResponse,
+  MemberRemoveResponse,
+  MemberUpdateResponse,
   type MessageType,
+  MoveLeaderResponse,
   PutResponse,
   RangeResponse,
   TxnResponse,
@@ -40,6 +45,26 @@ export class ProtobufPrinter implements Printer {
 
   alarm(response: AlarmResponse): void {
     this.#print(AlarmResponse, response);
+  }
+
+  memberAdd(response: MemberAddResponse): void {
+    this.#print(MemberAddResponse, response);
+  }
+
+  memberRemove(_id: bigint, response: MemberRemoveResponse): void {
+    this.#print(MemberRemoveResponse, response);
+  }
+
+  memberUpdate(_id: bigint, response: MemberUpdateResponse): void {
+    this.#print(MemberUpdateResponse, response);
+  }
+
+  memberPromote(_id: bigint, response: MemberPromoteResponse): void {
+    this.#print(MemberPromoteResponse, response);
+  }
+
+  moveLeader(_leader: bigint, _target: bigint, response: MoveLeaderResponse): void {
+    this.#print(MoveLeaderResponse, response);
   }
 
   endpointHealth(): void {

@@ -5,10 +5,16 @@ import {
   type DeleteRangeResponse,
   fromUtf8,
   type HashKVResponse,
+  idToHex,
   KeyValue,
+  type MemberAddResponse,
   type MemberListResponse,
+  type MemberPromoteResponse,
+  type MemberRemoveResponse,
+  type MemberUpdateResponse,
   type PutResponse,
   type RangeResponse,
+  type ResponseHeader,
   type StatusResponse,
   type TxnResponse,
   toHex,
@@ -57,6 +63,31 @@ export class SimplePrinter implements Printer {
 
   memberList(response: MemberListResponse): void {
     this.#rows(memberTable(response));
+  }
+
+  memberAdd({ header, member }: MemberAddResponse): void {
+    this.#member(member?.ID ?? 0n, member?.isLearner === true ? "added as learner to" : "added to", header);
+  }
+
+  memberRemove(id: bigint, { header }: MemberRemoveResponse): void {
+    this.#member(id, "removed from", header);
+  }
+
+  memberUpdate(id: bigint, { header }: MemberUpdateResponse): void {
+    this.#member(id, "updated in", header);
+  }
+
+  memberPromote(id: bigint, { header }: MemberPromoteResponse): void {
+    this.#member(id, "promoted in", header);
+  }
+
+  moveLeader(leader: bigint, target: bigint): void {
+    this.#sink.stdout(`Leadership transferred from ${idToHex(leader)} to ${idToHex(target)}\n`);
+  }
+
+  #member(id: bigint, what: string, header: ResponseHeader | undefined): void {
+    const padded = (one: bigint) => idToHex(one).padStart(16);
+    this.#sink.stdout(`Member ${padded(id)} ${what} cluster ${padded(header?.clusterId ?? 0n)}\n`);
   }
 
   endpointHealth(list: readonly EndpointHealth[]): void {

@@ -35,6 +35,26 @@ export class TablePrinter implements Printer {
     this.#sink.stdout(drawTable(memberTable(response)));
   }
 
+  memberAdd(): void {
+    unsupported();
+  }
+
+  memberRemove(): void {
+    unsupported();
+  }
+
+  memberUpdate(): void {
+    unsupported();
+  }
+
+  memberPromote(): void {
+    unsupported();
+  }
+
+  moveLeader(): void {
+    unsupported();
+  }
+
   endpointHealth(list: readonly EndpointHealth[]): void {
     this.#sink.stdout(drawTable(healthTable(list)));
   }

@@ -1,0 +1,13 @@
+import { fromUtf8, type MemberAddResponse } from "@quorate/proto";
+import { goQuote } from "../go-format.ts";
+import type { Io } from "../io.ts";
+
+/** Prints what a member that was added is to be started with, as variables. */
+export function printVariables(io: Io, name: string, urls: readonly string[], added: Pick<MemberAddResponse, "member" | "members">): void {
+  const pairs = added.members.flatMap((one) => one.peerURLs.map((url) => `${one.ID === added.member?.ID ? name : one.name}=${url}`));
+  const quoted = (text: string) => goQuote(fromUtf8(text));
+  io.stdout(
+    `\nETCD_NAME=${quoted(name)}\nETCD_INITIAL_CLUSTER=${quoted(pairs.join(","))}\n` +
+      `ETCD_INITIAL_ADVERTISE_PEER_URLS=${quoted(urls.join(","))}\nETCD_INITIAL_CLUSTER_STATE="existing"\n`,
+  );
+}

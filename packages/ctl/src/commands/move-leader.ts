@@ -1,0 +1,28 @@
+import { withClient } from "../globals.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { printerOf } from "../printers/choose.ts";
+import type { Command, Invocation } from "../program.ts";
+import { parseMemberId } from "./member-id.ts";
+
+/** The first endpoint whose member leads. Throws Exit where none does. */
+async function leaderAmong(invocation: Invocation): Promise<{ endpoint: string; leader: bigint }> {
+  const endpoints = invocation.flags.strings("endpoints");
+  for (const endpoint of endpoints) {
+    const { leader, header } = await withClient(invocation, ({ client }) => client.status(endpoint));
+    if (leader !== 0n && leader === header?.memberId) return { endpoint, leader };
+  }
+  throw new Exit(ExitCode.badArguments, `no leader endpoint given at [${endpoints.join(" ")}]`);
+}
+
+export const moveLeaderCommand: Command = {
+  use: "move-leader <transferee-member-id>",
+  short: "Hands leadership to another member",
+  async run(invocation) {
+    const { args } = invocation;
+    if (args.length !== 1) throw new Exit(ExitCode.badArguments, "move-leader command needs 1 argument");
+    const target = parseMemberId(args[0]!, (reason) => reason);
+    const printer = printerOf(invocation);
+    const { endpoint, leader } = await leaderAmong(invocation);
+    printer.moveLeader(leader, target, await withClient(invocation, ({ client }) => client.moveLeader(endpoint, target)));
+  },
+};
