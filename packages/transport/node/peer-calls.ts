@@ -47,7 +47,8 @@ export class PeerCalls {
       path,
       method: body === undefined ? "GET" : "POST",
       headers: body === undefined ? {} : { "content-type": "application/protobuf", "content-length": body.length },
-      signal: AbortSignal.timeout(timeoutMs),
+      // It takes whole milliseconds only.
+      signal: AbortSignal.timeout(Math.ceil(timeoutMs)),
     };
     return new Promise((resolve, reject) => {
       const request =
