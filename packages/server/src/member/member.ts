@@ -343,7 +343,7 @@ export class Member {
       propose: (change) => (this.#ended ? "not-a-member" : this.#loop.withRaft((raft) => raft.proposeConfChange(change))),
       wait: (requestId) => this.#proposals.wait(requestId),
       linearizable: () => this.linearizable(),
-      handOver: () => this.leadership.handOver(),
+      depose: (id) => this.leadership.depose(id),
       call,
     });
     this.leases = new Leases({

@@ -55,9 +55,22 @@ export class Leadership {
     if (successor !== undefined) await this.#handTo(successor.id);
   }
 
+  /** If `id` leads, makes another voter lead, without an election's wait; resolves when that is so, or the time is up. */
+  async depose(id: bigint): Promise<void> {
+    const { leader, memberId, store, transfer } = this.#parts;
+    if (leader() !== id) return;
+    if (id === memberId) {
+      await this.handOver();
+      return;
+    }
+    // A member that is not asked to lead by the leader asks for it.
+    if (store().membership.member(memberId)?.isLearner !== false || transfer(memberId) !== "accepted") return;
+    await this.#untilNotLedBy(id);
+  }
+
   /** Resolves when this member does not lead any more and knows who does, or when Raft's time for it, an election timeout, is up. */
   async #handTo(to: bigint): Promise<void> {
-    const { clock, electionTimeoutMs, hasEnded, leader, logger, memberId, transfer } = this.#parts;
+    const { logger, memberId, transfer } = this.#parts;
     if (to === memberId) return;
     logger.info("leadership transfer starting", {
       "local-member-id": idToHex(memberId),
@@ -65,8 +78,13 @@ export class Leadership {
       "transferee-member-id": idToHex(to),
     });
     transfer(to);
+    await this.#untilNotLedBy(memberId);
+  }
+
+  async #untilNotLedBy(id: bigint): Promise<void> {
+    const { clock, electionTimeoutMs, hasEnded, leader } = this.#parts;
     const deadlineMs = clock.monotonicMs() + electionTimeoutMs;
-    const isOver = () => leader() !== memberId && leader() !== 0n;
+    const isOver = () => leader() !== id && leader() !== 0n;
     while (!isOver() && !hasEnded() && clock.monotonicMs() < deadlineMs) {
       await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
     }

@@ -43,8 +43,8 @@ export interface ReconfigurationParts {
   /** Waits for the result of the change with this request id; rejects with EtcdError when its time is up. */
   wait(requestId: bigint): Promise<Applied>;
   linearizable(): Promise<void>;
-  /** Hands leadership to another member, if this one leads and there is one. */
-  handOver(): Promise<void>;
+  /** Sees to it that the member does not lead, if another can. */
+  depose(id: bigint): Promise<void>;
   readonly call: PeerCall;
 }
 
@@ -71,14 +71,14 @@ export class Reconfiguration {
     return member;
   }
 
-  /** Removes a member. Rejects with EtcdError. One that leads hands leadership over first, so that nobody waits for an election. */
+  /** Removes a member. Rejects with EtcdError. If it leads, another is made to lead first, so that nobody waits for an election. */
   async remove(id: bigint): Promise<void> {
     const view = this.#view();
     const voters = view.members.filter((member) => !member.isLearner);
     // Without a voter there would be no cluster: that is refused whatever the flag says.
     if (voters.length === 1 && voters[0]!.id === id) throw errorOf("MemberNotEnoughStarted");
     this.#check("remove", id, refuseRemove(view, id));
-    if (id === this.#parts.memberId) await this.#parts.handOver();
+    await this.#parts.depose(id);
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeRemoveNode, nodeId: id });
   }
 
