@@ -207,6 +207,9 @@ async function prepare({ members: size, onEnd }: RunningClusterOptions, dir: str
     nodes.map(({ test }) => test),
     certs,
     identity,
+    () => {
+      throw new Error("members of this cluster are made on disks of their own");
+    },
   );
   const wires = new Wires(
     plans.map(({ name }) => name),

@@ -28,18 +28,42 @@ export interface ClusterOptions {
 
 const startAttempts = 5;
 
+/** Where a member is to be found. */
+interface MemberPlan {
+  readonly name: string;
+  readonly clientUrl: string;
+  readonly peerUrl: string;
+}
+
+type Prepare = (plan: MemberPlan, clusterFlags?: readonly string[]) => TestMember;
+
 export class TestCluster {
   readonly dir: string;
-  readonly members: readonly TestMember[];
+  /** Those that belong to the cluster at present; a test that adds and removes members keeps it in line. */
+  readonly members: TestMember[];
   readonly certs: CertificateFiles | undefined;
   /** How clients present themselves; empty without TLS. */
   readonly identity: ClientIdentity;
+  readonly #prepare: Prepare;
+  /** Every member there ever was. */
+  readonly #all: TestMember[];
 
-  constructor(dir: string, members: readonly TestMember[], certs: CertificateFiles | undefined, identity: ClientIdentity) {
+  constructor(dir: string, members: TestMember[], certs: CertificateFiles | undefined, identity: ClientIdentity, prepare: Prepare) {
     this.dir = dir;
     this.members = members;
+    this.#all = [...members];
     this.certs = certs;
     this.identity = identity;
+    this.#prepare = prepare;
+  }
+
+  /** A member more, on free ports, that is not started and does not belong to the cluster yet: its flags still lack --initial-cluster. */
+  async prepareMember(name: string): Promise<TestMember> {
+    const [client, peer] = await freePorts(2);
+    const scheme = this.certs === undefined ? "http" : "https";
+    const member = this.#prepare({ name, clientUrl: `${scheme}://127.0.0.1:${client}`, peerUrl: `${scheme}://127.0.0.1:${peer}` });
+    this.#all.push(member);
+    return member;
   }
 
   get endpoints(): string[] {
@@ -53,13 +77,13 @@ export class TestCluster {
 
   /** Kills what runs and removes the files. */
   async destroy(): Promise<void> {
-    await Promise.all(this.members.map((member) => member.kill()));
+    await Promise.all(this.#all.map((member) => member.kill()));
     rmSync(this.dir, { recursive: true, force: true });
   }
 
   /** The ends of all members' logs, for the report of a failure. */
   logTails(lines = 40): string {
-    return this.members.map((member) => `--- log of ${member.name} (${member.clientUrl})\n${member.logTail(lines)}`).join("\n");
+    return this.#all.map((member) => `--- log of ${member.name} (${member.clientUrl})\n${member.logTail(lines)}`).join("\n");
   }
 }
 
@@ -97,7 +121,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
     peerUrl: `${scheme}://127.0.0.1:${free[2 * index + 1]}`,
   }));
   mkdirSync(join(dir, "data"), { mode: 0o700 });
-  const members = plans.map(({ name, clientUrl, peerUrl }) => {
+  const prepare: Prepare = ({ name, clientUrl, peerUrl }, clusterFlags = []) => {
     const dataDir = join(dir, "data", name);
     return new TestMember({
       name,
@@ -109,9 +133,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
         `--advertise-client-urls=${clientUrl}`,
         `--listen-peer-urls=${peerUrl}`,
         `--initial-advertise-peer-urls=${peerUrl}`,
-        `--initial-cluster=${plans.map((plan) => `${plan.name}=${plan.peerUrl}`).join(",")}`,
-        `--initial-cluster-token=${token}`,
-        "--initial-cluster-state=new",
+        ...clusterFlags,
         ...(certs === undefined ? [] : tlsFlags(certs)),
         ...flags,
       ],
@@ -122,8 +144,11 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
       logFile: join(dir, `${name}.log`),
       identity,
     });
-  });
-  return new TestCluster(dir, members, certs, identity);
+  };
+  const initialCluster = plans.map((plan) => `${plan.name}=${plan.peerUrl}`).join(",");
+  const clusterFlags = [`--initial-cluster=${initialCluster}`, `--initial-cluster-token=${token}`, "--initial-cluster-state=new"];
+  const members = plans.map((plan) => prepare(plan, clusterFlags));
+  return new TestCluster(dir, members, certs, identity, prepare);
 }
 
 /** Mutual TLS for clients and peers, in etcd's flags. */

@@ -19,6 +19,9 @@ export class Writers {
   readonly #valueBytes: number;
   /** What was acknowledged: key to value. */
   readonly acknowledged = new Map<string, string>();
+  /** The longest time in milliseconds that passed between two acknowledgements. */
+  longestGapMs = 0;
+  #lastAckAt: number | undefined;
   #stopped = false;
   #loops: Promise<void>[] = [];
   #waiters: { readonly since: number; readonly done: () => void }[] = [];
@@ -68,6 +71,9 @@ export class Writers {
         continue;
       }
       this.acknowledged.set(key, value);
+      const now = performance.now();
+      if (this.#lastAckAt !== undefined) this.longestGapMs = Math.max(this.longestGapMs, now - this.#lastAckAt);
+      this.#lastAckAt = now;
       const waiting = this.#waiters;
       this.#waiters = waiting.filter((waiter) => startedAt < waiter.since);
       for (const waiter of waiting) if (startedAt >= waiter.since) waiter.done();
