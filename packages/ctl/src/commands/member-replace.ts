@@ -84,8 +84,8 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
   if (added !== undefined && added.ID === old?.ID) {
     throw new Exit(
       ExitCode.badArguments,
-      `${newUrl} is the peer URL of ${oldText} itself: the new member runs beside the old one until it has caught up, so it needs another ` +
-        "URL (another port will do)",
+      `${newUrl} is the peer URL of ${oldText} itself: the new member runs beside the old one until it has caught up, so it needs ` +
+        "another URL (another port will do)",
     );
   }
   if (added === undefined) {
