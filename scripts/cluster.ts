@@ -1,7 +1,7 @@
 /**
- * The tool behind scripts/start-all.sh, stop-all.sh, restart.sh and clean.sh.
+ * The tool behind scripts/start-all.sh, stop-all.sh, restart.sh, clean.sh and restore.sh.
  *
- *   node scripts/cluster.ts start | stop | restart | clean [--keep-certs]
+ *   node scripts/cluster.ts start | stop | restart | clean [--keep-certs] | restore [SNAPSHOT]
  *
  * QUORATE_EXECUTABLE names another program with etcd's flags to run instead of this repository's, such as /usr/bin/etcd.
  */
@@ -11,6 +11,7 @@ import { certificateFiles } from "./certs.ts";
 import { cleanCluster, runningPid, startCluster, stopCluster } from "./cluster/control.ts";
 import { type ClusterPlan, certsDir, clientUrl, localCluster } from "./cluster/layout.ts";
 import { commandLineOf } from "./cluster/processes.ts";
+import { restoreCluster } from "./cluster/restore.ts";
 
 const root = join(import.meta.dirname, "..");
 const say = (line: string): void => console.log(line);
@@ -19,14 +20,17 @@ async function main(args: readonly string[]): Promise<boolean> {
   const [command, ...options] = args;
   const executable = process.env["QUORATE_EXECUTABLE"];
   const plan = executable ? localCluster(root, [executable]) : localCluster(root);
-  const unknown = options.filter((option) => !(command === "clean" && option === "--keep-certs"));
-  if (unknown.length > 0 || !["start", "stop", "restart", "clean"].includes(command ?? "")) {
-    console.error(`unknown: ${[command, ...unknown].join(" ")}\nuse: start | stop | restart | clean [--keep-certs]`);
+  const unknown = options.filter(
+    (option, i) => !(command === "clean" && option === "--keep-certs") && !(command === "restore" && i === 0 && !option.startsWith("-")),
+  );
+  if (unknown.length > 0 || !["start", "stop", "restart", "clean", "restore"].includes(command ?? "")) {
+    console.error(`unknown: ${[command, ...unknown].join(" ")}\nuse: start | stop | restart | clean [--keep-certs] | restore [SNAPSHOT]`);
     return false;
   }
   return alone(plan, async () => {
     if (command === "stop") return stopCluster(plan, say);
     if (command === "clean") return cleanCluster(plan, options.includes("--keep-certs"), say);
+    if (command === "restore") return restoreCluster(plan, options[0], say);
     if (command === "restart" && !(await stopCluster(plan, say))) return false;
     const wasRunning = plan.members.every((member) => runningPid(plan, member) !== undefined);
     if (!(await startCluster(plan, say))) return false;

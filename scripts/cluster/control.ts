@@ -100,7 +100,8 @@ async function waitHealthy(plan: ClusterPlan, say: Say): Promise<boolean> {
   try {
     for (;;) {
       for (const member of [...waiting.keys()]) {
-        if (runningPid(plan, member) === undefined) {
+        // A process that replaces itself has no command line for a moment.
+        if (runningPid(plan, member) === undefined && (await stillGone(plan, member))) {
           sayDeath(plan, member, say);
           return false;
         }
@@ -126,6 +127,11 @@ async function waitHealthy(plan: ClusterPlan, say: Say): Promise<boolean> {
   } finally {
     await probe.close();
   }
+}
+
+async function stillGone(plan: ClusterPlan, member: MemberPlan): Promise<boolean> {
+  await delay(2 * pollMs);
+  return runningPid(plan, member) === undefined;
 }
 
 function sayDeath(plan: ClusterPlan, member: MemberPlan, say: Say): void {
