@@ -76,7 +76,7 @@ test("a data directory of etcd itself is recognised and left untouched", { skip:
     const before = fingerprint(dataDir);
     const result = await quorate([`--data-dir=${dataDir}`]);
     assert.equal(result.code, 1);
-    assert.match(result.stderr, /is a data directory of etcd itself .*make-mirror/);
+    assert.match(result.stderr, /is a data directory of etcd itself .*snapshot restore/);
     assert.equal(fingerprint(dataDir), before);
   });
 });

@@ -63,7 +63,7 @@ test("a data directory of etcd is recognised by its database, ours is not", () =
   });
   assert.match(
     detectForeignData(disk({ "d/member/snap/db": "file" }), "d") ?? "",
-    /data directory of etcd itself.*left untouched.*make-mirror/s,
+    /data directory of etcd itself.*left untouched.*snapshot restore/s,
   );
   assert.match(detectForeignData(disk({ "d/proxy": "directory" }), "d") ?? "", /v2 proxy/);
   assert.match(detectForeignData(disk({ d: "file" }), "d") ?? "", /is a file/);

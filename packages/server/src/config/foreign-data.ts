@@ -13,7 +13,7 @@ export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): st
   if (isFile(database)) {
     return (
       `${dataDir} is a data directory of etcd itself (${database} is its bbolt database); it is left untouched. ` +
-      "To bring its keys over, start Quorate with another --data-dir and run etcdctl make-mirror from etcd to it"
+      `To bring its data over, run quorateutl snapshot restore ${database} --skip-hash-check with another --data-dir (docs/migration.md)`
     );
   }
   if (isFolder(`${dataDir}/proxy`))
