@@ -21,6 +21,20 @@ interface Page {
   syncing: { readonly image: Uint8Array; readonly covers: number; since: number } | undefined;
 }
 
+/** Copies of pages that nobody needs any more, for the next: making new ones is most of what a sync costs. */
+const spare: Uint8Array[] = [];
+const MAX_SPARE_PAGES = 64;
+
+function copyOf(data: Uint8Array): Uint8Array {
+  const copy = spare.pop() ?? new Uint8Array(PAGE_BYTES);
+  copy.set(data);
+  return copy;
+}
+
+function giveBack(copy: Uint8Array): void {
+  if (spare.length < MAX_SPARE_PAGES) spare.push(copy);
+}
+
 function sectorBit(offset: number): number {
   return 1 << Math.floor(offset / SECTOR_BYTES);
 }
@@ -71,7 +85,7 @@ export class MemoryFileContent {
   /** Starts a sync of all that is written by now. Its end is `completeSync` or `failSync`. */
   beginSync(): void {
     this.#syncingSizeBytes = this.sizeBytes;
-    for (const page of this.#dirtyPages) page.syncing = { image: page.data.slice(), covers: page.dirty & ~page.lost, since: 0 };
+    for (const page of this.#dirtyPages) page.syncing = { image: copyOf(page.data), covers: page.dirty & ~page.lost, since: 0 };
   }
 
   completeSync(): void {
@@ -85,8 +99,10 @@ export class MemoryFileContent {
       for (let at = 0; at < PAGE_BYTES; at += SECTOR_BYTES) {
         if (syncing.covers & sectorBit(at)) durable.set(syncing.image.subarray(at, at + SECTOR_BYTES), at);
       }
+      giveBack(syncing.image);
       page.dirty = (page.dirty & ~syncing.covers) | syncing.since;
       if (page.dirty === 0) {
+        giveBack(durable);
         page.durable = undefined;
         this.#dirtyPages.delete(page);
       }
@@ -174,7 +190,7 @@ export class MemoryFileContent {
   /** The page, ready to be changed in the given range. */
   #touch(index: number, offset: number, length: number): Page {
     const page = this.#pages.get(index) ?? this.#newPage(index);
-    page.durable ??= page.data.slice();
+    page.durable ??= copyOf(page.data);
     this.#dirtyPages.add(page);
     for (let at = offset - (offset % SECTOR_BYTES); at < offset + length; at += SECTOR_BYTES) {
       const bit = sectorBit(at);

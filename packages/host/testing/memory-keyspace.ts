@@ -44,7 +44,9 @@ function toKey(bytes: Uint8Array): string {
 }
 
 function fromKey(key: string): Uint8Array {
-  return Uint8Array.from(key, (char) => char.charCodeAt(0));
+  const bytes = new Uint8Array(key.length);
+  for (let i = 0; i < key.length; i++) bytes[i] = key.charCodeAt(i);
+  return bytes;
 }
 
 /** The place of the first key that is not below `key`. */

@@ -160,12 +160,13 @@ export class Clients {
     const { path, bytes } = encodeRequest(request, mode);
     const op: Operation = { client, request, ...mode, calledAt: this.#order++, returnedAt: undefined, outcome: undefined };
     this.operations.push(op);
-    this.#deps.story.tell(client, `asks ${node.name} ${brief(request)}`, bytes);
+    this.#deps.story.tell(client, () => `asks ${node.name} ${brief(request)}`, bytes);
     const reply = await this.#network.exchange(node, path, bytes, timeoutMs);
     op.returnedAt = this.#order++;
     op.outcome = this.#outcome(request, reply);
-    const said = op.outcome.kind === "answered" ? brief(op.outcome.answer) : `${op.outcome.kind} ${op.outcome.error}`;
-    this.#deps.story.tell(client, `has of ${node.name}: ${said}`, reply.bytes);
+    const { outcome } = op;
+    if (outcome.kind === "answered") this.#deps.story.tell(client, () => `has of ${node.name}: ${brief(outcome.answer)}`, reply.bytes);
+    else this.#deps.story.tell(client, `has of ${node.name}: ${outcome.kind} ${outcome.error}`);
     this.#learn(op);
     return op;
   }

@@ -168,9 +168,11 @@ export class Network {
     const toName = target?.name ?? "nobody";
     this.messages++;
     const { type, term, index, commit, reject, entries } = message;
-    const entriesText = entries.length > 0 ? ` +${entries.length} entries` : "";
-    const text = `${TYPE_NAMES.get(type)} term ${term} index ${index} commit ${commit}${entriesText}${reject ? " reject" : ""}`;
-    this.#story.tell(from.name, `sends ${toName} ${text}`, bytes);
+    const text = () => {
+      const entriesText = entries.length > 0 ? ` +${entries.length} entries` : "";
+      return `${TYPE_NAMES.get(type)} term ${term} index ${index} commit ${commit}${entriesText}${reject ? " reject" : ""}`;
+    };
+    this.#story.tell(from.name, () => `sends ${toName} ${text()}`, bytes, Number(to & 0x7fff_ffffn));
     this.#safety.sent(from.name, message);
     for (const answer of madeUpAnswers(this.#options.bug, [message])) {
       this.#scheduler.after(0, () => from.request.listener.received([answer]), from.process);
@@ -189,7 +191,7 @@ export class Network {
     if (isDoubled) this.#deliver(link, from, to, bytes, text);
   }
 
-  #deliver(link: Link, from: Station, to: bigint, bytes: Uint8Array, text: string): void {
+  #deliver(link: Link, from: Station, to: bigint, bytes: Uint8Array, text: () => string): void {
     const now = this.#scheduler.nowMs;
     const { reordering } = this.#options;
     let arrivalMs = now + this.latencyMs(link);
@@ -200,7 +202,7 @@ export class Network {
       const target = this.#stations.get(to);
       if (target === undefined || !target.process.alive) return;
       const hear = () => {
-        this.#story.tell(target.name, `hears ${from.name} ${text}`);
+        this.#story.tell(target.name, () => `hears ${from.name} ${text()}`, bytes);
         target.request.listener.received([raftpb.Message.decode(bytes)]);
       };
       // A process that is stopped does not read: its socket keeps the bytes.

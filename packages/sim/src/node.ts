@@ -206,7 +206,9 @@ export class Node {
     this.#look(() => safety.opened(this.name, store));
     const watch = (entry: raftpb.Entry, apply: () => ReturnType<Store["apply"]> | undefined) => {
       const applied = apply();
-      story.tell(this.name, `applies ${entry.index} of term ${entry.term} to revision ${store.mvcc.currentRevision}`);
+      const { index, term } = entry;
+      const revision = store.mvcc.currentRevision;
+      story.tell(this.name, () => `applies ${index} of term ${term} to revision ${revision}`, undefined, index * 65_537 + revision);
       this.#look(() => {
         safety.applied(this.name, store, entry, applied);
         hashCheck.applied(this.name, store, entry.index, (error) => this.#deps.fail(error));

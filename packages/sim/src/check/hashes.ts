@@ -6,8 +6,11 @@
 import type { Store } from "@quorate/store";
 import { type Safety, violate } from "./safety.ts";
 
-const CONTENT_EVERY_ENTRIES = 32;
+const CONTENT_EVERY_ENTRIES = 64;
+/** A hash reads all that is left of the history, so in a long run there are fewer. */
 const HASH_EVERY_ENTRIES = 128;
+const HASH_SELDOM_FROM_ENTRY = 1024;
+const HASH_SELDOM_ENTRIES = 2048;
 
 export class HashCheck {
   readonly #safety: Safety;
@@ -25,7 +28,7 @@ export class HashCheck {
     if (index % CONTENT_EVERY_ENTRIES !== 0) return;
     const wrong = this.#safety.contentDiffers(store);
     if (wrong !== undefined) violate("SIM-7", `${name} after entry ${index}: ${wrong}`);
-    if (index % HASH_EVERY_ENTRIES !== 0) return;
+    if (index % (index <= HASH_SELDOM_FROM_ENTRY ? HASH_EVERY_ENTRIES : HASH_SELDOM_ENTRIES) !== 0) return;
     store.mvcc.hashKV(0).then(
       ({ hash, compactRevision }) => {
         const key = `${index} ${compactRevision}`;

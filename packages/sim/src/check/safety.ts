@@ -44,8 +44,20 @@ function answerOf({ kind, response }: Applied): Answer | undefined {
   return undefined;
 }
 
+/** Answers up to so many characters are kept as they are, longer ones as a digest. */
+const MAX_PLAIN_OUTCOME = 200;
+
+/** An answer as text: equal for equal answers. */
+function outcomeOf(answer: Answer): string {
+  const [first] = answer.answers;
+  if (answer.answers.length !== 1 || first.kind === "range") return JSON.stringify(answer);
+  return `${answer.revision} ${answer.succeeded} ${first.kind} ${first.kind === "delete" ? first.deleted : ""}`;
+}
+
 function equal(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 export class Safety {
@@ -121,8 +133,8 @@ export class Safety {
     const { index, term, type } = entry;
     const revision = store.mvcc.currentRevision;
     const answer = applied === undefined ? undefined : answerOf(applied);
-    const outcome = answer === undefined ? String(applied?.error?.message) : JSON.stringify(answer);
-    const digest = `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
+    const outcome = answer === undefined ? String(applied?.error?.message) : outcomeOf(answer);
+    const digest = outcome.length < MAX_PLAIN_OUTCOME ? outcome : `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
     const known = this.#applied[index];
     if (known !== undefined) {
       if (known.term !== term || known.type !== type || !equal(known.data, entry.data)) {

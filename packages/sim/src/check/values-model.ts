@@ -32,13 +32,17 @@ interface Plan {
   readonly compares: readonly Compare[];
   /** The branch taken, or both where that is not known; without comparisons the first is all there is. */
   readonly branches: readonly [readonly Step[] | undefined, readonly Step[] | undefined];
-  readonly looks: ReadonlySet<number>;
-  readonly writes: ReadonlySet<number>;
-  /** What keys have to hold when it comes, by its answer; and what it may write: places of #out. */
-  readonly needs: readonly number[];
-  readonly gives: readonly number[];
   /** The one key of a put or delete of unknown outcome: it is not needed where nobody looks at the key afterwards. */
   readonly blindKey: number | undefined;
+}
+
+/** What an operation has to do with keys, for a search. */
+interface Reach {
+  readonly looks: ReadonlySet<number>;
+  readonly writes: ReadonlySet<number>;
+  /** What keys have to hold when it comes, by its answer; and what it may write: by #place. */
+  readonly needs: readonly number[];
+  readonly gives: readonly number[];
 }
 
 function endOf({ outcome, returnedAt }: Operation): number {
@@ -69,6 +73,10 @@ export class ValuesModel implements SearchModel {
   /** For a key that holds a value: operations still out that need that, and that may bring it about. By #place. */
   readonly #needed = new Map<number, number>();
   readonly #given = new Map<number, number>();
+  /** A known order is followed without all that. */
+  #isCounting = false;
+  readonly #reaches: (Reach | undefined)[] = [];
+  readonly #answered: readonly boolean[];
   readonly #states: (readonly number[])[] = [];
   readonly #numbers = new Map<string, number>();
 
@@ -94,7 +102,7 @@ export class ValuesModel implements SearchModel {
       }
     }
     this.#plans = operations.map((op) => this.#plan(op));
-    for (let i = 0; i < operations.length; i++) this.#count(i, 1);
+    this.#answered = operations.map(({ outcome }) => outcome?.kind === "answered");
     const twins = new Map<string, number>();
     this.ops = operations.map((op, i) => {
       const returnedAt = endOf(op);
@@ -110,15 +118,18 @@ export class ValuesModel implements SearchModel {
   }
 
   relation(op: number, unknown: number): Relation {
-    const { looks, writes } = this.#plans[op];
-    const before = this.#plans[unknown];
-    if (before.blindKey !== undefined) return looks.has(before.blindKey) ? "depends" : writes.has(before.blindKey) ? "hides" : "apart";
+    const { looks, writes } = this.#reach(op);
+    const { blindKey } = this.#plans[unknown];
+    if (blindKey !== undefined) return looks.has(blindKey) ? "depends" : writes.has(blindKey) ? "hides" : "apart";
+    const before = this.#reach(unknown);
     for (const key of before.writes) if (looks.has(key) || writes.has(key)) return "depends";
     for (const key of before.looks) if (writes.has(key)) return "depends";
     return "apart";
   }
 
   placed(op: number): void {
+    if (!this.#isCounting) for (let i = 0; i < this.#plans.length; i++) this.#count(i, 1);
+    this.#isCounting = true;
     this.#count(op, -1);
   }
 
@@ -136,7 +147,7 @@ export class ValuesModel implements SearchModel {
   }
 
   #count(op: number, by: number): void {
-    const { needs, gives } = this.#plans[op];
+    const { needs, gives } = this.#reach(op);
     for (const place of needs) this.#needed.set(place, (this.#needed.get(place) ?? 0) + by);
     for (const place of gives) this.#given.set(place, (this.#given.get(place) ?? 0) + by);
   }
@@ -269,35 +280,18 @@ export class ValuesModel implements SearchModel {
     });
   }
 
-  #plan(op: Operation): Plan {
-    const { request, outcome } = op;
-    const answers = answersOf(op);
-    const looks = new Set<number>();
+  #reach(op: number): Reach {
+    const known = this.#reaches[op];
+    if (known !== undefined) return known;
+    const { compares, branches } = this.#plans[op];
+    const looks = new Set(compares.map(({ key }) => key));
     const writes = new Set<number>();
-    let compares: Compare[] = [];
-    let branches: Plan["branches"];
-    if (request.kind === "txn") {
-      compares = request.compares.map((of) => {
-        const key = this.#keyNumbers.get(of.key)!;
-        looks.add(key);
-        return { key, of };
-      });
-      const isOut = outcome?.kind === "answered";
-      const takes = (branch: boolean) => !isOut || outcome.answer.succeeded === branch;
-      branches = [
-        takes(true) ? this.#steps(request.success, answers) : undefined,
-        takes(false) ? this.#steps(request.failure, answers) : undefined,
-      ];
-    } else if (request.kind === "revoke") {
-      const keys = [...(this.#leases.get(request.lease) ?? [])].map((key) => this.#keyNumbers.get(key)!);
-      branches = [[{ kind: "end", lease: request.lease, keys }], undefined];
-    } else branches = [this.#steps([request], answers), undefined];
     for (const step of [...(branches[0] ?? []), ...(branches[1] ?? [])]) {
       if (step.kind === "never") continue;
       if (step.kind === "put") writes.add(step.key);
       else if (step.kind === "delete" || step.kind === "end") for (const key of step.keys) writes.add(key);
       // What an operation found makes a difference only where it was told.
-      if (step.kind === "end" || (step.kind !== "put" && answers !== undefined)) for (const key of step.keys) looks.add(key);
+      if (step.kind === "end" || (step.kind !== "put" && this.#answered[op])) for (const key of step.keys) looks.add(key);
     }
     const needs = new Set<number>();
     const gives = new Set<number>();
@@ -313,8 +307,32 @@ export class ValuesModel implements SearchModel {
         else if (step.kind === "delete") for (const key of step.keys) own.add(key);
       }
     }
+    const reach = { looks, writes, needs: [...needs], gives: [...gives] };
+    this.#reaches[op] = reach;
+    return reach;
+  }
+
+  #plan(op: Operation): Plan {
+    const { request, outcome } = op;
+    const answers = answersOf(op);
+    let compares: Compare[] = [];
+    let branches: Plan["branches"];
+    if (request.kind === "txn") {
+      compares = request.compares.map((of) => {
+        const key = this.#keyNumbers.get(of.key)!;
+        return { key, of };
+      });
+      const isOut = outcome?.kind === "answered";
+      const takes = (branch: boolean) => !isOut || outcome.answer.succeeded === branch;
+      branches = [
+        takes(true) ? this.#steps(request.success, answers) : undefined,
+        takes(false) ? this.#steps(request.failure, answers) : undefined,
+      ];
+    } else if (request.kind === "revoke") {
+      const keys = [...(this.#leases.get(request.lease) ?? [])].map((key) => this.#keyNumbers.get(key)!);
+      branches = [[{ kind: "end", lease: request.lease, keys }], undefined];
+    } else branches = [this.#steps([request], answers), undefined];
     const isBlind = outcome?.kind !== "answered" && (request.kind === "put" || (request.kind === "delete" && request.end === ""));
-    const sets = { looks, writes, needs: [...needs], gives: [...gives] };
-    return { compares, branches, ...sets, blindKey: isBlind ? this.#keyNumbers.get(request.key) : undefined };
+    return { compares, branches, blindKey: isBlind ? this.#keyNumbers.get(request.key) : undefined };
   }
 }

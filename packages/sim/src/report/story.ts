@@ -3,15 +3,30 @@ import { crc32c } from "@quorate/proto";
 
 interface Line {
   readonly atMs: number;
-  readonly text: string;
+  readonly text: string | (() => string);
+}
+
+/** What happened to one member or client. */
+interface Chapter {
+  /** Of its name. */
+  readonly hash: number;
+  readonly lines: Line[];
 }
 
 /** Lines kept for each member. */
 const MAX_LINES = 2000;
 
+const PRIME = 0x01000193;
+
+function hashOf(text: string, start: number): number {
+  let hash = start;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), PRIME);
+  return hash;
+}
+
 export class Story {
   readonly #now: () => number;
-  readonly #lines = new Map<string, Line[]>();
+  readonly #chapters = new Map<string, Chapter>();
   #low = 0;
   #high = 0x9e3779b9;
 
@@ -19,20 +34,28 @@ export class Story {
     this.#now = now;
   }
 
-  /** Something happened to `who`; `bytes` belong to it, but are not for reading. */
-  tell(who: string, text: string, bytes?: Uint8Array): void {
+  /**
+   * Something happened to `who`.
+   * @param text its words, all of which are in the hash; or a function that gives them to a reader: then what sets this event apart has to
+   * be in `bytes` or `mark`.
+   * @param bytes belong to it, but are not for reading.
+   * @param mark a number that belongs to it.
+   */
+  tell(who: string, text: string | (() => string), bytes?: Uint8Array, mark = 0): void {
     const atMs = this.#now();
-    let lines = this.#lines.get(who);
-    if (lines === undefined) this.#lines.set(who, (lines = []));
+    let chapter = this.#chapters.get(who);
+    if (chapter === undefined) this.#chapters.set(who, (chapter = { hash: hashOf(who, 0), lines: [] }));
+    const { lines } = chapter;
     lines.push({ atMs, text });
     if (lines.length >= 2 * MAX_LINES) lines.splice(0, MAX_LINES);
-    // The time in microseconds; of a text its characters.
-    let hash = Math.imul(this.#low ^ Math.trunc(atMs * 1000), 0x01000193);
-    for (let i = 0; i < who.length; i++) hash = Math.imul(hash ^ who.charCodeAt(i), 0x01000193);
-    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+    // The time in microseconds.
+    let hash = Math.imul(this.#low ^ Math.trunc(atMs * 1000), PRIME);
+    hash = Math.imul(hash ^ chapter.hash, PRIME);
+    if (mark !== 0) hash = Math.imul(hash ^ mark, PRIME);
+    if (typeof text === "string") hash = hashOf(text, hash);
     this.#low = hash >>> 0;
     if (bytes !== undefined) this.#low = crc32c(this.#low, bytes);
-    this.#high = (Math.imul(this.#high ^ this.#low, 0x01000193) + 1) >>> 0;
+    this.#high = (Math.imul(this.#high ^ this.#low, PRIME) + 1) >>> 0;
   }
 
   /** A hash over everything told so far, as 16 hexadecimal digits. */
@@ -43,9 +66,11 @@ export class Story {
   /** The last `count` events of each member. */
   last(count: number): string {
     const parts: string[] = [];
-    for (const who of [...this.#lines.keys()].sort()) {
+    for (const who of [...this.#chapters.keys()].sort()) {
       parts.push(`--- ${who}`);
-      for (const { atMs, text } of this.#lines.get(who)!.slice(-count)) parts.push(`${atMs.toFixed(3).padStart(12)} ms  ${text}`);
+      for (const { atMs, text } of this.#chapters.get(who)!.lines.slice(-count)) {
+        parts.push(`${atMs.toFixed(3).padStart(12)} ms  ${typeof text === "string" ? text : text()}`);
+      }
     }
     return parts.join("\n");
   }
