@@ -7,7 +7,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SeededRandom } from "@quorate/host";
+import { type Random, SeededRandom } from "@quorate/host";
 import { canMount } from "./disks.ts";
 import { drawFile, judgeFile } from "./judging.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
@@ -43,6 +43,17 @@ function runInNamespace(flags: readonly string[]): Promise<number> {
   });
 }
 
+/** How often the members cut their logs: mostly so early that who was away for seconds needs a snapshot. */
+function drawFlags(random: Random): string[] {
+  const one = (...choices: number[]): number => choices[random.below(choices.length)]!;
+  return [
+    `--snapshot-count=${one(100, 500, 2000)}`,
+    `--snapshot-catchup-entries=${one(10, 100, 5000)}`,
+    `--max-wals=${one(1, 2)}`,
+    `--backend-batch-interval=${one(5, 100, 100)}ms`,
+  ];
+}
+
 async function run(options: Options): Promise<boolean> {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "quorate-robustness-"));
   mkdirSync(dir, { recursive: true });
@@ -59,7 +70,9 @@ async function run(options: Options): Promise<boolean> {
   let tails = "";
   let historyPath = "";
   try {
-    running = await startRunningCluster({ dir, members: options.members, onEnd: (_node, what) => ended(`PROCESS: ${what}`) });
+    const flags = drawFlags(random.fork("flags"));
+    print(`members' flags: ${flags.join(" ")}`);
+    running = await startRunningCluster({ dir, members: options.members, flags, onEnd: (_node, what) => ended(`PROCESS: ${what}`) });
     tell(`${options.members} members run in ${dir}; a full disk is ${running.nodes[0]!.disk.kind}`);
     let base = await wipe(running, options.healLimitMs);
     const endMs = performance.now() + options.minutes * 60_000;

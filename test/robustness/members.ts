@@ -117,6 +117,8 @@ export class Node {
 export interface RunningClusterOptions {
   readonly dir: string;
   readonly members: number;
+  /** For every member, after the usual ones. */
+  readonly flags?: readonly string[];
   /** Told of a member that ended and should not have. */
   readonly onEnd: (node: Node, what: string) => void;
 }
@@ -160,7 +162,7 @@ export async function startRunningCluster(options: RunningClusterOptions): Promi
   }
 }
 
-async function prepare({ members: size, onEnd }: RunningClusterOptions, dir: string): Promise<RunningCluster> {
+async function prepare({ members: size, flags = [], onEnd }: RunningClusterOptions, dir: string): Promise<RunningCluster> {
   mkdirSync(join(dir, "data"), { recursive: true, mode: 0o700 });
   const certs = await writeCertificates(join(dir, "certs"));
   const read = (path: string): string => readFileSync(path, "utf8");
@@ -189,9 +191,8 @@ async function prepare({ members: size, onEnd }: RunningClusterOptions, dir: str
         `--initial-cluster=${initialCluster}`,
         "--initial-cluster-token=robustness",
         "--initial-cluster-state=new",
-        "--snapshot-count=2000",
-        "--max-wals=2",
         ...tlsFlags(certs),
+        ...flags,
       ],
       env: disk.env,
       clientUrl,
