@@ -24,11 +24,11 @@ import { Deadlines, type Due } from "./deadlines.ts";
 export const MAX_REVOKES_PER_SECOND = 1000;
 /**
  * And at the most. When many leases end at one time, the locks of clients that are gone would be held for minutes at the rate above; so it
- * doubles with each look that leaves some waiting, as long as the cluster keeps up.
+ * doubles with each look that leaves some waiting, as long as the cluster keeps up, and halves again with each that does not.
  */
 export const MAX_HURRIED_REVOKES_PER_SECOND = 10_000;
 /** Revocations whose result is awaited at the most. */
-export const MAX_INFLIGHT_REVOKES = 2000;
+export const MAX_INFLIGHT_REVOKES = 5000;
 /** Leases of one checkpoint entry (etcd: maxLeaseCheckpointBatchSize). */
 export const MAX_CHECKPOINT_LEASES = 1000;
 /** Checkpoint entries whose result is awaited at the most. */
@@ -356,7 +356,7 @@ export class LeaseKeeper implements LeaseObserver {
       due.push(first);
     }
     const isBehind = (reign.expiries.first()?.dueMs ?? Number.POSITIVE_INFINITY) <= now;
-    if (!isBehind) this.#revokesPerSecond = MAX_REVOKES_PER_SECOND;
+    if (!isBehind) this.#revokesPerSecond = Math.max(this.#revokesPerSecond / 2, MAX_REVOKES_PER_SECOND);
     else if (this.#inflightRevokes + due.length < MAX_INFLIGHT_REVOKES) {
       this.#revokesPerSecond = Math.min(this.#revokesPerSecond * 2, MAX_HURRIED_REVOKES_PER_SECOND);
     }
