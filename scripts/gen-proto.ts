@@ -7,6 +7,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import protobuf from "protobufjs";
+import { emitDescriptors } from "./proto/descriptors.ts";
 import { emitFile } from "./proto/emit.ts";
 import { loadModel } from "./proto/model.ts";
 import { emitServices } from "./proto/services.ts";
@@ -25,6 +26,7 @@ export function generate(): Map<string, string> {
   const out = new Map<string, string>();
   for (const file of model.files) out.set(`${file.name}.ts`, emitFile(file));
   out.set("services.ts", emitServices(model));
+  out.set("descriptors.ts", emitDescriptors(protobuf, sources));
   return out;
 }
 

@@ -9,6 +9,7 @@ export { crc32c } from "./src/crc32c.ts";
 export * from "./src/errors.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
 export * as authpb from "./src/gen/auth.ts";
+export { fileDescriptors } from "./src/gen/descriptors.ts";
 export * as mvccpb from "./src/gen/kv.ts";
 export * from "./src/gen/kv.ts";
 export * as leasepb from "./src/gen/lease.ts";

@@ -14,10 +14,12 @@ import { checkEndpoints, type HealthSource, healthEndpoint, plainError } from ".
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { rpcObserver } from "../src/services/observer.ts";
+import { type StandardServices, withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { alarmName } from "../src/space/index.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
+import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
 import { transportObserver } from "./peer-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
@@ -59,6 +61,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const servers: EngineServer[] = [];
   const random = nodeRandom();
   let member: Member | undefined;
+  let standard: StandardServices | undefined;
   const version = {
     serverVersion: SERVER_VERSION,
     clusterVersion: () => member?.store.membership.clusterVersion ?? "not_decided",
@@ -135,6 +138,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     ]);
     timer.cancel();
 
+    engineMetrics(started.metrics.registry, () => servers[0]!.counters());
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,
@@ -144,6 +148,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       grpcKeepAliveIntervalMs: config.grpcKeepalive.intervalMs,
       grpcKeepAliveTimeoutMs: config.grpcKeepalive.timeoutMs,
     };
+    standard = withStandardServices(serviceTable(started));
     const grpcServes = config.listenClientHttpUrls.length > 0 ? "grpc" : "all";
     const server = new EngineServer(
       {
@@ -153,7 +158,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           ...[...config.listenClientHttpUrls, ...config.listenMetricsUrls].map((url) => listenAddress(url, "http")),
         ],
       },
-      { services: serviceTable(started), http, clock, logger: logger.child("rpc"), observer: rpcObserver(started.metrics, clock) },
+      { services: standard.services, http, clock, logger: logger.child("rpc"), observer: rpcObserver(started.metrics, clock) },
     );
     servers.push(server);
     await server.listen();
@@ -175,6 +180,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     member: started,
     stop: async () => {
       await started.handOver();
+      standard?.health.close();
       // They would last until the grace is over: their clients go on at another member at once.
       started.watches.end(toStatusError(errorOf("Stopped")));
       await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));

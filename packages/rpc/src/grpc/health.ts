@@ -1,13 +1,15 @@
 /** The health service (grpc/grpc, doc/health-checking.md): load balancers and probes ask it, or watch it, for the state of each service. */
 import { toUtf8 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
-import { type ServiceTable, StatusError, type StreamCall, type StreamHandler, type UnaryHandler } from "../service.ts";
+import { type ServiceTable, type Status, StatusError, type StreamCall, type StreamHandler, type UnaryHandler } from "../service.ts";
 import { readFields, writeFields } from "./wire.ts";
 
 /** HealthCheckResponse.ServingStatus. */
 const SERVING = 1;
 const NOT_SERVING = 2;
 const SERVICE_UNKNOWN = 3;
+
+const CLOSED: Status = { code: GrpcCode.Unavailable, message: "the server is shutting down" };
 
 export class HealthService {
   /** Whether each service serves; "" stands for the whole server. */
@@ -26,6 +28,13 @@ export class HealthService {
     this.#serving.set(service, serving);
     const answer = this.#answer(service);
     for (const call of this.#watchers.get(service) ?? []) call.send(answer);
+  }
+
+  /** Nothing serves any more: those who watch are told so, and their calls end. */
+  close(): void {
+    for (const service of this.#serving.keys()) this.set(service, false);
+    for (const call of [...this.#watchers.values()].flatMap((watchers) => [...watchers])) call.end(CLOSED);
+    this.#watchers.clear();
   }
 
   #answer(service: string): Uint8Array {

@@ -105,6 +105,11 @@ export class MetricRegistry {
     return this.#add(name, help, "counter", new Counter());
   }
 
+  /** A counter that somebody else keeps: it is read when it is asked for. */
+  readCounter(name: string, help: string, read: () => number): void {
+    this.#add(name, help, "counter", new Gauge(read));
+  }
+
   gauge(name: string, help: string, read?: () => number): Gauge {
     return this.#add(name, help, "gauge", new Gauge(read));
   }
