@@ -17,8 +17,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const MIN_MAJOR = 26;
 
 /**
- * Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 tells of the launcher's death; "again" where this
- * program has replaced itself.
+ * Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 tells of the launcher's death; "flags" and
+ * "again" where this program has replaced itself, to be given flags or to find its code translated.
  */
 const MARK = "QUORATE_LAUNCHER";
 
@@ -36,16 +36,19 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  * one. That is for programs that run for long: nothing has happened before main, so the process can still be replaced by a leaner one.
  * @param {string} name the program's name for messages
  * @param {string} target an absolute path, or one from the repository's root
+ * @param {string[]} flags for Node, "--name=value", where none of the same name was given
  */
-export async function launch(name, target) {
+export async function launch(name, target, flags = []) {
   const mark = process.env[MARK];
   delete process.env[MARK];
   if (Number.parseInt(process.versions.node, 10) >= MIN_MAJOR) {
     if (mark === "pipe") dieWithLauncher();
+    const missing = flags.filter((flag) => !process.execArgv.some((given) => given.split("=")[0] === flag.split("=")[0]));
+    if (missing.length > 0 && mark === undefined) startAgain("flags", missing);
     const keepsCode = keepCompiledCode();
     const program = await import(pathToFileURL(resolve(root, target)).href);
     if (program.main === undefined) return;
-    if (keepsCode && mark === undefined && hasTranslated()) startAgain();
+    if (keepsCode && (mark === undefined || mark === "flags") && hasTranslated()) startAgain("again");
     await program.main();
     return;
   }
@@ -56,7 +59,7 @@ export async function launch(name, target) {
     process.exitCode = 1;
     return;
   }
-  const args = [process.argv[1], ...process.argv.slice(2)];
+  const args = [...flags, process.argv[1], ...process.argv.slice(2)];
   if (typeof process.execve === "function") {
     process.execve(node, [node, ...args], { ...process.env, [MARK]: "exec" });
   } else {
@@ -100,12 +103,12 @@ function hasTranslated() {
   return process.moduleLoadList?.some((name) => name.includes("deps/amaro")) ?? false;
 }
 
-/** Replaces this process by itself, which then finds its code translated; once only, should that not be so. */
-function startAgain() {
+/** Replaces this process by itself, with more flags or to find its code translated; the mark says so, so that it is not done for ever. */
+function startAgain(mark, flags = []) {
   if (typeof process.execve !== "function") return;
   nodeModule.flushCompileCache();
-  const env = { ...process.env, [MARK]: "again" };
-  process.execve(process.execPath, [process.execPath, ...process.execArgv, process.argv[1], ...process.argv.slice(2)], env);
+  const args = [...process.execArgv, ...flags, process.argv[1], ...process.argv.slice(2)];
+  process.execve(process.execPath, [process.execPath, ...args], { ...process.env, [MARK]: mark });
 }
 
 /** Ends this process as if it had been killed when the launcher's end of the pipe closes. */

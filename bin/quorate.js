@@ -3,4 +3,6 @@
 // The line above is for sh, which takes the shortest way to the pinned Node; for Node it is a comment.
 import { launch } from "./launch.js";
 
-await launch("quorate", "packages/server/node/main.ts");
+// Flags of V8, measured with 150,000 puts of 1000 clients. Without them: 290 MiB and 21 microseconds a put. With young halves of 8 MiB: 254
+// and 22. With a full collection when the heap has doubled, not quadrupled, too: 190 and 26. (After growth of a fifth: 160 and 35.)
+await launch("quorate", "packages/server/node/main.ts", ["--max-semi-space-size=8", "--heap-growing-percent=100"]);

@@ -146,7 +146,7 @@ test("package.json names the bin files, and each starts a program that is there"
   for (const [name, path] of Object.entries(manifest.bin)) {
     const text = readFileSync(join(root, path), "utf8");
     assert.match(text, /^#!\/bin\/sh\n/);
-    const target = /await launch\("(\w+)", "([^"]+)"\);/.exec(text);
+    const target = /await launch\("(\w+)", "([^"]+)"(?:, \[[^\]]+\])?\);/.exec(text);
     assert.equal(target?.[1], name);
     assert.ok(existsSync(join(root, target![2]!)), target![2]);
   }
@@ -164,10 +164,17 @@ test("a program with a function main runs it in a process that has not translate
   })`;
   writeFileSync(program, `export async function main(): Promise<void> {\n  console.log(${says});\n}\n`);
   const start = join(scratch, "resident.js");
-  writeFileSync(start, readFileSync(launcher, "utf8").replace(JSON.stringify(probe), JSON.stringify(program)));
-  for (const time of ["first", "second"]) {
-    const { pid, status, stdout, stderr } = spawnSync(process.execPath, ["--no-opt", start, "a b"], { encoding: "utf8" });
+  writeFileSync(
+    start,
+    readFileSync(launcher, "utf8").replace(JSON.stringify(probe), `${JSON.stringify(program)}, ["--max-semi-space-size=8"]`),
+  );
+  for (const [time, given, flags] of [
+    ["first", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8"]],
+    ["second", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8"]],
+    ["with a flag of one's own", ["--max-semi-space-size=32"], ["--max-semi-space-size=32"]],
+  ] as const) {
+    const { pid, status, stdout, stderr } = spawnSync(process.execPath, [...given, start, "a b"], { encoding: "utf8" });
     assert.deepEqual([status, stderr], [0, ""], time);
-    assert.deepEqual(JSON.parse(stdout), { pid, args: ["a b"], flags: ["--no-opt"], mark: null, translated: false }, time);
+    assert.deepEqual(JSON.parse(stdout), { pid, args: ["a b"], flags, mark: null, translated: false }, time);
   }
 });
