@@ -4,4 +4,5 @@ export * from "./src/clock.ts";
 export * from "./src/disk.ts";
 export * from "./src/keyspace.ts";
 export * from "./src/logger.ts";
+export type { Names, SrvTarget } from "./src/names.ts";
 export * from "./src/random.ts";

@@ -3,6 +3,7 @@ export { nodeClock } from "./clock.ts";
 export { nodeDisk } from "./disk.ts";
 export { levelKeyspaces } from "./keyspace.ts";
 export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
+export { nodeNames } from "./names.ts";
 export {
   type HttpContext,
   type HttpHandler,

@@ -2,7 +2,7 @@
  * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the metrics port.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { levelKeyspaces, nodeDisk, nodeRandom, TlsFileSource } from "@quorate/host/node";
+import { levelKeyspaces, nodeDisk, nodeNames, nodeRandom, TlsFileSource } from "@quorate/host/node";
 import { errorOf, RangeRequest } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
@@ -109,6 +109,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       return transport;
     },
     callPeer: peerCalls.call,
+    names: nodeNames,
     onEnd: (error) => {
       closeTls();
       peerCalls.close();

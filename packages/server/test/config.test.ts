@@ -175,7 +175,7 @@ test("every option has its variable, and flags and variables give the same", asy
     // An effective option changes what the member is started with; "logger" has one value only, TLS options need a certificate to count.
     if (option.stage.kind !== "effective" || argv.length > 0 || option.group === "Security" || text === option.defaultText) continue;
     // What is alone without effect: what it is read with is at its default.
-    const silent = ["initial-cluster", "feature-gates", "auto-compaction-mode"];
+    const silent = ["initial-cluster", "feature-gates", "auto-compaction-mode", "discovery-srv-name"];
     if (!silent.includes(name)) assert.notDeepEqual(byFlag.config, (await run([])).config, name);
   }
 });
@@ -262,9 +262,7 @@ test("retired flags and those without a feature are accepted with the reason, th
 });
 
 test("what may not be ignored is refused until it is there", async () => {
-  await refused("NotAvailable", /^--force-new-cluster cannot be used: /, ["--force-new-cluster"]);
   await refused("NotAvailable", /^--auto-tls cannot be used: /, ["--auto-tls"]);
-  await refused("NotAvailable", /^--discovery-srv cannot be used: /, ["--discovery-srv=example.org"]);
   const given = await run(["--auto-tls", "--cert-file=c", "--key-file=k"]);
   assert.ok(given.notices.some((notice) => notice.msg === "ignoring client auto TLS since certs given"));
 });

@@ -127,11 +127,14 @@ export const clusterOptions = {
     },
     ["exit", "proxy"],
   ),
-  "discovery-srv": stringOption("", { group, doc: "A DNS domain whose SRV records name the members.", stage: discovery }),
-  "discovery-srv-name": stringOption("", {
+  "discovery-srv": stringOption("", {
     group,
-    doc: "A suffix to the service name that is asked for in the DNS.",
-    stage: discoveryDetail,
+    doc: "A DNS domain whose SRV records (_etcd-server-ssl._tcp and _etcd-server._tcp) name the members, in place of --initial-cluster.",
+  }),
+  "discovery-srv-name": stringOption("", { group, doc: "A suffix to the service name that is asked for in the DNS." }),
+  "auto-promote": boolOption(false, {
+    group,
+    doc: "A learner started with it asks the leader to make it a voter as soon as it has caught up. Not in etcd.",
   }),
   "strict-reconfig-check": boolOption(true, {
     group,

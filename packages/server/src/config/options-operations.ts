@@ -1,16 +1,5 @@
 /** The options for those who run a member: metrics, logs, traces, checks, and the unsafe ones. */
-import {
-  boolOption,
-  durationOption,
-  intOption,
-  listOption,
-  planned,
-  pointless,
-  refused,
-  stringOption,
-  uintOption,
-  urlsOption,
-} from "./option.ts";
+import { boolOption, durationOption, intOption, listOption, planned, pointless, stringOption, uintOption, urlsOption } from "./option.ts";
 
 const monitoring = "Profiling and Monitoring";
 const logging = "Logging";
@@ -183,8 +172,7 @@ export const operationsOptions = {
 
   "force-new-cluster": boolOption(false, {
     group: unsafe,
-    doc: "Make a new cluster with this member alone out of the data that it has.",
-    stage: refused("making a new cluster out of one member's data is not there yet"),
+    doc: "Make a new cluster with this member alone out of the data that it has. For a member whose others are lost; give it once.",
   }),
   "unsafe-no-fsync": boolOption(false, {
     group: unsafe,

@@ -319,6 +319,10 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
     initialCluster,
     initialClusterToken: values["initial-cluster-token"],
     isNewCluster: values["initial-cluster-state"] === "new",
+    discoverySrv:
+      values["discovery-srv"] === "" ? undefined : { domain: values["discovery-srv"], serviceName: values["discovery-srv-name"] },
+    forceNewCluster: values["force-new-cluster"],
+    autoPromote: values["auto-promote"],
     heartbeatIntervalMs: values["heartbeat-interval"],
     electionTimeoutMs: values["election-timeout"],
     electionTicks: Math.floor(values["election-timeout"] / values["heartbeat-interval"]),

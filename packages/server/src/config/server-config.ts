@@ -83,6 +83,13 @@ export interface ServerConfig {
   /** True for --initial-cluster-state=new. Only looked at where there is no log yet. */
   readonly isNewCluster: boolean;
 
+  /** Where SRV records name the initial cluster, in place of `initialCluster`; undefined if --discovery-srv is not given. */
+  readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
+  /** Go on alone with the data there is. */
+  readonly forceNewCluster: boolean;
+  /** As a learner, ask for promotion. */
+  readonly autoPromote: boolean;
+
   readonly heartbeatIntervalMs: number;
   readonly electionTimeoutMs: number;
   /** The election timeout in whole heartbeat intervals, rounded down. */

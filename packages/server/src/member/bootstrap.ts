@@ -9,7 +9,7 @@
  * The log and the store may differ in one way only: the store may lag behind the log, which is then replayed. A store ahead of the log, or
  * behind the log's first entry, is damage, and nothing is started on it.
  */
-import type { Clock, Disk, KeyspaceOpener, Logger } from "@quorate/host";
+import type { Clock, Disk, KeyspaceOpener, Logger, Names } from "@quorate/host";
 import { etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import { clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
@@ -17,6 +17,8 @@ import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { checkNotStartedBefore, type Joining, joinCluster, otherMembers } from "../membership/join.ts";
+import { survivorEntries } from "../membership/sole-survivor.ts";
+import { discoverBySrv } from "../membership/srv-discovery.ts";
 
 /** A data directory that no member may be started on, and what to do. */
 export class BootstrapError extends Error {
@@ -34,6 +36,7 @@ export interface BootstrapDeps {
   readonly walSegmentBytes?: number | undefined;
   /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
   readonly callPeer?: PeerCall | undefined;
+  readonly names?: Names | undefined;
   readonly onWalSync: (durationMs: number) => void;
   readonly onWalWrite: (sizeBytes: number) => void;
 }
@@ -110,6 +113,7 @@ async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalO
         "and add it again",
     );
   }
+  config = await discovered(config, deps);
   const joining = config.isNewCluster ? undefined : await join(config, deps);
   const members = joining === undefined ? await newCluster(config, deps) : [];
   const ids = joining ?? { memberId: idOf(config, members), clusterId: clusterId(members.map((member) => member.id)) };
@@ -126,6 +130,14 @@ async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalO
     await wal.close();
     throw error;
   }
+}
+
+/** The configuration with the members that SRV records name, if it is to be found that way. */
+async function discovered(config: ServerConfig, deps: BootstrapDeps): Promise<ServerConfig> {
+  const where = config.discoverySrv;
+  if (where === undefined) return config;
+  if (deps.names === undefined) throw new BootstrapError("this member has nobody to ask for SRV records");
+  return { ...config, initialCluster: await discoverBySrv(config, where, { names: deps.names, logger: deps.logger }) };
 }
 
 /** The members of a new cluster; this one must not have been started before. */
@@ -206,6 +218,12 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
     if (mark.index === 0 && opened.entries.length === 0 && opened.hardState === undefined) {
       return { ...base, ...(await beginAgain(config, deps, ids, opened.wal)) };
     }
+    const found = {
+      hardState: opened.hardState ?? raftpb.HardState.create(),
+      snapshot: { index: mark.index, term: mark.term, confState: mark.confState ?? raftpb.ConfState.create() },
+      entries: opened.entries,
+    };
+    if (config.forceNewCluster) return { ...base, ...(await goOnAlone(found, base, logger)), remotes: [] };
     logger.info("restarting local member", {
       "cluster-id": idToHex(ids.ClusterID),
       "local-member-id": idToHex(ids.NodeID),
@@ -215,9 +233,7 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
     });
     return {
       ...base,
-      hardState: opened.hardState ?? raftpb.HardState.create(),
-      snapshot: { index: mark.index, term: mark.term, confState: mark.confState ?? raftpb.ConfState.create() },
-      entries: opened.entries,
+      ...found,
       remotes: await remotesOf(config, deps, store, ids.NodeID),
     };
   } catch (error) {
@@ -227,6 +243,36 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
   }
 }
 
+/** Takes the others out of the membership, durably, before anything is started. */
+async function goOnAlone(
+  found: Begun,
+  { memberId, wal, store }: Pick<Bootstrapped, "memberId" | "wal" | "store">,
+  logger: Logger,
+): Promise<Begun> {
+  const { entries, hardState } = found;
+  const last = entries[entries.length - 1] ?? found.snapshot;
+  const term = Math.max(hardState.term, last.term);
+  const survivor = { memberId, membership: store.membership, appliedIndex: store.position.index, entries, lastIndex: last.index, term };
+  const added = survivorEntries(survivor);
+  if (added === undefined) {
+    throw new BootstrapError(
+      `--force-new-cluster: by its own log the member ${idToHex(memberId)} is no member of the cluster; use another's data`,
+    );
+  }
+  const commit = last.index + added.length;
+  logger.warn("forcing restart member", {
+    "local-member-id": idToHex(memberId),
+    "wal-commit-index": hardState.commit,
+    "commit-index": commit,
+    "entries-not-known-to-be-committed": last.index - Math.max(hardState.commit, survivor.appliedIndex),
+    advice: "start it without --force-new-cluster from now on",
+  });
+  const forced = { term, vote: term === hardState.term ? hardState.vote : 0n, commit };
+  wal.append(forced, added);
+  await wal.sync();
+  return { ...found, hardState: forced, entries: [...entries, ...added] };
+}
+
 /** A first start that ended between the log's making and its first entries: it is made up for, if the configuration is still the same. */
 async function beginAgain(
   config: ServerConfig,
@@ -234,6 +280,7 @@ async function beginAgain(
   ids: etcdserverpb.Metadata,
   wal: Wal,
 ): Promise<Begun & Pick<Bootstrapped, "remotes">> {
+  config = await discovered(config, deps);
   const joining = config.isNewCluster ? undefined : await join(config, deps);
   const members = initialMembers(config);
   const cluster = joining?.clusterId ?? clusterId(members.map((member) => member.id));

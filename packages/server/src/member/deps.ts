@@ -1,5 +1,5 @@
 /** The world, as a member needs it: what it is started with besides its configuration. */
-import type { Clock, Disk, KeyspaceOpener, Logger, Random } from "@quorate/host";
+import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
 import type { Transport, TransportListener } from "@quorate/transport";
 import type { PeerCall } from "../lease/peer-call.ts";
@@ -36,6 +36,8 @@ export interface MemberDeps {
   openTransport(request: TransportRequest): Promise<Transport>;
   /** Asks other members over their peer ports; without it, what only the leader can answer is answered on the leader alone. */
   readonly callPeer?: PeerCall | undefined;
+  /** For --discovery-srv. */
+  readonly names?: Names | undefined;
   /** The member has stopped by itself: it cannot go on (an error), or it was removed from the cluster (undefined). */
   onEnd(error: unknown): void;
 }

@@ -27,9 +27,7 @@ import type { ServerConfig } from "../config/index.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
-import { Departure } from "../membership/departure.ts";
-import { Leadership } from "../membership/leadership.ts";
-import { Reconfiguration } from "../membership/reconfiguration.ts";
+import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { Space } from "../space/index.ts";
 import { SERVER_VERSION } from "../version.ts";
@@ -81,8 +79,6 @@ export class Member {
   readonly watches: WatchHub;
   readonly leases: Leases;
   readonly space: Space;
-  readonly reconfiguration: Reconfiguration;
-  readonly leadership: Leadership;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
 
@@ -101,7 +97,7 @@ export class Member {
   readonly #configuration: Configuration;
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
-  readonly #departure: Departure;
+  readonly #cluster: ClusterKeeping;
   #transport!: Transport;
   #store: Store;
   /** Set while a received snapshot takes the place of the store; reads wait for it. */
@@ -122,6 +118,7 @@ export class Member {
       logger: deps.logger,
       walSegmentBytes: deps.walSegmentBytes,
       callPeer: deps.callPeer,
+      names: deps.names,
       onWalSync: (durationMs) => {
         metrics.walFsyncDuration.observe(durationMs / 1000);
         if (member !== undefined) member.#slowDisk.observe(durationMs);
@@ -199,7 +196,7 @@ export class Member {
         listener,
         metrics,
         isRemoved: (id) => this.#store.membership.isRemoved(id),
-        selfRemoved: () => this.#departure.told(),
+        selfRemoved: () => this.#cluster.departure.told(),
       });
     const transport: Transport = {
       send: (messages) => this.#transport.send(messages),
@@ -267,16 +264,7 @@ export class Member {
       transport,
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
-      removed: () => this.#departure.applied(),
-    });
-    this.#departure = new Departure({
-      memberId: this.id,
-      dataDir: config.dataDir,
-      electionTimeoutMs: config.electionTimeoutMs,
-      clock: deps.clock,
-      logger: this.#logger,
-      stopServing: () => this.#refuseAll(),
-      end: () => this.#end(undefined),
+      removed: () => this.#cluster.departure.applied(),
     });
     this.#publication = new Publication({
       memberId: this.id,
@@ -318,33 +306,27 @@ export class Member {
     );
     this.#store.lessor.observer = this.#keeper;
     const call: PeerCall = deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
-    this.leadership = new Leadership({
+    this.#cluster = clusterKeeping({
       memberId: this.id,
-      electionTimeoutMs: config.electionTimeoutMs,
-      clock: deps.clock,
-      logger: this.#logger,
-      store: () => this.#store,
-      leader: () => this.leader,
-      status: () => this.#raft.status(),
-      transfer: (to) => this.#loop.withRaft((raft) => raft.transferLeadership(to)),
-      hasEnded: () => this.#ended,
-    });
-    this.reconfiguration = new Reconfiguration({
-      memberId: this.id,
-      strict: config.strictReconfigCheck,
+      config,
       timeoutMs,
       clock: deps.clock,
       logger: this.#logger,
+      call,
       store: () => this.#store,
       peers: () => this.#transport.peers(),
       leader: () => this.leader,
+      isLearner: () => this.isLearner,
       status: () => this.#raft.status(),
       nextRequestId: () => this.#requestIds.next(),
-      propose: (change) => (this.#ended ? "not-a-member" : this.#loop.withRaft((raft) => raft.proposeConfChange(change))),
+      proposeChange: (change) => (this.#ended ? "not-a-member" : this.#loop.withRaft((raft) => raft.proposeConfChange(change))),
+      propose: (kind, request) => this.propose(kind, request),
       wait: (requestId) => this.#proposals.wait(requestId),
       linearizable: () => this.linearizable(),
-      depose: (id) => this.leadership.depose(id),
-      call,
+      transfer: (to) => this.#loop.withRaft((raft) => raft.transferLeadership(to)),
+      hasEnded: () => this.#ended,
+      stopServing: () => this.#refuseAll(),
+      end: () => this.#end(undefined),
     });
     this.leases = new Leases({
       clock: deps.clock,
@@ -390,6 +372,7 @@ export class Member {
     this.#loop.start();
     this.#slowDisk.start();
     if (this.#configuration.isAlone) this.#loop.withRaft((raft) => raft.campaign());
+    if (this.config.autoPromote) this.#cluster.autoPromotion.start();
     this.#publication.publish().catch((error: unknown) => this.#fatal(error));
   }
 
@@ -398,6 +381,14 @@ export class Member {
   /** Resolves when the member has published itself and the cluster's version is known; never rejects. */
   get ready(): Promise<void> {
     return this.#publication.ready;
+  }
+
+  get reconfiguration(): Reconfiguration {
+    return this.#cluster.reconfiguration;
+  }
+
+  get leadership(): Leadership {
+    return this.#cluster.leadership;
   }
 
   get store(): Store {
@@ -618,7 +609,7 @@ export class Member {
     if (leader === 0n) return;
     this.metrics.leaderChanges.add();
     this.#leaderElectedMs = this.#clock.monotonicMs();
-    if (isLeader) this.#publication.lead();
+    if (isLeader) this.#cluster.versions.lead();
   }
 
   /** The error of a proposal whose time ran out (etcd: parseProposeCtxErr). */
@@ -640,7 +631,7 @@ export class Member {
 
   /** Hands leadership to the member that is most up to date, if this one leads; resolves when another leads or the time is up. */
   handOver(): Promise<void> {
-    return this.leadership.handOver();
+    return this.#cluster.leadership.handOver();
   }
 
   /** Ends the member in order: everything applied is on disk when it resolves. */
@@ -674,6 +665,8 @@ export class Member {
   async #close(options: { flush: boolean }): Promise<void> {
     this.#loop.stop();
     this.#keeper.steppedDown();
+    this.#cluster.autoPromotion.stop();
+    this.#cluster.versions.stop();
     this.#flushTimer?.cancel();
     this.#slowDisk.stop();
     await this.#transport?.close();

@@ -1,14 +1,14 @@
 /**
- * How a member makes itself known: it tells the cluster its name and client URLs, a leader decides the cluster's version where there is
- * none
- * yet, and when both are done the member is ready to serve. The messages are those that scripts wait for in etcd's logs.
+ * How a member makes itself known: it tells the cluster its name and client URLs, and when that is done and the cluster has a version, the
+ * member is ready to serve. The messages are those that scripts wait for in etcd's logs.
  */
 import type { Logger } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
 import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
+import { compareVersions } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
-import { clusterVersionOf, majorMinor, SERVER_VERSION } from "../version.ts";
+import { majorMinor, SERVER_VERSION } from "../version.ts";
 
 export interface PublicationParts {
   readonly memberId: bigint;
@@ -28,7 +28,8 @@ export class Publication {
   readonly #parts: PublicationParts;
   readonly #reportReady: () => void;
   #published = false;
-  #announced = false;
+  /** The cluster's version that was last told. */
+  #announced: string | undefined;
 
   constructor(parts: PublicationParts) {
     this.#parts = parts;
@@ -64,25 +65,22 @@ export class Publication {
     this.versionMayBeKnown();
   }
 
-  /** This member leads: it decides the cluster's version, if nobody has. */
-  lead(): void {
-    const { store, logger } = this.#parts;
-    if (store().membership.clusterVersion !== undefined) return;
-    const request = membershippb.ClusterVersionSetRequest.encode({ ver: clusterVersionOf(SERVER_VERSION) });
-    logger.info("setting up initial cluster version using v3 API", { "cluster-version": majorMinor(SERVER_VERSION) });
-    this.#parts.propose("clusterVersionSet", request).catch((error: Error) => {
-      logger.warn("failed to update cluster version", { error: error.message });
-    });
-  }
-
   /** The store may have learnt the cluster's version. */
   versionMayBeKnown(): void {
     const version = this.#parts.store().membership.clusterVersion;
-    if (version !== undefined && !this.#announced) {
-      this.#announced = true;
-      this.#parts.metrics.clusterVersion.with(majorMinor(version)).value = 1;
-      this.#parts.logger.info("enabled capabilities for version", { "cluster-version": majorMinor(version) });
+    if (version !== undefined && version !== this.#announced) {
+      const { metrics, logger } = this.#parts;
+      if (compareVersions(SERVER_VERSION, version) < 0) {
+        throw new Error(
+          `invalid downgrade; server version is lower than determined cluster version: the cluster is at ${majorMinor(version)}, this ` +
+            `member speaks ${majorMinor(SERVER_VERSION)}; start it with a version that is no older than the cluster's`,
+        );
+      }
+      if (this.#announced !== undefined) metrics.clusterVersion.with(majorMinor(this.#announced)).value = 0;
+      this.#announced = version;
+      metrics.clusterVersion.with(majorMinor(version)).value = 1;
+      logger.info("enabled capabilities for version", { "cluster-version": majorMinor(version) });
     }
-    if (this.#published && this.#announced) this.#reportReady();
+    if (this.#published && this.#announced !== undefined) this.#reportReady();
   }
 }

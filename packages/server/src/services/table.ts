@@ -6,6 +6,7 @@ import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto
 import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
 import type { Member } from "../member/member.ts";
 import { clusterService } from "./cluster.ts";
+import { downgradeService } from "./downgrade.ts";
 import { electionService, electionStreams } from "./election.ts";
 import { kvService } from "./kv.ts";
 import { leadershipService } from "./leadership.ts";
@@ -63,6 +64,7 @@ export function serviceTable(member: Member): ServiceTable {
     ...maintenanceService(member),
     ...clusterService(member),
     ...leadershipService(member),
+    ...downgradeService(member),
     ...leaseService(member),
     ...lockService(member),
     ...electionService(member),

@@ -3,7 +3,7 @@
  * in `run` and `until`, so a test waits for nothing real and runs the same each time.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { SeededRandom, silentLogger } from "@quorate/host";
+import { type Names, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { type EtcdError, errorOf, fromUtf8, KeyValue, PutRequest, RangeRequest, RangeResponse, type raftpb, toUtf8 } from "@quorate/proto";
 import type { CallContext, UnaryHandler } from "@quorate/rpc";
@@ -111,6 +111,8 @@ export class World {
   readonly nodes: Node[] = [];
   /** Members that no message reaches or leaves. */
   readonly cutOff = new Set<bigint>();
+  /** What the DNS tells, if it is asked. */
+  names: Names | undefined;
   readonly #flags: readonly string[];
   readonly #watchLimits: WatchLimits | undefined;
 
@@ -185,6 +187,7 @@ export class World {
         return new MemoryTransport(this, request.memberId);
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
+      names: this.names,
       watchLimits: this.#watchLimits,
       onEnd: (error) => {
         node.ended = { error };

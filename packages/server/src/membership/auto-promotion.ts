@@ -1,0 +1,57 @@
+/**
+ * A learner that promotes itself (--auto-promote): from time to time it asks the leader, which takes it as a voter once it has caught up.
+ * Beyond etcd, where an operator has to come back for that.
+ */
+import type { Clock, Logger, Timer } from "@quorate/host";
+import { EtcdError, idToHex } from "@quorate/proto";
+
+/** How often it asks. */
+const ASK_EVERY_MS = 1000;
+
+export interface AutoPromotionParts {
+  readonly memberId: bigint;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  isLearner(): boolean;
+  /** Whether the member has published itself: who has not is not started in the eyes of the others. */
+  isPublished(): boolean;
+  promote(): Promise<void>;
+}
+
+export class AutoPromotion {
+  readonly #parts: AutoPromotionParts;
+  #timer: Timer | undefined;
+  #isAsking = false;
+  #toldReason = "";
+
+  constructor(parts: AutoPromotionParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#timer = this.#parts.clock.every(ASK_EVERY_MS, () => void this.#ask());
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  async #ask(): Promise<void> {
+    const { isLearner, isPublished, logger, memberId, promote } = this.#parts;
+    if (this.#isAsking || !isLearner() || !isPublished()) return;
+    this.#isAsking = true;
+    try {
+      await promote();
+      logger.info("the learner has caught up and is a voter now", { "local-member-id": idToHex(memberId) });
+      this.#toldReason = "";
+    } catch (error) {
+      // Each reason once: it asks again and again.
+      const { message } = error as Error;
+      const isUsual = error instanceof EtcdError && error.code === "MemberLearnerNotReady";
+      if (!isUsual && message !== this.#toldReason) logger.warn("the learner was not promoted yet", { error: message });
+      this.#toldReason = message;
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+}

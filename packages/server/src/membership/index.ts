@@ -1,0 +1,76 @@
+/** What a member does for its place in the cluster and for the cluster itself, put together. */
+import type { Clock, Logger } from "@quorate/host";
+import type { raftpb } from "@quorate/proto";
+import type { ConfChangeResult, Status, TransferResult } from "@quorate/raft";
+import type { Applied, RequestKind, Store } from "@quorate/store";
+import type { PeerStatus } from "@quorate/transport";
+import type { ServerConfig } from "../config/index.ts";
+import type { PeerCall } from "../lease/peer-call.ts";
+import { AutoPromotion } from "./auto-promotion.ts";
+import { Departure } from "./departure.ts";
+import { Leadership } from "./leadership.ts";
+import { Reconfiguration } from "./reconfiguration.ts";
+import { VersionMonitor } from "./version-monitor.ts";
+
+export { Leadership } from "./leadership.ts";
+export { Reconfiguration } from "./reconfiguration.ts";
+
+/** The member, as these parts see it. */
+export interface ClusterKeepingParts {
+  readonly memberId: bigint;
+  readonly config: ServerConfig;
+  /** How long a request may take. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly call: PeerCall;
+  store(): Store;
+  peers(): readonly PeerStatus[];
+  leader(): bigint;
+  isLearner(): boolean;
+  status(): Status;
+  nextRequestId(): bigint;
+  proposeChange(change: raftpb.ConfChange): ConfChangeResult;
+  propose(kind: RequestKind, request: Uint8Array): Promise<Applied>;
+  wait(requestId: bigint): Promise<Applied>;
+  linearizable(): Promise<void>;
+  transfer(to: bigint): TransferResult;
+  hasEnded(): boolean;
+  stopServing(): void;
+  end(): void;
+}
+
+export interface ClusterKeeping {
+  readonly leadership: Leadership;
+  readonly reconfiguration: Reconfiguration;
+  readonly departure: Departure;
+  readonly versions: VersionMonitor;
+  readonly autoPromotion: AutoPromotion;
+}
+
+export function clusterKeeping(parts: ClusterKeepingParts): ClusterKeeping {
+  const { config, memberId } = parts;
+  const leadership = new Leadership({ ...parts, electionTimeoutMs: config.electionTimeoutMs });
+  const reconfiguration = new Reconfiguration({
+    ...parts,
+    strict: config.strictReconfigCheck,
+    propose: (change) => parts.proposeChange(change),
+    depose: (id) => leadership.depose(id),
+  });
+  return {
+    leadership,
+    reconfiguration,
+    departure: new Departure({ ...parts, dataDir: config.dataDir, electionTimeoutMs: config.electionTimeoutMs }),
+    versions: new VersionMonitor({
+      ...parts,
+      membership: () => parts.store().membership,
+      isLeader: () => parts.leader() === memberId,
+      propose: (request) => parts.propose("clusterVersionSet", request),
+    }),
+    autoPromotion: new AutoPromotion({
+      ...parts,
+      isPublished: () => (parts.store().membership.member(memberId)?.name ?? "") !== "",
+      promote: () => reconfiguration.promote(memberId),
+    }),
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * The members of a cluster by SRV records (etcd: --discovery-srv, client/pkg/srv).
+ *
+ *     _etcd-server-ssl[-NAME]._tcp.DOMAIN   https://host:port of each member
+ *     _etcd-server[-NAME]._tcp.DOMAIN       http://host:port
+ *
+ * Records do not name members: the one that points to this member's own --initial-advertise-peer-urls gets its name, the others get
+ * numbers.
+ */
+import type { Logger, Names } from "@quorate/host";
+import { ConfigError, type InitialCluster, initialClusterText, type MemberUrl, parseUrl, type ServerConfig } from "../config/index.ts";
+
+export interface DiscoveryDeps {
+  readonly names: Names;
+  readonly logger: Logger;
+}
+
+/** Where the records are: the domain, and what --discovery-srv-name adds to the service. */
+export interface SrvDomain {
+  readonly domain: string;
+  readonly serviceName: string;
+}
+
+/** The members that the records of a domain name, by name. Throws ConfigError where they name none, or not this member. */
+export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps: DiscoveryDeps): Promise<InitialCluster> {
+  const suffix = where.serviceName === "" ? "" : `-${where.serviceName}`;
+  const own = new Map<string, MemberUrl>();
+  for (const url of config.advertisePeerUrls) own.set(`${await deps.names.resolveHost(url.host)}:${url.port}`, url);
+  const cluster = new Map<string, MemberUrl[]>();
+  const reasons: string[] = [];
+  let numbered = 0;
+  for (const [scheme, service] of [
+    ["https", `etcd-server-ssl${suffix}`],
+    ["http", `etcd-server${suffix}`],
+  ] as const) {
+    try {
+      for (const target of await deps.names.lookupSrv(service, where.domain)) {
+        const mine = own.get(`${await deps.names.resolveHost(target.host)}:${target.port}`);
+        const host = target.host.includes(":") ? `[${target.host}]` : target.host;
+        const url = parseUrl(`${scheme}://${host}:${target.port}`);
+        if (mine !== undefined && mine.scheme !== scheme) {
+          reasons.push(`bootstrap at ${url.text} from DNS for ${service} has scheme mismatch with expected peer ${mine.text}`);
+          continue;
+        }
+        const name = mine === undefined ? String(numbered++) : config.name;
+        cluster.set(name, [...(cluster.get(name) ?? []), url]);
+      }
+    } catch (error) {
+      reasons.push(`error querying DNS SRV records for _${service} ${(error as Error).message}`);
+    }
+  }
+  if (cluster.size === 0) throw new ConfigError("Contradiction", `no members by --discovery-srv=${where.domain}: ${reasons.join("; ")}`);
+  if (!cluster.has(config.name)) {
+    const trouble = reasons.length === 0 ? "" : ` (${reasons.join("; ")})`;
+    throw new ConfigError(
+      "Contradiction",
+      `cannot find local etcd member ${JSON.stringify(config.name)} in SRV records of ${where.domain}: they name ` +
+        `${initialClusterText(cluster)}, and none of these is --initial-advertise-peer-urls${trouble}`,
+    );
+  }
+  deps.logger.info("got bootstrap from DNS for etcd-server", {
+    "discovery-srv": where.domain,
+    "found-cluster": initialClusterText(cluster),
+  });
+  return cluster;
+}

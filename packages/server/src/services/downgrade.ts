@@ -1,0 +1,44 @@
+/**
+ * The call of etcdserverpb.Maintenance that lowers the cluster's version (etcd: EtcdServer.Downgrade). There is no earlier release to go
+ * back to, so orders are checked and refused as etcd's are, but none can be given.
+ */
+import { DowngradeRequest, DowngradeRequest_DowngradeAction, DowngradeResponse, errorOf, MaintenanceService } from "@quorate/proto";
+import type { UnaryHandler } from "@quorate/rpc";
+import type { Member } from "../member/member.ts";
+import { downgradeTargetOf, minorVersion } from "../membership/versions.ts";
+import { majorMinor } from "../version.ts";
+
+/** The cluster's version, if it can be lowered to the one that is asked for. Throws EtcdError. */
+async function checked(member: Member, version: string): Promise<string> {
+  const target = minorVersion(version);
+  if (target === undefined) throw errorOf("WrongDowngradeVersionFormat");
+  await member.linearizable();
+  const current = member.store.membership.clusterVersion;
+  if (current === undefined) throw errorOf("ClusterVersionUnavailable");
+  if (target !== downgradeTargetOf(current)) throw errorOf("InvalidDowngradeTargetVersion");
+  return current;
+}
+
+/** The handler, by path. */
+export function downgradeService(member: Member): ReadonlyMap<string, UnaryHandler> {
+  return new Map<string, UnaryHandler>([
+    [
+      MaintenanceService.methods.Downgrade.path,
+      async (bytes) => {
+        const { action, version } = DowngradeRequest.decode(bytes);
+        switch (action) {
+          case DowngradeRequest_DowngradeAction.VALIDATE:
+            return DowngradeResponse.encode({ header: undefined, version: majorMinor(await checked(member, version)) });
+          case DowngradeRequest_DowngradeAction.ENABLE:
+            await checked(member, version);
+            throw errorOf("InvalidDowngradeTargetVersion");
+          case DowngradeRequest_DowngradeAction.CANCEL:
+            // As in etcd, taking back what was never ordered is no error.
+            return DowngradeResponse.encode({ header: undefined, version: majorMinor(member.store.membership.clusterVersion ?? "") });
+          default:
+            throw new Error("etcdserver: unknown method");
+        }
+      },
+    ],
+  ]);
+}
