@@ -8,8 +8,8 @@
  *   - an operation that changes nothing and whose answer is right is placed at once: later it would fit no better;
  *   - what is tried first may be hinted at (by the revisions in the answers), and an operation of unknown outcome that nothing hints at is
  *     tried last, for most of them are not needed;
- *   - an operation of unknown outcome comes right before one that depends on it, or together with others that do: anywhere else it could as
- *     well come later, or never.
+ *   - operations of unknown outcome come in chains, each before one that returned: each of a chain has another after it, there or at the
+ *     end, that depends on it. Any that has none could as well come after that end, and at last be left out.
  */
 
 /** One operation as the search sees it. */
@@ -58,7 +58,7 @@ interface Frame {
   readonly state: number;
   readonly choices: readonly { readonly op: number; readonly state: number }[];
   next: number;
-  /** Operations of unknown outcome that were placed last, ascending, none of which depends on another. */
+  /** Operations of unknown outcome placed since one that returned, on which none of those after them depends. Ascending. */
   readonly pending: readonly number[];
 }
 
@@ -189,7 +189,7 @@ export function search(ops: readonly SearchOp[], model: SearchModel, { maxStates
         choices = [{ op, state: after[0] }];
         break;
       }
-      if (isOptional && after.length > 0 && !isAwaited(op, pending, candidates)) continue;
+      if (isOptional && after.length > 0 && !isAwaited(op, candidates)) continue;
       // Where it changes nothing, one that need not be placed is of no use.
       for (const one of after) if (!isOptional || one !== state) choices.push({ op, state: one });
     }
@@ -200,20 +200,18 @@ export function search(ops: readonly SearchOp[], model: SearchModel, { maxStates
     }
     frames.push({ state, choices, next: 0, pending });
   };
-  /** Whether an operation may come right after those of unknown outcome: it depends on all, or is one more that depends on none. */
-  const follows = (op: number, isOptional: boolean, pending: readonly number[]): boolean => {
-    const first = model.relation(op, pending[0]);
-    if (first === "hides" || pending.some((one) => model.relation(op, one) !== first)) return false;
-    return first === "depends" || (isOptional && op > pending[pending.length - 1]);
-  };
-  /** Whether any operation could come right after one of unknown outcome. */
-  const isAwaited = (op: number, pending: readonly number[], candidates: readonly number[]): boolean => {
-    const all = pendingAfter(op, pending);
-    return candidates.some((other) => other !== op && all.every((one) => model.relation(other, one) === "depends"));
-  };
+  /** Whether an operation may come next: it hides nothing that nobody looked at, and one that returned depends on all that waits. */
+  const follows = (op: number, isOptional: boolean, pending: readonly number[]): boolean =>
+    pending.every((one) => {
+      const relation = model.relation(op, one);
+      return relation === "depends" || (isOptional && relation === "apart");
+    });
+  /** Whether any operation could come later, before one that returned or as that one, which depends on one of unknown outcome. */
+  const isAwaited = (op: number, candidates: readonly number[]): boolean =>
+    candidates.some((other) => other !== op && model.relation(other, op) === "depends");
   const pendingAfter = (op: number, pending: readonly number[]): readonly number[] => {
     if (ops[op].returnedAt < Number.POSITIVE_INFINITY) return NONE;
-    return pending.length > 0 && model.relation(op, pending[0]) === "apart" ? [...pending, op] : [op];
+    return [...pending.filter((one) => model.relation(op, one) !== "depends"), op].sort((a, b) => a - b);
   };
 
   const takeBack = (op: number) => {

@@ -5,8 +5,10 @@
  *   - who changed nothing is left out
  *   - a write's answer is forgotten: it is of unknown outcome then
  *
- * At last writes of unknown outcome whose values nobody sees are left out, for they only stand in the way of a reader.
+ * At last writes of unknown outcome are left out that could explain nothing of what is left: nobody looks at their keys, or not before
+ * they were called, or everybody saw other values there.
  */
+import { type ModelRange, matches } from "../model.ts";
 import { changesKeys, type Operation } from "./operation.ts";
 import { opsOf } from "./parts.ts";
 
@@ -41,6 +43,32 @@ function isSeen(op: Operation, operations: readonly Operation[]): boolean {
       outcome?.kind === "answered" &&
       outcome.answer.answers.some((one) => one.kind === "range" && one.kvs.some(({ key, value }) => puts.has(`${key} ${value}`))),
   );
+}
+
+/** Writes of unknown outcome that could not make any answer right. */
+function explainsNothing(operations: readonly Operation[]): (op: Operation) => boolean {
+  const answered = operations.filter(({ outcome }) => outcome?.kind === "answered");
+  const lastReturn = Math.max(...answered.map(({ returnedAt }) => returnedAt ?? Number.POSITIVE_INFINITY));
+  const looks: ModelRange[] = [];
+  // Where it makes a difference that there is a key, whatever its value.
+  const conditions: ModelRange[] = [];
+  for (const { request, outcome } of operations) {
+    if (request.kind === "txn") conditions.push(...request.compares.map(({ key }) => ({ key, end: "" })));
+    if (outcome?.kind !== "answered") continue;
+    for (const op of opsOf(request)) {
+      if (op.kind === "range") looks.push(op);
+      if (op.kind === "delete") conditions.push(op);
+    }
+  }
+  const touches = (ranges: readonly ModelRange[], op: Operation) =>
+    opsOf(op.request).some((one) =>
+      one.kind === "delete" && one.end !== "" ? ranges.length > 0 : ranges.some((range) => matches(range, one.key)),
+    );
+  return (op) => {
+    if (op.outcome?.kind === "answered" || op.request.kind === "revoke") return false;
+    if (op.calledAt > lastReturn || !(touches(looks, op) || touches(conditions, op))) return true;
+    return op.request.kind === "put" && !isSeen(op, operations) && !touches(conditions, op);
+  };
 }
 
 /** A small part of `operations` that still fails, in the order of calls; all of them if they do not fail. */
@@ -83,9 +111,7 @@ export function shrinkHistory(operations: readonly Operation[], fails: Fails, ma
   reduce(isRead, () => []);
   reduce((op) => op.outcome?.kind === "answered" && !isRead(op), forget);
   reduce(isRead, () => []);
-  reduce(
-    (op) => op.outcome?.kind !== "answered" && !isSeen(op, best),
-    () => [],
-  );
+  const isOfNoUse = explainsNothing(best);
+  reduce(isOfNoUse, () => []);
   return best;
 }

@@ -87,7 +87,11 @@ function foundOf({ outcome }: Operation): string {
 
 /** The page. */
 export function historyPicture({ title, why, operations, prefix, stuck }: HistoryPicture): string {
-  const sorted = [...operations].sort((a, b) => a.calledAt - b.calledAt);
+  const inOrder = new Set(prefix.map(({ calledAt }) => calledAt));
+  const sorted = operations
+    .filter(({ calledAt, outcome }) => outcome?.kind === "answered" || inOrder.has(calledAt))
+    .sort((a, b) => a.calledAt - b.calledAt);
+  const hidden = operations.length - sorted.length;
   const moments = new Set<number>();
   for (const { calledAt, returnedAt } of sorted) {
     moments.add(calledAt);
@@ -142,7 +146,8 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
 <p class="key">${sorted.length} operations of ${clients.length} clients.
 <b style="background:var(--bar)"></b>write<b style="background:var(--read)"></b>read
 <b style="background:var(--open)"></b>outcome unknown, or of no matter<b style="background:var(--bad)"></b>cannot come next.
-Numbers: the longest order that gives every answer.</p>
+Numbers: the longest order that gives every answer.
+${hidden === 0 ? "" : `${hidden} writes of unknown outcome that help nowhere are not drawn.`}</p>
 <pre>${escaped(why)}</pre>
 <div class="scroll"><svg width="${width}" height="${height}" role="img" aria-label="the operations of each client over time">
 ${parts.join("\n")}

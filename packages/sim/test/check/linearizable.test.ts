@@ -76,6 +76,18 @@ describe("samples", () => {
     );
   });
 
+  test("what is of unknown outcome may depend on more of its kind, beside others on which it does not", () => {
+    const a = { kind: "txn", compares: [{ key: "b", target: "mod", result: ">", operand: 5 }], failure: [] } as const;
+    const unknown = [
+      lost(0, "x", "a"),
+      lost(2, "y", "b"),
+      op(4, 5, { ...a, success: [{ kind: "put", key: "b", value: "z" }] }),
+      lost(6, "w", "c"),
+    ];
+    const kvs = ["x", "z", "w"].map((value, i) => ({ key: "abc"[i], value, create: 0, mod: 0, version: 0 }));
+    assert.equal(resultOf([...unknown, op(8, 9, { kind: "range", key: "a", end: "d" }, { kind: "range", kvs })]), "linearizable");
+  });
+
   test("an answer that shows keys beside those asked for is wrong", () => {
     const kvs = [{ key: "b", value: "x", create: 0, mod: 0, version: 0 }];
     assert.equal(
@@ -95,7 +107,7 @@ describe("against the naive twin", () => {
           operations: 1 + random.below(7),
           keys: 1 + random.below(3),
           clients: 1 + random.below(5),
-          lost: [0, 0.2, 0.5][random.below(3)],
+          lost: [0, 0.2, 0.5, 0.8][random.below(4)],
           wrong: 0.6,
           uniqueValues: random.below(2) === 0,
           leases: revisions === "ignored" && random.below(4) === 0,
@@ -117,16 +129,16 @@ describe("against the naive twin", () => {
 });
 
 describe("size", () => {
-  const shape = { operations: 3000, keys: 6, clients: 10, lost: 0.1, wrong: 0, uniqueValues: true };
+  const shape = { operations: 2000, keys: 4, clients: 8, lost: 0.05, wrong: 0, uniqueValues: true };
 
   test("thousands of operations of clients at the same time", () => {
     const verdict = checkLinearizable(randomHistory(new SeededRandom(3n), shape));
     assert.equal(verdict.result, "linearizable");
-    assert.ok(verdict.judged > 2500);
+    assert.ok(verdict.judged > 1700);
   });
 
   test("at its bound it is undecided, and says so", () => {
-    const verdict = checkLinearizable(randomHistory(new SeededRandom(3n), shape), { maxStates: 1000 });
+    const verdict = checkLinearizable(randomHistory(new SeededRandom(3n), shape), { maxStates: 500 });
     assert.equal(verdict.result, "undecided");
     assert.ok(verdict.part.length > 0);
   });

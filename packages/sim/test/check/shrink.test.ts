@@ -28,9 +28,8 @@ test("what fails gets small and goes on failing", () => {
       assert.deepEqual(op.request, was.request);
       if (op.outcome?.kind === "answered") assert.deepEqual(op.outcome, was.outcome);
     }
-    if (least.length > 8) continue;
-    small++;
-    assert.equal(isLinearizableNaively(least, "ignored"), false);
+    if (least.filter(({ outcome }) => outcome?.kind === "answered").length <= 4) small++;
+    if (least.length <= 8) assert.equal(isLinearizableNaively(least, "ignored"), false);
   }
   assert.ok(failed > 12 && small > 0.8 * failed, `${failed} failed, ${small} are small`);
 });
