@@ -105,7 +105,8 @@ function hasTranslated() {
 
 /** Replaces this process by itself, with more flags or to find its code translated; the mark says so, so that it is not done for ever. */
 function startAgain(mark, flags = []) {
-  if (typeof process.execve !== "function") return;
+  // A profiler's signal that arrives in between would end the new program.
+  if (typeof process.execve !== "function" || process.execArgv.includes("--cpu-prof")) return;
   nodeModule.flushCompileCache();
   const args = [...process.execArgv, ...flags, process.argv[1], ...process.argv.slice(2)];
   process.execve(process.execPath, [process.execPath, ...args], { ...process.env, [MARK]: mark });
