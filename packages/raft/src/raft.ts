@@ -290,6 +290,12 @@ export class Raft {
     this.#core.log.compact(index, confState);
   }
 
+  /** Applied entries from `first` to the last one; undefined where the log in memory begins later. */
+  appliedFrom(first: number): raftpb.Entry[] | undefined {
+    const { log } = this.#core;
+    return first < log.firstIndex || first > log.applied + 1 ? undefined : log.slice(first, log.applied);
+  }
+
   /** The term of an entry held, or of the mark before the first; undefined for any other index. */
   termOf(index: number): number | undefined {
     return this.#core.log.term(index);

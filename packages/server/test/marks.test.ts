@@ -30,6 +30,7 @@ function setUp() {
   const snapshots = new Snapshots(
     { snapshotCount: 10, catchUpEntries: 5, maxLogBytes: 1 << 20, maxCatchUpBytes: 1 << 20, maxWalFiles: 1, maxSnapshotFiles: 5 },
     {
+      memberId: 1n,
       store: () => store,
       wal,
       files: new SnapshotFiles(disk, "/snap"),

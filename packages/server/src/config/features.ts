@@ -14,9 +14,9 @@ export interface Gate {
 
 /** All gates by name. */
 export const gates: ReadonlyMap<string, Gate> = new Map<string, Gate>([
-  ["CompactHashCheck", { default: false, stage: "ALPHA", why: "comparison of compaction hashes is not there yet" }],
+  ["CompactHashCheck", { default: false, stage: "ALPHA", why: undefined }],
   ["FastLeaseKeepAlive", { default: true, stage: "BETA", why: "keep-alives wait only where they must" }],
-  ["InitialCorruptCheck", { default: false, stage: "ALPHA", why: "comparison with other members at start is not there yet" }],
+  ["InitialCorruptCheck", { default: false, stage: "ALPHA", why: undefined }],
   ["LeaseCheckpoint", { default: true, stage: "ALPHA", why: undefined }],
   ["LeaseCheckpointPersist", { default: true, stage: "ALPHA", why: "checkpoints are always kept" }],
   ["PriorityRequest", { default: false, stage: "ALPHA", why: "requests have no priorities yet" }],

@@ -7,7 +7,6 @@ const tracing = "Distributed tracing";
 const features = "Features";
 const unsafe = "Unsafe features";
 const noTracing = planned("traces are not exported yet");
-const noCheck = planned("periodic comparison of the members' data is not there yet");
 const noRotation = planned("log files are not rotated by the server yet; let logrotate do it");
 
 export const operationsOptions = {
@@ -108,13 +107,17 @@ export const operationsOptions = {
     group: features,
     doc: "How often the members' data are compared (0s turns it off).",
     aliases: ["experimental-corrupt-check-time"],
-    stage: noCheck,
   }),
   "compact-hash-check-time": durationOption(60_000, {
     group: features,
-    doc: "How often the leader compares the members' hashes of compacted history.",
+    doc: "How often the leader looks whether there is compacted history to compare. Needs the feature gate CompactHashCheck.",
     aliases: ["experimental-compact-hash-check-time"],
-    stage: noCheck,
+  }),
+  "self-heal": boolOption(false, {
+    group: features,
+    doc:
+      "A member whose data differs from that of a majority serves no more reads, fetches the leader's store in the place of its own, " +
+      "and ends the CORRUPT alarm when it is like the others.",
   }),
   "compaction-batch-limit": intOption(0, {
     group: features,

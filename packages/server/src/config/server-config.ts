@@ -110,6 +110,11 @@ export interface ServerConfig {
   /** If a NOSPACE alarm ends by itself when a compaction has made room. */
   readonly quotaAutoDisarm: boolean;
   readonly autoCompaction: AutoCompaction;
+  /** How often the leader compares all members; 0: never. */
+  readonly corruptCheckMs: number;
+  readonly compactHashCheckMs: number;
+  /** If a member that differs makes itself anew. */
+  readonly selfHeal: boolean;
   readonly compactionBatchLimit: number;
   readonly compactionSleepIntervalMs: number;
 

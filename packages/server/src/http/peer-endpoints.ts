@@ -21,6 +21,7 @@ export function versionOf(member: Member): VersionSource {
 export function peerEndpoints(member: Member, version: VersionSource): ReadonlyMap<string, HttpHandler> {
   return new Map<string, HttpHandler>([
     ...member.leases.peerEndpoints(),
+    ...member.corruption.peerEndpoints(),
     ["/version", versionEndpoint(version)],
     ["/members", (request) => (request.method === "GET" ? membersAnswer(member) : notAllowed("GET"))],
     [PROMOTE_PATH, (request) => (request.method === "POST" ? promote(member, request) : notAllowed("POST"))],

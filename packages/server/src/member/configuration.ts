@@ -55,6 +55,14 @@ export class Configuration {
     if (refusal === undefined) this.#follow(change);
   }
 
+  /** Applies such an entry once more, to a store that lacks it: Raft and the links to peers have followed it already. */
+  replay(store: Store, entry: raftpb.Entry): void {
+    const { raft, maxLearners } = this.#parts;
+    const change = entry.type === raftpb.EntryType.EntryConfChange ? raftpb.ConfChange.decode(entry.data) : undefined;
+    const isRefused = change !== undefined && store.membership.refusal(change, maxLearners) !== undefined;
+    store.applyConfChange(entry, isRefused ? undefined : change, raft.confState);
+  }
+
   #follow(change: raftpb.ConfChange): void {
     const { memberId, logger, store } = this.#parts;
     const id = change.nodeId;

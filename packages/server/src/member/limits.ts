@@ -6,12 +6,20 @@ export const MAX_WAITING_READS = 100_000;
 export const READ_RETRY_MS = 500;
 /** Committed entries that are not applied yet, beyond which new proposals are refused (etcd: maxGapBetweenApplyAndCommitIndex). */
 export const MAX_APPLY_GAP_ENTRIES = 5000;
-export const MAX_MESSAGE_BYTES = 512 * 1024;
-export const MAX_INFLIGHT_MESSAGES = 512;
-export const MAX_INFLIGHT_BYTES = 64 * 1024 * 1024;
-export const MAX_UNCOMMITTED_BYTES = 256 * 1024 * 1024;
-export const MAX_COMMITTED_BYTES_PER_READY = 4 * 1024 * 1024;
-export const MAX_PENDING_READS = 10_000;
-export const MAX_LOG_BYTES = 256 * 1024 * 1024;
-export const MAX_CATCH_UP_BYTES = 64 * 1024 * 1024;
-export const MAX_SNAPSHOT_FILES = 5;
+
+/** Raft's own bounds (packages/raft/src/config.ts says what they mean). */
+export const RAFT_LIMITS = {
+  maxMessageBytes: 512 * 1024,
+  maxInflightMessages: 512,
+  maxInflightBytes: 64 * 1024 * 1024,
+  maxUncommittedBytes: 256 * 1024 * 1024,
+  maxCommittedBytesPerReady: 4 * 1024 * 1024,
+  maxPendingReads: 10_000,
+} as const;
+
+/** Bounds of the log in memory, and of the snapshot files that are kept. */
+export const LOG_LIMITS = {
+  maxLogBytes: 256 * 1024 * 1024,
+  maxCatchUpBytes: 64 * 1024 * 1024,
+  maxSnapshotFiles: 5,
+} as const;

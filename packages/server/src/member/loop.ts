@@ -130,6 +130,16 @@ export class MemberLoop<R> {
     return result;
   }
 
+  /** Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. Rejects while a snapshot is being installed. */
+  standStill(task: () => Promise<void>): Promise<void> {
+    if (this.#installing || this.#stopped) return Promise.reject(new Error("the member is installing a snapshot, or ending"));
+    this.#installing = true;
+    return task().finally(() => {
+      this.#installing = false;
+      this.wake();
+    });
+  }
+
   /** Sees to it that a turn follows. */
   wake(): void {
     if (this.#turnIsSet || this.#stopped) return;

@@ -20,10 +20,11 @@ import {
   raftpb,
 } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import { type Applied, installReceived, type RequestKind, Store } from "@quorate/store";
+import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
+import { Corruption } from "../corruption/index.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
@@ -37,19 +38,12 @@ import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
 import { noFaults } from "./fault-points.ts";
 import {
+  LOG_LIMITS,
   MAX_APPLY_GAP_ENTRIES,
-  MAX_CATCH_UP_BYTES,
-  MAX_COMMITTED_BYTES_PER_READY,
-  MAX_INFLIGHT_BYTES,
-  MAX_INFLIGHT_MESSAGES,
-  MAX_LOG_BYTES,
-  MAX_MESSAGE_BYTES,
-  MAX_PENDING_READS,
   MAX_QUEUED_PROPOSAL_BYTES,
-  MAX_SNAPSHOT_FILES,
-  MAX_UNCOMMITTED_BYTES,
   MAX_WAITING_PROPOSALS,
   MAX_WAITING_READS,
+  RAFT_LIMITS,
   READ_RETRY_MS,
 } from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
@@ -60,6 +54,7 @@ import { Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
 import { SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
+import { StoreExchange } from "./store-exchange.ts";
 
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
 const LEASE_CHECKPOINT_INTERVAL_MS = 5 * 60_000;
@@ -79,6 +74,7 @@ export class Member {
   readonly watches: WatchHub;
   readonly leases: Leases;
   readonly space: Space;
+  readonly corruption: Corruption;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
 
@@ -100,8 +96,7 @@ export class Member {
   readonly #cluster: ClusterKeeping;
   #transport!: Transport;
   #store: Store;
-  /** Set while a received snapshot takes the place of the store; reads wait for it. */
-  #exchange: Promise<void> | undefined;
+  readonly #exchange: StoreExchange;
   #flushTimer: Timer | undefined;
   #flushes = 0;
   #leaderElectedMs = 0;
@@ -169,12 +164,7 @@ export class Member {
         preVote: config.preVote,
         checkQuorum: true,
         readOnly: "quorum",
-        maxMessageBytes: MAX_MESSAGE_BYTES,
-        maxInflightMessages: MAX_INFLIGHT_MESSAGES,
-        maxInflightBytes: MAX_INFLIGHT_BYTES,
-        maxUncommittedBytes: MAX_UNCOMMITTED_BYTES,
-        maxCommittedBytesPerReady: MAX_COMMITTED_BYTES_PER_READY,
-        maxPendingReads: MAX_PENDING_READS,
+        ...RAFT_LIMITS,
         logger: (level, message, fields) => raftLogger[level](message, fields as Parameters<Logger["info"]>[1]),
       },
       {
@@ -232,12 +222,11 @@ export class Member {
       {
         snapshotCount: config.snapshotCount,
         catchUpEntries: config.snapshotCatchUpEntries,
-        maxLogBytes: MAX_LOG_BYTES,
-        maxCatchUpBytes: MAX_CATCH_UP_BYTES,
         maxWalFiles: config.maxWalFiles,
-        maxSnapshotFiles: MAX_SNAPSHOT_FILES,
+        ...LOG_LIMITS,
       },
       {
+        memberId: this.id,
         store: () => this.#store,
         wal: this.#wal,
         files: this.#files,
@@ -350,6 +339,38 @@ export class Member {
       metrics,
       fatal: (error) => this.#fatal(error),
     });
+    this.#exchange = new StoreExchange({
+      disk: deps.disk,
+      keyspaces: deps.keyspaces,
+      storeDir: config.storeDir,
+      faults,
+      store: () => this.#store,
+      detach: async () => {
+        await this.watches.detach();
+        await this.space.detach();
+        await this.#snapshots.close();
+      },
+      opened: (store) => {
+        this.#store = store;
+        store.lessor.observer = this.#keeper;
+      },
+      attach: () => {
+        if (!this.corruption.isHealing) this.watches.attach(this.#store.mvcc);
+        this.space.attach();
+      },
+      fatal: (error) => this.#fatal(error),
+    });
+    this.corruption = new Corruption({
+      host: this,
+      call,
+      logger: this.#logger,
+      snapshots: () => this.#snapshots,
+      hasEnded: () => this.#ended,
+      entriesAfter: (index) => this.#raft.appliedFrom(index + 1),
+      standStill: (task) => this.#loop.standStill(task),
+      exchange: (index, replay) => this.#exchange.run(index, replay),
+      replayConfChange: (store, entry) => this.#configuration.replay(store, entry),
+    });
     this.#slowDisk = new SlowDisk(config.slowFsyncHandoverMs, {
       clock: deps.clock,
       logger: this.#logger,
@@ -365,10 +386,12 @@ export class Member {
   async #begin(): Promise<void> {
     this.metrics.serverVersion.with(SERVER_VERSION).value = 1;
     this.metrics.serverId.with(idToHex(this.id)).value = 1;
+    await this.corruption.initialCheck();
     this.#transport = await this.#openTransport();
     this.#configuration.connectPeers();
     this.#flushTimer = this.#clock.every(this.config.backendBatchIntervalMs, () => this.#flush());
     this.space.start();
+    this.corruption.start();
     this.#loop.start();
     this.#slowDisk.start();
     if (this.#configuration.isAlone) this.#loop.withRaft((raft) => raft.campaign());
@@ -472,11 +495,11 @@ export class Member {
 
   /** Resolves when the store may be read, which is at once unless a received snapshot is being put in place. */
   async readable(): Promise<void> {
-    while (this.#exchange !== undefined) await this.#exchange;
+    await this.#exchange.over();
   }
 
   get isReadable(): boolean {
-    return this.#exchange === undefined;
+    return !this.#exchange.isRunning;
   }
 
   // --- Applying ---
@@ -532,7 +555,7 @@ export class Member {
 
   #flush(): void {
     // While a received store takes its place, this one is closed, and what it has not written is not wanted any more.
-    if (this.#exchange !== undefined || this.#store.pendingOps === 0 || this.#flushes >= 2) return;
+    if (this.#exchange.isRunning || this.#store.pendingOps === 0 || this.#flushes >= 2) return;
     this.#flushes++;
     const faults = this.#deps.faults ?? noFaults;
     const flush = async () => {
@@ -557,39 +580,16 @@ export class Member {
     await this.#wal.saveSnapshot({ index, term, confState });
   }
 
-  #install(snapshot: raftpb.Snapshot): Promise<void> {
-    const install = async () => {
-      const { index, term } = snapshot.metadata;
-      const faults = this.#deps.faults ?? noFaults;
-      this.#logger.info("applying snapshot", { "incoming-snapshot-index": index, "current-applied-index": this.appliedIndex });
-      this.metrics.snapshotApplyInProgress.value = 1;
-      faults("before-snapshot-install");
-      await this.watches.detach();
-      await this.space.detach();
-      await this.#snapshots.close();
-      await this.#store.close({ flush: false });
-      installReceived(this.#deps.disk, this.config.storeDir, index);
-      this.#store = await Store.open(this.#deps.keyspaces, this.config.storeDir);
-      this.#store.lessor.observer = this.#keeper;
-      faults("after-snapshot-install");
-      this.watches.attach(this.#store.mvcc);
-      this.space.attach();
-      this.#snapshots.installed(index);
-      this.#configuration.connectPeers();
-      this.metrics.snapshotApplyInProgress.value = 0;
-      this.#logger.info("applied snapshot", { "snapshot-index": index, "snapshot-term": term });
-      this.#publication.versionMayBeKnown();
-    };
-    const done = install();
-    this.#exchange = done.then(
-      () => {
-        this.#exchange = undefined;
-      },
-      () => {
-        // The loop ends the member with this error; reads that wait are ended with it.
-      },
-    );
-    return done;
+  async #install(snapshot: raftpb.Snapshot): Promise<void> {
+    const { index, term } = snapshot.metadata;
+    this.#logger.info("applying snapshot", { "incoming-snapshot-index": index, "current-applied-index": this.appliedIndex });
+    this.metrics.snapshotApplyInProgress.value = 1;
+    await this.#exchange.run(index);
+    this.#snapshots.installed(index);
+    this.#configuration.connectPeers();
+    this.metrics.snapshotApplyInProgress.value = 0;
+    this.#logger.info("applied snapshot", { "snapshot-index": index, "snapshot-term": term });
+    this.#publication.versionMayBeKnown();
   }
 
   #transportListener(): TransportListener {
@@ -668,6 +668,7 @@ export class Member {
     this.#cluster.autoPromotion.stop();
     this.#cluster.versions.stop();
     this.#flushTimer?.cancel();
+    this.corruption.stop();
     this.#slowDisk.stop();
     await this.#transport?.close();
     await this.watches.detach();

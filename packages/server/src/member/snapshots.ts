@@ -7,7 +7,7 @@
  * itself as a stream.
  */
 import type { Clock, Disk, KeyspaceOpener, Logger } from "@quorate/host";
-import { EMPTY, idToHex, type raftpb } from "@quorate/proto";
+import { EMPTY, idToHex, raftpb } from "@quorate/proto";
 import { dropIncoming, receiveSnapshot, type Store, type StoreSnapshot } from "@quorate/store";
 import type { SnapshotStream, Transport } from "@quorate/transport";
 import type { SnapshotFiles, Wal } from "@quorate/wal";
@@ -26,6 +26,7 @@ export interface SnapshotLimits {
 }
 
 export interface SnapshotParts {
+  readonly memberId: bigint;
   readonly store: () => Store;
   readonly wal: Wal;
   readonly files: SnapshotFiles;
@@ -62,6 +63,10 @@ export class Snapshots {
   /** Indexes that a follower is being sent a snapshot of, by member: the log behind them stays. */
   readonly #sending = new Map<bigint, { snapshot: StoreSnapshot | undefined; index: number }>();
   #receiving = false;
+  /** The mark that is being written. */
+  #marked: Promise<void> = Promise.resolve();
+  /** Set while this member waits for the leader's store outside of Raft: told the index of the one that came. */
+  #expecting: ((index: number) => void) | undefined;
 
   constructor(limits: SnapshotLimits, parts: SnapshotParts, lastMarkIndex: number) {
     this.#limits = limits;
@@ -76,12 +81,12 @@ export class Snapshots {
     if (lastMark === undefined || this.#totalBytes - lastMark.totalBytes >= BYTE_MARK_EVERY_BYTES) {
       this.#byteMarks.push({ index, totalBytes: this.#totalBytes });
     }
-    if (this.#marking) return;
+    if (this.#marking || this.#expecting !== undefined) return;
     const tooMany = index - this.#lastMarkIndex >= this.#limits.snapshotCount;
     const tooLarge = this.#totalBytes - this.#bytesAtLastMark >= this.#limits.maxLogBytes;
     if (!tooMany && !tooLarge) return;
     this.#marking = true;
-    this.#mark().then(
+    this.#marked = this.#mark().then(
       () => {
         this.#marking = false;
       },
@@ -142,6 +147,13 @@ export class Snapshots {
     return this.#byteMarks.find((mark) => mark.totalBytes >= floor)?.index ?? 0;
   }
 
+  /** Streams the store to a peer that has asked for it, outside of Raft. */
+  sendTo(id: bigint): void {
+    const { memberId, loop } = this.#parts;
+    const term = loop().withRaft((raft) => raft.term);
+    this.send(raftpb.Message.create({ type: raftpb.MessageType.MsgSnap, to: id, from: memberId, term }));
+  }
+
   /** Streams the store to the peer that Raft's message is for. The transport tells how it ended through `sent`. */
   send(message: raftpb.Message): void {
     const { logger, transport } = this.#parts;
@@ -195,20 +207,47 @@ export class Snapshots {
     const { message } = stream;
     const index = message.snapshot?.metadata.index ?? 0;
     if (this.#receiving) throw new Error("another snapshot is being received");
-    if (index <= this.#parts.loop().appliedIndex) throw new Error(`the snapshot's index ${index} is not ahead of this member`);
+    if (this.#expecting === undefined && index <= this.#parts.loop().appliedIndex)
+      throw new Error(`the snapshot's index ${index} is not ahead of this member`);
     this.#receiving = true;
     try {
-      dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
+      if (this.#expecting === undefined) dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
       logger.info("receiving database snapshot", { "snapshot-index": index, "remote-snapshot-sender-id": idToHex(message.from) });
       await receiveSnapshot({ disk, keyspaces }, storeDir, index, stream.body);
       logger.info("received and saved database snapshot", {
         "snapshot-index": index,
         "remote-snapshot-sender-id": idToHex(message.from),
       });
-      this.#parts.loop().received([message]);
+      if (this.#expecting !== undefined) this.#expecting(index);
+      else this.#parts.loop().received([message]);
     } finally {
       this.#receiving = false;
     }
+  }
+
+  /**
+   * The next store that arrives is not Raft's. Until `release` the log gets no new beginning and no other store is taken; the one that came
+   * must not be older than `leastIndex`, where the log begins.
+   */
+  expect(): { arrived: Promise<number>; leastIndex: () => Promise<number>; release: () => void } {
+    const arrived = Promise.withResolvers<number>();
+    let came = false;
+    const expecting = (index: number) => {
+      if (came) throw new Error("another store has come already");
+      came = true;
+      arrived.resolve(index);
+    };
+    this.#expecting = expecting;
+    return {
+      arrived: arrived.promise,
+      leastIndex: async () => {
+        await this.#marked;
+        return this.#lastMarkIndex;
+      },
+      release: () => {
+        if (this.#expecting === expecting) this.#expecting = undefined;
+      },
+    };
   }
 
   /**

@@ -56,6 +56,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const read = async <T>(serializable: boolean, run: () => T): Promise<T> => {
     if (!serializable) await member.linearizable();
     if (!member.isReadable) await member.readable();
+    if (member.corruption.isHealing) await member.corruption.healed();
     return run();
   };
 

@@ -1,0 +1,142 @@
+/** Finding out that members differ, and mending it: the checker, the healer, and what the peer port answers for both. */
+import type { Clock, Logger } from "@quorate/host";
+import { AlarmRequest, idToHex } from "@quorate/proto";
+import type { HttpHandler } from "@quorate/rpc";
+import type { Applied, RequestKind, Store } from "@quorate/store";
+import type { ServerConfig } from "../config/index.ts";
+import type { WatchHub } from "../watch/index.ts";
+import { CorruptionChecker } from "./checker.ts";
+import { Healer } from "./healer.ts";
+import { HASH_PATH, hashEndpoint } from "./peer-hash.ts";
+import { type RefetchParts, refetchStore, STORE_TO_PATH, storeToEndpoint } from "./refetch.ts";
+
+/** The member, as this room needs it. */
+export interface CorruptionHost {
+  readonly id: bigint;
+  readonly clusterId: bigint;
+  readonly config: ServerConfig;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly isLeader: boolean;
+  readonly leader: bigint;
+  readonly appliedIndex: number;
+  readonly watches: WatchHub;
+  /** Resolves when the store may be read at all. */
+  readable(): Promise<void>;
+  linearizable(): Promise<void>;
+  handOver(): Promise<void>;
+  propose(kind: RequestKind, request: Uint8Array): Promise<Applied>;
+}
+
+export interface CorruptionParts
+  extends Pick<RefetchParts, "call" | "snapshots" | "hasEnded" | "entriesAfter" | "standStill" | "exchange" | "replayConfChange"> {
+  readonly host: CorruptionHost;
+  readonly logger: Logger;
+}
+
+export class Corruption {
+  readonly #parts: CorruptionParts;
+  readonly #checker: CorruptionChecker;
+  /** Undefined without --self-heal. */
+  readonly #healer: Healer | undefined;
+
+  constructor(parts: CorruptionParts) {
+    this.#parts = parts;
+    const { host, logger, hasEnded, call } = parts;
+    const { id: memberId, config, clock } = host;
+    const store = () => host.store;
+    const isLeader = () => host.isLeader;
+    const propose = (request: AlarmRequest) => host.propose("alarm", AlarmRequest.encode(request));
+    this.#checker = new CorruptionChecker(
+      {
+        memberId,
+        everyMs: config.corruptCheckMs,
+        afterCompactionMs: config.featureGates.get("CompactHashCheck") === true ? config.compactHashCheckMs : undefined,
+      },
+      { store, isLeader, linearizable: () => host.linearizable(), propose, call, clock, logger },
+    );
+    if (!config.selfHeal) return;
+    this.#healer = new Healer({
+      memberId,
+      store,
+      isLeader,
+      handOver: () => host.handOver(),
+      isOfMajority: () => this.#checker.isOfMajority(),
+      propose,
+      hasEnded,
+      clock,
+      logger,
+      replaceStore: async () => {
+        await host.watches.detach();
+        await refetchStore({
+          ...parts,
+          memberId,
+          clock,
+          appliedIndex: () => host.appliedIndex,
+          leaderUrls: () => store().membership.member(host.leader)?.peerUrls ?? [],
+        });
+      },
+      served: () => {
+        if (!hasEnded()) host.watches.attach(host.store.mvcc);
+      },
+    });
+  }
+
+  /**
+   * Compares this member with the others before it takes part.
+   * @throws Error where they differ, unless it may mend itself: the alarm is raised for it then, once it takes part
+   */
+  async initialCheck(): Promise<void> {
+    const { host, logger } = this.#parts;
+    const { config, id: memberId } = host;
+    if (config.featureGates.get("InitialCorruptCheck") !== true) return;
+    logger.info("starting initial corruption check", { "local-member-id": idToHex(memberId) });
+    if ((await this.#checker.differing()) === 0) {
+      logger.info("initial corruption checking passed; no corruption", { "local-member-id": idToHex(memberId) });
+      return;
+    }
+    if (this.#healer === undefined) throw new Error(`${idToHex(memberId)} found data inconsistency with peers`);
+    this.#healer.accuse();
+  }
+
+  start(): void {
+    this.#checker.start();
+    this.#healer?.start();
+  }
+
+  stop(): void {
+    this.#checker.stop();
+    this.#healer?.stop();
+  }
+
+  /** True while what this member has must not be read, because it differs from the others. */
+  get isHealing(): boolean {
+    return this.#healer?.isHealing ?? false;
+  }
+
+  /** Resolves when what this member has may be read. */
+  async healed(): Promise<void> {
+    await this.#healer?.healed();
+  }
+
+  /** What the peer port answers to other members, by path. */
+  peerEndpoints(): ReadonlyMap<string, HttpHandler> {
+    const { host, snapshots } = this.#parts;
+    const mvcc = async () => {
+      await host.readable();
+      return host.store.mvcc;
+    };
+    const isMember = (id: bigint) => host.store.membership.member(id) !== undefined;
+    return new Map<string, HttpHandler>([
+      [HASH_PATH, hashEndpoint(host.clusterId, mvcc)],
+      [
+        STORE_TO_PATH,
+        storeToEndpoint(
+          () => host.isLeader,
+          isMember,
+          (id) => snapshots().sendTo(id),
+        ),
+      ],
+    ]);
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * A member that differs from the others makes itself anew (--self-heal): while the CORRUPT alarm names it, it serves no reads, asks the
+ * leader for its store, puts that in the place of its own, compares itself with the others, and ends the alarm.
+ *
+ *     alarm CORRUPT for this member
+ *       -> reads wait; a leader hands leadership over
+ *       -> the leader streams its store, as of index S; this member goes on applying until it is at S or later
+ *       -> its loop stands still: the received store takes the place of the old one, entries after S are applied to it once more
+ *       -> its hash is that of a majority: the alarm is ended through the log, reads go on.  If not: again
+ *
+ * The log and Raft's state are not touched: they were right. Nothing of it happens for an alarm of the member id 0, where nobody knows who is
+ * right.
+ */
+import type { Clock, Logger, Timer } from "@quorate/host";
+import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, idToHex } from "@quorate/proto";
+import type { Applied, Store } from "@quorate/store";
+
+export interface HealerParts {
+  readonly memberId: bigint;
+  readonly store: () => Store;
+  readonly isLeader: () => boolean;
+  /** Gives leadership away, if this member has it. */
+  readonly handOver: () => Promise<void>;
+  /** Has the leader's store put in the place of this member's. */
+  readonly replaceStore: () => Promise<void>;
+  /** Whether this member's history is that of a majority of all members. */
+  readonly isOfMajority: () => Promise<boolean>;
+  readonly propose: (request: AlarmRequest) => Promise<Applied>;
+  readonly hasEnded: () => boolean;
+  /** Reads go on. */
+  readonly served: () => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How often a member looks whether it is named. */
+const LOOK_EVERY_MS = 500;
+/** After an attempt that failed. */
+const PAUSE_MS = 2000;
+
+export class Healer {
+  readonly #parts: HealerParts;
+  #healing: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  /** Whether this member knows of itself that it differs, and nobody has raised the alarm. */
+  #accused = false;
+
+  constructor(parts: HealerParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#timer = this.#parts.clock.every(LOOK_EVERY_MS, () => this.#look());
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  /** This member has found out by itself that it differs: it raises the alarm as soon as it takes part. */
+  accuse(): void {
+    this.#accused = true;
+  }
+
+  /** True while what this member has must not be read. */
+  get isHealing(): boolean {
+    return this.#healing !== undefined;
+  }
+
+  /** Resolves when what this member has may be read. */
+  async healed(): Promise<void> {
+    while (this.#healing !== undefined) await this.#healing;
+  }
+
+  #isNamed(): boolean {
+    const { store, memberId } = this.#parts;
+    return store()
+      .alarms.list(AlarmType.CORRUPT)
+      .some((alarm) => alarm.memberId === memberId);
+  }
+
+  #look(): void {
+    if (this.#healing !== undefined || !(this.#accused || this.#isNamed())) return;
+    this.#healing = this.#heal().finally(() => {
+      this.#healing = undefined;
+      this.#parts.served();
+    });
+  }
+
+  async #heal(): Promise<void> {
+    const { memberId, logger, clock, hasEnded } = this.#parts;
+    logger.error("this member differs from the others; it serves no reads and fetches the leader's store", {
+      "local-member-id": idToHex(memberId),
+    });
+    const startMs = clock.monotonicMs();
+    while (!hasEnded() && (this.#accused || this.#isNamed())) {
+      try {
+        if (this.#accused) await this.#nameItself();
+        await this.#attempt();
+        logger.info("this member has made itself anew from the leader's store", {
+          "local-member-id": idToHex(memberId),
+          took: `${(clock.monotonicMs() - startMs).toFixed(0)}ms`,
+        });
+        return;
+      } catch (error) {
+        if (hasEnded()) return;
+        logger.warn("failed to fetch the leader's store; trying again", { error: (error as Error).message });
+        await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve));
+      }
+    }
+  }
+
+  async #nameItself(): Promise<void> {
+    const { memberId, isOfMajority, propose } = this.#parts;
+    if (!(await isOfMajority())) {
+      await propose({ action: AlarmRequest_AlarmAction.ACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT });
+    }
+    this.#accused = false;
+  }
+
+  async #attempt(): Promise<void> {
+    const { memberId, isLeader, handOver, replaceStore, isOfMajority, propose } = this.#parts;
+    if (!this.#isNamed()) return;
+    if (isLeader()) await handOver();
+    if (isLeader()) throw new Error("this member leads, and nobody takes leadership over");
+    await replaceStore();
+    if (!(await isOfMajority())) throw new Error("what was fetched is not what a majority of the members has");
+    const { error } = await propose({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT });
+    if (error !== undefined) throw error;
+  }
+}

@@ -1,0 +1,2 @@
+/** Members that differ: finding out, and mending it. */
+export { Corruption } from "./corruption.ts";

@@ -1,0 +1,70 @@
+/**
+ * A received store takes the place of the one in use. Who reads meanwhile waits; watches, compaction and snapshots that are being sent let
+ * go of the old store before it is closed, and go on with the new one.
+ */
+import type { Disk, KeyspaceOpener } from "@quorate/host";
+import { installReceived, Store } from "@quorate/store";
+import type { FaultHook } from "./fault-points.ts";
+
+export interface StoreExchangeParts {
+  readonly disk: Disk;
+  readonly keyspaces: KeyspaceOpener;
+  readonly storeDir: string;
+  readonly faults: FaultHook;
+  readonly store: () => Store;
+  /** Nothing reads the store in use any more when it resolves. */
+  readonly detach: () => Promise<void>;
+  /** The new store is open, and the store in use from now on. */
+  readonly opened: (store: Store) => void;
+  /** Whoever let go may go on. */
+  readonly attach: () => void;
+  /** There is no store any more. */
+  fatal(error: unknown): void;
+}
+
+export class StoreExchange {
+  readonly #parts: StoreExchangeParts;
+  #running: Promise<void> | undefined;
+
+  constructor(parts: StoreExchangeParts) {
+    this.#parts = parts;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Resolves when no exchange is under way. */
+  async over(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  /**
+   * Puts the store that was received at `index` in place.
+   * @param replay what the new store lacks of the old one, if anything: called before anybody reads it
+   */
+  run(index: number, replay: (store: Store) => Promise<void> = async () => {}): Promise<void> {
+    const done = this.#exchange(index, replay);
+    this.#running = done.then(
+      () => {
+        this.#running = undefined;
+      },
+      // Reads that wait are ended with the member.
+      (error: unknown) => this.#parts.fatal(error),
+    );
+    return done;
+  }
+
+  async #exchange(index: number, replay: (store: Store) => Promise<void>): Promise<void> {
+    const { disk, keyspaces, storeDir, faults } = this.#parts;
+    faults("before-snapshot-install");
+    await this.#parts.detach();
+    await this.#parts.store().close({ flush: false });
+    installReceived(disk, storeDir, index);
+    const store = await Store.open(keyspaces, storeDir);
+    await replay(store);
+    this.#parts.opened(store);
+    faults("after-snapshot-install");
+    this.#parts.attach();
+  }
+}
