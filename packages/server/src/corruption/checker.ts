@@ -5,8 +5,8 @@
  *     at intervals  the leader with the others, at its newest revision          --corrupt-check-time
  *     after a compaction, at its revision                                       gate CompactHashCheck, --compact-hash-check-time
  *
- * Hashes compare only at one revision with one compact revision. Whoever differs from a majority of all members is named in a CORRUPT alarm;
- * where there is no majority the alarm has the member id 0. (etcd's periodic check takes the leader to be right.)
+ * Hashes compare only at one revision with one compact revision. Whoever differs from a majority of all members is named in a CORRUPT
+ * alarm; where there is no majority the alarm has the member id 0. (etcd's periodic check takes the leader to be right.)
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, EtcdError, idToHex } from "@quorate/proto";

@@ -8,8 +8,8 @@
  *       -> its loop stands still: the received store takes the place of the old one, entries after S are applied to it once more
  *       -> its hash is that of a majority: the alarm is ended through the log, reads go on.  If not: again
  *
- * The log and Raft's state are not touched: they were right. Nothing of it happens for an alarm of the member id 0, where nobody knows who is
- * right.
+ * The log and Raft's state are not touched: they were right. Nothing of it happens for an alarm of the member id 0, where nobody knows
+ * who is right.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, idToHex } from "@quorate/proto";
