@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { concat, fromLatin1 } from "@quorate/proto";
+import { Indexing } from "../src/hpack/encoder.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
 import type { EngineCounters } from "../src/http2/counters.ts";
 import { TokenBucket } from "../src/http2/token-bucket.ts";
-import { data, frame, GET, rstStream, settingsFrame, windowUpdate, words } from "./engine/core.ts";
+import { data, fieldsOf, frame, GET, rstStream, settingsFrame, windowUpdate, words } from "./engine/core.ts";
 import { CALL, GrpcClient, type GrpcOptions, message } from "./engine/grpc.ts";
 
 const HELLO = fromLatin1("hello");
@@ -203,6 +204,45 @@ describe("header blocks", () => {
     assert.equal(counters.headerListsTooLarge, 1);
     assert.equal(client.connection.ending, false);
     serves(neighbour);
+  });
+
+  test("of streams that stay open are bounded on a connection, and on all", () => {
+    const client = new GrpcClient({ ...SERVICES, limits: { ...LIMITS, maxHeadBytes: 100_000 }, maxHeadTotalBytes: 150_000 });
+    const second = new GrpcClient({ ...SERVICES, shared: client.shared });
+    const third = new GrpcClient({ ...SERVICES, shared: client.shared });
+    const { counters, heads } = client.shared;
+    const open = (one: GrpcClient, id: number) => one.send(one.headers(id, { ...CALL, "x-long": `${id}`.padEnd(9000, "x") }));
+    const take = (one: GrpcClient) => one.take().filter((line) => line.startsWith("RST_STREAM"));
+    for (let i = 0; i < 12; i++) open(client, 1 + 2 * i);
+    assert.equal(take(client).length, counters.headBytesRefusals);
+    assert.ok(counters.headBytesRefusals >= 1 && counters.headBytesRefusals <= 3);
+    assert.ok(heads.usedBytes > 90_000 && heads.usedBytes <= 100_000);
+    for (let i = 0; i < 12; i++) open(second, 1 + 2 * i);
+    assert.ok(heads.usedBytes > 140_000 && heads.usedBytes <= 150_000);
+    // What is little still finds room, and more as soon as streams end.
+    serves(third);
+    const before = counters.openStreams;
+    for (let i = 0; i < 12; i++) client.send(rstStream(1 + 2 * i));
+    second.take();
+    open(second, 101);
+    assert.deepEqual(take(second), []);
+    assert.ok(counters.openStreams < before);
+    for (const one of [client, second, third]) one.connection.lost();
+    assert.equal(heads.usedBytes, 0);
+  });
+
+  test("of many fields in few bytes count as fields", () => {
+    const { client, counters } = pair({ maxHeadBytes: 100_000 });
+    client.indexing = Indexing.Add;
+    client.send(client.headers(1, { ...CALL, x: "y" }));
+    // The newest entry of the table is named 1,500 times in as many bytes.
+    const named = new Uint8Array(1500).fill(0xbe);
+    for (let i = 1; i < 10; i++) {
+      const block = concat([client.encoder.encode(fieldsOf(CALL)), named]);
+      client.send(frame(FrameType.Headers, Flag.EndHeaders, 1 + 2 * i, block));
+    }
+    assert.ok(counters.headBytesRefusals >= 6, `${counters.headBytesRefusals} refused`);
+    assert.ok(client.shared.heads.usedBytes <= 100_000);
   });
 
   test("whose table changes size all the time", () => {

@@ -21,6 +21,7 @@ const COUNTERS: readonly (readonly [name: string, help: string, read: Read])[] =
   ["http2_header_block_floods_total", "Connections ended because of a header block without end.", (c) => c.http2.headerBlockFloods],
   ["http2_header_lists_too_large_total", "Requests refused because their headers were too long.", (c) => c.http2.headerListsTooLarge],
   ["http2_held_bytes_refusals_total", "Requests refused because requests held too much memory.", (c) => c.http2.heldBytesRefusals],
+  ["http2_head_bytes_refusals_total", "Requests refused because open streams took too much memory.", (c) => c.http2.headBytesRefusals],
   ["http2_pending_bytes_refusals_total", "Streams cut off because answers held too much memory.", (c) => c.http2.pendingBytesRefusals],
   ["http2_send_stalls_total", "Connections ended because finished answers were not taken.", (c) => c.http2.sendStalls],
   ["http2_preface_timeouts_total", "Connections ended because the preface was not whole in time.", (c) => c.http2.prefaceTimeouts],
@@ -35,6 +36,7 @@ const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
   ["connections", "Client connections that are open.", (c) => c.activeConnections],
   ["http2_open_streams", "HTTP/2 streams that are open.", (c) => c.http2.openStreams],
   ["held_bytes", "Bytes of requests that are being received or worked on.", (c) => c.heldBytes],
+  ["head_bytes", "Bytes that open streams take, their headers above all.", (c) => c.headBytes],
   ["pending_bytes", "Bytes of answers that wait for clients' windows.", (c) => c.pendingBytes],
   ["unsent_bytes", "Bytes that wait for sockets.", (c) => c.unsentBytes],
 ];

@@ -11,6 +11,8 @@ const MOST_STREAMS_PER_CONNECTION = 65_536;
 export interface ServerLimits {
   /** Bytes of requests that are being received or worked on. */
   readonly maxHeldTotalBytes: number;
+  /** Bytes that open streams take by themselves, their headers above all. */
+  readonly maxHeadTotalBytes: number;
   /** Bytes of answers that wait for their clients' windows. */
   readonly maxPendingTotalBytes: number;
   /** Bytes that wait for sockets, beyond which those that do not take theirs at once get no more and are not read. */
@@ -36,6 +38,7 @@ export function resolveEngineOptions(options: EngineServerOptions): ResolvedEngi
   const given = options.limits ?? {};
   const limits = {
     maxHeldTotalBytes: given.maxHeldTotalBytes ?? 512 * MIB,
+    maxHeadTotalBytes: given.maxHeadTotalBytes ?? 512 * MIB,
     maxPendingTotalBytes: given.maxPendingTotalBytes ?? 1024 * MIB,
     maxUnsentTotalBytes: given.maxUnsentTotalBytes ?? 512 * MIB,
     sweepPeriodMs: given.sweepPeriodMs ?? 1000,

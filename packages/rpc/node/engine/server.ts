@@ -60,9 +60,13 @@ export interface ServerCounters {
   /** Bytes of gRPC messages, without prefixes and headers. */
   readonly receivedMessageBytes: number;
   readonly sentMessageBytes: number;
-  /** Bytes of requests that are being received or worked on, of answers that wait for clients' windows, and of what waits for sockets. */
+  /**
+   * Bytes of requests that are being received or worked on, of answers that wait for clients' windows, of open streams and their headers,
+   * and of what waits for sockets.
+   */
   readonly heldBytes: number;
   readonly pendingBytes: number;
+  readonly headBytes: number;
   readonly unsentBytes: number;
   readonly http2: Readonly<EngineCounters>;
 }
@@ -123,7 +127,7 @@ export class EngineServer {
     this.#clock = dependencies.clock;
     this.#logger = dependencies.logger;
     const { server, http2, limits } = this.#options;
-    this.#http2 = new Http2Shared(http2, limits.maxHeldTotalBytes, limits.maxPendingTotalBytes);
+    this.#http2 = new Http2Shared(http2, limits.maxHeldTotalBytes, limits.maxPendingTotalBytes, limits.maxHeadTotalBytes);
     this.#context = new SocketContext(this.#http2, dependencies.clock, limits.maxUnsentTotalBytes);
     this.#grpc = {
       limits: {
@@ -172,6 +176,7 @@ export class EngineServer {
       sentMessageBytes: this.#grpc.sentMessageBytes,
       heldBytes: this.#http2.held.usedBytes,
       pendingBytes: this.#http2.pending.usedBytes,
+      headBytes: this.#http2.heads.usedBytes,
       unsentBytes: this.#context.unsentBytes,
       http2: this.#http2.counters,
     };

@@ -67,6 +67,9 @@ export interface ConnectionOwner {
 }
 
 /** What we ping with when nothing hangs on it, and when we want to know that a GOAWAY has been heard. */
+/** What an open stream takes in memory, about, besides its header block; and what each of its fields takes besides its bytes. */
+const STREAM_BYTES = 512;
+const FIELD_BYTES = 32;
 const ALIVE_PING = new Uint8Array(8);
 const DRAIN_PING = Uint8Array.of(0x64, 0x72, 0x61, 0x69, 0x6e, 0, 0, 1);
 
@@ -78,6 +81,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   readonly sender: Sender;
   /** Bytes of requests that are being received or worked on. */
   readonly held: ByteBudget;
+  readonly #headBudget: ByteBudget;
   /** Those of them that services are working on: they will be free again without the client's doing. */
   #workingBytes = 0;
   /** Calls that are worked on although their stream is gone. They count as streams, or a reset would be a way around their bound. */
@@ -126,6 +130,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     this.nowMs = nowMs;
     this.#openedMs = nowMs;
     this.held = new ByteBudget(limits.maxHeldBytes, shared.held);
+    this.#headBudget = new ByteBudget(limits.maxHeadBytes, shared.heads);
     this.sender = new Sender(this.out, limits.outputTargetBytes, new ByteBudget(limits.maxPendingBytes, shared.pending), this);
     this.#decoder = new HpackDecoder(DEFAULT_TABLE_BYTES, limits.maxHeaderListBytes);
     this.#keepAlive = new KeepAlive(limits, nowMs);
@@ -408,8 +413,16 @@ export class Http2Connection implements FrameHandler, SenderOwner {
       return this.#idle(1);
     }
     if (endStream && head.contentLength > 0) return this.#refuse(streamId, ErrorCode.ProtocolError);
+    const headBytes = STREAM_BYTES + end - start + head.fields.length * FIELD_BYTES;
+    if (!this.#headBudget.take(headBytes)) {
+      this.counters.headBytesRefusals++;
+      writeRstStream(this.out, streamId, ErrorCode.RefusedStream);
+      this.#closed.addCut(streamId);
+      return this.#idle(1);
+    }
     const stream = new Http2Stream(streamId, head, this.#limits.streamWindowBytes, this.sender.streamWindowBytes);
     stream.remoteEnded = endStream;
+    stream.headBytes = headBytes;
     this.#streams.set(streamId, stream);
     this.counters.streams++;
     this.counters.openStreams++;
@@ -604,6 +617,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     stream.closed = true;
     this.#streams.delete(stream.id);
     this.counters.openStreams--;
+    this.#headBudget.give(stream.headBytes);
     this.sender.drop(stream);
     if (this.#drained && this.#streams.size === 0) this.ending = true;
   }

@@ -27,6 +27,8 @@ export class EngineCounters {
   headerListsTooLarge = 0;
   /** Requests refused because requests being received or worked on hold too much memory, of their connection or of all. */
   heldBytesRefusals = 0;
+  /** Requests refused because open streams and their headers take too much memory, of their connection or of all. */
+  headBytesRefusals = 0;
   /** Streams cut off because what waits to be sent takes too much memory, of their connection or of all. */
   pendingBytesRefusals = 0;
   /** Connections ended because finished answers were not taken for too long. */

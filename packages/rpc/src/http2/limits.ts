@@ -13,6 +13,8 @@ export interface Http2Limits {
   readonly maxContinuationFrames: number;
   /** Bytes of requests that are being received or worked on; requests beyond are refused. */
   readonly maxHeldBytes: number;
+  /** Bytes that open streams take by themselves, their headers above all; requests beyond are refused. */
+  readonly maxHeadBytes: number;
   /** Bytes of answers that wait for the client's windows; streams beyond are cut off. */
   readonly maxPendingBytes: number;
   /** DATA is framed as long as fewer bytes than this wait for the socket. */
@@ -55,6 +57,7 @@ export const DEFAULT_HTTP2_LIMITS: Http2Limits = {
   maxHeaderBlockBytes: 64 * KIB,
   maxContinuationFrames: 32,
   maxHeldBytes: 64 * MIB,
+  maxHeadBytes: 64 * MIB,
   maxPendingBytes: 256 * MIB,
   outputTargetBytes: 256 * KIB,
   maxOutputBytes: MIB,

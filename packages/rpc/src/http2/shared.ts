@@ -10,14 +10,17 @@ export class Http2Shared {
   readonly held: ByteBudget;
   /** Bytes of answers that wait to be sent, over all connections. */
   readonly pending: ByteBudget;
+  /** Bytes that open streams take by themselves, their headers above all, over all connections. */
+  readonly heads: ByteBudget;
 
   /**
-   * @param maxHeldTotalBytes and maxPendingTotalBytes bound all connections together, as limits.maxHeldBytes and maxPendingBytes bound
+   * @param maxHeldTotalBytes and the others bound all connections together, as limits.maxHeldBytes, maxPendingBytes and maxHeadBytes bound
    * each.
    */
-  constructor(limits: Http2Limits, maxHeldTotalBytes: number, maxPendingTotalBytes: number) {
+  constructor(limits: Http2Limits, maxHeldTotalBytes: number, maxPendingTotalBytes: number, maxHeadTotalBytes: number) {
     this.limits = limits;
     this.held = new ByteBudget(maxHeldTotalBytes);
     this.pending = new ByteBudget(maxPendingTotalBytes);
+    this.heads = new ByteBudget(maxHeadTotalBytes);
   }
 }

@@ -23,6 +23,8 @@ export class Http2Stream {
   /** Set by whoever accepts the request. */
   consumer: StreamConsumer = NOBODY;
 
+  /** What it takes in memory by itself, about: its header block above all. */
+  headBytes = 0;
   /** The client has ended its side. */
   remoteEnded = false;
   /** What the client may still send. */

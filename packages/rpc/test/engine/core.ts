@@ -64,6 +64,7 @@ export interface CoreOptions {
   readonly limits?: Partial<Http2Limits>;
   readonly maxHeldTotalBytes?: number;
   readonly maxPendingTotalBytes?: number;
+  readonly maxHeadTotalBytes?: number;
   /** Connections of one server share this. */
   readonly shared?: Http2Shared;
 }
@@ -76,6 +77,7 @@ export function sharedOf(options: CoreOptions): Http2Shared {
       { ...DEFAULT_HTTP2_LIMITS, outputTargetBytes: MIB, ...options.limits },
       options.maxHeldTotalBytes ?? 512 * MIB,
       options.maxPendingTotalBytes ?? 512 * MIB,
+      options.maxHeadTotalBytes ?? 512 * MIB,
     )
   );
 }
