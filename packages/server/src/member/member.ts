@@ -256,6 +256,7 @@ export class Member {
       removed: () => this.#cluster.departure.applied(),
     });
     this.#publication = new Publication({
+      clock: deps.clock,
       memberId: this.id,
       clusterId: this.clusterId,
       config,

@@ -2,7 +2,7 @@
  * How a member makes itself known: it tells the cluster its name and client URLs, and when that is done and the cluster has a version, the
  * member is ready to serve. The messages are those that scripts wait for in etcd's logs.
  */
-import type { Logger } from "@quorate/host";
+import type { Clock, Logger } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
 import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
@@ -10,7 +10,11 @@ import { compareVersions } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { majorMinor, SERVER_VERSION } from "../version.ts";
 
+/** A publication that failed is tried again after this long. */
+export const PUBLISH_RETRY_MS = 100;
+
 export interface PublicationParts {
+  readonly clock: Clock;
   readonly memberId: bigint;
   readonly clusterId: bigint;
   readonly config: ServerConfig;
@@ -54,8 +58,11 @@ export class Publication {
           "local-member-id": idToHex(memberId),
           error: (error as Error).message,
         });
+        // What is refused at once would be refused again and again, and the member would do nothing else.
+        await new Promise<void>((resolve) => this.#parts.clock.after(PUBLISH_RETRY_MS, resolve));
       }
     }
+    if (this.#parts.hasEnded()) return;
     this.#published = true;
     logger.info("published local member to cluster through raft", {
       "local-member-id": idToHex(memberId),
