@@ -22,6 +22,7 @@ const REFUSALS = new Set([
   "DuplicateKey",
   "LeaseNotFound",
   "Corrupt",
+  "NotSupportedForLearner",
 ]);
 
 export interface ClientsDeps {

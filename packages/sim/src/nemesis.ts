@@ -32,17 +32,22 @@ export class Nemesis {
   readonly #network: Network;
   readonly #scheduler: Scheduler;
   readonly #story: Story;
+  readonly #mayDamage: () => boolean;
   readonly #random: Random;
   #active = true;
   /** How often each fault struck. */
   readonly counts = new Map<FaultKind, number>();
 
-  constructor(options: SimOptions, deps: { nodes: readonly Node[]; network: Network; scheduler: Scheduler; story: Story; random: Random }) {
+  constructor(
+    options: SimOptions,
+    deps: { nodes: readonly Node[]; network: Network; scheduler: Scheduler; story: Story; random: Random; mayDamage: () => boolean },
+  ) {
     this.#options = options;
     this.#nodes = deps.nodes;
     this.#network = deps.network;
     this.#scheduler = deps.scheduler;
     this.#story = deps.story;
+    this.#mayDamage = deps.mayDamage;
     this.#random = deps.random;
   }
 
@@ -284,8 +289,7 @@ export class Nemesis {
 
   /** Synced data goes bad on fewer than half of the members. */
   #flip(node: Node): void {
-    const flipped = this.#nodes.filter((one) => one.damaged).length;
-    if (node.damaged || 2 * (flipped + 1) >= this.#nodes.length) return;
+    if (node.damaged || !this.#mayDamage()) return;
     node.crash("power");
     node.damage();
   }

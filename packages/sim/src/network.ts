@@ -160,6 +160,12 @@ export class Network {
     this.#peerPorts.set(url, port);
   }
 
+  /** Whether a member could be talked to at this moment. */
+  isReached(from: string, id: bigint): boolean {
+    const target = this.#stations.get(id);
+    return target?.process.alive === true && !this.link(from, target.name).cut && !this.link(target.name, from).cut;
+  }
+
   /** @param to the member the message is for. */
   send(from: Station, to: bigint, message: raftpb.Message): void {
     if (!from.process.alive) return;
@@ -201,6 +207,11 @@ export class Network {
     const arrive = () => {
       const target = this.#stations.get(to);
       if (target === undefined || !target.process.alive) return;
+      if (target.request.isRemoved(from.request.memberId)) {
+        const back = this.link(target.name, from.name);
+        if (!back.cut) this.#scheduler.after(this.latencyMs(back), () => from.request.selfRemoved(), from.process);
+        return;
+      }
       const hear = () => {
         this.#story.tell(target.name, () => `hears ${from.name} ${text()}`, bytes);
         target.request.listener.received([raftpb.Message.decode(bytes)]);
@@ -307,7 +318,10 @@ class SimTransport implements Transport {
   }
 
   peers(): readonly PeerStatus[] {
-    return [...this.#peers].map(([id, urls]) => ({ id, urls, activeSinceMs: 0, roundTripMs: 1 }));
+    return [...this.#peers].map(([id, urls]) => {
+      const isReached = this.#network.isReached(this.#station.name, id);
+      return { id, urls, activeSinceMs: isReached ? 0 : undefined, roundTripMs: isReached ? 1 : undefined };
+    });
   }
 
   async close(): Promise<void> {

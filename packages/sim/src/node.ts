@@ -3,7 +3,16 @@ import { type Clock, type Random, silentLogger } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromUtf8, type raftpb } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
-import { type FaultPoint, httpRouter, Member, peerEndpoints, type ServerConfig, serviceTable, versionOf } from "@quorate/server";
+import {
+  BootstrapError,
+  type FaultPoint,
+  httpRouter,
+  Member,
+  peerEndpoints,
+  type ServerConfig,
+  serviceTable,
+  versionOf,
+} from "@quorate/server";
 import type { Store } from "@quorate/store";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
@@ -64,6 +73,15 @@ export class Node {
   readonly passes = new Map<CrashPoint, { passed: number; crashed: number }>();
   /** It refused to start on its damaged disk. */
   refused = false;
+  /** A process of it has run: it belongs, or belonged, to the cluster. */
+  hasRun = false;
+  /** It does not know the cluster yet that it is to join: not started, or started in vain. */
+  hasNotJoined: boolean;
+  /** Its member was removed from the cluster and has ended. */
+  gone = false;
+  /** Its member's id, once it has run. */
+  #memberId = 0n;
+  #config: ServerConfig;
   /** Faults of the disk at present. */
   slowSyncUntilMs = 0;
   slowTurns = false;
@@ -73,6 +91,8 @@ export class Node {
   constructor(name: string, deps: NodeDeps) {
     this.name = name;
     this.#deps = deps;
+    this.#config = deps.config;
+    this.hasNotJoined = !deps.config.isNewCluster;
     this.#random = deps.random.fork(name);
     const { options, scheduler } = deps;
     const diskRandom = this.#random.fork("disk");
@@ -100,6 +120,27 @@ export class Node {
     });
   }
 
+  /** Its peer URL. */
+  get url(): string {
+    return this.#config.initialCluster.get(this.name)![0].text;
+  }
+
+  /** It runs as what it is to be, or never will. */
+  get isSettled(): boolean {
+    return this.refused || this.member !== undefined;
+  }
+
+  /** Another configuration for the next start; only before its member has run. */
+  reconfigure(config: ServerConfig): void {
+    this.#config = config;
+  }
+
+  /** The machine is taken away. */
+  retire(): void {
+    this.crash("kill");
+    this.gone = true;
+  }
+
   get down(): boolean {
     return this.process === undefined || !this.process.alive;
   }
@@ -111,7 +152,8 @@ export class Node {
 
   /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
   start(arm: () => void = () => {}): void {
-    const { scheduler, options, story, network, config, raftCheck } = this.#deps;
+    if (this.gone) return;
+    const { scheduler, options, story, network, raftCheck } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
     const clock = new ProcessClock(scheduler, process, rate);
@@ -130,7 +172,7 @@ export class Node {
     this.#faults.receiving = () => {
       if (process.alive) this.#pass("receiving");
     };
-    Member.start(config, {
+    Member.start(this.#config, {
       clock,
       random,
       disk: new ProcessDisk(this.#disk, process, twist),
@@ -155,6 +197,9 @@ export class Node {
         if (!process.alive) return;
         this.#look(() => {
           started = member;
+          this.hasRun = true;
+          this.hasNotJoined = false;
+          this.#memberId = member.id;
           this.member = member;
           this.services = serviceTable(member);
           misguide(options.bug, member);
@@ -195,7 +240,7 @@ export class Node {
       const { status, body, headers } = await route({ ...sent, peerAddress: "", peerCommonName: undefined });
       return { status, body: typeof body === "string" ? fromUtf8(body) : body, clusterId: headers?.["x-etcd-cluster-id"] };
     };
-    for (const url of this.#deps.config.initialCluster.get(this.name)!)
+    for (const url of this.#config.initialCluster.get(this.name)!)
       this.#deps.network.listen(url.text, { name: this.name, process, answer });
   }
 
@@ -242,6 +287,17 @@ export class Node {
     this.member = undefined;
     this.services = undefined;
     this.#disk.kill(this.#random);
+    // An end without an error is that of a member which was removed, and so is a start that is refused for it.
+    if (this.#deps.safety.isRemoved(this.#memberId) && (error === undefined || error instanceof BootstrapError)) {
+      this.gone = true;
+      return;
+    }
+    // It could not reach anybody, or the membership has changed since it was told whom to join.
+    const isJoining = !this.#config.isNewCluster && error instanceof Error && error.name === "JoinError";
+    if (isJoining && !error.message.includes("started before")) {
+      this.hasNotJoined = true;
+      return;
+    }
     const reason = this.#faults.reasonOf(error);
     if (reason === "damage") this.refused = true;
     if (reason !== undefined) return;

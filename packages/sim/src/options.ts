@@ -58,6 +58,11 @@ export interface SimOptions {
   readonly quotaBytes: number;
   /** Mean time between two doings of the operator; 0: nobody is there. */
   readonly operatorEveryMs: number;
+  /** Mean time between two changes of the membership; 0 for none. */
+  readonly membershipEveryMs: number;
+  readonly strictReconfiguration: boolean;
+  /** Members that are added up to. */
+  readonly maxMembers: number;
   /** What the faults of this run are about. */
   readonly theme: Theme;
   readonly bug: PlantedBug | undefined;
@@ -188,6 +193,9 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     leaseTtlSeconds: one(1, 2, 3, 6),
     leasedShare: one(0, 0.1, 0.5),
     quotaBytes: one(0, 0, tightBytes),
+    membershipEveryMs: one(0, 0, 0, 500, 2000),
+    strictReconfiguration: one(true, false, false),
+    maxMembers: one(2, 3, 5, 7),
     operatorEveryMs: one(0, 300, 1000),
     bug,
   };

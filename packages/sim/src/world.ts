@@ -19,6 +19,7 @@ import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import { Operator } from "./operator.ts";
 import type { FaultKind, SimOptions } from "./options.ts";
+import { Registrar, urlOf } from "./registrar.ts";
 import { Story } from "./report/story.ts";
 import { Scheduler } from "./scheduler.ts";
 import { WatchClients } from "./watch-clients.ts";
@@ -51,6 +52,7 @@ export interface RunResult {
   readonly operator: Operator["counts"];
   /** Looked at by the checks of the log and of the stores. */
   readonly checked: { readonly entriesWritten: number; readonly leaders: number; readonly hashesCompared: number };
+  readonly cluster: Registrar["counts"];
   readonly watches: WatchCheck["counts"];
   readonly leases: LeaseCheck["counts"];
   readonly verdict: Judgement | undefined;
@@ -69,27 +71,33 @@ function pointsOf(nodes: readonly Node[]): Record<string, { passed: number; cras
   return points;
 }
 
-async function configsOf(options: SimOptions): Promise<ServerConfig[]> {
-  const names = Array.from({ length: options.members }, (_, i) => `m${i}`);
-  const url = (i: number) => `http://127.0.0.1:${12_380 + 10 * i}`;
-  const cluster = names.map((name, i) => `${name}=${url(i)}`).join(",");
-  const flags = [
-    ...["--initial-cluster", cluster, "--data-dir", "/data"],
+/** @param cluster the value of --initial-cluster */
+async function configOf(options: SimOptions, name: string, url: string, cluster: string, state: "new" | "existing"): Promise<ServerConfig> {
+  const argv = [
+    ...["--name", name, "--listen-peer-urls", url, "--initial-advertise-peer-urls", url],
+    ...["--initial-cluster", cluster, "--initial-cluster-state", state, "--data-dir", "/data"],
     ...["--heartbeat-interval", `${options.heartbeatMs}`, "--election-timeout", `${options.electionMs}`, `--pre-vote=${options.preVote}`],
     ...["--snapshot-count", `${options.snapshotCount}`, "--snapshot-catchup-entries", `${options.catchUpEntries}`],
     ...["--max-wals", `${options.maxWals}`, "--backend-batch-interval", `${options.batchIntervalMs}ms`],
     ...["--compaction-batch-limit", `${options.compactionBatch}`],
     ...(options.quotaBytes > 0 ? ["--quota-backend-bytes", `${options.quotaBytes}`] : []),
+    ...[`--strict-reconfig-check=${options.strictReconfiguration}`, "--max-learners", "2"],
     ...["--watch-progress-notify-interval", `${options.progressNotifyMs}ms`],
   ];
-  const configs: ServerConfig[] = [];
-  for (const [i, name] of names.entries()) {
-    const argv = ["--name", name, "--listen-peer-urls", url(i), "--initial-advertise-peer-urls", url(i), ...flags];
-    const invocation = await loadConfig(argv, {}, () => "");
-    if (invocation.kind !== "run") throw new Error("the flags start no member");
-    configs.push(invocation.config);
-  }
-  return configs;
+  const invocation = await loadConfig(argv, {}, () => "");
+  if (invocation.kind !== "run") throw new Error("the flags start no member");
+  return invocation.config;
+}
+
+function configsOf(options: SimOptions): Promise<ServerConfig[]> {
+  const names = Array.from({ length: options.members }, (_, i) => `m${i}`);
+  const cluster = names.map((name, i) => `${name}=${urlOf(i)}`).join(",");
+  return Promise.all(names.map((name, i) => configOf(options, name, urlOf(i), cluster, "new")));
+}
+
+function membersOf(store: Member["store"]): string {
+  const members = store.membership.members();
+  return members.map((one) => `${one.id} ${one.name} ${one.peerUrls} ${one.isLearner ? "learner" : "voter"}`).join(", ");
 }
 
 class World {
@@ -108,6 +116,7 @@ class World {
   readonly watchClients: WatchClients;
   readonly leaseClients: LeaseClients;
   readonly operator: Operator;
+  readonly registrar: Registrar;
   readonly nemesis: Nemesis;
   verdict: Judgement | undefined;
   #failure: unknown;
@@ -124,29 +133,26 @@ class World {
     const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
     this.network = network;
     const nodeRandom = random.fork("nodes");
-    this.nodes = configs.map(
-      (config) =>
-        new Node(config.name, {
-          options,
-          scheduler,
-          random: nodeRandom,
-          network,
-          safety,
-          raftCheck: this.raftCheck,
-          hashCheck: this.hashCheck,
-          story,
-          config,
-          fail: (error) => this.fail(error),
-        }),
-    );
+    const { raftCheck, hashCheck } = this;
+    const fail = (error: unknown) => this.fail(error);
+    const makeNode = (config: ServerConfig) =>
+      new Node(config.name, { options, scheduler, random: nodeRandom, network, safety, raftCheck, hashCheck, story, config, fail });
+    this.nodes = configs.map(makeNode);
     this.clientNetwork = new ClientNetwork(options, { scheduler, random: random.fork("client network") });
-    const shared = { nodes: this.nodes, scheduler, story, network: this.clientNetwork, safety, fail: (error: unknown) => this.fail(error) };
+    const shared = { nodes: this.nodes, scheduler, story, network: this.clientNetwork, safety, fail };
     this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck });
     this.watchClients = new WatchClients(options, { ...shared, random: random.fork("watch clients"), check: this.watchCheck });
     const leases = { ...shared, random: random.fork("lease clients"), clients: this.clients, check: leaseCheck };
     this.leaseClients = new LeaseClients(options, leases);
     this.operator = new Operator(options, { ...shared, random: random.fork("operator"), clients: this.clients });
-    this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis") });
+    this.registrar = new Registrar(options, {
+      ...shared,
+      random: random.fork("registrar"),
+      makeNode: async (name, url, cluster) => makeNode(await configOf(options, name, url, cluster, "existing")),
+      reconfigure: async (node, cluster) => node.reconfigure(await configOf(options, node.name, node.url, cluster, "existing")),
+    });
+    const mayDamage = () => this.registrar.mayDamage();
+    this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis"), mayDamage });
   }
 
   fail(error: unknown): void {
@@ -186,18 +192,22 @@ class World {
   }
 
   async live(): Promise<void> {
-    const { clients, watchClients, leaseClients, operator, nemesis } = this;
+    const { clients, watchClients, leaseClients, operator, registrar, nemesis } = this;
     nemesis.start();
     clients.start();
     watchClients.start();
     leaseClients.start();
     operator.start();
+    registrar.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.tell("world", "all is healed");
     nemesis.stop();
     this.clientNetwork.faulty = false;
     watchClients.settle();
     operator.stop();
+    registrar.settle();
+    await this.#settled(this.#membershipSettles(), PROGRESS_MS, () => `the membership is not settled: ${this.#standing()}`);
+    registrar.stop();
     await this.#settled(this.#progress(), PROGRESS_MS, () => this.#standing());
     clients.stop();
     leaseClients.stop();
@@ -223,12 +233,17 @@ class World {
       .join("; ");
   }
 
+  async #membershipSettles(): Promise<void> {
+    while (!this.registrar.isSettled) await this.scheduler.delay(100);
+  }
+
   /** A write and a linearizable read through each member that is not damaged. */
   async #progress(): Promise<void> {
     for (const node of this.nodes) {
       for (let i = 0; ; i++) {
         const put = { kind: "put", key: "progress", value: `${node.name}.${i}` } as const;
-        if (node.refused) break;
+        // A learner serves neither.
+        if (node.refused || node.member?.isLearner === true) break;
         const mode = { serializable: false, atRevision: 0 };
         const written = await this.clients.call("healer", node, put, mode, 10_000);
         if (written.outcome?.kind === "refused") await this.operator.endAlarms(node);
@@ -269,23 +284,38 @@ class World {
     while (!isSo()) await this.scheduler.delay(50);
   }
 
-  /** SIM-7. */
+  /** SIM-7. What comes in meanwhile (a member that tells its name again, an alarm) makes it begin anew. */
   async #compare(): Promise<void> {
-    const members = this.#members();
-    let first: string | undefined;
-    for (const member of members) {
-      await member.space.compacted();
-      const { hash, revision, compactRevision } = await member.store.mvcc.hashKV(0);
-      const text = `hash ${hash} at revision ${revision}, compacted ${compactRevision}, index ${member.store.position.index}`;
-      this.story.tell(member.config.name, text);
-      first ??= text;
-      if (text !== first) violate("SIM-7", `${member.config.name} has ${text}, ${members[0].config.name} ${first}`);
-      const wrong = this.safety.contentDiffers(member.store);
-      if (wrong !== undefined) violate("SIM-7", `${member.config.name}: ${wrong}`);
-      const leases = [...member.store.lessor.all()].map(({ id }) => `${id}`).sort();
-      if (leases.join(" ") !== this.leaseCheck.existing.join(" ")) {
-        violate("SIM-7", `${member.config.name} has the leases ${leases.join(" ")}, not ${this.leaseCheck.existing.join(" ")}`);
+    for (;;) {
+      await this.#converge();
+      const index = this.safety.lastIndex;
+      const found: { readonly member: Member; readonly text: string }[] = [];
+      for (const member of this.#members()) {
+        await member.space.compacted();
+        const { hash, revision, compactRevision } = await member.store.mvcc.hashKV(0);
+        found.push({ member, text: `hash ${hash} at revision ${revision}, compacted ${compactRevision}` });
       }
+      if (found.some(({ member }) => member.appliedIndex !== index) || this.safety.lastIndex !== index) continue;
+      for (const { member, text } of found) {
+        this.story.tell(member.config.name, text);
+        this.#compareWith(member, text, found[0]);
+      }
+      return;
+    }
+  }
+
+  #compareWith({ config, store }: Member, text: string, first: { readonly member: Member; readonly text: string }): void {
+    const { name } = config;
+    const other = first.member.config.name;
+    if (text !== first.text) violate("SIM-7", `${name} has ${text}, ${other} ${first.text}`);
+    const wrong = this.safety.contentDiffers(store);
+    if (wrong !== undefined) violate("SIM-7", `${name}: ${wrong}`);
+    const list = membersOf(store);
+    if (list !== membersOf(first.member.store))
+      violate("SIM-7", `${name} has the members ${list}, ${other} ${membersOf(first.member.store)}`);
+    const leases = [...store.lessor.all()].map(({ id }) => `${id}`).sort();
+    if (leases.join(" ") !== this.leaseCheck.existing.join(" ")) {
+      violate("SIM-7", `${name} has the leases ${leases.join(" ")}, not ${this.leaseCheck.existing.join(" ")}`);
     }
   }
 
@@ -342,6 +372,7 @@ export async function runSeed(options: SimOptions): Promise<RunResult> {
     points: pointsOf(nodes),
     alarms: safety.alarms.counts,
     operator: world.operator.counts,
+    cluster: world.registrar.counts,
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,
     checked: {

@@ -77,6 +77,8 @@ export class Safety {
   compactRevision = 0;
   readonly compacted = new Set<number>();
 
+  readonly #removed = new Set<bigint>();
+
   constructor(leases: LeaseCheck) {
     this.#leases = leases;
   }
@@ -89,6 +91,11 @@ export class Safety {
   /** The state at a revision that was made. */
   stateAt(revision: number): ModelState | undefined {
     return this.#states[revision];
+  }
+
+  /** Whether a member's removal from the cluster was applied somewhere. */
+  isRemoved(memberId: bigint): boolean {
+    return this.#removed.has(memberId);
   }
 
   /** Entries that were applied somewhere. */
@@ -153,6 +160,10 @@ export class Safety {
   #judge(name: string, entry: raftpb.Entry, applied: Applied | undefined, answer: Answer | undefined, revision: number): void {
     const state = this.lastState;
     let next = state;
+    if (entry.type === raftpb.EntryType.EntryConfChange) {
+      const { type, nodeId } = raftpb.ConfChange.decode(entry.data);
+      if (type === raftpb.ConfChangeType.ConfChangeRemoveNode) this.#removed.add(nodeId);
+    }
     const isRequest = entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0;
     const internal = isRequest ? InternalRaftRequest.decode(entry.data) : undefined;
     const request = internal === undefined ? undefined : requestOfEntry(internal);
