@@ -1,5 +1,5 @@
 /**
- * Changes of who belongs to the cluster, while it runs: members are added as voters or as learners, started, promoted and removed, and those
+ * Changes of who belongs to the cluster, while it runs: members are added as voters or learners, started, promoted and removed, and those
  * whose disks are damaged are replaced; leadership is moved. What was asked for and not answered is found out from the list of members.
  */
 import type { Random } from "@quorate/host";
