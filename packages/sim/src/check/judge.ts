@@ -55,21 +55,24 @@ export function judgeHistory(history: RecordedHistory, options: JudgeOptions = {
   const isWrong = bySearch.result === "not-linearizable";
   if (byRevision.violation === undefined && !isWrong) return { violation: undefined, ...counts, failing: undefined, picture: undefined };
 
-  let failing: Operation[];
+  const found: { failing: Operation[]; revisions: "ignored" | "compared" }[] = [];
   if (isWrong) {
     const fails = (some: readonly Operation[]) => checkLinearizable(some, { maxStates: MAX_SHRINK_STATES }).result === "not-linearizable";
-    failing = shrinkHistory(bySearch.part, fails);
-  } else {
+    found.push({ failing: shrinkHistory(bySearch.part, fails), revisions: "ignored" });
+  }
+  if (byRevision.violation !== undefined) {
     const fails = (some: readonly Operation[]) => {
       const verdict = checkHistory(some, compactions, hint);
       return verdict.decided && verdict.violation !== undefined;
     };
-    failing = shrinkHistory(operations, fails);
+    found.push({ failing: shrinkHistory(operations, fails), revisions: "compared" });
   }
-  const explained = checkLinearizable(failing);
+  found.sort((a, b) => a.failing.length - b.failing.length);
+  const [{ failing, revisions }] = found;
+  const explained = checkLinearizable(failing, { revisions, maxStates: MAX_SHRINK_STATES });
   const stuck = explained.stuck.map((op) => `\n  ${words(op)}`).join("");
   const violation = byRevision.violation ?? `not linearizable, whatever the revisions: none of these can come next${stuck}`;
-  const why = isWrong ? violation : (checkHistory(failing, compactions, hint).violation ?? violation);
+  const why = revisions === "ignored" ? violation : (checkHistory(failing, compactions, hint).violation ?? violation);
   const picture = historyPicture({ title, why, operations: failing, prefix: explained.prefix, stuck: explained.stuck });
   return { violation, ...counts, failing, picture };
 }

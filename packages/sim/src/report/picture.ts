@@ -38,13 +38,16 @@ svg text { fill: var(--ink); font: 12px ui-monospace, monospace; } svg .who { fo
 .op.read rect { fill: var(--read); } .op.open rect { fill: var(--open); stroke-dasharray: 4 3; }
 .op.stuck rect { fill: var(--bad); stroke: var(--badink); stroke-width: 1.6; } .op.stuck text { fill: var(--badink); }
 .op:hover rect, .op:focus rect { stroke-width: 2.4; outline: none; } .op { cursor: pointer; outline: none; }
-.dot { fill: var(--dot); } svg .number { fill: var(--paper); font-size: 10px; font-weight: 700; text-anchor: middle; }
+
+.late { stroke: var(--dot); stroke-dasharray: 2 3; } .dot { fill: var(--dot); }
+svg .number { fill: var(--paper); font-size: 10px; font-weight: 700; text-anchor: middle; }
 .key { color: var(--soft); } .key b { display: inline-block; width: 22px; height: 12px; border-radius: 3px;
   margin: 0 4px 0 14px; vertical-align: -1px; }
 ol { margin: 0; padding-left: 32px; font: 12px/1.7 ui-monospace, monospace; } li.stuck { color: var(--badink); list-style: "✗  "; }
 `;
 
 const SCRIPT = `
+document.querySelector(".op.stuck")?.scrollIntoView({ inline: "center", block: "nearest" });
 const shown = document.getElementById("shown");
 for (const op of document.querySelectorAll(".op")) {
   const show = () => { shown.textContent = op.dataset.words; };
@@ -131,6 +134,8 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
       point === undefined
         ? ""
         : `<circle class="dot" cx="${point.x}" cy="${y}" r="8"/><text class="number" x="${point.x}" y="${y + 3.5}">${point.number}</text>`;
+    // Where it takes effect after its client gave up.
+    if (point !== undefined && point.x > until) parts.push(`<line class="late" x1="${until}" x2="${point.x}" y1="${y}" y2="${y}"/>`);
     parts.push(
       `<g class="op ${kind}" tabindex="0" data-words="${text}"><title>${text}</title>`,
       `<rect x="${from}" y="${y}" width="${Math.max(6, until - from)}" height="${BAR}"/>`,
