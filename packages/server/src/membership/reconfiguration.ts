@@ -63,7 +63,11 @@ export class Reconfiguration {
 
   /** Adds a member at these peer URLs. Rejects with EtcdError. @param peerUrls checked and in order */
   async add(peerUrls: readonly string[], isLearner: boolean): Promise<Member> {
-    const id = memberId(peerUrls, "", Math.floor(this.#parts.clock.wallMs() / 1000));
+    const { membership } = this.#parts.store();
+    let seconds = Math.floor(this.#parts.clock.wallMs() / 1000);
+    let id = memberId(peerUrls, "", seconds);
+    // Added and removed within the second: ids are never used twice.
+    while (membership.isRemoved(id)) id = memberId(peerUrls, "", ++seconds);
     const member: Member = { id, name: "", peerUrls, clientUrls: [], isLearner };
     this.#check("add", id, refuseAdd(this.#view(), isLearner));
     const { ConfChangeAddNode, ConfChangeAddLearnerNode } = raftpb.ConfChangeType;
@@ -82,7 +86,7 @@ export class Reconfiguration {
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeRemoveNode, nodeId: id });
   }
 
-  /** Gives a member other peer URLs. Rejects with EtcdError. @param peerUrls checked and in order */
+  /** Gives a member other peer URLs. Rejects with EtcdError. @param peerUrls checked */
   async update(id: bigint, peerUrls: readonly string[]): Promise<void> {
     const context = encodeMember({ id, name: "", peerUrls, clientUrls: [], isLearner: false });
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeUpdateNode, nodeId: id, context });

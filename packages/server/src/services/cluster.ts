@@ -16,7 +16,7 @@ import {
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
 import type { Member as ClusterMember } from "@quorate/store";
-import { parseUrls, ValueError } from "../config/index.ts";
+import { parseUrl, ValueError } from "../config/index.ts";
 import type { Member } from "../member/member.ts";
 
 /** A member as the API has it. */
@@ -24,11 +24,10 @@ export function wireMember({ id, name, peerUrls, clientUrls, isLearner }: Cluste
   return WireMember.create({ ID: id, name, peerURLs: [...peerUrls], clientURLs: [...clientUrls], isLearner });
 }
 
-/** Peer URLs as members keep them: checked, sorted, each once. Throws EtcdError. */
+/** Peer URLs, checked, in the order given. Throws EtcdError. */
 function checkedUrls(urls: readonly string[]): string[] {
   try {
-    const checked = parseUrls(urls.join(",")).map((url) => url.text);
-    if (checked.length > 0) return checked;
+    if (urls.length > 0) return urls.map((url) => parseUrl(url).text);
   } catch (error) {
     if (!(error instanceof ValueError)) throw error;
   }
@@ -45,7 +44,7 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
       MemberAdd.path,
       async (bytes) => {
         const { peerURLs, isLearner } = MemberAddRequest.decode(bytes);
-        const added = await reconfiguration.add(checkedUrls(peerURLs), isLearner);
+        const added = await reconfiguration.add(checkedUrls(peerURLs).sort(), isLearner);
         return MemberAddResponse.encode({ header: member.header(0), member: wireMember(added), members: members() });
       },
     ],
