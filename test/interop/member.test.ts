@@ -27,8 +27,8 @@ const healthyLimitMs = 30_000;
 const urls = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"] as const;
 
 /**
- * What a member's commands print, with ids and addresses replaced by what they stand for. Left out is what etcd 3.4 does otherwise than 3.7:
- * an update makes a learner a voter in its list, a promotion of a member that is gone times out, and any member that is down stands in
+ * What the commands print, with ids and addresses replaced by what they stand for. Left out is what etcd 3.4 does otherwise than 3.7: an
+ * update makes a learner a voter in its list, a promotion of a member that is gone times out, and any member that is down stands in
  * the way of a new one.
  */
 async function story(cluster: TestCluster, tool: Tool): Promise<string[]> {
