@@ -3,6 +3,8 @@
  * are. `take` gives what there is as a list for one gathering write.
  */
 
+import { alloc } from "@quorate/proto";
+
 /** Pieces from this size on are passed on instead of being copied: below, copying costs less than one more buffer in a write does. */
 export const PASSED_ON_BYTES = 4096;
 
@@ -11,7 +13,7 @@ const MAX_BUFFER_BYTES = 64 * 1024;
 
 export class Output {
   /** Where `reserve` made room. */
-  bytes = new Uint8Array(FIRST_BUFFER_BYTES);
+  bytes: Uint8Array = new Uint8Array(FIRST_BUFFER_BYTES);
   /** Bytes that `take` would give. */
   sizeBytes = 0;
   /** bytes[#from, #at) is not in #chunks yet. */
@@ -74,7 +76,9 @@ export class Output {
 
   #renew(n: number): void {
     this.#cut();
-    this.bytes = new Uint8Array(Math.max(n, Math.min(this.bytes.length * 2, MAX_BUFFER_BYTES)));
+    const size = Math.max(n, Math.min(this.bytes.length * 2, MAX_BUFFER_BYTES));
+    // A large one is not cleared, for whoever reserves room fills it: a long answer takes hundreds. A small one must not hold a pool.
+    this.bytes = size < MAX_BUFFER_BYTES ? new Uint8Array(size) : alloc(size);
     this.#from = 0;
     this.#at = 0;
   }
