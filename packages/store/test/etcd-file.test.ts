@@ -1,13 +1,17 @@
 /** The state as etcd's snapshot file, and a store made out of one: the same history, with a new membership; damage is refused. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
+import { gunzipSync } from "node:zlib";
 import { BoltDamageError, BoltFile, type BoltRecord, boltOutput } from "@quorate/bolt";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { concat, fromLatin1, fromUtf8, KeyValue, LeaseGrantRequest, PutRequest, raftpb, toUtf8 } from "@quorate/proto";
+import { AlarmType, concat, fromLatin1, fromUtf8, KeyValue, LeaseGrantRequest, PutRequest, raftpb, toUtf8 } from "@quorate/proto";
 import {
   EtcdFileError,
   type EtcdSnapshot,
   encodeRevision,
+  etcdFileRevision,
   etcdFileStatus,
   hasChecksum,
   importEtcdFile,
@@ -136,6 +140,10 @@ describe("a store as etcd's file, and a store out of it", () => {
     assert.equal(toUtf8(meta.get("confState")!), `{${[...lists, '"auto_leave":false'].join()}}`);
     assert.equal(Buffer.from(meta.get("consistent_index")!).readBigUInt64BE(), BigInt(store.position.index));
     assert.equal(toUtf8(meta.get("storageVersion")!), "3.7.0");
+    assert.ok(
+      [...meta.keys()].every((name) => !name.startsWith("quorate_")),
+      "names that etcd does not know stay here",
+    );
     assert.deepEqual([...file.records("cluster")].flat(), []);
     file.close();
     await store.close({ flush: true });
@@ -240,4 +248,45 @@ describe("files that are refused", () => {
     await assert.rejects(attempt(), BoltDamageError);
     assert.deepEqual(disk.list(DIR), []);
   });
+});
+
+/** Snapshots that etcd wrote, with what its own tools say of them: users, a role, a NOSPACE alarm of member 5, leases, a compaction. */
+const kept = [
+  { name: "etcd-3.4.23", hash: 858627297, sizeBytes: 45056, version: "" },
+  { name: "etcd-3.8.0", hash: 3754512416, sizeBytes: 40960, version: "3.8.0" },
+];
+
+describe("snapshots of etcd that are kept", () => {
+  for (const { name, ...expected } of kept) {
+    test(`${name} is read, taken over, and given back`, async () => {
+      const { disk, keyspaces } = world();
+      writeBytes(disk, new Uint8Array(gunzipSync(readFileSync(join(import.meta.dirname, `fixtures/${name}.db.gz`)))));
+      verifyChecksum(disk, FILE);
+      assert.deepEqual(etcdFileStatus(disk, FILE), { ...expected, revision: 62, keys: 17 });
+      assert.equal(etcdFileRevision(disk, FILE), 62);
+      const before = bucketsOf(disk);
+      await importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster);
+      const store = await Store.open(keyspaces, DIR);
+      const { hash, compactRevision } = await store.mvcc.hashKV(0);
+      assert.deepEqual([hash, compactRevision], [2190341533, 39]);
+      assert.deepEqual(
+        store.alarms.list().map(({ memberId, type }) => [memberId, type]),
+        [[5n, AlarmType.NOSPACE]],
+      );
+      await write(disk, await store.etcdSnapshot("3.7.0"));
+      await store.close({ flush: false });
+      const after = bucketsOf(disk);
+      assert.ok(before.get("authUsers")!.length === 2 && before.get("authRoles")!.length > 0);
+      for (const bucket of ["key", "lease", "auth", "authUsers", "authRoles", "alarm"]) {
+        assert.deepEqual(after.get(bucket), before.get(bucket), bucket);
+      }
+    });
+  }
+
+  function bucketsOf(disk: MemoryDisk): Map<string, BoltRecord[]> {
+    const file = BoltFile.open(disk, FILE);
+    const buckets = new Map(file.bucketNames.map((name) => [name, [...file.records(name)].flat()]));
+    file.close();
+    return buckets;
+  }
 });

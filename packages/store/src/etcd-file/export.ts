@@ -5,7 +5,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { type BoltBucket, type BoltRecord, boltOutput } from "@quorate/bolt";
 import type { KeyspaceRecord } from "@quorate/host";
-import type { raftpb } from "@quorate/proto";
+import { EMPTY, type raftpb } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
 import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 
@@ -29,6 +29,10 @@ export class SnapshotAbandonedError extends Error {
     super("nobody waits for the snapshot any more");
     this.name = "SnapshotAbandonedError";
   }
+}
+
+async function* withoutValues(records: AsyncIterable<readonly BoltRecord[]>): AsyncGenerator<readonly BoltRecord[]> {
+  for await (const slice of records) yield slice.map(([key]) => [key, EMPTY]);
 }
 
 /**
@@ -56,6 +60,7 @@ export async function exportEtcdFile(
   const buckets = Object.entries(FILE_BUCKETS).map(([name, bucket]): BoltBucket => {
     if (name === "meta") return { name, scan: () => only(metaRecords) };
     if (name === "cluster") return { name, scan: () => only([]) };
+    if (name === "alarm") return { name, scan: () => withoutValues(wanted(snapshot.scan(bucket))) };
     return { name, scan: () => wanted(snapshot.scan(bucket)) };
   });
   const output = await boltOutput(buckets);

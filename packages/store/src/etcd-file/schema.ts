@@ -3,10 +3,11 @@
  *
  *     bucket here      in the file      differences
  *     key, lease       key, lease
- *     auth*, alarm     auth*, alarm
+ *     auth*            auth*
+ *     alarm            alarm            no values
  *     members*         members*         a restored member writes its own: they are not taken over
  *     cluster          cluster          empty in the file: the version that all members speak is found out anew by those who start from it
- *     meta             meta             confState as JSON; storageVersion, which is not kept here
+ *     meta             meta             confState as JSON; storageVersion, which is not kept here; none of the names that begin with quorate_
  */
 import type { BoltFile, BoltRecord } from "@quorate/bolt";
 import { fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";
@@ -43,7 +44,7 @@ export class EtcdFileError extends Error {
 
 /** The bucket meta of a file, from that of the backend; in key order. @param storageVersion such as "3.7.0" */
 export function metaForFile(records: readonly BoltRecord[], confState: raftpb.ConfState, storageVersion: string): BoltRecord[] {
-  const others = records.filter(([key]) => !["confState", "storageVersion"].includes(toLatin1(key)));
+  const others = records.filter(([key]) => !/^(?:confState|storageVersion|quorate_.*)$/.test(toLatin1(key)));
   const all: BoltRecord[] = [
     ...others,
     [fromUtf8("confState"), fromUtf8(confStateJson(confState))],
