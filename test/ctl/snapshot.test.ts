@@ -22,8 +22,8 @@ interface Result {
   readonly err: string;
 }
 
-/** Runs a program in this process. @param terminal whether somebody watches */
-async function run(program: Program, args: readonly string[], terminal = false): Promise<Result> {
+/** Runs a program in this process. @param terminal whether somebody watches @param stop asks it to end */
+async function run(program: Program, args: readonly string[], terminal = false, stop?: AbortSignal): Promise<Result> {
   let out = "";
   let err = "";
   const io: Io = {
@@ -35,7 +35,10 @@ async function run(program: Program, args: readonly string[], terminal = false):
     readFile: () => assert.fail("no file is needed"),
     nowNs: () => process.hrtime.bigint(),
     sleep: (delayMs) => delay(delayMs),
-    onStop: () => () => {},
+    onStop(call) {
+      stop?.addEventListener("abort", call);
+      return () => {};
+    },
     askPassword: () => assert.fail("no password is needed"),
   };
   return { code: await runProgram(program, args, io), out, err };
@@ -240,5 +243,38 @@ describe("backup", () => {
     const wrong = await utl("backup", "restore", to, "--at=yesterday", `--data-dir=${join(dir, "u")}`);
     assert.match(wrong.err, /--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is "yesterday"/);
     for (const form of ["simple", "json", "table", "fields"]) assert.equal((await utl("backup", "list", to, "-w", form)).code, 0);
+  });
+
+  test("base snapshots are taken from time to time, and what is older than what is to be kept goes", async () => {
+    const to = join(dir, "pruned");
+    const stop = new AbortController();
+    const running = run(
+      quoratectl,
+      [`--endpoints=${cluster.endpoints[0]}`, "backup", "run", `--to=${to}`, "--interval=1s", "--retain=2s"],
+      false,
+      stop.signal,
+    );
+    const client = clientOf(cluster);
+    const endMs = performance.now() + 60_000;
+    const bases = (): string[] => (existsSync(to) ? readdirSync(to).filter((name) => name.startsWith("base-")) : []);
+    const seen = new Set<string>();
+    try {
+      // Until a base that was seen is gone.
+      while ([...seen].every((name) => bases().includes(name))) {
+        assert.ok(performance.now() < endMs, `no base is removed: ${[...seen].join(" ")}`);
+        for (const name of bases()) seen.add(name);
+        await sendHistory(client, new SeededRandom(9), 2);
+        await delay(100);
+      }
+    } finally {
+      client.close();
+      stop.abort();
+    }
+    const { code, out, err } = await running;
+    assert.equal(code, 0, err);
+    assert.match(out, /removed \d+ files that are older than what is to be kept/);
+    const verified = await utl("backup", "verify", to);
+    assert.equal(verified.code, 0, verified.err);
+    assert.doesNotMatch(verified.out, /GAP/);
   });
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fromLatin1, KeyValue, KVService } from "@quorate/proto";
+import { AlarmRequest_AlarmAction, AlarmType, fromLatin1, KeyValue, KVService, MaintenanceService } from "@quorate/proto";
 import { withCluster } from "../support/cluster.ts";
 import { etcdctlFor } from "../support/etcdctl.ts";
 import { etcd, quorate, skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";
@@ -24,6 +24,8 @@ import {
 const steps = Number(process.env["QUORATE_STEPS"] ?? 600);
 const skip = skipWithoutEtcd || skipWithoutEtcdctl;
 
+const alarm = { memberID: 5n, alarm: AlarmType.NOSPACE };
+
 /** A few revisions of a history, the oldest ones compacted most likely. */
 const someOf = (newest: number): number[] => [1, newest >> 1, newest - 20, newest - 3, newest].filter((revision) => revision > 0);
 
@@ -31,12 +33,13 @@ test("a snapshot of ours starts the original, and one of that starts ours again"
   const seed = seedOf(7);
   t.diagnostic(`seed ${seed} (QUORATE_SEED), ${steps} steps (QUORATE_STEPS)`);
   const random = new SeededRandom(seed);
-  await withCluster({ executable: quorate, size: 3 }, (ours) =>
+  await withCluster({ executable: quorate, size: 3, flags: ["--quota-auto-disarm=false"] }, (ours) =>
     withCluster({ executable: etcd!, size: 3 }, async (theirs) => {
       const out = join(ours.dir, "out.db");
       const back = join(ours.dir, "back.db");
       const first = clientOf(ours);
       const newest = await sendHistory(first, random, steps);
+      await first.call(MaintenanceService.methods.Alarm, { ...alarm, action: AlarmRequest_AlarmAction.ACTIVATE });
       const expected = await visibleState(first, someOf(newest));
       first.close();
 
@@ -57,9 +60,11 @@ test("a snapshot of ours starts the original, and one of that starts ours again"
       assert.deepEqual(await visibleState(original, someOf(newest)), expected);
       assert.deepEqual(await peerUrls(original), theirs.members.map((member) => member.options.peerUrl).sort());
 
-      // It goes on there, and comes back.
+      // It goes on there, without the alarm, and comes back with another one.
+      await original.call(MaintenanceService.methods.Alarm, { ...alarm, action: AlarmRequest_AlarmAction.DEACTIVATE });
       const further = await sendHistory(original, random, steps >> 1);
       assert.ok(further > newest);
+      await original.call(MaintenanceService.methods.Alarm, { ...alarm, memberID: 6n, action: AlarmRequest_AlarmAction.ACTIVATE });
       const grown = await visibleState(original, someOf(further));
       original.close();
       const again = await etcdctlFor(theirs, theirs.endpoints.slice(1, 2))(["snapshot", "save", back]);
@@ -73,7 +78,10 @@ test("a snapshot of ours starts the original, and one of that starts ours again"
         one.close();
       }
       const last = clientOf(ours, 2);
-      const { header } = await last.call(KVService.methods.Put, { key: fromLatin1("after"), value: fromLatin1("1") });
+      const put = { key: fromLatin1("after"), value: fromLatin1("1") };
+      await assert.rejects(last.call(KVService.methods.Put, put), /etcdserver: mvcc: database space exceeded/);
+      await last.call(MaintenanceService.methods.Alarm, { ...alarm, memberID: 6n, action: AlarmRequest_AlarmAction.DEACTIVATE });
+      const { header } = await last.call(KVService.methods.Put, put);
       assert.equal(header!.revision, further + 1);
       last.close();
     }),

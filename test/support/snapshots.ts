@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { ClusterService, fromLatin1, KVService, LeaseService, MaintenanceService } from "@quorate/proto";
 import { CallError, TestClient } from "./client.ts";
 import type { TestCluster } from "./cluster.ts";
@@ -51,7 +52,26 @@ export async function startRestored(cluster: TestCluster, restore: (flags: reado
     if (code !== 0) throw new Error(`restoring ${member.name}: ${stderr}`);
   }
   for (const member of cluster.members) member.start();
-  await cluster.waitReady();
+  await Promise.all(cluster.members.map((_, index) => answers(cluster, index)));
+}
+
+/** Waits until a member answers a linearizable read. Its health would say no while an alarm is raised. */
+async function answers(cluster: TestCluster, index: number): Promise<void> {
+  const endMs = performance.now() + 60_000;
+  const client = clientOf(cluster, index);
+  try {
+    for (;;) {
+      try {
+        await revisionOf(client);
+        return;
+      } catch (error) {
+        if (performance.now() > endMs || !cluster.members[index]!.isRunning) throw error;
+      }
+      await delay(50);
+    }
+  } finally {
+    client.close();
+  }
 }
 
 /** A client of one member. */

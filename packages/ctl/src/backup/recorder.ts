@@ -355,6 +355,7 @@ export class Recorder {
     if (intervalMs > 0 && nowMs - this.#baseTimeMs >= intervalMs && nowMs >= this.#dueMs.base) {
       this.#dueMs.base = nowMs + RETRY_BASE_MS;
       await this.#takeBase();
+      this.#dueMs.base = 0;
       if (retainMs > 0) this.#prune(dir, nowMs - retainMs);
     }
   }
