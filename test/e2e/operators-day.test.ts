@@ -81,6 +81,12 @@ async function replace(cluster: TestCluster, dead: TestMember, name: string): Pr
   );
   await member.waitReady();
   cluster.members.splice(cluster.members.indexOf(dead), 1, member);
+  const third = await runQuoratectl(cluster.endpoints, args);
+  assert.deepEqual([third.code, third.stderr], [0, ""]);
+  // The dead one comes back with its data, which does not know that it was removed: the others tell it.
+  dead.start();
+  assert.deepEqual(await dead.exited, { code: 0, signal: null });
+  assert.match(dead.log(), /the member has been permanently removed from the cluster/);
 }
 
 /** Removes a member; it must end by itself and must not come back. */

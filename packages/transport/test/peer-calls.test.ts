@@ -60,6 +60,12 @@ describe("a request to a peer", () => {
     assert.equal(connections, 1);
   });
 
+  it("takes times that are not whole milliseconds, as what is left of a deadline is", async (t) => {
+    const { calls, url } = await peer(t, (_request, response) => void response.end("here"));
+    const { status, body } = await calls.call(url, "/version", undefined, TIMEOUT_MS + 0.123);
+    assert.deepEqual([status, Buffer.from(body).toString()], [200, "here"]);
+  });
+
   it("is refused for what is no peer URL, or has no TLS options, and fails where nobody listens", async (t) => {
     const { server, calls, url } = await peer(t, () => {});
     await assert.rejects(calls.call("ftp://x", "/", undefined, TIMEOUT_MS), { message: "not a peer URL: ftp://x" });
