@@ -91,7 +91,7 @@ async function main(): Promise<boolean> {
   const changes = parseChanges(values.set ?? [], values.without ?? []);
   if (values.check !== undefined) return check(values.check);
   if (values.speed === true) {
-    await measureSpeed(60_000, print);
+    await measureSpeed(print);
     return true;
   }
   if (values.seed !== undefined) {

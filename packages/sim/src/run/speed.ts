@@ -24,16 +24,21 @@ const CALM: Changes["set"] = {
   },
 };
 
-/** Mean pause of a client between two requests, in milliseconds. */
-const THINK_MS = [130, 40, 20, 5];
+/** Mean pause of a client between two requests, in milliseconds, and for how long: so that each makes some ten thousand operations. */
+const LOADS: readonly { readonly thinkMs: number; readonly forMs: number }[] = [
+  { thinkMs: 130, forMs: 240_000 },
+  { thinkMs: 40, forMs: 90_000 },
+  { thinkMs: 20, forMs: 60_000 },
+  { thinkMs: 5, forMs: 30_000 },
+];
 
 /** Measures, and prints a table; the first run is for warming up and does not count. */
-export async function measureSpeed(faultPhaseMs: number, print: (line: string) => void): Promise<void> {
+export async function measureSpeed(print: (line: string) => void): Promise<void> {
   const orderFor = (thinkMs: number, ms: number): Order => ({
     seed: 1,
     changes: { set: { ...CALM, thinkMs, faultPhaseMs: ms }, without: [...FAULT_KINDS] },
   });
-  const orders = [orderFor(20, 10_000), ...THINK_MS.map((thinkMs) => orderFor(thinkMs, faultPhaseMs))];
+  const orders = [orderFor(20, 20_000), ...LOADS.map(({ thinkMs, forMs }) => orderFor(thinkMs, forMs))];
   let isWarm = false;
   let start = process.cpuUsage();
   print("operations a simulated second | simulated s | processor s | times real time | events | us an operation");
