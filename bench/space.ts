@@ -210,8 +210,7 @@ const lines = [...Map.groupBy(all, (phase) => phase.name).values()].flat().map((
   return [phase.name, phase.program, (phase.tookMs / 1000).toFixed(1), rate, p50, p99, worst, String(phase.failed), ...sizes];
 });
 if (args.markdown) {
-  console.log(
-    `${gib} GiB written, each key twice; ${size === 1 ? "1 member" : `${size} members`}; ${clients} clients that put 256 bytes without pause.\n`,
-  );
+  const members = size === 1 ? "1 member" : `${size} members`;
+  console.log(`${gib} GiB written, each key twice; ${members}; ${clients} clients that put 256 bytes without pause.\n`);
 }
 console.log(align([head, ...lines], [0, 1]));
