@@ -74,7 +74,11 @@ function plain(text: string): string {
   return text
     .replaceAll(/\b[0-9a-f]{15,16}\b/g, "ID")
     .replaceAll(/("(?:cluster_id|member_id|raft_term|id)":|"(?:ClusterID|MemberID|RaftTerm|Lease)" : )\d+/g, "$1N")
-    .replaceAll(/remaining\((\d+)s\)/g, (_, seconds) => `remaining(about ${Math.ceil((Number(seconds) + 1) / 3)} x 3s)`)
+    .replaceAll(/"ttl":-?\d+/g, '"ttl":N')
+    .replaceAll(/TTL\((\d+)s\), remaining\((\d+)s\)/g, (text, granted, left) => {
+      const passed = Number(granted) - Number(left);
+      return passed >= 0 && passed <= 20 ? `TTL(${granted}s), remaining(nearly all)` : text;
+    })
     .replaceAll(/"ts":"[^"]*"|https?:\/\/[\w.:]+|endpoint:[\w\-./:]+|passthrough:\S+|"caller":"[^"]*"|"target":"[^"]*"/g, "...");
 }
 
