@@ -26,7 +26,6 @@ import {
   type WatchEvent,
   type WatchStream,
 } from "@quorate/sim";
-import { END_KEY, FIRST_KEY } from "./keys.ts";
 import type { Line, OpLine } from "./recorder.ts";
 
 /** What came of it. */
@@ -116,6 +115,7 @@ export function historyOf(lines: readonly Line[]): History {
     else if (line.t === "lease") leaseLines.push(line);
     else if (line.t === "leases-gone") leasesGoneMs = line.atMs;
   }
+  noteReads(operations, goneMs);
   for (const lease of leaseLines) operations.push(endOf(lease));
   const streams = [...open.values()].map(({ stream, batches, through }) => ({ ...stream, batches, through }));
   const leases = leaseLines
@@ -123,6 +123,26 @@ export function historyOf(lines: readonly Line[]): History {
     .filter(({ key, wasPut }) => wasPut || goneMs.has(key))
     .map(({ name, key, renewals, revokeCalledMs }) => ({ name: `${name} of ${key}`, renewals, revokeCalledMs, goneMs: goneMs.get(key) }));
   return { operations, ends: leaseLines.length, compactions, streams, leases, leasesGoneMs, tooOld };
+}
+
+/** A linearizable read that does not find a lease's key, after that was put, knows that it is gone: also where no watch has told. */
+function noteReads(operations: readonly Operation[], goneMs: Map<string, number>): void {
+  const putAt = new Map<string, number>();
+  for (const { request, outcome, returnedAt } of operations) {
+    const isLeased = request.kind === "put" && request.lease !== undefined && outcome?.kind === "answered";
+    if (isLeased) putAt.set(request.key, returnedAt!);
+  }
+  for (const { request, outcome, serializable, atRevision, calledAt, returnedAt } of operations) {
+    if (request.kind !== "range" || outcome?.kind !== "answered" || serializable || atRevision > 0) continue;
+    const [answer] = outcome.answer.answers;
+    const found = new Set(answer?.kind === "range" ? answer.kvs.map(({ key }) => key) : []);
+    const looked = request.end === "" ? [request.key] : [...putAt.keys()].filter((key) => key >= request.key && key < request.end);
+    for (const key of looked) {
+      const put = putAt.get(key);
+      if (put === undefined || calledAt < put || found.has(key)) continue;
+      goneMs.set(key, Math.min(goneMs.get(key) ?? Number.POSITIVE_INFINITY, returnedAt! / 1000));
+    }
+  }
 }
 
 function moveOperation(line: OpLine, move: Move): Operation | undefined {
@@ -175,21 +195,25 @@ function hintsOf(operations: readonly Operation[], streams: readonly WatchStream
   return (revision) => hints.get(revision);
 }
 
-/** What those who watch all keys saw of a revision must be what the write did that is placed there. */
+/** What watchers saw of a revision, and what they did not see of it, must be what the write did that is placed there. */
 function witnessesOf(streams: readonly WatchStream[]): (revision: number, before: ModelState, next: ModelState) => boolean {
-  const seen = new Map<number, string>();
   const textOf = (events: readonly WatchEvent[]): string => JSON.stringify(events.map(({ type, key, value }) => [type, key, value]).sort());
-  for (const { key, end, batches } of streams) {
-    if (key !== FIRST_KEY || end !== END_KEY) continue;
-    for (const { events } of batches) {
-      for (const [revision, group] of Map.groupBy(events, ({ mod }) => mod)) {
-        if (!seen.has(revision)) seen.set(revision, textOf(group));
-      }
+  const watches = streams.map(({ key, end, from, batches }) => {
+    let last = 0;
+    const seen = new Map<number, WatchEvent[]>();
+    for (const { revision, events } of batches) {
+      last = Math.max(last, events.at(-1)?.mod ?? revision);
+      for (const [mod, group] of Map.groupBy(events, (event) => event.mod)) seen.set(mod, group);
     }
-  }
+    return { key, end, from, last, seen };
+  });
   return (revision, before, next) => {
-    const witness = seen.get(revision);
-    return witness === undefined || witness === textOf(eventsBetween(before, next));
+    const events = eventsBetween(before, next);
+    return watches.every(({ key, end, from, last, seen }) => {
+      if (revision < from || revision > last) return true;
+      const covered = events.filter((event) => (end === "" ? event.key === key : event.key >= key && event.key < end));
+      return textOf(covered) === textOf(seen.get(revision) ?? []);
+    });
   };
 }
 

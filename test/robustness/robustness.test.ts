@@ -125,7 +125,7 @@ const spoilers: readonly [what: string, spoil: (lines: Line[]) => readonly Line[
     },
     /HIST-[12]/,
   ],
-  ["a watch lacks a batch", (lines) => lines.toSpliced(lines.indexOf(find(lines, isBatch) as Line), 1), /WATCH-4/],
+  ["a watch lacks a batch", (lines) => lines.toSpliced(lines.indexOf(find(lines, isBatch) as Line), 1), /WATCH-4|HIST-2/],
   [
     "a watch has a batch twice",
     (lines) => {
@@ -141,7 +141,7 @@ const spoilers: readonly [what: string, spoil: (lines: Line[]) => readonly Line[
       Object.assign(event!, { type: "put", value: "other", create: event!.mod, version: 77 });
       return lines;
     },
-    /WATCH-3/,
+    /WATCH-3|HIST-2/,
   ],
   [
     "a lease ends before its time",
