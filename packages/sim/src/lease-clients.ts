@@ -94,13 +94,13 @@ export class LeaseClients {
     if (id === undefined) return;
     clients.leases.push(id);
     if (clients.leases.length > MAX_SHARED_LEASES) clients.leases.shift();
-    const endMs = scheduler.nowMs + random.unit() * 12_000;
-    // Renewed in good time, just in time, or not at all.
     const ttlMs = this.#options.leaseTtlSeconds * 1000;
-    const everyMs = [ttlMs / 3, ttlMs * 0.95, undefined][random.below(3)];
+    const endMs = scheduler.nowMs + random.unit() * Math.max(12_000, 2 * ttlMs);
+    // Renewed in good time, just in time, or not at all.
+    const everyMs = [ttlMs / 3, ttlMs * 0.985, undefined][random.below(3)];
     const renewals = new Renewals(name, id, everyMs, { ...this.#deps, random: random.fork(id) });
     for (let i = 0; !this.#stopped && !renewals.isOver && scheduler.nowMs < endMs; i++) {
-      await scheduler.delay(random.unit() * 1500);
+      await scheduler.delay(random.unit() * Math.max(1500, ttlMs / 4));
       if (random.below(2) === 0) await this.#ask(name, random, id);
       else {
         const key = `k${String.fromCharCode(97 + random.below(this.#options.keys))}`;

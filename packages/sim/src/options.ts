@@ -68,8 +68,11 @@ export interface SimOptions {
   readonly bug: PlantedBug | undefined;
 }
 
-/** Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped up. */
-export type Theme = "mixed" | "snapshots";
+/**
+ * Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped up. Leases: long ones, which outlive their
+ * leaders, in runs of a quarter of an hour.
+ */
+export type Theme = "mixed" | "snapshots" | "leases";
 
 export const FAULT_KINDS = [
   "powerLoss",
@@ -114,6 +117,26 @@ const SNAPSHOT_FAULTS: Partial<Record<FaultKind, number>> = {
   deaf: 1,
 };
 
+/** Runs in which what is left of leases is noted in the log, every five minutes, and new leaders go by it. */
+const LEASE_RUNS: Partial<SimOptions> = {
+  clients: 1,
+  thinkMs: 3000,
+  faultPhaseMs: 900_000,
+  heartbeatMs: 100,
+  electionMs: 1000,
+  faultEveryMs: 150_000,
+  leaseClients: 6,
+  leaseTtlSeconds: 310,
+  clientTimeoutMs: 10_000,
+  watchers: 1,
+  progressNotifyMs: 100_000,
+  batchIntervalMs: 1000,
+  operatorEveryMs: 0,
+  membershipEveryMs: 0,
+};
+
+const LEASE_FAULTS: Partial<Record<FaultKind, number>> = { moveLeader: 3, kill: 3, powerLoss: 2, pause: 2, isolate: 1, allPowerLoss: 1 };
+
 const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip", "readError"];
 const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss", "crashAtDisk", "crashInstall"];
 
@@ -143,11 +166,12 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
   const clients = one(1, 3, 5, 8, 16);
   const keys = one(1, 3, 6, 12);
   const valueBytes = one(0, 0, 20, 600, 3000);
-  const theme = one<Theme>("mixed", "mixed", "mixed", "snapshots");
+  const common = [...new Array<Theme>(14).fill("mixed"), ...new Array<Theme>(5).fill("snapshots")];
+  const theme = one<Theme>(...common, "leases");
   const isSnapshots = theme === "snapshots";
   // Room for all keys and a few of their earlier values: it is used up now and then, and a compaction always gives some back.
   const tightBytes = 20_000 + 3 * keys * (valueBytes + 300);
-  return {
+  const drawn: SimOptions = {
     seed,
     theme,
     members: isSnapshots ? one(2, 3, 3, 3, 5) : one(1, 2, 3, 3, 3, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7),
@@ -185,7 +209,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     drift: one(0, 0, 0.001, 0.05),
     turnMs: one(0, 0, 0, 0.2, 2),
     faultEveryMs: isSnapshots ? one(700, 1500) : one(150, 500, 1500, 4000),
-    faults: isSnapshots ? snapshotFaults() : drawFaults(random, { network, disk, crashes }),
+    faults: theme === "mixed" ? drawFaults(random, { network, disk, crashes }) : weightsOf(isSnapshots ? SNAPSHOT_FAULTS : LEASE_FAULTS),
     clientBreaks: one(0, 0, 0.01, 0.05),
     watchers: one(0, 1, 2, 4),
     progressNotifyMs: one(100, 500, 3000),
@@ -199,11 +223,12 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     operatorEveryMs: one(0, 300, 1000),
     bug,
   };
+  return theme === "leases" ? { ...drawn, ...LEASE_RUNS } : drawn;
 }
 
-function snapshotFaults(): Record<FaultKind, number> {
+function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind, number> {
   const weights = {} as Record<FaultKind, number>;
-  for (const kind of FAULT_KINDS) weights[kind] = SNAPSHOT_FAULTS[kind] ?? 0;
+  for (const kind of FAULT_KINDS) weights[kind] = chosen[kind] ?? 0;
   return weights;
 }
 

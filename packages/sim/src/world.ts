@@ -26,8 +26,6 @@ import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
 const PROGRESS_MS = 120_000;
-/** Leases of more than that are not waited for. */
-const LONG_LEASE_MS = 60_000;
 /** Revisions that are read one by one at the end, from the newest back: they show the places of writes whose outcome nobody knows. */
 const MAX_SWEPT_REVISIONS = 3000;
 
@@ -211,7 +209,8 @@ class World {
     await this.#settled(this.#progress(), PROGRESS_MS, () => this.#standing());
     clients.stop();
     leaseClients.stop();
-    await this.#settled(this.#leasesEnd(), PROGRESS_MS, () => `LEASE-5: not ended: ${this.leaseCheck.unended(LONG_LEASE_MS).join(" ")}`);
+    const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
+    await this.#settled(this.#leasesEnd(), leaseLimitMs, () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`);
     await this.#settled(this.#converge(), PROGRESS_MS, () => this.#standing());
     await this.#settled(this.#watchersHear(), PROGRESS_MS, () => watchClients.behind().join("; "));
     watchClients.stop();
@@ -262,7 +261,7 @@ class World {
 
   /** Nobody renews any more: all leases must end by themselves. */
   async #leasesEnd(): Promise<void> {
-    const isSo = () => this.clients.idle && this.leaseClients.idle && this.leaseCheck.unended(LONG_LEASE_MS).length === 0;
+    const isSo = () => this.clients.idle && this.leaseClients.idle && this.leaseCheck.existing.length === 0;
     while (!isSo()) await this.scheduler.delay(100);
   }
 

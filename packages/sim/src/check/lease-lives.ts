@@ -180,9 +180,4 @@ export class LeaseCheck {
     if (life?.endedMs === undefined) violate("LEASE-4", `the lease ${id} is said to be gone, and has not ended`);
     life.knownMs = Math.min(life.knownMs, this.#now());
   }
-
-  /** Leases, apart from those of more than `ttlMs`, that have not ended. */
-  unended(ttlMs: number): string[] {
-    return [...this.#lives.values()].filter((life) => life.endedMs === undefined && life.ttlMs <= ttlMs).map(({ id }) => id);
-  }
 }
