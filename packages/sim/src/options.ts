@@ -69,7 +69,7 @@ export interface SimOptions {
 }
 
 /**
- * Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped up. Leases: long ones, which outlive their
+ * Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped up. Leases: long ones, outliving their
  * leaders, in runs of a quarter of an hour.
  */
 export type Theme = "mixed" | "snapshots" | "leases";
