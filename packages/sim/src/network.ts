@@ -29,6 +29,8 @@ interface Station {
   readonly name: string;
   readonly process: Process;
   readonly request: TransportRequest;
+  /** Members that it does not know and that have talked to it: it can answer them (as the real transport, by the URLs they name). */
+  readonly strangers: Set<bigint>;
 }
 
 /** What answers at a peer URL. */
@@ -106,7 +108,7 @@ export class Network {
   }
 
   open(name: string, process: Process, request: TransportRequest): Transport {
-    const station: Station = { name, process, request };
+    const station: Station = { name, process, request, strangers: new Set() };
     this.#stations.set(request.memberId, station);
     return new SimTransport(this, station, this.#scheduler);
   }
@@ -212,6 +214,7 @@ export class Network {
         if (!back.cut) this.#scheduler.after(this.latencyMs(back), () => from.request.selfRemoved(), from.process);
         return;
       }
+      target.strangers.add(from.request.memberId);
       const hear = () => {
         this.#story.tell(target.name, () => `hears ${from.name} ${text()}`, bytes);
         target.request.listener.received([raftpb.Message.decode(bytes)]);
@@ -290,7 +293,10 @@ class SimTransport implements Transport {
 
   send(messages: readonly raftpb.Message[]): void {
     if (this.#closed) return;
-    for (const message of messages) if (this.#peers.has(message.to)) this.#network.send(this.#station, message.to, message);
+    for (const message of messages) {
+      const { to } = message;
+      if (this.#peers.has(to) || this.#station.strangers.has(to)) this.#network.send(this.#station, to, message);
+    }
   }
 
   sendSnapshot(stream: SnapshotStream): void {
@@ -315,6 +321,7 @@ class SimTransport implements Transport {
 
   removePeer(id: bigint): void {
     this.#peers.delete(id);
+    this.#station.strangers.delete(id);
   }
 
   peers(): readonly PeerStatus[] {
