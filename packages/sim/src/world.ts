@@ -119,8 +119,11 @@ class World {
   verdict: Judgement | undefined;
   #failure: unknown;
 
-  constructor(options: SimOptions, configs: readonly ServerConfig[]) {
+  readonly #explains: boolean;
+
+  constructor(options: SimOptions, configs: readonly ServerConfig[], explains: boolean) {
     this.options = options;
+    this.#explains = explains;
     const { scheduler, story } = this;
     this.leaseCheck = new LeaseCheck(options, () => scheduler.nowMs);
     this.safety = new Safety(this.leaseCheck);
@@ -217,7 +220,7 @@ class World {
     await this.#settled(this.#compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(this.#sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     const hint = (revision: number) => this.safety.requestAt(revision);
-    this.verdict = judgeHistory(clients, { title: `seed ${this.options.seed}`, hint });
+    this.verdict = judgeHistory(clients, { title: `seed ${this.options.seed}`, hint, explains: this.#explains });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
   }
 
@@ -336,9 +339,12 @@ class World {
   }
 }
 
-/** Runs a seed's options to the end. Never rejects: what is wrong is in the result. */
-export async function runSeed(options: SimOptions): Promise<RunResult> {
-  const world = new World(options, await configsOf(options));
+/**
+ * Runs a seed's options to the end. Never rejects: what is wrong is in the result.
+ * @param explains a history that fails is made small and drawn, which takes longer than the run.
+ */
+export async function runSeed(options: SimOptions, explains = true): Promise<RunResult> {
+  const world = new World(options, await configsOf(options), explains);
   let violation: string | undefined;
   const onRejection = (error: unknown) => {
     // What a dead process still waited for ends as it may.

@@ -25,9 +25,9 @@ test("a run that fails is made small, and still fails", async () => {
   const lines: string[] = [];
   const least = await shrinkSeed(1, "stale-read", SHORT, runSeed, (line) => lines.push(line));
   assert.ok(least !== undefined, "seed 1 does not show a stale read any more: take one that does");
-  const { violation, faults } = await runSeed(optionsOf(1, "stale-read", least));
+  const { violation, faults } = await runSeed(optionsOf(1, "stale-read", least), false);
   assert.match(violation ?? "", /HIST-1/);
-  const before = await runSeed(optionsOf(1, "stale-read", SHORT));
+  const before = await runSeed(optionsOf(1, "stale-read", SHORT), false);
   assert.ok(Object.keys(faults).length < Object.keys(before.faults).length, lines.join("\n"));
   assert.match(lines.at(-1) ?? "", /npm run sim -- --seed 1 --bug stale-read --set /);
 });

@@ -7,7 +7,7 @@ import type { PlantedBug } from "../planted.ts";
 import type { RunResult } from "../world.ts";
 import { commandOf } from "./changes.ts";
 
-type Run = (options: SimOptions) => Promise<RunResult>;
+type Run = (options: SimOptions, explains: boolean) => Promise<RunResult>;
 
 /** The promise that a violation names, such as SIM-4; its first words where it names none. */
 export function promiseOf(violation: string): string {
@@ -41,12 +41,12 @@ export async function shrinkSeed(
   run: Run,
   print: (line: string) => void,
 ): Promise<Changes | undefined> {
-  const first = await run(optionsOf(seed, bug, changes));
+  const first = await run(optionsOf(seed, bug, changes), false);
   if (first.violation === undefined) return undefined;
   const promise = promiseOf(first.violation);
   let best: Changes = changes ?? {};
   const attempt = async (candidate: Changes): Promise<boolean> => {
-    const { violation } = await run(optionsOf(seed, bug, candidate));
+    const { violation } = await run(optionsOf(seed, bug, candidate), false);
     const isSame = violation !== undefined && promiseOf(violation) === promise;
     if (isSame) best = candidate;
     return isSame;

@@ -29,7 +29,7 @@ const world = import("../world.ts");
 parentPort!.on("message", async ({ seed, changes }: Order) => {
   const { runSeed } = await world;
   const start = process.threadCpuUsage();
-  const { story: _story, verdict, history: _history, ...rest } = await runSeed(optionsOf(seed, bug, changes));
+  const { story: _story, verdict, history: _history, ...rest } = await runSeed(optionsOf(seed, bug, changes), false);
   const { user, system } = process.threadCpuUsage(start);
   const summary: Summary = { ...rest, cpuMs: (user + system) / 1000, undecided: (verdict?.undecided.length ?? 0) > 0 };
   parentPort!.postMessage(summary);
