@@ -113,7 +113,8 @@ test("who gives up leaves the line; who loses its lease while it waits is told",
   await world.settled(revoke(member, 12n));
   await world.settled(unlock(member, "jobs/a"));
   await world.run(200);
-  assert.deepEqual(notes, ["etcdserver: request canceled", "mutex: session is expired", "jobs/d"]);
+  // The last two wait for the same key, and no order is promised between their answers.
+  assert.deepEqual([notes[0], ...notes.slice(1).sort()], ["etcdserver: request canceled", "jobs/d", "mutex: session is expired"]);
   await world.stopAll();
 });
 
