@@ -1,10 +1,14 @@
-/** The log's new beginnings: a mark of the member's own and a snapshot received from a leader do not get in each other's way. */
+/**
+ * The log's new beginnings: a mark of the member's own and a snapshot received from a leader do not get in each other's way; nor do two
+ * snapshots for one follower.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import type { Store } from "@quorate/store";
-import type { Transport } from "@quorate/transport";
+import { EMPTY, raftpb } from "@quorate/proto";
+import type { Store, StoreSnapshot } from "@quorate/store";
+import type { SnapshotStream, Transport } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { MemberLoop } from "../src/member/loop.ts";
 import { Snapshots } from "../src/member/snapshots.ts";
@@ -17,7 +21,21 @@ function setUp() {
   const marks: number[] = [];
   const released: number[] = [];
   const compacted: number[] = [];
-  const store = { position: { index: 56, term: 3, confState: { voters: [1n] } }, flush: () => flush.promise } as unknown as Store;
+  const position = { index: 56, term: 3, confState: raftpb.ConfState.create({ voters: [1n] }) };
+  /** Views that are asked for, and how many are open. */
+  const views = { asked: [] as PromiseWithResolvers<void>[], open: 0 };
+  const snapshot = async (): Promise<StoreSnapshot> => {
+    const asked = Promise.withResolvers<void>();
+    views.asked.push(asked);
+    await asked.promise;
+    views.open++;
+    const close = async () => {
+      views.open--;
+    };
+    return { position, sizeEstimateBytes: 0, chunks: (async function* () {})(), close };
+  };
+  const store = { position, flush: () => flush.promise, snapshot } as unknown as Store;
+  const sent: SnapshotStream[] = [];
   const wal = {
     saveSnapshot: ({ index }: { index: number }) => {
       marks.push(index);
@@ -34,7 +52,7 @@ function setUp() {
       store: () => store,
       wal,
       files: new SnapshotFiles(disk, "/snap"),
-      transport: {} as Transport,
+      transport: { sendSnapshot: (stream: SnapshotStream) => sent.push(stream) } as unknown as Transport,
       loop: () => loop,
       clock: new ManualClock(),
       disk,
@@ -47,7 +65,8 @@ function setUp() {
     0,
   );
   const settle = () => new Promise((resolve) => setImmediate(resolve));
-  return { snapshots, marks, released, compacted, flushed: () => flush.resolve(56), marked: () => mark.resolve(), settle };
+  const ended = { flushed: () => flush.resolve(56), marked: () => mark.resolve() };
+  return { snapshots, marks, released, compacted, views, sent, ...ended, settle };
 }
 
 test("a mark that waits for its flush is given up when a snapshot is received", async () => {
@@ -84,4 +103,32 @@ test("an undisturbed mark releases what is before it", async () => {
   marked();
   await settle();
   assert.deepEqual([marks, released, compacted.length], [[56], [0], 1]);
+});
+
+const TO_PEER = raftpb.Message.create({ type: raftpb.MessageType.MsgSnap, to: 2n, from: 1n, term: 3, context: EMPTY });
+
+test("a follower is sent one snapshot at a time, from the opening of its view on, and every view is closed", async () => {
+  const { snapshots, views, sent, settle } = setUp();
+  snapshots.send(TO_PEER);
+  snapshots.send(TO_PEER);
+  assert.equal(views.asked.length, 1);
+  views.asked[0]!.resolve();
+  await settle();
+  snapshots.send(TO_PEER);
+  await settle();
+  assert.deepEqual([views.asked.length, sent.length, views.open], [1, 1, 1]);
+  snapshots.sent(2n, false);
+  await settle();
+  assert.equal(views.open, 0);
+  snapshots.send(TO_PEER);
+  assert.equal(views.asked.length, 2, "the next one, after the end of the first");
+});
+
+test("a view that opens after the store was let go is closed, and not sent", async () => {
+  const { snapshots, views, sent, settle } = setUp();
+  snapshots.send(TO_PEER);
+  await snapshots.close();
+  views.asked[0]!.resolve();
+  await settle();
+  assert.deepEqual([sent.length, views.open], [0, 0]);
 });

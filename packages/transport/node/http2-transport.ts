@@ -83,7 +83,7 @@ export class Http2Transport implements Transport {
     const { clock, listener, options } = this.#shared;
     const ended = (taken: boolean) => {
       this.#snapshots--;
-      if (!this.#closed && this.#find(id) === peer) listener.snapshotSent(id, taken);
+      if (!this.#closed) listener.snapshotSent(id, taken);
     };
     if (!this.#closed && peer !== undefined && this.#snapshots < options.maxSnapshots) {
       this.#snapshots++;

@@ -38,7 +38,10 @@ export interface PeerStatus {
 export interface Transport {
   /** Sends messages to the peers that their `to` names, as one write for each peer. Unknown peers are skipped. */
   send(messages: readonly raftpb.Message[]): void;
-  /** Streams a snapshot on a connection of its own, so that it never delays other messages. Ends in `snapshotSent`. */
+  /**
+   * Streams a snapshot on a connection of its own, so that it never delays other messages. Ends in `snapshotSent`, also where the peer is
+   * removed meanwhile.
+   */
   sendSnapshot(stream: SnapshotStream): void;
   addPeer(id: bigint, urls: readonly string[]): void;
   updatePeer(id: bigint, urls: readonly string[]): void;

@@ -52,6 +52,15 @@ interface ByteMark {
 
 const BYTE_MARK_EVERY_BYTES = 1024 * 1024;
 
+/** A snapshot for a follower. */
+interface SnapshotSent {
+  /** The view that is streamed; undefined before it is open and after it was closed. */
+  snapshot: StoreSnapshot | undefined;
+  index: number;
+  /** The transport has told how it ended: the next may be sent. */
+  isOver: boolean;
+}
+
 export class Snapshots {
   readonly #limits: SnapshotLimits;
   readonly #parts: SnapshotParts;
@@ -61,7 +70,7 @@ export class Snapshots {
   #bytesAtLastMark = 0;
   #byteMarks: ByteMark[] = [];
   /** Indexes that a follower is being sent a snapshot of, by member: the log behind them stays. */
-  readonly #sending = new Map<bigint, { snapshot: StoreSnapshot | undefined; index: number }>();
+  readonly #sending = new Map<bigint, SnapshotSent>();
   #receiving = false;
   /** The mark that is being written. */
   #marked: Promise<void> = Promise.resolve();
@@ -157,14 +166,20 @@ export class Snapshots {
   /** Streams the store to the peer that Raft's message is for. The transport tells how it ended through `sent`. */
   send(message: raftpb.Message): void {
     const { logger, transport } = this.#parts;
-    if (this.#sending.get(message.to)?.snapshot !== undefined) return;
-    const sending: { snapshot: StoreSnapshot | undefined; index: number } = { snapshot: undefined, index: this.#lastMarkIndex };
+    // One at a time, from the opening of the view on: of two the end of the one could not be told from that of the other.
+    if (this.#sending.get(message.to)?.isOver === false) return;
+    const sending: SnapshotSent = { snapshot: undefined, index: this.#lastMarkIndex, isOver: false };
     this.#sending.set(message.to, sending);
     this.#parts
       .store()
       .snapshot()
       .then(
         (snapshot) => {
+          if (this.#sending.get(message.to) !== sending) {
+            // The store is being closed, or exchanged.
+            snapshot.close().catch((error: unknown) => this.#parts.fatal(error));
+            return;
+          }
           const { index, term, confState } = snapshot.position;
           sending.snapshot = snapshot;
           sending.index = index;
@@ -194,8 +209,9 @@ export class Snapshots {
     sending?.snapshot?.close().catch((error: unknown) => this.#parts.fatal(error));
     if (sending !== undefined) {
       sending.snapshot = undefined;
+      sending.isOver = true;
       this.#parts.clock.after(taken ? KEEP_AFTER_SENT_MS : 0, () => {
-        if (this.#sending.get(id) === sending && sending.snapshot === undefined) this.#sending.delete(id);
+        if (this.#sending.get(id) === sending) this.#sending.delete(id);
       });
     }
     this.#parts.loop().withRaft((raft) => raft.reportSnapshot(id, taken));
