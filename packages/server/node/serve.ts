@@ -120,6 +120,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     },
   }).catch((error) => {
     closeTls();
+    peerCalls.close();
     throw error;
   });
   member = started;

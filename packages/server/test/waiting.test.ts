@@ -156,3 +156,10 @@ test("request ids grow, and carry the member's last bytes", () => {
   assert.equal(first >> 48n, 0x1234n);
   assert.equal(second, first + 1n);
 });
+
+test("proposals: who waits after the end is told so at once", async () => {
+  const { queue } = proposals();
+  queue.failAll(errorOf("Stopped"));
+  await assert.rejects(queue.wait(1n), { message: errorOf("Stopped").message });
+  assert.equal(queue.waitingCount, 0);
+});

@@ -67,6 +67,7 @@ export class Proposals<R> {
 
   /** Waits for the result of a request that Raft has been given already; who gives it sees to a bound. Settles as `propose` does. */
   wait(id: bigint): Promise<R> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed);
     const startedMs = this.#clock.monotonicMs();
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, startedMs, deadlineMs: startedMs + this.#limits.timeoutMs });
