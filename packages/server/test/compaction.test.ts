@@ -235,3 +235,35 @@ test("a compaction goes on after a restart, and gives the same in the end", asyn
   assert.equal(store.mvcc.compactedRevision, 3001);
   await store.close({ flush: false });
 });
+
+test("a compaction that fails ends the member, and whoever waits for it is told", async () => {
+  const fault = new Error("an invariant does not hold");
+  const mvcc = {
+    isCompacting: true,
+    droppedRecords: 0,
+    compactStep: () => {
+      throw fault;
+    },
+  };
+  const fatal: unknown[] = [];
+  const compactor = new Compactor({
+    store: () => ({ mvcc, isFull: false }) as unknown as Store,
+    clock: new ManualClock(),
+    logger: silentLogger,
+    metrics: {
+      compactionPause: new Histogram([1]),
+      compactionDuration: new Histogram([1]),
+      compactionLastSeconds: new Gauge(),
+      compactionKeys: new Counter(),
+    },
+    batchLimit: 1,
+    pauseMs: 1,
+    flush: () => {},
+    finished: () => {},
+    fatal: (error) => fatal.push(error),
+  });
+  compactor.run();
+  await assert.rejects(compactor.idle(), { message: errorOf("Stopped").message });
+  assert.deepEqual(fatal, [fault]);
+  await compactor.stop();
+});

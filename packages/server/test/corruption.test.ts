@@ -11,8 +11,11 @@ import {
   HashKVResponse,
   idToHex,
   KeyValue,
+  LeaseLeasesRequest,
+  RangeRequest,
   toUtf8,
 } from "@quorate/proto";
+import { LocalClient } from "../src/lease/local-client.ts";
 import type { Member } from "../src/member/member.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
@@ -161,8 +164,18 @@ for (const how of ["the leader's check", "its own check at start"] as const) {
     await world.until(() => member.corruption.isHealing);
     // It serves no reads until it is like the others.
     const read = get(member, "k4", true);
+    const ranged = new LocalClient(member).range(RangeRequest.create({ key: fromUtf8("k4") }));
+    const leases = call(member, "/etcdserverpb.Lease/LeaseLeases", LeaseLeasesRequest.encode({}));
+    let isListed = false;
+    leases.then(() => {
+      isListed = true;
+    });
+    await world.run(1);
+    assert.equal(isListed, false);
     await world.until(() => !member.corruption.isHealing);
     assert.equal(await world.settled(read), "value 19");
+    assert.equal(toUtf8((await world.settled(ranged)).kvs[0]!.value), "value 19");
+    await world.settled(leases);
     await world.until(() => world.nodes.every((node) => !node.member!.store.alarms.any));
     for (const node of world.nodes) await world.settled(put(node.member!, "after", node.name));
     await world.run(100);

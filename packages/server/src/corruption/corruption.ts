@@ -76,9 +76,14 @@ export class Corruption {
           leaderUrls: () => store().membership.member(host.leader)?.peerUrls ?? [],
         });
       },
-      served: () => {
-        if (!hasEnded()) host.watches.attach(host.store.mvcc);
-      },
+      // A store that is being exchanged at this moment is not one to attach to.
+      served: () =>
+        void host.readable().then(
+          () => {
+            if (!hasEnded() && !this.isHealing) host.watches.attach(host.store.mvcc);
+          },
+          () => {},
+        ),
     });
   }
 

@@ -84,7 +84,7 @@ export class LocalClient {
   /** A linearizable range; the header is complete. */
   async range(request: RangeRequest): Promise<{ header: ResponseHeader; kvs: KeyValue[] }> {
     await this.#member.linearizable();
-    await this.#member.readable();
+    await this.#member.servable();
     const response: RangeResponse = applyRange(this.#member.store.mvcc, request);
     return { header: this.#member.header(response.header!.revision), kvs: response.kvs.map((kv) => KeyValue.decode(kv)) };
   }

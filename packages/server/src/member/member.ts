@@ -37,6 +37,7 @@ import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
 import { noFaults } from "./fault-points.ts";
+import { lateTransport } from "./late-transport.ts";
 import {
   LOG_LIMITS,
   MAX_APPLY_GAP_ENTRIES,
@@ -188,15 +189,7 @@ export class Member {
         isRemoved: (id) => this.#store.membership.isRemoved(id),
         selfRemoved: () => this.#cluster.departure.told(),
       });
-    const transport: Transport = {
-      send: (messages) => this.#transport.send(messages),
-      sendSnapshot: (stream) => this.#transport.sendSnapshot(stream),
-      addPeer: (id, urls) => this.#transport.addPeer(id, urls),
-      updatePeer: (id, urls) => this.#transport.updatePeer(id, urls),
-      removePeer: (id) => this.#transport.removePeer(id),
-      peers: () => this.#transport.peers(),
-      close: () => this.#transport.close(),
-    };
+    const transport = lateTransport(() => this.#transport);
     this.#loop = new MemberLoop<Applied>(
       {
         raft: this.#raft,
@@ -356,6 +349,7 @@ export class Member {
         store.lessor.observer = this.#keeper;
       },
       attach: () => {
+        if (this.#ended) return;
         if (!this.corruption.isHealing) this.watches.attach(this.#store.mvcc);
         this.space.attach();
       },
@@ -499,8 +493,15 @@ export class Member {
     await this.#exchange.over();
   }
 
-  get isReadable(): boolean {
-    return !this.#exchange.isRunning;
+  /** Resolves when clients may be shown what is in the store: it may be read, and this member is not about to replace it by another's. */
+  async servable(): Promise<void> {
+    await this.#exchange.over();
+    await this.corruption.healed();
+  }
+
+  /** Whether `servable` would resolve at once. */
+  get isServable(): boolean {
+    return !this.#exchange.isRunning && !this.corruption.isHealing;
   }
 
   // --- Applying ---
@@ -582,6 +583,8 @@ export class Member {
   }
 
   async #install(snapshot: raftpb.Snapshot): Promise<void> {
+    // The log has its mark, so that the next start puts it in place.
+    if (this.#ended) return;
     const { index, term } = snapshot.metadata;
     this.#logger.info("applying snapshot", { "incoming-snapshot-index": index, "current-applied-index": this.appliedIndex });
     this.metrics.snapshotApplyInProgress.value = 1;
@@ -672,6 +675,8 @@ export class Member {
     this.corruption.stop();
     this.#slowDisk.stop();
     await this.#transport?.close();
+    // What is closed below must be the store that is there in the end.
+    await this.#exchange.over().catch(() => {});
     await this.watches.detach();
     await this.space.stop();
     await this.#snapshots.close();

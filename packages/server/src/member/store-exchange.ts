@@ -3,6 +3,7 @@
  * go of the old store before it is closed, and go on with the new one.
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
+import { errorOf } from "@quorate/proto";
 import { installReceived, Store } from "@quorate/store";
 import type { FaultHook } from "./fault-points.ts";
 
@@ -25,18 +26,23 @@ export interface StoreExchangeParts {
 export class StoreExchange {
   readonly #parts: StoreExchangeParts;
   #running: Promise<void> | undefined;
+  #hasFailed = false;
 
   constructor(parts: StoreExchangeParts) {
     this.#parts = parts;
   }
 
+  /** True while there is no store to read; for good after an exchange that failed. */
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
 
-  /** Resolves when no exchange is under way. */
+  /** Resolves when no exchange is under way; rejects with Stopped where one has failed, which is the end of the member. */
   async over(): Promise<void> {
-    while (this.#running !== undefined) await this.#running;
+    while (this.#running !== undefined) {
+      await this.#running;
+      if (this.#hasFailed) throw errorOf("Stopped");
+    }
   }
 
   /**
@@ -49,8 +55,10 @@ export class StoreExchange {
       () => {
         this.#running = undefined;
       },
-      // Reads that wait are ended with the member.
-      (error: unknown) => this.#parts.fatal(error),
+      (error: unknown) => {
+        this.#hasFailed = true;
+        this.#parts.fatal(error);
+      },
     );
     return done;
   }

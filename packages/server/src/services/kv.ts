@@ -55,8 +55,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
 
   const read = async <T>(serializable: boolean, run: () => T): Promise<T> => {
     if (!serializable) await member.linearizable();
-    if (!member.isReadable) await member.readable();
-    if (member.corruption.isHealing) await member.corruption.healed();
+    if (!member.isServable) await member.servable();
     return run();
   };
 

@@ -60,7 +60,7 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
     [
       LeaseLeases.path,
       async () => {
-        await member.readable();
+        await member.servable();
         const header = member.header(member.store.mvcc.currentRevision);
         return LeaseLeasesResponse.encode({ header, leases: leases.list().map((ID) => ({ ID })) });
       },

@@ -59,7 +59,7 @@ class Sending implements StreamListener {
     let snapshot: EtcdSnapshot | undefined;
     try {
       // The listener must be in its place before anything is sent.
-      await this.#member.readable();
+      await this.#member.servable();
       snapshot = await this.#member.store.etcdSnapshot(clusterVersionOf(SERVER_VERSION), () => !this.#isCancelled);
       this.#member.logger.info("sending database snapshot to client", { "total-bytes": snapshot.databaseBytes });
       await this.#send(snapshot);

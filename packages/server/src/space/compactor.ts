@@ -3,6 +3,7 @@
  * between them. Where the backend's batch is full it waits for the disk.
  */
 import type { Clock, Logger } from "@quorate/host";
+import { errorOf } from "@quorate/proto";
 import type { Mvcc, Store } from "@quorate/store";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 
@@ -29,6 +30,7 @@ export class Compactor {
   readonly #parts: CompactorParts;
   #running: Promise<void> | undefined;
   #stopping = false;
+  #hasFailed = false;
 
   constructor(parts: CompactorParts) {
     this.#parts = parts;
@@ -55,7 +57,10 @@ export class Compactor {
         });
         this.#parts.finished();
       },
-      (error: unknown) => this.#parts.fatal(error),
+      (error: unknown) => {
+        this.#hasFailed = true;
+        this.#parts.fatal(error);
+      },
     );
   }
 
@@ -76,9 +81,12 @@ export class Compactor {
     }
   }
 
-  /** Resolves when no compaction is under way. */
+  /** Resolves when no compaction is under way; rejects with Stopped where one has failed, which is the end of the member. */
   async idle(): Promise<void> {
-    while (this.#running !== undefined) await this.#running;
+    while (this.#running !== undefined) {
+      await this.#running;
+      if (this.#hasFailed) throw errorOf("Stopped");
+    }
   }
 
   /** Stops at the next batch; `run` goes on from there (the store remembers how far it came). */

@@ -1,0 +1,63 @@
+/** A received store takes the place of the one in use: what becomes of those who wait when it fails, or the member stops meanwhile. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { Store } from "@quorate/store";
+import { StoreExchange } from "../src/member/store-exchange.ts";
+import { get, put, textOf, World } from "./support/world.ts";
+
+test("an exchange that fails ends the member, and whoever waits to read is told", async () => {
+  const disk = new MemoryDisk();
+  const fault = new Error("the store cannot be closed");
+  const fatal: unknown[] = [];
+  const exchange = new StoreExchange({
+    disk,
+    keyspaces: new MemoryKeyspaceOpener(disk),
+    storeDir: "/store",
+    faults: () => {},
+    store: () => ({ close: () => Promise.reject(fault) }) as unknown as Store,
+    detach: async () => {},
+    opened: () => assert.fail("there is no new store"),
+    attach: () => assert.fail("nobody may go on"),
+    fatal: (error) => fatal.push(error),
+  });
+  const running = assert.rejects(exchange.run(7), fault);
+  await assert.rejects(exchange.over(), { message: textOf("Stopped") });
+  await running;
+  assert.deepEqual(fatal, [fault]);
+  assert.equal(exchange.isRunning, true, "there is nothing to read");
+  await assert.rejects(exchange.over(), { message: textOf("Stopped") });
+});
+
+test("a member that is stopped while a received store takes its place closes that store, and starts again on it", async () => {
+  const world = new World(3, ["--snapshot-count", "20", "--snapshot-catchup-entries", "5"]);
+  await world.startAll();
+  const node = world.nodes.find((one) => one !== world.leader())!;
+  const { keyspaces } = node;
+  const member = node.member!;
+  world.cutOff.add(member.id);
+  for (let i = 0; i < 60; i++) await world.settled(put(world.leader()!.member!, "k", `${i}`));
+  // The received store is written with one keyspace, and opened as another: that one is held.
+  const open = keyspaces.open.bind(keyspaces);
+  const held = Promise.withResolvers<void>();
+  let isHeld = false;
+  keyspaces.open = async (path, options) => {
+    if (!member.isServable) {
+      isHeld = true;
+      await held.promise;
+    }
+    return open(path, options);
+  };
+  world.cutOff.delete(member.id);
+  await world.until(() => isHeld);
+  const stopped = member.stop();
+  await world.run(100);
+  held.resolve();
+  await world.settled(stopped);
+  node.member = undefined;
+  keyspaces.open = open;
+  const again = await world.start(node);
+  await world.until(() => again.appliedIndex >= world.leader()!.member!.appliedIndex);
+  assert.equal(await world.settled(get(again, "k")), "59");
+  await world.stopAll();
+});
