@@ -2,8 +2,10 @@
 import { boolOption, durationOption, listOption, planned, pointless, refused, stringOption, urlsOption } from "./option.ts";
 
 const group = "Clustering";
-const discovery = refused("forming a cluster by discovery is not there yet; list the members in --initial-cluster");
-const discoveryDetail = planned("forming a cluster by discovery is not there yet");
+const discovery = refused(
+  "forming a cluster by a discovery service is not there yet; list the members in --initial-cluster, or give --discovery-srv",
+);
+const discoveryDetail = planned("forming a cluster by a discovery service is not there yet");
 
 export const clusterOptions = {
   "initial-advertise-peer-urls": urlsOption("http://localhost:2380", {

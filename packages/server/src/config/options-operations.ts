@@ -134,7 +134,6 @@ export const operationsOptions = {
     group: features,
     doc: "How often a quiet watch that asked for it is told the present revision (0s means 10m).",
     aliases: ["experimental-watch-progress-notify-interval"],
-    stage: planned("watches are not there yet"),
   }),
   "warning-apply-duration": durationOption(100, {
     group: features,

@@ -30,7 +30,7 @@ export const retiredFlags: ReadonlyMap<string, Retired> = new Map<string, Retire
   ["proxy-write-timeout", retired(v2)],
   ["proxy-read-timeout", retired(v2)],
   ["discovery-proxy", retired(v2)],
-  ["max-snapshots", retired("the newest snapshot and those that the log still needs are kept, whatever their number")],
+  ["max-snapshots", retired("the newest five .snap files are kept; they mark places in the log, and are of a few bytes")],
   ["debug", retired(oldLogs, true)],
   ["log-output", retired(oldLogs)],
   ["log-package-levels", retired(oldLogs)],
