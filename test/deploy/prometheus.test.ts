@@ -5,7 +5,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { fromUtf8, KVService } from "@quorate/proto";
 import { request } from "undici";
 import { parse } from "yaml";
@@ -14,6 +13,7 @@ import { withCluster } from "../support/cluster.ts";
 import { findProgram } from "../support/executables.ts";
 import { get } from "../support/http.ts";
 import { freePorts } from "../support/ports.ts";
+import { until } from "../support/until.ts";
 
 const folder = join(import.meta.dirname, "../../deploy/prometheus");
 const skip = findProgram("prometheus") === undefined ? "prometheus is not installed (Debian: apt-get install prometheus)" : false;
@@ -48,14 +48,6 @@ const NOT_OURS = new Set(["up", "probe_ssl_earliest_cert_expiry"]);
 
 interface Rules {
   readonly groups: readonly { readonly rules: readonly { alert: string; expr: string; for?: string }[] }[];
-}
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 90_000;
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`not within 90 s: ${what}`);
-    await delay(200);
-  }
 }
 
 test("promtool has nothing against the rules and the configuration", { skip }, () => {

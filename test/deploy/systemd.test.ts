@@ -5,10 +5,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { findProgram, quorate } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
+import { until } from "../support/until.ts";
 
 const units = join(import.meta.dirname, "../../deploy/systemd");
 
@@ -73,13 +73,6 @@ test("a member says that it is ready, feeds the watchdog, and tells of reloads a
   });
   t.after(() => member.kill());
   const count = (words: string): number => (existsSync(heard) ? readFileSync(heard, "utf8").split(words).length - 1 : 0);
-  const until = async (what: string, holds: () => boolean): Promise<void> => {
-    const endMs = performance.now() + 30_000;
-    while (!holds()) {
-      if (performance.now() > endMs) throw new Error(`not within 30 s: ${what}`);
-      await delay(20);
-    }
-  };
   member.start();
   await until("ready", () => count(`--pid=${member.pid} READY=1`) === 1);
   await until("fed twice", () => count("WATCHDOG=1") >= 2);

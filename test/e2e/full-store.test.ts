@@ -12,6 +12,7 @@ import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { etcdctlFor } from "../support/etcdctl.ts";
 import { skipWithoutEtcdctl } from "../support/executables.ts";
 import { get, metric } from "../support/http.ts";
+import { until } from "../support/until.ts";
 
 const QUOTA_BYTES = 16 * 1024 * 1024;
 const NO_SPACE = "etcdserver: mvcc: database space exceeded";
@@ -39,15 +40,6 @@ async function ctl({ endpoints }: Pick<TestCluster, "endpoints">, args: readonly
   });
   assert.equal(code, expectedCode, `${args.join(" ")}: ${stderr}`);
   return Buffer.concat(out).toString() + (expectedCode === 0 ? "" : stderr);
-}
-
-/** Waits until the answer is yes. */
-async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 60_000;
-  while (!(await ask())) {
-    if (performance.now() > endMs) throw new Error(`waited a minute in vain for: ${what}`);
-    await delay(50);
-  }
 }
 
 async function noSpace(call: Promise<unknown>): Promise<void> {

@@ -4,20 +4,12 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
 import { makeAuthority, makeLocalCertificate, type TestCertificate } from "../support/certs.ts";
 import { quorate } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
-
-async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 30_000;
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`not within 30 s: ${what}`);
-    await delay(20);
-  }
-}
+import { until } from "../support/until.ts";
 
 test("a member takes a log level, certificates and moved log files on SIGHUP, and names what needs a restart", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-reload-"));

@@ -1,11 +1,11 @@
 /** A member that was away for longer than the log reaches gets a snapshot, while writes go on. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { assertNothingLost, leaderOf } from "../support/checks.ts";
 import { type ClusterOptions, withCluster } from "../support/cluster.ts";
 import { memberUnderTest } from "../support/executables.ts";
 import { metric } from "../support/http.ts";
+import { until } from "../support/until.ts";
 import { Writers, writerPrefix } from "../support/writers.ts";
 
 /** A short log. Debian's etcd keeps 5000 entries behind a snapshot, whatever its flags say. */
@@ -68,12 +68,13 @@ test("a member that is killed in the middle of receiving a snapshot comes back a
         await writers.more(writesMeanwhile);
         const before = await snapshotCounts();
         away.start();
-        await until(async () => {
+        const isOnItsWay = async () => {
           const now = await snapshotCounts();
           return now.sending > 0 || now.sent > before.sent;
-        });
+        };
+        await until("a snapshot is on its way", isOnItsWay, 1);
         await away.kill();
-        await until(async () => {
+        await until("it has failed or arrived", async () => {
           const now = await snapshotCounts();
           return now.failed > before.failed || now.sent > before.sent;
         });
@@ -90,12 +91,3 @@ test("a member that is killed in the middle of receiving a snapshot comes back a
     }
   });
 });
-
-/** Asks again and again until the answer is yes. Throws after 20 s. */
-async function until(ask: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 20_000;
-  while (!(await ask())) {
-    if (performance.now() > endMs) throw new Error(`waited in vain: ${ask}`);
-    await delay(1);
-  }
-}

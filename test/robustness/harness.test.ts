@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { leaderOf } from "../support/checks.ts";
+import { until } from "../support/until.ts";
 import { judge } from "./judge.ts";
 import { type RunningCluster, startRunningCluster } from "./members.ts";
 import { canTellOwners } from "./owner.ts";
@@ -17,15 +17,6 @@ import { type Plant, RecordingClient, Shared } from "./workload.ts";
 const skip = canTellOwners() ? false : "only Linux tells who owns a connection";
 const limitMs = 120_000;
 const callLimitMs = 20_000;
-
-/** Waits until it holds. */
-async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + limitMs;
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`waited in vain: ${what}`);
-    await delay(30);
-  }
-}
 
 /** What the judge says of the calls that `body` makes. */
 async function judged(
