@@ -1,16 +1,17 @@
 import { BackupError, type Chain, chainFor, chainsOf, readCatalog, rebuild, verifyChain } from "@quorate/backup";
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
-import { idToHex, raftpb } from "@quorate/proto";
-import { EtcdFileError, type NewCluster, Store, StoreDamageError } from "@quorate/store";
+import { raftpb } from "@quorate/proto";
+import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
 import { goJson, humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { drawTable } from "../printers/tables.ts";
 import type { Command, Invocation } from "../program.ts";
 import { Progress } from "../progress.ts";
 import { folderArgument, reportingErrors } from "./data-dir.ts";
-import { makeMember, newMemberFlags, newMemberOf } from "./new-member.ts";
+import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
+import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 
@@ -133,47 +134,22 @@ history has gone back.`,
   flags: {
     at: { kind: "string", defaultText: "", doc: "a revision, or a time such as 2026-01-31T12:00:00Z (the newest if none is given)" },
     ...newMemberFlags,
-    "bump-revision": { kind: "int", defaultText: "0", doc: "how much to add to the latest revision" },
-    "mark-compacted": {
-      kind: "bool",
-      defaultText: "false",
-      doc: "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
-    },
+    ...bumpFlags,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
     const dir = folderArgument(args, "backup restore");
-    const bumpRevision = flags.int("bump-revision");
-    if (bumpRevision < 0 || bumpRevision > 0 !== flags.bool("mark-compacted")) {
-      throw new Exit(ExitCode.badArguments, "--mark-compacted required if --bump-revision > 0, which must not be negative");
-    }
+    const bumpRevision = bumpRevisionOf(flags);
     const target = await newMemberOf(invocation);
     await onBackup(async () => {
       const { chain, point } = pointOf(dir, flags.string("at"));
-      const progress = new Progress(io, "restoring ");
-      let revision = 0;
-      let keys = 0;
-      try {
-        await makeMember(target, async (storeDir) => {
-          const onProgress = (bytes: number, totalBytes: number): void => progress.update(bytes, totalBytes);
-          await rebuild({ disk: nodeDisk, keyspaces: levelKeyspaces }, chain, point, {
-            storeDir,
-            cluster: target.cluster,
-            bumpRevision,
-            onProgress,
-          });
-          // Opening it checks every record against those before it.
-          const store = await Store.open(levelKeyspaces, storeDir);
-          revision = store.mvcc.currentRevision;
-          keys = store.mvcc.keyCount;
-          await store.close({ flush: false });
-        });
-      } finally {
-        progress.end();
-      }
-      io.stdout(
-        `Restored ${dir} into ${target.dataDir}: revision ${revision}, ${keys} keys; ` +
-          `member ${idToHex(target.self.id)} (${target.self.name}) of ${target.cluster.members.length}\n`,
+      await restoreMember(io, dir, target, (storeDir, onProgress) =>
+        rebuild({ disk: nodeDisk, keyspaces: levelKeyspaces }, chain, point, {
+          storeDir,
+          cluster: target.cluster,
+          bumpRevision,
+          onProgress,
+        }),
       );
     });
   },

@@ -8,6 +8,7 @@
  *     WAL-DIR/                   one entry a member, the state that calls them committed, and a mark at the last
  */
 import { existsSync, readdirSync } from "node:fs";
+import { parentOf } from "@quorate/host";
 import { nodeClock, nodeDisk } from "@quorate/host/node";
 import { etcdserverpb, raftpb } from "@quorate/proto";
 import { clusterId, encodeMember, type Member, type NewCluster } from "@quorate/store";
@@ -112,9 +113,4 @@ async function writeLog({ walDir, self, cluster }: NewMember): Promise<void> {
   } finally {
     await wal.close();
   }
-}
-
-function parentOf(path: string): string {
-  const slash = path.lastIndexOf("/");
-  return slash < 0 ? "." : slash === 0 ? "/" : path.slice(0, slash);
 }

@@ -1,14 +1,14 @@
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
-import { idToHex } from "@quorate/proto";
-import { EtcdFileError, etcdFileStatus, hasChecksum, importEtcdFile, Store, StoreDamageError, verifyChecksum } from "@quorate/store";
+import { EtcdFileError, etcdFileStatus, hasChecksum, importEtcdFile, StoreDamageError, verifyChecksum } from "@quorate/store";
 import { humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command, Invocation } from "../program.ts";
 import { Progress } from "../progress.ts";
 import { reportingErrors } from "./data-dir.ts";
-import { makeMember, newMemberFlags, newMemberOf } from "./new-member.ts";
+import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm, printReport } from "./report.ts";
+import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 
 /** The only argument, a file that must exist. Throws Exit. */
 function fileArgument(args: readonly string[], command: string): string {
@@ -81,46 +81,18 @@ with those flags. --bump-revision with --mark-compacted lets clients that watch 
     ...newMemberFlags,
     "skip-hash-check": { kind: "bool", defaultText: "false", doc: "do not compare the SHA-256 (for a database from a data directory)" },
     "initial-memory-map-size": { kind: "int", defaultText: "0", doc: "taken for etcdutl's sake; nothing is mapped here" },
-    "bump-revision": { kind: "int", defaultText: "0", doc: "how much to add to the latest revision" },
-    "mark-compacted": {
-      kind: "bool",
-      defaultText: "false",
-      doc: "declare all history up to the latest revision compacted (needed with --bump-revision, and only then)",
-    },
+    ...bumpFlags,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
     if (args.length !== 1) throw new Exit(ExitCode.badArguments, "snapshot restore requires exactly one argument");
-    const bumpRevision = flags.int("bump-revision");
-    if (bumpRevision < 0) throw new Exit(ExitCode.badArguments, `--bump-revision must not be negative, and is ${bumpRevision}`);
-    if (bumpRevision > 0 !== flags.bool("mark-compacted")) {
-      throw new Exit(ExitCode.badArguments, "--mark-compacted required if --revision-bump > 0");
-    }
+    const bumpRevision = bumpRevisionOf(flags);
     const target = await newMemberOf(invocation);
     const path = fileArgument(args, "snapshot restore");
     await onFile(path, async () => {
       if (!flags.bool("skip-hash-check")) checkFile(path, invocation);
-      const progress = new Progress(io, "restoring ");
-      let revision = 0;
-      let keys = 0;
-      try {
-        await makeMember(target, async (storeDir) => {
-          await importEtcdFile({ disk: nodeDisk, keyspaces: levelKeyspaces }, path, storeDir, target.cluster, {
-            bumpRevision,
-            onProgress: (bytes, totalBytes) => progress.update(bytes, totalBytes),
-          });
-          // Opening it checks every record against those before it.
-          const store = await Store.open(levelKeyspaces, storeDir);
-          revision = store.mvcc.currentRevision;
-          keys = store.mvcc.keyCount;
-          await store.close({ flush: false });
-        });
-      } finally {
-        progress.end();
-      }
-      io.stdout(
-        `Restored ${path} into ${target.dataDir}: revision ${revision}, ${keys} keys; ` +
-          `member ${idToHex(target.self.id)} (${target.self.name}) of ${target.cluster.members.length}\n`,
+      await restoreMember(io, path, target, (storeDir, onProgress) =>
+        importEtcdFile({ disk: nodeDisk, keyspaces: levelKeyspaces }, path, storeDir, target.cluster, { bumpRevision, onProgress }),
       );
     });
   },
