@@ -5,7 +5,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { startCluster, type TestCluster } from "../test/support/cluster.ts";
+import { type TestCluster, withCluster } from "../test/support/cluster.ts";
 import type { Executable } from "../test/support/executables.ts";
 import { putTemplate, range, type Step, UnaryLoad } from "./calls.ts";
 import { keyOf, loadedLetter, randomValue } from "./keys.ts";
@@ -20,21 +20,9 @@ function pidsOf(cluster: TestCluster): number[] {
   return cluster.members.map((member) => member.pid!);
 }
 
-async function withMembers<T>(executable: Executable, size: number, body: (cluster: TestCluster) => Promise<T>): Promise<T> {
-  const cluster = await startCluster({ executable, size });
-  try {
-    return await body(cluster);
-  } catch (error) {
-    console.error(cluster.logTails());
-    throw error;
-  } finally {
-    await cluster.destroy();
-  }
-}
-
 /** A member of its own: from its start to its readiness, what it has used by then, and what it holds at rest. */
 export async function measureStart(executable: Executable): Promise<Figure[]> {
-  return withMembers(executable, 1, async (cluster) => {
+  return withCluster({ executable, size: 1 }, async (cluster) => {
     const member = cluster.members[0]!;
     await member.terminate();
     const from = performance.now();
@@ -53,7 +41,7 @@ export async function measureStart(executable: Executable): Promise<Figure[]> {
 
 /** Three members without clients: processor time of each, in per cent of one processor, over `seconds`. */
 export async function measureIdle(executable: Executable, seconds: number): Promise<Figure[]> {
-  return withMembers(executable, 3, async (cluster) => {
+  return withCluster({ executable, size: 3 }, async (cluster) => {
     await delay(settleMs);
     const pids = pidsOf(cluster);
     const before = cpuSeconds(pids);
@@ -65,7 +53,7 @@ export async function measureIdle(executable: Executable, seconds: number): Prom
 
 /** `keyCount` keys loaded by 1000 clients; time, memory and files; then a restart. */
 export async function measureManyKeys(executable: Executable, keyCount: number, valueBytes: number): Promise<Figure[]> {
-  return withMembers(executable, 1, async (cluster) => {
+  return withCluster({ executable, size: 1 }, async (cluster) => {
     const member = cluster.members[0]!;
     const target = { urls: cluster.endpoints, identity: cluster.identity };
     const template = putTemplate(randomValue(valueBytes));

@@ -5,4 +5,5 @@ export * from "./src/disk.ts";
 export * from "./src/keyspace.ts";
 export * from "./src/logger.ts";
 export type { Names, SrvTarget } from "./src/names.ts";
+export { parentOf } from "./src/paths.ts";
 export * from "./src/random.ts";

@@ -15,7 +15,7 @@ export {
   type LinearizabilityOptions,
   MAX_SEARCH_STATES,
 } from "./src/check/linearizable.ts";
-export { type CompactionCall, changesKeys, type Operation, type Outcome } from "./src/check/operation.ts";
+export { type CompactionCall, changesKeys, type Operation, type Outcome, REFUSALS } from "./src/check/operation.ts";
 export { Safety, Violation } from "./src/check/safety.ts";
 export { MAX_SHRINK_RUNS, shrinkHistory } from "./src/check/shrink.ts";
 export {

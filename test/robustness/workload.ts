@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@quorate/host";
 import { errorNameOf, KVService, type MethodDescriptor } from "@quorate/proto";
-import { decodeAnswer, encodeRequest, type ModelOp, type ModelRequest, type Outcome } from "@quorate/sim";
+import { decodeAnswer, encodeRequest, type ModelOp, type ModelRequest, type Outcome, REFUSALS } from "@quorate/sim";
 import { CallError, TestClient } from "../support/client.ts";
 import { SHARED, SHARED_KEYS } from "./keys.ts";
 import type { RunningCluster } from "./members.ts";
@@ -10,18 +10,6 @@ import type { Recorder } from "./recorder.ts";
 
 /** A client whose call failed turns to another member after so long. */
 const BACK_OFF_MS = 150;
-
-/** Errors after which nothing was or will be written. Any other leaves the outcome open. */
-const REFUSALS = new Set([
-  "Compacted",
-  "FutureRev",
-  "TooManyRequests",
-  "RequestTooLarge",
-  "NoSpace",
-  "EmptyKey",
-  "DuplicateKey",
-  "LeaseNotFound",
-]);
 
 /** What grpc-js says of a call that found no connection to leave by. */
 const NOT_SENT = /^No connection established/;

@@ -11,6 +11,7 @@ import type { FaultPoint } from "../src/member/fault-points.ts";
 import { WATCH_LIMITS, type WatchLimits } from "../src/watch/index.ts";
 import { Follower, type FollowerCounts } from "./support/follower.ts";
 import { KeyModel } from "./support/key-model.ts";
+import { TIGHT } from "./support/watching.ts";
 import { call, type Node, World } from "./support/world.ts";
 
 const KEYS = ["a", "aa", "ab", "b", "b/1", "b/2", "c", "\xff"];
@@ -24,17 +25,6 @@ const FAULTS: readonly FaultPoint[] = [
 ];
 const MAX_OPEN_REQUESTS = 40;
 const STEPS = 350;
-
-/** So small that every bound is met all the time. */
-const TIGHT: WatchLimits = {
-  maxStreamBacklogBytes: 600,
-  maxTotalBacklogBytes: 1500,
-  maxResponseRevisions: 3,
-  maxResponseBytes: 200,
-  maxRecentEvents: 8,
-  maxRecentBytes: 2000,
-  maxSliceEvents: 5,
-};
 
 /** Small enough that members that were away get a snapshot. */
 const FLAGS = ["--snapshot-count=40", "--snapshot-catchup-entries=10"];

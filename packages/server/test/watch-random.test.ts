@@ -7,20 +7,9 @@ import { test } from "node:test";
 import { fromLatin1, type WatchResponse } from "@quorate/proto";
 import { inRange, keyRange } from "@quorate/store";
 import { WATCH_LIMITS, type WatchLimits } from "../src/watch/index.ts";
-import { eventText, type MemoryCall, revisionOf, WatchBench } from "./support/watching.ts";
+import { eventText, type MemoryCall, revisionOf, TIGHT, WatchBench } from "./support/watching.ts";
 
 const KEYS = ["a", "aa", "ab", "b", "b/1", "b/2", "c", "\xff"];
-
-/** So small that every bound is met all the time. */
-const TIGHT: WatchLimits = {
-  maxStreamBacklogBytes: 600,
-  maxTotalBacklogBytes: 1500,
-  maxResponseRevisions: 3,
-  maxResponseBytes: 200,
-  maxRecentEvents: 8,
-  maxRecentBytes: 2000,
-  maxSliceEvents: 5,
-};
 
 class Random {
   #state: number;

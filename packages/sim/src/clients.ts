@@ -2,7 +2,7 @@
 import type { Random } from "@quorate/host";
 import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
 import type { LeaseCheck } from "./check/lease-lives.ts";
-import { brief, type CompactionCall, type Operation, type Outcome } from "./check/operation.ts";
+import { brief, type CompactionCall, type Operation, type Outcome, REFUSALS } from "./check/operation.ts";
 import type { ClientNetwork, Reply } from "./client-network.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
 import type { ModelOp, ModelRequest } from "./model.ts";
@@ -10,20 +10,6 @@ import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
-
-/** Errors after which nothing was or will be written. Any other leaves the outcome open. */
-const REFUSALS = new Set([
-  "Compacted",
-  "FutureRev",
-  "TooManyRequests",
-  "RequestTooLarge",
-  "NoSpace",
-  "EmptyKey",
-  "DuplicateKey",
-  "LeaseNotFound",
-  "Corrupt",
-  "NotSupportedForLearner",
-]);
 
 export interface ClientsDeps {
   readonly nodes: readonly Node[];

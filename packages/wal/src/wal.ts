@@ -13,7 +13,7 @@
  * A segment that is full is left inside `append`: its end is synced, the next one gets its first records and its name, and that is synced
  * too. Those three syncs block; they come once in 64 MB.
  */
-import { type Clock, type Disk, type DiskFile, type DiskLock, type Logger, silentLogger } from "@quorate/host";
+import { type Clock, type Disk, type DiskFile, type DiskLock, type Logger, parentOf, silentLogger } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
 import { assert, WalError } from "./errors.ts";
@@ -74,11 +74,6 @@ const REWRITE_BYTES = 1 << 20;
 
 function lockPath(dir: string): string {
   return `${dir}.lock`;
-}
-
-function parent(path: string): string {
-  const slash = path.lastIndexOf("/");
-  return slash < 0 ? "." : slash === 0 ? "/" : path.slice(0, slash);
 }
 
 export class Wal {
@@ -171,7 +166,7 @@ export class Wal {
       disk.syncDir(temporary);
       disk.remove(dir);
       disk.rename(temporary, dir);
-      disk.syncDir(parent(dir));
+      disk.syncDir(parentOf(dir));
       return new Wal({
         disk,
         dir,

@@ -9,7 +9,7 @@
  * The log and the store may differ in one way only: the store may lag behind the log, which is then replayed. A store ahead of the log, or
  * behind the log's first entry, is damage, and nothing is started on it.
  */
-import type { Clock, Disk, KeyspaceOpener, Logger, Names } from "@quorate/host";
+import { type Clock, type Disk, type KeyspaceOpener, type Logger, type Names, parentOf } from "@quorate/host";
 import { etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
 import { clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
@@ -84,11 +84,6 @@ function makeDurably(disk: Disk, dir: string): void {
   if (above !== dir) makeDurably(disk, above);
   disk.makeDir(dir);
   disk.syncDir(above);
-}
-
-function parentOf(path: string): string {
-  const slash = path.lastIndexOf("/");
-  return slash < 0 ? "." : slash === 0 ? "/" : path.slice(0, slash);
 }
 
 /** The members that --initial-cluster names, with their ids. */

@@ -7,6 +7,17 @@ import type { MessageBytes, Status, StreamCall, StreamListener } from "@quorate/
 import { keyRange, Store } from "@quorate/store";
 import { WatchHub, type WatchLimits, type WatchStream } from "../../src/watch/index.ts";
 
+/** So small that every bound is met all the time. */
+export const TIGHT: WatchLimits = {
+  maxStreamBacklogBytes: 600,
+  maxTotalBacklogBytes: 1500,
+  maxResponseRevisions: 3,
+  maxResponseBytes: 200,
+  maxRecentEvents: 8,
+  maxRecentBytes: 2000,
+  maxSliceEvents: 5,
+};
+
 /** A call whose messages wait until `read`. Beyond the budget `send` gives false, as an engine's would. */
 export class MemoryCall implements StreamCall {
   readonly context: StreamCall["context"];

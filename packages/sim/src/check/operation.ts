@@ -50,3 +50,17 @@ export function changesKeys(request: ModelRequest, answer: Answer): boolean {
   if (request.kind === "range") return false;
   return answer.answers.some((one) => one.kind === "put" || one.kind === "revoke" || (one.kind === "delete" && one.deleted > 0));
 }
+
+/** Names of the errors after which nothing was or will be written. Any other leaves the outcome open. */
+export const REFUSALS: ReadonlySet<string> = new Set([
+  "Compacted",
+  "FutureRev",
+  "TooManyRequests",
+  "RequestTooLarge",
+  "NoSpace",
+  "EmptyKey",
+  "DuplicateKey",
+  "LeaseNotFound",
+  "Corrupt",
+  "NotSupportedForLearner",
+]);
