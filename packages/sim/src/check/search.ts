@@ -63,7 +63,7 @@ interface Frame {
 }
 
 /** States followed at a time where an order leaves open what came of an operation. */
-const MAX_WITNESS_STATES = 64;
+const MAX_WITNESS_STATES = 4096;
 
 const NONE: readonly number[] = [];
 
