@@ -67,6 +67,8 @@ export class Node {
     if (this.excuse === "killed") return;
     if (this.excuse === "stopped" && code === 0) return;
     const log = this.log();
+    // A process that was told to stop before it had come so far as to listen for that: its first line was not logged yet.
+    if (this.excuse === "stopped" && signal === "SIGTERM" && log.trim() === "") return;
     // Its disk was full, and it said so.
     if (this.disk.wasFull && /no space left|ENOSPC/i.test(log)) {
       this.excuse = "disk full";
