@@ -4,7 +4,15 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { InternalRaftRequest, LeaseCheckpointRequest, LeaseGrantRequest, raftpb } from "@quorate/proto";
+import {
+  AlarmRequest,
+  AlarmRequest_AlarmAction,
+  AlarmType,
+  InternalRaftRequest,
+  LeaseCheckpointRequest,
+  LeaseGrantRequest,
+  raftpb,
+} from "@quorate/proto";
 import { type Applied, Store } from "@quorate/store";
 import { Deadlines, type Due } from "../src/lease/deadlines.ts";
 import {
@@ -202,6 +210,22 @@ test("a revocation that failed is tried again", async () => {
   bench.holds = false;
   await bench.run(1000);
   assert.ok(bench.revokedMs.has(1n));
+});
+
+test("a revocation that is refused while members differ is tried again, and goes through when that is over", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  bench.grant(1n, 5);
+  const alarm = (action: number) => {
+    const request = AlarmRequest.encode({ action, memberID: 1n, alarm: AlarmType.CORRUPT });
+    assert.equal(bench.apply(InternalRaftRequest.encode({ alarm: request })).error, undefined);
+  };
+  alarm(AlarmRequest_AlarmAction.ACTIVATE);
+  await bench.run(9000);
+  assert.deepEqual([bench.revokedMs.size, bench.counters.expired.value], [0, 0]);
+  alarm(AlarmRequest_AlarmAction.DEACTIVATE);
+  await bench.run(4000);
+  assert.deepEqual([bench.revokedMs.size, bench.counters.expired.value], [1, 1]);
 });
 
 test("a renewal of an expired lease waits for its revocation, or for the end of the leadership", async () => {

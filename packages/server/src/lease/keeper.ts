@@ -37,6 +37,8 @@ export const MAX_INFLIGHT_CHECKPOINTS = 8;
 const LOOK_PERIOD_MS = 100;
 /** A revocation that failed is tried again after this long. */
 const REVOKE_RETRY_MS = 500;
+/** One that was applied and refused, as all are while members differ, is tried again after this long (etcd: expiredLeaseRetryInterval). */
+const REFUSED_RETRY_MS = 3000;
 /** Of the revocations of a second, so many are spread over by a new leader; the rest is left for others (etcd: 3/4). */
 const SPREAD_PER_SECOND = (3 * MAX_REVOKES_PER_SECOND) / 4;
 
@@ -369,20 +371,23 @@ export class LeaseKeeper implements LeaseObserver {
         ({ error }) => {
           this.#inflightRevokes--;
           if (error === undefined) this.#deps.counters.expired.add();
+          else if (error.code !== "LeaseNotFound") this.#revokeAgain(reign, due[i]!, REFUSED_RETRY_MS);
         },
         (error: Error) => {
           this.#inflightRevokes--;
-          this.#revokeAgain(reign, due[i]!, error);
+          if (!this.#revokeAgain(reign, due[i]!, REVOKE_RETRY_MS)) return;
+          this.#deps.logger.warn("failed to revoke lease", { "lease-id": idToHex(due[i]!.id), error: error.message });
         },
       );
     });
   }
 
-  #revokeAgain(reign: Reign, lease: Counted, error: Error): void {
-    if (this.#reign !== reign || !reign.leases.has(lease.id)) return;
-    this.#deps.logger.warn("failed to revoke lease", { "lease-id": idToHex(lease.id), error: error.message });
-    lease.dueMs = this.#deps.clock.monotonicMs() + REVOKE_RETRY_MS;
+  /** False where there is nothing left to revoke, or to this member. */
+  #revokeAgain(reign: Reign, lease: Counted, afterMs: number): boolean {
+    if (this.#reign !== reign || !reign.leases.has(lease.id)) return false;
+    lease.dueMs = this.#deps.clock.monotonicMs() + afterMs;
     reign.expiries.add(lease);
+    return true;
   }
 
   #scheduleCheckpoint(reign: Reign, lease: Counted): void {
