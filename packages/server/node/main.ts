@@ -59,10 +59,12 @@ export async function main(): Promise<void> {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal === "SIGTERM" ? "terminated" : "interrupt"));
 
     process.on("SIGHUP", () => {
-      supervisor.reloading();
-      void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => serving?.checkTls()).then(() =>
-        supervisor.ready(),
-      );
+      // A member that is starting, or ending, must not be taken for one that serves.
+      const isServing = () => serving !== undefined && !stopping;
+      if (isServing()) supervisor.reloading();
+      void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => serving?.checkTls()).then(() => {
+        if (isServing()) supervisor.ready();
+      });
     });
 
     try {
