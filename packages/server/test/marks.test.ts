@@ -43,8 +43,8 @@ function setUp() {
     },
     release: (index: number) => released.push(index),
   } as unknown as Wal;
-  const loop = { writeHardState() {}, withRaft: () => compacted.push(0) } as unknown as MemberLoop<unknown>;
-  disk.makeDir("/snap");
+  const loop = { appliedIndex: 56, writeHardState() {}, withRaft: () => compacted.push(0) } as unknown as MemberLoop<unknown>;
+  for (const dir of ["/snap", "/store"]) disk.makeDir(dir);
   const snapshots = new Snapshots(
     { snapshotCount: 10, catchUpEntries: 5, maxLogBytes: 1 << 20, maxCatchUpBytes: 1 << 20, maxWalFiles: 1, maxSnapshotFiles: 5 },
     {
@@ -66,7 +66,7 @@ function setUp() {
   );
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const ended = { flushed: () => flush.resolve(56), marked: () => mark.resolve() };
-  return { snapshots, marks, released, compacted, views, sent, ...ended, settle };
+  return { disk, snapshots, marks, released, compacted, views, sent, ...ended, settle };
 }
 
 test("a mark that waits for its flush is given up when a snapshot is received", async () => {
@@ -131,4 +131,11 @@ test("a view that opens after the store was let go is closed, and not sent", asy
   views.asked[0]!.resolve();
   await settle();
   assert.deepEqual([sent.length, views.open], [0, 0]);
+});
+
+test("a store that came for an attempt at healing that failed is removed when the next one begins", () => {
+  const { disk, snapshots } = setUp();
+  for (const name of ["db", "db.40.recv", "db.41.tmp", "db.99.recv"]) disk.makeDir(`/store/${name}`);
+  snapshots.expect();
+  assert.deepEqual(disk.list("/store").sort(), ["db", "db.99.recv"], "one that is ahead may be about to be installed");
 });

@@ -246,6 +246,9 @@ export class Snapshots {
    * must not be older than `leastIndex`, where the log begins.
    */
   expect(): { arrived: Promise<number>; leastIndex: () => Promise<number>; release: () => void } {
+    const { disk, storeDir, loop } = this.#parts;
+    // One that came for an attempt that failed is of no use any more, and takes as much of the disk as the store.
+    if (!this.#receiving) dropIncoming(disk, storeDir, loop().appliedIndex);
     const arrived = Promise.withResolvers<number>();
     let came = false;
     const expecting = (index: number) => {
