@@ -266,6 +266,23 @@ test("a compaction overtakes a watch that catches up: it is cancelled with the c
   assert.deepEqual([cancelled.canceled, cancelled.compactRevision, cancelled.header!.revision, cancelled.cancelReason], [true, 101, 0, ""]);
 });
 
+test("a compaction drops all that a watch was about to read, up to the next revision: it is cancelled and skips nothing", async () => {
+  const bench = await new WatchBench().open();
+  for (let i = 0; i < 5; i++) bench.write({ k: `${i}` });
+  // While this batch is written, the pass over 2 to 6 waits for its own, and what is dropped meanwhile goes down with that.
+  void bench.store.flush();
+  const { call } = bench.call();
+  call.create({ key: key("k"), startRevision: 1 });
+  await bench.run(0);
+  bench.write({ k: "next" });
+  bench.store.mvcc.compact(7);
+  while (!bench.store.mvcc.compactStep(100));
+  await bench.run();
+  const responses = call.read();
+  assert.deepEqual(textsOf(responses), []);
+  assert.deepEqual([responses.at(-1)!.canceled, responses.at(-1)!.compactRevision], [true, 7]);
+});
+
 test("who catches up from recent events and is overtaken by their end goes on from the backend", async () => {
   const bench = await new WatchBench({ ...WATCH_LIMITS, maxRecentEvents: 20, maxSliceEvents: 4 }).open();
   const { call } = bench.call();

@@ -398,6 +398,9 @@ export class WatchHub implements StreamOwner {
         await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
       }
     }
-    if (!pass.aborted) pass.cursor = Math.max(pass.cursor, last + 1);
+    if (pass.aborted) return;
+    // What a compaction dropped before it could be read was in no slice, and may have been all there was.
+    this.#dropCompacted(pass, mvcc);
+    pass.cursor = Math.max(pass.cursor, last + 1);
   }
 }
