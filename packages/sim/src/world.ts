@@ -248,7 +248,12 @@ class World {
         if (node.refused || node.member?.isLearner === true) break;
         const mode = { serializable: false, atRevision: 0 };
         const written = await this.clients.call("healer", node, put, mode, 10_000);
-        if (written.outcome?.kind === "refused") await this.operator.endAlarms(node);
+        if (written.outcome?.kind === "refused") {
+          await this.operator.endAlarms(node);
+          // At once: the clients, who go on, may fill a tight quota again within milliseconds.
+          await this.scheduler.delay(1);
+          continue;
+        }
         if (written.outcome?.kind === "answered") {
           const read = await this.clients.call("healer", node, { kind: "range", key: "progress", end: "" }, mode, 10_000);
           if (read.outcome?.kind === "answered") break;
