@@ -340,15 +340,27 @@ export async function soakLeases(options: SoakOptions): Promise<SoakResult> {
   }
 }
 
+const help = `npm run soak:leases -- [options]: many leases on three members, kept alive and then left alone
+
+  --leases N     how many, each with a key (100000)
+  --minutes M    how long they are kept alive (5)
+  --ttl S        their time to live in seconds (60)
+  --size N       members (3)
+  --help         prints this
+
+Ends with 1 if a lease was lost or ended early, or if the 99th percentile of the lag of the ends is ${goalP99Ms} ms or more.`;
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
+      help: { type: "boolean", default: false },
       leases: { type: "string", default: "100000" },
       minutes: { type: "string", default: "5" },
       ttl: { type: "string", default: "60" },
       size: { type: "string", default: "3" },
     },
   });
+  if (values.help) return console.log(help);
   const [leases, minutes, ttlS, size] = [values.leases, values.minutes, values.ttl, values.size].map(Number) as [
     number,
     number,

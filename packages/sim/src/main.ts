@@ -1,20 +1,4 @@
-/**
- * The simulator's command: npm run sim -- ...
- *
- *     --seed 7 [--story 100]                 one run: its options, what came of it, the last events of each member, the hash over all
- *     --seed 7 --picture h.html              ... and a picture of the part of the clients' history that fails; --history h.txt: all of it
- *     --seed 7 --shrink                      looks for the least that makes the run fail
- *     --minutes 10 [--from 1]                as many seeds as there is time for, on two processors
- *     --seeds 500 [--from 1], --seeds 1..500 so many
- *     --check h.txt [--picture h.html]       judges a history in a file
- *     --speed                                how much faster than real time a cluster is simulated
- *
- *     ... --bug stale-read                   with a planted bug; of many seeds, until it is found
- *     ... --set members=5 --without kill     with options other than those that the seed draws
- *     ... --workers 1 --summary runs.jsonl   processors; a file to which a line is added
- *
- * Ends with 1 if a promise was broken or a history could not be decided.
- */
+/** The simulator's command: what it takes is in `help` below. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { judgeHistory, parseHistory } from "./check/judge.ts";
@@ -26,25 +10,68 @@ import { runOne } from "./run/one.ts";
 import { shrinkSeed } from "./run/shrink.ts";
 import { measureSpeed } from "./run/speed.ts";
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string" },
-    seeds: { type: "string" },
-    minutes: { type: "string" },
-    from: { type: "string" },
-    story: { type: "string" },
-    picture: { type: "string" },
-    history: { type: "string" },
-    shrink: { type: "boolean" },
-    speed: { type: "boolean" },
-    check: { type: "string" },
-    bug: { type: "string" },
-    set: { type: "string", multiple: true },
-    without: { type: "string", multiple: true },
-    workers: { type: "string" },
-    summary: { type: "string" },
-  },
-});
+const help = `npm run sim -- OPTIONS: whole members on a simulated clock, network and disk
+
+One run:
+  --seed N              its options, what came of it, and the hash over all its events; the same seed and commit give the same run
+  --story N             also the last N events of each member
+  --picture FILE        also an HTML picture of the part of the clients' history that fails
+  --history FILE        also the whole history, for --check
+  --shrink              looks for the least that makes the run fail
+
+Many runs:
+  --seeds N | A..B      so many from --from on, or these
+  --minutes M           as many as there is time for
+  --from N              the first seed (1)
+  --workers N           processors to use (2)
+  --summary FILE        adds a line of JSON with the sums to the file
+
+What is run:
+  --set NAME=VALUE      an option other than the seed draws it, as in --set members=5; may be given again
+  --without FAULT       without a kind of fault, as in --without kill; may be given again
+  --bug NAME            with a planted bug; of many seeds, until it is found
+
+Other:
+  --check FILE          judges a history in a file (with --picture)
+  --speed               measures how much faster than real time a cluster is simulated
+  --help                prints this
+
+Ends with 1 if a promise was broken or a history could not be decided, with 2 if the command line makes no sense.`;
+
+const { values } = readArgs();
+
+/** The command line; ends the process where it cannot be understood. */
+function readArgs() {
+  try {
+    return parse();
+  } catch (error) {
+    process.stderr.write(`sim: ${(error as Error).message.split(". To specify")[0]}\n\n${help}\n`);
+    process.exit(2);
+  }
+}
+
+function parse() {
+  return parseArgs({
+    options: {
+      help: { type: "boolean" },
+      seed: { type: "string" },
+      seeds: { type: "string" },
+      minutes: { type: "string" },
+      from: { type: "string" },
+      story: { type: "string" },
+      picture: { type: "string" },
+      history: { type: "string" },
+      shrink: { type: "boolean" },
+      speed: { type: "boolean" },
+      check: { type: "string" },
+      bug: { type: "string" },
+      set: { type: "string", multiple: true },
+      without: { type: "string", multiple: true },
+      workers: { type: "string" },
+      summary: { type: "string" },
+    },
+  });
+}
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -118,4 +145,8 @@ async function main(): Promise<boolean> {
   return totals.failed.size === 0 && totals.undecided === 0;
 }
 
-process.exitCode = (await main()) ? 0 : 1;
+if (values.help === true) {
+  print(help);
+} else {
+  process.exitCode = (await main()) ? 0 : 1;
+}
