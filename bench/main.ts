@@ -48,6 +48,7 @@ async function main(): Promise<void> {
     for (const { size, tls } of grounds) {
       for (const executable of order) {
         if (chosen.length > 0 || withGo) await measureCluster(executable, size, tls, round, chosen, withGo);
+        keep(words);
       }
     }
     for (const row of chosenLife) {
@@ -56,12 +57,17 @@ async function main(): Promise<void> {
           figures.push({ ...figure, round, executable: executable.name });
           say(`round ${round}, ${executable.name}, ${figure.name}: ${figure.value.toFixed(2)}`);
         }
+        keep(words);
       }
     }
-    if (options.json !== undefined)
-      writeFileSync(options.json, `${JSON.stringify({ environment: words, measurements, figures }, null, 1)}\n`);
   }
   console.log(report({ environment: options.markdown ? words : "", measurements, figures }));
+}
+
+/** Writes what is known so far to the file that was asked for: a run takes long, and may be ended. */
+function keep(words: string): void {
+  if (options.json !== undefined)
+    writeFileSync(options.json, `${JSON.stringify({ environment: words, measurements, figures }, null, 1)}\n`);
 }
 
 function isChosen(name: string): boolean {

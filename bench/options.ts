@@ -14,7 +14,7 @@ export const benchHelp = `npm run bench -- [options]
   --value-bytes N    bytes of each value, 256 unless told
   --many-keys N      keys of the row "many keys", 1000000 unless told (200000 if quick)
   --markdown         the report with its conditions, for docs/benchmarks.md (progress goes to standard error)
-  --json FILE        also write every measurement to a file, after each round
+  --json FILE        also write every measurement to a file, as it goes
   --from FILE        run nothing: the report of measurements from such a file
 `;
 
