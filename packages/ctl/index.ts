@@ -1,5 +1,9 @@
 /** The command lines: quoratectl talks to a running cluster, quorateutl works on the files of a stopped member. */
+export { type Command, commandName, type Program, variableOf } from "./src/command.ts";
+export type { Flag } from "./src/flags.ts";
+export { shownDefault, usageOf } from "./src/help.ts";
 export { Exit, ExitCode, type Io } from "./src/io.ts";
-export { type Command, type Program, runProgram } from "./src/program.ts";
+export { runProgram } from "./src/program.ts";
 export { quoratectl } from "./src/quoratectl.ts";
 export { quorateutl } from "./src/quorateutl.ts";
+export { type CommandNode, commandNodes } from "./src/tree.ts";

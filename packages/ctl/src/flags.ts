@@ -15,6 +15,8 @@ export interface Flag {
   /** In the form that the command line takes. */
   readonly defaultText: string;
   readonly doc: string;
+  /** What the value may be, where that is one of a few words; shells complete it. */
+  readonly values?: readonly string[];
 }
 
 /** Flags by name. */

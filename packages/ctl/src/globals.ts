@@ -8,7 +8,13 @@ import type { Invocation } from "./program.ts";
 export const globalFlags: Flags = {
   endpoints: { kind: "strings", defaultText: "127.0.0.1:2379", doc: "members to talk to" },
   debug: { kind: "bool", defaultText: "false", doc: "print the flags as variables" },
-  "write-out": { kind: "string", shorthand: "w", defaultText: "simple", doc: "form of the output: fields, json, protobuf, simple, table" },
+  "write-out": {
+    kind: "string",
+    shorthand: "w",
+    defaultText: "simple",
+    doc: "form of the output: fields, json, protobuf, simple, table",
+    values: ["fields", "json", "protobuf", "simple", "table"],
+  },
   hex: { kind: "bool", defaultText: "false", doc: "print keys, values and ids in hexadecimal" },
   "dial-timeout": { kind: "duration", defaultText: "2s", doc: "how long connecting to a member may take" },
   "command-timeout": { kind: "duration", defaultText: "5s", doc: "how long a short command may take" },

@@ -1,47 +1,10 @@
 /** A program with commands: finding the command, reading flags and variables, help, errors and exit codes. */
-import { type Flag, FlagError, type Flags, FlagValues, readFlags } from "./flags.ts";
+import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
+import { FlagError, FlagValues, readFlags } from "./flags.ts";
+import { helpText } from "./help.ts";
 import { Exit, ExitCode, type Io } from "./io.ts";
 
-/** What a command runs with. */
-export interface Invocation {
-  readonly args: readonly string[];
-  readonly flags: FlagValues;
-  readonly io: Io;
-}
-
-/** A command: either it has subcommands, or it runs. */
-export interface Command {
-  /** The name, then what comes after it, such as "get [options] <key> [range_end]". */
-  readonly use: string;
-  readonly short: string;
-  /** In place of `short` in the command's own help. */
-  readonly long?: string;
-  readonly flags?: Flags;
-  /** True if subcommands take the flags as well. */
-  readonly inherits?: boolean;
-  readonly commands?: readonly Command[];
-  readonly run?: (invocation: Invocation) => Promise<void> | void;
-}
-
-/** A whole program. */
-export interface Program {
-  readonly name: string;
-  readonly short: string;
-  /** Commands under titles, in the order of help. */
-  readonly groups: readonly { readonly title: string; readonly commands: readonly Command[] }[];
-  /** Flags of every command. */
-  readonly globals: Flags;
-  /** Before the names of environment variables, such as "ETCDCTL"; undefined if there are none. */
-  readonly envPrefix?: string;
-  /** Variables with the prefix that are no flags and not to be warned of. */
-  readonly otherVariables?: ReadonlySet<string>;
-}
-
-const HELP: Flag = { kind: "bool", shorthand: "h", defaultText: "false", doc: "help for this command" };
-
-export function commandName(command: Command): string {
-  return command.use.split(" ")[0]!;
-}
+export type { Command, CommandLine, Invocation, Program } from "./command.ts";
 
 /** Runs a command line (without the program's name) and gives the exit code. Errors are printed; only mistakes in the program throw. */
 export async function runProgram(program: Program, argv: readonly string[], io: Io): Promise<number> {
@@ -57,11 +20,11 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
         );
         return ExitCode.error;
       }
-      io.stdout(command === undefined ? programHelp(program) : commandHelp(program, path));
+      io.stdout(helpText(program, path));
       return ExitCode.success;
     }
     applyVariables(program, path, flags, io);
-    await command.run({ args, flags, io });
+    await command.run({ args, flags, io, program });
     return ExitCode.success;
   } catch (error) {
     if (error instanceof Exit) {
@@ -74,14 +37,6 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
     }
     throw error;
   }
-}
-
-/** The flags that may stand after the commands of `path`. */
-function flagsOf(program: Program, path: readonly Command[]): Map<string, Flag> {
-  const own = path.flatMap((command, depth) =>
-    depth === path.length - 1 || command.inherits === true ? Object.entries(command.flags ?? {}) : [],
-  );
-  return new Map([...Object.entries(program.globals), ...own, ["help", HELP]]);
 }
 
 /** Fills `path` with the commands that are named, even if it then throws FlagError. */
@@ -110,7 +65,7 @@ function applyVariables(program: Program, path: readonly Command[], flags: FlagV
   const prefix = program.envPrefix;
   if (prefix === undefined) return;
   const inherited = [...Object.keys(program.globals), ...path.slice(0, -1).flatMap((command) => Object.keys(command.flags ?? {}))];
-  const byVariable = new Map(inherited.map((name) => [`${prefix}_${name.toUpperCase().replaceAll("-", "_")}`, name]));
+  const byVariable = new Map(inherited.map((name) => [variableOf(prefix, name), name]));
   for (const variable of Object.keys(io.env).sort()) {
     const text = io.env[variable];
     if (!variable.startsWith(`${prefix}_`) || text === undefined || text === "") continue;
@@ -131,49 +86,4 @@ function applyVariables(program: Program, path: readonly Command[], flags: FlagV
       }
     }
   }
-}
-
-function programHelp(program: Program): string {
-  const lines = [program.short, "", "Usage:", `  ${program.name} [command]`];
-  const width = Math.max(...program.groups.flatMap((group) => group.commands.map((command) => commandName(command).length))) + 2;
-  for (const group of program.groups) {
-    lines.push("", `${group.title}:`);
-    for (const command of group.commands) lines.push(`  ${commandName(command).padEnd(width)}${command.short}`);
-  }
-  lines.push("", "Global flags:", ...flagLines(new Map([...Object.entries(program.globals), ["help", HELP]])));
-  if (program.envPrefix !== undefined) {
-    lines.push("", `A global flag can be set by a variable as well: --dial-timeout is ${program.envPrefix}_DIAL_TIMEOUT.`);
-  }
-  lines.push("", `Use "${program.name} [command] --help" for more about a command.`, "");
-  return lines.join("\n");
-}
-
-function commandHelp(program: Program, path: readonly Command[]): string {
-  const command = path.at(-1)!;
-  const words = [program.name, ...path.slice(0, -1).map(commandName)].join(" ");
-  const lines = [(command.long ?? command.short).trimEnd(), "", "Usage:", `  ${words} ${command.use}`];
-  const commands = command.commands ?? [];
-  if (commands.length > 0) {
-    const width = Math.max(...commands.map((one) => commandName(one).length)) + 2;
-    lines.push("", "Commands:", ...commands.map((one) => `  ${commandName(one).padEnd(width)}${one.short}`));
-  }
-  const own = new Map([...flagsOf(program, path)].filter(([name]) => !(name in program.globals)));
-  lines.push("", "Flags:", ...flagLines(own));
-  lines.push("", `Use "${program.name} --help" for the flags that every command takes.`, "");
-  return lines.join("\n");
-}
-
-function flagLines(flags: ReadonlyMap<string, Flag>): string[] {
-  const rows = [...flags]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, flag]) => {
-      const letter = flag.shorthand === undefined ? "    " : `-${flag.shorthand}, `;
-      const kind = flag.kind === "bool" ? "" : ` ${flag.kind}`;
-      const isZero = ["", "0", "false", "0s"].includes(flag.defaultText);
-      const shown =
-        flag.kind === "string" ? JSON.stringify(flag.defaultText) : flag.kind === "strings" ? `[${flag.defaultText}]` : flag.defaultText;
-      return { left: `  ${letter}--${name}${kind}`, right: flag.doc + (isZero ? "" : ` (default ${shown})`) };
-    });
-  const width = Math.max(...rows.map((row) => row.left.length)) + 3;
-  return rows.map((row) => row.left.padEnd(width) + row.right);
 }

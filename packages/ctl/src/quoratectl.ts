@@ -2,10 +2,12 @@
 import { alarmCommand } from "./commands/alarm.ts";
 import { backupCommand } from "./commands/backup.ts";
 import { compactionCommand } from "./commands/compaction.ts";
+import { completionCommand } from "./commands/completion.ts";
 import { defragCommand } from "./commands/defrag.ts";
 import { delCommand } from "./commands/del.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { getCommand } from "./commands/get.ts";
+import { helpCommand } from "./commands/help.ts";
 import { memberCommand } from "./commands/member.ts";
 import { moveLeaderCommand } from "./commands/move-leader.ts";
 import { putCommand } from "./commands/put.ts";
@@ -24,7 +26,7 @@ export const quoratectl: Program = {
       title: "Cluster maintenance commands",
       commands: [alarmCommand, backupCommand, defragCommand, endpointCommand, memberCommand, moveLeaderCommand, snapshotCommand],
     },
-    { title: "Utility commands", commands: [versionCommand("quoratectl")] },
+    { title: "Utility commands", commands: [completionCommand("quoratectl"), helpCommand, versionCommand("quoratectl")] },
   ],
   globals: globalFlags,
   envPrefix: "ETCDCTL",

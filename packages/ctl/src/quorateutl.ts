@@ -1,4 +1,6 @@
 /** quorateutl: the command line for the files of a stopped member. */
+import { completionCommand } from "./commands/completion.ts";
+import { helpCommand } from "./commands/help.ts";
 import { versionCommand } from "./commands/version.ts";
 import { backendCommand } from "./offline/backend.ts";
 import { backupFilesCommand } from "./offline/backup.ts";
@@ -16,9 +18,15 @@ export const quorateutl: Program = {
       title: "Commands about files",
       commands: [backendCommand, backupFilesCommand, hashkvCommand, snapshotFileCommand, statusCommand, walCommand],
     },
-    { title: "Utility commands", commands: [versionCommand("quorateutl")] },
+    { title: "Utility commands", commands: [completionCommand("quorateutl"), helpCommand, versionCommand("quorateutl")] },
   ],
   globals: {
-    "write-out": { kind: "string", shorthand: "w", defaultText: "simple", doc: "form of the output: fields, json, simple, table" },
+    "write-out": {
+      kind: "string",
+      shorthand: "w",
+      defaultText: "simple",
+      doc: "form of the output: fields, json, simple, table",
+      values: ["fields", "json", "simple", "table"],
+    },
   },
 };

@@ -6,6 +6,7 @@ export const consistencyFlag = {
   kind: "string",
   defaultText: "l",
   doc: "l for linearizable, s for serializable: quicker, but maybe behind",
+  values: ["l", "s"],
 } as const;
 
 /** Whether --consistency asks for a serializable read. Throws Exit for anything but l and s. */

@@ -5,7 +5,7 @@ import { withClient } from "../globals.ts";
 import { goQuote } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command, Invocation } from "../program.ts";
+import type { Command, CommandLine } from "../program.ts";
 import { checkRange } from "./get.ts";
 
 export const delFlags: Flags = {
@@ -19,7 +19,7 @@ export const delFlags: Flags = {
 const RANGE_WARNING_MS = 2000;
 
 /** The key and the options that a command line means. A range of two keys without --range is warned of, with a pause. Throws Exit. */
-export async function readDel({ args, flags, io }: Invocation): Promise<{ key: string; options: DeleteOptions }> {
+export async function readDel({ args, flags, io }: CommandLine): Promise<{ key: string; options: DeleteOptions }> {
   const [key, rangeEnd] = args;
   if (key === undefined || args.length > 2) {
     throw new Exit(ExitCode.badArguments, "del command needs one argument as key and an optional argument as range_end");

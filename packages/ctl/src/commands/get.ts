@@ -5,13 +5,18 @@ import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
 import { FieldsPrinter } from "../printers/fields.ts";
 import { SimplePrinter } from "../printers/simple.ts";
-import type { Command, Invocation } from "../program.ts";
+import type { Command, CommandLine } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
 
 export const getFlags: Flags = {
   consistency: consistencyFlag,
-  order: { kind: "string", defaultText: "", doc: "order of the results: ASCEND or DESCEND" },
-  "sort-by": { kind: "string", defaultText: "", doc: "what to sort by: CREATE, KEY, MODIFY, VALUE or VERSION" },
+  order: { kind: "string", defaultText: "", doc: "order of the results: ASCEND or DESCEND", values: ["ASCEND", "DESCEND"] },
+  "sort-by": {
+    kind: "string",
+    defaultText: "",
+    doc: "what to sort by: CREATE, KEY, MODIFY, VALUE or VERSION",
+    values: ["CREATE", "KEY", "MODIFY", "VALUE", "VERSION"],
+  },
   limit: { kind: "int", defaultText: "0", doc: "most results to give (0 for all)" },
   prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
   "from-key": { kind: "bool", defaultText: "false", doc: "all keys from the key on, compared as bytes" },
@@ -36,7 +41,7 @@ const targets: Readonly<Record<string, GetOptions["sortBy"]>> = {
 };
 
 /** The key and the options that a command line means. Throws Exit. */
-export function readGet({ args, flags }: Pick<Invocation, "args" | "flags">): { key: string; options: GetOptions } {
+export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): { key: string; options: GetOptions } {
   const [key, rangeEnd] = args;
   if (key === undefined)
     throw new Exit(ExitCode.badArguments, "get command needs one argument as key and an optional argument as range_end");

@@ -3,7 +3,7 @@ import { type Flags, parseBigInt64 } from "../flags.ts";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode, readAll } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { Command, Invocation } from "../program.ts";
+import type { Command, CommandLine } from "../program.ts";
 
 export const putFlags: Flags = {
   lease: { kind: "string", defaultText: "0", doc: "lease to attach the key to, in hexadecimal" },
@@ -15,7 +15,7 @@ export const putFlags: Flags = {
 const USAGE = "put command needs 1 argument and input from stdin or 2 arguments";
 
 /** The key, value and options that a command line means; a value that is not there is read from standard input. Throws Exit. */
-export async function readPut({ args, flags, io }: Invocation): Promise<{ key: string; value: string | Uint8Array; options: PutOptions }> {
+export async function readPut({ args, flags, io }: CommandLine): Promise<{ key: string; value: string | Uint8Array; options: PutOptions }> {
   const [key] = args;
   if (key === undefined) throw new Exit(ExitCode.badArguments, USAGE);
   const ignoreValue = flags.bool("ignore-value");

@@ -1,0 +1,24 @@
+import { type Command, commandName } from "../command.ts";
+import { helpText } from "../help.ts";
+import { Exit, ExitCode } from "../io.ts";
+
+export const helpCommand: Command = {
+  use: "help [command]",
+  short: "Prints the help of the program or of a command",
+  words: (program) => program.groups.flatMap((group) => group.commands.map(commandName)),
+  run({ args, io, program }) {
+    const path: Command[] = [];
+    let choices: readonly Command[] = program.groups.flatMap((group) => group.commands);
+    for (const word of args) {
+      const next = choices.find((command) => commandName(command) === word);
+      if (next === undefined) {
+        const words = choices.map(commandName);
+        const known = words.length === 0 ? "" : `; those that there are: ${words.join(", ")}`;
+        throw new Exit(ExitCode.error, `unknown help topic ${JSON.stringify(args.join(" "))}${known}`);
+      }
+      path.push(next);
+      choices = next.commands ?? [];
+    }
+    io.stdout(helpText(program, path));
+  },
+};

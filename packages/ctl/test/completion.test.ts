@@ -1,0 +1,155 @@
+/** Completion scripts: what they offer is asked from the shells themselves where these are installed. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { quoratectl, quorateutl, runProgram } from "../index.ts";
+import { commandNodes } from "../src/tree.ts";
+import { FakeIo } from "./fake-io.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "quorate-completion-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+const programs = [quoratectl, quorateutl];
+
+function skipWithout(shell: string): string | false {
+  return spawnSync(shell, ["--version"]).error === undefined ? false : `${shell} is not installed`;
+}
+
+/** Prints a program's script and keeps it in a file, whose path it gives. */
+async function scriptOf(program: (typeof programs)[number], shell: string): Promise<string> {
+  const io = new FakeIo();
+  assert.equal(await runProgram(program, ["completion", shell], io), 0, io.err);
+  const path = join(scratch, `${program.name}.${shell}`);
+  writeFileSync(path, io.out);
+  return path;
+}
+
+/** What bash offers at the end of each line. */
+function askBash(script: string, name: string, lines: readonly string[]): string[][] {
+  const driver = `source "$1" || exit 9
+    complete -p ${name} >/dev/null || exit 8
+    while IFS= read -r COMP_LINE; do
+      COMP_POINT=\${#COMP_LINE}; COMPREPLY=(); _${name}; printf '%s ' "\${COMPREPLY[@]}"; echo
+    done`;
+  const result = spawnSync("bash", ["--norc", "-c", driver, "bash", script], { input: `${lines.join("\n")}\n`, encoding: "utf8" });
+  assert.deepEqual([result.status, result.stderr], [0, ""]);
+  return result.stdout
+    .split("\n")
+    .slice(0, lines.length)
+    .map((line) => line.split(" ").filter((word) => word !== ""));
+}
+
+for (const program of programs) {
+  test(`bash completes every command and flag of ${program.name}`, { skip: skipWithout("bash") }, async () => {
+    const script = await scriptOf(program, "bash");
+    const nodes = commandNodes(program);
+    const at = nodes.map(({ names }) => [program.name, ...names].join(" "));
+    const offered = askBash(
+      script,
+      program.name,
+      at.flatMap((line) => [`${line} `, `${line} -`]),
+    );
+    assert.ok(nodes.length > 10);
+    for (const [i, { path, commands, flags }] of nodes.entries()) {
+      const words = path.at(-1)?.words?.(program) ?? [];
+      assert.deepEqual(offered[2 * i], [...commands.map((one) => one.use.split(" ")[0]!), ...words], at[i]);
+      const spelled = [...flags].flatMap(([name, { shorthand }]) => [`--${name}`, ...(shorthand === undefined ? [] : [`-${shorthand}`])]);
+      assert.deepEqual(offered[2 * i + 1]!.toSorted(), spelled.toSorted(), at[i]);
+    }
+  });
+}
+
+test("bash finds the command behind flags, values in quotes and addresses, and completes values", {
+  skip: skipWithout("bash"),
+}, async () => {
+  const script = await scriptOf(quoratectl, "bash");
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    ["quoratectl endp", ["endpoint"]],
+    ["quoratectl endpoint st", ["status"]],
+    ["quoratectl --endpoints http://127.0.0.1:2379,http://b:1 endpoint he", ["health"]],
+    ["quoratectl --endpoints=http://127.0.0.1:2379 -w json endpoint he", ["health"]],
+    ["quoratectl --user 'a b' --hex member pro", ["promote"]],
+    ["quoratectl get --sort", ["--sort-by"]],
+    ["quoratectl get --sort-by ", ["CREATE", "KEY", "MODIFY", "VALUE", "VERSION"]],
+    ["quoratectl get k --sort-by=V", ["VALUE", "VERSION"]],
+    ["quoratectl put -w t", ["table"]],
+    ["quoratectl completion p", ["powershell"]],
+    ["quoratectl help endp", ["endpoint"]],
+    // Anything else may be a file, which the shell itself offers.
+    ["quoratectl --cacert ", []],
+    ["quoratectl snapshot save ", []],
+    ["quoratectl get endpoint ", []],
+    ["quoratectl -- endp", []],
+  ];
+  const offered = askBash(
+    script,
+    "quoratectl",
+    cases.map(([line]) => line),
+  );
+  for (const [i, [line, expected]] of cases.entries()) assert.deepEqual(offered[i], expected, line);
+});
+
+for (const [shell, check] of [
+  ["zsh", ["-n"]],
+  ["fish", ["--no-execute"]],
+] as const) {
+  test(`the script for ${shell} is one that it can read`, { skip: skipWithout(shell) }, async () => {
+    for (const program of programs) {
+      const { status, stderr } = spawnSync(shell, [...check, await scriptOf(program, shell)], { encoding: "utf8" });
+      assert.deepEqual([status, stderr], [0, ""]);
+    }
+  });
+}
+
+test("the scripts of all shells name every command and flag", async () => {
+  for (const program of programs) {
+    for (const shell of ["zsh", "fish", "powershell"]) {
+      const io = new FakeIo();
+      assert.equal(await runProgram(program, ["completion", shell], io), 0);
+      for (const { names, flags } of commandNodes(program)) {
+        assert.ok(io.out.includes(names.map((name) => `/${name}`).join("")), `${shell}: ${names.join(" ")}`);
+        for (const name of flags.keys()) assert.ok(io.out.includes(shell === "fish" ? `-l ${name} ` : `--${name}`), `${shell}: --${name}`);
+      }
+    }
+  }
+});
+
+test("a shell that is none is refused", async () => {
+  for (const [args, message] of [
+    [[], "Error: accepts 1 arg(s), received 0\n"],
+    [["tcsh"], 'Error: invalid argument "tcsh" for "quoratectl completion"\n'],
+  ] as const) {
+    const io = new FakeIo();
+    assert.deepEqual([await runProgram(quoratectl, ["completion", ...args], io), io.err], [1, message]);
+  }
+});
+
+test("help of a command is the same by flag and by command, and names a topic that is none", async () => {
+  for (const { names } of commandNodes(quoratectl)) {
+    const [byFlag, byCommand] = [new FakeIo(), new FakeIo()];
+    assert.equal(await runProgram(quoratectl, [...names, "--help"], byFlag), 0);
+    assert.equal(await runProgram(quoratectl, ["help", ...names], byCommand), 0);
+    assert.equal(byCommand.out, byFlag.out);
+  }
+  const io = new FakeIo();
+  assert.equal(await runProgram(quoratectl, ["help", "endpoint", "nosuch"], io), 1);
+  assert.equal(io.err, 'Error: unknown help topic "endpoint nosuch"; those that there are: hashkv, health, status\n');
+});
+
+test("every command's help has all of its flags, those of every command apart", async () => {
+  for (const program of programs) {
+    for (const { names, flags } of commandNodes(program)) {
+      const io = new FakeIo();
+      await runProgram(program, [...names, "--help"], io);
+      const [own, global] = io.out.split("\nGlobal flags:\n");
+      for (const name of flags.keys()) {
+        const part = name in program.globals || names.length === 0 ? global : own;
+        assert.match(part!, new RegExp(`^ {2}(?:-\\w, | {4})--${name}(?: |$)`, "m"), `${names.join(" ")} --${name}`);
+      }
+      for (const line of io.out.split("\n")) assert.ok(line.length <= 140, line);
+    }
+  }
+});
