@@ -1,6 +1,6 @@
 /** --help and the tables of docs/configuration.md, made from the declarations. */
 import { gates } from "./features.ts";
-import { groups, type Stage } from "./option.ts";
+import { type Group, groups, type Stage, type ValueKind } from "./option.ts";
 import { type NamedOption, options, variableName } from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 
@@ -36,6 +36,34 @@ function stageNote(stage: Stage): string {
 function defaultNote(option: NamedOption): string {
   return (
     option.defaultDoc ?? (option.defaultText === "" ? "none" : option.defaultText + (option.unit === undefined ? "" : ` ${option.unit}`))
+  );
+}
+
+/** An option as people read of it. */
+export interface OptionDoc {
+  readonly group: Group;
+  readonly name: string;
+  readonly kind: ValueKind;
+  /** The default with its unit, or "none". */
+  readonly defaultText: string;
+  /** What it does, and how far it does so today. */
+  readonly text: string;
+  readonly variable: string;
+}
+
+/** Every option, group by group, in the order of --help. */
+export function optionDocs(): OptionDoc[] {
+  return groups.flatMap((group) =>
+    [...options]
+      .filter(([, option]) => option.group === group)
+      .map(([name, option]) => ({
+        group,
+        name,
+        kind: option.kind,
+        defaultText: defaultNote(option),
+        text: option.doc + stageNote(option.stage),
+        variable: variableName(name),
+      })),
   );
 }
 

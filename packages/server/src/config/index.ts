@@ -3,7 +3,7 @@ export { type ResolveHost, verifyBootstrap, verifyJoin } from "./bootstrap.ts";
 export { ConfigError, type ConfigErrorCode } from "./errors.ts";
 export type { Gates } from "./features.ts";
 export { detectForeignData } from "./foreign-data.ts";
-export { configurationDocs, helpText } from "./help.ts";
+export { configurationDocs, helpText, type OptionDoc, optionDocs } from "./help.ts";
 export { type Invocation, loadConfig } from "./load.ts";
 export type {
   AutoCompaction,

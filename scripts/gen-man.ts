@@ -1,0 +1,21 @@
+/**
+ * Writes the manual pages, made from the declarations of commands, flags and options.
+ *
+ *   node scripts/gen-man.ts --out DIR   DIR/quorate.8, DIR/quoratectl.1, DIR/quorateutl.1; look at one with man -l FILE
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { manPages } from "./man/pages.ts";
+
+function main(args: readonly string[]): number {
+  const [flag, dir] = args[0]?.startsWith("--out=") ? ["--out", args[0].slice("--out=".length)] : args;
+  if (flag !== "--out" || dir === undefined || dir === "" || args.length > 2) {
+    console.error("usage: gen-man.ts --out DIR");
+    return 2;
+  }
+  mkdirSync(dir, { recursive: true });
+  for (const [name, text] of manPages()) writeFileSync(join(dir, name), text);
+  return 0;
+}
+
+process.exitCode = main(process.argv.slice(2));
