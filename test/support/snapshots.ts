@@ -20,10 +20,14 @@ export interface Output {
   readonly stderr: string;
 }
 
+/** No program here takes as long; one that does is killed. */
+const PROGRAM_LIMIT_MS = 120_000;
+
 /** Runs a program; never rejects for one that fails. */
 export function runProgram(command: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Output> {
+  const options = { env: { ...process.env, ...env }, maxBuffer: 64 << 20, timeout: PROGRAM_LIMIT_MS, killSignal: "SIGKILL" } as const;
   return new Promise((resolve) => {
-    execFile(command[0]!, command.slice(1), { env: { ...process.env, ...env }, maxBuffer: 64 << 20 }, (error, stdout, stderr) =>
+    execFile(command[0]!, command.slice(1), options, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, stdout, stderr }),
     );
   });
