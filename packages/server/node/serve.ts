@@ -3,21 +3,20 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { levelKeyspaces, nodeDisk, nodeNames, nodeRandom, TlsFileSource } from "@quorate/host/node";
-import { errorOf, RangeRequest } from "@quorate/proto";
+import { errorOf } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
-import { applyRange } from "@quorate/store";
 import { Http2Transport, PeerCalls } from "@quorate/transport/node";
 import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
-import { checkEndpoints, type HealthSource, healthEndpoint, plainError } from "../src/http/health.ts";
+import { checkEndpoints, healthEndpoint, plainError } from "../src/http/health.ts";
+import { memberHealth } from "../src/http/member-health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { type StandardServices, withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
-import { alarmName } from "../src/space/index.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
@@ -197,17 +196,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
 }
 
 function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0], logger: Logger): ReadonlyMap<string, HttpHandler> {
-  const health: HealthSource = {
-    alarms: () => member.store.alarms.list().map(({ type }) => alarmName(type)),
-    hasLeader: () => member.leader !== 0n,
-    isLearner: () => member.isLearner,
-    read: async ({ serializable }) => {
-      if (member.isLearner && !serializable) throw errorOf("NotSupportedForLearner");
-      if (!serializable) await member.linearizable();
-      await member.readable();
-      applyRange(member.store.mvcc, RangeRequest.create({ key: new Uint8Array(1), limit: 1, keysOnly: true }));
-    },
-  };
+  const health = memberHealth(member);
   const exposition = prometheusExposition(member.metrics.registry);
   return new Map<string, HttpHandler>([
     ["/health", healthEndpoint(health, member.metrics, logger)],

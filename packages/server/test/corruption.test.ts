@@ -15,6 +15,7 @@ import {
   RangeRequest,
   toUtf8,
 } from "@quorate/proto";
+import { memberHealth } from "../src/http/member-health.ts";
 import { LocalClient } from "../src/lease/local-client.ts";
 import type { Member } from "../src/member/member.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
@@ -189,6 +190,48 @@ for (const how of ["the leader's check", "its own check at start"] as const) {
     await world.stopAll();
   });
 }
+
+test("--self-heal: a member that makes itself anew says in its health that it shows nobody its store", async () => {
+  const world = await started(3, ["--feature-gates", "InitialCorruptCheck=true", "--self-heal"]);
+  const odd = await damagedFollower(world);
+  const member = odd.member!;
+  const health = memberHealth(member);
+  await world.until(() => member.corruption.isHealing);
+  assert.equal(member.store.alarms.any, false, "it knows of itself that it differs, and nobody has raised the alarm");
+  assert.deepEqual(health.alarms(), ["CORRUPT"]);
+  for (const serializable of [true, false]) await assert.rejects(health.read({ serializable }), { message: textOf("Corrupt") });
+  await world.until(() => member.store.alarms.any);
+  assert.deepEqual(health.alarms(), ["CORRUPT"], "once");
+  await world.until(() => !member.corruption.isHealing && !member.store.alarms.any);
+  assert.deepEqual(health.alarms(), []);
+  await world.settled(health.read({ serializable: false }));
+  await world.stopAll();
+});
+
+test("--self-heal: a member that is stopped meanwhile waits for nothing, and shows nobody what it has", async () => {
+  // The leader does not send its store, or cannot be asked for it.
+  for (const how of ["silent", "cut off"] as const) {
+    const world = await started(3, [...CHECK, "--self-heal"]);
+    const odd = await damagedFollower(world);
+    const member = odd.member!;
+    if (how === "silent") {
+      const { listener } = odd.request!;
+      listener.snapshotReceived = () => new Promise(() => {});
+    }
+    await world.until(() => member.corruption.isHealing);
+    if (how === "cut off") world.cutOff.add(member.id);
+    await world.run(5000);
+    assert.equal(member.corruption.isHealing, true);
+    const read = assert.rejects(get(member, "k4", true), { message: textOf("Stopped") });
+    const startMs = world.clock.monotonicMs();
+    await stop(world, odd);
+    assert.ok(world.clock.monotonicMs() - startMs < 1000, how);
+    await world.settled(read);
+    await world.stopAll();
+    const dueMs = world.clock.nextDueMs() ?? 0;
+    assert.ok(dueMs - world.clock.monotonicMs() <= 0, `${how}: a timer is left that is due at ${dueMs} ms`);
+  }
+});
 
 test("--self-heal: a leader that differs hands over first", async () => {
   const world = await started(3, [...CHECK, "--self-heal"]);

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { CompactionRequest } from "@quorate/proto";
 import type { Store } from "@quorate/store";
 import { StoreExchange } from "../src/member/store-exchange.ts";
-import { get, put, textOf, World } from "./support/world.ts";
+import { call, get, put, textOf, World } from "./support/world.ts";
 
 test("an exchange that fails ends the member, and whoever waits to read is told", async () => {
   const disk = new MemoryDisk();
@@ -27,6 +28,44 @@ test("an exchange that fails ends the member, and whoever waits to read is told"
   assert.deepEqual(fatal, [fault]);
   assert.equal(exchange.isRunning, true, "there is nothing to read");
   await assert.rejects(exchange.over(), { message: textOf("Stopped") });
+});
+
+test("a physical compaction is answered when the store that took the place of the one in use is compacted, too", async () => {
+  const slowly = ["--compaction-batch-limit", "2", "--compaction-sleep-interval", "20ms"];
+  const world = new World(3, ["--snapshot-count", "20", "--snapshot-catchup-entries", "5", ...slowly]);
+  await world.startAll();
+  const node = world.nodes.find((one) => one !== world.leader())!;
+  const member = node.member!;
+  for (let i = 0; i < 300; i++) await world.settled(put(world.leader()!.member!, "k", `${i}`));
+  let isAnswered = false;
+  const compaction = call(member, "/etcdserverpb.KV/Compact", CompactionRequest.encode({ revision: 300, physical: true })).then(() => {
+    isAnswered = true;
+    assert.equal(member.isServable, true);
+    assert.equal(member.store.mvcc.compactedRevision, 300);
+    assert.equal(member.store.mvcc.isCompacting, false);
+  });
+  await world.until(() => member.store.mvcc.compactRevision === 300);
+  world.cutOff.add(member.id);
+  for (let i = 0; i < 60; i++) await world.settled(put(world.leader()!.member!, "k", `${i}`));
+  assert.equal(isAnswered, false, "a test of nothing: the compaction is over before the store is exchanged");
+  const { keyspaces } = node;
+  const open = keyspaces.open.bind(keyspaces);
+  const held = Promise.withResolvers<void>();
+  let isHeld = false;
+  keyspaces.open = async (path, options) => {
+    if (!member.isServable) {
+      isHeld = true;
+      await held.promise;
+    }
+    return open(path, options);
+  };
+  world.cutOff.delete(member.id);
+  await world.until(() => isHeld);
+  await world.run(200);
+  assert.equal(isAnswered, false, "there is no store that could be compacted");
+  held.resolve();
+  await world.settled(compaction);
+  await world.stopAll();
 });
 
 test("a member that is stopped while a received store takes its place closes that store, and starts again on it", async () => {

@@ -66,12 +66,13 @@ export class Corruption {
       hasEnded,
       clock,
       logger,
-      replaceStore: async () => {
+      replaceStore: async (stopped) => {
         await host.watches.detach();
         await refetchStore({
           ...parts,
           memberId,
           clock,
+          stopped,
           appliedIndex: () => host.appliedIndex,
           leaderUrls: () => store().membership.member(host.leader)?.peerUrls ?? [],
         });

@@ -12,7 +12,7 @@
  * who is right.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, idToHex } from "@quorate/proto";
+import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, errorOf, idToHex } from "@quorate/proto";
 import type { Applied, Store } from "@quorate/store";
 
 export interface HealerParts {
@@ -21,8 +21,8 @@ export interface HealerParts {
   readonly isLeader: () => boolean;
   /** Gives leadership away, if this member has it. */
   readonly handOver: () => Promise<void>;
-  /** Has the leader's store put in the place of this member's. */
-  readonly replaceStore: () => Promise<void>;
+  /** Has the leader's store put in the place of this member's; gives up when `stopped` rejects. */
+  readonly replaceStore: (stopped: Promise<never>) => Promise<void>;
   /** Whether this member's history is that of a majority of all members. */
   readonly isOfMajority: () => Promise<boolean>;
   readonly propose: (request: AlarmRequest) => Promise<Applied>;
@@ -44,17 +44,22 @@ export class Healer {
   #timer: Timer | undefined;
   /** Whether this member knows of itself that it differs, and nobody has raised the alarm. */
   #accused = false;
+  /** Rejects when the member ends, so that nothing is waited for any longer. */
+  readonly #stopped = Promise.withResolvers<never>();
 
   constructor(parts: HealerParts) {
     this.#parts = parts;
+    this.#stopped.promise.catch(() => {});
   }
 
   start(): void {
     this.#timer = this.#parts.clock.every(LOOK_EVERY_MS, () => this.#look());
   }
 
+  /** The member has ended. What this member has is not shown any more if it was not to be shown before. */
   stop(): void {
     this.#timer?.cancel();
+    this.#stopped.reject(errorOf("Stopped"));
   }
 
   /** This member has found out by itself that it differs: it raises the alarm as soon as it takes part. */
@@ -67,9 +72,12 @@ export class Healer {
     return this.#healing !== undefined;
   }
 
-  /** Resolves when what this member has may be read. */
+  /** Resolves when what this member has may be read; rejects with Stopped if the member ends before that. */
   async healed(): Promise<void> {
-    while (this.#healing !== undefined) await this.#healing;
+    while (this.#healing !== undefined) {
+      await this.#healing;
+      if (this.#parts.hasEnded()) throw errorOf("Stopped");
+    }
   }
 
   #isNamed(): boolean {
@@ -82,6 +90,7 @@ export class Healer {
   #look(): void {
     if (this.#healing !== undefined || !(this.#accused || this.#isNamed())) return;
     this.#healing = this.#heal().finally(() => {
+      if (this.#parts.hasEnded()) return;
       this.#healing = undefined;
       this.#parts.served();
     });
@@ -89,14 +98,15 @@ export class Healer {
 
   async #heal(): Promise<void> {
     const { memberId, logger, clock, hasEnded } = this.#parts;
+    const stopped = this.#stopped.promise;
     logger.error("this member differs from the others; it serves no reads and fetches the leader's store", {
       "local-member-id": idToHex(memberId),
     });
     const startMs = clock.monotonicMs();
     while (!hasEnded() && (this.#accused || this.#isNamed())) {
       try {
-        if (this.#accused) await this.#nameItself();
-        await this.#attempt();
+        if (this.#accused) await Promise.race([this.#nameItself(), stopped]);
+        await Promise.race([this.#attempt(stopped), stopped]);
         logger.info("this member has made itself anew from the leader's store", {
           "local-member-id": idToHex(memberId),
           took: `${(clock.monotonicMs() - startMs).toFixed(0)}ms`,
@@ -105,7 +115,9 @@ export class Healer {
       } catch (error) {
         if (hasEnded()) return;
         logger.warn("failed to fetch the leader's store; trying again", { error: (error as Error).message });
-        await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve));
+        const pause = Promise.withResolvers<void>();
+        const timer = clock.after(PAUSE_MS, () => pause.resolve());
+        await Promise.race([pause.promise, stopped.catch(() => timer.cancel())]);
       }
     }
   }
@@ -118,12 +130,12 @@ export class Healer {
     this.#accused = false;
   }
 
-  async #attempt(): Promise<void> {
+  async #attempt(stopped: Promise<never>): Promise<void> {
     const { memberId, isLeader, handOver, replaceStore, isOfMajority, propose } = this.#parts;
     if (!this.#isNamed()) return;
     if (isLeader()) await handOver();
     if (isLeader()) throw new Error("this member leads, and nobody takes leadership over");
-    await replaceStore();
+    await replaceStore(stopped);
     if (!(await isOfMajority())) throw new Error("what was fetched is not what a majority of the members has");
     const { error } = await propose({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT });
     if (error !== undefined) throw error;

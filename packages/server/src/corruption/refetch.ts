@@ -36,6 +36,8 @@ export interface RefetchParts {
   /** Applies a configuration change once more, to a store alone. */
   readonly replayConfChange: (store: Store, entry: raftpb.Entry) => void;
   readonly clock: Clock;
+  /** Rejects when the member ends. */
+  readonly stopped: Promise<never>;
 }
 
 /** Rejects where it did not work; the store in use is then the old one, whole, or the new one, whole. */
@@ -43,7 +45,7 @@ export async function refetchStore(parts: RefetchParts): Promise<void> {
   const expected = parts.snapshots().expect();
   try {
     await askLeader(parts);
-    const index = await within(parts.clock, expected.arrived, ARRIVE_TIMEOUT_MS, "the leader's store did not arrive");
+    const index = await within(parts, expected.arrived, ARRIVE_TIMEOUT_MS, "the leader's store did not arrive");
     await caughtUp(parts, index);
     if (index < (await expected.leastIndex())) throw new Error("the store that came is older than the log of this member");
     await parts.standStill(async () => {
@@ -84,11 +86,14 @@ async function caughtUp({ clock, appliedIndex, hasEnded }: RefetchParts, index: 
   }
 }
 
-function within<T>(clock: Clock, promise: Promise<T>, timeoutMs: number, text: string): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = clock.after(timeoutMs, () => reject(new Error(text)));
-    promise.then(resolve, reject).finally(() => timer.cancel());
-  });
+async function within<T>({ clock, stopped }: RefetchParts, promise: Promise<T>, timeoutMs: number, text: string): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = clock.after(timeoutMs, () => late.reject(new Error(text)));
+  try {
+    return await Promise.race([promise, late.promise, stopped]);
+  } finally {
+    timer.cancel();
+  }
 }
 
 /** The leader's side. */

@@ -328,6 +328,7 @@ export class Member {
       isLeader: () => this.isLeader,
       propose: (kind, request) => this.propose(kind, request),
       flush: () => this.#flush(),
+      readable: () => this.readable(),
       clock: deps.clock,
       logger: deps.logger,
       metrics,

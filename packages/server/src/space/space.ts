@@ -3,7 +3,7 @@
  * happened; the parts do the rest at their own times.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { AlarmRequest, idToHex } from "@quorate/proto";
+import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
 import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
@@ -21,6 +21,8 @@ export interface SpaceParts {
   readonly propose: (kind: RequestKind, request: Uint8Array) => Promise<Applied>;
   /** Asks for a batch of the backend to be written. */
   readonly flush: () => void;
+  /** Resolves when no received store is being put in place; rejects with Stopped where that has failed. */
+  readonly readable: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
@@ -33,6 +35,7 @@ export class Space {
   readonly #compactor: Compactor;
   readonly #autoCompactor: AutoCompactor;
   readonly #defragmenter: Defragmenter;
+  #hasStopped = false;
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
@@ -86,6 +89,7 @@ export class Space {
   }
 
   async stop(): Promise<void> {
+    this.#hasStopped = true;
     this.keeper.stop();
     this.#autoCompactor.stop();
     await this.detach();
@@ -96,9 +100,18 @@ export class Space {
     this.#compactor.run();
   }
 
-  /** Resolves when the compactions that were applied have removed what they are to remove, durably. */
+  /**
+   * Resolves when the compactions that were applied have removed what they are to remove, durably; in the store that took the place of this
+   * one, if one did meanwhile. Rejects with Stopped where the member ends before that.
+   */
   async compacted(): Promise<void> {
-    await this.#compactor.idle();
+    for (;;) {
+      await this.#compactor.idle();
+      await this.#parts.readable();
+      if (this.#hasStopped) throw errorOf("Stopped");
+      if (!this.#parts.store().mvcc.isCompacting) break;
+      this.#compactor.run();
+    }
     await this.#parts.store().flush();
   }
 

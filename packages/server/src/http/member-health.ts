@@ -1,0 +1,31 @@
+/**
+ * What a member says of its health. One that makes itself anew, because it differs from the others, shows nobody its store: it says so as a
+ * member with the alarm CORRUPT does, also while the alarm is not raised yet.
+ */
+import { errorOf, RangeRequest } from "@quorate/proto";
+import { applyRange } from "@quorate/store";
+import type { Member } from "../member/member.ts";
+import { alarmName } from "../space/alarm-text.ts";
+import type { HealthSource } from "./health.ts";
+
+const ONE_KEY = { key: new Uint8Array(1), limit: 1, keysOnly: true };
+
+export function memberHealth(member: Member): HealthSource {
+  return {
+    alarms() {
+      const names = member.store.alarms.list().map(({ type }) => alarmName(type));
+      return member.corruption.isHealing && !names.includes("CORRUPT") ? ["CORRUPT", ...names] : names;
+    },
+    hasLeader: () => member.leader !== 0n,
+    isLearner: () => member.isLearner,
+    async read({ serializable }) {
+      if (member.isLearner && !serializable) throw errorOf("NotSupportedForLearner");
+      // Not to wait until it is like the others, which may take many minutes.
+      if (member.corruption.isHealing) throw errorOf("Corrupt");
+      if (!serializable) await member.linearizable();
+      await member.readable();
+      if (member.corruption.isHealing) throw errorOf("Corrupt");
+      applyRange(member.store.mvcc, RangeRequest.create(ONE_KEY));
+    },
+  };
+}
