@@ -16,9 +16,11 @@
  *         3 leases    time u64, flags u8 (1: begins the list of all), { id i64, time to live u64 in seconds, 0 for gone }*
  *         4 progress  time u64, revision u64   nothing else had happened up to then
  *         5 hash      time u64, revision u64, compact revision i64, hash u32   as a member gave them (HashKV)
+ *         6 synced    time u64, offset u64   everything before that byte of the file was on the disk
  *
  * The first record is a head. Times are milliseconds since 1970 by the clock of whoever made the backup: when a change was received. The
- * records of a deletion hold the key alone, as in the store. What a crash leaves of the last record is cut off by who reads it.
+ * records of a deletion hold the key alone, as in the store. What a crash leaves of the records behind the last sync, of which any sector
+ * may be missing, is cut off by who reads it; a broken record that had been synced, as a later "synced" tells, is damage.
  */
 import { crc32c, readBigU64BE, readU32BE, readU64BE, writeBigU64BE, writeU32BE, writeU64BE } from "@quorate/proto";
 
@@ -27,12 +29,13 @@ export const MAGIC = "QRMBKUP1";
 export const RECORD_HEAD_BYTES = 9;
 /** No record is longer: a revision holds what fits into a request, with room to spare. */
 export const MAX_RECORD_BYTES = 1024 * 1024 * 1024;
+/** The payload of a record that tells what was synced. */
+export const SYNCED_BYTES = 16;
 /** Leases in one record; longer lists take several. */
 export const MAX_LEASES_PER_RECORD = 10_000;
 
-const Kind = { head: 1, changes: 2, leases: 3, progress: 4, hash: 5 } as const;
 /** The kinds of record that there are. */
-export const KINDS: ReadonlySet<number> = new Set(Object.values(Kind));
+export const Kind = { head: 1, changes: 2, leases: 3, progress: 4, hash: 5, synced: 6 } as const;
 
 /** One change of a revision, in the order of its transaction. */
 export interface RevisionChange {
@@ -47,7 +50,8 @@ export type BackupRecord =
   | { readonly kind: "changes"; readonly timeMs: number; readonly revision: number; readonly changes: readonly RevisionChange[] }
   | { readonly kind: "leases"; readonly timeMs: number; readonly all: boolean; readonly leases: ReadonlyMap<bigint, number> }
   | { readonly kind: "progress"; readonly timeMs: number; readonly revision: number }
-  | { readonly kind: "hash"; readonly timeMs: number; readonly revision: number; readonly compactRevision: number; readonly hash: number };
+  | { readonly kind: "hash"; readonly timeMs: number; readonly revision: number; readonly compactRevision: number; readonly hash: number }
+  | { readonly kind: "synced"; readonly timeMs: number; readonly offset: number };
 
 /** The name of a base of a revision, taken at a time. */
 export function baseName(revision: number, timeMs: number): string {
@@ -132,6 +136,8 @@ function payloadOf(record: BackupRecord): Uint8Array {
       return new Payload(16).u64(record.timeMs).u64(record.revision).bytes;
     case "hash":
       return new Payload(28).u64(record.timeMs).u64(record.revision).i64(BigInt(record.compactRevision)).u32(record.hash).bytes;
+    case "synced":
+      return new Payload(SYNCED_BYTES).u64(record.timeMs).u64(record.offset).bytes;
   }
 }
 
@@ -174,6 +180,8 @@ export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
       const compactRevision = Number(BigInt.asIntN(64, readBigU64BE(payload, 16)));
       return { kind: "hash", timeMs, revision: readU64BE(payload, 8), compactRevision, hash: readU32BE(payload, 24) };
     }
+    case Kind.synced:
+      return { kind: "synced", timeMs, offset: readU64BE(payload, 8) };
     default:
       throw new RangeError(`a record is of the unknown kind ${kind}: a newer version wrote it`);
   }

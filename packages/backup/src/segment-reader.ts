@@ -1,11 +1,11 @@
 /**
- * Reading a segment from front to back, one record in memory. The end that a crash has torn is passed over: bytes behind which no whole
- * record stands. A broken record that others follow is damage.
+ * Reading a segment from front to back, one record in memory. The end that a crash has torn is passed over: from the first broken record
+ * on, whatever follows, since sectors that were not synced reach the disk in any order. A broken record that was synced is damage.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { crc32c, readU32BE, toUtf8 } from "@quorate/proto";
 import { BackupError } from "./errors.ts";
-import { type BackupRecord, decodeRecord, KINDS, MAGIC, MAX_RECORD_BYTES, RECORD_HEAD_BYTES } from "./format.ts";
+import { type BackupRecord, decodeRecord, Kind, MAGIC, MAX_RECORD_BYTES, RECORD_HEAD_BYTES, SYNCED_BYTES } from "./format.ts";
 
 /** How much is looked through at a time for a record behind a broken one. */
 const SCAN_BYTES = 64 * 1024;
@@ -38,8 +38,8 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
   for (let at = MAGIC.length; at < sizeBytes; ) {
     const found = recordAt(file, at, sizeBytes);
     if (found === undefined) {
-      if (!isFollowed(file, at + 1, sizeBytes)) return;
-      return damaged(at, "a record's length or checksum is wrong, and others follow it");
+      if (!wasSynced(file, at, sizeBytes)) return;
+      return damaged(at, "a record's length or checksum is wrong, and it had been synced");
     }
     const { kind, payload, end } = found;
     let record: BackupRecord;
@@ -78,14 +78,17 @@ function recordAt(file: DiskFile, at: number, sizeBytes: number): { kind: number
   return { kind: head[8]!, payload, end };
 }
 
-/** Whether a whole record begins anywhere from `from` on. Few offsets look like one, so few checksums are taken. */
-function isFollowed(file: DiskFile, from: number, sizeBytes: number): boolean {
+/** Whether a record behind `at` says that what is there was on the disk. Few offsets look like one, so few checksums are taken. */
+function wasSynced(file: DiskFile, at: number, sizeBytes: number): boolean {
+  const from = at + 1;
   for (let chunkAt = from; chunkAt + RECORD_HEAD_BYTES <= sizeBytes; chunkAt += SCAN_BYTES) {
     const chunk = read(file, chunkAt, Math.min(SCAN_BYTES + RECORD_HEAD_BYTES - 1, sizeBytes - chunkAt));
     for (let i = 0; i + RECORD_HEAD_BYTES <= chunk.length; i++) {
-      if (!KINDS.has(chunk[i + 8]!)) continue;
-      const end = chunkAt + i + RECORD_HEAD_BYTES + readU32BE(chunk, i);
-      if (end <= sizeBytes && recordAt(file, chunkAt + i, sizeBytes) !== undefined) return true;
+      if (chunk[i + 8] !== Kind.synced || readU32BE(chunk, i) !== SYNCED_BYTES) continue;
+      const found = recordAt(file, chunkAt + i, sizeBytes);
+      if (found === undefined) continue;
+      const record = decodeRecord(found.kind, found.payload);
+      if (record.kind === "synced" && record.offset > at) return true;
     }
   }
   return false;

@@ -1,4 +1,7 @@
-/** Writing a segment: records behind each other, durable after `sync`. A failure ends its use; the next run cuts off what is broken. */
+/**
+ * Writing a segment: records behind each other, durable after `sync`; the first one after a sync is preceded by a record that says so. A
+ * failure ends its use; the next run cuts off what is broken.
+ */
 import type { Disk, DiskFile } from "@quorate/host";
 import { fromUtf8 } from "@quorate/proto";
 import { type BackupRecord, encodeRecord, MAGIC, segmentName } from "./format.ts";
@@ -12,13 +15,17 @@ export class SegmentWriter {
   readonly #file: DiskFile;
   #offset: number;
   #durable: number;
+  /** Up to where a record tells that it is durable. */
+  #marked = 0;
+  #timeMs: number;
 
-  private constructor(file: DiskFile, number: number, offset: number) {
+  private constructor(file: DiskFile, number: number, offset: number, timeMs: number) {
     this.#file = file;
     this.path = file.path;
     this.number = number;
     this.#offset = offset;
-    this.#durable = 0;
+    this.#durable = offset;
+    this.#timeMs = timeMs;
   }
 
   /** Makes the segment with its head; both are durable when it returns. @throws DiskError */
@@ -33,6 +40,7 @@ export class SegmentWriter {
         file,
         number,
         chunks.reduce((sum, chunk) => sum + chunk.length, 0),
+        head.timeMs,
       );
     } catch (error) {
       file.close();
@@ -48,11 +56,27 @@ export class SegmentWriter {
     return this.#offset >= MAX_SEGMENT_BYTES;
   }
 
+  /** Whether all that was appended is on the disk. */
+  get isDurable(): boolean {
+    return this.#durable === this.#offset;
+  }
+
   /** Appends a record; durable after `sync`. @throws DiskError */
   append(record: BackupRecord): void {
-    const bytes = encodeRecord(record);
-    this.#file.write([bytes], this.#offset);
-    this.#offset += bytes.length;
+    this.#write([...this.#mark(), encodeRecord(record)]);
+    this.#timeMs = record.timeMs;
+  }
+
+  /** The record that tells what is durable, where none does. */
+  #mark(): Uint8Array[] {
+    return this.#marked === this.#durable ? [] : [encodeRecord({ kind: "synced", timeMs: this.#timeMs, offset: this.#durable })];
+  }
+
+  #write(chunks: readonly Uint8Array[]): void {
+    const marked = this.#durable;
+    this.#file.write(chunks, this.#offset);
+    for (const { length } of chunks) this.#offset += length;
+    this.#marked = marked;
   }
 
   /** Makes durable what was appended before the call; one at a time. Rejects with DiskError. */
@@ -63,7 +87,12 @@ export class SegmentWriter {
     this.#durable = offset;
   }
 
+  /** Ends it. One whose records are all durable says so at its end. @throws DiskError */
   close(): void {
-    this.#file.close();
+    try {
+      if (this.isDurable) this.#write(this.#mark());
+    } finally {
+      this.#file.close();
+    }
   }
 }

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { chainFor, chainsOf, prunable, readCatalog, rebuild, SegmentWriter, verifyChain } from "@quorate/backup";
 import { Store } from "@quorate/store";
+import { addBase, type Backup, cluster, DIR, emptyBackup, equalsModel, record, timeOf } from "../../../test/support/memory-backup.ts";
 import { SeededRandom } from "../../../test/support/random.ts";
-import { addBase, type Backup, cluster, DIR, emptyBackup, equalsModel, record, timeOf } from "./support.ts";
 
 /** Three runs, with a base at the start and another after the second. */
 async function backupOf(seed: number): Promise<Backup> {

@@ -13,12 +13,17 @@ import {
   readSegment,
   SegmentWriter,
 } from "@quorate/backup";
+import type { Disk } from "@quorate/host";
 import { MemoryDisk } from "@quorate/host/testing";
 import { fromUtf8, KeyValue } from "@quorate/proto";
+import { encodeRecord, MAX_RECORD_BYTES, RECORD_HEAD_BYTES } from "../src/format.ts";
 
+const MAGIC_BYTES = 8;
 const DIR = "/b";
 const PATH = "/b/segment-00000001.qbk";
-const fixture = join(import.meta.dirname, "fixtures/segment-1.qbk");
+/** One of the time before segments told what was synced, and one that does. */
+const oldFixture = join(import.meta.dirname, "fixtures/segment-1.qbk");
+const fixture = join(import.meta.dirname, "fixtures/segment-2.qbk");
 
 const put = (key: string, revision: number): Uint8Array =>
   KeyValue.encode({ key: fromUtf8(key), value: fromUtf8("v"), createRevision: revision, modRevision: revision, version: 1, lease: 0n });
@@ -50,17 +55,22 @@ const records: readonly BackupRecord[] = [
   { kind: "changes", timeMs: 1_767_225_660_002, revision: 6, changes: [{ deleted: false, record: put("c", 6) }] },
 ];
 
-function written(): { disk: MemoryDisk; bytes: Uint8Array; ends: number[] } {
+/** A segment with the records above, each synced; `ends` and `all` have those between them, too, that tell what was synced. */
+async function written(): Promise<{ disk: MemoryDisk; bytes: Uint8Array; ends: number[]; all: BackupRecord[] }> {
   const disk = new MemoryDisk();
   disk.makeDir(DIR);
   const writer = SegmentWriter.create(disk, DIR, 1, records[0] as BackupRecord & { kind: "head" });
-  const ends = [writer.sizeBytes];
   for (const record of records.slice(1)) {
     writer.append(record);
-    ends.push(writer.sizeBytes);
+    await writer.sync();
   }
   writer.close();
-  return { disk, bytes: disk.readAll(PATH).slice(), ends };
+  const bytes = disk.readAll(PATH).slice();
+  const ends: number[] = [];
+  for (let at = MAGIC_BYTES; at < bytes.length; ends.push(at)) at += RECORD_HEAD_BYTES + Buffer.from(bytes).readUInt32BE(at);
+  const all = [...readSegment(disk, PATH)];
+  assert.equal(all.length, ends.length);
+  return { disk, bytes, ends, all };
 }
 
 function reading(bytes: Uint8Array): BackupRecord[] {
@@ -73,23 +83,33 @@ function reading(bytes: Uint8Array): BackupRecord[] {
 }
 
 describe("segments", () => {
-  test("every kind of record is read as it was written", () => assert.deepEqual(reading(written().bytes), records));
+  test("every kind of record is read as it was written, and tells up to where those before it were synced", async () => {
+    const { all, ends } = await written();
+    assert.deepEqual(
+      all.filter(({ kind }) => kind !== "synced"),
+      records,
+    );
+    for (const [i, record] of all.entries()) {
+      assert.equal(record.kind === "synced", i % 2 === 1);
+      if (record.kind === "synced") assert.deepEqual([record.offset, record.timeMs], [ends[i - 1], all[i - 1]!.timeMs]);
+    }
+  });
 
-  test("cut at any byte, the whole records before it are there", () => {
-    const { bytes, ends } = written();
+  test("cut at any byte, the whole records before it are there", async () => {
+    const { bytes, ends, all } = await written();
     for (let cut = 0; cut <= bytes.length; cut++) {
       const whole = ends.filter((end) => end <= cut).length;
-      assert.deepEqual(reading(bytes.slice(0, cut)), records.slice(0, whole), `cut at ${cut}`);
+      assert.deepEqual(reading(bytes.slice(0, cut)), all.slice(0, whole), `cut at ${cut}`);
       const zeros = new Uint8Array(bytes.length);
       zeros.set(bytes.subarray(0, cut));
       const before = ends.filter((end) => end <= cut);
       // Zeros in the place of the end, as a file system may leave it; half a record before them cannot be told from damage.
-      if (before.at(-1) === cut) assert.deepEqual(reading(zeros), records.slice(0, before.length), `zeros from ${cut}`);
+      if (before.at(-1) === cut) assert.deepEqual(reading(zeros), all.slice(0, before.length), `zeros from ${cut}`);
     }
   });
 
-  test("a flipped bit is damage with its place, or takes away the end", () => {
-    const { bytes, ends } = written();
+  test("a flipped bit is damage with its place, or takes away the end", async () => {
+    const { bytes, ends, all } = await written();
     for (let at = 8; at < bytes.length; at++) {
       const bad = bytes.slice();
       bad[at]! ^= 1 << (at % 8);
@@ -97,9 +117,9 @@ describe("segments", () => {
       const start = record === 0 ? 8 : ends[record - 1]!;
       try {
         const found = reading(bad);
-        assert.deepEqual(found, records.slice(0, found.length), `byte ${at}`);
+        assert.deepEqual(found, all.slice(0, found.length), `byte ${at}`);
         assert.ok(found.length <= record, `byte ${at} changed and was not noticed`);
-        assert.equal(record, records.length - 1, `byte ${at}: records behind it were passed over`);
+        assert.equal(record, all.length - 1, `byte ${at}: records behind it were passed over`);
       } catch (error) {
         assert.ok(error instanceof BackupError, String(error));
         assert.match(error.message, new RegExp(`^/b/segment-00000001\\.qbk: damaged at byte ${start}: `));
@@ -108,8 +128,8 @@ describe("segments", () => {
     assert.throws(() => reading(fromUtf8("something else, long enough")), /damaged at byte 0: a segment of a backup begins with QRMBKUP1/);
   });
 
-  test("revisions within a segment have no gap, and its state is what the next run needs", () => {
-    const { disk } = written();
+  test("revisions within a segment have no gap, and its state is what the next run needs", async () => {
+    const { disk } = await written();
     const catalog = readCatalog(disk, DIR);
     const state = followState(disk, catalog)!;
     assert.deepEqual([state.revision, state.clusterId, state.leases], [6, 0xffff_ffff_ffff_ffffn, new Map([[-1n, 9_000_000_000]])]);
@@ -120,8 +140,8 @@ describe("segments", () => {
     assert.throws(() => readCatalog(disk, DIR), /revision 8 follows 6: changes are missing within a segment/);
   });
 
-  test("segments of two clusters in one folder are refused", () => {
-    const { disk } = written();
+  test("segments of two clusters in one folder are refused", async () => {
+    const { disk } = await written();
     SegmentWriter.create(disk, DIR, 2, { kind: "head", clusterId: 3n, revision: 6, timeMs: 0 }).close();
     assert.throws(() => readCatalog(disk, DIR), /two clusters' backups: .*segment-00000001\.qbk is of cluster ffffffffffffffff, .* of 3;/);
   });
@@ -141,10 +161,57 @@ describe("segments", () => {
     writer.close();
   });
 
-  test("segments that earlier versions wrote are read", () => {
-    if (process.env["QUORATE_WRITE_FIXTURES"] === "1") writeFileSync(fixture, written().bytes);
+  test("segments that earlier versions wrote are read", async () => {
+    const { bytes, all } = await written();
+    if (process.env["QUORATE_WRITE_FIXTURES"] === "1") writeFileSync(fixture, bytes);
     const kept = new Uint8Array(readFileSync(fixture));
-    assert.deepEqual(reading(kept), records);
-    assert.deepEqual(written().bytes, kept);
+    assert.deepEqual(reading(kept), all);
+    assert.deepEqual(bytes, kept);
+    assert.deepEqual(reading(new Uint8Array(readFileSync(oldFixture))), records);
+  });
+
+  test("what was not synced may be lost in any order: the records before it are there", async () => {
+    const disk = new MemoryDisk();
+    disk.makeDir(DIR);
+    const writer = SegmentWriter.create(disk, DIR, 1, records[0] as BackupRecord & { kind: "head" });
+    writer.append(records[1]!);
+    await writer.sync();
+    const ends = [writer.sizeBytes];
+    for (const record of records.slice(2)) {
+      writer.append(record);
+      ends.push(writer.sizeBytes);
+    }
+    const bytes = disk.readAll(PATH);
+    for (let i = 1; i < ends.length; i++) {
+      const torn = bytes.slice();
+      torn.fill(0, ends[i]! - 1, ends[i]!);
+      torn[ends[i - 1]! + 8] = 0xff;
+      const found = reading(torn).filter(({ kind }) => kind !== "synced");
+      assert.deepEqual(found, records.slice(0, 1 + i), `record ${i + 1}`);
+    }
+    const bad = bytes.slice();
+    bad[ends[0]! - 1]! ^= 1;
+    assert.throws(() => reading(bad), /damaged at byte \d+: a record's length or checksum is wrong, and it had been synced/);
+  });
+
+  test("a record that says it is longer than the bound is not read into memory", () => {
+    const synced = encodeRecord({ kind: "synced", timeMs: 0, offset: 2 ** 32 });
+    const start = Buffer.concat([Buffer.from("QRMBKUP1"), encodeRecord(records[0]!)]);
+    const long = Buffer.alloc(RECORD_HEAD_BYTES);
+    long.writeUInt32BE(MAX_RECORD_BYTES + 1, 0);
+    const bytes = Buffer.concat([start, long, synced]);
+    const file = {
+      path: PATH,
+      size: () => 2 * MAX_RECORD_BYTES,
+      close: () => {},
+      read(target: Uint8Array, position: number): number {
+        assert.ok(target.length <= 128 * 1024, `${target.length} bytes at once`);
+        target.fill(0);
+        if (position < bytes.length) target.set(bytes.subarray(position, position + target.length));
+        return target.length;
+      },
+    };
+    const disk = { open: () => file } as unknown as Disk;
+    assert.throws(() => [...readSegment(disk, PATH)], new RegExp(`damaged at byte ${start.length}: `));
   });
 });

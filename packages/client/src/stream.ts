@@ -15,6 +15,7 @@ export class ClientStream<Q, A> implements AsyncIterable<A> {
   readonly #stream: LinkStream;
   readonly #endpoint: string;
   readonly #ended: (failed: boolean) => void;
+  #isAbandoned = false;
 
   /** @param ended called when the stream is over, with whether it failed */
   constructor(method: StreamMethod<Q, A>, stream: LinkStream, endpoint: string, ended: (failed: boolean) => void) {
@@ -38,6 +39,12 @@ export class ClientStream<Q, A> implements AsyncIterable<A> {
     this.#stream.cancel();
   }
 
+  /** Gives up the stream and the endpoint that it is at, which answers too little: the next call and stream go to the next one. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.#stream.cancel();
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<A, undefined> {
     let failed = false;
     try {
@@ -48,7 +55,7 @@ export class ClientStream<Q, A> implements AsyncIterable<A> {
       throw error;
     } finally {
       this.#stream.cancel();
-      this.#ended(failed);
+      this.#ended(failed || this.#isAbandoned);
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The rules of repeating a call elsewhere, on links and a clock that the test drives. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GrpcStatus } from "@quorate/proto";
+import { GrpcStatus, MaintenanceService } from "@quorate/proto";
 import { Client, type ClientError } from "../index.ts";
 import { Failover } from "../src/failover.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
@@ -243,4 +243,22 @@ test("a stream is opened at the next endpoint where one cannot be reached, and a
     });
   }
   assert.deepEqual(endpoints, ["e1", "e2", "e1"]);
+});
+
+test("a stream that is abandoned leaves its endpoint, one that is cancelled does not", async () => {
+  const { failover, links } = setUp(answers, answers);
+  const client = new Client(failover, () => assert.fail(), undefined);
+  const method = MaintenanceService.methods.Snapshot;
+  const endWith = async (how: "cancel" | "abandon"): Promise<void> => {
+    const stream = await client.stream(method);
+    for await (const _ of stream) {
+      stream[how]();
+      break;
+    }
+    await client.get("a");
+  };
+  await endWith("cancel");
+  assert.deepEqual(counts(links), [1, 0]);
+  await endWith("abandon");
+  assert.deepEqual(counts(links), [1, 1]);
 });

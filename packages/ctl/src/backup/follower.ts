@@ -77,4 +77,9 @@ export class Follower {
   close(): void {
     this.#stream.cancel();
   }
+
+  /** Ends it so that the next watch, and the next call, goes to another member. */
+  abandon(): void {
+    this.#stream.abandon();
+  }
 }

@@ -19,11 +19,18 @@ export interface SavedSnapshot {
   readonly sizeBytes: number;
 }
 
+export interface SaveOptions {
+  /** The member to ask; the one in use unless told. */
+  readonly endpoint?: string;
+  /** Gives it up at the next message; the promise rejects with its reason then. */
+  readonly stop?: AbortSignal;
+}
+
 /**
- * Saves a snapshot of the member at `endpoint` so that the file appears whole and durable or not at all. Rejects with ClientError, or with
- * an Error that says what is wrong with the stream or the disk.
+ * Saves a snapshot of a member so that the file appears whole and durable or not at all. Rejects with ClientError, or with an Error that
+ * says what is wrong with the stream or the disk.
  */
-export async function saveSnapshot(client: Client, path: string, io: Io, endpoint?: string): Promise<SavedSnapshot> {
+export async function saveSnapshot(client: Client, path: string, io: Io, options: SaveOptions = {}): Promise<SavedSnapshot> {
   const part = `${path}.part`;
   const file = openSync(part, "w", 0o600);
   const progress = new Progress(io, "saving snapshot");
@@ -34,7 +41,8 @@ export async function saveSnapshot(client: Client, path: string, io: Io, endpoin
     let held = Buffer.alloc(0);
     let sizeBytes = 0;
     let version = "";
-    for await (const message of client.snapshot(endpoint)) {
+    for await (const message of client.snapshot(options.endpoint)) {
+      options.stop?.throwIfAborted();
       const bytes = Buffer.concat([held, message.blob]);
       const cut = Math.max(0, bytes.length - CHECKSUM_BYTES);
       hash.update(bytes.subarray(0, cut));

@@ -6,8 +6,8 @@ import { type BoltRecord, boltOutput } from "@quorate/bolt";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { fromUtf8, leasepb, RangeRequest, raftpb } from "@quorate/proto";
 import { applyRange, encodeRevision, type NewCluster, type Store } from "@quorate/store";
-import { KvModel, type ModelState, toModelKeys } from "../../../test/support/kv-model.ts";
-import { SeededRandom } from "../../../test/support/random.ts";
+import { KvModel, type ModelState, toModelKeys } from "./kv-model.ts";
+import { SeededRandom } from "./random.ts";
 
 export const DIR = "/backup";
 export const START_MS = Date.UTC(2026, 0, 1);
@@ -25,6 +25,7 @@ export interface Backup {
 export function emptyBackup(seed: number): Backup {
   const disk = new MemoryDisk();
   disk.makeDir(DIR);
+  disk.syncDir("/");
   return { disk, keyspaces: new MemoryKeyspaceOpener(disk), model: new KvModel(new SeededRandom(seed)) };
 }
 
@@ -62,7 +63,9 @@ export async function addBase({ disk, model }: Backup): Promise<void> {
     at += chunk.length;
   }
   file.write([hash.digest()], at);
+  file.dataSyncNow();
   file.close();
+  disk.syncDir(DIR);
 }
 
 /** Makes the model go on for so many requests, recording them into a new segment as a run does. */
