@@ -35,7 +35,9 @@ function main(args: string[]): number {
   }
   const imports = Object.fromEntries(Object.entries(directions).map(([room, others]) => [room, Object.keys(others)]));
   const pictures = new Map([["rooms.svg", roomsPicture({ imports, words })]]);
-  for (const name of readdirSync(folder).filter((one) => one.endsWith(".txt")).sort())
+  for (const name of readdirSync(folder)
+    .filter((one) => one.endsWith(".txt"))
+    .sort())
     pictures.set(name.replace(/txt$/, "svg"), sequencePicture(readFileSync(join(folder, name), "utf8")));
   const stale = [...pictures].filter(([name, svg]) => !existsSync(join(folder, name)) || readFileSync(join(folder, name), "utf8") !== svg);
   if (args[0] !== "--check") for (const [name, svg] of stale) writeFileSync(join(folder, name), svg);

@@ -28,7 +28,11 @@ export function sequencePicture(source: string): string {
     const step = /^(.+?) (->|=>) (.+?): (.+)$/.exec(line);
     const note = /^note (.+?): (.+)$/.exec(line);
     if (line.startsWith("title ")) title = line.slice(6);
-    else if (line.startsWith("lanes ")) lanes = line.slice(6).split("|").map((name) => name.trim());
+    else if (line.startsWith("lanes "))
+      lanes = line
+        .slice(6)
+        .split("|")
+        .map((name) => name.trim());
     else if (note !== null) {
       y += stepHeight;
       const width = Math.max(laneWidth - 20, note[2]!.length * 6.4 + 16);

@@ -80,7 +80,7 @@ async function serve(command: string, cwd: string, env: NodeJS.ProcessEnv): Prom
   const members = Number(/^for i in ([\d ]+);/m.exec(command)?.[1]?.trim().split(/ +/).length ?? 1);
   let output = "";
   const timer = setTimeout(() => process.kill(-child.pid!, "SIGKILL"), blockLimitMs);
-  await new Promise<void>((resolve, reject) => {
+  const ready = new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.on("data", (chunk: Buffer) => {
         output += chunk.toString();
@@ -89,7 +89,7 @@ async function serve(command: string, cwd: string, env: NodeJS.ProcessEnv): Prom
     }
     void exit.then(() => reject(new Error(`${command}ended:\n${output}`)));
   });
-  clearTimeout(timer);
+  await ready.finally(() => clearTimeout(timer));
   return { child, exit };
 }
 

@@ -91,12 +91,9 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
   if (added === undefined) {
     if (old === undefined) throw new Exit(ExitCode.badArguments, `no member has the id or name ${JSON.stringify(oldText)}`);
     const name = newName(replacement, members);
-    const response = await client.memberAdd([newUrl], { isLearner: true });
-    io.stdout(
-      `Member ${idToHex(response.member!.ID)} added as learner. Start it with these variables, or the flags that they stand for:\n`,
-    );
-    printVariables(io, name, [newUrl], response);
-    io.stdout("\n");
+    const { member, members: all } = await client.memberAdd([newUrl], { isLearner: true });
+    io.stdout(`Member ${idToHex(member!.ID)} added as learner. `);
+    tellVariables(replacement, name, member!, all);
     return { done: false, waitsFor: "" };
   }
   const id = idToHex(added.ID);
