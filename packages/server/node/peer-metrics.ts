@@ -3,7 +3,15 @@ import { idToHex } from "@quorate/proto";
 import type { TransportObserver } from "@quorate/transport/node";
 import type { MemberMetrics } from "../src/metrics/member-metrics.ts";
 
-export function transportObserver(metrics: MemberMetrics, selfId: bigint): TransportObserver {
+/** Ids whose text is remembered. */
+const MAX_NAMES = 1000;
+
+/**
+ * Counts for one member. A peer's series are there from when it is known, at 0, so that the first failure is an increase that a rule sees,
+ * and go when it is removed.
+ * @param isRemoved whether a member was removed from the cluster: what ends late with such a one is not counted.
+ */
+export function transportObserver(metrics: MemberMetrics, selfId: bigint, isRemoved: (id: bigint) => boolean): TransportObserver {
   const local = idToHex(selfId);
   // Ids are turned into text once for each peer, not for each message.
   const names = new Map<bigint, string>();
@@ -11,16 +19,48 @@ export function transportObserver(metrics: MemberMetrics, selfId: bigint): Trans
     let text = names.get(id);
     if (text === undefined) {
       text = idToHex(id);
-      if (names.size < 1000) names.set(id, text);
+      if (names.size < MAX_NAMES) names.set(id, text);
     }
     return text;
   };
+  const byPeer = [
+    metrics.peerSentBytes,
+    metrics.peerReceivedBytes,
+    metrics.peerSentFailures,
+    metrics.peerReceivedFailures,
+    metrics.peerRoundTrip,
+    metrics.snapshotSendInflights,
+    metrics.snapshotReceiveInflights,
+    metrics.snapshotSendSuccess,
+    metrics.snapshotSendFailures,
+    metrics.snapshotReceiveSuccess,
+    metrics.snapshotReceiveFailures,
+  ];
+  const byPair = [metrics.knownPeers, metrics.activePeers, metrics.disconnectedPeers];
   return {
+    known: (id, isKnown) => {
+      const peer = name(id);
+      if (isKnown) {
+        for (const family of byPeer) family.with(peer);
+        for (const family of byPair) family.with(local, peer);
+        metrics.knownPeers.with(local, peer).value = 1;
+        return;
+      }
+      for (const family of [...byPeer, metrics.snapshotSendDuration, metrics.snapshotReceiveDuration]) family.remove(peer);
+      for (const family of byPair) family.remove(local, peer);
+      names.delete(id);
+    },
     sent: (id, sizeBytes) => metrics.peerSentBytes.with(name(id)).add(sizeBytes),
     received: (id, sizeBytes) => metrics.peerReceivedBytes.with(name(id)).add(sizeBytes),
-    dropped: (id, _type, count) => metrics.peerSentFailures.with(name(id)).add(count),
-    receiveFailed: (id) => metrics.peerReceivedFailures.with(name(id)).add(),
+    dropped: (id, _type, count) => {
+      if (!isRemoved(id)) metrics.peerSentFailures.with(name(id)).add(count);
+    },
+    receiveFailed: (id) => {
+      if (!isRemoved(id)) metrics.peerReceivedFailures.with(name(id)).add();
+    },
     active: (id, active) => {
+      if (isRemoved(id)) return;
+      metrics.activePeers.with(local, name(id)).value = active ? 1 : 0;
       if (!active) metrics.disconnectedPeers.with(local, name(id)).add();
     },
     roundTrip: (id, ms) => metrics.peerRoundTrip.with(name(id)).observe(ms / 1000),
@@ -28,6 +68,7 @@ export function transportObserver(metrics: MemberMetrics, selfId: bigint): Trans
       metrics.snapshotSendInflights.with(name(id)).value++;
     },
     snapshotSendEnded: (id, taken, durationMs) => {
+      if (isRemoved(id)) return;
       metrics.snapshotSendInflights.with(name(id)).value--;
       (taken ? metrics.snapshotSendSuccess : metrics.snapshotSendFailures).with(name(id)).add();
       if (taken) metrics.snapshotSendDuration.with(name(id)).observe(durationMs / 1000);
@@ -36,6 +77,7 @@ export function transportObserver(metrics: MemberMetrics, selfId: bigint): Trans
       metrics.snapshotReceiveInflights.with(name(id)).value++;
     },
     snapshotReceiveEnded: (id, taken, durationMs) => {
+      if (isRemoved(id)) return;
       metrics.snapshotReceiveInflights.with(name(id)).value--;
       (taken ? metrics.snapshotReceiveSuccess : metrics.snapshotReceiveFailures).with(name(id)).add();
       if (taken) metrics.snapshotReceiveDuration.with(name(id)).observe(durationMs / 1000);

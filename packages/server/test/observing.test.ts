@@ -2,12 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
+import { nodeClock } from "@quorate/host/node";
+import { GrpcStatus, services } from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
+import { transportObserver } from "../node/peer-metrics.ts";
 import { prometheusExposition } from "../node/prometheus.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint } from "../src/http/health.ts";
 import { MemberMetrics, type MetricSources } from "../src/metrics/member-metrics.ts";
 import { exponentialBuckets, Family, Gauge, Histogram, MetricRegistry } from "../src/metrics/registry.ts";
+import { rpcObserver } from "../src/services/observer.ts";
 
 const sources = new Proxy({} as MetricSources, { get: () => () => 0 });
 
@@ -145,4 +149,65 @@ test("/version tells the server's and the cluster's version", async () => {
     peerCommonName: undefined,
   });
   assert.equal(answer.body, '{"etcdserver":"3.7.0","etcdcluster":"not_decided","storage":"3.7.0"}');
+});
+
+test("a peer's series are there from when it is known, at 0, and go with it for good", async () => {
+  const metrics = new MemberMetrics(sources, { extensive: false });
+  const removed = new Set<bigint>();
+  const observer = transportObserver(metrics, 0xan, (id) => removed.has(id));
+  const { text } = prometheusExposition(metrics.registry);
+  observer.known(0xbn, true);
+  const atFirst = await text();
+  for (const line of [
+    'etcd_network_peer_sent_bytes_total{To="b"} 0',
+    'etcd_network_peer_received_bytes_total{From="b"} 0',
+    'etcd_network_peer_sent_failures_total{To="b"} 0',
+    'etcd_network_peer_received_failures_total{From="b"} 0',
+    'etcd_network_peer_round_trip_time_seconds_count{To="b"} 0',
+    'etcd_network_known_peers{Local="a",Remote="b"} 1',
+    'etcd_network_active_peers{Local="a",Remote="b"} 0',
+    'etcd_network_disconnected_peers_total{Local="a",Remote="b"} 0',
+    'etcd_network_snapshot_send_failures{To="b"} 0',
+  ]) {
+    assert.ok(atFirst.includes(`${line}\n`), line);
+  }
+  observer.active(0xbn, true);
+  observer.snapshotSendStarted(0xbn);
+  observer.snapshotReceiveStarted(0xbn);
+  observer.dropped(0xbn, 0, 3);
+  const atWork = await text();
+  assert.match(atWork, /^etcd_network_active_peers\{Local="a",Remote="b"\} 1$/m);
+  assert.match(atWork, /^etcd_network_peer_sent_failures_total\{To="b"\} 3$/m);
+
+  removed.add(0xbn);
+  observer.known(0xbn, false);
+  observer.active(0xbn, false);
+  observer.dropped(0xbn, 0, 1);
+  observer.receiveFailed(0xbn);
+  observer.snapshotSendEnded(0xbn, false, 1, 1);
+  observer.snapshotReceiveEnded(0xbn, true, 1, 1);
+  assert.doesNotMatch(await text(), /="b"/);
+});
+
+test("each method of etcd's services has its series for every status code from the start", async () => {
+  const metrics = new MemberMetrics(sources, { extensive: true });
+  const observer = rpcObserver(metrics, nodeClock);
+  const { text } = prometheusExposition(metrics.registry);
+  const handled = (await text()).match(/^grpc_server_handled_total\{.*\} 0$/gm) ?? [];
+  const methods = services.flatMap((service) => Object.keys(service.methods)).length + 2;
+  assert.equal(handled.length, methods * 17);
+  assert.ok(!handled.some((line) => line.includes('"other"')));
+  observer.started("/etcdserverpb.KV/Put");
+  observer.handled("/etcdserverpb.KV/Put", GrpcStatus.CANCELLED, nodeClock.monotonicMs());
+  observer.handled("/grpc.health.v1.Health/Check", 99, nodeClock.monotonicMs());
+  const after = await text();
+  // Spelt as Go's client library spells codes.
+  for (const line of [
+    'grpc_server_started_total{grpc_type="unary",grpc_service="etcdserverpb.KV",grpc_method="Put"} 1',
+    'grpc_server_handled_total{grpc_type="unary",grpc_service="etcdserverpb.KV",grpc_method="Put",grpc_code="Canceled"} 1',
+    'grpc_server_handled_total{grpc_type="unary",grpc_service="grpc.health.v1.Health",grpc_method="Check",grpc_code="Unknown"} 1',
+    'grpc_server_handling_seconds_count{grpc_type="unary",grpc_service="etcdserverpb.KV",grpc_method="Put"} 1',
+  ]) {
+    assert.ok(after.includes(`${line}\n`), line);
+  }
 });

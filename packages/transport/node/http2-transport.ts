@@ -108,6 +108,7 @@ export class Http2Transport implements Transport {
     remote?.update(urls);
     const peer = remote ?? new Peer(this.#shared, id, urls);
     this.#peers.set(id, peer);
+    this.#shared.observer.known(id, true);
     peer.wake();
   }
 
@@ -131,6 +132,7 @@ export class Http2Transport implements Transport {
     this.#peers.delete(id);
     this.#remotes.delete(id);
     peer.close();
+    this.#shared.observer.known(id, false);
   }
 
   peers(): readonly PeerStatus[] {

@@ -60,6 +60,8 @@ export type RefusalReason = "certificate" | "cluster-id" | "version" | "to" | "r
 
 /** What a transport tells of its work: plain calls, ids as they are. Every part may do nothing. */
 export interface TransportObserver {
+  /** A member became a peer, or is one no more. What was under way with one that is gone may still end after this. */
+  known(id: bigint, isKnown: boolean): void;
   /** Bytes given to the link, and bytes that came from it, frames included. */
   sent(id: bigint, sizeBytes: number): void;
   received(id: bigint, sizeBytes: number): void;
@@ -133,6 +135,7 @@ export function resolveOptions(options: Http2TransportOptions): ResolvedOptions 
 
 /** No work of anyone's: where no observer was given. */
 export const silentObserver: TransportObserver = {
+  known() {},
   sent() {},
   received() {},
   dropped() {},

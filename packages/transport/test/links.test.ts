@@ -315,6 +315,7 @@ describe("what is counted", () => {
     const add = (map: Map<bigint, number>) => (id: bigint, bytes: number) => map.set(id, (map.get(id) ?? 0) + bytes);
     const a = await member(net, 1n, {
       observer: {
+        known: (id, isKnown) => events.push(`known ${id} ${isKnown}`),
         sent: add(sent),
         active: (id, active) => events.push(`active ${id} ${active}`),
         roundTrip: (id, ms) => assert.ok(id === 2n && ms >= 0),
@@ -344,6 +345,15 @@ describe("what is counted", () => {
     });
     await net.until("the snapshot is there", () => a.listener.snapshotsSent.length === 1);
     a.transport.removePeer(2n);
-    assert.deepEqual(events, ["active 2 true", "sending 2", "receiving 1", "received 1 true true", "sent 2 true true", "active 2 false"]);
+    assert.deepEqual(events, [
+      "known 2 true",
+      "active 2 true",
+      "sending 2",
+      "receiving 1",
+      "received 1 true true",
+      "sent 2 true true",
+      "active 2 false",
+      "known 2 false",
+    ]);
   });
 });

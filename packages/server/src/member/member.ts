@@ -442,10 +442,6 @@ export class Member {
     return this.#proposals.waitingCount;
   }
 
-  get activePeers(): number {
-    return this.#transport.peers().filter((peer) => peer.activeSinceMs !== undefined).length;
-  }
-
   /** A header with this member's ids and term, and the revision given. */
   header(revision: number): ResponseHeader {
     return { clusterId: this.clusterId, memberId: this.id, revision, raftTerm: this.#raft.term };

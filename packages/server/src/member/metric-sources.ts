@@ -13,7 +13,6 @@ export interface MeasuredMember {
   readonly commitIndex: number;
   readonly appliedIndex: number;
   readonly pendingProposals: number;
-  readonly activePeers: number;
   readonly store: Store;
   readonly space: Space;
   readonly watches: WatchHub;
@@ -29,8 +28,6 @@ export function metricsOf(config: ServerConfig, member: () => MeasuredMember | u
       commitIndex: () => member()?.commitIndex ?? 0,
       appliedIndex: () => member()?.appliedIndex ?? 0,
       pendingProposals: () => member()?.pendingProposals ?? 0,
-      knownPeers: () => Math.max(0, (member()?.store.membership.members().length ?? 1) - 1),
-      activePeers: () => member()?.activePeers ?? 0,
       keyCount: () => member()?.store.mvcc.keyCount ?? 0,
       currentRevision: () => member()?.store.mvcc.currentRevision ?? 0,
       compactRevision: () => member()?.store.mvcc.compactRevision ?? 0,

@@ -3,6 +3,9 @@
  */
 import { type Counter, exponentialBuckets, type Family, type Gauge, type Histogram, MetricRegistry } from "./registry.ts";
 
+/** Methods and codes are closed sets; this is above their product. */
+const MAX_METHODS_AND_CODES = 2000;
+
 /** Where gauges that are computed at scrape time get their values. */
 export interface MetricSources {
   hasLeader(): boolean;
@@ -11,8 +14,6 @@ export interface MetricSources {
   commitIndex(): number;
   appliedIndex(): number;
   pendingProposals(): number;
-  knownPeers(): number;
-  activePeers(): number;
   keyCount(): number;
   currentRevision(): number;
   compactRevision(): number;
@@ -83,6 +84,8 @@ export class MemberMetrics {
   readonly leaseTtls: Histogram;
 
   // Peers.
+  readonly knownPeers: Family<Gauge>;
+  readonly activePeers: Family<Gauge>;
   readonly peerSentBytes: Family<Counter>;
   readonly peerReceivedBytes: Family<Counter>;
   readonly peerSentFailures: Family<Counter>;
@@ -226,8 +229,8 @@ export class MemberMetrics {
     this.leasesExpired = r.counter("etcd_debugging_server_lease_expired_total", "Expired leases that this member had revoked as leader.");
     this.leaseTtls = r.histogram("etcd_debugging_lease_ttl_total", "Seconds that leases were granted for.", exponentialBuckets(1, 2, 24));
 
-    r.gauge("etcd_network_known_peers", "Members of the cluster besides this one.", sources.knownPeers);
-    r.gauge("etcd_network_active_peers", "Peers with a live connection.", sources.activePeers);
+    this.knownPeers = r.gauges("etcd_network_known_peers", "1 for each member of the cluster besides this one.", ["Local", "Remote"]);
+    this.activePeers = r.gauges("etcd_network_active_peers", "1 for each peer with a live connection, else 0.", ["Local", "Remote"]);
     this.peerSentBytes = r.counters("etcd_network_peer_sent_bytes_total", "Bytes sent to peers.", ["To"]);
     this.peerReceivedBytes = r.counters("etcd_network_peer_received_bytes_total", "Bytes received from peers.", ["From"]);
     this.peerSentFailures = r.counters("etcd_network_peer_sent_failures_total", "Messages to peers that were lost on this side.", ["To"]);
@@ -268,7 +271,12 @@ export class MemberMetrics {
     this.clientReceivedBytes = r.counter("etcd_network_client_grpc_received_bytes_total", "Bytes received from gRPC clients.");
     const method = ["grpc_type", "grpc_service", "grpc_method"];
     this.grpcStarted = r.counters("grpc_server_started_total", "Calls started.", method);
-    this.grpcHandled = r.counters("grpc_server_handled_total", "Calls ended, by status code.", [...method, "grpc_code"]);
+    this.grpcHandled = r.counters(
+      "grpc_server_handled_total",
+      "Calls ended, by status code.",
+      [...method, "grpc_code"],
+      MAX_METHODS_AND_CODES,
+    );
     this.grpcMessagesReceived = r.counters("grpc_server_msg_received_total", "Messages received in calls.", method);
     this.grpcMessagesSent = r.counters("grpc_server_msg_sent_total", "Messages sent in calls.", method);
     this.grpcHandling = options.extensive

@@ -83,6 +83,11 @@ export class Family<M> {
     return metric;
   }
 
+  /** Forgets these label values; what still holds their metric counts for nobody. */
+  remove(...values: string[]): void {
+    this.series.delete(values.join("\u0000"));
+  }
+
   /** Forgets all label sets, for a value that is carried by its label (a version, say). */
   reset(): void {
     this.series.clear();
@@ -118,8 +123,8 @@ export class MetricRegistry {
     return this.#add(name, help, "histogram", new Histogram(bounds));
   }
 
-  counters(name: string, help: string, labelNames: readonly string[]): Family<Counter> {
-    return this.#add(name, help, "counter", new Family(labelNames, () => new Counter()));
+  counters(name: string, help: string, labelNames: readonly string[], maxSeries?: number): Family<Counter> {
+    return this.#add(name, help, "counter", new Family(labelNames, () => new Counter(), maxSeries));
   }
 
   gauges(name: string, help: string, labelNames: readonly string[]): Family<Gauge> {

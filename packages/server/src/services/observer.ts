@@ -5,60 +5,63 @@ import type { RpcObserver } from "@quorate/rpc";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { Counter, Histogram } from "../metrics/registry.ts";
 
-/** "DEADLINE_EXCEEDED" as Go's names have it, "DeadlineExceeded". */
-const CODE_NAMES: readonly string[] = Object.keys(GrpcStatus).map((name) =>
-  name === "OK"
-    ? "OK"
-    : name
-        .toLowerCase()
-        .split("_")
-        .map((word) => word[0]!.toUpperCase() + word.slice(1))
-        .join(""),
-);
+/** "DEADLINE_EXCEEDED" as Go's names have it, "DeadlineExceeded"; by code. */
+const CODE_NAMES: readonly string[] = Object.keys(GrpcStatus).map((name) => {
+  if (name === "OK") return name;
+  if (name === "CANCELLED") return "Canceled";
+  const words = name.toLowerCase().split("_");
+  return words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
+});
 
-/** The counters of one method; all there from the start, so that a rate can be taken of the first call. */
+/** What is asked of the health service is counted beside etcd's services. */
+const HEALTH_SERVICE = "grpc.health.v1.Health";
+
+interface Streams {
+  readonly requestStream: boolean;
+  readonly responseStream: boolean;
+}
+
+function typeOf({ requestStream, responseStream }: Streams): string {
+  if (requestStream) return responseStream ? "bidi_stream" : "client_stream";
+  return responseStream ? "server_stream" : "unary";
+}
+
+/** The counters of one method: all there from the start, one for each code too, so that a rate sees the first call and the first error. */
 interface MethodCounters {
-  readonly labels: readonly [type: string, service: string, method: string];
   readonly started: Counter;
   readonly received: Counter;
   readonly sent: Counter;
-  readonly handledByCode: (Counter | undefined)[];
+  readonly handledByCode: readonly Counter[];
   readonly handling: Histogram | undefined;
 }
 
+function countersOf(metrics: MemberMetrics, ...labels: readonly [type: string, service: string, method: string]): MethodCounters {
+  return {
+    started: metrics.grpcStarted.with(...labels),
+    received: metrics.grpcMessagesReceived.with(...labels),
+    sent: metrics.grpcMessagesSent.with(...labels),
+    handledByCode: CODE_NAMES.map((code) => metrics.grpcHandled.with(...labels, code)),
+    handling: metrics.grpcHandling?.with(...labels),
+  };
+}
+
+/** Counts the calls of one member; times are of `clock`. */
 export function rpcObserver(metrics: MemberMetrics, clock: Clock): RpcObserver {
   const methods = new Map<string, MethodCounters>();
   for (const service of services) {
     for (const method of Object.values(service.methods)) {
-      const type = method.requestStream
-        ? method.responseStream
-          ? "bidi_stream"
-          : "client_stream"
-        : method.responseStream
-          ? "server_stream"
-          : "unary";
-      const labels = [type, service.typeName, method.name] as const;
-      methods.set(method.path, {
-        labels,
-        started: metrics.grpcStarted.with(...labels),
-        received: metrics.grpcMessagesReceived.with(...labels),
-        sent: metrics.grpcMessagesSent.with(...labels),
-        handledByCode: [],
-        handling: metrics.grpcHandling?.with(...labels),
-      });
+      methods.set(method.path, countersOf(metrics, typeOf(method), service.typeName, method.name));
     }
   }
+  methods.set(`/${HEALTH_SERVICE}/Check`, countersOf(metrics, "unary", HEALTH_SERVICE, "Check"));
+  methods.set(`/${HEALTH_SERVICE}/Watch`, countersOf(metrics, "server_stream", HEALTH_SERVICE, "Watch"));
   return {
     started: (path) => methods.get(path)?.started.add(),
     handled: (path, code, startedMs) => {
       const method = methods.get(path);
       if (method === undefined) return;
-      let counter = method.handledByCode[code];
-      if (counter === undefined) {
-        counter = metrics.grpcHandled.with(...method.labels, CODE_NAMES[code] ?? `Code(${code})`);
-        method.handledByCode[code] = counter;
-      }
-      counter.add();
+      // A code beyond those that gRPC has is what gRPC makes of it.
+      (method.handledByCode[code] ?? method.handledByCode[GrpcStatus.UNKNOWN]!).add();
       method.handling?.observe((clock.monotonicMs() - startedMs) / 1000);
     },
     messageReceived: (path, sizeBytes) => {

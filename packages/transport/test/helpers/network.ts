@@ -83,6 +83,7 @@ const QUICK: Partial<Http2TransportOptions> = {
 };
 
 export const SILENT: TransportObserver = {
+  known() {},
   sent() {},
   received() {},
   dropped() {},
