@@ -1,8 +1,7 @@
 /**
- * Hands a member's plain numbers to prom-client when somebody scrapes. Also Node's own process metrics, whose process_* names are
- * those that etcd's dashboards use.
+ * Hands plain numbers to prom-client when somebody scrapes.
  */
-import { collectDefaultMetrics, type Metric, type MetricObjectWithValues, type MetricValueWithName, Registry } from "prom-client";
+import { type Metric, type MetricObjectWithValues, type MetricValueWithName, Registry } from "prom-client";
 import { type Counter, Family, Gauge, Histogram, type Labels, type MetricEntry, type MetricRegistry } from "../src/metrics/registry.ts";
 
 type Value = MetricValueWithName<string>;
@@ -50,6 +49,11 @@ class CollectedMetric {
 export function prometheusExposition(metrics: MetricRegistry): { contentType: string; text: () => Promise<string> } {
   const registry = new Registry();
   for (const entry of metrics.entries) registry.registerMetric(new CollectedMetric(entry) as unknown as Metric);
-  collectDefaultMetrics({ register: registry });
-  return { contentType: registry.contentType, text: () => registry.metrics() };
+  return {
+    contentType: registry.contentType,
+    text: () => {
+      metrics.refresh();
+      return registry.metrics();
+    },
+  };
 }

@@ -21,6 +21,7 @@ import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
 import { transportObserver } from "./peer-metrics.ts";
+import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
 
 /** A member that has no quorum yet serves all the same after this long (etcd: --experimental-wait-cluster-ready-timeout). */
@@ -67,9 +68,12 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     storageVersion: SERVER_VERSION,
   };
   const peerCalls = new PeerCalls(peerTls);
-  const closeTls = () => {
+  let stopProcessMetrics: (() => void) | undefined;
+  const release = () => {
     peerTls?.close();
     clientTls?.close();
+    peerCalls.close();
+    stopProcessMetrics?.();
   };
   let peerHttp: HttpHandler = () => plainError(503, "the member is starting");
   const started = await Member.start(config, {
@@ -110,16 +114,14 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     callPeer: peerCalls.call,
     names: nodeNames,
     onEnd: (error) => {
-      closeTls();
-      peerCalls.close();
+      release();
       Promise.all(servers.map((server) => server.close(0))).then(
         () => deps.onEnd(error),
         () => deps.onEnd(error),
       );
     },
   }).catch((error) => {
-    closeTls();
-    peerCalls.close();
+    release();
     throw error;
   });
   member = started;
@@ -140,6 +142,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     timer.cancel();
 
     engineMetrics(started.metrics.registry, () => servers[0]!.counters());
+    stopProcessMetrics = processMetrics(started.metrics.registry);
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,
@@ -165,8 +168,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     await server.listen();
   } catch (error) {
     await started.stop();
-    closeTls();
-    peerCalls.close();
+    release();
     throw error;
   }
   logger.info("ready to serve client requests");
@@ -186,8 +188,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       started.watches.end(toStatusError(errorOf("Stopped")));
       await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
       await started.stop();
-      closeTls();
-      peerCalls.close();
+      release();
     },
     checkTls: async () => {
       await Promise.all([peerTls?.check(), clientTls?.check()]);

@@ -6,6 +6,7 @@ import { nodeClock } from "@quorate/host/node";
 import { GrpcStatus, services } from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
 import { transportObserver } from "../node/peer-metrics.ts";
+import { processMetrics } from "../node/process-metrics.ts";
 import { prometheusExposition } from "../node/prometheus.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint } from "../src/http/health.ts";
@@ -52,7 +53,7 @@ test("a name is declared once", () => {
   assert.throws(() => registry.gauge("c", "again"), /metric c is declared twice/);
 });
 
-test("the exposition has etcd's names with their types, and Node's process metrics", async () => {
+test("the exposition has etcd's names with their types", async () => {
   const metrics = new MemberMetrics(sources, { extensive: false });
   metrics.peerSentBytes.with("a1").add(7);
   metrics.walFsyncDuration.observe(0.0015);
@@ -67,8 +68,6 @@ test("the exposition has etcd's names with their types, and Node's process metri
     /^# TYPE etcd_disk_backend_commit_duration_seconds histogram$/m,
     /^etcd_network_peer_sent_bytes_total\{To="a1"\} 7$/m,
     /^etcd_disk_wal_fsync_duration_seconds_bucket\{le="0.002"\} 1$/m,
-    /^process_resident_memory_bytes \d+$/m,
-    /^process_start_time_seconds \d+/m,
   ]) {
     assert.match(exposition, pattern);
   }
@@ -210,4 +209,48 @@ test("each method of etcd's services has its series for every status code from t
   ]) {
     assert.ok(after.includes(`${line}\n`), line);
   }
+});
+
+test("the process's health: memory, files, the loop's delays and the collector's pauses", async (t) => {
+  const registry = new MetricRegistry();
+  t.after(processMetrics(registry));
+  // The loop's own times begin with its first turn.
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  const { text } = prometheusExposition(registry);
+  const value = (exposition: string, name: string): number => {
+    const line = exposition.split("\n").find((one) => one.startsWith(`${name} `));
+    assert.ok(line !== undefined, `no ${name}`);
+    return Number(line.split(" ")[1]);
+  };
+  const idle = await text();
+  const { rss, external } = process.memoryUsage();
+  assert.ok(Math.abs(value(idle, "process_resident_memory_bytes") / rss - 1) < 0.2);
+  assert.ok(value(idle, "nodejs_external_memory_bytes") > external / 2);
+  assert.ok(value(idle, "process_max_fds") >= value(idle, "process_open_fds"));
+  assert.ok(value(idle, "process_open_fds") > 2);
+  assert.equal(value(idle, "os_fd_limit"), value(idle, "process_max_fds"));
+  assert.ok(Math.abs(value(idle, "process_start_time_seconds") - (Date.now() / 1000 - process.uptime())) < 2);
+  assert.ok(value(idle, "nodejs_heap_size_used_bytes") <= value(idle, "nodejs_heap_size_total_bytes"));
+  assert.match(idle, /^nodejs_heap_space_size_used_bytes\{space="old"\} [1-9]/m);
+  assert.match(idle, /^nodejs_version_info\{version="v\d+\.\d+\.\d+",major="\d+",minor="\d+",patch="\d+"\} 1$/m);
+  for (const kind of ["major", "minor", "incremental", "weakcb"]) {
+    assert.ok(idle.includes(`nodejs_gc_duration_seconds_count{kind="${kind}"}`), kind);
+  }
+
+  const active = value(idle, "quorate_process_loop_active_seconds_total");
+  const until = performance.now() + 300;
+  const garbage: unknown[] = [];
+  // In turns: pauses are told between them.
+  for (let turn = 0; turn < 3; turn++) {
+    while (performance.now() < until - 200 + turn * 100) garbage[garbage.length % 1000] = new Array(100).fill(turn);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  const busy = await text();
+  const longest = value(busy, "nodejs_eventloop_lag_max_seconds");
+  assert.ok(longest >= 0.09, `a turn of 100 ms shows as ${longest} s`);
+  assert.ok(value(busy, "nodejs_eventloop_lag_p99_seconds") <= longest);
+  const gained = value(busy, "quorate_process_loop_active_seconds_total") - active;
+  assert.ok(gained >= 0.25, `300 ms of work show as ${gained} s`);
+  assert.match(busy, /^nodejs_gc_duration_seconds_count\{kind="minor"\} [1-9]/m);
+  assert.ok(value(busy, "process_cpu_seconds_total") > value(idle, "process_cpu_seconds_total"));
 });

@@ -105,6 +105,7 @@ export interface MetricEntry {
 /** The metrics of one member, each declared once with its name and help. */
 export class MetricRegistry {
   readonly entries: MetricEntry[] = [];
+  readonly #beforeScrape: (() => void)[] = [];
 
   counter(name: string, help: string): Counter {
     return this.#add(name, help, "counter", new Counter());
@@ -133,6 +134,16 @@ export class MetricRegistry {
 
   histograms(name: string, help: string, labelNames: readonly string[], bounds: readonly number[]): Family<Histogram> {
     return this.#add(name, help, "histogram", new Family(labelNames, () => new Histogram(bounds)));
+  }
+
+  /** Has `refresh` called before each scrape: for values that are read together, and for label sets that come and go. */
+  onScrape(refresh: () => void): void {
+    this.#beforeScrape.push(refresh);
+  }
+
+  /** Brings what is read at a scrape up to date. */
+  refresh(): void {
+    for (const refresh of this.#beforeScrape) refresh();
   }
 
   #add<M extends MetricEntry["metric"]>(name: string, help: string, kind: MetricEntry["kind"], metric: M): M {
