@@ -38,12 +38,28 @@ function processCounters(registry: MetricRegistry): void {
   const startSeconds = Math.round(Date.now() / 1000 - process.uptime());
   registry.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", () => startSeconds);
   registry.gauge("process_resident_memory_bytes", "Resident memory in bytes.", () => process.memoryUsage.rss());
+  registry.gauge("process_virtual_memory_max_bytes", "Virtual memory that the process may have, -1 for no limit.", () =>
+    Number(/^Max address space\s+(\d+)/m.exec(textOf("/proc/self/limits"))?.[1] ?? -1),
+  );
+  // The machine's, or the container's: what Go's programs report under this name.
+  for (const [name, column] of [
+    ["receive", "InOctets"],
+    ["transmit", "OutOctets"],
+  ] as const) {
+    registry.readCounter(`process_network_${name}_bytes_total`, `Bytes of IP packets, ${name}.`, () => ipOctets(column));
+  }
   registry.gauge("process_virtual_memory_bytes", "Virtual memory in bytes.", () => kilobytes("/proc/self/status", /^VmSize:\s+(\d+) kB$/m));
 }
 
 /** What /proc tells in kilobytes, as bytes; 0 where there is no /proc. */
 function kilobytes(path: string, pattern: RegExp): number {
   return 1024 * Number(pattern.exec(textOf(path))?.[1] ?? 0);
+}
+
+/** A column of the IpExt rows, of which the first names what the second counts. */
+function ipOctets(column: string): number {
+  const [names = [], values = []] = [...textOf("/proc/self/net/netstat").matchAll(/^IpExt: (.*)$/gm)].map((match) => match[1]!.split(" "));
+  return Number(values[names.indexOf(column)] ?? 0);
 }
 
 function textOf(path: string): string {
@@ -110,8 +126,9 @@ function collector(registry: MetricRegistry): () => void {
   );
   const byKind = new Map(Object.entries(GC_KINDS).map(([kind, name]) => [Number(kind), durations.with(name)]));
   const observer = new PerformanceObserver((list) => {
-    for (const { detail, duration } of list.getEntries()) {
-      byKind.get((detail as { readonly kind: number }).kind)?.observe(duration / 1000);
+    for (const entry of list.getEntries()) {
+      const { detail, duration } = entry as unknown as { readonly detail: { readonly kind: number }; readonly duration: number };
+      byKind.get(detail.kind)?.observe(duration / 1000);
     }
   });
   observer.observe({ entryTypes: ["gc"] });

@@ -60,6 +60,7 @@ function setUp() {
       storeDir: "/store",
       logger: silentLogger,
       faults: () => {},
+      received: () => {},
       fatal: (error) => assert.fail(String(error)),
     },
     0,

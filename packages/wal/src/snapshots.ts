@@ -7,7 +7,7 @@
  * A file is a snappb.Snapshot: the CRC-32C of the data, and the data, an encoded raftpb.Snapshot. What the snapshot itself carries as data
  * is for the server to say; it is small, because the state stands in the backend.
  */
-import type { Disk } from "@quorate/host";
+import type { Clock, Disk } from "@quorate/host";
 import { crc32c, raftpb, snappb, type walpb } from "@quorate/proto";
 import { parseIndexedName } from "./format.ts";
 
@@ -26,23 +26,34 @@ export interface LoadedSnapshot {
   readonly path: string;
 }
 
+/** Measures what is saved. */
+export interface SaveTiming {
+  readonly clock: Clock;
+  onSave(durationMs: number): void;
+}
+
 /** The snapshot files of one member. */
 export class SnapshotFiles {
   readonly #disk: Disk;
   readonly #dir: string;
+  readonly #timing: SaveTiming | undefined;
 
   /** @param dir the folder, which must be there. */
-  constructor(disk: Disk, dir: string) {
+  constructor(disk: Disk, dir: string, timing?: SaveTiming) {
     this.#disk = disk;
     this.#dir = dir;
+    this.#timing = timing;
   }
 
   /** Writes a snapshot, durable and whole when it returns; gives the path. Blocks for the syncs. */
   save(snapshot: raftpb.Snapshot): string {
+    const timing = this.#timing;
+    const startMs = timing?.clock.monotonicMs() ?? 0;
     const { term, index } = snapshot.metadata;
     const path = `${this.#dir}/${term.toString(16).padStart(16, "0")}-${index.toString(16).padStart(16, "0")}${SUFFIX}`;
     const data = raftpb.Snapshot.encode(snapshot);
     this.#disk.replace(path, snappb.Snapshot.encode({ crc: crc32c(0, data), data }));
+    timing?.onSave(timing.clock.monotonicMs() - startMs);
     return path;
   }
 

@@ -30,8 +30,8 @@ export interface WalOptions {
   readonly logger?: Logger;
   /** Called after each sync of a segment with how long it took. */
   readonly onSync?: (durationMs: number) => void;
-  /** Called after each write with its size. */
-  readonly onWrite?: (sizeBytes: number) => void;
+  /** Called after each write with its size and how long it took, which is not told of the head of a new segment. */
+  readonly onWrite?: (sizeBytes: number, durationMs?: number) => void;
 }
 
 /** What `Wal.open` found. */
@@ -83,7 +83,7 @@ export class Wal {
   readonly #logger: Logger;
   readonly #segmentBytes: number;
   readonly #onSync: ((durationMs: number) => void) | undefined;
-  readonly #onWrite: ((sizeBytes: number) => void) | undefined;
+  readonly #onWrite: WalOptions["onWrite"];
   #lastSyncMs = Number.POSITIVE_INFINITY;
   readonly #lock: DiskLock;
   readonly #metadata: Uint8Array;
@@ -383,9 +383,10 @@ export class Wal {
   }
 
   #writeBatch(): void {
+    const startMs = this.#clock.monotonicMs();
     this.#tail.write(this.#encoder.chunks(), this.#offset);
     this.#offset += this.#encoder.sizeBytes;
-    this.#onWrite?.(this.#encoder.sizeBytes);
+    this.#onWrite?.(this.#encoder.sizeBytes, this.#clock.monotonicMs() - startMs);
   }
 
   #sync(): Promise<void> {

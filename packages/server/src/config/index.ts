@@ -1,7 +1,7 @@
 /** The configuration's door: read it with loadConfig, check a first start with verifyBootstrap or verifyJoin. */
 export { type ResolveHost, verifyBootstrap, verifyJoin } from "./bootstrap.ts";
 export { ConfigError, type ConfigErrorCode } from "./errors.ts";
-export type { Gates } from "./features.ts";
+export { type Gates, gates } from "./features.ts";
 export { detectForeignData } from "./foreign-data.ts";
 export { configurationDocs, helpText, type OptionDoc, optionDocs } from "./help.ts";
 export { type Invocation, loadConfig } from "./load.ts";

@@ -38,7 +38,7 @@ export interface BootstrapDeps {
   readonly callPeer?: PeerCall | undefined;
   readonly names?: Names | undefined;
   readonly onWalSync: (durationMs: number) => void;
-  readonly onWalWrite: (sizeBytes: number) => void;
+  readonly onWalWrite: (sizeBytes: number, durationMs?: number) => void;
 }
 
 /** A member's state, read and checked. */

@@ -10,15 +10,7 @@
  * It knows no sockets: transport and engines are given to it.
  */
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import {
-  type ErrorName,
-  errorOf,
-  InternalRaftRequest,
-  idToHex,
-  type LeaseGrantResponse,
-  type ResponseHeader,
-  raftpb,
-} from "@quorate/proto";
+import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
 import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
@@ -30,8 +22,8 @@ import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { Space } from "../space/index.ts";
-import { SERVER_VERSION } from "../version.ts";
 import { WatchHub } from "../watch/index.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
@@ -48,7 +40,7 @@ import {
   READ_RETRY_MS,
 } from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
-import { metricsOf } from "./metric-sources.ts";
+import { countPromotion, metricsOf, nameMember, saveTiming, walObserver } from "./metric-sources.ts";
 import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
 import { Reads } from "./reads.ts";
@@ -94,6 +86,7 @@ export class Member {
   readonly #configuration: Configuration;
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
+  readonly #requestMetrics: RequestMetrics;
   readonly #cluster: ClusterKeeping;
   #transport!: Transport;
   #store: Store;
@@ -115,11 +108,9 @@ export class Member {
       walSegmentBytes: deps.walSegmentBytes,
       callPeer: deps.callPeer,
       names: deps.names,
-      onWalSync: (durationMs) => {
-        metrics.walFsyncDuration.observe(durationMs / 1000);
+      ...walObserver(metrics, (durationMs) => {
         if (member !== undefined) member.#slowDisk.observe(durationMs);
-      },
-      onWalWrite: (sizeBytes) => metrics.walWriteBytes.add(sizeBytes),
+      }),
     });
     member = new Member(config, deps, metrics, state);
     try {
@@ -134,6 +125,7 @@ export class Member {
   private constructor(config: ServerConfig, deps: MemberDeps, metrics: MemberMetrics, state: Bootstrapped) {
     this.config = config;
     this.metrics = metrics;
+    this.#requestMetrics = new RequestMetrics(metrics);
     this.id = state.memberId;
     this.clusterId = state.clusterId;
     this.#deps = deps;
@@ -177,7 +169,7 @@ export class Member {
       },
     );
     deps.onRaft?.(this.#raft);
-    this.#files = new SnapshotFiles(deps.disk, config.snapDir);
+    this.#files = new SnapshotFiles(deps.disk, config.snapDir, saveTiming(metrics, deps.clock));
     const faults = deps.faults ?? noFaults;
     const listener = this.#transportListener();
     this.#openTransport = () =>
@@ -231,6 +223,7 @@ export class Member {
         storeDir: config.storeDir,
         logger: deps.logger.child("server/snapshots"),
         faults,
+        received: (durationMs) => metrics.snapshotStoreDuration.observe(durationMs / 1000),
         fatal: (error) => this.#fatal(error),
       },
       state.snapshot.index,
@@ -306,6 +299,7 @@ export class Member {
       propose: (kind, request) => this.propose(kind, request),
       wait: (requestId) => this.#proposals.wait(requestId),
       linearizable: () => this.linearizable(),
+      promoted: (error) => countPromotion(metrics, error),
       transfer: (to) => this.#loop.withRaft((raft) => raft.transferLeadership(to)),
       hasEnded: () => this.#ended,
       stopServing: () => this.#refuseAll(),
@@ -380,8 +374,7 @@ export class Member {
   readonly #openTransport: () => Promise<Transport>;
 
   async #begin(): Promise<void> {
-    this.metrics.serverVersion.with(SERVER_VERSION).value = 1;
-    this.metrics.serverId.with(idToHex(this.id)).value = 1;
+    nameMember(this.metrics, this.id, this.config);
     await this.corruption.initialCheck();
     this.#transport = await this.#openTransport();
     this.#configuration.connectPeers();
@@ -436,6 +429,11 @@ export class Member {
 
   get appliedIndex(): number {
     return this.#loop.appliedIndex;
+  }
+
+  /** Read index rounds that were asked more than once, and linearizable reads that failed. */
+  get readIndexes(): { readonly slow: number; readonly failed: number } {
+    return { slow: this.#reads.slowRounds, failed: this.#reads.failed };
   }
 
   get pendingProposals(): number {
@@ -506,9 +504,10 @@ export class Member {
   #apply(entries: readonly raftpb.Entry[]): void {
     const startMs = this.#clock.monotonicMs();
     let bytes = 0;
+    let nowMs = startMs;
     for (const entry of entries) {
       bytes += entry.data.length;
-      if (entry.type === raftpb.EntryType.EntryNormal) this.#applyRequest(entry);
+      if (entry.type === raftpb.EntryType.EntryNormal) nowMs = this.#applyRequest(entry, nowMs);
       else this.#applyConfChange(entry);
     }
     const tookMs = this.#clock.monotonicMs() - startMs;
@@ -528,20 +527,19 @@ export class Member {
 
   readonly #isAwaited = (requestId: bigint): boolean => this.#proposals.awaits(requestId);
 
-  #applyRequest(entry: raftpb.Entry): void {
+  /** Gives the time when it was done. @param startMs when what came before was done */
+  #applyRequest(entry: raftpb.Entry, startMs: number): number {
     const applied = this.#store.apply(entry, this.#isAwaited);
     const { kind } = applied;
-    if (kind === "put") this.metrics.puts.add();
-    else if (kind === "txn") this.metrics.txns.add();
-    else if (kind === "deleteRange") this.metrics.deletes.add();
-    else if (kind === "leaseGrant" && applied.error === undefined) {
-      this.metrics.leasesGranted.add();
-      this.metrics.leaseTtls.observe((applied.response as LeaseGrantResponse).TTL);
-    } else if (kind === "leaseRevoke" && applied.error === undefined) this.metrics.leasesRevoked.add();
-    else if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
+    const nowMs = this.#clock.monotonicMs();
+    this.#requestMetrics.applied(applied, nowMs - startMs);
+    if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
     else if (kind === "alarm") this.space.alarmsChanged();
-    if (applied.requestId !== 0n) this.#proposals.settle(applied.requestId, applied);
+    if (applied.requestId === 0n) return nowMs;
+    const proposedMs = this.#proposals.settle(applied.requestId, applied);
+    if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
+    return nowMs;
   }
 
   #applyConfChange(entry: raftpb.Entry): void {

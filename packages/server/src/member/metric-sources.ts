@@ -1,8 +1,12 @@
-/** Where the gauges of a member's metrics get their values at each scrape. */
+/** How a member's metrics hang together with its parts: where gauges get their values at each scrape, and who observes what. */
+import type { Clock } from "@quorate/host";
+import { type EtcdError, idToHex } from "@quorate/proto";
 import type { Store } from "@quorate/store";
-import type { ServerConfig } from "../config/index.ts";
+import type { SaveTiming } from "@quorate/wal";
+import { gates, type ServerConfig } from "../config/index.ts";
 import { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { Space } from "../space/index.ts";
+import { SERVER_VERSION } from "../version.ts";
 import type { WatchHub } from "../watch/index.ts";
 
 /** What is measured of a member. */
@@ -13,6 +17,7 @@ export interface MeasuredMember {
   readonly commitIndex: number;
   readonly appliedIndex: number;
   readonly pendingProposals: number;
+  readonly readIndexes: { readonly slow: number; readonly failed: number };
   readonly store: Store;
   readonly space: Space;
   readonly watches: WatchHub;
@@ -28,6 +33,9 @@ export function metricsOf(config: ServerConfig, member: () => MeasuredMember | u
       commitIndex: () => member()?.commitIndex ?? 0,
       appliedIndex: () => member()?.appliedIndex ?? 0,
       pendingProposals: () => member()?.pendingProposals ?? 0,
+      slowReadIndexes: () => member()?.readIndexes.slow ?? 0,
+      failedReadIndexes: () => member()?.readIndexes.failed ?? 0,
+      counted: (what) => member()?.store.mvcc.counts[what] ?? 0,
       keyCount: () => member()?.store.mvcc.keyCount ?? 0,
       currentRevision: () => member()?.store.mvcc.currentRevision ?? 0,
       compactRevision: () => member()?.store.mvcc.compactRevision ?? 0,
@@ -43,4 +51,47 @@ export function metricsOf(config: ServerConfig, member: () => MeasuredMember | u
     },
     { extensive: config.metrics === "extensive" },
   );
+}
+
+/** Says who this member is: its id, its version, and which features it has. */
+export function nameMember(metrics: MemberMetrics, id: bigint, config: ServerConfig): void {
+  metrics.serverVersion.with(SERVER_VERSION).value = 1;
+  metrics.serverId.with(idToHex(id)).value = 1;
+  for (const [name, { stage }] of gates) {
+    metrics.featureEnabled.with(name, stage).value = config.featureGates.get(name) === true ? 1 : 0;
+  }
+}
+
+/** What the log is asked to tell. @param onSync told how long each sync took */
+export function walObserver(
+  metrics: MemberMetrics,
+  onSync: (durationMs: number) => void,
+): { onWalSync: (durationMs: number) => void; onWalWrite: (sizeBytes: number, durationMs?: number) => void } {
+  return {
+    onWalSync: (durationMs) => {
+      metrics.walFsyncDuration.observe(durationMs / 1000);
+      onSync(durationMs);
+    },
+    onWalWrite: (sizeBytes, durationMs) => {
+      metrics.walWriteBytes.value += sizeBytes;
+      if (durationMs !== undefined) metrics.walWriteDuration.observe(durationMs / 1000);
+    },
+  };
+}
+
+/** Measures the saving of snapshot files. */
+export function saveTiming(metrics: MemberMetrics, clock: Clock): SaveTiming {
+  return {
+    clock,
+    onSave: (durationMs) => {
+      metrics.snapFsyncDuration.observe(durationMs / 1000);
+      metrics.snapSaveDuration.observe(durationMs / 1000);
+    },
+  };
+}
+
+/** Counts a learner's promotion, or the leader's refusal. */
+export function countPromotion(metrics: MemberMetrics, error: EtcdError | undefined): void {
+  if (error === undefined) metrics.learnerPromoteSuccesses.add();
+  else metrics.learnerPromoteFailures.with(error.message).add();
 }

@@ -88,12 +88,16 @@ export class Proposals<R> {
     for (const payload of payloads) this.#queuedBytes += payload.length;
   }
 
-  /** Hands the result of a request to whoever waits for it here; nobody does on the members that did not propose it. */
-  settle(id: bigint, result: R): void {
+  /**
+   * Hands the result of a request to whoever waits for it here; nobody does on the members that did not propose it. Gives when the waiting
+   * began, or undefined where nobody waited.
+   */
+  settle(id: bigint, result: R): number | undefined {
     const waiter = this.#waiting.get(id);
-    if (waiter === undefined) return;
+    if (waiter === undefined) return undefined;
     this.#waiting.delete(id);
     waiter.resolve(result);
+    return waiter.startedMs;
   }
 
   /** Whether somebody on this member waits for `id`. */

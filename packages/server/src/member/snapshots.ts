@@ -38,6 +38,8 @@ export interface SnapshotParts {
   readonly storeDir: string;
   readonly logger: Logger;
   readonly faults: FaultHook;
+  /** A leader's store has been received and is on the disk. */
+  received(durationMs: number): void;
   fatal(error: unknown): void;
 }
 
@@ -226,10 +228,12 @@ export class Snapshots {
     if (this.#expecting === undefined && index <= this.#parts.loop().appliedIndex)
       throw new Error(`the snapshot's index ${index} is not ahead of this member`);
     this.#receiving = true;
+    const startMs = this.#parts.clock.monotonicMs();
     try {
       if (this.#expecting === undefined) dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
       logger.info("receiving database snapshot", { "snapshot-index": index, "remote-snapshot-sender-id": idToHex(message.from) });
       await receiveSnapshot({ disk, keyspaces }, storeDir, index, stream.body);
+      this.#parts.received(this.#parts.clock.monotonicMs() - startMs);
       logger.info("received and saved database snapshot", {
         "snapshot-index": index,
         "remote-snapshot-sender-id": idToHex(message.from),

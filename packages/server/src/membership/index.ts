@@ -1,6 +1,6 @@
 /** What a member does for its place in the cluster and for the cluster itself, put together. */
 import type { Clock, Logger } from "@quorate/host";
-import type { raftpb } from "@quorate/proto";
+import type { EtcdError, raftpb } from "@quorate/proto";
 import type { ConfChangeResult, Status, TransferResult } from "@quorate/raft";
 import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { PeerStatus } from "@quorate/transport";
@@ -34,6 +34,7 @@ export interface ClusterKeepingParts {
   propose(kind: RequestKind, request: Uint8Array): Promise<Applied>;
   wait(requestId: bigint): Promise<Applied>;
   linearizable(): Promise<void>;
+  promoted(error: EtcdError | undefined): void;
   transfer(to: bigint): TransferResult;
   hasEnded(): boolean;
   stopServing(): void;

@@ -43,6 +43,8 @@ export interface ReconfigurationParts {
   /** Waits for the result of the change with this request id; rejects with EtcdError when its time is up. */
   wait(requestId: bigint): Promise<Applied>;
   linearizable(): Promise<void>;
+  /** This leader has promoted a learner, or would not. */
+  promoted(error: EtcdError | undefined): void;
   /** Sees to it that the member does not lead, if another can. */
   depose(id: bigint): Promise<void>;
   readonly call: PeerCall;
@@ -111,6 +113,16 @@ export class Reconfiguration {
 
   /** The leader's part of a promotion; NotLeader on any other member. Rejects with EtcdError. */
   async promoteAsLeader(id: bigint): Promise<void> {
+    try {
+      await this.#promoteHere(id);
+      this.#parts.promoted(undefined);
+    } catch (error) {
+      if (error instanceof EtcdError && error.code !== "NotLeader") this.#parts.promoted(error);
+      throw error;
+    }
+  }
+
+  async #promoteHere(id: bigint): Promise<void> {
     this.#checkReady(id, await this.#leaderStatus());
     this.#check("promote", id, refusePromote(this.#view()));
     const context = encodeChangeContext({ member: { id, name: "", peerUrls: [], clientUrls: [], isLearner: false }, isPromote: true });

@@ -1,6 +1,7 @@
 /**
  * What a member counts, under the names that etcd's dashboards and alert rules use (etcd: server/etcdserver/metrics.go and its like).
  */
+import type { MvccCounts } from "@quorate/store";
 import { type Counter, exponentialBuckets, type Family, type Gauge, type Histogram, MetricRegistry } from "./registry.ts";
 
 /** Methods and codes are closed sets; this is above their product. */
@@ -14,6 +15,9 @@ export interface MetricSources {
   commitIndex(): number;
   appliedIndex(): number;
   pendingProposals(): number;
+  slowReadIndexes(): number;
+  failedReadIndexes(): number;
+  counted(what: keyof MvccCounts): number;
   keyCount(): number;
   currentRevision(): number;
   compactRevision(): number;
@@ -39,8 +43,6 @@ export class MemberMetrics {
   readonly proposalsFailed: Counter;
   readonly heartbeatSendFailures: Counter;
   readonly slowApply: Counter;
-  readonly slowReadIndexes: Counter;
-  readonly readIndexesFailed: Counter;
   readonly slowDiskHandovers: Counter;
   readonly healthSuccess: Counter;
   readonly healthFailures: Counter;
@@ -53,20 +55,24 @@ export class MemberMetrics {
   readonly clientRequests: Family<Counter>;
   readonly applyDuration: Family<Histogram>;
   readonly requestDuration: Family<Histogram>;
+  readonly rangeDuration: Family<Histogram>;
+  readonly featureEnabled: Family<Gauge>;
+  readonly learnerPromoteSuccesses: Counter;
+  readonly learnerPromoteFailures: Family<Counter>;
 
   // Disk.
   readonly walFsyncDuration: Histogram;
-  readonly walWriteBytes: Counter;
+  readonly walWriteBytes: Gauge;
+  readonly walWriteDuration: Histogram;
   readonly backendCommitDuration: Histogram;
   readonly snapFsyncDuration: Histogram;
+  readonly snapSaveDuration: Histogram;
+  readonly snapshotStoreDuration: Histogram;
+  readonly clientSnapshotDuration: Histogram;
   readonly defragInFlight: Gauge;
   readonly defragDuration: Histogram;
 
   // MVCC.
-  readonly puts: Counter;
-  readonly deletes: Counter;
-  readonly txns: Counter;
-  readonly ranges: Counter;
   readonly watchEvents: Counter;
   readonly hashDuration: Histogram;
   readonly hashRevDuration: Histogram;
@@ -140,8 +146,8 @@ export class MemberMetrics {
       "Heartbeats that this leader sent too late, mostly because its disk was slow.",
     );
     this.slowApply = r.counter("etcd_server_slow_apply_total", "Requests whose application took longer than the warning bound.");
-    this.slowReadIndexes = r.counter("etcd_server_slow_read_indexes_total", "Read index rounds that had to be sent again.");
-    this.readIndexesFailed = r.counter("etcd_server_read_indexes_failed_total", "Linearizable reads that failed.");
+    r.readCounter("etcd_server_slow_read_indexes_total", "Read index rounds that had to be sent again.", sources.slowReadIndexes);
+    r.readCounter("etcd_server_read_indexes_failed_total", "Linearizable reads that failed.", sources.failedReadIndexes);
     this.slowDiskHandovers = r.counter(
       "quorate_server_slow_disk_handovers_total",
       "Times that this member handed leadership over because its disk was slow.",
@@ -174,14 +180,45 @@ export class MemberMetrics {
       latencyBuckets,
     );
 
+    this.rangeDuration = r.histograms(
+      "etcd_server_range_duration_seconds",
+      "How long ranges take once they may be read.",
+      ["success"],
+      exponentialBuckets(0.0001, 2, 20),
+    );
+    this.featureEnabled = r.gauges("etcd_server_feature_enabled", "1 for each feature gate that is on, else 0.", ["name", "stage"]);
+    this.learnerPromoteSuccesses = r.counter("etcd_server_learner_promote_successes", "Learners that this member promoted as leader.");
+    this.learnerPromoteFailures = r.counters(
+      "etcd_server_learner_promote_failures",
+      "Learners that this member as leader would not promote.",
+      ["Reason"],
+    );
+
     this.walFsyncDuration = r.histogram("etcd_disk_wal_fsync_duration_seconds", "How long fdatasync of the WAL takes.", latencyBuckets);
-    this.walWriteBytes = r.counter("etcd_disk_wal_write_bytes_total", "Bytes written to the WAL.");
+    // A gauge in etcd too.
+    this.walWriteBytes = r.gauge("etcd_disk_wal_write_bytes_total", "Bytes written to the WAL.");
+    this.walWriteDuration = r.histogram("etcd_disk_wal_write_duration_seconds", "How long writing to the WAL takes.", latencyBuckets);
     this.backendCommitDuration = r.histogram(
       "etcd_disk_backend_commit_duration_seconds",
       "How long a synced write batch of the backend takes.",
       latencyBuckets,
     );
     this.snapFsyncDuration = r.histogram("etcd_snap_fsync_duration_seconds", "How long saving a snapshot file takes.", latencyBuckets);
+    this.snapSaveDuration = r.histogram(
+      "etcd_debugging_snap_save_total_duration_seconds",
+      "How long saving a snapshot file takes.",
+      latencyBuckets,
+    );
+    this.snapshotStoreDuration = r.histogram(
+      "etcd_snap_db_save_total_duration_seconds",
+      "How long it takes to receive a leader's store and have it on the disk.",
+      exponentialBuckets(0.1, 2, 10),
+    );
+    this.clientSnapshotDuration = r.histogram(
+      "etcd_disk_backend_snapshot_duration_seconds",
+      "How long sending the store to a client that takes a snapshot takes.",
+      exponentialBuckets(0.01, 2, 17),
+    );
 
     this.defragInFlight = r.gauge("etcd_disk_defrag_inflight", "1 while the backend is being defragmented, else 0.");
     this.defragDuration = r.histogram(
@@ -210,10 +247,12 @@ export class MemberMetrics {
       "When the last compaction ended, in seconds since 1970.",
     );
     this.compactionKeys = r.counter("etcd_debugging_mvcc_db_compaction_keys_total", "Records dropped by compaction.");
-    this.puts = r.counter("etcd_mvcc_put_total", "Puts seen by this member.");
-    this.deletes = r.counter("etcd_mvcc_delete_total", "Deletes seen by this member.");
-    this.txns = r.counter("etcd_mvcc_txn_total", "Transactions seen by this member.");
-    this.ranges = r.counter("etcd_mvcc_range_total", "Ranges seen by this member.");
+    const { counted } = sources;
+    r.readCounter("etcd_mvcc_put_total", "Puts seen by this member, those in transactions too.", () => counted("puts"));
+    r.readCounter("etcd_mvcc_delete_total", "Deletes seen by this member, those in transactions too.", () => counted("deletes"));
+    r.readCounter("etcd_mvcc_txn_total", "Transactions of more than one operation seen by this member.", () => counted("txns"));
+    r.readCounter("etcd_mvcc_range_total", "Ranges seen by this member, those in transactions too.", () => counted("ranges"));
+    r.gauge("etcd_debugging_mvcc_total_put_size_in_bytes", "Bytes of keys and values put.", () => counted("putBytes"));
     this.hashDuration = r.histogram("etcd_mvcc_hash_duration_seconds", "How long Hash takes.", exponentialBuckets(0.01, 2, 15));
     this.hashRevDuration = r.histogram("etcd_mvcc_hash_rev_duration_seconds", "How long HashKV takes.", exponentialBuckets(0.01, 2, 15));
 

@@ -13,6 +13,7 @@ import {
   PutRequest,
   PutResponse,
   RangeRequest,
+  type RangeResponse,
   type ResponseHeader,
   TxnRequest,
   TxnResponse,
@@ -53,6 +54,19 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     return type.encode(response);
   };
 
+  const [rangeFailed, rangeSucceeded] = ["false", "true"].map((success) => member.metrics.rangeDuration.with(success));
+  const timedRange = (request: RangeRequest): RangeResponse => {
+    const startMs = member.clock.monotonicMs();
+    let duration = rangeFailed!;
+    try {
+      const response = applyRange(member.store.mvcc, request);
+      duration = rangeSucceeded!;
+      return response;
+    } finally {
+      duration.observe((member.clock.monotonicMs() - startMs) / 1000);
+    }
+  };
+
   const read = async <T>(serializable: boolean, run: () => T): Promise<T> => {
     if (!serializable) await member.linearizable();
     if (!member.isServable) await member.servable();
@@ -65,8 +79,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       async (bytes) => {
         const request = RangeRequest.decode(bytes);
         refuse(checkRange(request));
-        member.metrics.ranges.add();
-        const response = await read(request.serializable, () => applyRange(member.store.mvcc, request));
+        const response = await read(request.serializable, () => timedRange(request));
         response.header = member.header(response.header?.revision ?? 0);
         return encodeRange(response);
       },

@@ -14,8 +14,17 @@ import {
 import type { UnaryHandler } from "@quorate/rpc";
 import { applyAlarm } from "@quorate/store";
 import type { Member } from "../member/member.ts";
+import type { Histogram } from "../metrics/registry.ts";
 import { alarmText } from "../space/index.ts";
 import { SERVER_VERSION } from "../version.ts";
+
+/** What `work` comes to; how long it took is observed if it did not fail. */
+async function timed<T>(member: Member, duration: Histogram, work: () => Promise<T>): Promise<T> {
+  const startMs = member.clock.monotonicMs();
+  const result = await work();
+  duration.observe((member.clock.monotonicMs() - startMs) / 1000);
+  return result;
+}
 
 /** The handlers of the Maintenance service, by path. */
 export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHandler> {
@@ -72,7 +81,8 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
         await member.readable();
         const { mvcc } = member.store;
         const { currentRevision } = mvcc;
-        return HashResponse.encode({ header: member.header(currentRevision), hash: await mvcc.hash() });
+        const hash = await timed(member, member.metrics.hashDuration, () => mvcc.hash());
+        return HashResponse.encode({ header: member.header(currentRevision), hash });
       },
     ],
     [
@@ -80,7 +90,7 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
       async (bytes) => {
         await member.readable();
         const { revision } = HashKVRequest.decode(bytes);
-        const result = await member.store.mvcc.hashKV(revision);
+        const result = await timed(member, member.metrics.hashRevDuration, () => member.store.mvcc.hashKV(revision));
         return HashKVResponse.encode({
           header: member.header(result.currentRevision),
           hash: result.hash,

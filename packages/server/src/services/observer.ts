@@ -1,6 +1,6 @@
 /** Counts calls under the names of grpc-ecosystem's Go metrics, which etcd's dashboards use. */
 import type { Clock } from "@quorate/host";
-import { GrpcStatus, services } from "@quorate/proto";
+import { GrpcStatus, KVService, services } from "@quorate/proto";
 import type { RpcObserver } from "@quorate/rpc";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { Counter, Histogram } from "../metrics/registry.ts";
@@ -13,6 +13,7 @@ const CODE_NAMES: readonly string[] = Object.keys(GrpcStatus).map((name) => {
   return words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
 });
 
+const RANGE = KVService.methods.Range.path;
 /** What is asked of the health service is counted beside etcd's services. */
 const HEALTH_SERVICE = "grpc.health.v1.Health";
 
@@ -55,6 +56,8 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock): RpcObserver {
   }
   methods.set(`/${HEALTH_SERVICE}/Check`, countersOf(metrics, "unary", HEALTH_SERVICE, "Check"));
   methods.set(`/${HEALTH_SERVICE}/Watch`, countersOf(metrics, "server_stream", HEALTH_SERVICE, "Watch"));
+  const rangeSucceeded = metrics.requestDuration.with("Range", "true");
+  const rangeFailed = metrics.requestDuration.with("Range", "false");
   return {
     started: (path) => methods.get(path)?.started.add(),
     handled: (path, code, startedMs) => {
@@ -62,7 +65,12 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock): RpcObserver {
       if (method === undefined) return;
       // A code beyond those that gRPC has is what gRPC makes of it.
       (method.handledByCode[code] ?? method.handledByCode[GrpcStatus.UNKNOWN]!).add();
-      method.handling?.observe((clock.monotonicMs() - startedMs) / 1000);
+      const isRange = path === RANGE;
+      if (method.handling === undefined && !isRange) return;
+      const seconds = (clock.monotonicMs() - startedMs) / 1000;
+      method.handling?.observe(seconds);
+      // What writes is measured where its result comes in.
+      if (isRange) (code === GrpcStatus.OK ? rangeSucceeded : rangeFailed).observe(seconds);
     },
     messageReceived: (path, sizeBytes) => {
       metrics.clientReceivedBytes.add(sizeBytes);

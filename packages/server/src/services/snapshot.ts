@@ -62,8 +62,10 @@ class Sending implements StreamListener {
       await this.#member.servable();
       snapshot = await this.#member.store.etcdSnapshot(clusterVersionOf(SERVER_VERSION), () => !this.#isCancelled);
       this.#member.logger.info("sending database snapshot to client", { "total-bytes": snapshot.databaseBytes });
+      const startMs = this.#member.clock.monotonicMs();
       await this.#send(snapshot);
       if (this.#isCancelled) return;
+      this.#member.metrics.clientSnapshotDuration.observe((this.#member.clock.monotonicMs() - startMs) / 1000);
       this.#member.logger.info("successfully sent database snapshot to client", { "total-bytes": snapshot.databaseBytes });
       this.#call.end();
     } catch (error) {

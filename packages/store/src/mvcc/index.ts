@@ -5,4 +5,5 @@ export { type LeaseBook, noLeases } from "./lease-book.ts";
 export { Mvcc } from "./mvcc.ts";
 export { type Found, type Hits, ReadView } from "./read-view.ts";
 export { decodeRevision, encodeRevision, type Revision } from "./revision.ts";
+export type { MvccCounts } from "./state.ts";
 export { type Change, WriteTxn } from "./write-txn.ts";

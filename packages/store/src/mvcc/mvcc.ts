@@ -19,7 +19,7 @@ import { type HistorySlice, readHistory } from "./history.ts";
 import { type LeaseBook, noLeases } from "./lease-book.ts";
 import { ReadView } from "./read-view.ts";
 import { restoreIndex } from "./restore.ts";
-import { FINISHED_COMPACT, MvccState, SCHEDULED_COMPACT } from "./state.ts";
+import { FINISHED_COMPACT, type MvccCounts, MvccState, SCHEDULED_COMPACT } from "./state.ts";
 import { type Change, WriteTxn } from "./write-txn.ts";
 
 export class Mvcc {
@@ -84,6 +84,11 @@ export class Mvcc {
   /** Keys that exist now. */
   get keyCount(): number {
     return this.#state.keyCount;
+  }
+
+  /** What was done since the store was opened, for metrics; on this member alone. */
+  get counts(): MvccCounts {
+    return this.#state.counts;
   }
 
   /** Begins a write transaction; the one before must have been committed. */

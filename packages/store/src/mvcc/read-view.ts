@@ -2,7 +2,7 @@
 import { errorOf } from "@quorate/proto";
 import { type KeyIndex, LATEST, NONE } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
-import type { MvccState } from "./state.ts";
+import type { MvccCounts, MvccState } from "./state.ts";
 
 /** A key as found at a revision. Valid until the store changes. */
 export interface Found {
@@ -25,6 +25,11 @@ export class ReadView {
 
   constructor(state: MvccState) {
     this.state = state;
+  }
+
+  /** What was done since the store was opened; whoever answers a request counts it. */
+  get counts(): MvccCounts {
+    return this.state.counts;
   }
 
   /** The newest revision that can be read here. */

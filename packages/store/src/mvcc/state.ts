@@ -15,6 +15,18 @@ export const FINISHED_COMPACT: Uint8Array = fromUtf8("finishedCompactRev");
 /** The compact revision of a store that was never compacted (as etcd reports it). */
 export const NEVER_COMPACTED = -1;
 
+/** What was done since the store was opened, for metrics. */
+export interface MvccCounts {
+  ranges: number;
+  puts: number;
+  /** Keys and values of the puts. */
+  putBytes: number;
+  /** Requests to delete, whatever they found. */
+  deletes: number;
+  /** Transactions of more than one operation. */
+  txns: number;
+}
+
 export class MvccState {
   readonly backend: Backend;
   /** The store's folder, for error texts. */
@@ -27,6 +39,7 @@ export class MvccState {
   /** Keys that exist now. */
   keyCount = 0;
   readonly liveBytes: LiveBytes;
+  readonly counts: MvccCounts = { ranges: 0, puts: 0, putBytes: 0, deletes: 0, txns: 0 };
   readonly #records = new RecordCache();
 
   constructor(backend: Backend, path: string, liveBytes: LiveBytes) {

@@ -56,6 +56,8 @@ export class WriteTxn extends ReadView {
   /** Puts a key. `lease` (0n: none) must exist. */
   put(keyBytes: Uint8Array, key: string, value: Uint8Array, lease: bigint): void {
     const { state } = this;
+    state.counts.puts++;
+    state.counts.putBytes += keyBytes.length + value.length;
     const main = this.#main;
     const sub = this.#count++;
     const leased = lease !== 0n;
@@ -89,6 +91,7 @@ export class WriteTxn extends ReadView {
 
   /** Deletes the keys of a range that exist; gives how many. */
   deleteRange(range: KeyRange): number {
+    this.state.counts.deletes++;
     const { found } = this.find(range);
     for (const { key, index } of found) this.#delete(key, index);
     return found.length;

@@ -29,6 +29,7 @@ export function applyRange(mvcc: Mvcc, request: RangeRequest): RangeResponse {
 
 /** Reads through a view; in a transaction that is one which sees its changes. @throws EtcdError FutureRev, Compacted */
 export function range(view: ReadView, request: RangeRequest): RangeResponse {
+  view.counts.ranges++;
   const at = view.resolve(request.revision);
   const keys = keyRange(request.key, request.rangeEnd);
   const header = headerAt(view.revision);

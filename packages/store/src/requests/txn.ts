@@ -32,6 +32,7 @@ interface Plan {
 export function applyTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, answered = true): TxnResponse {
   const plan = decide(mvcc.view, request);
   check(mvcc.view, leases, plan, []);
+  if (operationsOf(plan) > 1) mvcc.counts.txns++;
   if (isReadOnlyTxn(request)) return readOnly(mvcc.view, plan, answered);
   const txn = mvcc.begin(leases);
   const response = run(txn, plan, answered);
@@ -45,6 +46,11 @@ function decide(view: ReadView, request: TxnRequest): Plan {
   const nested: Plan[] = [];
   for (const { request: op } of ops) if (op?.case === "requestTxn") nested.push(decide(view, op.value));
   return { succeeded, ops, nested };
+}
+
+/** How many ranges, puts and deletions will run. */
+function operationsOf({ ops, nested }: Plan): number {
+  return nested.reduce((sum, plan) => sum + operationsOf(plan), ops.length - nested.length);
 }
 
 /** Keys that the operations before would put or delete, in order. */
@@ -120,6 +126,7 @@ function run(txn: WriteTxn, plan: Plan, answered: boolean): TxnResponse {
 }
 
 function rangeOp(view: ReadView, request: Parameters<typeof range>[1], answered: boolean): ResponseOp {
+  if (!answered) view.counts.ranges++;
   const value = answered ? range(view, request) : { header: headerAt(view.revision), kvs: [], more: false, count: 0 };
   return { response: { case: "responseRange", value } };
 }
