@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { request } from "undici";
 import { parse } from "yaml";
 import { withCluster } from "../support/cluster.ts";
+import { dashboardQueries } from "../support/dashboard.ts";
 import { findProgram } from "../support/executables.ts";
 import { get } from "../support/http.ts";
 import { freePorts } from "../support/ports.ts";
@@ -51,11 +52,30 @@ interface Rules {
 test("promtool has nothing against the rules and the configuration", { skip }, () => {
   for (const args of [
     ["rules", "alerts.yml"],
+    ["rules", "etcd-names.yml"],
     ["config", "prometheus.yml"],
   ]) {
     const { status, stdout, stderr } = spawnSync("promtool", ["check", ...args], { cwd: folder, encoding: "utf8" });
     assert.equal(status, 0, `${stdout}${stderr}`);
   }
+});
+
+test("the dashboard's queries are PromQL", { skip }, (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-dashboard-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const queries = dashboardQueries();
+  assert.ok(queries.length > 40, `${queries.length} queries`);
+  const rules = queries.map((expr, i) => ({ record: `query_${i}`, expr }));
+  writeFileSync(join(dir, "queries.yml"), JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
+  const { status, stdout, stderr } = spawnSync("promtool", ["check", "rules", join(dir, "queries.yml")], { encoding: "utf8" });
+  assert.equal(status, 0, `${stdout}${stderr}`);
+});
+
+test("the rules fire on the series that they should, and on no others", { skip }, () => {
+  const { status, stdout, stderr } = spawnSync("promtool", ["test", "rules", join(import.meta.dirname, "prometheus-rules.yml")], {
+    encoding: "utf8",
+  });
+  assert.equal(status, 0, `${stdout}${stderr}`);
 });
 
 test("alerts fire when the quorum is lost, and not before; every metric that rules name is there", { skip }, async (t) => {
