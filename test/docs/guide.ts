@@ -4,15 +4,12 @@
  * an A and B of this process, so that neither other tests nor a cluster that runs on this machine are in the way.
  */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Terminal } from "./terminal.ts";
 
 const root = join(import.meta.dirname, "../..");
-const blockLimitMs = 120_000;
-/** What a member logs when it serves; a serve block is done when as many members as it starts have. */
-const readyLine = /ready to serve client requests/g;
 
 /** One block of a guide. */
 export interface Block {
@@ -30,67 +27,29 @@ export function blocksOf(markdown: string): Block[] {
   return blocks;
 }
 
-/** What a guide's run leaves. */
-export interface Outcome {
-  /** What the run blocks printed, each with what it is. */
-  readonly outputs: readonly { readonly command: string; readonly printed: string }[];
-}
-
-/** Runs the guide of that name. Rejects with the block that failed and all that it printed. */
-export async function runGuide(name: string): Promise<Outcome> {
+/** Runs the guide of that name; gives its run blocks, each with what it printed. Rejects with the block that failed. */
+export async function runGuide(name: string): Promise<{ readonly outputs: readonly { command: string; printed: string }[] }> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-guide-"));
-  const servers: { child: ChildProcess; exit: Promise<unknown> }[] = [];
+  // Our programs under their names, as an installation puts them on PATH.
+  mkdirSync(join(dir, "bin"));
+  for (const program of ["quorate", "quoratectl", "quorateutl"]) {
+    writeFileSync(join(dir, "bin", program), `#!/bin/sh\nexec ${process.execPath} ${join(root, "bin", `${program}.js`)} "$@"\n`);
+    chmodSync(join(dir, "bin", program), 0o755);
+  }
+  const terminal = new Terminal(dir, { ...process.env, PATH: `${join(dir, "bin")}:${process.env["PATH"]}` });
   try {
-    // Our programs under their names, as an installation puts them on PATH.
-    mkdirSync(join(dir, "bin"));
-    for (const program of ["quorate", "quoratectl", "quorateutl"]) {
-      writeFileSync(join(dir, "bin", program), `#!/bin/sh\nexec ${process.execPath} ${join(root, "bin", `${program}.js`)} "$@"\n`);
-      chmodSync(join(dir, "bin", program), 0o755);
-    }
-    writeFileSync(join(dir, "exports"), "");
-    const env = { ...process.env, PATH: `${join(dir, "bin")}:${process.env["PATH"]}` };
     const network = `127.${1 + ((process.pid >> 7) % 250)}.${1 + (process.pid % 127)}.`;
     const outputs: { command: string; printed: string }[] = [];
     for (const { kind, command } of blocksOf(readFileSync(join(root, "docs", name), "utf8"))) {
       const here = command.replaceAll("127.0.0.", network);
-      if (kind === "serve") servers.push(await serve(here, dir, env));
-      else outputs.push({ command, printed: (await run(here, dir, env)).replaceAll(network, "127.0.0.") });
+      if (kind === "serve") await terminal.serve(here);
+      else outputs.push({ command, printed: (await terminal.run(here)).replaceAll(network, "127.0.0.") });
     }
     return { outputs };
   } finally {
-    for (const { child } of servers) if (child.exitCode === null) process.kill(-child.pid!, "SIGKILL");
-    await Promise.all(servers.map(({ exit }) => exit));
+    await terminal.close();
     rmSync(dir, { recursive: true, force: true });
   }
-}
-
-function run(command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const text = `source ./exports\n${command}\nexport -p > exports`;
-  return new Promise((resolve, reject) => {
-    execFile("bash", ["-euo", "pipefail", "-c", text], { cwd, env, timeout: blockLimitMs }, (error, stdout, stderr) =>
-      error === null ? resolve(stdout) : reject(new Error(`${command}\n${error.message}\n${stdout}\n${stderr}`)),
-    );
-  });
-}
-
-/** Starts a block that stays, in a process group of its own; resolves when it serves. */
-async function serve(command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; exit: Promise<unknown> }> {
-  const child = spawn("bash", ["-c", `source ./exports\n${command}`], { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  const exit = new Promise((resolve) => child.on("exit", resolve));
-  const members = Number(/^for i in ([\d ]+);/m.exec(command)?.[1]?.trim().split(/ +/).length ?? 1);
-  let output = "";
-  const timer = setTimeout(() => process.kill(-child.pid!, "SIGKILL"), blockLimitMs);
-  const ready = new Promise<void>((resolve, reject) => {
-    for (const stream of [child.stdout!, child.stderr!]) {
-      stream.on("data", (chunk: Buffer) => {
-        output += chunk.toString();
-        if ((output.match(readyLine)?.length ?? 0) >= members) resolve();
-      });
-    }
-    void exit.then(() => reject(new Error(`${command}ended:\n${output}`)));
-  });
-  await ready.finally(() => clearTimeout(timer));
-  return { child, exit };
 }
 
 /** Why guides cannot be run here, or false. */

@@ -3,29 +3,19 @@
  * running cluster, data or ports, the test is skipped and says what stands in the way.
  */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { isPortFree, portHolder } from "../../scripts/cluster/processes.ts";
 import { findProgram } from "../support/executables.ts";
+import { blocksOf } from "./guide.ts";
+import { Terminal } from "./terminal.ts";
 
 const root = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
 /** What the README's commands make or listen on. */
 const paths = [".quorate", "solo.quorate"];
 const ports = [2379, 2380, 3379, 3380, 4379, 4380, 5379, 5380];
-const blockLimitMs = 150_000;
-const serveLimitMs = 30_000;
-
-interface Block {
-  readonly kind: "run" | "serve";
-  readonly text: string;
-}
-
-function blocksOf(markdown: string): Block[] {
-  return [...markdown.matchAll(/^```sh (run|serve)\n(.*?)^```$/gms)].map((match) => ({ kind: match[1] as Block["kind"], text: match[2]! }));
-}
 
 async function obstacle(): Promise<string | false> {
   const path = paths.find((one) => existsSync(join(root, one)));
@@ -37,47 +27,16 @@ async function obstacle(): Promise<string | false> {
 /** Commands use the Node that npm finds first; this process's own directory of it leads. */
 const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` };
 
-/** Runs a block as a reader would paste it; gives what it printed. */
-function run(text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile("bash", ["-euo", "pipefail", "-c", text], { cwd: root, env, timeout: blockLimitMs }, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(new Error(`${error.message}\n${stdout}\n${stderr}`));
-    });
-  });
-}
-
-/** Starts a block that stays; resolves when it says that it serves. */
-async function serve(text: string): Promise<{ child: ChildProcess; exit: Promise<number | null> }> {
-  // A process group of its own, so that an interrupt reaches all of it, as Control-C does.
-  const child = spawn("bash", ["-c", text], { cwd: root, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
-  let output = "";
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`not ready after ${serveLimitMs} ms:\n${output}`)), serveLimitMs);
-    const read = (chunk: Buffer): void => {
-      output += chunk.toString();
-      if (!output.includes("ready to serve client requests")) return;
-      clearTimeout(timer);
-      resolve();
-    };
-    child.stdout!.on("data", read);
-    child.stderr!.on("data", read);
-    void exit.then((code) => reject(new Error(`ended with ${code}:\n${output}`)));
-  });
-  return { child, exit };
-}
-
 test("the README's commands do what it says", { skip: await obstacle() }, async (t) => {
   const blocks = blocksOf(readme);
   assert.deepEqual(
     blocks.map((block) => block.kind),
     ["run", "run", "serve", "run"],
   );
-  const [session, restart, member, greeting] = blocks.map((block) => block.text) as [string, string, string, string];
-  let server: Awaited<ReturnType<typeof serve>> | undefined;
+  const [session, restart, member, greeting] = blocks.map((block) => block.command) as [string, string, string, string];
+  const terminal = new Terminal(root, env);
   try {
-    const said = await run(session);
+    const said = await terminal.run(session);
     for (const id of ["1701f7e3861531d4", "6a58b5afdcebd95d", "84a1a2f39cda4029"])
       assert.match(said, new RegExp(`│ ${id} │ started │ infra`));
     assert.match(said, /^greeting\nhello again\ngreeting\nhello\n\{"header":\{"cluster_id":\d+.*"revision":3,/m);
@@ -88,9 +47,8 @@ test("the README's commands do what it says", { skip: await obstacle() }, async 
 
     if (findProgram("etcdctl") === undefined) t.diagnostic("etcdctl is not installed; only quoratectl was run");
     else {
-      const flags = session.match(/^export .*$/gm)!.join("\n");
-      const again = await run(
-        `${flags}\nexport ETCDCTL_API=3\netcdctl member list -w table\netcdctl get greeting -w json\netcdctl endpoint status -w json`,
+      const again = await terminal.run(
+        "export ETCDCTL_API=3\netcdctl member list -w table\netcdctl get greeting -w json\netcdctl endpoint status -w json\nunset ETCDCTL_API",
       );
       for (const id of ["1701f7e3861531d4", "6a58b5afdcebd95d", "84a1a2f39cda4029"])
         assert.ok(again.includes(`| ${id} | started |`), again);
@@ -98,21 +56,19 @@ test("the README's commands do what it says", { skip: await obstacle() }, async 
       assert.ok(again.includes(`"cluster_id":${0xc36a1e619c38211bn}`), again);
     }
 
-    const restarted = await run(restart);
+    const restarted = await terminal.run(restart);
     assert.match(restarted, /^OK$/m);
     assert.match(restarted, /starting infra0[\s\S]*infra1 is running already|infra1 is running already[\s\S]*starting infra0/);
     assert.ok(!existsSync(join(root, ".quorate/data")));
 
-    server = await serve(member);
-    const hello = await run(greeting);
+    const server = await terminal.serve(member);
+    const hello = await terminal.run(greeting);
     assert.match(hello, /^OK\nhello\n\{"health":"true"/);
     process.kill(-server.child.pid!, "SIGINT");
-    const code = await server.exit;
-    server = undefined;
-    assert.equal(code, 0);
+    assert.equal(await server.exit, 0);
   } finally {
-    if (server !== undefined) process.kill(-server.child.pid!, "SIGKILL");
-    await run("./scripts/clean.sh");
+    await terminal.run("./scripts/clean.sh");
+    await terminal.close();
     for (const path of paths) rmSync(join(root, path), { recursive: true, force: true });
   }
 });
