@@ -48,7 +48,9 @@ test("the README's commands do what it says", { skip: await obstacle() }, async 
     if (findProgram("etcdctl") === undefined) t.diagnostic("etcdctl is not installed; only quoratectl was run");
     else {
       const again = await terminal.run(
-        "export ETCDCTL_API=3\netcdctl member list -w table\netcdctl get greeting -w json\netcdctl endpoint status -w json\nunset ETCDCTL_API",
+        ["member list -w table", "get greeting -w json", "endpoint status -w json"]
+          .map((rest) => `ETCDCTL_API=3 etcdctl ${rest}`)
+          .join("\n"),
       );
       for (const id of ["1701f7e3861531d4", "6a58b5afdcebd95d", "84a1a2f39cda4029"])
         assert.ok(again.includes(`| ${id} | started |`), again);
