@@ -6,6 +6,9 @@ import type { Clock, Timer } from "../src/clock.ts";
 /** The longest delay that setTimeout takes; a longer one is cut into parts. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** What repeats at a multiple of this begins at one, so that a first run is late by up to this. */
+const COMMON_GRID_MS = 100;
+
 /**
  * Sets a timeout that never runs early. libuv counts in whole milliseconds of a clock that started somewhere inside one, so a plain timeout
  * may run up to one millisecond before its time as performance.now() tells it; the extra millisecond makes up for that.
@@ -50,15 +53,17 @@ class NodeClock implements Clock {
   every(periodMs: number, task: () => void): Timer {
     if (!(periodMs > 0)) throw new RangeError(`a period must be more than 0 ms, got ${periodMs}`);
     const timer = new NodeTimer();
-    // Due times lie on a grid, so that the small lateness of each run does not add up.
-    let dueMs = performance.now() + periodMs;
+    // Due times lie on a grid, so that the small lateness of each run does not add up: on one for all periods that fit it, so that a
+    // process at rest wakes up once for all of them.
+    const onGrid = (ms: number) => (periodMs % COMMON_GRID_MS === 0 ? Math.ceil(ms / COMMON_GRID_MS) * COMMON_GRID_MS : ms);
+    let dueMs = onGrid(performance.now() + periodMs);
     const run = () => {
       const nowMs = performance.now();
-      dueMs = dueMs + periodMs > nowMs ? dueMs + periodMs : nowMs + periodMs;
+      dueMs = dueMs + periodMs > nowMs ? dueMs + periodMs : onGrid(nowMs + periodMs);
       timer.set(dueMs - nowMs, run);
       task();
     };
-    timer.set(periodMs, run);
+    timer.set(dueMs - performance.now(), run);
     return timer;
   }
 

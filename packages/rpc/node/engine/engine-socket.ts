@@ -11,6 +11,8 @@ import { type Flushable, Flusher } from "./flusher.ts";
 
 /** How long a client may take to close its side after we closed ours. */
 const LINGER_MS = 1000;
+/** What a connection may write in one turn of the event loop before it is the others' turn, about. */
+const MAX_FLUSH_BYTES = 1024 * 1024;
 
 /** What the sockets of a server share. */
 export class SocketContext {
@@ -40,6 +42,8 @@ export class EngineSocket implements ConnectionOwner, Flushable {
   /** Since when the socket has not taken what it was given. */
   #blockedMs: number | undefined;
   #endedMs: number | undefined;
+  /** It has written much in this turn: the others go first. */
+  #yields = false;
 
   constructor(context: SocketContext, socket: Socket, acceptor: RequestAcceptor, peer: Peer) {
     const { clock } = context;
@@ -56,14 +60,30 @@ export class EngineSocket implements ConnectionOwner, Flushable {
   }
 
   wake(): void {
-    this.#context.flusher.add(this);
+    if (this.#yields) this.#context.flusher.addLater(this);
+    else this.#context.flusher.add(this);
+    this.#yields = false;
   }
 
   flush(): void {
+    const { connection } = this;
+    for (let leftBytes = MAX_FLUSH_BYTES; this.#write() && connection.sender.hasMore; ) {
+      connection.sender.refill();
+      leftBytes -= connection.out.sizeBytes;
+      if (leftBytes <= 0) {
+        this.#yields = true;
+        connection.touched();
+        return;
+      }
+    }
+  }
+
+  /** Gives the socket what there is; false if nothing more should be written now. */
+  #write(): boolean {
     const socket = this.#socket;
     const { connection } = this;
     const chunks = connection.takeOutput();
-    if (socket.destroyed || this.#endedMs !== undefined) return;
+    if (socket.destroyed || this.#endedMs !== undefined) return false;
     if (chunks.length === 1) socket.write(chunks[0]);
     else if (chunks.length > 1) {
       socket.cork();
@@ -74,18 +94,16 @@ export class EngineSocket implements ConnectionOwner, Flushable {
       this.#endedMs = this.#context.clock.monotonicMs();
       socket.end();
       socket.resume();
-      return;
+      return false;
     }
     const unsentBytes = socket.writableLength;
     this.#count(unsentBytes);
     if (unsentBytes === 0) connection.out.recycle();
     // Without a need to drain there would be no event to go on with; what waits is little then.
     const scarce = socket.writableNeedDrain && this.#context.unsentBytes > this.#context.maxUnsentTotalBytes;
-    if (scarce || unsentBytes >= this.#limits.outputTargetBytes) this.#block(scarce || unsentBytes > this.#limits.maxOutputBytes);
-    else if (connection.sender.hasMore) {
-      connection.sender.refill();
-      connection.touched();
-    }
+    if (!scarce && unsentBytes < this.#limits.outputTargetBytes) return true;
+    this.#block(scarce || unsentBytes > this.#limits.maxOutputBytes);
+    return false;
   }
 
   /** Looks after timeouts; called about once a second. */
@@ -110,6 +128,7 @@ export class EngineSocket implements ConnectionOwner, Flushable {
 
   #drained(): void {
     this.#count(this.#socket.writableLength);
+    if (this.#unsentBytes === 0) this.connection.out.recycle();
     if (this.#blockedMs === undefined || this.#endedMs !== undefined) return;
     this.#blockedMs = undefined;
     this.#socket.resume();

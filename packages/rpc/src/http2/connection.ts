@@ -77,7 +77,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   readonly peer: Peer;
   /** The server's, for all connections. */
   readonly counters: EngineCounters;
-  readonly out = new Output();
+  readonly out: Output;
   readonly sender: Sender;
   /** Bytes of requests that are being received or worked on. */
   readonly held: ByteBudget;
@@ -124,6 +124,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     const limits = shared.limits;
     this.#limits = limits;
     this.counters = shared.counters;
+    this.out = new Output(shared.buffers);
     this.#acceptor = acceptor;
     this.#owner = owner;
     this.peer = peer;

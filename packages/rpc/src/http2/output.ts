@@ -3,13 +3,12 @@
  * are. `take` gives what there is as a list for one gathering write.
  */
 
-import { alloc } from "@quorate/proto";
+import { BufferPool, POOLED_BUFFER_BYTES } from "./buffer-pool.ts";
 
 /** Pieces from this size on are passed on instead of being copied: below, copying costs less than one more buffer in a write does. */
 export const PASSED_ON_BYTES = 4096;
 
 const FIRST_BUFFER_BYTES = 1024;
-const MAX_BUFFER_BYTES = 64 * 1024;
 
 export class Output {
   /** Where `reserve` made room. */
@@ -20,6 +19,15 @@ export class Output {
   #from = 0;
   #at = 0;
   #chunks: Uint8Array[] = [];
+  readonly #pool: BufferPool;
+  /** Pooled buffers before the present one: full, and full and taken. */
+  #full: Uint8Array[] = [];
+  #taken: Uint8Array[] = [];
+
+  /** @param pool where large buffers come from and go to. */
+  constructor(pool: BufferPool = new BufferPool()) {
+    this.#pool = pool;
+  }
 
   /** Makes room for n bytes that the caller writes to `bytes` at the offset it gives, at once. */
   reserve(n: number): number {
@@ -50,11 +58,19 @@ export class Output {
     const chunks = this.#chunks;
     this.#chunks = [];
     this.sizeBytes = 0;
+    if (this.#full.length > 0) {
+      this.#taken = this.#taken.length === 0 ? this.#full : this.#taken.concat(this.#full);
+      this.#full = [];
+    }
     return chunks;
   }
 
   /** To be called when all that `take` gave has been sent: its memory is used again, if nothing was written since. */
   recycle(): void {
+    if (this.#taken.length > 0) {
+      for (const buffer of this.#taken) this.#pool.give(buffer);
+      this.#taken = [];
+    }
     if (this.sizeBytes > 0) return;
     this.#from = 0;
     this.#at = 0;
@@ -76,9 +92,9 @@ export class Output {
 
   #renew(n: number): void {
     this.#cut();
-    const size = Math.max(n, Math.min(this.bytes.length * 2, MAX_BUFFER_BYTES));
-    // A large one is not cleared, for whoever reserves room fills it: a long answer takes hundreds. A small one must not hold a pool.
-    this.bytes = size < MAX_BUFFER_BYTES ? new Uint8Array(size) : alloc(size);
+    if (this.bytes.length === POOLED_BUFFER_BYTES) this.#full.push(this.bytes);
+    const size = Math.max(n, Math.min(this.bytes.length * 2, POOLED_BUFFER_BYTES));
+    this.bytes = size === POOLED_BUFFER_BYTES ? this.#pool.take() : new Uint8Array(size);
     this.#from = 0;
     this.#at = 0;
   }

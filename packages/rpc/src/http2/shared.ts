@@ -1,4 +1,5 @@
 /** What all connections of a server share. */
+import { BufferPool } from "./buffer-pool.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { EngineCounters } from "./counters.ts";
 import type { Http2Limits } from "./limits.ts";
@@ -6,6 +7,7 @@ import type { Http2Limits } from "./limits.ts";
 export class Http2Shared {
   readonly limits: Http2Limits;
   readonly counters = new EngineCounters();
+  readonly buffers = new BufferPool();
   /** Bytes of requests that are being received or worked on, over all connections. */
   readonly held: ByteBudget;
   /** Bytes of answers that wait to be sent, over all connections. */
