@@ -1,2 +1,2 @@
-/** Members talking to members: the transport's contract. The HTTP/2 twin is in ./node. */
+/** Members talking to members: the transport's contract. The real twin is in ./node. */
 export * from "./src/transport.ts";

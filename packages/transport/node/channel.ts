@@ -8,16 +8,17 @@
  * The queue is bounded by count and by bytes. Once it is full, all is dropped until half of it has left: a gap in a row of appends is worth
  * nothing to the peer, and Raft, who is told, starts over with a probe.
  */
-import type { ClientHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { Logger, Timer } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
 import { Backoff } from "../src/backoff.ts";
-import { FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
+import { EMPTY_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import { type Dial, DialError, dial, type Link, watchLink } from "./dial.ts";
+import { type Dial, DialError, dialSocket, watchLink } from "./dial.ts";
 import { STREAM_PATH } from "./headers.ts";
 import type { Shared } from "./options.ts";
-import { answerTo, openStream, refusedBy } from "./request.ts";
+import { refusedBy } from "./request.ts";
+import { requestStream } from "./stream.ts";
 
 /** "urgent" for what is small and keeps the cluster together (votes, heartbeats, acknowledgements), "bulk" for entries. */
 export type ChannelKind = "urgent" | "bulk";
@@ -51,9 +52,9 @@ export class Channel {
   #failedUrls = 0;
   #state: "waiting" | "dialling" | "open" | "closed" = "waiting";
   #retry: Timer | undefined;
-  #dial: Dial | undefined;
-  #link: Link | undefined;
-  #stream: ClientHttp2Stream | undefined;
+  #dial: Dial<Socket> | undefined;
+  /** The connection, also while the peer has not agreed yet. */
+  #socket: Socket | undefined;
   #openUrl = "";
   #rareLog: RareLog;
   #queuedMessages = 0;
@@ -101,7 +102,7 @@ export class Channel {
   update(urls: readonly string[]): void {
     this.#urls = urls;
     this.#picked = 0;
-    if (this.#state === "open" && !urls.includes(this.#openUrl)) this.#link?.session.destroy();
+    if (this.#state === "open" && !urls.includes(this.#openUrl)) this.#socket?.destroy();
     else if (this.#state === "dialling") this.#dial?.stop();
     else this.wake();
   }
@@ -111,7 +112,7 @@ export class Channel {
     this.#state = "closed";
     this.#retry?.cancel();
     this.#dial?.stop();
-    this.#link?.session.destroy();
+    this.#socket?.destroy();
     this.#clearQueue();
   }
 
@@ -140,22 +141,22 @@ export class Channel {
   }
 
   #flush(): void {
-    const stream = this.#stream;
+    const socket = this.#socket;
     const messages = this.#batch.count;
-    if (stream === undefined || messages === 0) return;
+    if (socket === undefined || messages === 0) return;
     const bytes = this.#batch.sizeBytes;
     const pieces = this.#batch.take();
     const last = pieces.length - 1;
-    if (last > 0) stream.cork();
-    for (let i = 0; i < last; i++) stream.write(pieces[i]);
-    stream.write(pieces[last], () => this.#left(stream, messages, bytes));
-    if (last > 0) stream.uncork();
+    if (last > 0) socket.cork();
+    for (let i = 0; i < last; i++) socket.write(pieces[i]);
+    socket.write(pieces[last], () => this.#left(socket, messages, bytes));
+    if (last > 0) socket.uncork();
     this.#shared.observer.sent(this.#id, bytes);
   }
 
   /** Messages have left for the kernel. */
-  #left(stream: ClientHttp2Stream, messages: number, bytes: number): void {
-    if (stream !== this.#stream) return;
+  #left(socket: Socket, messages: number, bytes: number): void {
+    if (socket !== this.#socket) return;
     this.#queuedMessages -= messages;
     this.#queuedBytes -= bytes;
     const { maxQueuedMessages, maxQueuedBytes } = this.#shared.options;
@@ -188,47 +189,51 @@ export class Channel {
     const url = this.#urls[this.#picked % this.#urls.length] ?? "";
     const startedMs = clock.monotonicMs();
     try {
-      this.#dial = dial(this.#shared, url, options.dialTimeoutMs);
-      const link = await this.#dial.link;
-      this.#link = link;
-      const stream = openStream(this.#shared, link.session, this.#id, STREAM_PATH + this.#kind);
+      const dialled = dialSocket(this.#shared, url, "http/1.1", options.dialTimeoutMs);
+      this.#dial = dialled;
+      const socket = await dialled.link;
+      this.#socket = socket;
       const leftMs = Math.max(1, options.dialTimeoutMs - (clock.monotonicMs() - startedMs));
-      const timer = clock.after(leftMs, () => link.session.destroy());
-      const stopped = { link: this.#dial.link, stop: () => link.session.destroy() };
-      this.#dial = stopped;
-      const answer = await answerTo(stream).finally(() => timer.cancel());
-      if (answer.status !== 200) throw refusedBy(this.#shared, answer);
-      this.#open(url, link, stream);
+      const timer = clock.after(leftMs, () => socket.destroy());
+      this.#dial = { link: dialled.link, stop: () => socket.destroy() };
+      const answer = await requestStream(this.#shared, socket, this.#id, STREAM_PATH + this.#kind).finally(() => timer.cancel());
+      if (answer.status !== 101) throw refusedBy(this.#shared, answer);
+      this.#open(url, socket);
     } catch (error) {
-      this.#link?.session.destroy();
+      this.#socket?.destroy();
       this.#failed(error instanceof DialError ? error : new DialError("failed", String(error)));
     }
   }
 
-  #open(url: string, link: Link, stream: ClientHttp2Stream): void {
+  #open(url: string, socket: Socket): void {
     this.#dial = undefined;
-    if (this.#state === "closed" || stream.destroyed || !this.#urls.includes(url)) throw new DialError("stopped", "connection is gone");
+    if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url)) throw new DialError("stopped", "connection is gone");
     this.#state = "open";
-    this.#stream = stream;
     this.#openUrl = url;
     this.#failedUrls = 0;
     this.#rareLog = new RareLog(this.#shared.clock);
     this.#toldDropping = false;
     this.#backoff.reset();
-    stream.on("close", () => this.#lost(stream));
-    // The peer ends a stream only to end the connection.
-    stream.on("end", () => link.session.destroy());
-    watchLink(this.#shared, link, (ms) => this.#listener.roundTrip(this.#kind, ms));
+    socket.on("close", () => this.#lost(socket));
+    // The peer ends its side only to end the connection.
+    socket.on("end", () => socket.destroy());
+    // All that comes back are answers to pings.
+    let answered = () => {};
+    socket.on("data", () => answered());
+    const ping = (whenAnswered: () => void) => {
+      answered = whenAnswered;
+      socket.write(EMPTY_FRAME);
+    };
+    const watched = { socket, isGone: () => socket.destroyed, ping, giveUp: () => void socket.destroy() };
+    watchLink(this.#shared, watched, (ms) => this.#listener.roundTrip(this.#kind, ms));
     this.#logger.info("established TCP streaming connection with remote peer", { ...this.#fields(), url });
     this.#listener.opened(this.#kind);
     this.#flush();
   }
 
-  #lost(stream: ClientHttp2Stream): void {
-    if (stream !== this.#stream) return;
-    this.#stream = undefined;
-    this.#link?.session.destroy();
-    this.#link = undefined;
+  #lost(socket: Socket): void {
+    if (socket !== this.#socket) return;
+    this.#socket = undefined;
     this.#clearQueue();
     if (this.#state === "closed") return;
     this.#logger.warn("lost TCP streaming connection with remote peer", { ...this.#fields(), url: this.#openUrl });
@@ -239,7 +244,7 @@ export class Channel {
 
   #failed(error: DialError): void {
     this.#dial = undefined;
-    this.#link = undefined;
+    this.#socket = undefined;
     if (this.#state === "closed") return;
     this.#logFailure(error);
     this.#picked = this.#urls.length === 0 ? 0 : (this.#picked + 1) % this.#urls.length;

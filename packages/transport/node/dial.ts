@@ -1,4 +1,7 @@
-/** Connecting to a peer: a socket, TLS and its checks, and an HTTP/2 session that is watched for as long as it lives. */
+/**
+ * Connecting to a peer: a socket, TLS and its checks, and what speaks over it: a stream of messages (stream.ts) takes the socket itself, a
+ * snapshot an HTTP/2 session. Either is watched for as long as it lives.
+ */
 import { type ClientHttp2Session, connect as connectHttp2, type SecureClientSessionOptions } from "node:http2";
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
@@ -49,9 +52,9 @@ export interface Link {
 }
 
 /** A dial in progress. */
-export interface Dial {
+export interface Dial<T> {
   /** Rejects with DialError. */
-  readonly link: Promise<Link>;
+  readonly link: Promise<T>;
   /** Gives up; `link` rejects. Does nothing once it is settled. */
   stop(): void;
 }
@@ -63,14 +66,29 @@ export function parsePeerUrl(url: string): { secure: boolean; host: string; port
 }
 
 /** Opens a session to `url` within `timeoutMs`. */
-export function dial(shared: Shared, url: string, timeoutMs: number): Dial {
+export function dial(shared: Shared, url: string, timeoutMs: number): Dial<Link> {
+  const { link, stop } = dialSocket(shared, url, "h2", timeoutMs);
+  const toSession = (socket: Socket): Link => {
+    const session = connectHttp2(url, { ...SESSION_OPTIONS, createConnection: () => socket });
+    // Its close says all we need.
+    session.on("error", () => {});
+    session.once("connect", () => {
+      if (!session.destroyed) widenSession(session);
+    });
+    return { session, socket };
+  };
+  return { link: link.then(toSession), stop };
+}
+
+/** Opens a connection to `url` within `timeoutMs`, over TLS one that speaks `protocol`. Errors show as the socket's close from then on. */
+export function dialSocket(shared: Shared, url: string, protocol: "h2" | "http/1.1", timeoutMs: number): Dial<Socket> {
   let giveUp: () => void = () => {};
-  const link = new Promise<Link>((resolve, reject) => {
+  const link = new Promise<Socket>((resolve, reject) => {
     const target = parsePeerUrl(url);
     if (target === undefined) throw new DialError("failed", `not a peer URL: ${url}`);
     const tls = target.secure ? shared.options.tls?.current : undefined;
     if (target.secure && tls === undefined) throw new DialError("failed", `dial ${url}: no TLS options`);
-    const socket = openSocket(target.host, target.port, tls);
+    const socket = openSocket(target.host, target.port, tls, protocol);
     const timer: Timer = shared.clock.after(timeoutMs, () => fail(new DialError("timeout", `dial ${url}: i/o timeout`)));
     const fail = (error: DialError) => {
       timer.cancel();
@@ -83,62 +101,79 @@ export function dial(shared: Shared, url: string, timeoutMs: number): Dial {
       fail(new DialError("failed", `dial ${url}: ${reason}`));
     });
     socket.once(tls === undefined ? "connect" : "secureConnect", () => {
-      const refusal = tls === undefined ? undefined : refuseServer(tls, socket as TLSSocket);
+      const refusal = tls === undefined ? undefined : refuseServer(tls, socket as TLSSocket, protocol);
       if (refusal !== undefined) {
         fail(new DialError("refused", `dial ${url}: ${refusal}`));
         return;
       }
       timer.cancel();
-      const session = connectHttp2(url, { ...SESSION_OPTIONS, createConnection: () => socket });
-      // Its close says all we need.
-      session.on("error", () => {});
-      session.once("connect", () => {
-        if (!session.destroyed) widenSession(session);
-      });
-      resolve({ session, socket });
+      resolve(socket);
     });
   });
   return { link, stop: () => giveUp() };
 }
 
-function openSocket(host: string, port: number, tls: TlsOptions | undefined): Socket {
+function openSocket(host: string, port: number, tls: TlsOptions | undefined, protocol: string): Socket {
   const where = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 };
-  return tls === undefined ? connectPlain(where) : connectTls({ ...clientTlsOptions(tls, host, ["h2"]), ...where });
+  return tls === undefined ? connectPlain(where) : connectTls({ ...clientTlsOptions(tls, host, [protocol]), ...where });
 }
 
 /** Why a server is not taken although TLS has nothing against it. Allowed names bind both sides, as in etcd. */
-function refuseServer(tls: TlsOptions, socket: TLSSocket): string | undefined {
-  if (socket.alpnProtocol !== "h2") return "peer does not speak HTTP/2";
+function refuseServer(tls: TlsOptions, socket: TLSSocket, protocol: "h2" | "http/1.1"): string | undefined {
+  if (socket.alpnProtocol !== protocol) return `peer does not speak ${protocol === "h2" ? "HTTP/2" : "HTTP/1.1"}`;
   return refuseCertificate(tls, socket.getPeerX509Certificate(), true);
 }
 
+/** What watching a link needs of it. */
+export interface Watched {
+  readonly socket: Socket;
+  readonly isGone: () => boolean;
+  /** Sends a ping; `answered` is called when its answer comes. */
+  readonly ping: (answered: () => void) => void;
+  readonly giveUp: (error: DialError) => void;
+}
+
+/** How an HTTP/2 session is watched. */
+export function watchedSession({ session, socket }: Link): Watched {
+  return {
+    socket,
+    isGone: () => session.destroyed,
+    ping: (answered) => {
+      session.ping((error) => {
+        if (!error) answered();
+      });
+    },
+    giveUp: (error) => session.destroy(error),
+  };
+}
+
 /**
- * Pings a session every now and then for as long as it lives, tells how long the answers take, and destroys it when nothing at all has come
- * in for the timeout after a ping. Data counts as an answer: behind a big batch a ping may be late.
+ * Pings a link every now and then for as long as its socket lives, tells how long the answers take, and gives it up when nothing at all
+ * has come in for the timeout after a ping. Data counts as an answer: behind a big batch a ping may be late.
  */
-export function watchLink(shared: Shared, { session, socket }: Link, onRoundTrip: (ms: number) => void): void {
+export function watchLink(shared: Shared, { socket, isGone, ping, giveUp }: Watched, onRoundTrip: (ms: number) => void): void {
   const { clock } = shared;
   let waitingSinceMs: number | undefined;
   let seenBytes = 0;
-  const ping = () => {
-    if (session.destroyed) return;
+  const look = () => {
+    if (isGone()) return;
     const nowMs = clock.monotonicMs();
     if (waitingSinceMs !== undefined) {
       if (socket.bytesRead !== seenBytes) {
         seenBytes = socket.bytesRead;
         waitingSinceMs = nowMs;
-      } else if (nowMs - waitingSinceMs >= shared.options.pingTimeoutMs) session.destroy(new DialError("timeout", "peer does not answer"));
+      } else if (nowMs - waitingSinceMs >= shared.options.pingTimeoutMs) giveUp(new DialError("timeout", "peer does not answer"));
       return;
     }
     waitingSinceMs = nowMs;
     seenBytes = socket.bytesRead;
-    session.ping((error) => {
-      if (error) return;
+    ping(() => {
+      if (waitingSinceMs === undefined) return;
       waitingSinceMs = undefined;
       onRoundTrip(clock.monotonicMs() - nowMs);
     });
   };
-  const timer = clock.every(shared.options.pingIntervalMs, ping);
-  session.on("close", () => timer.cancel());
-  ping();
+  const timer = clock.every(shared.options.pingIntervalMs, look);
+  socket.on("close", () => timer.cancel());
+  look();
 }

@@ -1,19 +1,13 @@
 /** Requests of other members: streams of messages that last, and snapshots. */
+import type { IncomingMessage } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import { idToHex, raftpb } from "@quorate/proto";
-import { decodeMessage, FrameError, FrameReader } from "../src/frames.ts";
+import { decodeMessage, EMPTY_FRAME, FrameError, FrameReader, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import {
-  answerHeaders,
-  checkRequest,
-  type Introduction,
-  type Refusal,
-  remoteClusterId,
-  remoteVersion,
-  SNAPSHOT_PATH,
-  STREAM_PATH,
-} from "./headers.ts";
+import { answerHeaders, checkRequest, type Introduction, type Refusal, remoteClusterId, remoteVersion, SNAPSHOT_PATH } from "./headers.ts";
 import type { RefusalReason, Shared } from "./options.ts";
+import { agree, refuse } from "./stream.ts";
 
 /** What incoming requests mean for the rest of a transport. */
 export interface IncomingListener {
@@ -34,7 +28,8 @@ const REFUSED: Readonly<Record<RefusalReason, string>> = {
 export class Incoming {
   readonly #shared: Shared;
   readonly #listener: IncomingListener;
-  readonly #streams = new Map<bigint, Set<ServerHttp2Stream>>();
+  /** Connections that members have to this one, by member. */
+  readonly #connections = new Map<bigint, Set<{ destroy(): void }>>();
   readonly #rareLog: RareLog;
   #snapshots = 0;
 
@@ -44,54 +39,82 @@ export class Incoming {
     this.#listener = listener;
   }
 
-  /** True if the request was Raft's; it is then answered here. */
+  /** A request for a stream of messages (see stream.ts). Takes the socket over; `head` are the bytes that came behind the request. */
+  upgraded(request: IncomingMessage, socket: Socket, head: Uint8Array, remoteAddress: string): void {
+    const { options } = this.#shared;
+    // What the HTTP server had in mind for an idle connection.
+    socket.setTimeout(0);
+    const introduction = this.#introduced(request.headers, remoteAddress);
+    if ("reason" in introduction) {
+      refuse(socket, options, introduction.status, introduction.text);
+      return;
+    }
+    this.#remember(introduction.from, socket, socket);
+    this.#listener.heardFrom(introduction);
+    agree(socket, options);
+    this.#receiveMessages(socket, head, introduction.from);
+  }
+
+  /** True if the request was for a snapshot; it is then answered here. */
   accept(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders & { ":method"?: string; ":path"?: string },
     remoteAddress: string,
   ): boolean {
-    const path = headers[":path"] ?? "";
-    const isSnapshot = path === SNAPSHOT_PATH;
-    if (!isSnapshot && !path.startsWith(STREAM_PATH)) return false;
-    const introduction = checkRequest(this.#shared.options, headers, this.#shared.isRemoved);
-    if (headers[":method"] !== "POST") this.#answer(stream, 405, "Method Not Allowed");
-    else if ("reason" in introduction) {
-      this.#logRefusal(headers, introduction, remoteAddress);
-      this.#shared.observer.refused(introduction.from, introduction.reason);
-      this.#answer(stream, introduction.status, introduction.text);
-    } else {
-      this.#remember(introduction.from, stream);
+    if (headers[":path"] !== SNAPSHOT_PATH) return false;
+    if (headers[":method"] !== "POST") {
+      this.#answer(stream, 405, "Method Not Allowed");
+      return true;
+    }
+    const introduction = this.#introduced(headers, remoteAddress);
+    if ("reason" in introduction) this.#answer(stream, introduction.status, introduction.text);
+    else {
+      this.#remember(introduction.from, stream, { destroy: () => stream.session?.destroy() });
       this.#listener.heardFrom(introduction);
-      if (isSnapshot) void this.#receiveSnapshot(stream, introduction.from);
-      else this.#receiveMessages(stream, introduction.from);
+      void this.#receiveSnapshot(stream, introduction.from);
     }
     return true;
   }
 
-  /** Ends all streams of a member. */
+  /** Ends all connections of a member. */
   drop(id: bigint): void {
-    for (const stream of this.#streams.get(id) ?? []) stream.session?.destroy();
+    for (const connection of this.#connections.get(id) ?? []) connection.destroy();
   }
 
-  #remember(id: bigint, stream: ServerHttp2Stream): void {
-    const streams = this.#streams.get(id) ?? new Set();
-    this.#streams.set(id, streams.add(stream));
-    stream.on("close", () => {
-      streams.delete(stream);
-      if (streams.size === 0 && this.#streams.get(id) === streams) this.#streams.delete(id);
+  /** Who sends a request; a refusal is noted. */
+  #introduced(headers: IncomingHttpHeaders, remoteAddress: string): Introduction | Refusal {
+    const introduction = checkRequest(this.#shared.options, headers, this.#shared.isRemoved);
+    if ("reason" in introduction) {
+      this.#logRefusal(headers, introduction, remoteAddress);
+      this.#shared.observer.refused(introduction.from, introduction.reason);
+    }
+    return introduction;
+  }
+
+  #remember(id: bigint, carrier: Socket | ServerHttp2Stream, connection: { destroy(): void }): void {
+    const connections = this.#connections.get(id) ?? new Set();
+    this.#connections.set(id, connections.add(connection));
+    carrier.on("close", () => {
+      connections.delete(connection);
+      if (connections.size === 0 && this.#connections.get(id) === connections) this.#connections.delete(id);
     });
   }
 
-  #receiveMessages(stream: ServerHttp2Stream, from: bigint): void {
+  #receiveMessages(socket: Socket, head: Uint8Array, from: bigint): void {
     const { listener, observer, options } = this.#shared;
     const reader = new FrameReader(options.maxMessageBytes);
-    stream.respond({ ":status": 200, ...answerHeaders(options) });
-    stream.on("data", (chunk: Uint8Array) => {
-      observer.received(from, chunk.length);
+    const receive = (chunk: Uint8Array) => {
       const messages: raftpb.Message[] = [];
+      let messageBytes = 0;
+      let isPinged = false;
       try {
         reader.push(chunk);
         for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
+          if (frame.length === 0) {
+            isPinged = true;
+            continue;
+          }
+          messageBytes += PREFIX_BYTES + frame.length;
           const message = decodeMessage(frame);
           if (message.from === from && message.to === options.selfId) messages.push(message);
           else this.#misdirected(from, message);
@@ -100,13 +123,18 @@ export class Incoming {
         if (!(error instanceof FrameError)) throw error;
         observer.receiveFailed(from);
         this.#shared.logger.warn("failed to read Raft message", { ...this.#fields(from), error: error.message });
-        stream.session?.destroy();
+        socket.destroy();
       }
+      if (messageBytes > 0) observer.received(from, messageBytes);
+      // A peer that does not read its answers gets no more of them.
+      if (isPinged && socket.writableLength === 0) socket.write(EMPTY_FRAME);
       // What came whole before the failure is good.
       if (messages.length > 0) listener.received(messages);
-    });
+    };
+    if (head.length > 0) receive(head);
+    socket.on("data", receive);
     // The sender has gone.
-    stream.on("end", () => stream.end());
+    socket.on("end", () => socket.destroy());
   }
 
   #misdirected(from: bigint, message: raftpb.Message): void {

@@ -1,8 +1,8 @@
 /**
- * The peer port: HTTP/2 for Raft's streams, and plain HTTP, in either version, for whoever asks after members and versions.
+ * The peer port: streams of messages, HTTP/2 for snapshots, and plain HTTP, in either version, for whoever asks after members and versions.
  *
- *   socket -> (TLS, certificate checks) -> which protocol? -> HTTP/2 -> Incoming | HttpHandler
- *                                                          -> HTTP/1.1 -> HttpHandler
+ *   socket -> (TLS, certificate checks) -> which protocol? -> HTTP/1.1 -> Incoming (streams of messages) | HttpHandler
+ *                                                          -> HTTP/2 -> Incoming (snapshots) | HttpHandler
  */
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
@@ -29,6 +29,7 @@ import {
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
 import type { Incoming } from "./incoming.ts";
 import type { PeerListenAddress, Shared } from "./options.ts";
+import { isStreamRequest } from "./stream.ts";
 
 /** An address that a transport listens on. */
 export interface PeerBoundAddress {
@@ -64,9 +65,12 @@ export class PeerServer {
     this.#shared = shared;
     this.#incoming = incoming;
     this.#http = { handler, maxBodyBytes: shared.options.maxHttpBodyBytes, logger: shared.logger };
-    this.#httpServer = createHttpServer({ requireHostHeader: false }, (request, response) => {
-      const peer = this.#httpPeers.get(request.socket) ?? { peerAddress: addressOf(request.socket), peerCommonName: undefined };
-      void serveHttp1(this.#http, peer, request, response, false);
+    const peerOf = (socket: Socket) => this.#httpPeers.get(socket) ?? { peerAddress: addressOf(socket), peerCommonName: undefined };
+    this.#httpServer = createHttpServer({ requireHostHeader: false, shouldUpgradeCallback: isStreamRequest }, (request, response) => {
+      void serveHttp1(this.#http, peerOf(request.socket), request, response, false);
+    });
+    this.#httpServer.on("upgrade", (request, socket, head) => {
+      this.#incoming.upgraded(request, socket as Socket, head, peerOf(request.socket).peerAddress);
     });
     this.#httpServer.timeout = HTTP_IDLE_TIMEOUT_MS;
   }

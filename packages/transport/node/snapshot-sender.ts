@@ -1,9 +1,9 @@
 /** Sends one snapshot on its own connection: its message, the state in chunks, the mark of the end. The answer says what became of it. */
 import type { ClientHttp2Stream } from "node:http2";
 import { alloc, idToHex, raftpb, writeU32BE } from "@quorate/proto";
-import { END_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
+import { EMPTY_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
 import type { SnapshotStream } from "../src/transport.ts";
-import { type Dial, DialError, dial, watchLink } from "./dial.ts";
+import { type Dial, DialError, dial, type Link, watchedSession, watchLink } from "./dial.ts";
 import { SNAPSHOT_PATH } from "./headers.ts";
 import type { Shared } from "./options.ts";
 import { answerTo, openStream, refusedBy } from "./request.ts";
@@ -19,7 +19,7 @@ export class SnapshotSender {
   readonly #id: bigint;
   readonly #urls: readonly string[];
   readonly #snapshot: SnapshotStream;
-  #dial: Dial | undefined;
+  #dial: Dial<Link> | undefined;
   #stop: (() => void) | undefined;
   #stopped = false;
   #answered = false;
@@ -76,7 +76,7 @@ export class SnapshotSender {
     try {
       const link = await this.#connect();
       try {
-        watchLink(this.#shared, link, () => {});
+        watchLink(this.#shared, watchedSession(link), () => {});
         const stream = openStream(this.#shared, link.session, this.#id, SNAPSHOT_PATH);
         // A peer that refuses may say so before the end; then writing on is of no use.
         const answered = answerTo(stream).finally(() => {
@@ -122,7 +122,7 @@ export class SnapshotSender {
         await this.#writeChunk(stream, chunk.value.subarray(at, at + MAX_CHUNK_BYTES));
       }
     }
-    if (!this.#answered) stream.end(END_FRAME);
+    if (!this.#answered) stream.end(EMPTY_FRAME);
   }
 
   async #writeChunk(stream: ClientHttp2Stream, chunk: Uint8Array): Promise<void> {

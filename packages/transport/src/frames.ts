@@ -1,7 +1,9 @@
 /**
  * How raft messages stand in a byte stream between members:
  *
- *   length (4 bytes, big-endian, more than 0) | raftpb.Message of so many bytes | length | ...
+ *   length (4 bytes, big-endian) | raftpb.Message of so many bytes | length | ...
+ *
+ * A length of 0 is a ping, and the answer to one.
  *
  * A snapshot is such a stream too: its message first, then the state in chunks, and a length of 0 as the end. Without that mark a stream
  * that was cut could pass for a whole one.
@@ -17,8 +19,10 @@ const MAX_GATHERED_BYTES = 64 * 1024;
 const MIN_KEPT_CHUNK_BYTES = 512;
 const GATHERED_CHUNK_BYTES = 4096;
 
-/** The end of a snapshot. */
-export const END_FRAME: Uint8Array = new Uint8Array(PREFIX_BYTES);
+/** A frame without content: the end of a snapshot; a ping, or its answer, in a stream of messages. */
+export const EMPTY_FRAME: Uint8Array = new Uint8Array(PREFIX_BYTES);
+
+const NOTHING = new Uint8Array(0);
 
 /** Bytes from another member that are not what they should be. */
 export class FrameError extends Error {
@@ -138,10 +142,11 @@ export class FrameReader {
 
   /** The first `size` bytes, which are there. */
   #cut(size: number): Uint8Array {
+    if (size === 0) return NOTHING;
     this.#bufferedBytes -= size;
     this.#gathered = undefined;
-    if (size > 0 && this.#chunks[0].length < size) this.#chunks = [concat(this.#chunks)];
-    const first = this.#chunks[0] ?? END_FRAME;
+    if (this.#chunks[0].length < size) this.#chunks = [concat(this.#chunks)];
+    const first = this.#chunks[0];
     if (first.length > size) this.#chunks[0] = first.subarray(size);
     else this.#chunks.shift();
     return first.subarray(0, size);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { raftpb } from "@quorate/proto";
 import fc from "fast-check";
-import { decodeMessage, END_FRAME, FrameBatch, FrameError, FrameReader } from "../src/frames.ts";
+import { decodeMessage, EMPTY_FRAME, FrameBatch, FrameError, FrameReader } from "../src/frames.ts";
 import { heldBytes } from "./helpers/memory.ts";
 
 const SEED = 20_260_102;
@@ -45,6 +45,17 @@ describe("frames", () => {
     );
   });
 
+  it("come out each with its chunk, empty ones too", () => {
+    const reader = new FrameReader(1000);
+    for (const length of [0, 20, 0, 0, 300, 0, 1]) {
+      const batch = new FrameBatch();
+      batch.add(new Uint8Array(length));
+      reader.push(Buffer.concat(batch.take()));
+      assert.deepEqual(framesOf(reader), [Buffer.alloc(length)]);
+      assert.equal(reader.bufferedBytes, 0);
+    }
+  });
+
   it("are gathered when they are small, and left where they are when they are big", () => {
     const batch = new FrameBatch();
     const big = new Uint8Array(100_000);
@@ -83,6 +94,6 @@ describe("frames", () => {
     const message = raftpb.Message.create({ type: 8, from: 1n, to: 2n, term: 3, commit: 4 });
     assert.deepEqual(decodeMessage(raftpb.Message.encode(message)), message);
     assert.throws(() => decodeMessage(Buffer.from([0xff, 0xff])), FrameError);
-    assert.throws(() => decodeMessage(END_FRAME.subarray(0, 0)), FrameError);
+    assert.throws(() => decodeMessage(EMPTY_FRAME.subarray(0, 0)), FrameError);
   });
 });
