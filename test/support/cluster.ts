@@ -20,6 +20,8 @@ export interface ClusterOptions {
   readonly flags?: readonly string[];
   /** Variables for every member. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Variables for single members, by name; they win over those for all. */
+  readonly envOf?: (name: string) => Readonly<Record<string, string>>;
   /** The cluster token, "test" unless told. */
   readonly token?: string;
   /** Client and peer port of each member, for tests that need fixed ones. Free ones unless told. */
@@ -108,7 +110,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
 
 /** A cluster on paper: files and ports, no process yet. */
 async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
-  const { executable = memberUnderTest, size = 3, tls = false, flags = [], env = {}, token = "test" } = options;
+  const { executable = memberUnderTest, size = 3, tls = false, flags = [], env = {}, envOf = () => ({}), token = "test" } = options;
   const dir = mkdtempSync(join(tmpdir(), `quorate-test-${executable.name}-`));
   const certs = tls ? await writeCertificates(join(dir, "certs")) : undefined;
   const read = (path: string): string => readFileSync(path, "utf8");
@@ -137,7 +139,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
         ...(certs === undefined ? [] : tlsFlags(certs)),
         ...flags,
       ],
-      env,
+      env: { ...env, ...envOf(name) },
       clientUrl,
       peerUrl,
       dataDir,

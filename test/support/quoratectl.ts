@@ -1,4 +1,5 @@
 /** Runs quoratectl in this process, as the program would run: its output is kept as text. */
+import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { quoratectl, runProgram } from "@quorate/ctl";
 
@@ -26,9 +27,7 @@ export async function runQuoratectl(
     stderrIsTerminal: false,
     stdin: (async function* () {})(),
     env: {},
-    readFile: () => {
-      throw new Error("no file is needed");
-    },
+    readFile: (path) => readFileSync(path),
     nowNs: () => process.hrtime.bigint(),
     sleep: (ms) => delay(ms),
     onStop: () => () => {},

@@ -98,7 +98,8 @@ function printFlags(flags: FlagValues, io: Io): void {
   }
 }
 
-function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
+/** TLS as the flags ask for it; undefined for plain connections. Throws Exit where a file cannot be read. */
+export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
   const read = (name: string): Uint8Array | undefined => {
     const path = flags.string(name);
     if (path === "") {

@@ -1,11 +1,23 @@
 /** The world as a command sees it. The real one is in process-io.ts; tests bring their own. */
 
+/** A terminal that a command draws on. */
+export interface Terminal {
+  /** Its size in characters at this moment. */
+  size(): { readonly columns: number; readonly rows: number };
+  /** Calls back when its size has changed, until the function it gives is called. */
+  onResize(changed: () => void): () => void;
+  /** Calls back with each key as it is typed, without echo, until the function it gives is called; undefined where nobody can type. */
+  onKey(typed: (key: string) => void): (() => void) | undefined;
+}
+
 export interface Io {
   /** Texts are written as UTF-8, bytes as they are. */
   stdout(content: string | Uint8Array): void;
   stderr(text: string): void;
   /** Whether somebody watches standard error, so that progress may be drawn there. */
   readonly stderrIsTerminal: boolean;
+  /** The terminal behind standard output; absent where that goes elsewhere. */
+  readonly terminal?: Terminal | undefined;
   /** Standard input in pieces, to its end. */
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;

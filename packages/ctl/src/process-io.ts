@@ -1,7 +1,7 @@
 /** The real world of a command line program. */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Io } from "./io.ts";
+import type { Io, Terminal } from "./io.ts";
 
 /** Reads a line from the terminal, showing nothing. */
 async function askPassword(prompt: string): Promise<string> {
@@ -25,10 +25,36 @@ async function askPassword(prompt: string): Promise<string> {
   }
 }
 
+/** The terminal of standard output, typed on by standard input if that is one too. */
+function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
+  if (stdout.isTTY !== true) return undefined;
+  return {
+    size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
+    onResize(changed) {
+      stdout.on("resize", changed);
+      return () => void stdout.off("resize", changed);
+    },
+    onKey(typed) {
+      if (stdin.isTTY !== true) return undefined;
+      const onData = (piece: Buffer): void => {
+        for (const key of piece.toString("utf8")) typed(key);
+      };
+      stdin.setRawMode(true);
+      stdin.on("data", onData);
+      return () => {
+        stdin.off("data", onData);
+        stdin.setRawMode(false);
+        stdin.pause();
+      };
+    },
+  };
+}
+
 export const processIo: Io = {
   stdout: (content) => void process.stdout.write(content),
   stderr: (text) => void process.stderr.write(text),
   stderrIsTerminal: process.stderr.isTTY === true,
+  terminal: terminalOf(process),
   stdin: process.stdin,
   env: process.env,
   readFile(path) {

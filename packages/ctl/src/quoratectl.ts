@@ -5,6 +5,7 @@ import { compactionCommand } from "./commands/compaction.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { defragCommand } from "./commands/defrag.ts";
 import { delCommand } from "./commands/del.ts";
+import { doctorCommand } from "./commands/doctor.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { getCommand } from "./commands/get.ts";
 import { helpCommand } from "./commands/help.ts";
@@ -24,7 +25,16 @@ export const quoratectl: Program = {
     { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, putCommand, txnCommand] },
     {
       title: "Cluster maintenance commands",
-      commands: [alarmCommand, backupCommand, defragCommand, endpointCommand, memberCommand, moveLeaderCommand, snapshotCommand],
+      commands: [
+        alarmCommand,
+        backupCommand,
+        defragCommand,
+        doctorCommand,
+        endpointCommand,
+        memberCommand,
+        moveLeaderCommand,
+        snapshotCommand,
+      ],
     },
     { title: "Utility commands", commands: [completionCommand("quoratectl"), helpCommand, versionCommand("quoratectl")] },
   ],

@@ -143,6 +143,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
 
     engineMetrics(started.metrics.registry, () => servers[0]!.counters());
     stopProcessMetrics = processMetrics(started.metrics.registry);
+    const clockHelp = "This member's clock at the moment of the scrape, in seconds since 1970.";
+    started.metrics.registry.gauge("quorate_server_clock_seconds", clockHelp, () => clock.wallMs() / 1000);
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,

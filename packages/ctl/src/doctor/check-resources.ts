@@ -1,0 +1,152 @@
+/** Clocks, disks, space and limits of single members. */
+import { humanBytes } from "../go-format.ts";
+import { countOf, quantile } from "../observe/metrics-text.ts";
+import type { Finding } from "./finding.ts";
+import { type ClusterView, ctl, type MemberView } from "./view.ts";
+
+/** Fewer syncs than this say nothing of a disk. */
+const MIN_SYNCS = 10;
+/** Space that is not in use and does not count as wasted: LevelDB keeps that much around for itself. */
+const FREE_SLACK_BYTES = 64 * 1024 * 1024;
+/** Open files as a share of the limit. */
+const MAX_FILES_SHARE = 0.8;
+
+const shownMs = (ms: number): string => (Math.abs(ms) >= 10_000 ? `${(ms / 1000).toFixed(0)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`);
+
+/** Clocks that are certainly wrong by more than the limit, whatever the request's way took. */
+export function checkClocks(view: ClusterView): Finding[] {
+  const off = view.members.filter(({ clock }) => clock !== undefined && distance(clock) > view.limits.clockMs);
+  const known = view.members.filter(({ clock }) => clock !== undefined);
+  const right = `clocks within ${shownMs(view.limits.clockMs)}: certificates, logs and times of backups go by them`;
+  // If all members are off in the same direction, it is this machine that is wrong.
+  const signs = new Set(off.map(({ clock }) => Math.sign(clock!.lowMs)));
+  if (known.length > 1 && off.length === known.length && signs.size === 1) {
+    const leastMs = Math.min(...off.map(({ clock }) => distance(clock!)));
+    return [
+      {
+        severity: "warning",
+        check: "clock",
+        member: "client",
+        seen: `this machine's clock is ${shownMs(leastMs)} or more ${signs.has(1) ? "behind" : "ahead of"} those of all members`,
+        right,
+        next: "on this machine: timedatectl status; chronyc tracking",
+      },
+    ];
+  }
+  return off.map(({ label, clock }) => ({
+    severity: "warning",
+    check: "clock",
+    member: label,
+    seen: `its clock is at least ${shownMs(distance(clock!))} ${clock!.lowMs > 0 ? "ahead of" : "behind"} this machine's`,
+    right,
+    next: "on its machine: timedatectl status; chronyc tracking",
+  }));
+}
+
+/** How far the offset is from zero at the least. */
+function distance({ lowMs, highMs }: { lowMs: number; highMs: number }): number {
+  return Math.max(0, lowMs, -highMs);
+}
+
+/** Disks on which a sync takes long: every write waits for one. */
+export function checkDisks(view: ClusterView): Finding[] {
+  const { fsyncMs } = view.limits;
+  const right = `99% of syncs within ${shownMs(fsyncMs)} (10 ms on a good disk)`;
+  const findings: Finding[] = view.members.flatMap(({ label, metrics, endpoint }): Finding[] => {
+    const histogram = metrics?.histogram("etcd_disk_wal_fsync_duration_seconds");
+    const p99Ms = histogram === undefined || countOf(histogram) < MIN_SYNCS ? undefined : (quantile(histogram, 0.99) ?? 0) * 1000;
+    if (p99Ms === undefined || p99Ms <= fsyncMs) return [];
+    return [
+      {
+        severity: p99Ms > 5 * fsyncMs ? "error" : "warning",
+        check: "disk",
+        member: label,
+        seen: `1% of the syncs of its log took longer than ${shownMs(p99Ms)} since it was started (of ${countOf(histogram!)})`,
+        right,
+        next:
+          "on its machine: quoratectl doctor --probe-dir=DATA-DIR tells the disk from other load; give the log a disk of its own " +
+          `(--wal-dir); now: ${ctl(view, "top", endpoint)}`,
+      },
+    ];
+  });
+  const { disk } = view;
+  if (disk !== undefined && disk.p99Ms > fsyncMs) {
+    findings.push({
+      severity: "warning",
+      check: "disk",
+      member: "client",
+      seen: `${disk.path}: half of ${disk.syncs} synced writes took ${shownMs(disk.p50Ms)}, 1% longer than ${shownMs(disk.p99Ms)}`,
+      right,
+      next: `find what else uses it: iostat -x 1; or take another disk than that of ${disk.path}`,
+    });
+  }
+  return findings;
+}
+
+/** Stores that fill up. */
+export function checkQuota(view: ClusterView): Finding[] {
+  return view.members.flatMap((one): Finding[] => {
+    const { label, endpoint } = one;
+    const use = quotaUse(one);
+    if (use === undefined || use.share < 0.8) return [];
+    const percent = Math.floor(use.share * 100);
+    return [
+      {
+        severity: percent >= 90 ? "error" : "warning",
+        check: "quota",
+        member: label,
+        seen: `${percent}% of the quota is used: ${humanBytes(use.usedBytes)} of ${humanBytes(use.quotaBytes)}`,
+        right: "below 80%: at 100% the cluster takes no more puts",
+        next: `${ctl(view, "compaction REVISION --physical", endpoint)}; or --auto-compaction-retention, or more --quota-backend-bytes`,
+      },
+    ];
+  });
+}
+
+/** What counts against the quota: live records at a member of ours, the whole file at one of etcd's. */
+function quotaUse({ status, metrics }: MemberView): { usedBytes: number; quotaBytes: number; share: number } | undefined {
+  if (status === undefined) return undefined;
+  const quotaBytes = status.dbSizeQuota > 0 ? status.dbSizeQuota : (metrics?.value("etcd_server_quota_backend_bytes") ?? 0);
+  if (!(quotaBytes > 0) || !Number.isFinite(quotaBytes)) return undefined;
+  const ours = metrics?.value("quorate_server_quota_used_ratio");
+  const usedBytes = ours === undefined ? status.dbSize : ours * quotaBytes;
+  return { usedBytes, quotaBytes, share: usedBytes / quotaBytes };
+}
+
+/** Stores that take much more space on the disk than what is in them. */
+export function checkSpace(view: ClusterView): Finding[] {
+  return view.members.flatMap(({ label, endpoint, status }): Finding[] => {
+    if (status === undefined || status.dbSizeInUse === 0) return [];
+    const freeBytes = status.dbSize - status.dbSizeInUse;
+    if (freeBytes < FREE_SLACK_BYTES || freeBytes < status.dbSize / 2) return [];
+    return [
+      {
+        severity: "warning",
+        check: "space",
+        member: label,
+        seen: `its store takes ${humanBytes(status.dbSize)} on the disk, for ${humanBytes(status.dbSizeInUse)} in use`,
+        right: "less than half of it free",
+        next: ctl(view, "defrag --command-timeout=10m", endpoint),
+      },
+    ];
+  });
+}
+
+/** Members that run out of open files. */
+export function checkFiles(view: ClusterView): Finding[] {
+  return view.members.flatMap(({ label, metrics }): Finding[] => {
+    const open = metrics?.value("process_open_fds");
+    const limit = metrics?.value("process_max_fds");
+    if (open === undefined || limit === undefined || limit <= 0 || open / limit < MAX_FILES_SHARE) return [];
+    return [
+      {
+        severity: "warning",
+        check: "files",
+        member: label,
+        seen: `${open} of ${limit} open files`,
+        right: "less than 80% of the limit: each client and each part of the store takes one",
+        next: "raise LimitNOFILE in its systemd unit (systemctl edit quorate) and start it again",
+      },
+    ];
+  });
+}

@@ -1,0 +1,73 @@
+/** quoratectl doctor: looks, judges, reports. */
+import { X509Certificate } from "node:crypto";
+import type { Invocation } from "../command.ts";
+import { clientOf, tlsOf } from "../globals.ts";
+import { Exit, ExitCode, type Io } from "../io.ts";
+import { paintFor } from "../terminal.ts";
+import { diagnose } from "./diagnose.ts";
+import { probeDisk } from "./disk.ts";
+import { look } from "./look.ts";
+import { humanReport, jsonReport } from "./report.ts";
+import type { ClusterView, DiskProbe, FileCertificate } from "./view.ts";
+
+/** Throws Exit: code 1 if something is wrong. */
+export async function runDoctor(invocation: Invocation): Promise<void> {
+  const { args, flags, io } = invocation;
+  if (args.length > 0) throw new Exit(ExitCode.badArguments, "doctor command accepts no arguments");
+  const form = flags.string("write-out");
+  if (form !== "simple" && form !== "table" && form !== "json")
+    throw new Exit(ExitCode.badFeature, `doctor has the forms simple, table and json, and not ${form}`);
+  const limits = {
+    fsyncMs: flags.durationMs("fsync-limit"),
+    clockMs: flags.durationMs("clock-limit"),
+    certificateDays: flags.int("certificate-days"),
+  };
+  const tls = tlsOf(flags, io);
+  const files = ["cert", "cacert"].flatMap((flag) => fileCertificates(io, `--${flag}`, flags.string(flag)));
+  const disk = probeOf(io, flags.string("probe-dir"));
+  const { client } = await clientOf(invocation);
+  try {
+    const { members, notes } = await look(client, {
+      endpoints: flags.strings("endpoints"),
+      tls,
+      timeoutMs: flags.durationMs("command-timeout"),
+    });
+    const view: ClusterView = {
+      members,
+      files,
+      disk,
+      nowMs: Date.now(),
+      limits,
+      endpoint: members.find(({ status }) => status !== undefined)?.endpoint ?? "",
+    };
+    const findings = diagnose(view);
+    io.stdout(form === "json" ? jsonReport(view, findings, notes) : humanReport(view, findings, notes, paintFor(io)));
+    if (findings.length > 0) throw new Exit(ExitCode.error, "");
+  } finally {
+    client.close();
+  }
+}
+
+/** The certificates in a file of the client's; what cannot be read is refused where the client is made. */
+function fileCertificates(io: Io, flag: string, path: string): FileCertificate[] {
+  if (path === "") return [];
+  const text = Buffer.from(io.readFile(path)).toString("latin1");
+  return [...text.matchAll(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g)].flatMap(([pem]) => {
+    try {
+      const certificate = new X509Certificate(pem);
+      const subject = certificate.subject.replace(/^CN=/, "").replaceAll("\n", ", ");
+      return [{ flag, path, subject, validFromMs: Date.parse(certificate.validFrom), validToMs: Date.parse(certificate.validTo) }];
+    } catch (error) {
+      throw new Exit(ExitCode.badArguments, `${flag} ${path} holds a certificate that cannot be read: ${(error as Error).message}`);
+    }
+  });
+}
+
+function probeOf(io: Io, path: string): DiskProbe | undefined {
+  if (path === "") return undefined;
+  try {
+    return probeDisk(path, () => io.nowNs());
+  } catch (error) {
+    throw new Exit(ExitCode.badArguments, `--probe-dir ${path}: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,79 @@
+/** What a member's /metrics says, in the text form of Prometheus: read by name, summed over labels, with quantiles of histograms. */
+
+/** A histogram: how many observations were at most each bound. */
+export interface HistogramValues {
+  /** Rising; the last is infinite. */
+  readonly bounds: readonly number[];
+  /** As many as bounds, never falling. */
+  readonly cumulative: readonly number[];
+}
+
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
+
+export class MetricsText {
+  readonly #samples = new Map<string, { readonly labels: string; readonly value: number }[]>();
+
+  /** Lines that are no samples are passed over. */
+  constructor(text: string) {
+    for (const line of text.split("\n")) {
+      const match = line.startsWith("#") ? null : LINE.exec(line);
+      if (match === null) continue;
+      const [, name, labels = "", number] = match;
+      const value = number === "+Inf" ? Number.POSITIVE_INFINITY : Number(number);
+      if (Number.isNaN(value)) continue;
+      const samples = this.#samples.get(name!);
+      if (samples === undefined) this.#samples.set(name!, [{ labels, value }]);
+      else samples.push({ labels, value });
+    }
+  }
+
+  /** The sum of a metric's samples, or of those whose labels hold all of `labels` (such as `op="put"`); undefined if there is none. */
+  value(name: string, ...labels: readonly string[]): number | undefined {
+    const samples = this.#samples.get(name)?.filter((one) => labels.every((label) => one.labels.includes(label)));
+    if (samples === undefined || samples.length === 0) return undefined;
+    return samples.reduce((sum, one) => sum + one.value, 0);
+  }
+
+  /** A histogram over all of its labels, or those that hold all of `labels`; undefined if there is none. */
+  histogram(name: string, ...labels: readonly string[]): HistogramValues | undefined {
+    const byBound = new Map<number, number>();
+    for (const sample of this.#samples.get(`${name}_bucket`) ?? []) {
+      const le = /(?:^|,)le="([^"]*)"/.exec(sample.labels)?.[1];
+      if (le === undefined || !labels.every((label) => sample.labels.includes(label))) continue;
+      const bound = le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le);
+      byBound.set(bound, (byBound.get(bound) ?? 0) + sample.value);
+    }
+    if (byBound.size === 0) return undefined;
+    const bounds = [...byBound.keys()].sort((a, b) => a - b);
+    return { bounds, cumulative: bounds.map((bound) => byBound.get(bound)!) };
+  }
+}
+
+/** How many observations a histogram has. */
+export function countOf({ cumulative }: HistogramValues): number {
+  return cumulative.at(-1) ?? 0;
+}
+
+/** What came to `later` since `earlier`; all of it if the member was started anew in between, or `earlier` is not there. */
+export function histogramSince(later: HistogramValues, earlier: HistogramValues | undefined): HistogramValues {
+  if (earlier === undefined || earlier.bounds.length !== later.bounds.length || countOf(earlier) > countOf(later)) return later;
+  return { bounds: later.bounds, cumulative: later.cumulative.map((count, i) => count - earlier.cumulative[i]!) };
+}
+
+/**
+ * The value that a share `q` of the observations (0 to 1) does not exceed, as Prometheus estimates it: evenly spread within a bucket, the
+ * last finite bound for what lies beyond. Undefined for an empty histogram.
+ */
+export function quantile(histogram: HistogramValues, q: number): number | undefined {
+  const { bounds, cumulative } = histogram;
+  const total = countOf(histogram);
+  if (total <= 0) return undefined;
+  const rank = q * total;
+  const at = cumulative.findIndex((count) => count >= rank);
+  const upper = bounds[at]!;
+  if (!Number.isFinite(upper)) return bounds[at - 1];
+  const lower = at === 0 ? 0 : bounds[at - 1]!;
+  const below = at === 0 ? 0 : cumulative[at - 1]!;
+  const within = cumulative[at]! - below;
+  return within === 0 ? upper : lower + (upper - lower) * ((rank - below) / within);
+}

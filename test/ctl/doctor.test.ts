@@ -1,0 +1,304 @@
+/**
+ * quoratectl doctor on real members over real sockets: it finds nothing wrong with healthy clusters, and each fault that is planted.
+ */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, suite, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import * as grpc from "@grpc/grpc-js";
+import {
+  AlarmRequest_AlarmAction,
+  AlarmType,
+  ClusterService,
+  KVService,
+  MaintenanceService,
+  type MethodDescriptor,
+  StatusResponse,
+} from "@quorate/proto";
+import { createAuthority, localHosts } from "../../scripts/certs.ts";
+import { MemberDisk } from "../robustness/disks.ts";
+import { leaderOf, statusOf, withClient } from "../support/checks.ts";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { metric } from "../support/http.ts";
+import type { TestMember } from "../support/member.ts";
+import { freePorts } from "../support/ports.ts";
+import { runQuoratectl } from "../support/quoratectl.ts";
+import { until } from "../support/until.ts";
+
+interface Finding {
+  readonly severity: string;
+  readonly check: string;
+  readonly member: string;
+  readonly seen: string;
+  readonly right: string;
+  readonly next: string;
+}
+
+interface Report {
+  readonly healthy: boolean;
+  readonly members: readonly { name: string; answers: boolean }[];
+  readonly findings: readonly Finding[];
+  readonly notes: readonly { member: string; text: string }[];
+}
+
+const scratch = mkdtempSync(join(tmpdir(), "quorate-doctor-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+/** What the doctor says of a cluster. The exit code is that of its findings. */
+async function doctor(endpoints: readonly string[], ...flags: string[]): Promise<Report> {
+  const { code, stdout, stderr } = await runQuoratectl(endpoints, ["doctor", "-w", "json", "--command-timeout=2s", ...flags]);
+  assert.equal(stderr, "");
+  const report = JSON.parse(stdout) as Report;
+  assert.equal(code, report.findings.length === 0 ? 0 : 1);
+  assert.equal(report.healthy, code === 0);
+  return report;
+}
+
+/** Asserts that there is a finding of this check for this member, which says what was seen; and that it advises a command. */
+function assertFound({ findings }: Report, check: string, member: string, seen: RegExp): void {
+  const found = findings.find((one) => one.check === check && one.member === member && seen.test(one.seen));
+  assert.ok(found !== undefined, `no finding ${check} of ${member} that says ${seen} among ${JSON.stringify(findings, null, 1)}`);
+  assert.ok(found.right !== "" && found.next !== "");
+}
+
+/** Runs a command that must succeed, once the members' links are old enough for a change of the membership. */
+async function ctl(cluster: TestCluster, ...args: string[]): Promise<string> {
+  let out = "";
+  await until(args.join(" "), async () => {
+    const { code, stdout, stderr } = await runQuoratectl(cluster.endpoints, [...args, "--command-timeout=30s"]);
+    out = stdout;
+    if (code !== 0) assert.match(stderr, /unhealthy cluster/);
+    return code === 0;
+  });
+  return out;
+}
+
+/** A gRPC endpoint that passes a member's answers on, but tells another version. The caller stops it. */
+async function impostor(cluster: TestCluster, member: TestMember, version: string): Promise<{ url: string; server: grpc.Server }> {
+  const server = new grpc.Server();
+  const passed = [ClusterService.methods.MemberList, MaintenanceService.methods.Alarm, MaintenanceService.methods.Status];
+  const define = (method: MethodDescriptor): grpc.MethodDefinition<object, object> => ({
+    path: method.path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (value) => Buffer.from(method.requestType.encode(value)),
+    requestDeserialize: (bytes) => method.requestType.decode(bytes),
+    responseSerialize: (value) => Buffer.from(method.responseType.encode(value)),
+    responseDeserialize: (bytes) => method.responseType.decode(bytes),
+  });
+  for (const method of passed as readonly MethodDescriptor[]) {
+    const pass: grpc.handleUnaryCall<object, object> = (call, done) => {
+      withClient(cluster, member, (client) => client.call(method, call.request)).then(
+        (answer) => done(null, method.responseType === StatusResponse ? { ...(answer as StatusResponse), version } : (answer as object)),
+        (error) => done(error as grpc.ServiceError),
+      );
+    };
+    server.addService({ only: define(method) }, { only: pass });
+  }
+  const [port] = await freePorts(1);
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(`127.0.0.1:${port}`, grpc.ServerCredentials.createInsecure(), (error) => (error === null ? resolve() : reject(error)));
+  });
+  return { url: `http://127.0.0.1:${port}`, server };
+}
+
+async function put(cluster: TestCluster, member: TestMember, key: string, valueBytes: number): Promise<void> {
+  await withClient(cluster, member, (client) =>
+    client.call(KVService.methods.Put, { key: Buffer.from(key), value: randomBytes(valueBytes) }, 60_000),
+  );
+}
+
+/** Variables for a member whose wall clock goes by a file. */
+function clockEnv(file: string): Record<string, string> {
+  writeFileSync(file, "0");
+  const preload = pathToFileURL(join(import.meta.dirname, "../support/clock-shift.ts")).href;
+  return { NODE_OPTIONS: `--import=${preload}`, QUORATE_TEST_CLOCK_SHIFT: file };
+}
+
+const QUOTA_BYTES = 8 * 1024 * 1024;
+
+suite("a plain cluster", () => {
+  let cluster: TestCluster;
+  const clockFile = join(scratch, "clock");
+  const disk = new MemberDisk(join(scratch, "unused"), join(scratch, "disk"), false);
+
+  after(() => cluster?.destroy());
+
+  test("a healthy one has no finding", async () => {
+    cluster = await startCluster({
+      flags: [`--quota-backend-bytes=${QUOTA_BYTES}`],
+      envOf: (name) => (name === "m1" ? clockEnv(clockFile) : name === "m2" ? disk.env : {}),
+    });
+    // How busy this machine's disk is right now is none of this test's business.
+    const report = await doctor([cluster.members[0]!.clientUrl], "--fsync-limit=5s");
+    assert.deepEqual(report.findings, []);
+    assert.deepEqual(report.notes, []);
+    assert.deepEqual(report.members.map(({ name, answers }) => [name, answers]).sort(), [
+      ["m0", true],
+      ["m1", true],
+      ["m2", true],
+    ]);
+    const human = await runQuoratectl([cluster.members[0]!.clientUrl], ["doctor", "--fsync-limit=5s"]);
+    assert.equal(human.code, 0);
+    assert.match(human.stdout, /^3 members, 3 of them answer; m\d leads in term \d+; version 3\.7\.0\n\nNothing is wrong\.\n$/);
+  });
+
+  test("a wrong clock, a slow disk, a full quota, elections, an even number of voters, a learner, a version", async () => {
+    const [m0, m1, m2] = cluster.members as [TestMember, TestMember, TestMember];
+    writeFileSync(clockFile, "90000");
+    for (let i = 0; i < 5; i++) {
+      const leader = await leaderOf(cluster);
+      const next = leader === m0 ? m1 : m0;
+      const id = (await statusOf(cluster, next)).header!.memberId.toString(16);
+      const { code, stderr } = await runQuoratectl([leader.clientUrl], ["move-leader", id]);
+      assert.equal(code, 0, stderr);
+    }
+    disk.slow(250);
+    for (let i = 0; i < 14; i++) await put(cluster, m0, `fill${i}`, 512 * 1024);
+    await until("the slow disk of m2 shows", async () => {
+      await put(cluster, m0, "more", 10);
+      return (await metric(cluster, m2, "etcd_disk_wal_fsync_duration_seconds_sum")) > 1;
+    });
+    const learner = await cluster.prepareMember("m3");
+    const added = await ctl(cluster, "member", "add", "m3", "--learner", `--peer-urls=${learner.options.peerUrl}`);
+    learner.start([`--initial-cluster=${/ETCD_INITIAL_CLUSTER="([^"]+)"/.exec(added)![1]}`, "--initial-cluster-state=existing"]);
+    await until("the learner has said its name", async () => / started, m3, /.test(await ctl(cluster, "member", "list")));
+    disk.slow(0);
+    await ctl(cluster, "member", "add", "m4", "--peer-urls=http://127.0.0.1:1");
+    const fake = await impostor(cluster, m0, "3.6.5");
+    try {
+      const report = await doctor([fake.url, m1.clientUrl]);
+      assertFound(report, "clock", "m1", /^its clock is at least (?:8\d|90) s ahead of this machine's$/);
+      assertFound(report, "disk", "m2", /^1% of the syncs of its log took longer than \d+ ms since it was started/);
+      assertFound(report, "quota", "m1", /^8\d% of the quota is used: 7\.\d MB of 8\.4 MB$/);
+      assertFound(report, "elections", "cluster", /^\d+ changes of the leader in an hour or less/);
+      assertFound(report, "voters", "cluster", /^4 voters/);
+      assertFound(report, "learner", "m3", /^is a learner that has caught up$/);
+      assertFound(report, "version", "m0", /^version 3\.6\.5, where others have 3\.7\.0$/);
+      const unstarted = report.findings.find(({ check }) => check === "started");
+      assert.match(unstarted?.member ?? "", /^[0-9a-f]+ \(http:\/\/127\.0\.0\.1:1\)$/);
+      assert.match(unstarted!.seen, /^added as a voter, and never started$/);
+      // The impostor has no metrics: it is said that they were not looked at.
+      assert.match(
+        report.notes.map(({ member, text }) => `${member}: ${text}`).join("\n"),
+        /^m0: .*disk, clock and limits were not looked at$/,
+      );
+    } finally {
+      fake.server.forceShutdown();
+    }
+  });
+
+  test("alarms, a frozen member, a dead one, and nobody who leads", async () => {
+    const [m0, m1, m2] = cluster.members as [TestMember, TestMember, TestMember];
+    const id = (await statusOf(cluster, m0)).header!.memberId;
+    await withClient(cluster, m2, (client) =>
+      client.call(
+        MaintenanceService.methods.Alarm,
+        { action: AlarmRequest_AlarmAction.ACTIVATE, alarm: AlarmType.NOSPACE, memberID: id },
+        60_000,
+      ),
+    );
+    await withClient(cluster, m2, (client) =>
+      client.call(
+        MaintenanceService.methods.Alarm,
+        { action: AlarmRequest_AlarmAction.ACTIVATE, alarm: AlarmType.CORRUPT, memberID: id },
+        60_000,
+      ),
+    );
+    m1.signal("SIGSTOP");
+    await m0.kill();
+    await until("m2 knows that nobody leads", async () => (await statusOf(cluster, m2)).leader === 0n);
+    const report = await doctor([m2.clientUrl], "--command-timeout=500ms");
+    assertFound(report, "alarm", "m0", /^the alarm NOSPACE/);
+    assertFound(report, "alarm", "m0", /^the alarm CORRUPT/);
+    assertFound(report, "reachable", "m0", /^does not answer at http:.*ECONNREFUSED/);
+    assertFound(report, "reachable", "m1", /^does not answer at http:/);
+    assertFound(report, "leader", "cluster", /^no member knows a leader/);
+    assert.ok(report.findings.some(({ check, severity }) => check === "leader" && severity === "error"));
+    m1.signal("SIGCONT");
+  });
+});
+
+suite("a cluster with certificates", () => {
+  let cluster: TestCluster;
+  after(() => cluster?.destroy());
+
+  function write(name: string, text: string): string {
+    const path = join(scratch, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  }
+
+  /** Starts a member again with another certificate on its client port, and another authority for its clients. */
+  async function restart(member: TestMember, caFile: string, { certPem, keyPem }: { certPem: string; keyPem: string }): Promise<void> {
+    const cert = write(`${member.name}.pem`, certPem);
+    const key = write(`${member.name}-key.pem`, keyPem);
+    const starts = (): number => member.log().split("ready to serve client requests").length;
+    const before = starts();
+    await member.kill();
+    member.start([`--cert-file=${cert}`, `--key-file=${key}`, `--trusted-ca-file=${caFile}`]);
+    await until(`${member.name} serves again`, () => starts() > before);
+  }
+
+  test("a healthy one has no finding", async () => {
+    cluster = await startCluster({ tls: true });
+    const { ca, client, clientKey } = cluster.certs!;
+    const report = await doctor([cluster.endpoints[0]!], `--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`, "--fsync-limit=5s");
+    assert.deepEqual(report.findings, []);
+    assert.deepEqual(report.notes, []);
+    assert.equal(report.members.length, 3);
+  });
+
+  test("one that expires, one of another authority, one of another name, and the client's own", async () => {
+    const authority = await createAuthority("doctor-ca");
+    const other = await createAuthority("other-ca");
+    const caFile = write("ca.pem", authority.caPem);
+    const client = await authority.issue({ commonName: "short-lived", hosts: [], usage: "client", days: 3.5 });
+    const own = [`--cacert=${caFile}`, `--cert=${write("client.pem", client.certPem)}`, `--key=${write("client-key.pem", client.keyPem)}`];
+    const [m0, m1, m2] = cluster.members as [TestMember, TestMember, TestMember];
+    await Promise.all([
+      restart(m0, caFile, await authority.issue({ commonName: "tomorrow", hosts: localHosts, usage: "both", days: 0.9 })),
+      restart(m1, caFile, await other.issue({ commonName: "foreign", hosts: localHosts, usage: "both" })),
+      restart(m2, caFile, await authority.issue({ commonName: "misnamed", hosts: ["db.example.org"], usage: "both" })),
+    ]);
+    const report = await doctor(cluster.endpoints, ...own, "--command-timeout=1s");
+    assertFound(
+      report,
+      "certificate",
+      "m0",
+      /^the certificate of its client port \(tomorrow, issued by doctor-ca\) expires in 2\d hours, at 2/,
+    );
+    assertFound(report, "certificate", "m1", /\(foreign, issued by other-ca\) does not come from the authority that --cacert names/);
+    assertFound(
+      report,
+      "certificate",
+      "m2",
+      /\(misnamed, issued by doctor-ca\) is not for the name in https:.*IP: 127\.0\.0\.1 is not in the cert's list/,
+    );
+    assertFound(report, "certificate", "client", /^--cert .*client\.pem \(short-lived\) expires in 3 days, at 2/);
+    // What does not answer for its certificate's sake is not found twice.
+    assert.deepEqual([...new Set(report.findings.map(({ check }) => check))], ["certificate"]);
+  });
+});
+
+test("a store that takes much more space than what is in it", async () => {
+  const cluster = await startCluster({ size: 1, flags: ["--max-request-bytes=4194304"] });
+  try {
+    const [member] = cluster.members as [TestMember];
+    for (let i = 0; i < 26; i++) await put(cluster, member, "big", 3 * 1024 * 1024);
+    const { revision } = (await statusOf(cluster, member)).header!;
+    await ctl(cluster, "compaction", String(revision), "--physical");
+    const { dbSize, dbSizeInUse } = await statusOf(cluster, member);
+    const report = await doctor(cluster.endpoints, "--fsync-limit=5s");
+    assertFound(report, "space", "m0", /^its store takes \d+ MB on the disk, for [\d.]+ MB in use$/);
+    assert.ok(dbSize > 2 * dbSizeInUse);
+    // What is advised helps.
+    await ctl(cluster, "defrag");
+    assert.deepEqual((await doctor(cluster.endpoints, "--fsync-limit=5s")).findings, []);
+  } finally {
+    await cluster.destroy();
+  }
+});
