@@ -15,6 +15,8 @@ export interface TlsOptions {
   /** The client's own certificate and key, where servers ask for one. */
   readonly cert?: Uint8Array | string;
   readonly key?: Uint8Array | string;
+  /** The name that the servers' certificates must carry, in place of the host of each endpoint. */
+  readonly serverName?: string;
   /** Accept any server certificate. For tests. */
   readonly insecureSkipVerify?: boolean;
   /** Talk plainly to endpoints without a scheme, so that these options count for https:// and unixs: alone. */
@@ -54,7 +56,7 @@ export function connect(options: ClientOptions): Client {
   const { tls } = options;
   let secure: ChannelCredentials | undefined;
   const secureCredentials = (): ChannelCredentials => {
-    secure ??= new TlsCredentials({ ca: pem(tls?.ca), cert: pem(tls?.cert), key: pem(tls?.key) }, tls?.insecureSkipVerify === true);
+    secure ??= new TlsCredentials({ ca: pem(tls?.ca), cert: pem(tls?.cert), key: pem(tls?.key) }, tls ?? {});
     return secure;
   };
   const channelOptions: ChannelOptions = {

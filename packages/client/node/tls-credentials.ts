@@ -13,12 +13,14 @@ type SecureConnectResult = Awaited<ReturnType<SecureConnector["connect"]>>;
 export class TlsCredentials extends ChannelCredentials {
   readonly #context: ReturnType<typeof createSecureContext>;
   readonly #verifies: boolean;
+  readonly #serverName: string | undefined;
 
   /** Throws the reason if the certificates or the key cannot be read. */
-  constructor(options: SecureContextOptions, insecureSkipVerify: boolean) {
+  constructor(options: SecureContextOptions, how: { readonly insecureSkipVerify?: boolean; readonly serverName?: string }) {
     super();
     this.#context = createSecureContext({ ...options, minVersion: "TLSv1.2" });
-    this.#verifies = !insecureSkipVerify;
+    this.#verifies = how.insecureSkipVerify !== true;
+    this.#serverName = how.serverName;
   }
 
   override _isSecure(): boolean {
@@ -30,7 +32,7 @@ export class TlsCredentials extends ChannelCredentials {
   }
 
   override _createSecureConnector(target: GrpcUri, _options: ChannelOptions, callCredentials?: CallCredentials): SecureConnector {
-    const host = hostOf(target);
+    const host = this.#serverName ?? hostOf(target);
     return {
       connect: (socket) => this.#handshake(socket, host),
       waitForReady: () => Promise.resolve(),

@@ -39,7 +39,7 @@ export const globalFlags: Flags = {
     kind: "string",
     shorthand: "d",
     defaultText: "",
-    doc: "domain whose SRV records name the members (not available yet)",
+    doc: "domain whose SRV records name the members",
   },
   "discovery-srv-name": { kind: "string", defaultText: "", doc: "service name to ask for there" },
 };
@@ -65,15 +65,28 @@ const methods = {
   alarm: MaintenanceService.methods.Alarm,
 };
 
+/** The endpoints that SRV records name where --discovery-srv asks for them, else those of --endpoints. */
+export async function endpointsOf({ flags, io }: Invocation): Promise<readonly string[]> {
+  const domain = flags.string("discovery-srv");
+  if (domain === "") return flags.strings("endpoints");
+  const [{ discoverEndpoints }, { nodeNames }] = await Promise.all([import("./discovery.ts"), import("@quorate/host/node")]);
+  const question = { domain, serviceName: flags.string("discovery-srv-name"), takesPlain: flags.bool("insecure-discovery") };
+  try {
+    const found = await discoverEndpoints(question, nodeNames.lookupSrv, (text) => io.stderr(`${text}\n`));
+    return found.length === 0 ? flags.strings("endpoints") : found;
+  } catch (error) {
+    throw new Exit(ExitCode.error, (error as Error).message);
+  }
+}
+
 /** The client that the flags describe, for the endpoints of --endpoints or for others. The caller closes it. */
-export async function clientOf({ flags, io }: Invocation, endpoints?: readonly string[]): Promise<ClientKit> {
+export async function clientOf(invocation: Invocation, endpoints?: readonly string[]): Promise<ClientKit> {
+  const { flags, io } = invocation;
   if (flags.bool("debug")) printFlags(flags, io);
-  if (flags.string("discovery-srv") !== "")
-    throw new Exit(ExitCode.error, "--discovery-srv is not available yet; name the members in --endpoints");
   const tls = tlsOf(flags, io);
   const auth = await authOf(flags, io);
   const options: ClientOptions = {
-    endpoints: endpoints ?? flags.strings("endpoints"),
+    endpoints: endpoints ?? (await endpointsOf(invocation)),
     timeoutMs: flags.durationMs("command-timeout"),
     dialTimeoutMs: flags.durationMs("dial-timeout"),
     keepaliveTimeMs: Math.max(flags.durationMs("keepalive-time"), MIN_KEEPALIVE_MS),
@@ -122,12 +135,15 @@ export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
     );
   }
   const insecureSkipVerify = flags.bool("insecure-skip-tls-verify");
-  const isAsked = cert !== undefined || ca !== undefined || !flags.bool("insecure-transport");
+  // Who does not take plain records wants certificates that are made out for the domain: records can be forged.
+  const serverName = flags.bool("insecure-discovery") ? "" : flags.string("discovery-srv");
+  const isAsked = cert !== undefined || ca !== undefined || serverName !== "" || !flags.bool("insecure-transport");
   if (!isAsked && !insecureSkipVerify) return undefined;
   return {
     insecureSkipVerify,
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     ...(ca === undefined ? {} : { ca }),
+    ...(serverName === "" ? {} : { serverName }),
     // An endpoint without a scheme is plain unless a certificate or a flag asks for TLS.
     plainByDefault: !isAsked,
   };

@@ -1,14 +1,14 @@
 import { AlarmType } from "@quorate/proto";
-import { asExit, clientOf, withClient } from "../globals.ts";
+import { asExit, clientOf, endpointsOf, withClient } from "../globals.ts";
 import { goDuration } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { EndpointAnswer, EndpointHealth } from "../printers/printer.ts";
 import type { Command, Invocation } from "../program.ts";
 
-/** The endpoints that are asked: those of --endpoints, or with --cluster the client URLs of all members. */
+/** The endpoints that are asked: those of --endpoints or --discovery-srv, or with --cluster the client URLs of all members. */
 export async function chosenEndpoints(invocation: Invocation): Promise<readonly string[]> {
-  if (!invocation.flags.bool("cluster")) return invocation.flags.strings("endpoints");
+  if (!invocation.flags.bool("cluster")) return endpointsOf(invocation);
   try {
     const { members } = await withClient(invocation, ({ client }) => client.memberList());
     return members.flatMap((member) => member.clientURLs);

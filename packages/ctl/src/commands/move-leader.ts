@@ -1,4 +1,4 @@
-import { withClient } from "../globals.ts";
+import { endpointsOf, withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
@@ -6,7 +6,7 @@ import { parseMemberId } from "./member-id.ts";
 
 /** The first endpoint whose member leads. Throws Exit where none does. */
 async function leaderAmong(invocation: Invocation): Promise<{ endpoint: string; leader: bigint }> {
-  const endpoints = invocation.flags.strings("endpoints");
+  const endpoints = await endpointsOf(invocation);
   for (const endpoint of endpoints) {
     const { leader, header } = await withClient(invocation, ({ client }) => client.status(endpoint));
     if (leader !== 0n && leader === header?.memberId) return { endpoint, leader };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Client } from "@quorate/client";
-import { asExit, clientOf } from "../globals.ts";
+import { asExit, clientOf, endpointsOf } from "../globals.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import type { Command } from "../program.ts";
 import { Progress } from "../progress.ts";
@@ -91,11 +91,11 @@ The file appears when it is complete and on the disk; until then it has the name
     const { args, flags, io } = invocation;
     const [path] = args;
     if (path === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, "snapshot save expects one argument <filename>");
-    const endpoints = flags.strings("endpoints");
+    const endpoints = await endpointsOf(invocation);
     if (endpoints.length !== 1) {
       throw new Exit(INTERRUPTED, `snapshot must be requested to one selected node, not multiple [${endpoints.join(" ")}]`);
     }
-    const { client } = await clientOf(invocation);
+    const { client } = await clientOf(invocation, endpoints);
     const timer = flags.isSet("command-timeout") ? setTimeout(() => client.close(), flags.durationMs("command-timeout")) : undefined;
     try {
       const { version } = await saveSnapshot(client, path, io);

@@ -33,20 +33,28 @@ export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps
     ["https", `etcd-server-ssl${suffix}`],
     ["http", `etcd-server${suffix}`],
   ] as const) {
-    try {
-      for (const target of await deps.names.lookupSrv(service, where.domain)) {
-        const mine = own.get(`${await deps.names.resolveHost(target.host)}:${target.port}`);
-        const host = target.host.includes(":") ? `[${target.host}]` : target.host;
-        const url = parseUrl(`${scheme}://${host}:${target.port}`);
-        if (mine !== undefined && mine.scheme !== scheme) {
-          reasons.push(`bootstrap at ${url.text} from DNS for ${service} has scheme mismatch with expected peer ${mine.text}`);
-          continue;
-        }
-        const name = mine === undefined ? String(numbered++) : config.name;
-        cluster.set(name, [...(cluster.get(name) ?? []), url]);
+    const targets = await deps.names.lookupSrv(service, where.domain).catch((error: Error) => {
+      reasons.push(`error querying DNS SRV records for _${service} ${error.message}`);
+      return [];
+    });
+    for (const target of targets) {
+      const host = target.host.includes(":") ? `[${target.host}]` : target.host;
+      const url = parseUrl(`${scheme}://${host}:${target.port}`);
+      let address: string;
+      try {
+        address = await deps.names.resolveHost(target.host);
+      } catch (error) {
+        // As in etcd, a member whose host is not known yet is left out.
+        reasons.push(`${url.text} from DNS for ${service}: ${(error as Error).message}`);
+        continue;
       }
-    } catch (error) {
-      reasons.push(`error querying DNS SRV records for _${service} ${(error as Error).message}`);
+      const mine = own.get(`${address}:${target.port}`);
+      if (mine !== undefined && mine.scheme !== scheme) {
+        reasons.push(`bootstrap at ${url.text} from DNS for ${service} has scheme mismatch with expected peer ${mine.text}`);
+        continue;
+      }
+      const name = mine === undefined ? String(numbered++) : config.name;
+      cluster.set(name, [...(cluster.get(name) ?? []), url]);
     }
   }
   if (cluster.size === 0) throw new ConfigError("Contradiction", `no members by --discovery-srv=${where.domain}: ${reasons.join("; ")}`);
