@@ -69,7 +69,7 @@ test("members and quoratectl by SRV records, with certificates for the domain", 
   let health: Output | undefined;
   await until("all three are healthy", async () => {
     const dead = members.find((member) => !member.isRunning);
-    assert.equal(dead, undefined, dead?.logTail());
+    assert.equal(dead?.logTail(), undefined);
     health = await ctl(DOMAIN, "endpoint", "health");
     return health.code === 0;
   }).catch((error: Error) => assert.fail(`${error.message}\n${health?.stderr}\n${members[0]!.logTail()}`));

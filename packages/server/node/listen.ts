@@ -26,6 +26,8 @@ export function tlsFiles(config: TlsConfig): TlsFiles {
     ciphers: config.ciphers,
     minVersion: config.minVersion,
     maxVersion: config.maxVersion,
+    serverName: config.serverName || undefined,
+    insecureSkipVerify: config.selfCert !== undefined,
   };
 }
 

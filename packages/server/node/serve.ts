@@ -23,6 +23,7 @@ import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
 import { transportObserver } from "./peer-metrics.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
+import { ensureSelfCert } from "./self-cert.ts";
 
 /** A member that has no quorum yet serves all the same after this long (etcd: --experimental-wait-cluster-ready-timeout). */
 const WAIT_READY_MS = 5000;
@@ -53,6 +54,12 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const { clock, logger } = deps;
   await checkFree([...config.listenPeerUrls, ...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
 
+  for (const [tls, caller] of [
+    [config.peerTls, "transport"],
+    [config.clientTls, "rpc"],
+  ] as const) {
+    if (tls?.selfCert !== undefined) await ensureSelfCert(tls.selfCert, clock, logger.child(caller));
+  }
   const tlsSource = (tls: TlsConfig | undefined, caller: string) =>
     tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
   const peerTls = tlsSource(config.peerTls, "transport");

@@ -107,6 +107,8 @@ test("the cluster's own command line is understood", async () => {
     ciphers: undefined,
     minVersion: "TLSv1.2",
     maxVersion: "TLSv1.3",
+    serverName: "",
+    selfCert: undefined,
   });
   assert.equal(config.peerTls?.certFile, "peer.pem");
 });
@@ -262,9 +264,50 @@ test("retired flags and those without a feature are accepted with the reason, th
 });
 
 test("what may not be ignored is refused until it is there", async () => {
-  await refused("NotAvailable", /^--auto-tls cannot be used: /, ["--auto-tls"]);
+  await refused("NotAvailable", /^--discovery cannot be used: /, ["--discovery=http://discovery.example/token"]);
+});
+
+test("certificates that a member makes for itself: where they are, whom they are for, and what they do not go with", async () => {
+  const urls = ["--listen-client-urls=https://127.0.0.1:1,https://[::1]:1", "--advertise-client-urls=https://127.0.0.1:1"];
+  const { clientTls, peerTls } = (await run(["--auto-tls", "--data-dir=/d", "--self-signed-cert-validity=3", ...urls])).config;
+  assert.deepEqual(clientTls?.selfCert, {
+    dir: "/d/fixtures/client",
+    certFile: "/d/fixtures/client/cert.pem",
+    keyFile: "/d/fixtures/client/key.pem",
+    hosts: ["127.0.0.1", "::1"],
+    validityYears: 3,
+  });
+  assert.deepEqual(
+    [clientTls.certFile, clientTls.requireClientCert, clientTls.minVersion],
+    [clientTls.selfCert.certFile, false, "TLSv1.2"],
+  );
+  assert.equal(peerTls, undefined);
+  const peer = (await run(["--peer-auto-tls", "--data-dir=/d"])).config.peerTls!;
+  assert.deepEqual([peer.selfCert?.dir, peer.selfCert?.hosts], ["/d/fixtures/peer", ["localhost"]]);
   const given = await run(["--auto-tls", "--cert-file=c", "--key-file=k"]);
   assert.ok(given.notices.some((notice) => notice.msg === "ignoring client auto TLS since certs given"));
+  assert.equal(given.config.clientTls?.selfCert, undefined);
+  for (const [flags, other] of [
+    [["--auto-tls", "--client-cert-auth"], "client-cert-auth"],
+    [["--peer-auto-tls", "--peer-trusted-ca-file=ca"], "peer-trusted-ca-file"],
+    [["--auto-tls", "--client-crl-file=crl"], "client-crl-file"],
+  ] as const) {
+    await refused("Contradiction", new RegExp(`auto-tls cannot be used with --${other}: no authority stands behind`), [...flags]);
+  }
+  await refused("BadValue", "selfSignedCertValidity is invalid,it should be greater than 0", [
+    "--auto-tls",
+    "--self-signed-cert-validity=0",
+  ]);
+});
+
+test("members that SRV records name carry the domain in their certificates, where the system's authorities vouch for them", async () => {
+  const tls = ["--listen-peer-urls=https://127.0.0.1:1", "--initial-advertise-peer-urls=https://127.0.0.1:1"];
+  const pair = ["--peer-cert-file=c", "--peer-key-file=k"];
+  const files = { c: PEM, k: PEM, ca: PEM };
+  const nameOf = async (flags: string[]) => (await run([...tls, ...pair, ...flags], {}, files)).config.peerTls?.serverName;
+  assert.equal(await nameOf(["--discovery-srv=example.org"]), "example.org");
+  assert.equal(await nameOf(["--discovery-srv=example.org", "--peer-trusted-ca-file=ca"]), "");
+  assert.equal(await nameOf([]), "");
 });
 
 test("timing contradictions are refused with etcd's words", async () => {

@@ -12,6 +12,7 @@ export type {
   LogOutput,
   LogThreshold,
   Notice,
+  SelfCertConfig,
   ServerConfig,
   TlsConfig,
 } from "./server-config.ts";

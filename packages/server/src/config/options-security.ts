@@ -1,11 +1,10 @@
 /** The options for TLS, for what browsers and hosts may do, and for users' tokens and passwords. */
-import { boolOption, listOption, planned, refused, stringOption, uintOption } from "./option.ts";
+import { boolOption, listOption, planned, stringOption, uintOption } from "./option.ts";
 
 const group = "Security";
 const auth = "Auth";
 const client = "client-transport-security";
 const peer = "peer-transport-security";
-const selfMade = refused("certificates are not made by the server itself yet; scripts/start-all.sh shows how to make them");
 const tokens = planned("users, roles and tokens are not there yet");
 
 export const securityOptions = {
@@ -35,9 +34,8 @@ export const securityOptions = {
   }),
   "auto-tls": boolOption(false, {
     group,
-    doc: "Serve clients with a certificate that the server makes for itself.",
+    doc: "Serve clients with a certificate that the server makes for itself, where no --cert-file is given.",
     fileKey: `${client}.auto-tls`,
-    stage: selfMade,
   }),
   "peer-cert-file": stringOption("", {
     group,
@@ -77,9 +75,8 @@ export const securityOptions = {
   }),
   "peer-auto-tls": boolOption(false, {
     group,
-    doc: "Talk to members with a certificate that the server makes for itself.",
+    doc: "Talk to members with a certificate that the server makes for itself, where no --peer-cert-file is given, and take any of theirs.",
     fileKey: `${peer}.auto-tls`,
-    stage: selfMade,
   }),
   "peer-skip-client-san-verification": boolOption(false, {
     group,
@@ -92,7 +89,6 @@ export const securityOptions = {
     group,
     unit: "years",
     doc: "How long certificates that the server makes for itself are valid.",
-    stage: planned("certificates are not made by the server itself yet"),
   }),
   "cipher-suites": listOption("", {
     group,

@@ -38,14 +38,6 @@ function checkStages(settings: Settings, values: OptionValues): void {
   for (const [name, option] of options) {
     const { stage } = option;
     if (stage.kind === "effective" || !settings.isSet(name) || isDefault(name, values)) continue;
-    if (name === "auto-tls" || name === "peer-auto-tls") {
-      const side = name === "auto-tls" ? "client" : "peer";
-      const hasCertificate = values[side === "client" ? "cert-file" : "peer-cert-file"] !== "";
-      if (hasCertificate) {
-        settings.warn(`ignoring ${side} auto TLS since certs given`, {});
-        continue;
-      }
-    }
     if (stage.kind === "refused") throw new ConfigError("NotAvailable", `--${name} cannot be used: ${stage.why}`);
     settings.warn(stage.kind === "planned" ? "option is accepted but has no effect yet" : "option has no effect", {
       option: name,
@@ -290,8 +282,10 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
   const autoCompaction = resolveCompaction(values);
   checkStages(settings, values);
   const clientUrls = [...values["listen-client-urls"], ...values["listen-client-http-urls"], ...values["listen-metrics-urls"]];
-  const clientTls = resolveTls("client", values, clientUrls, surroundings.readFile);
-  const peerTls = resolveTls("peer", values, values["listen-peer-urls"], surroundings.readFile);
+  const dataDir = values["data-dir"] === "" ? `${values.name}.quorate` : values["data-dir"];
+  const tlsSurroundings = { readFile: surroundings.readFile, dataDir, warn: (message: string) => settings.warn(message, {}) };
+  const clientTls = resolveTls("client", values, clientUrls, tlsSurroundings);
+  const peerTls = resolveTls("peer", values, values["listen-peer-urls"], tlsSurroundings);
   warnOfIgnoredTls(settings, values);
   const featureGates = resolveGates(settings, values);
   if (values.name === "default") {
@@ -299,7 +293,6 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
       name: values.name,
     });
   }
-  const dataDir = values["data-dir"] === "" ? `${values.name}.quorate` : values["data-dir"];
   if (values["data-dir"] === "") settings.warn("'data-dir' was empty; using default", { "data-dir": dataDir });
   const quota = values["quota-backend-bytes"];
   return {

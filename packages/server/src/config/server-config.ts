@@ -25,6 +25,21 @@ export interface TlsConfig {
   readonly ciphers: string | undefined;
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
+  /** The name that the certificate of a member must carry that this one connects to; empty for the host that it connects to. */
+  readonly serverName: string;
+  /** The certificate that the member makes for itself where it is not there yet; undefined if others have made it. */
+  readonly selfCert: SelfCertConfig | undefined;
+}
+
+/** A certificate that signs itself. Who connects takes any, since there is nobody who vouches for one. */
+export interface SelfCertConfig {
+  /** Where the files are, in the data directory. */
+  readonly dir: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Names and addresses that it is made out for. */
+  readonly hosts: readonly string[];
+  readonly validityYears: number;
 }
 
 /** The lowest level that is logged; "fatal" leaves only what ends the process. */

@@ -91,6 +91,9 @@ function sideOf(side: Side, values: OptionValues) {
         skipSan: false,
         prefix: "",
         crlFlag: "client-crl-file",
+        autoTls: values["auto-tls"],
+        hostUrls: [...values["listen-client-urls"], ...values["listen-client-http-urls"]],
+        serverName: "",
       }
     : {
         cert: values["peer-cert-file"],
@@ -105,17 +108,72 @@ function sideOf(side: Side, values: OptionValues) {
         skipSan: values["peer-skip-client-san-verification"],
         prefix: "peer-",
         crlFlag: "peer-crl-file",
+        autoTls: values["peer-auto-tls"],
+        hostUrls: values["listen-peer-urls"],
+        // As in etcd: with the system's authorities any name could be vouched for.
+        serverName: values["peer-trusted-ca-file"] === "" ? values["discovery-srv"] : "",
       };
+}
+
+/** What the settings of a side need beside the options. */
+export interface TlsSurroundings {
+  readonly readFile: ReadFile;
+  readonly dataDir: string;
+  warn(message: string): void;
+}
+
+/** The settings of a side that makes its certificate itself. */
+function selfMadeTls(side: Side, values: OptionValues, dataDir: string): TlsConfig {
+  const { prefix, clientCertAuth, ca, crl, hostUrls } = sideOf(side, values);
+  if (clientCertAuth || ca !== "" || crl !== "") {
+    const other = clientCertAuth ? `${prefix}client-cert-auth` : ca !== "" ? `${prefix}trusted-ca-file` : `${side}-crl-file`;
+    throw new ConfigError(
+      "Contradiction",
+      `--${prefix}auto-tls cannot be used with --${other}: no authority stands behind certificates that members make for themselves; ` +
+        `give --${prefix}cert-file and --${prefix}key-file`,
+    );
+  }
+  const validityYears = values["self-signed-cert-validity"];
+  if (validityYears === 0) throw new ConfigError("BadValue", "selfSignedCertValidity is invalid,it should be greater than 0");
+  const dir = `${dataDir}/fixtures/${side}`;
+  const [certFile, keyFile] = [`${dir}/cert.pem`, `${dir}/key.pem`];
+  const hosts = hostUrls.map(({ host }) => host).filter((host) => host !== "");
+  return {
+    certFile,
+    keyFile,
+    clientCertFile: "",
+    clientKeyFile: "",
+    trustedCaFile: "",
+    crlFile: "",
+    requireClientCert: false,
+    clientCertAuth: false,
+    allowedCommonNames: [],
+    allowedHostnames: [],
+    skipClientSanVerify: false,
+    ciphers: nodeCiphers(values["cipher-suites"]),
+    ...versions(values),
+    serverName: "",
+    selfCert: { dir, certFile, keyFile, hosts, validityYears },
+  };
 }
 
 /**
  * The TLS settings of a side, or undefined if it has no certificate. `urls` are those that the side listens on; a https URL without a
  * certificate is refused, and the files are looked at (they exist and are PEM) where a URL needs them. Throws ConfigError.
  */
-export function resolveTls(side: Side, values: OptionValues, urls: readonly MemberUrl[], readFile: ReadFile): TlsConfig | undefined {
+export function resolveTls(
+  side: Side,
+  values: OptionValues,
+  urls: readonly MemberUrl[],
+  { readFile, dataDir, warn }: TlsSurroundings,
+): TlsConfig | undefined {
   const shared = versions(values);
   const ciphers = nodeCiphers(values["cipher-suites"]);
   const s = sideOf(side, values);
+  if (s.autoTls) {
+    if (s.cert === "" && s.key === "") return selfMadeTls(side, values, dataDir);
+    warn(`ignoring ${side} auto TLS since certs given`);
+  }
   const secure = urls.find((url) => url.scheme === "https" || url.scheme === "unixs");
   if (s.cert === "" && s.key === "") {
     if (secure !== undefined) {
@@ -167,5 +225,7 @@ export function resolveTls(side: Side, values: OptionValues, urls: readonly Memb
     skipClientSanVerify: s.skipSan,
     ciphers,
     ...shared,
+    serverName: s.serverName,
+    selfCert: undefined,
   };
 }
