@@ -237,10 +237,27 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
 
   /** Makes the store at `path` refuse to open from now on. */
   damage(path: string): void {
-    const folder = this.#disk.folder(path);
-    const store = folder && this.#stores.get(folder);
+    const store = this.#find(path);
     if (!store) throw new DiskError("NotFound", path, "there is no backend here");
     store.damaged = true;
+  }
+
+  /** The records of the store at `path` as they are on the disk, by their keys in latin1; undefined if there is none. */
+  records(path: string): ReadonlyMap<string, Uint8Array> | undefined {
+    return this.#find(path)?.records.values;
+  }
+
+  /** Puts another value in the place of a record's, behind the back of whoever has the store open. False if there is no such record. */
+  alter(path: string, key: string, value: Uint8Array): boolean {
+    const store = this.#find(path);
+    if (store?.records.values.has(key) !== true) return false;
+    apply(store, [[key, value]]);
+    return true;
+  }
+
+  #find(path: string): Store | undefined {
+    const folder = this.#disk.folder(path);
+    return folder && this.#stores.get(folder);
   }
 
   /** For MemoryKeyspace: runs `done` when a write that starts now ends. */

@@ -1,8 +1,10 @@
 /** Clients: each asks one thing after the other of a member it likes, and writes down what it asked, when, and what came back. */
 import type { Random } from "@quorate/host";
 import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
+import type { CorruptionCheck } from "./check/corruption.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import { brief, type CompactionCall, type Operation, type Outcome, REFUSALS } from "./check/operation.ts";
+import type { Safety } from "./check/safety.ts";
 import type { ClientNetwork, Reply } from "./client-network.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
 import type { ModelOp, ModelRequest } from "./model.ts";
@@ -18,6 +20,8 @@ export interface ClientsDeps {
   readonly random: Random;
   readonly network: ClientNetwork;
   readonly leaseCheck: LeaseCheck;
+  readonly corruptionCheck: CorruptionCheck;
+  readonly safety: Safety;
 }
 
 export class Clients {
@@ -148,14 +152,28 @@ export class Clients {
     const op: Operation = { client, request, ...mode, calledAt: this.#order++, returnedAt: undefined, outcome: undefined };
     this.operations.push(op);
     this.#deps.story.tell(client, () => `asks ${node.name} ${brief(request)}`, bytes);
+    const { isAltered, timesAltered } = node;
+    const calledMs = this.#deps.scheduler.nowMs;
     const reply = await this.#network.exchange(node, path, bytes, timeoutMs);
     op.returnedAt = this.#order++;
     op.outcome = this.#outcome(request, reply);
+    if (isAltered || node.timesAltered > timesAltered) this.#distrust(op, node, calledMs);
     const { outcome } = op;
     if (outcome.kind === "answered") this.#deps.story.tell(client, () => `has of ${node.name}: ${brief(outcome.answer)}`, reply.bytes);
     else this.#deps.story.tell(client, `has of ${node.name}: ${outcome.kind} ${outcome.error}`);
     this.#learn(op);
     return op;
+  }
+
+  /** An answer of a member whose store was altered counts only where it is right. */
+  #distrust(op: Operation, node: Node, calledMs: number): void {
+    if (op.outcome?.kind !== "answered") return;
+    const { corruptionCheck, safety } = this.#deps;
+    const { answer } = op.outcome;
+    const state = safety.stateAt(op.atRevision > 0 ? op.atRevision : answer.revision);
+    const isStrict = this.#options.selfHeal && node.namedSinceMs !== undefined && node.namedSinceMs < calledMs;
+    if (corruptionCheck.isRight(node.name, op.request, answer, state, isStrict)) return;
+    op.outcome = { kind: "unknown", error: "of a member whose store was altered" };
   }
 
   #outcome(request: ModelRequest, { bytes, error, unsent }: Reply): Outcome {

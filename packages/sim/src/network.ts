@@ -57,6 +57,8 @@ export interface PeerAnswer {
 
 const TYPE_NAMES = new Map(Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]));
 
+/** A receiver gives up on a snapshot of which nothing came for so long. */
+const SNAPSHOT_STALL_MS = 30_000;
 /** Bytes of a snapshot that arrive together. */
 const SNAPSHOT_PIECE_BYTES = 16 * 1024;
 
@@ -245,8 +247,23 @@ export class Network {
     const latency = () => this.latencyMs(link);
     const breaks = () =>
       !from.process.alive || link.cut || (this.faulty && this.#options.loss > 0 && random.unit() < this.#options.loss / 2);
+    const chunks = stream.body[Symbol.asyncIterator]();
+    const nextChunk = () =>
+      new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
+        const gone = () => scheduler.after(latency(), () => reject(new Error("the connection broke")), target.process);
+        const forget = from.process.onEnd(gone);
+        const stalled = scheduler.after(SNAPSHOT_STALL_MS, () => reject(new Error("nothing came for too long")), target.process);
+        const over = () => {
+          forget();
+          stalled.cancel();
+        };
+        if (!from.process.alive) gone();
+        else chunks.next().then(resolve, reject).finally(over);
+      });
     async function* body(): AsyncGenerator<Uint8Array> {
-      for await (const chunk of stream.body) {
+      for (;;) {
+        const { value: chunk, done } = await nextChunk();
+        if (done === true) return;
         for (let at = 0; at < chunk.length; at += SNAPSHOT_PIECE_BYTES) {
           await scheduler.delay(latency(), target!.process);
           if (breaks()) throw new Error("the connection broke");

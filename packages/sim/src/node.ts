@@ -1,7 +1,7 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
 import { type Clock, type Random, silentLogger } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { fromUtf8, type raftpb } from "@quorate/proto";
+import { AlarmType, fromUtf8, type raftpb } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
 import {
   BootstrapError,
@@ -14,6 +14,7 @@ import {
   versionOf,
 } from "@quorate/server";
 import type { Store } from "@quorate/store";
+import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
 import { type Safety, Violation, violate } from "./check/safety.ts";
@@ -23,6 +24,7 @@ import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
 import { misguide, twistOf } from "./planted.ts";
 import type { Story } from "./report/story.ts";
+import { Sabotage } from "./sabotage.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
 
 /** Operations of a disk that may fail by themselves. */
@@ -50,6 +52,7 @@ export interface NodeDeps {
   readonly safety: Safety;
   readonly raftCheck: RaftCheck;
   readonly hashCheck: HashCheck;
+  readonly corruptionCheck: CorruptionCheck;
   readonly story: Story;
   readonly config: ServerConfig;
   /** Something is wrong that no event would show. */
@@ -87,6 +90,9 @@ export class Node {
   slowTurns = false;
   starts = 0;
   readonly #faults: DiskFaults;
+  readonly #sabotage: Sabotage;
+  /** Since when its member has applied the alarm CORRUPT that names it, in this process. */
+  namedSinceMs: number | undefined;
 
   constructor(name: string, deps: NodeDeps) {
     this.name = name;
@@ -110,14 +116,41 @@ export class Node {
     this.#disk = new MemoryDisk({ clock, syncDelayMs });
     this.#keyspaces = new MemoryKeyspaceOpener(this.#disk, { clock, writeDelayMs: () => diskRandom.unit() * options.backendWriteMs });
     const { walDir, storeDir } = deps.config;
-    this.#faults = new DiskFaults({
-      disk: this.#disk,
-      keyspaces: this.#keyspaces,
-      random: this.#random.fork("disk faults"),
-      walDir,
-      storePath: `${storeDir}/db`,
-      tell: (text) => deps.story.tell(name, text),
-    });
+    const place = { keyspaces: this.#keyspaces, storePath: `${storeDir}/db`, tell: (text: string) => deps.story.tell(name, text) };
+    this.#faults = new DiskFaults({ ...place, disk: this.#disk, random: this.#random.fork("disk faults"), walDir });
+    this.#sabotage = new Sabotage({ ...place, random: this.#random.fork("sabotage") });
+  }
+
+  /** Its member's id, 0n before it has run. */
+  get memberId(): bigint {
+    return this.#memberId;
+  }
+
+  /** Alterations of its store that are still there. */
+  get alterations(): readonly { readonly key: string; readonly revision: number }[] {
+    return this.#sabotage.standing;
+  }
+
+  /** What its store holds differs, or may differ, from what it should. */
+  get isAltered(): boolean {
+    return this.#sabotage.standing.length > 0;
+  }
+
+  /** How often its store was made to differ. */
+  timesAltered = 0;
+
+  /** Makes its store differ from the others'; false where there is nothing to alter. */
+  alter(): boolean {
+    if (this.#memberId === 0n || !this.#sabotage.alter()) return false;
+    this.timesAltered++;
+    this.#deps.corruptionCheck.altered(this.#memberId);
+    return true;
+  }
+
+  /** An operator has given the machine up: it stays down. */
+  condemn(): void {
+    this.crash("kill");
+    this.refused = true;
   }
 
   /** Its peer URL. */
@@ -147,7 +180,7 @@ export class Node {
 
   /** What was synced on its disk has gone bad: it may refuse to start, and then stays down. */
   get damaged(): boolean {
-    return this.#faults.isDamaged;
+    return this.#faults.isDamaged || this.refused;
   }
 
   /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
@@ -163,6 +196,7 @@ export class Node {
     this.clock = clock;
     this.member = undefined;
     this.services = undefined;
+    this.namedSinceMs = undefined;
     story.tell(this.name, `starts, clock rate ${rate.toFixed(4)}`);
     const random = this.#random.fork(`start ${this.starts++}`);
     const twist = twistOf(options.bug, random.fork("twist"));
@@ -248,16 +282,20 @@ export class Node {
   #watch(member: Member): void {
     const { store } = member;
     const { safety, hashCheck, story } = this.#deps;
-    this.#look(() => safety.opened(this.name, store));
+    this.#look(() => safety.opened(this.name, store, this.isAltered));
+    this.#noteNaming(member.id, store);
     const watch = (entry: raftpb.Entry, apply: () => ReturnType<Store["apply"]> | undefined) => {
       const applied = apply();
       const { index, term } = entry;
       const revision = store.mvcc.currentRevision;
       story.tell(this.name, () => `applies ${index} of term ${term} to revision ${revision}`, undefined, index * 65_537 + revision);
+      const { isAltered, timesAltered } = this;
+      const isSound = () => this.timesAltered === timesAltered;
       this.#look(() => {
-        safety.applied(this.name, store, entry, applied);
-        hashCheck.applied(this.name, store, entry.index, (error) => this.#deps.fail(error));
+        safety.applied(this.name, store, entry, applied, isAltered);
+        if (!isAltered) hashCheck.applied(this.name, store, entry.index, (error) => this.#deps.fail(error), isSound);
       });
+      this.#noteNaming(member.id, store);
       return applied;
     };
     const apply = store.apply.bind(store);
@@ -269,6 +307,11 @@ export class Node {
         return undefined;
       });
     };
+  }
+
+  #noteNaming(memberId: bigint, { alarms }: Store): void {
+    const isNamed = alarms.corrupt && alarms.list(AlarmType.CORRUPT).some((alarm) => alarm.memberId === memberId);
+    this.namedSinceMs = isNamed ? (this.namedSinceMs ?? this.#deps.scheduler.nowMs) : undefined;
   }
 
   /** What is wrong is told to the world; a member would only end by it. */
@@ -298,6 +341,9 @@ export class Node {
       this.hasNotJoined = true;
       return;
     }
+    // It differs from others, or others from it, and was told to look before it takes part.
+    const { corruptionCheck } = this.#deps;
+    if (corruptionCheck.isAnyAltered && error instanceof Error && error.message.endsWith("found data inconsistency with peers")) return;
     const reason = this.#faults.reasonOf(error);
     if (reason === "damage") this.refused = true;
     if (reason !== undefined) return;

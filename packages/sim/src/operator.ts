@@ -7,6 +7,7 @@ import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
   AlarmResponse,
+  AlarmType,
   DefragmentRequest,
   HashKVRequest,
   HashKVResponse,
@@ -86,10 +87,12 @@ export class Operator {
   async #hash(node: Node): Promise<void> {
     const known = this.#deps.clients.knownRevision;
     const revision = this.#random.below(2) === 0 ? 0 : Math.max(1, known - this.#random.below(MAX_HASH_AGE_REVISIONS));
+    const { isAltered, timesAltered } = node;
     const { bytes } = await this.#call(node, `HashKV ${revision}`, HashKV.path, HashKVRequest.encode({ revision }));
     if (bytes === undefined) return;
     const { hash, hashRevision, compactRevision } = HashKVResponse.decode(bytes);
     this.#deps.story.tell("operator", `${node.name} has hash ${hash} at ${hashRevision}, compacted ${compactRevision}`);
+    if (isAltered || node.timesAltered > timesAltered) return;
     const key = `${hashRevision} ${compactRevision}`;
     const other = this.#hashes.get(key);
     this.counts.hashes++;
@@ -127,6 +130,8 @@ export class Operator {
     if (alarms.length === 0) return;
     await this.#deps.clients.compact("operator", node, this.#deps.clients.knownRevision);
     for (const { memberID, alarm } of alarms) {
+      // Members that differ are another's care.
+      if (alarm === AlarmType.CORRUPT) continue;
       const end = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID, alarm });
       const ended = await this.#call(node, `end of alarm ${alarm} of ${memberID}`, Alarm.path, end);
       if (ended.bytes !== undefined) this.counts.alarmsEnded++;

@@ -65,6 +65,16 @@ export interface SimOptions {
   readonly maxMembers: number;
   /** What the faults of this run are about. */
   readonly theme: Theme;
+  // Members that compare themselves. How often the leader asks; 0: never.
+  readonly corruptCheckMs: number;
+  /** How often it looks for compacted history to compare; 0: never. */
+  readonly compactHashCheckMs: number;
+  readonly initialCorruptCheck: boolean;
+  readonly selfHeal: boolean;
+  /** Mean time between two members whose stores are made to differ; 0: never. */
+  readonly sabotageEveryMs: number;
+  /** Whether a NOSPACE alarm ends by itself. */
+  readonly quotaAutoDisarm: boolean;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -152,7 +162,8 @@ export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {})
   const drawn = draw(seed, bug);
   const faults = { ...drawn.faults };
   for (const kind of changes.without ?? []) faults[kind] = 0;
-  return { ...drawn, ...changes.set, faults };
+  const changed = { ...drawn, ...changes.set };
+  return { ...changed, ...sabotageOf(changed), faults };
 }
 
 function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
@@ -221,9 +232,34 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     strictReconfiguration: one(true, false, false),
     maxMembers: one(2, 3, 5, 7),
     operatorEveryMs: one(0, 300, 1000),
+    ...drawOperations(seed),
     bug,
   };
   return theme === "leases" ? { ...drawn, ...LEASE_RUNS } : drawn;
+}
+
+/** What was thought of later: from streams of its own, so that what seeds drew before stays as it was. */
+function drawOperations(seed: number) {
+  const random = new SeededRandom(BigInt(seed)).fork("operations");
+  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  return {
+    corruptCheckMs: one(0, 0, 400, 1500),
+    compactHashCheckMs: one(0, 0, 300, 2000),
+    initialCorruptCheck: one(false, false, false, true),
+    selfHeal: one(false, true),
+    sabotageEveryMs: one(0, 0, 0, 0, 0, 0, 0, 600, 2500),
+    quotaAutoDisarm: one(true, true, false),
+  };
+}
+
+/**
+ * In runs in which stores are made to differ the leader looks for that, and the log reaches back far enough for everybody: a snapshot of a
+ * leader whose store differs would make others like it.
+ */
+function sabotageOf({ members, theme, corruptCheckMs, sabotageEveryMs }: SimOptions): Partial<SimOptions> {
+  if (sabotageEveryMs === 0) return {};
+  if (members < 3 || theme !== "mixed") return { sabotageEveryMs: 0 };
+  return { catchUpEntries: 5000, snapshotCount: 1_000_000, corruptCheckMs: corruptCheckMs === 0 ? 1000 : corruptCheckMs };
 }
 
 function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind, number> {

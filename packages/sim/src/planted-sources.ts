@@ -68,6 +68,26 @@ export const SOURCE_BUGS = {
     state.forgotten = (state.forgotten ?? 0) + 1;
     if (state.forgotten % 20 !== 0) state.backend.put(Bucket.key, revision, record);`,
   },
+  "difference-unnoticed": {
+    file: "server/src/corruption/checker.ts",
+    before: "if (groups.size === 1) return true;",
+    after: "if (groups.size >= 1) return true;",
+  },
+  "names-another-member": {
+    file: "server/src/corruption/checker.ts",
+    before: "if (value !== majority) for (const id of ids)",
+    after: "if (value === majority) for (const id of ids.slice(0, 1))",
+  },
+  "serves-while-named": {
+    file: "server/src/corruption/corruption.ts",
+    before: "return this.#healer?.isHealing ?? false;",
+    after: "return false;",
+  },
+  "heals-by-word-alone": {
+    file: "server/src/corruption/healer.ts",
+    before: "this.isUnsure = true;\n      await replaceStore(stopped);",
+    after: "if (replaceStore !== undefined) return this.#endAlarm();",
+  },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 
 /** The names. */

@@ -89,7 +89,7 @@ export class Registrar {
 
   /** Whether one more member can do without its disk and leave a quorum, even if a voter is being added. */
   mayDamage(): boolean {
-    const sound = this.#deps.nodes.filter((node) => !node.damaged && this.#voters.has(node.url)).length;
+    const sound = this.#deps.nodes.filter((node) => !node.damaged && !node.isAltered && this.#voters.has(node.url)).length;
     const voters = this.#voters.size + (this.#options.membershipEveryMs === 0 ? 0 : 1);
     return 2 * (sound - 1) > voters;
   }
@@ -189,7 +189,7 @@ export class Registrar {
 
   #isSound(member: WireMember): boolean {
     const node = this.#nodeOf(member);
-    return node !== undefined && !node.damaged && node.hasRun;
+    return node !== undefined && !node.damaged && !node.isAltered && node.hasRun;
   }
 
   async #add(isLearner: boolean): Promise<void> {

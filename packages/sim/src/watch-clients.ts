@@ -69,6 +69,9 @@ class WatchClient {
   #byId = new Map<number, Watching>();
   #cancelling = new Set<number>();
   #isSlow = false;
+  /** Whether the member's store differed when the stream was opened, and how often it had been made to by then. */
+  #wasAltered = false;
+  #timesAltered = 0;
   #settled = false;
   #stopped = false;
 
@@ -150,6 +153,8 @@ class WatchClient {
     for (const watch of this.#watches) watch.partial = [];
     story.tell(this.#name, `opens a stream to ${this.#node.name}`);
     this.#isSlow = !this.#settled && random.below(6) === 0;
+    this.#wasAltered = this.#node.isAltered;
+    this.#timesAltered = this.#node.timesAltered;
     this.#stream = network.open(
       this.#node,
       PATH,
@@ -234,7 +239,8 @@ class WatchClient {
       this.#create(watch);
       return;
     }
-    if (events.length > 0 || watch.partial.length > 0) check.told(watch, response);
+    if (events.length > 0 || watch.partial.length > 0)
+      check.told(watch, response, this.#wasAltered || this.#node.timesAltered > this.#timesAltered);
     else check.progress(watch, response);
   }
 

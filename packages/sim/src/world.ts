@@ -5,6 +5,7 @@
 import { SeededRandom } from "@quorate/host";
 import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
 import type { AlarmBook } from "./check/alarms.ts";
+import { CorruptionCheck } from "./check/corruption.ts";
 import { HashCheck } from "./check/hashes.ts";
 import { type Judgement, judgeHistory, type RecordedHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
@@ -21,6 +22,7 @@ import { Operator } from "./operator.ts";
 import type { FaultKind, SimOptions } from "./options.ts";
 import { Registrar, urlOf } from "./registrar.ts";
 import { Story } from "./report/story.ts";
+import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
 import { WatchClients } from "./watch-clients.ts";
 
@@ -48,6 +50,7 @@ export interface RunResult {
   readonly points: Readonly<Record<string, { passed: number; crashed: number }>>;
   readonly alarms: AlarmBook["counts"];
   readonly operator: Operator["counts"];
+  readonly corruption: CorruptionCheck["counts"] & Saboteur["counts"];
   /** Looked at by the checks of the log and of the stores. */
   readonly checked: { readonly entriesWritten: number; readonly leaders: number; readonly hashesCompared: number };
   readonly cluster: Registrar["counts"];
@@ -81,6 +84,9 @@ async function configOf(options: SimOptions, name: string, url: string, cluster:
     ...(options.quotaBytes > 0 ? ["--quota-backend-bytes", `${options.quotaBytes}`] : []),
     ...[`--strict-reconfig-check=${options.strictReconfiguration}`, "--max-learners", "2"],
     ...["--watch-progress-notify-interval", `${options.progressNotifyMs}ms`],
+    ...[`--quota-auto-disarm=${options.quotaAutoDisarm}`, `--self-heal=${options.selfHeal}`],
+    ...["--corrupt-check-time", `${options.corruptCheckMs}ms`, "--compact-hash-check-time", `${options.compactHashCheckMs || 60_000}ms`],
+    ...["--feature-gates", `CompactHashCheck=${options.compactHashCheckMs > 0},InitialCorruptCheck=${options.initialCorruptCheck}`],
   ];
   const invocation = await loadConfig(argv, {}, () => "");
   if (invocation.kind !== "run") throw new Error("the flags start no member");
@@ -105,6 +111,7 @@ class World {
   readonly raftCheck = new RaftCheck();
   readonly hashCheck: HashCheck;
   readonly leaseCheck: LeaseCheck;
+  readonly corruptionCheck = new CorruptionCheck();
   readonly safety: Safety;
   readonly watchCheck: WatchCheck;
   readonly network: Network;
@@ -116,6 +123,7 @@ class World {
   readonly operator: Operator;
   readonly registrar: Registrar;
   readonly nemesis: Nemesis;
+  readonly saboteur: Saboteur;
   verdict: Judgement | undefined;
   #failure: unknown;
 
@@ -126,10 +134,10 @@ class World {
     this.#explains = explains;
     const { scheduler, story } = this;
     this.leaseCheck = new LeaseCheck(options, () => scheduler.nowMs);
-    this.safety = new Safety(this.leaseCheck);
+    this.safety = new Safety(this.leaseCheck, this.corruptionCheck);
     this.hashCheck = new HashCheck(this.safety);
     this.watchCheck = new WatchCheck(this.safety);
-    const { safety, leaseCheck } = this;
+    const { safety, leaseCheck, corruptionCheck } = this;
     const random = new SeededRandom(BigInt(options.seed));
     const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
     this.network = network;
@@ -137,11 +145,23 @@ class World {
     const { raftCheck, hashCheck } = this;
     const fail = (error: unknown) => this.fail(error);
     const makeNode = (config: ServerConfig) =>
-      new Node(config.name, { options, scheduler, random: nodeRandom, network, safety, raftCheck, hashCheck, story, config, fail });
+      new Node(config.name, {
+        options,
+        scheduler,
+        random: nodeRandom,
+        network,
+        safety,
+        raftCheck,
+        hashCheck,
+        corruptionCheck,
+        story,
+        config,
+        fail,
+      });
     this.nodes = configs.map(makeNode);
     this.clientNetwork = new ClientNetwork(options, { scheduler, random: random.fork("client network") });
     const shared = { nodes: this.nodes, scheduler, story, network: this.clientNetwork, safety, fail };
-    this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck });
+    this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck, corruptionCheck });
     this.watchClients = new WatchClients(options, { ...shared, random: random.fork("watch clients"), check: this.watchCheck });
     const leases = { ...shared, random: random.fork("lease clients"), clients: this.clients, check: leaseCheck };
     this.leaseClients = new LeaseClients(options, leases);
@@ -154,6 +174,7 @@ class World {
     });
     const mayDamage = () => this.registrar.mayDamage();
     this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis"), mayDamage });
+    this.saboteur = new Saboteur(options, { ...shared, random: random.fork("saboteur"), check: corruptionCheck, mayDamage });
   }
 
   fail(error: unknown): void {
@@ -200,6 +221,7 @@ class World {
     leaseClients.start();
     operator.start();
     registrar.start();
+    this.saboteur.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.tell("world", "all is healed");
     nemesis.stop();
@@ -207,8 +229,11 @@ class World {
     watchClients.settle();
     operator.stop();
     registrar.settle();
+    this.saboteur.settle();
+    await this.#settled(this.#membersAreAlike(), PROGRESS_MS, () => `${this.saboteur.unsettled}: ${this.#standing()}`);
     await this.#settled(this.#membershipSettles(), PROGRESS_MS, () => `the membership is not settled: ${this.#standing()}`);
     registrar.stop();
+    this.saboteur.stop();
     await this.#settled(this.#progress(), PROGRESS_MS, () => this.#standing());
     clients.stop();
     leaseClients.stop();
@@ -233,6 +258,11 @@ class World {
         return `${node.name} term ${term} commit ${commitIndex} applied ${appliedIndex}${isLeader ? " leads" : ""}`;
       })
       .join("; ");
+  }
+
+  /** CORRUPT-2 and CORRUPT-4. */
+  async #membersAreAlike(): Promise<void> {
+    while (this.saboteur.unsettled !== undefined) await this.scheduler.delay(100);
   }
 
   async #membershipSettles(): Promise<void> {
@@ -328,7 +358,7 @@ class World {
 
   /** Reads the newest revision, and all that are left of those that no answered write has. */
   async #sweep(): Promise<void> {
-    const node = this.nodes.find((one) => one.member !== undefined);
+    const node = this.nodes.find((one) => one.member !== undefined && !one.isAltered);
     if (node?.member === undefined) return;
     const last = node.member.store.mvcc.currentRevision;
     const first = Math.max(1, node.member.store.mvcc.compactRevision, last - MAX_SWEPT_REVISIONS);
@@ -382,6 +412,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     points: pointsOf(nodes),
     alarms: safety.alarms.counts,
     operator: world.operator.counts,
+    corruption: { ...world.corruptionCheck.counts, ...world.saboteur.counts },
     cluster: world.registrar.counts,
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,

@@ -8,7 +8,7 @@
  *     WAL-DIR/                   one entry a member, the state that calls them committed, and a mark at the last
  */
 import { existsSync, readdirSync } from "node:fs";
-import { parentOf } from "@quorate/host";
+import { type Clock, type Disk, parentOf } from "@quorate/host";
 import { nodeClock, nodeDisk } from "@quorate/host/node";
 import { etcdserverpb, raftpb } from "@quorate/proto";
 import { clusterId, encodeMember, type Member, type NewCluster } from "@quorate/store";
@@ -55,11 +55,22 @@ export async function newMemberOf({ flags }: Invocation): Promise<NewMember> {
     throw new Exit(ExitCode.error, `data-dir ${JSON.stringify(dataDir)} not empty or could not be read`);
   }
   if (walDir !== "" && existsSync(walDir)) throw new Exit(ExitCode.error, `wal-dir ${JSON.stringify(walDir)} exists`);
-  const members = membersOf(urls, flags.string("initial-cluster-token"));
+  return newMember(name, urls, flags.string("initial-cluster-token"), dataDir, walDir || `${dataDir}/member/wal`);
+}
+
+/** The member `name` of a new cluster. @param urls the peer URLs of all its members */
+export function newMember(
+  name: string,
+  urls: ReadonlyMap<string, readonly string[]>,
+  token: string,
+  dataDir: string,
+  walDir: string,
+): NewMember {
+  const members = membersOf(urls, token);
   const confState = raftpb.ConfState.create({ voters: members.map(({ id }) => id) });
   return {
     dataDir,
-    walDir: walDir || `${dataDir}/member/wal`,
+    walDir,
     storeDir: `${dataDir}/member/store`,
     self: members.find((member) => member.name === name)!,
     cluster: { members, position: { index: members.length, term: TERM, confState } },
@@ -74,27 +85,41 @@ function isEmptyFolder(path: string): boolean {
   }
 }
 
+/** Where members are made. */
+export interface Machine {
+  readonly disk: Disk;
+  readonly clock: Clock;
+}
+
+const thisMachine: Machine = { disk: nodeDisk, clock: nodeClock };
+
 /**
- * Makes the member; `fillStore` makes the store in the folder that it is told. What was made is removed again if that fails.
+ * Makes the member; `fillStore` makes the store in the folder that it is told. What was made is removed again if that fails; it is durable
+ * when the promise resolves.
  */
-export async function makeMember(target: NewMember, fillStore: (storeDir: string) => Promise<void>): Promise<void> {
+export async function makeMember(
+  target: NewMember,
+  fillStore: (storeDir: string) => Promise<void>,
+  machine: Machine = thisMachine,
+): Promise<void> {
   const { dataDir, walDir, storeDir } = target;
-  const wasThere = existsSync(dataDir);
+  const { disk } = machine;
+  const wasThere = disk.stat(dataDir) !== undefined;
   try {
-    for (const dir of [dataDir, `${dataDir}/member`, `${dataDir}/member/snap`, storeDir, parentOf(walDir)]) nodeDisk.makeDir(dir);
+    for (const dir of [dataDir, `${dataDir}/member`, `${dataDir}/member/snap`, storeDir, parentOf(walDir)]) disk.makeDir(dir);
     await fillStore(storeDir);
-    for (const dir of [storeDir, `${dataDir}/member`, dataDir, parentOf(dataDir)]) nodeDisk.syncDir(dir);
-    await writeLog(target);
+    for (const dir of [storeDir, `${dataDir}/member`, dataDir, parentOf(dataDir)]) disk.syncDir(dir);
+    await writeLog(target, machine);
   } catch (error) {
-    nodeDisk.remove(wasThere ? `${dataDir}/member` : dataDir);
+    disk.remove(wasThere ? `${dataDir}/member` : dataDir);
     throw error;
   }
 }
 
-async function writeLog({ walDir, self, cluster }: NewMember): Promise<void> {
+async function writeLog({ walDir, self, cluster }: NewMember, { disk, clock }: Machine): Promise<void> {
   const { members, position } = cluster;
   const metadata = etcdserverpb.Metadata.encode({ NodeID: self.id, ClusterID: clusterId(members.map(({ id }) => id)) });
-  const wal = Wal.create(nodeDisk, walDir, metadata, { clock: nodeClock });
+  const wal = Wal.create(disk, walDir, metadata, { clock });
   try {
     wal.append(
       { term: TERM, vote: members[0]!.id, commit: members.length },

@@ -19,6 +19,9 @@ const HASH_TIMEOUT_MS = 60_000;
 /** At start nobody waits for others as long (etcd: ReqTimeout). */
 const INITIAL_TIMEOUT_MS = 7000;
 
+/** How a member's history compares with that of a majority of all members. */
+export type Standing = "of the majority" | "differs" | "unknown";
+
 export interface CheckerOptions {
   readonly memberId: bigint;
   /** 0: never. */
@@ -75,10 +78,31 @@ export class CorruptionChecker {
       });
   }
 
-  /** Whether this member's history is that of a majority of all members. */
-  async isOfMajority(): Promise<boolean> {
+  /**
+   * Where this member's history stands: it is that of a majority of all members, or not; "unknown" while too few can be compared.
+   * @param counts whether this member is one of the majority itself: not if it has what it has from one of the others
+   */
+  async standing(counts: boolean): Promise<Standing> {
     const { hash, peers } = await this.#ask(0);
-    return majorityOf(this.#groups(hash, peers), peers.length + 1) === hash.hash;
+    const groups = this.#groups(hash, peers);
+    if (!counts) groups.set(hash.hash, groups.get(hash.hash)!.slice(1));
+    const majority = majorityOf(groups, peers.length + 1);
+    if (majority === undefined) return "unknown";
+    return majority === hash.hash ? "of the majority" : "differs";
+  }
+
+  /** Whether what a member has is what a majority of all members have, this one not counted. */
+  async isVouchedFor(memberId: bigint): Promise<boolean> {
+    const { call } = this.#parts;
+    const others = this.#others();
+    const newest = await askHashes(call, others, 0, HASH_TIMEOUT_MS);
+    // What this member stands at may be wrong, too: the others are asked at a revision that all of them have.
+    const revision = Math.min(...newest.flatMap(({ hash }) => (hash === undefined ? [] : [hash.currentRevision])));
+    const peers = revision === Number.POSITIVE_INFINITY ? [] : await askHashes(call, others, revision, HASH_TIMEOUT_MS);
+    const found = peers.find((peer) => peer.memberId === memberId)?.hash;
+    if (found === undefined) return false;
+    const equal = peers.filter(({ hash }) => hash?.hash === found.hash && hash.compactRevision === found.compactRevision);
+    return equal.length > (others.length + 1) / 2;
   }
 
   /** How many members that answered have another history at the same compact revision. For the start of a member. */

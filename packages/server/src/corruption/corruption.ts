@@ -1,6 +1,6 @@
 /** Finding out that members differ, and mending it: the checker, the healer, and what the peer port answers for both. */
 import type { Clock, Logger } from "@quorate/host";
-import { AlarmRequest, idToHex } from "@quorate/proto";
+import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
@@ -61,13 +61,14 @@ export class Corruption {
       store,
       isLeader,
       handOver: () => host.handOver(),
-      isOfMajority: () => this.#checker.isOfMajority(),
+      standing: (counts) => this.#checker.standing(counts),
+      isLeaderRight: () => this.#checker.isVouchedFor(host.leader),
       propose,
       hasEnded,
       clock,
       logger,
+      unserved: () => host.watches.detach(),
       replaceStore: async (stopped) => {
-        await host.watches.detach();
         await refetchStore({
           ...parts,
           memberId,
@@ -110,6 +111,11 @@ export class Corruption {
     this.#healer?.start();
   }
 
+  /** An alarm was raised or ended, or another store took the place of the one before. */
+  alarmsChanged(): void {
+    this.#healer?.look();
+  }
+
   stop(): void {
     this.#checker.stop();
     this.#healer?.stop();
@@ -130,6 +136,8 @@ export class Corruption {
     const { host, snapshots } = this.#parts;
     const mvcc = async () => {
       await host.readable();
+      // A copy of another's store is no witness for that.
+      if (this.#healer?.isUnsure === true) throw errorOf("Corrupt");
       return host.store.mvcc;
     };
     const isMember = (id: bigint) => host.store.membership.member(id) !== undefined;

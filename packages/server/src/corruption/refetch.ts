@@ -14,6 +14,8 @@ import type { Snapshots } from "../member/snapshots.ts";
 export const STORE_TO_PATH = "/members/store-to/";
 /** How long the leader may take over its answer, which comes before the store. */
 const ASK_TIMEOUT_MS = 5000;
+/** How long it may take until the store begins to come: the leader may have ended after its answer, or its store may be refused here. */
+const BEGIN_TIMEOUT_MS = 15_000;
 /** How long the whole store may take. The transport gives up on one that makes no progress long before. */
 const ARRIVE_TIMEOUT_MS = 30 * 60_000;
 /** How long this member may take to apply what the received store has. */
@@ -45,6 +47,7 @@ export async function refetchStore(parts: RefetchParts): Promise<void> {
   const expected = parts.snapshots().expect();
   try {
     await askLeader(parts);
+    await within(parts, expected.begun, BEGIN_TIMEOUT_MS, "the leader's store did not begin to come");
     const index = await within(parts, expected.arrived, ARRIVE_TIMEOUT_MS, "the leader's store did not arrive");
     await caughtUp(parts, index);
     if (index < (await expected.leastIndex())) throw new Error("the store that came is older than the log of this member");

@@ -345,6 +345,7 @@ export class Member {
       },
       attach: () => {
         if (this.#ended) return;
+        this.corruption.alarmsChanged();
         if (!this.corruption.isHealing) this.watches.attach(this.#store.mvcc);
         this.space.attach();
       },
@@ -535,7 +536,10 @@ export class Member {
     this.#requestMetrics.applied(applied, nowMs - startMs);
     if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
-    else if (kind === "alarm") this.space.alarmsChanged();
+    else if (kind === "alarm") {
+      this.space.alarmsChanged();
+      this.corruption.alarmsChanged();
+    }
     if (applied.requestId === 0n) return nowMs;
     const proposedMs = this.#proposals.settle(applied.requestId, applied);
     if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);

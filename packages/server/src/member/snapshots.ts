@@ -63,6 +63,14 @@ interface SnapshotSent {
   isOver: boolean;
 }
 
+/** What is told of the leader's store that this member waits for outside of Raft. */
+interface Expecting {
+  begins(): void;
+  /** @throws Error where another came before */
+  came(index: number): void;
+  failed(error: Error): void;
+}
+
 export class Snapshots {
   readonly #limits: SnapshotLimits;
   readonly #parts: SnapshotParts;
@@ -76,8 +84,8 @@ export class Snapshots {
   #receiving = false;
   /** The mark that is being written. */
   #marked: Promise<void> = Promise.resolve();
-  /** Set while this member waits for the leader's store outside of Raft: told the index of the one that came. */
-  #expecting: ((index: number) => void) | undefined;
+  /** Set while this member waits for the leader's store outside of Raft. */
+  #expecting: Expecting | undefined;
 
   constructor(limits: SnapshotLimits, parts: SnapshotParts, lastMarkIndex: number) {
     this.#limits = limits;
@@ -229,6 +237,7 @@ export class Snapshots {
       throw new Error(`the snapshot's index ${index} is not ahead of this member`);
     this.#receiving = true;
     const startMs = this.#parts.clock.monotonicMs();
+    this.#expecting?.begins();
     try {
       if (this.#expecting === undefined) dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
       logger.info("receiving database snapshot", { "snapshot-index": index, "remote-snapshot-sender-id": idToHex(message.from) });
@@ -238,30 +247,42 @@ export class Snapshots {
         "snapshot-index": index,
         "remote-snapshot-sender-id": idToHex(message.from),
       });
-      if (this.#expecting !== undefined) this.#expecting(index);
+      if (this.#expecting !== undefined) this.#expecting.came(index);
       else this.#parts.loop().received([message]);
+    } catch (error) {
+      this.#expecting?.failed(error as Error);
+      throw error;
     } finally {
       this.#receiving = false;
     }
   }
 
   /**
-   * The next store that arrives is not Raft's. Until `release` the log gets no new beginning and no other store is taken; the one that came
-   * must not be older than `leastIndex`, where the log begins.
+   * The next store that arrives is not Raft's: `begun` resolves when it begins to come, `arrived` when it is there; that rejects where it
+   * breaks off. Until `release` the log gets no new beginning and no other store is taken; the one that came must not be older than
+   * `leastIndex`, where the log begins.
    */
-  expect(): { arrived: Promise<number>; leastIndex: () => Promise<number>; release: () => void } {
+  expect(): { begun: Promise<void>; arrived: Promise<number>; leastIndex: () => Promise<number>; release: () => void } {
     const { disk, storeDir, loop } = this.#parts;
     // One that came for an attempt that failed is of no use any more, and takes as much of the disk as the store.
     if (!this.#receiving) dropIncoming(disk, storeDir, loop().appliedIndex);
+    const begun = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<number>();
+    // It may break off before anybody waits for it.
+    arrived.promise.catch(() => {});
     let came = false;
-    const expecting = (index: number) => {
-      if (came) throw new Error("another store has come already");
-      came = true;
-      arrived.resolve(index);
+    const expecting: Expecting = {
+      begins: () => begun.resolve(),
+      came(index) {
+        if (came) throw new Error("another store has come already");
+        came = true;
+        arrived.resolve(index);
+      },
+      failed: (error) => arrived.reject(error),
     };
     this.#expecting = expecting;
     return {
+      begun: begun.promise,
       arrived: arrived.promise,
       leastIndex: async () => {
         await this.#marked;

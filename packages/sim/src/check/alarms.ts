@@ -7,8 +7,19 @@ const NOT_WHEN_CORRUPT = ["put", "range", "deleteRange", "txn", "compaction", "l
 
 export class AlarmBook {
   readonly #raised = new Set<string>();
+  readonly #onCorrupt: (memberId: bigint) => void;
   /** How often each kind was raised. */
   readonly counts = { noSpace: 0, corrupt: 0 };
+
+  /** @param onCorrupt told of each alarm CORRUPT that was not raised before */
+  constructor(onCorrupt: (memberId: bigint) => void) {
+    this.#onCorrupt = onCorrupt;
+  }
+
+  /** Whether members are known to differ. */
+  get isCorrupt(): boolean {
+    return this.#has(AlarmType.CORRUPT);
+  }
 
   #has(type: AlarmType): boolean {
     return [...this.#raised].some((key) => key.startsWith(`${type} `));
@@ -31,7 +42,10 @@ export class AlarmBook {
     if (action !== AlarmRequest_AlarmAction.ACTIVATE || this.#raised.has(key)) return;
     this.#raised.add(key);
     if (alarm === AlarmType.NOSPACE) this.counts.noSpace++;
-    else this.counts.corrupt++;
+    else {
+      this.counts.corrupt++;
+      this.#onCorrupt(memberID);
+    }
   }
 }
 

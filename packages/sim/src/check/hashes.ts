@@ -23,14 +23,18 @@ export class HashCheck {
     this.#safety = safety;
   }
 
-  /** A member has applied `index`. Throws a Violation, or tells `fail` of one later. */
-  applied(name: string, store: Store, index: number, fail: (error: unknown) => void): void {
+  /**
+   * A member has applied `index`. Throws a Violation, or tells `fail` of one later.
+   * @param isSound asked when the hash is there: whether the store was left alone meanwhile
+   */
+  applied(name: string, store: Store, index: number, fail: (error: unknown) => void, isSound: () => boolean = () => true): void {
     if (index % CONTENT_EVERY_ENTRIES !== 0) return;
     const wrong = this.#safety.contentDiffers(store);
     if (wrong !== undefined) violate("SIM-7", `${name} after entry ${index}: ${wrong}`);
     if (index % (index <= HASH_SELDOM_FROM_ENTRY ? HASH_EVERY_ENTRIES : HASH_SELDOM_ENTRIES) !== 0) return;
     store.mvcc.hashKV(0).then(
       ({ hash, compactRevision }) => {
+        if (!isSound()) return;
         const key = `${index} ${compactRevision}`;
         const known = this.#known.get(key);
         if (known === undefined) this.#known.set(key, { hash, by: name });

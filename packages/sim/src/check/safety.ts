@@ -14,6 +14,7 @@ import { type Applied, applyRange, type Store } from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
 import { AlarmBook } from "./alarms.ts";
+import type { CorruptionCheck } from "./corruption.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
 import { violate } from "./violation.ts";
 
@@ -54,6 +55,10 @@ function outcomeOf(answer: Answer): string {
   return `${answer.revision} ${answer.succeeded} ${first.kind} ${first.kind === "delete" ? first.deleted : ""}`;
 }
 
+function digestOf(outcome: string): string {
+  return outcome.length < MAX_PLAIN_OUTCOME ? outcome : `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
+}
+
 function equal(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
@@ -72,15 +77,16 @@ export class Safety {
   /** By revision: what made it. */
   readonly #requests = new Map<number, ModelRequest>();
   readonly #leases: LeaseCheck;
-  readonly alarms = new AlarmBook();
+  readonly alarms: AlarmBook;
   /** The revision that was compacted last, and all that ever were. */
   compactRevision = 0;
   readonly compacted = new Set<number>();
 
   readonly #removed = new Set<bigint>();
 
-  constructor(leases: LeaseCheck) {
+  constructor(leases: LeaseCheck, corruption: CorruptionCheck) {
     this.#leases = leases;
+    this.alarms = new AlarmBook((memberId) => corruption.raised(memberId));
   }
 
   /** The request that made a revision, undefined where there is none. */
@@ -135,29 +141,36 @@ export class Safety {
     }
   }
 
-  /** A member has applied an entry. */
-  applied(name: string, store: Store, entry: raftpb.Entry, applied: Applied | undefined): void {
+  /** A member has applied an entry. @param isAltered its store was made to differ: its answer is not looked at */
+  applied(name: string, store: Store, entry: raftpb.Entry, applied: Applied | undefined, isAltered = false): void {
     const { index, term, type } = entry;
     const revision = store.mvcc.currentRevision;
     const answer = applied === undefined ? undefined : answerOf(applied);
     const outcome = answer === undefined ? String(applied?.error?.message) : outcomeOf(answer);
-    const digest = outcome.length < MAX_PLAIN_OUTCOME ? outcome : `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
+    const digest = digestOf(outcome);
     const known = this.#applied[index];
     if (known !== undefined) {
       if (known.term !== term || known.type !== type || !equal(known.data, entry.data)) {
         violate("SIM-4", `${name} applies another entry at ${index}: term ${term} where ${known.term} was applied`);
       }
       if (known.revision !== revision) violate("SIM-4", `${name} is at revision ${revision} after ${index}, others at ${known.revision}`);
-      if (known.digest !== digest) violate("SIM-4", `${name} gives another answer to ${index}: ${outcome}`);
+      if (known.digest !== digest && !isAltered) violate("SIM-4", `${name} gives another answer to ${index}: ${outcome}`);
       return;
     }
     if (index !== this.#applied.length) violate("SIM-4", `${name} applies ${index}, nobody has applied ${this.#applied.length}`);
-    this.#judge(name, entry, applied, answer, revision);
-    this.#applied.push({ term, type, data: entry.data.slice(), digest, revision });
+    const expected = this.#judge(name, entry, applied, isAltered ? "altered" : answer, revision);
+    this.#applied.push({ term, type, data: entry.data.slice(), digest: isAltered ? digestOf(expected ?? outcome) : digest, revision });
   }
 
-  /** The first to apply an entry is compared with the model. */
-  #judge(name: string, entry: raftpb.Entry, applied: Applied | undefined, answer: Answer | undefined, revision: number): void {
+  /** The first to apply an entry is compared with the model. Gives what the model answers. */
+  #judge(
+    name: string,
+    entry: raftpb.Entry,
+    applied: Applied | undefined,
+    answer: Answer | undefined | "altered",
+    revision: number,
+  ): string | undefined {
+    let outcome: string | undefined;
     const state = this.lastState;
     let next = state;
     if (entry.type === raftpb.EntryType.EntryConfChange) {
@@ -171,17 +184,19 @@ export class Safety {
     if (applied?.error?.code !== refusal) {
       violate("SIM-5", `${name} at index ${entry.index}: ${applied?.error?.message ?? "no error"}, expected ${refusal ?? "none"}`);
     }
-    if (answer !== undefined) {
+    if (answer !== undefined && (answer !== "altered" || (request !== undefined && applied?.response !== undefined))) {
       if (request === undefined) violate("SIM-5", `${name} answers ${entry.index}, which is no request of a client`);
       const expected = state.apply(request);
       next = expected.next;
       if (next !== state) this.#requests.set(next.revision, request);
-      const wrong = difference(expected.answer, answer);
+      outcome = outcomeOf(expected.answer);
+      const wrong = answer === "altered" ? undefined : difference(expected.answer, answer);
       if (wrong !== undefined) violate("SIM-5", `${name} at index ${entry.index}, ${JSON.stringify(request)}: ${wrong}`);
     }
     if (revision !== next.revision)
       violate("SIM-5", `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`);
     if (next !== state) this.#states.push(next);
+    return outcome;
   }
 
   /** The error that a request must come to. */
@@ -200,14 +215,14 @@ export class Safety {
     return this.#leases.applied(internal, term);
   }
 
-  /** A member has opened a store, at its start or after a snapshot. */
-  opened(name: string, store: Store): void {
+  /** A member has opened a store, at its start or after a snapshot. @param isAltered it was made to differ */
+  opened(name: string, store: Store, isAltered = false): void {
     const { index } = store.position;
     const known = this.#applied[index];
     if (known === undefined) violate("SIM-6", `${name} opens a store at ${index}, and nobody has applied more than ${this.lastIndex}`);
     const revision = store.mvcc.currentRevision;
     if (revision !== known.revision) violate("SIM-6", `${name}: the store at ${index} is at revision ${revision}, not ${known.revision}`);
-    const wrong = this.contentDiffers(store);
+    const wrong = isAltered ? undefined : this.contentDiffers(store);
     if (wrong !== undefined) violate("SIM-6", `${name}: the store at ${index}, ${wrong}`);
   }
 

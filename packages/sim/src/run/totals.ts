@@ -25,7 +25,8 @@ export class Totals {
     const others = {
       "log entries compared": summary.checked.entriesWritten,
       "hashes compared": summary.checked.hashesCompared,
-
+      "stores altered": summary.corruption.altered,
+      "alarms CORRUPT": summary.corruption.named + summary.corruption.nobodyNamed,
       "watch events": summary.watches.events,
       "leases granted": summary.leases.granted,
       "leases expired": summary.leases.expired,
