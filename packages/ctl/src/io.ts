@@ -4,6 +4,8 @@
 export interface Terminal {
   /** Its size in characters at this moment. */
   size(): { readonly columns: number; readonly rows: number };
+  /** Takes a screen of its own, without a cursor, until the function it gives is called or the process ends in whatever way it can tell. */
+  enter(): () => void;
   /** Calls back when its size has changed, until the function it gives is called. */
   onResize(changed: () => void): () => void;
   /** Calls back with each key as it is typed, without echo, until the function it gives is called; undefined where nobody can type. */

@@ -1,5 +1,5 @@
 /** The real world of a command line program. */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Io, Terminal } from "./io.ts";
 
@@ -29,6 +29,16 @@ async function askPassword(prompt: string): Promise<string> {
 function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
   if (stdout.isTTY !== true) return undefined;
   return {
+    enter() {
+      const leave = (): void => {
+        process.off("exit", leave);
+        // Written at once, even where the process is about to end.
+        writeSync(stdout.fd, "\u001b[?25h\u001b[?1049l");
+      };
+      process.on("exit", leave);
+      stdout.write("\u001b[?1049h\u001b[?25l\u001b[H");
+      return leave;
+    },
     size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
     onResize(changed) {
       stdout.on("resize", changed);

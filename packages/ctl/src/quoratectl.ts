@@ -13,6 +13,7 @@ import { memberCommand } from "./commands/member.ts";
 import { moveLeaderCommand } from "./commands/move-leader.ts";
 import { putCommand } from "./commands/put.ts";
 import { snapshotCommand } from "./commands/snapshot.ts";
+import { topCommand } from "./commands/top.ts";
 import { txnCommand } from "./commands/txn.ts";
 import { versionCommand } from "./commands/version.ts";
 import { globalFlags } from "./globals.ts";
@@ -34,6 +35,7 @@ export const quoratectl: Program = {
         memberCommand,
         moveLeaderCommand,
         snapshotCommand,
+        topCommand,
       ],
     },
     { title: "Utility commands", commands: [completionCommand("quoratectl"), helpCommand, versionCommand("quoratectl")] },

@@ -152,6 +152,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     stopProcessMetrics = processMetrics(started.metrics.registry);
     const clockHelp = "This member's clock at the moment of the scrape, in seconds since 1970.";
     started.metrics.registry.gauge("quorate_server_clock_seconds", clockHelp, () => clock.wallMs() / 1000);
+    started.metrics.registry.gauge("quorate_server_leases", "Leases that have not ended.", () => started.store.lessor.count);
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,

@@ -33,7 +33,7 @@ function summary({ members }: ClusterView): string {
   const leader = members.find(({ status }) => status !== undefined && status.leader === status.header?.memberId);
   const versions = [...new Set(answering.map(({ status }) => status!.version))].join(", ");
   return [
-    `${members.length} members, ${answering.length} of them answer`,
+    `${members.length} member${members.length === 1 ? "" : "s"}, ${answering.length} of them answer`,
     leader === undefined ? "nobody leads" : `${leader.label} leads in term ${leader.status!.raftTerm}`,
     ...(versions === "" ? [] : [`version ${versions}`]),
   ].join("; ");

@@ -1,0 +1,78 @@
+/** quoratectl top against a real member: one frame in a pipe, and the live view on a real terminal, which it leaves as it was. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { connect } from "@quorate/client";
+import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { runQuoratectl } from "../support/quoratectl.ts";
+import { until } from "../support/until.ts";
+
+const skipWithoutScript =
+  spawnSync("script", ["--version"]).error === undefined ? false : "the program script is not installed (Debian: apt-get install bsdutils)";
+
+const ENTER = "\u001b[?1049h\u001b[?25l";
+const LEAVE = "\u001b[?25h\u001b[?1049l";
+
+suite("top", () => {
+  let cluster: TestCluster;
+  before(async () => {
+    cluster = await startCluster({ size: 1 });
+  });
+  after(() => cluster.destroy());
+
+  test("--once prints one frame with what was done meanwhile", async () => {
+    const client = connect({ endpoints: cluster.endpoints });
+    let over = false;
+    const writing = (async () => {
+      while (!over) await client.put("k", "v");
+    })();
+    try {
+      const { code, stdout, stderr } = await runQuoratectl(cluster.endpoints, ["top", "--once"]);
+      assert.deepEqual([code, stderr], [0, ""]);
+      assert.match(stdout, /^quoratectl top {3}1 member {3}m0 leads in term \d+ {3}revision [\d,]+ {3}\d{4}-/);
+      assert.match(stdout, /\n[1-9][\d,.]* puts\/s /);
+      assert.match(stdout, /\nm0 +leader +3\.7\.0 +[\d,]+ +[\d,]+ +[\d.]+ \w+ +[\d.]+ \w+ +\d+%\n/);
+      // Latencies of the log's disk and of applying were counted, and the process is known.
+      assert.match(stdout, /FSYNC P99.*\nm0 .*\d ms/);
+      assert.match(stdout, /LOOP P99\nm0 +0 +0 +[1-9]\d* +\d+% +\d+ MB +\d+ MB +[\d.]+ m?s\n/);
+    } finally {
+      over = true;
+      await writing;
+      client.close();
+    }
+  });
+
+  /** The program on a terminal of its own; what it has drawn so far is in `drawn`. */
+  function onTerminal(): { child: ChildProcess; drawn: () => string } {
+    const program = join(import.meta.dirname, "../../bin/quoratectl.js");
+    const top = `${process.execPath} ${program} top --endpoints=${cluster.endpoints[0]} --interval=200ms`;
+    const command = `stty columns 100 rows 30; exec ${top}`;
+    const child = spawn("script", ["-qfec", command, "/dev/null"], {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, TERM: "xterm" },
+    });
+    let drawn = "";
+    child.stdout!.on("data", (piece: Buffer) => {
+      drawn += piece.toString();
+    });
+    return { child, drawn: () => drawn };
+  }
+
+  for (const [name, end] of [
+    ["q", (child: ChildProcess) => child.stdin!.write("q")],
+    ["control-C", (child: ChildProcess) => child.stdin!.write("\u0003")],
+  ] as const) {
+    test(`on a terminal it is live until ${name}, and leaves it as it was`, { skip: skipWithoutScript }, async () => {
+      const { child, drawn } = onTerminal();
+      await until("two frames are drawn", () => drawn().split("\u001b[H").length > 3);
+      end(child);
+      const [code] = await once(child, "close");
+      assert.equal(code, 0);
+      assert.ok(drawn().startsWith(ENTER), JSON.stringify(drawn().slice(0, 60)));
+      assert.ok(drawn().endsWith(LEAVE), JSON.stringify(drawn().slice(-60)));
+      assert.ok(drawn().includes("m0 leads in term"));
+    });
+  }
+});
