@@ -1,6 +1,7 @@
 /** The executables against our own members, over mutual TLS, and quorateutl on what a stopped member leaves behind. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -57,6 +58,17 @@ test("the programs print their versions and help", async () => {
     assert.match(version.stdout, new RegExp(`^${name} version: \\d+\\.\\d+\\.\\d+\nAPI version: 3\\.7\n$`));
     assert.match((await run(`${name}.js`, ["--help"])).stdout, new RegExp(`^${name}: `));
   }
+});
+
+test("a reader that has had enough ends the program without a word, as a signal would", async () => {
+  const child = spawn(process.execPath, [join(bin, "quoratectl.js"), "--help"], { stdio: ["ignore", "pipe", "pipe"] });
+  child.stdout.destroy();
+  let stderr = "";
+  child.stderr.on("data", (piece: Buffer) => {
+    stderr += piece.toString();
+  });
+  const [code] = await once(child, "close");
+  assert.deepEqual([code, stderr], [141, ""]);
 });
 
 test("quorateutl reads what a stopped member leaves behind", async () => {

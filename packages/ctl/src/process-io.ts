@@ -60,6 +60,15 @@ function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
   };
 }
 
+/** What a program ends with that a signal would have ended: 128 and SIGPIPE's number. */
+const PIPE_CLOSED = 141;
+
+// Whoever reads has had enough (head, grep -q): the end, without a word, as other programs meet it by a signal.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(PIPE_CLOSED);
+});
+
 export const processIo: Io = {
   stdout: (content) => void process.stdout.write(content),
   stderr: (text) => void process.stderr.write(text),
