@@ -128,31 +128,49 @@ export function certificateFiles(dir: string): CertificateFiles {
   };
 }
 
-/**
- * Makes an authority and a server, a peer and a client certificate in `dir` (0700; keys 0600). The common name of the client is
- * `clientName`.
- */
-export async function writeCertificates(dir: string, clientName = "client"): Promise<CertificateFiles> {
+/** What the certificates of a folder are made out for. */
+export interface LeafNames {
+  /** Names and addresses of the server and peer certificates. */
+  readonly hosts: readonly string[];
+  /** The common name of the client certificate. */
+  readonly client: string;
+}
+
+/** What the certificates of `dir` are made out for now. Throws an Error with the path if one cannot be read. */
+export function leafNamesOf(dir: string): LeafNames {
+  const files = certificateFiles(dir);
+  const server = new x509.X509Certificate(readFileSync(files.server, "utf8"));
+  const client = new x509.X509Certificate(readFileSync(files.client, "utf8"));
+  const names = server.getExtension(x509.SubjectAlternativeNameExtension)?.names.items ?? [];
+  return { hosts: names.map((name) => name.value), client: client.subjectName.getField("CN")[0] ?? "client" };
+}
+
+/** Makes an authority and a server, a peer and a client certificate in `dir` (0700; keys 0600). */
+export async function writeCertificates(
+  dir: string,
+  names: LeafNames = { hosts: localHosts, client: "client" },
+): Promise<CertificateFiles> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   chmodSync(dir, 0o700);
   const files = certificateFiles(dir);
-  const authority = await createAuthority("Quorate local CA");
-  const server = await authority.issue({ commonName: "server", hosts: localHosts, usage: "both" });
-  const peer = await authority.issue({ commonName: "peer", hosts: localHosts, usage: "both" });
-  const client = await authority.issue({ commonName: clientName, hosts: [], usage: "client" });
-  writeFile(files.server, server.certPem, 0o644);
-  writeFile(files.serverKey, server.keyPem, 0o600);
-  writeFile(files.peer, peer.certPem, 0o644);
-  writeFile(files.peerKey, peer.keyPem, 0o600);
-  writeFile(files.client, client.certPem, 0o644);
-  writeFile(files.clientKey, client.keyPem, 0o600);
+  // The name tells authorities apart that follow each other.
+  const authority = await createAuthority(`Quorate CA ${newSerial().slice(-8)}`);
+  const server = await authority.issue({ commonName: "server", hosts: names.hosts, usage: "both" });
+  const peer = await authority.issue({ commonName: "peer", hosts: names.hosts, usage: "both" });
+  const client = await authority.issue({ commonName: names.client, hosts: [], usage: "client" });
+  writePrivately(files.server, server.certPem, 0o644);
+  writePrivately(files.serverKey, server.keyPem, 0o600);
+  writePrivately(files.peer, peer.certPem, 0o644);
+  writePrivately(files.peerKey, peer.keyPem, 0o600);
+  writePrivately(files.client, client.certPem, 0o644);
+  writePrivately(files.clientKey, client.keyPem, 0o600);
   // Last: a directory without ca.pem is one whose making was cut short.
-  writeFile(files.ca, authority.caPem, 0o644);
+  writePrivately(files.ca, authority.caPem, 0o644);
   return files;
 }
 
 /** Under another name first, so that a reader never sees half a file and a key is never readable by others, not even briefly. */
-function writeFile(path: string, text: string, mode: number): void {
+export function writePrivately(path: string, text: string, mode: number): void {
   const draft = `${path}.new`;
   writeFileSync(draft, text, { mode });
   chmodSync(draft, mode);

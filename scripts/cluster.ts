@@ -1,36 +1,86 @@
 /**
- * The tool behind scripts/start-all.sh, stop-all.sh, restart.sh, clean.sh and restore.sh.
+ * The tool behind scripts/start-all.sh, stop-all.sh, restart.sh, clean.sh and restore.sh, and quorate-cluster of a release: three members
+ * on this machine, infra0 to infra2, with mutual TLS.
  *
- *   node scripts/cluster.ts start | stop | restart | clean [--keep-certs] | restore [SNAPSHOT]
- *
- * QUORATE_EXECUTABLE names another program with etcd's flags to run instead of this repository's, such as /usr/bin/etcd.
+ * QUORATE_EXECUTABLE names another program with etcd's flags to run instead of our own, such as /usr/bin/etcd.
  */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { certificateFiles } from "./certs.ts";
 import { cleanCluster, runningPid, startCluster, stopCluster } from "./cluster/control.ts";
 import { type ClusterPlan, certsDir, clientUrl, localCluster } from "./cluster/layout.ts";
 import { commandLineOf } from "./cluster/processes.ts";
+import { callOf, commandOf, defaultDir, isReleased } from "./cluster/programs.ts";
 import { restoreCluster } from "./cluster/restore.ts";
 
-const root = join(import.meta.dirname, "..");
+const NAME = isReleased ? "quorate-cluster" : "node scripts/cluster.ts";
+
+const HELP = `use: ${NAME} start | stop | restart | clean | restore [SNAPSHOT] [OPTIONS]
+
+Three members on this machine, infra0 to infra2, with mutual TLS, on the ports 3379, 4379 and 5379 of 127.0.0.1.
+
+  start      starts those that do not run, with new certificates if there are none
+  stop       stops them
+  restart    stops and starts them
+  clean      stops them and removes their data, logs and certificates
+  restore    saves a snapshot, takes all data away, and restores every member from the file
+
+  --dir FOLDER     where their files are (default: ${defaultDir})
+  --keep-certs     clean: keeps the certificates
+  --help           this text
+`;
+
 const say = (line: string): void => console.log(line);
 
+interface Options {
+  readonly command: string;
+  readonly file: string | undefined;
+  readonly dir: string;
+  readonly keepCerts: boolean;
+}
+
+/** Undefined if help was asked for. Throws an Error that says what is wrong. */
+function readOptions(args: readonly string[]): Options | undefined {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      dir: { type: "string", default: defaultDir },
+      "keep-certs": { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) return undefined;
+  const [command, file] = positionals;
+  const most = command === "restore" ? 2 : 1;
+  const keepCerts = values["keep-certs"];
+  if (!["start", "stop", "restart", "clean", "restore"].includes(command ?? "") || positionals.length > most) {
+    throw new Error(`unknown: ${positionals.join(" ") || "no command"}`);
+  }
+  if (keepCerts && command !== "clean") throw new Error("unknown: --keep-certs, which is for clean");
+  return { command: command!, file, dir: resolve(values.dir), keepCerts };
+}
+
 async function main(args: readonly string[]): Promise<boolean> {
-  const [command, ...options] = args;
-  const executable = process.env["QUORATE_EXECUTABLE"];
-  const plan = executable ? localCluster(root, [executable]) : localCluster(root);
-  const unknown = options.filter(
-    (option, i) => !(command === "clean" && option === "--keep-certs") && !(command === "restore" && i === 0 && !option.startsWith("-")),
-  );
-  if (unknown.length > 0 || !["start", "stop", "restart", "clean", "restore"].includes(command ?? "")) {
-    console.error(`unknown: ${[command, ...unknown].join(" ")}\nuse: start | stop | restart | clean [--keep-certs] | restore [SNAPSHOT]`);
+  let options: Options | undefined;
+  try {
+    options = readOptions(args);
+  } catch (error) {
+    console.error(`${(error as Error).message}\n--help tells more`);
     return false;
   }
+  if (options === undefined) {
+    process.stdout.write(HELP);
+    return true;
+  }
+  const { command, file, dir, keepCerts } = options;
+  const executable = process.env["QUORATE_EXECUTABLE"];
+  const plan = executable ? localCluster(dir, [executable]) : localCluster(dir);
   return alone(plan, async () => {
     if (command === "stop") return stopCluster(plan, say);
-    if (command === "clean") return cleanCluster(plan, options.includes("--keep-certs"), say);
-    if (command === "restore") return restoreCluster(plan, options[0], say);
+    if (command === "clean") return cleanCluster(plan, keepCerts, say);
+    if (command === "restore") return restoreCluster(plan, file, say);
     if (command === "restart" && !(await stopCluster(plan, say))) return false;
     const wasRunning = plan.members.every((member) => runningPid(plan, member) !== undefined);
     if (!(await startCluster(plan, say))) return false;
@@ -48,7 +98,7 @@ async function alone(plan: ClusterPlan, action: () => Promise<boolean>): Promise
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     const pid = Number(readFileSync(lock, "utf8"));
-    if (pid > 1 && commandLineOf(pid)?.includes("cluster.ts")) {
+    if (pid > 1 && /\bcluster\.(?:ts|mjs)\b/.test(commandLineOf(pid) ?? "")) {
       console.error(`another run is at work (pid ${pid}); try again when it is done`);
       return false;
     }
@@ -63,21 +113,21 @@ async function alone(plan: ClusterPlan, action: () => Promise<boolean>): Promise
 }
 
 function sayHowToUse(plan: ClusterPlan, wasRunning: boolean): void {
-  const certs = certificateFiles(relative(root, certsDir(plan)));
+  const certs = certificateFiles(isReleased ? certsDir(plan) : relative(process.cwd(), certsDir(plan)));
   const endpoints = plan.members.map(clientUrl).join(",");
   const flags = `--endpoints=${endpoints} --cacert=${certs.ca} --cert=${certs.client} --key=${certs.clientKey}`;
   say("");
   say(wasRunning ? "The cluster was running already; nothing was changed. Endpoints:" : "The cluster is up. Endpoints:");
   for (const member of plan.members) say(`  ${member.name}  ${clientUrl(member)}`);
   say("");
-  say(`Try it, in ${root}:`);
-  for (const program of ["npx quoratectl", "ETCDCTL_API=3 etcdctl"]) {
+  say(isReleased ? "Try it:" : `Try it, in ${process.cwd()}:`);
+  for (const program of [isReleased ? commandOf("quoratectl")[0] : "npx quoratectl", "ETCDCTL_API=3 etcdctl"]) {
     say("");
     say(`  ${program} ${flags} put greeting hello`);
     say(`  ${program} ${flags} get greeting`);
   }
   say("");
-  say("scripts/stop-all.sh stops it, scripts/clean.sh removes its data.");
+  say(`${callOf("stop")} stops it, ${callOf("clean")} removes its data.`);
 }
 
 // A reader that closes early, such as head, must not stop the work half way.

@@ -7,6 +7,7 @@ import { certificateFiles, certificateTrouble, writeCertificates } from "../cert
 import { createHealthProbe } from "./health.ts";
 import { type ClusterPlan, certsDir, clientUrl, dataDir, logFile, type MemberPlan, memberFlags, pidFile } from "./layout.ts";
 import { commandLineOf, isPortFree, portHolder } from "./processes.ts";
+import { callOf } from "./programs.ts";
 
 /** Where the words for the user go, a line at a time. */
 export type Say = (line: string) => void;
@@ -65,7 +66,7 @@ async function ensureCertificates(plan: ClusterPlan, missing: readonly MemberPla
   const trouble = certificateTrouble(certsDir(plan));
   if (trouble === undefined) return true;
   if (missing.length < plan.members.length) {
-    say(`${trouble}; new certificates cannot be made while members run on the old ones: run scripts/restart.sh`);
+    say(`${trouble}; new certificates cannot be made while members run on the old ones: run ${callOf("restart")}`);
     return false;
   }
   say(`making certificates in ${certsDir(plan)} (${trouble})`);
@@ -138,7 +139,7 @@ function sayDeath(plan: ClusterPlan, member: MemberPlan, say: Say): void {
   say(`${member.name} died while starting`);
   sayLogTail(plan, member, say);
   const others = plan.members.filter((one) => runningPid(plan, one) !== undefined).map((one) => one.name);
-  if (others.length > 0) say(`${others.join(" and ")} still running; scripts/stop-all.sh stops them`);
+  if (others.length > 0) say(`${others.join(" and ")} still running; ${callOf("stop")} stops them`);
 }
 
 function sayLogTail(plan: ClusterPlan, member: MemberPlan, say: Say): void {

@@ -1,13 +1,16 @@
 /**
  * The local cluster on paper: who its members are, where their files lie, and with which flags they start.
  *
- *   .quorate/certs/          certificates (see scripts/certs.ts)
- *   .quorate/data/NAME/      a member's data directory
- *   .quorate/logs/NAME.log   what it wrote to standard output and error
- *   .quorate/pids/NAME.pid   its process id
+ *   DIR/certs/          certificates (see scripts/certs.ts)
+ *   DIR/data/NAME/      a member's data directory
+ *   DIR/logs/NAME.log   what it wrote to standard output and error
+ *   DIR/pids/NAME.pid   its process id
+ *
+ * DIR is .quorate in the repository, and .quorate in the home folder where quorate-cluster is installed.
  */
 import { join } from "node:path";
 import { certificateFiles } from "../certs.ts";
+import { commandOf } from "./programs.ts";
 
 /** One member: its name and the ports it listens on, on 127.0.0.1. */
 export interface MemberPlan {
@@ -26,10 +29,10 @@ export interface ClusterPlan {
   readonly command: readonly string[];
 }
 
-/** The cluster that scripts/start-all.sh starts, for the repository at `root`. */
-export function localCluster(root: string, command: readonly string[] = [process.execPath, join(root, "bin/quorate.js")]): ClusterPlan {
+/** The cluster that scripts/start-all.sh starts, with its files in `dir` (absolute). */
+export function localCluster(dir: string, command: readonly string[] = commandOf("quorate")): ClusterPlan {
   return {
-    dir: join(root, ".quorate"),
+    dir,
     token: "etcd-cluster-1",
     members: [
       { name: "infra0", clientPort: 3379, peerPort: 3380 },

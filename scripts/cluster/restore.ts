@@ -2,8 +2,8 @@
  * The round that every operator should have done once before it is needed: save a snapshot of the local cluster, take all of its data away,
  * restore every member from the file, start them, and read back what was there. The old data come back if anything goes wrong.
  *
- *     .quorate/snapshots/TIME.db     what was saved
- *     .quorate/data.before-restore   the old data, until the new cluster has been read
+ *     DIR/snapshots/TIME.db     what was saved
+ *     DIR/data.before-restore   the old data, until the new cluster has been read
  */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
@@ -11,8 +11,7 @@ import { join } from "node:path";
 import { certificateFiles } from "../certs.ts";
 import { runningPid, type Say, startCluster, stopCluster } from "./control.ts";
 import { type ClusterPlan, certsDir, clientUrl, dataDir, type MemberPlan, peerUrl } from "./layout.ts";
-
-const bin = join(import.meta.dirname, "../../bin");
+import { callOf, commandOf } from "./programs.ts";
 
 /** A tool that failed, with its words. */
 class ToolError extends Error {}
@@ -20,7 +19,8 @@ class ToolError extends Error {}
 /** Runs one of our tools; gives its standard output. */
 function tool(name: "quoratectl" | "quorateutl", args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, [join(bin, `${name}.js`), ...args], { maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+    const [program, ...first] = commandOf(name);
+    execFile(program!, [...first, ...args], { maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(new ToolError(`${name} ${args.filter((arg) => !arg.startsWith("--")).join(" ")}: ${stderr.trim() || error.message}`));
     });
@@ -84,7 +84,7 @@ function firstRunning(plan: ClusterPlan): MemberPlan | undefined {
 async function save(plan: ClusterPlan, say: Say): Promise<string> {
   const member = firstRunning(plan);
   if (member === undefined)
-    throw new ToolError("no member is running: start the cluster first (scripts/start-all.sh), or name a snapshot file");
+    throw new ToolError(`no member is running: start the cluster first (${callOf("start")}), or name a snapshot file`);
   const dir = join(plan.dir, "snapshots");
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const path = join(dir, `${new Date().toISOString().replace(/[:.]/g, "-")}.db`);
@@ -119,5 +119,5 @@ async function putBack(plan: ClusterPlan, aside: string, say: Say): Promise<void
   const data = join(plan.dir, "data");
   rmSync(data, { recursive: true, force: true });
   renameSync(aside, data);
-  say("the old data are back in their place; scripts/start-all.sh starts the cluster as it was");
+  say(`the old data are back in their place; ${callOf("start")} starts the cluster as it was`);
 }

@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import * as tls from "node:tls";
-import { certificateTrouble, createAuthority, writeCertificates } from "../../scripts/certs.ts";
+import { certificateTrouble, createAuthority, localHosts, writeCertificates } from "../../scripts/certs.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "quorate-certs-"));
 after(() => rmSync(dir, { recursive: true }));
 
 test("the directory holds the seven files with the right modes, and is usable until a certificate is about to expire", async () => {
-  const files = await writeCertificates(dir, "someone");
+  const files = await writeCertificates(dir, { hosts: localHosts, client: "someone" });
   assert.equal(statSync(dir).mode & 0o777, 0o700);
   assert.equal(Object.keys(files).length, 7);
   for (const [name, path] of Object.entries(files)) {

@@ -109,7 +109,7 @@ test("a member that dies while starting is reported with its last words", async 
 });
 
 test("the real plan is the documented one", () => {
-  const real = localCluster("/repository");
+  const real = localCluster("/repository/.quorate");
   assert.deepEqual(memberFlags(real, real.members[1]!).slice(0, 9), [
     "--name=infra1",
     "--data-dir=/repository/.quorate/data/infra1",

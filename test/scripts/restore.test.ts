@@ -17,8 +17,7 @@ const root = join(import.meta.dirname, "../..");
 const dir = mkdtempSync(join(tmpdir(), "quorate-restore-"));
 const ports = await freePorts(6);
 const plan: ClusterPlan = {
-  ...localCluster(root),
-  dir: join(dir, ".quorate"),
+  ...localCluster(join(dir, ".quorate")),
   members: [0, 1, 2].map((i) => ({ name: `m${i}`, clientPort: ports[2 * i]!, peerPort: ports[2 * i + 1]! })),
 };
 const said: string[] = [];

@@ -1,6 +1,5 @@
 import { asExit, clientOf } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
-import { reportingErrors } from "../offline/data-dir.ts";
 import type { Command } from "../program.ts";
 
 /** What may be wrong with the folder, its files, the disk or a snapshot; anything else but a failed call is a mistake of the program. */
@@ -21,8 +20,9 @@ restores. Users and roles are as of the base snapshot.`,
     "hash-interval": { kind: "duration", defaultText: "5m", doc: "time between hashes of a member that are recorded for verify" },
     once: { kind: "bool", defaultText: "false", doc: "end when everything is recorded that has happened so far" },
   },
-  run: (invocation) =>
-    reportingErrors(async () => {
+  // Imported here, because it brings the store and LevelDB, which no other command should wait for.
+  run: async (invocation) =>
+    (await import("../offline/data-dir.ts")).reportingErrors(async () => {
       const { args, flags, io } = invocation;
       const dir = flags.string("to").replace(/(.)\/+$/, "$1");
       if (dir === "" || args.length > 0) throw new Exit(ExitCode.badArguments, "backup run needs --to, a folder, and takes no arguments");

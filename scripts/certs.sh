@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Makes, checks and rotates a folder of certificates, also under a running cluster: scripts/certs.sh --help
+set -euo pipefail
+caller=$PWD
+source "$(dirname "${BASH_SOURCE[0]}")/install.sh"
+# Folders are named from where the caller stands.
+script="$PWD/scripts/certs/main.ts"
+cd "$caller"
+exec node "$script" "$@"

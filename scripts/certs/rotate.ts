@@ -1,0 +1,68 @@
+/**
+ * Exchanges all certificates of a folder, the authority too, while a cluster runs on them and nobody is refused:
+ *
+ *   1. trust   ca.pem holds the old authority and the new one; everybody trusts both
+ *   2. issue   server, peer and client certificates of the new authority take the place of the old ones
+ *   3. drop    ca.pem holds the new authority alone
+ *
+ * Between the steps every reader of the files must have read them again: members do so every few seconds, other programs when they start
+ * or as they do. A folder that is copied to other hosts is copied after each step. What a step needs lies in next/ until the last one is
+ * done, so that a rotation that was cut short goes on where it was. The authority's key is never written.
+ *
+ *   DIR/next/       the new files (0700), from step 1 to step 2
+ *   DIR/next/ca.pem the new authority, until step 3
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type CertificateFiles, certificateFiles, type LeafNames, leafNamesOf, writeCertificates, writePrivately } from "../certs.ts";
+
+/** One step of a rotation. */
+export type RotationStep = "trust" | "issue" | "drop";
+
+const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+
+/** The step that comes next in `dir`. */
+export function nextStep(dir: string): RotationStep {
+  const next = certificateFiles(join(dir, "next"));
+  if (!existsSync(next.ca)) return "trust";
+  const trusted = readFileSync(certificateFiles(dir).ca, "utf8");
+  if (!trusted.includes(readFileSync(next.ca, "utf8").trim())) return "trust";
+  return pairs(next).some(({ cert }) => existsSync(cert)) ? "issue" : "drop";
+}
+
+/** Each certificate with its key. */
+function pairs(files: CertificateFiles): { cert: string; key: string }[] {
+  return [
+    { cert: files.server, key: files.serverKey },
+    { cert: files.peer, key: files.peerKey },
+    { cert: files.client, key: files.clientKey },
+  ];
+}
+
+/** Does one step, which must be the next. New certificates name what the old ones name, unless `names` says otherwise. */
+export async function rotate(dir: string, step: RotationStep, names: LeafNames = leafNamesOf(dir)): Promise<void> {
+  const due = nextStep(dir);
+  if (due !== step) throw new Error(`the next step of the rotation in ${dir} is "${due}", not "${step}"`);
+  const now = certificateFiles(dir);
+  const nextDir = join(dir, "next");
+  const next = certificateFiles(nextDir);
+  if (step === "trust") {
+    if (!existsSync(next.ca)) {
+      rmSync(nextDir, { recursive: true, force: true });
+      mkdirSync(nextDir, { mode: 0o700 });
+      await writeCertificates(nextDir, names);
+    }
+    const newest = readFileSync(now.ca, "utf8").match(PEM) ?? [];
+    writePrivately(now.ca, [...newest, readFileSync(next.ca, "utf8").trim(), ""].join("\n"), 0o644);
+  } else if (step === "issue") {
+    for (const [i, { cert, key }] of pairs(next).entries()) {
+      const target = pairs(now)[i]!;
+      // A reader that comes in between finds a pair that does not fit, and looks again.
+      if (existsSync(key)) renameSync(key, target.key);
+      if (existsSync(cert)) renameSync(cert, target.cert);
+    }
+  } else {
+    writePrivately(now.ca, readFileSync(next.ca, "utf8"), 0o644);
+    rmSync(nextDir, { recursive: true });
+  }
+}

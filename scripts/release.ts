@@ -1,0 +1,179 @@
+/**
+ * Makes the release: for each platform one archive that needs nothing on the machine, for Linux a Debian package too, and SHA256SUMS.
+ *
+ *   npm run release -- [--platform linux-x64,linux-arm64] [--out dist]
+ *
+ * The same commit gives the same bytes: files are sorted, and every time stamp is the commit's (or SOURCE_DATE_EPOCH).
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { gzipSync } from "node:zlib";
+import { type Bundle, bundlePrograms, NATIVE_MODULE } from "./release/bundle.ts";
+import { archiveContents, debianContents, type Parts } from "./release/contents.ts";
+import { debianPackage } from "./release/debian.ts";
+import { collectLicences } from "./release/licences.ts";
+import { libatomic, nativeModule, nodeFolder, ownPlatform, type Platform, platforms } from "./release/platform.ts";
+import { releasePrograms, root } from "./release/programs.ts";
+import { type Entry, tar, withFolders } from "./release/tar.ts";
+
+const HELP = `use: npm run release -- [OPTIONS]
+
+Makes quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.deb for those of Linux, and SHA256SUMS.
+
+  --platform LIST    which, by commas: ${platforms.map((one) => one.name).join(", ")} (default: all)
+  --out FOLDER       where to (default: dist)
+  --no-deb           no Debian packages
+  --compression N    1 (fast) to 9 (small) (default: 9)
+  --help             this text
+
+Node for other platforms comes from the npm registry, libatomic for other processors from Debian; both are kept in node_modules/.cache.
+SOURCE_DATE_EPOCH, in seconds, stands for the time of the commit.
+`;
+
+/** A mistake on the command line. */
+class UsageError extends Error {}
+
+const startedMs = performance.now();
+const say = (line: string): void => console.log(`[${((performance.now() - startedMs) / 1000).toFixed(1).padStart(5)} s] ${line}`);
+const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+
+interface Options {
+  readonly wanted: readonly Platform[];
+  readonly out: string;
+  readonly deb: boolean;
+  readonly level: number;
+}
+
+function readOptions(args: readonly string[]): Options | undefined {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      platform: { type: "string", multiple: true },
+      out: { type: "string", default: "dist" },
+      "no-deb": { type: "boolean", default: false },
+      compression: { type: "string", default: "9" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) return undefined;
+  const names = values.platform?.flatMap((list) => list.split(",")) ?? platforms.map((one) => one.name);
+  const wanted = names.map((name) => {
+    const platform = platforms.find((one) => one.name === name);
+    if (platform === undefined)
+      throw new UsageError(`there is no platform ${name}; there are ${platforms.map((one) => one.name).join(", ")}`);
+    return platform;
+  });
+  const level = Number(values.compression);
+  if (!(Number.isInteger(level) && level >= 1 && level <= 9))
+    throw new UsageError(`--compression is ${values.compression}; it goes from 1 to 9`);
+  return { wanted, out: resolve(values.out), deb: !values["no-deb"], level };
+}
+
+/** The time that all files get. */
+function releaseTime(): number {
+  const given = process.env["SOURCE_DATE_EPOCH"];
+  const text = given ?? execFileSync("git", ["log", "-1", "--format=%ct"], { cwd: root, encoding: "utf8" }).trim();
+  if (!/^\d{1,11}$/.test(text)) throw new UsageError(`SOURCE_DATE_EPOCH is ${JSON.stringify(text)}; it should be seconds since 1970`);
+  return Number(text);
+}
+
+/** Man pages from the declarations of the programs. */
+function makeManPages(dir: string): Map<string, Uint8Array> {
+  const script = join(root, "scripts/gen-man.ts");
+  if (!existsSync(script)) return new Map();
+  execFileSync(process.execPath, [script, "--out", dir], { stdio: ["ignore", "ignore", "inherit"] });
+  const names = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".1"));
+  return new Map(names.sort().map((name) => [name.split("/").at(-1)!, readFileSync(join(dir, name))]));
+}
+
+/** Completions, by the bundled programs themselves, which also shows that the bundle runs. */
+function makeCompletions(dir: string, bundle: Bundle, platform: Platform | undefined): Map<string, Uint8Array> {
+  if (platform === undefined) throw new Error(`there is no release for this machine's platform, ${process.platform}-${process.arch}`);
+  for (const [name, content] of bundle.files) writeFileSync(join(dir, name), content);
+  writeFileSync(join(dir, NATIVE_MODULE), nativeModule(platform));
+  const places = [
+    ["bash", "bash-completion/completions/quoratectl"],
+    ["zsh", "zsh/vendor-completions/_quoratectl"],
+    ["fish", "fish/vendor_completions.d/quoratectl.fish"],
+  ] as const;
+  const made = new Map<string, Uint8Array>();
+  for (const [shell, path] of existsSync(join(root, "scripts/gen-man.ts")) ? places : []) {
+    made.set(
+      path,
+      execFileSync(process.execPath, [join(dir, "quoratectl.mjs"), "completion", shell], { stdio: ["ignore", "pipe", "inherit"] }),
+    );
+  }
+  return made;
+}
+
+function inScratch<T>(task: (dir: string) => T): T {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-release-"));
+  try {
+    return task(dir);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** Writes a file under its name only when it is whole; gives its line of SHA256SUMS. */
+function write(out: string, name: string, content: Uint8Array): string {
+  writeFileSync(join(out, `${name}.new`), content);
+  renameSync(join(out, `${name}.new`), join(out, name));
+  say(`${name}: ${mib(content.length)}`);
+  return `${createHash("sha256").update(content).digest("hex")}  ${name}\n`;
+}
+
+async function release({ wanted, out, deb, level }: Options): Promise<void> {
+  const mtimeSeconds = releaseTime();
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+  const programs = releasePrograms();
+  const bundle = await bundlePrograms(programs);
+  const bundleBytes = [...bundle.files.values()].reduce((total, file) => total + file.length, 0);
+  say(`bundled ${programs.map((program) => program.name).join(", ")}: ${mib(bundleBytes)}`);
+  const manPages = inScratch(makeManPages);
+  const completions = inScratch((dir) => makeCompletions(dir, bundle, ownPlatform));
+  say(`${manPages.size} man pages, ${completions.size} completions`);
+  mkdirSync(out, { recursive: true });
+  const compress = (content: Uint8Array): Uint8Array => gzipSync(content, { level });
+  const sums: string[] = [];
+  for (const platform of wanted) {
+    const folder = nodeFolder(platform, say);
+    const nodeVersion = (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
+    const parts: Parts = {
+      version,
+      platform,
+      programs,
+      bundle,
+      node: readFileSync(join(folder, "bin/node")),
+      native: nativeModule(platform),
+      libatomic: libatomic(platform, say),
+      licences: collectLicences(bundle.packages, folder, nodeVersion),
+      manPages,
+      completions,
+    };
+    const name = `quorate-${version}-${platform.name}`;
+    const contents: Entry[] = archiveContents(parts).map((entry) => ({ ...entry, path: `${name}/${entry.path}` }));
+    sums.push(write(out, `${name}.tar.gz`, compress(tar(withFolders(contents), mtimeSeconds))));
+    if (!deb || platform.debian === undefined) continue;
+    const files = debianContents(parts, (content) => gzipSync(content, { level: 9 }));
+    const content = debianPackage(files, { version, architecture: platform.debian, mtimeSeconds, compress });
+    sums.push(write(out, `quorate_${version}_${platform.debian}.deb`, content));
+  }
+  writeFileSync(join(out, "SHA256SUMS"), sums.join(""));
+  say(`done: ${out}`);
+}
+
+try {
+  const options = readOptions(process.argv.slice(2));
+  if (options === undefined) process.stdout.write(HELP);
+  else await release(options);
+} catch (error) {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;
+  console.error(isUsage ? `${message}\n"npm run release -- --help" tells more.` : `the release failed: ${message}`);
+  process.exitCode = isUsage ? 2 : 1;
+}

@@ -1,0 +1,105 @@
+/**
+ * All programs as a few JavaScript files, so that a start reads a handful of files instead of hundreds and translates no TypeScript. What
+ * several programs share, and what is imported when it is needed (`await import`), is in files of its own. Same sources, same bytes.
+ */
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { build, type Plugin } from "esbuild";
+import { type ReleaseProgram, root } from "./programs.ts";
+
+/** The native module's name beside the bundle's files. */
+export const NATIVE_MODULE = "classic-level.node";
+
+/** The bundled programs. */
+export interface Bundle {
+  /** Content by file name; PROGRAM.mjs starts a program. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  /** The sources in each file, from the root. */
+  readonly sources: ReadonlyMap<string, readonly string[]>;
+  /** The files that each file imports at once, not by `await import`. */
+  readonly imports: ReadonlyMap<string, readonly string[]>;
+  /** npm packages of which code is in the bundle. */
+  readonly packages: readonly string[];
+}
+
+/** Bundles `programs`. Rejects with esbuild's errors. */
+export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promise<Bundle> {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: Object.fromEntries(programs.map((program) => [program.name, `entry:${program.name}`])),
+    plugins: [entries(programs), nativeModule],
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node26",
+    outdir: join(root, "dist"),
+    outExtension: { ".js": ".mjs" },
+    write: false,
+    metafile: true,
+    // Licences are whole files of the archive.
+    legalComments: "none",
+    // Stack traces stay readable; white space costs nothing that can be measured.
+    minify: false,
+    // CommonJS packages ask for these.
+    banner: { js: 'import { createRequire as quorateRequire } from "node:module"; const require = quorateRequire(import.meta.url);' },
+    define: { __dirname: "import.meta.dirname", __filename: "import.meta.filename" },
+    logLevel: "silent",
+  });
+  const outputs = Object.entries(metafile.outputs).map(([path, output]) => ({ name: basename(path), output }));
+  return {
+    files: new Map(outputFiles.map((file) => [basename(file.path), file.contents])),
+    sources: new Map(outputs.map(({ name, output }) => [name, Object.keys(output.inputs)])),
+    imports: new Map(
+      outputs.map(({ name, output }) => [
+        name,
+        output.imports.filter((one) => one.kind === "import-statement" && one.external !== true).map((one) => basename(one.path)),
+      ]),
+    ),
+    packages: [...new Set(outputs.flatMap(({ output }) => Object.keys(output.inputs).flatMap(packageOf)))].sort(),
+  };
+}
+
+/** The files that are read when `program` starts, before it does anything. */
+export function startFiles(bundle: Bundle, program: string): string[] {
+  const found = new Set<string>();
+  const queue = [`${program}.mjs`];
+  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+    if (found.has(name)) continue;
+    found.add(name);
+    queue.push(...(bundle.imports.get(name) ?? []));
+  }
+  return [...found];
+}
+
+function packageOf(path: string): string[] {
+  const found = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
+  return found === null ? [] : [found[1]!];
+}
+
+/** A program's first lines: import its file and, where that exports `main`, run it. */
+function entries(programs: readonly ReleaseProgram[]): Plugin {
+  return {
+    name: "entries",
+    setup(build) {
+      build.onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice("entry:".length), namespace: "entry" }));
+      build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => {
+        const { file, hasMain } = programs.find((program) => program.name === path)!;
+        const from = JSON.stringify(join(root, file));
+        return { contents: hasMain ? `import { main } from ${from};\nawait main();` : `import ${from};`, resolveDir: root, loader: "js" };
+      });
+    },
+  };
+}
+
+/** classic-level looks for its compiled part in its own folder; in a release that lies beside the bundle. */
+const nativeModule: Plugin = {
+  name: "native module",
+  setup(build) {
+    build.onLoad({ filter: /\/classic-level\/binding\.js$/ }, ({ path }) => {
+      if (!readFileSync(path, "utf8").includes("node-gyp-build")) throw new Error(`${path} finds its native module in a new way`);
+      return { contents: `module.exports = require("./${NATIVE_MODULE}");`, loader: "js" };
+    });
+    build.onResolve({ filter: /\.node$/ }, ({ path }) => ({ path, external: true }));
+  },
+};

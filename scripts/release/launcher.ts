@@ -1,0 +1,26 @@
+/** The small shell scripts in bin/ of a release: each finds its folder, also through a link, and becomes Node with the program. */
+import type { Platform } from "./platform.ts";
+import type { ReleaseProgram } from "./programs.ts";
+
+/** The script that starts `program`. `libatomic` is the folder, from the release's, of a libatomic for systems that have none. */
+export function launcherText(program: ReleaseProgram, platform: Platform, libatomic: string | undefined): string {
+  const lines = [
+    "#!/bin/sh",
+    `# Starts ${program.name} on the Node of this folder.`,
+    "f=$0",
+    'if [ -h "$f" ]; then f=$(readlink -f "$f"); fi',
+    `case $f in */*) d=\${f%/*} ;; *) d=. ;; esac`,
+    'd=$(cd -P "$d/.." && pwd) || exit 1',
+  ];
+  if (libatomic !== undefined) {
+    const places = [`/usr/lib/${platform.libatomic!.folder}`, `/lib/${platform.libatomic!.folder}`, "/usr/lib64", "/lib64", "/usr/lib"];
+    lines.push(
+      "# Node needs libatomic, which not every system has.",
+      `if ! { ${places.map((place) => `[ -e ${place}/libatomic.so.1 ]`).join(" || ")}; }; then`,
+      `  export LD_LIBRARY_PATH="$d/${libatomic}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`,
+      "fi",
+    );
+  }
+  lines.push(`exec ${['"$d/lib/node"', ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`, "");
+  return lines.join("\n");
+}

@@ -1,0 +1,34 @@
+/** The programs of a release: what starts them and with which flags for Node. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** The repository's root. */
+export const root = join(import.meta.dirname, "../..");
+
+/** One program of a release. */
+export interface ReleaseProgram {
+  readonly name: string;
+  /** The file that is bundled, from the root. */
+  readonly file: string;
+  /** True if the file exports `main`, which runs the program; else importing it does. */
+  readonly hasMain: boolean;
+  /** Flags for Node. */
+  readonly flags: readonly string[];
+}
+
+/** The programs behind bin/ of a release, in order. The first three are those of this repository's bin/, read from there. */
+export function releasePrograms(): ReleaseProgram[] {
+  const own = ["quorate", "quoratectl", "quorateutl"].map((name): ReleaseProgram => {
+    const path = join(root, `bin/${name}.js`);
+    const call = /^await launch\("(\w+)", "([^"]+)"(?:, \[([^\]]+)\])?\);$/m.exec(readFileSync(path, "utf8"));
+    if (call === null || call[1] !== name) throw new Error(`${path} does not start ${name} as expected`);
+    const file = call[2]!;
+    const flags = [...(call[3] ?? "").matchAll(/"([^"]+)"/g)].map((match) => match[1]!);
+    return { name, file, flags, hasMain: /^export async function main\(/m.test(readFileSync(join(root, file), "utf8")) };
+  });
+  return [
+    ...own,
+    { name: "quorate-cluster", file: "scripts/cluster.ts", flags: [], hasMain: false },
+    { name: "quorate-certs", file: "scripts/certs/main.ts", flags: [], hasMain: false },
+  ];
+}

@@ -1,0 +1,151 @@
+/**
+ * The release: what its files are made of, and that the archive for this platform starts a cluster on a root that has nothing but a C
+ * library, a shell and small tools.
+ */
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { gzipSync as gzip } from "node:zlib";
+import { bundlePrograms, startFiles } from "../../scripts/release/bundle.ts";
+import { debianPackage } from "../../scripts/release/debian.ts";
+import { launcherText } from "../../scripts/release/launcher.ts";
+import { ownPlatform, platforms } from "../../scripts/release/platform.ts";
+import { releasePrograms } from "../../scripts/release/programs.ts";
+import { ar, type Entry, tar, withFolders } from "../../scripts/release/tar.ts";
+import { findProgram } from "../support/executables.ts";
+
+const root = join(import.meta.dirname, "../..");
+const dir = mkdtempSync(join(tmpdir(), "quorate-release-test-"));
+after(() => rmSync(dir, { recursive: true, force: true }));
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+test("quoratectl starts with little: no LevelDB, no store, no gRPC before a command asks for it", async () => {
+  const bundle = await bundlePrograms(releasePrograms());
+  const files = startFiles(bundle, "quoratectl");
+  const sources = files.flatMap((name) => bundle.sources.get(name) ?? []);
+  const heavy = sources.filter((path) => /classic-level|grpc-js|undici|\/pino\/|packages\/(?:store|wal|raft|host\/node|bolt)\//.test(path));
+  assert.deepEqual(heavy, [], "these are loaded before the command is known: import them where they are needed");
+  assert.ok(sources.some((path) => path.endsWith("packages/ctl/src/quoratectl.ts")));
+  assert.ok(bundle.packages.includes("@grpc/grpc-js"));
+});
+
+test("the same files give the same bundle, and nothing in it depends on where it was made", async () => {
+  const [one, two] = await Promise.all([bundlePrograms(releasePrograms()), bundlePrograms(releasePrograms())]);
+  assert.deepEqual([...one!.files.keys()], [...two!.files.keys()]);
+  for (const [name, content] of one!.files) {
+    assert.ok(Buffer.compare(content, two!.files.get(name)!) === 0, name);
+    assert.ok(!Buffer.from(content).includes(root), `${name} names ${root}`);
+  }
+});
+
+test("tar reads what we write: files, modes, links, folders and long names", () => {
+  const long = `${"folder/".repeat(20)}file`;
+  const entries: Entry[] = [
+    { path: "a/program", mode: 0o755, content: bytes("#!/bin/sh\n") },
+    { path: "a/b/text", mode: 0o644, content: bytes("x".repeat(1000)) },
+    { path: "a/link", mode: 0o777, link: "b/text" },
+    { path: long, mode: 0o644, content: bytes("deep") },
+  ];
+  const file = join(dir, "a.tar");
+  writeFileSync(file, tar(withFolders(entries), 1_700_000_000));
+  const listing = execFileSync("tar", ["-tvf", file, "--utc", "--full-time"], { encoding: "utf8" });
+  assert.match(listing, /^drwxr-xr-x root\/root +0 2023-11-14 22:13:20 a\/$/m);
+  assert.match(listing, /^-rwxr-xr-x root\/root +10 2023-11-14 22:13:20 a\/program$/m);
+  assert.match(listing, /^lrwxrwxrwx root\/root +0 2023-11-14 22:13:20 a\/link -> b\/text$/m);
+  execFileSync("tar", ["-xf", file, "-C", dir]);
+  assert.equal(readFileSync(join(dir, "a/link"), "utf8"), "x".repeat(1000));
+  assert.equal(readFileSync(join(dir, long), "utf8"), "deep");
+  assert.throws(() => tar([{ path: "x".repeat(101), mode: 0o644, content: bytes("") }], 0), /too long for a tar header/);
+});
+
+test("the Debian package is one", {
+  skip: findProgram("dpkg-deb") === undefined ? "dpkg-deb is not installed" : false,
+}, () => {
+  const files: Entry[] = [
+    { path: "usr/bin/quorate", mode: 0o777, link: "../lib/quorate/bin/quorate" },
+    { path: "usr/lib/quorate/bin/quorate", mode: 0o755, content: bytes("#!/bin/sh\n") },
+    { path: "etc/quorate/quorate.env", mode: 0o644, content: bytes("ETCD_NAME=a\n") },
+  ];
+  const file = join(dir, "quorate.deb");
+  writeFileSync(file, debianPackage(files, { version: "1.2.3", architecture: "amd64", mtimeSeconds: 1_700_000_000, compress: gzip }));
+  const said = (...args: string[]): string => execFileSync("dpkg-deb", [...args, file], { encoding: "utf8" });
+  assert.match(said("--info"), /Package: quorate\n Version: 1\.2\.3\n Architecture: amd64/);
+  assert.match(said("--contents"), /\.\/usr\/bin\/quorate -> \.\.\/lib\/quorate\/bin\/quorate/);
+  assert.equal(execFileSync("dpkg-deb", ["--ctrl-tarfile", file]).includes("./conffiles"), true);
+  assert.equal(execFileSync("dpkg-deb", ["-I", file, "conffiles"], { encoding: "utf8" }), "/etc/quorate/quorate.env\n");
+  assert.match(execFileSync("dpkg-deb", ["-I", file, "md5sums"], { encoding: "utf8" }), /^[0-9a-f]{32} {2}etc\/quorate\/quorate\.env\n/);
+});
+
+test("an ar archive has even offsets", () => {
+  const archive = ar(
+    [
+      { name: "odd", content: bytes("abc") },
+      { name: "b", content: bytes("d") },
+    ],
+    7,
+  ).toString("latin1");
+  assert.equal(archive.indexOf("b  "), 8 + 60 + 4);
+  assert.equal(archive.length, 8 + 60 + 4 + 60 + 2);
+});
+
+test("each program's launcher is a shell script that is well formed, with the flags of bin/", () => {
+  for (const platform of platforms) {
+    for (const program of releasePrograms()) {
+      const text = launcherText(program, platform, platform.libatomic === undefined ? undefined : "lib/shared");
+      const { status, stderr } = spawnSync("sh", ["-n"], { input: text, encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+      assert.ok(text.includes(`"$d/lib/${program.name}.mjs" "$@"\n`), text);
+    }
+  }
+  const [quorate] = releasePrograms();
+  assert.ok(quorate!.flags.length > 0 && quorate!.hasMain, JSON.stringify(quorate));
+});
+
+test("mistakes on the command line are told, with what would be right", () => {
+  const call = (...args: string[]) => spawnSync(process.execPath, [join(root, "scripts/release.ts"), ...args], { encoding: "utf8" });
+  const wrong = call("--platform", "amiga");
+  assert.equal(wrong.status, 2);
+  assert.match(wrong.stderr, /^there is no platform amiga; there are linux-x64, linux-arm64, darwin-arm64\n/);
+  assert.match(call("--compression", "10").stderr, /--compression is 10; it goes from 1 to 9/);
+  assert.match(call("--help").stdout, /--platform LIST/);
+});
+
+const whyNot = cannotChroot();
+
+test("the archive, on a root without Node: installs, starts three members, loses one, goes on, uninstalls", {
+  skip: whyNot ?? false,
+}, () => {
+  const out = join(dir, "dist");
+  const made = spawnSync(
+    process.execPath,
+    [join(root, "scripts/release.ts"), "--platform", ownPlatform!.name, "--out", out, "--no-deb", "--compression", "1"],
+    { encoding: "utf8", env: { ...process.env, SOURCE_DATE_EPOCH: "1700000000" } },
+  );
+  assert.equal(made.status, 0, made.stderr);
+  const [sum, name] = readFileSync(join(out, "SHA256SUMS"), "utf8").trim().split(/ +/) as [string, string];
+  assert.match(execFileSync("sha256sum", [join(out, name)], { encoding: "utf8" }), new RegExp(`^${sum} `));
+  const { status, stdout, stderr } = spawnSync(join(root, "scripts/test-release.sh"), ["--bare", "--archive", join(out, name)], {
+    encoding: "utf8",
+    timeout: 300_000,
+  });
+  assert.equal(status, 0, `${stdout}\n${stderr}`);
+  assert.match(stdout, /three members are healthy after \d+ ms/);
+  assert.match(stdout, /one of three was killed \(pid \d+\): reads and writes go on/);
+  assert.match(stdout, /removed Quorate [\d.]+ linux-\w+ from \/opt\/quorate/);
+  assert.match(stdout, /the archive works\n$/);
+});
+
+/** Why the last test cannot run here, or undefined. */
+function cannotChroot(): string | undefined {
+  if (process.platform !== "linux" || ownPlatform === undefined) return "releases are tried out on Linux only";
+  if (process.getuid?.() !== 0) return "only root can chroot";
+  for (const program of ["unshare", "ip", "chroot", "ldd", "sha256sum"]) {
+    if (findProgram(program) === undefined) return `${program} is not installed`;
+  }
+  const { status } = spawnSync("unshare", ["--mount", "--pid", "--net", "--fork", "true"]);
+  return status === 0 ? undefined : "unshare is not allowed here";
+}
