@@ -1,0 +1,132 @@
+/** Certificates are exchanged under a running cluster of three members: every call succeeds, and at the end the old ones are refused. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fromLatin1, KVService } from "@quorate/proto";
+import { nextStep, rotate } from "../../scripts/certs/rotate.ts";
+import { certificateFiles, leafNamesOf, writeCertificates } from "../../scripts/certs.ts";
+import { TestClient } from "../support/client.ts";
+import { startCluster } from "../support/cluster.ts";
+import { until } from "../support/until.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "quorate-rotate-"));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+const tool = join(import.meta.dirname, "../../scripts/certs.sh");
+
+test("three steps, without a failed call, and then the old authority is nobody", { timeout: 120_000 }, async () => {
+  const cluster = await startCluster({ size: 3, tls: true });
+  try {
+    const files = cluster.certs!;
+    const dir = join(files.ca, "..");
+    const read = (path: string): string => readFileSync(path, "utf8");
+    const identityNow = () => ({ ca: read(files.ca), cert: read(files.client), key: read(files.clientKey) });
+    const before = identityNow();
+    const put = { key: fromLatin1("k"), value: fromLatin1("v") };
+    // One connection that stays, and a new one for each round and member, as programs have that start meanwhile.
+    const standing = new TestClient(cluster.members[0]!.clientAddress, before);
+    const round = async (): Promise<void> => {
+      await standing.call(KVService.methods.Put, put);
+      for (const member of cluster.members) {
+        const fresh = new TestClient(member.clientAddress, identityNow());
+        await fresh.call(KVService.methods.Put, put);
+        fresh.close();
+      }
+    };
+    // A member has read a change when it says so; SIGHUP makes it look now.
+    const everybodyReads = async (changes: number): Promise<void> => {
+      for (const member of cluster.members) {
+        const seen = (): number => member.logTail(10_000).split("TLS files have changed").length - 1;
+        member.signal("SIGHUP");
+        // Both ports of a member follow their files.
+        await until(`${member.name} reads its certificates again`, () => seen() >= changes);
+        await round();
+      }
+    };
+
+    await round();
+    assert.equal(nextStep(dir), "trust");
+    await assert.rejects(rotate(dir, "issue"), /the next step of the rotation in .* is "trust", not "issue"/);
+    await rotate(dir, "trust");
+    assert.equal(read(files.ca).split("BEGIN CERTIFICATE").length - 1, 2);
+    assert.equal(statSync(join(dir, "next")).mode & 0o777, 0o700);
+    await everybodyReads(2);
+
+    assert.equal(nextStep(dir), "issue");
+    await rotate(dir, "issue");
+    await everybodyReads(4);
+    assert.notEqual(read(files.server), before.cert);
+
+    assert.equal(nextStep(dir), "drop");
+    await rotate(dir, "drop");
+    await everybodyReads(6);
+    assert.equal(read(files.ca).split("BEGIN CERTIFICATE").length - 1, 1);
+    assert.ok(!existsSync(join(dir, "next")));
+    assert.equal(nextStep(dir), "trust");
+    standing.close();
+
+    const old = new TestClient(cluster.members[0]!.clientAddress, { ...before, ca: read(files.ca) });
+    await assert.rejects(old.call(KVService.methods.Put, put), "a certificate of the old authority is refused");
+    old.close();
+    // Members find each other by the new ones: one that starts anew takes part again.
+    await cluster.members[1]!.kill();
+    cluster.members[1]!.start();
+    const again = new TestClient(cluster.members[1]!.clientAddress, identityNow());
+    await until("a member that starts on the new certificates serves", () =>
+      again.call(KVService.methods.Put, put).then(
+        () => true,
+        () => false,
+      ),
+    );
+    again.close();
+  } finally {
+    await cluster.destroy();
+  }
+});
+
+test("the tool makes, checks and rotates a folder, keeps names, goes on with what was cut short, and tells mistakes", async () => {
+  const dir = join(scratch, "pki");
+  const call = (...args: string[]) => spawnSync(tool, args, { encoding: "utf8", cwd: scratch });
+  assert.equal(call("create", "--dir", "pki", "--hosts", "db.example,10.0.0.1", "--client", "alice").status, 0);
+  assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
+  assert.match(call("create", "--dir", "pki").stderr, /ca\.pem is there already; "rotate" exchanges/);
+  assert.equal(call("check", "--dir", "pki").status, 0);
+  const tooLong = call("check", "--dir", "pki", "--days", "10000");
+  assert.equal(tooLong.status, 1);
+  assert.match(tooLong.stdout, /expires at/);
+
+  const files = certificateFiles(dir);
+  const old = readFileSync(files.ca, "utf8");
+  assert.equal(call("rotate", "--dir", "pki", "--step", "trust").status, 0);
+  assert.match(call("rotate", "--dir", "pki", "--step", "drop").stderr, /the next step .* is "issue", not "drop"/);
+  const all = call("rotate", "--dir", "pki", "--wait", "0");
+  assert.equal(all.status, 0, all.stderr);
+  assert.match(all.stdout, /^issue: pki has the new certificates\nwaiting 0 s [^\n]+\ndrop: pki trusts the new authority alone\n$/);
+  const ca = new X509Certificate(readFileSync(files.ca));
+  assert.notEqual(readFileSync(files.ca, "utf8"), old);
+  for (const path of [files.server, files.peer, files.client]) {
+    assert.ok(new X509Certificate(readFileSync(path)).checkIssued(ca), path);
+  }
+  assert.equal(statSync(files.serverKey).mode & 0o777, 0o600);
+  assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
+
+  assert.match(call("rotate", "--dir", "nowhere").stderr, /nowhere\/ca\.pem is missing/);
+  assert.match(call("rotate").stderr, /--dir is missing/);
+  assert.match(call("turn", "--dir", "pki").stderr, /the command is "turn"; it should be create, check or rotate/);
+  assert.match(call("--help").stdout, /rotate {4}exchanges all of them/);
+});
+
+test("a rotation that was cut short while it made the new files begins anew", async () => {
+  const dir = join(scratch, "cut");
+  const files = await writeCertificates(dir);
+  const next = await writeCertificates(join(dir, "next"));
+  rmSync(next.ca);
+  writeFileSync(next.server, "half");
+  await rotate(dir, "trust");
+  assert.ok(new X509Certificate(readFileSync(next.server)).subject.includes("server"));
+  assert.equal(readFileSync(files.ca, "utf8").split("BEGIN CERTIFICATE").length - 1, 2);
+});
