@@ -72,7 +72,7 @@ bare_root() { # ROOT
   local tools tool
   mkdir -p "$1"/{etc,proc,dev,root,tmp,usr/bin,usr/sbin,usr/lib,usr/lib64,opt,var/lib}
   ln -s usr/bin usr/sbin usr/lib usr/lib64 "$1"
-  local names="sh ls cat cp mv rm rmdir ln mkdir mktemp chmod chown readlink dirname basename id uname tr sed grep tar sha256sum sleep date env"
+  local names="sh ls cat cp mv rm rmdir ln mkdir mktemp chmod chown readlink dirname basename id uname tr sed grep tar sleep date env"
   for tool in $names; do
     tools="${tools:-} $(command -v $tool)"
   done

@@ -21,6 +21,12 @@ export function launcherText(program: ReleaseProgram, platform: Platform, libato
       "fi",
     );
   }
+  if (program.isShort) {
+    lines.push(
+      "# Node keeps compiled code between runs, which is a sixth of the time of a short command.",
+      `if [ -n "\${HOME:-}" ]; then export NODE_COMPILE_CACHE="\${NODE_COMPILE_CACHE:-\${XDG_CACHE_HOME:-$HOME/.cache}/quorate}"; fi`,
+    );
+  }
   lines.push(`exec ${['"$d/lib/node"', ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`, "");
   return lines.join("\n");
 }

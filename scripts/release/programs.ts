@@ -12,6 +12,8 @@ export interface ReleaseProgram {
   readonly file: string;
   /** True if the file exports `main`, which runs the program; else importing it does. */
   readonly hasMain: boolean;
+  /** True for one that is started often and ends soon. */
+  readonly isShort: boolean;
   /** Flags for Node. */
   readonly flags: readonly string[];
 }
@@ -24,11 +26,17 @@ export function releasePrograms(): ReleaseProgram[] {
     if (call === null || call[1] !== name) throw new Error(`${path} does not start ${name} as expected`);
     const file = call[2]!;
     const flags = [...(call[3] ?? "").matchAll(/"([^"]+)"/g)].map((match) => match[1]!);
-    return { name, file, flags, hasMain: /^export async function main\(/m.test(readFileSync(join(root, file), "utf8")) };
+    return {
+      name,
+      file,
+      flags,
+      isShort: name !== "quorate",
+      hasMain: /^export async function main\(/m.test(readFileSync(join(root, file), "utf8")),
+    };
   });
   return [
     ...own,
-    { name: "quorate-cluster", file: "scripts/cluster.ts", flags: [], hasMain: false },
-    { name: "quorate-certs", file: "scripts/certs/main.ts", flags: [], hasMain: false },
+    { name: "quorate-cluster", file: "scripts/cluster.ts", isShort: false, flags: [], hasMain: false },
+    { name: "quorate-certs", file: "scripts/certs/main.ts", isShort: false, flags: [], hasMain: false },
   ];
 }
