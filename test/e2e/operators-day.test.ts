@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { assertNothingLost, leaderOf, statusOf } from "../support/checks.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
 import type { TestMember } from "../support/member.ts";
-import { type CtlResult, runQuoratectl } from "../support/quoratectl.ts";
+import { type CtlResult, runQuoratectl, tlsClientFlags } from "../support/quoratectl.ts";
 import { Writers, writerPrefix } from "../support/writers.ts";
 
 const connections = 20;
@@ -26,7 +26,7 @@ async function ctl(cluster: TestCluster, ...args: string[]): Promise<CtlResult> 
   const endMs = performance.now() + stepLimitMs;
   for (;;) {
     const endpoints = cluster.members.filter((member) => member.isRunning).map((member) => member.clientUrl);
-    const result = await runQuoratectl(endpoints, args);
+    const result = await runQuoratectl(endpoints, [...tlsClientFlags(cluster), ...args]);
     if (result.code === 0) return result;
     if (!passing.test(result.stderr) || performance.now() > endMs) assert.fail(`${args.join(" ")}: ${result.stderr}`);
     await delay(200);
@@ -63,7 +63,7 @@ async function grow(cluster: TestCluster, name: string): Promise<void> {
 async function replace(cluster: TestCluster, dead: TestMember, name: string): Promise<void> {
   const member = await cluster.prepareMember(name);
   const endpoints = cluster.members.filter((one) => one.isRunning).map((one) => one.clientUrl);
-  const args = ["member", "replace", dead.name, member.options.peerUrl, `--name=${name}`];
+  const args = [...tlsClientFlags(cluster), "member", "replace", dead.name, member.options.peerUrl, `--name=${name}`];
   let first: CtlResult;
   const endMs = performance.now() + stepLimitMs;
   do {
@@ -157,5 +157,26 @@ test("an operator's day under load: grow to five, replace a dead member, move th
     }
     await assertNothingLost(cluster, writerPrefix, writers.acknowledged);
     assert.ok(writers.longestGapMs < gapLimitMs, `no write was acknowledged for ${writers.longestGapMs} ms`);
+  });
+});
+
+test("the same over mutual TLS: a learner that becomes a voter, and a dead member that is replaced", async () => {
+  await withCluster({ size: 3, tls: true }, async (cluster) => {
+    const writers = new Writers(cluster, 4);
+    try {
+      await writers.more(20);
+      await grow(cluster, "m3");
+      await writers.more(20);
+      const leader = await leaderOf(cluster);
+      const dead = cluster.members.find((member) => member !== leader)!;
+      await dead.kill();
+      await replace(cluster, dead, "m4");
+      await shrink(cluster, await leaderOf(cluster));
+      await writers.more(20);
+    } finally {
+      await writers.stop();
+    }
+    assert.ok(cluster.members.every(({ options }) => options.peerUrl.startsWith("https://")));
+    await assertNothingLost(cluster, writerPrefix, writers.acknowledged);
   });
 });

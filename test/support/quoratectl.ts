@@ -2,11 +2,17 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { quoratectl, runProgram } from "@quorate/ctl";
+import type { TestCluster } from "./cluster.ts";
 
 export interface CtlResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** The flags with which clients of a cluster present themselves; none where it talks plainly. */
+export function tlsClientFlags({ certs }: TestCluster): string[] {
+  return certs === undefined ? [] : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
 }
 
 /** Runs a command line against endpoints. @param onStdout is told each piece as it is printed */
