@@ -14,6 +14,7 @@ export class SegmentFile {
   window: Uint8Array = EMPTY;
   readonly #file: DiskFile;
   #windowAt = 0;
+  #scratch: Uint8Array | undefined;
 
   constructor(disk: Disk, path: string) {
     this.#file = disk.open(path, "read");
@@ -27,7 +28,7 @@ export class SegmentFile {
     // Views of the old window are out, so it is not used again.
     const window = new Uint8Array(Math.min(Math.max(WINDOW_BYTES, length), this.sizeBytes - offset));
     const count = this.#file.read(window, offset);
-    if (count < length) throw new DiskError("Io", this.#file.path, "the file became shorter while it was read");
+    if (count < length) throw this.#becameShorter();
     this.window = count === window.length ? window : window.subarray(0, count);
     this.#windowAt = offset;
     return 0;
@@ -41,10 +42,9 @@ export class SegmentFile {
 
   /** The place of the first byte that is not zero in [from, to), or undefined. */
   firstNonZero(from: number, to: number): number | undefined {
-    for (let at = from; at < to; ) {
-      const bytes = this.view(at, Math.min(ZEROS.length, to - at));
+    for (let at = from; at < to; at += ZEROS.length) {
+      const bytes = this.#part(at, to);
       if (!equals(bytes, ZEROS.subarray(0, bytes.length))) return at + bytes.findIndex((byte) => byte !== 0);
-      at += bytes.length;
     }
     return undefined;
   }
@@ -52,12 +52,23 @@ export class SegmentFile {
   /** The place behind the last byte that is not zero in [from, to), or `from`. */
   endOfNonZero(from: number, to: number): number {
     let end = from;
-    for (let at = from; at < to; ) {
-      const bytes = this.view(at, Math.min(ZEROS.length, to - at));
+    for (let at = from; at < to; at += ZEROS.length) {
+      const bytes = this.#part(at, to);
       if (!equals(bytes, ZEROS.subarray(0, bytes.length))) end = at + bytes.findLastIndex((byte) => byte !== 0) + 1;
-      at += bytes.length;
     }
     return end;
+  }
+
+  /** The bytes from `at` on, as many as are looked at together, before `to`. Good until the next call: a segment may be all zeros. */
+  #part(at: number, to: number): Uint8Array {
+    this.#scratch ??= new Uint8Array(ZEROS.length);
+    const part = this.#scratch.subarray(0, Math.min(ZEROS.length, to - at));
+    if (this.#file.read(part, at) < part.length) throw this.#becameShorter();
+    return part;
+  }
+
+  #becameShorter(): DiskError {
+    return new DiskError("Io", this.#file.path, "the file became shorter while it was read");
   }
 
   close(): void {
