@@ -37,14 +37,15 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  * @param {string} name the program's name for messages
  * @param {string} target an absolute path, or one from the repository's root
  * @param {string[]} flags for Node, "--name=value", where none of the same name was given
+ * @param {Record<string, string>} variables for the environment, where they are not set; they need flags to come with
  */
-export async function launch(name, target, flags = []) {
+export async function launch(name, target, flags = [], variables = {}) {
   const mark = process.env[MARK];
   delete process.env[MARK];
   if (Number.parseInt(process.versions.node, 10) >= MIN_MAJOR) {
     if (mark === "pipe") dieWithLauncher();
     const missing = flags.filter((flag) => !process.execArgv.some((given) => given.split("=")[0] === flag.split("=")[0]));
-    if (missing.length > 0 && mark === undefined) startAgain("flags", missing);
+    if (missing.length > 0 && mark === undefined) startAgain("flags", missing, variables);
     const keepsCode = keepCompiledCode();
     const program = await import(pathToFileURL(resolve(root, target)).href);
     if (program.main === undefined) return;
@@ -61,9 +62,9 @@ export async function launch(name, target, flags = []) {
   }
   const args = [...flags, process.argv[1], ...process.argv.slice(2)];
   if (typeof process.execve === "function") {
-    process.execve(node, [node, ...args], { ...process.env, [MARK]: "exec" });
+    process.execve(node, [node, ...args], { ...variables, ...process.env, [MARK]: "exec" });
   } else {
-    runAsChild(name, node, args);
+    runAsChild(name, node, args, variables);
   }
 }
 
@@ -104,12 +105,12 @@ function hasTranslated() {
 }
 
 /** Replaces this process by itself, with more flags or to find its code translated; the mark says so, so that it is not done for ever. */
-function startAgain(mark, flags = []) {
+function startAgain(mark, flags = [], variables = {}) {
   // A profiler's signal that arrives in between would end the new program.
   if (typeof process.execve !== "function" || process.execArgv.includes("--cpu-prof")) return;
   nodeModule.flushCompileCache();
   const args = [...process.execArgv, ...flags, process.argv[1], ...process.argv.slice(2)];
-  process.execve(process.execPath, [process.execPath, ...args], { ...process.env, [MARK]: mark });
+  process.execve(process.execPath, [process.execPath, ...args], { ...variables, ...process.env, [MARK]: mark });
 }
 
 /** Ends this process as if it had been killed when the launcher's end of the pipe closes. */
@@ -121,8 +122,8 @@ function dieWithLauncher() {
   pipe.unref();
 }
 
-function runAsChild(name, node, args) {
-  const child = spawn(node, args, { stdio: ["inherit", "inherit", "inherit", "pipe"], env: { ...process.env, [MARK]: "pipe" } });
+function runAsChild(name, node, args, variables) {
+  const child = spawn(node, args, { stdio: ["inherit", "inherit", "inherit", "pipe"], env: { ...variables, ...process.env, [MARK]: "pipe" } });
   const onTerminal = [0, 1, 2].some((fd) => isTerminal(fd));
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
   // On a terminal the child has got these as well; a second one would make a graceful stop a hard one.
