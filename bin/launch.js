@@ -123,7 +123,10 @@ function dieWithLauncher() {
 }
 
 function runAsChild(name, node, args, variables) {
-  const child = spawn(node, args, { stdio: ["inherit", "inherit", "inherit", "pipe"], env: { ...variables, ...process.env, [MARK]: "pipe" } });
+  const child = spawn(node, args, {
+    stdio: ["inherit", "inherit", "inherit", "pipe"],
+    env: { ...variables, ...process.env, [MARK]: "pipe" },
+  });
   const onTerminal = [0, 1, 2].some((fd) => isTerminal(fd));
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
   // On a terminal the child has got these as well; a second one would make a graceful stop a hard one.

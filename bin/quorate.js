@@ -8,4 +8,6 @@ import { launch } from "./launch.js";
 //
 // And one setting of the C library: without it each of Node's threads, and each of LevelDB's, keeps freed memory in an arena of its own,
 // 170 MiB after 20,000 puts instead of 145.
-await launch("quorate", "packages/server/node/main.ts", ["--max-semi-space-size=8", "--heap-growing-percent=100"], { MALLOC_ARENA_MAX: "2" });
+await launch("quorate", "packages/server/node/main.ts", ["--max-semi-space-size=8", "--heap-growing-percent=100"], {
+  MALLOC_ARENA_MAX: "2",
+});
