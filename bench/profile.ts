@@ -60,7 +60,7 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-profile-"));
   const [node, ...rest] = quorate.command;
   // A process under the profiler cannot give itself the flags that bin/quorate.js asks for.
-  const flags = ["--max-semi-space-size=8", "--heap-growing-percent=100"];
+  const flags = ["--max-semi-space-size=8", "--heap-growing-percent=70"];
   const command = [node!, ...flags, "--cpu-prof", `--cpu-prof-dir=${dir}`, "--cpu-prof-interval=200", ...rest];
   const cluster = await startCluster({ executable: { name: "quorate", command }, size: options.size, tls: options.tls });
   try {

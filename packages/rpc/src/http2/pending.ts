@@ -15,10 +15,14 @@ export class PendingSend {
   #next = 0;
   #offset = 0;
 
-  push(piece: Uint8Array): void {
-    if (piece.length === 0) return;
-    this.#pieces.push(piece);
-    this.sizeBytes += piece.length;
+  /** Adds pieces that have so many bytes together; takes the list over if nothing waits yet. */
+  push(pieces: Uint8Array[], sizeBytes: number): void {
+    if (this.sizeBytes === 0) {
+      this.#pieces = pieces;
+      this.#next = 0;
+      this.#offset = 0;
+    } else for (let i = 0; i < pieces.length; i++) this.#pieces.push(pieces[i]);
+    this.sizeBytes += sizeBytes;
   }
 
   /** Moves the next n bytes to the output; there must be as many. */
@@ -35,7 +39,8 @@ export class PendingSend {
       this.#offset = 0;
     }
     if (this.#next >= MIN_FORGOTTEN && this.#next * 2 > this.#pieces.length) {
-      this.#pieces.splice(0, this.#next);
+      this.#pieces.copyWithin(0, this.#next);
+      this.#pieces.length -= this.#next;
       this.#next = 0;
     }
   }

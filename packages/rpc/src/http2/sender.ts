@@ -1,7 +1,6 @@
 /**
  * The sending side of a connection: headers at once, DATA as far as the client's windows and the socket allow, the rest in turn, one
- * frame a
- * stream (RFC 9113 section 6.9).
+ * frame a stream (RFC 9113 section 6.9).
  */
 import type { ByteBudget } from "./byte-budget.ts";
 import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./constants.ts";
@@ -63,11 +62,10 @@ export class Sender {
   }
 
   /**
-   * Sends body bytes, now or when they can leave. Pieces must not change any more. False if that would be more than may wait: then
-   * nothing was
-   * taken, and the stream is best ended. @param ending ends our side behind them.
+   * Sends body bytes, now or when they can leave. Pieces must not change any more, and the list is the sender's. False if that would be
+   * more than may wait: then nothing was taken, and the stream is best ended. @param ending ends our side behind them.
    */
-  data(stream: Http2Stream, pieces: readonly Uint8Array[], sizeBytes: number, ending?: FieldList | "plain"): boolean {
+  data(stream: Http2Stream, pieces: Uint8Array[], sizeBytes: number, ending?: FieldList | "plain"): boolean {
     if (stream.closed) return true;
     if (!this.#budget.take(sizeBytes)) return false;
     if (sizeBytes === 0) {
@@ -75,7 +73,7 @@ export class Sender {
       return true;
     }
     const pending = (stream.pending ??= new PendingSend());
-    for (let i = 0; i < pieces.length; i++) pending.push(pieces[i]);
+    pending.push(pieces, sizeBytes);
     if (ending !== undefined) this.#endWith(pending, ending);
     this.#offer(stream);
     return true;

@@ -13,7 +13,9 @@ export function encodeRange(response: RangeResponse): MessageBytes {
   let bytes = 0;
   for (let i = 0; i < kvs.length; i++) bytes += kvs[i].length;
   if (bytes < MIN_PIECES_BYTES) return RangeResponse.encode(response);
-  const pieces = [RangeResponse.encode({ header })];
+  // Made as long as it gets: growing step by step, it would leave several times its size to the collector.
+  const pieces = new Array<Uint8Array>(2 * kvs.length + 2);
+  pieces[0] = RangeResponse.encode({ header });
   let before: Uint8Array | undefined;
   let beforeLength = -1;
   for (let i = 0; i < kvs.length; i++) {
@@ -23,9 +25,10 @@ export function encodeRange(response: RangeResponse): MessageBytes {
       before = tagAndLength(record.length);
       beforeLength = record.length;
     }
-    pieces.push(before, record);
+    pieces[2 * i + 1] = before;
+    pieces[2 * i + 2] = record;
   }
-  pieces.push(RangeResponse.encode({ more, count }));
+  pieces[2 * kvs.length + 1] = RangeResponse.encode({ more, count });
   return pieces;
 }
 

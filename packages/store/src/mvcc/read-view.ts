@@ -78,6 +78,30 @@ export class ReadView {
     return { found, total };
   }
 
+  /**
+   * The records of the keys of a range as of revision `at`, in key order, the first `limit` of them (0: all), and how many there are
+   * without the limit: what `find` and `record` give together, without an object for each key.
+   */
+  records(range: KeyRange, at: number, limit: number): { readonly records: Uint8Array[]; readonly total: number } {
+    const records: Uint8Array[] = [];
+    if (range.single) {
+      const one = this.get(range.key, at);
+      if (one !== undefined) records.push(this.record(one));
+      return { records, total: records.length };
+    }
+    const { state } = this;
+    let total = 0;
+    const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
+    state.index.scan(range.key, range.to, (_key, index) => {
+      const place = index.find(at);
+      if (place === NONE) return true;
+      if (total < most) records.push(state.record(index.mainAt(place), index.subAt(place)));
+      total++;
+      return true;
+    });
+    return { records, total };
+  }
+
   /** How many keys of a range exist as of revision `at`. */
   count(range: KeyRange, at: number = this.revision): number {
     if (range.single) return this.get(range.key, at) === undefined ? 0 : 1;

@@ -37,6 +37,10 @@ export function range(view: ReadView, request: RangeRequest): RangeResponse {
   const { limit } = request;
   const inKeyOrder = request.sortOrder === Order.NONE || (request.sortTarget === Target.KEY && request.sortOrder === Order.ASCEND);
   const filtered = hasRevisionBounds(request);
+  if (inKeyOrder && request.sortTarget === Target.KEY && !filtered && !request.keysOnly) {
+    const { records, total } = view.records(keys, at, limit);
+    return { header, kvs: records, more: limit > 0 && total > limit, count: total };
+  }
   // One more than the limit tells whether there is more.
   const hits = view.find(keys, at, limit > 0 && inKeyOrder && !filtered ? limit + 1 : 0);
   const rows = filtered ? hits.found.filter((found) => isWithinBounds(view, request, found)) : hits.found;
