@@ -68,8 +68,17 @@ export function readTlsFiles(files: TlsFiles): TlsOptions {
     clientCertPem: clientCertFile ? readFileSync(clientCertFile, "utf8") : undefined,
     clientKeyPem: clientKeyFile ? readFileSync(clientKeyFile, "utf8") : undefined,
     trustedCaPem: trustedCaFile ? readFileSync(trustedCaFile, "utf8") : undefined,
-    revokedSerials: crlFile ? revokedSerials(readFileSync(crlFile)) : undefined,
+    revokedSerials: crlFile ? revokedSerialsOf(crlFile) : undefined,
   };
+}
+
+function revokedSerialsOf(crlFile: string): ReadonlySet<string> {
+  const list = readFileSync(crlFile);
+  try {
+    return revokedSerials(list);
+  } catch (error) {
+    throw new Error(`${crlFile}: ${(error as Error).message}`);
+  }
 }
 
 function contextOptions(options: TlsOptions, certPem: string, keyPem: string): SecureContextOptions {

@@ -267,6 +267,16 @@ test("what may not be ignored is refused until it is there", async () => {
   await refused("NotAvailable", /^--discovery cannot be used: /, ["--discovery=http://discovery.example/token"]);
 });
 
+test("a revocation list is in DER, as etcd takes it, or in PEM", async () => {
+  const urls = ["--listen-client-urls=https://127.0.0.1:1", "--advertise-client-urls=https://127.0.0.1:1"];
+  const flags = [...urls, "--cert-file=c", "--key-file=k", "--trusted-ca-file=ca", "--client-crl-file=crl"];
+  const files = { c: PEM, k: PEM, ca: PEM };
+  const taken = async (crl: string) => (await run(flags, {}, { ...files, crl })).config.clientTls?.crlFile;
+  assert.equal(await taken("0\ufffd\u0001"), "crl");
+  assert.equal(await taken("-----BEGIN X509 CRL-----\n"), "crl");
+  await assert.rejects(taken(PEM), /--client-crl-file: crl is no revocation list, neither in DER nor in PEM/);
+});
+
 test("certificates that a member makes for itself: where they are, whom they are for, and what they do not go with", async () => {
   const urls = ["--listen-client-urls=https://127.0.0.1:1,https://[::1]:1", "--advertise-client-urls=https://127.0.0.1:1"];
   const { clientTls, peerTls } = (await run(["--auto-tls", "--data-dir=/d", "--self-signed-cert-validity=3", ...urls])).config;

@@ -21,7 +21,7 @@ export const securityOptions = {
     fileKey: `${client}.client-cert-file`,
   }),
   "client-key-file": stringOption("", { group, doc: "The private key of --client-cert-file.", fileKey: `${client}.client-key-file` }),
-  "client-crl-file": stringOption("", { group, doc: "A list of revoked client certificates (PEM)." }),
+  "client-crl-file": stringOption("", { group, doc: "A list of revoked client certificates (DER or PEM)." }),
   "client-cert-allowed-hostname": listOption("", {
     group,
     doc: "Comma-separated host names or addresses; a client's certificate must be good for one of them.",
@@ -84,7 +84,7 @@ export const securityOptions = {
     aliases: ["experimental-peer-skip-client-san-verification"],
     fileKey: `${peer}.skip-client-san-verification`,
   }),
-  "peer-crl-file": stringOption("", { group, doc: "A list of revoked member certificates (PEM)." }),
+  "peer-crl-file": stringOption("", { group, doc: "A list of revoked member certificates (DER or PEM)." }),
   "self-signed-cert-validity": uintOption(1, {
     group,
     unit: "years",

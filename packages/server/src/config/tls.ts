@@ -63,14 +63,23 @@ function versions(values: OptionValues): Pick<TlsConfig, "minVersion" | "maxVers
 /** The text of a file, or a throw with the system's reason. */
 export type ReadFile = (path: string) => string;
 
-function checkPem(path: string, flag: string, readFile: ReadFile): void {
-  let text: string;
+function readTlsFile(path: string, flag: string, readFile: ReadFile): string {
   try {
-    text = readFile(path);
+    return readFile(path);
   } catch (error) {
     throw new ConfigError("BadFile", `--${flag}: cannot read ${path}: ${(error as Error).message}`);
   }
-  if (!text.includes("-----BEGIN ")) throw new ConfigError("BadFile", `--${flag}: ${path} is not a PEM file`);
+}
+
+function checkPem(path: string, flag: string, readFile: ReadFile): void {
+  if (!readTlsFile(path, flag, readFile).includes("-----BEGIN ")) throw new ConfigError("BadFile", `--${flag}: ${path} is not a PEM file`);
+}
+
+/** etcd takes revocation lists in DER, which begins with a SEQUENCE (0x30, the character 0); PEM is as good. */
+function checkRevocationList(path: string, flag: string, readFile: ReadFile): void {
+  const text = readTlsFile(path, flag, readFile);
+  if (text.startsWith("0") || text.includes("-----BEGIN X509 CRL-----")) return;
+  throw new ConfigError("BadFile", `--${flag}: ${path} is no revocation list, neither in DER nor in PEM`);
 }
 
 type Side = "client" | "peer";
@@ -209,7 +218,7 @@ export function resolveTls(
       checkPem(s.clientKey, `${s.prefix}client-key-file`, readFile);
     }
     if (s.ca !== "") checkPem(s.ca, `${s.prefix}trusted-ca-file`, readFile);
-    if (s.crl !== "") checkPem(s.crl, s.crlFlag, readFile);
+    if (s.crl !== "") checkRevocationList(s.crl, s.crlFlag, readFile);
   }
   return {
     certFile: s.cert,
