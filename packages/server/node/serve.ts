@@ -24,6 +24,7 @@ import { transportObserver } from "./peer-metrics.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
 import { ensureSelfCert } from "./self-cert.ts";
+import type { Tracing } from "./tracing/index.ts";
 
 /** A member that has no quorum yet serves all the same after this long (etcd: --experimental-wait-cluster-ready-timeout). */
 const WAIT_READY_MS = 5000;
@@ -69,6 +70,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const random = nodeRandom();
   let member: Member | undefined;
   let standard: StandardServices | undefined;
+  let tracing: Tracing | undefined;
   const version = {
     serverVersion: SERVER_VERSION,
     clusterVersion: () => member?.store.membership.clusterVersion ?? "not_decided",
@@ -153,6 +155,11 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     const clockHelp = "This member's clock at the moment of the scrape, in seconds since 1970.";
     started.metrics.registry.gauge("quorate_server_clock_seconds", clockHelp, () => clock.wallMs() / 1000);
     started.metrics.registry.gauge("quorate_server_leases", "Leases that have not ended.", () => started.store.lessor.count);
+    // What is not on is not loaded.
+    if (config.tracing.isOn) {
+      const { startTracing } = await import("./tracing/index.ts");
+      tracing = startTracing(config.tracing, started, { clock, random, logger: logger.child("tracing") });
+    }
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,
@@ -172,7 +179,13 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           ...[...config.listenClientHttpUrls, ...config.listenMetricsUrls].map((url) => listenAddress(url, "http")),
         ],
       },
-      { services: standard.services, http, clock, logger: logger.child("rpc"), observer: rpcObserver(started.metrics, clock) },
+      {
+        services: tracing?.around(standard.services) ?? standard.services,
+        http,
+        clock,
+        logger: logger.child("rpc"),
+        observer: rpcObserver(started.metrics, clock),
+      },
     );
     servers.push(server);
     await server.listen();
@@ -198,6 +211,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       started.watches.end(toStatusError(errorOf("Stopped")));
       await Promise.all(servers.map((server) => server.close(CLOSE_GRACE_MS)));
       await started.stop();
+      await tracing?.stop();
       release();
     },
     checkTls: async () => {

@@ -100,6 +100,20 @@ export class Writer {
     this.words(WORDS[LO], WORDS[HI]);
   }
 
+  /** A fixed32's four bytes, the lowest first. */
+  fixed32(value: number): void {
+    this.room(4);
+    for (let shift = 0; shift < 32; shift += 8) this.bytes[this.pos++] = (value >>> shift) & 0xff;
+  }
+
+  /** A fixed64's eight bytes, the lowest first. Throws RangeError if value is not a uint64. */
+  fixed64(value: bigint): void {
+    U64[0] = value;
+    if (U64[0] !== value) throw new RangeError(`not a uint64: ${value}`);
+    this.fixed32(WORDS[LO]);
+    this.fixed32(WORDS[HI]);
+  }
+
   /** A length and the bytes. */
   view(value: Uint8Array): void {
     const length = value.length;

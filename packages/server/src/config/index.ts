@@ -15,6 +15,7 @@ export type {
   SelfCertConfig,
   ServerConfig,
   TlsConfig,
+  TracingConfig,
 } from "./server-config.ts";
 export type { ReadFile } from "./tls.ts";
 export {

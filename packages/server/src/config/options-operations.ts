@@ -6,7 +6,6 @@ const logging = "Logging";
 const tracing = "Distributed tracing";
 const features = "Features";
 const unsafe = "Unsafe features";
-const noTracing = planned("traces are not exported yet");
 const noRotation = planned("log files are not rotated by the server yet; let logrotate do it");
 
 export const operationsOptions = {
@@ -75,32 +74,27 @@ export const operationsOptions = {
     group: tracing,
     doc: "Send traces of calls to a collector (OpenTelemetry).",
     aliases: ["experimental-enable-distributed-tracing"],
-    stage: noTracing,
   }),
   "distributed-tracing-address": stringOption("localhost:4317", {
     group: tracing,
-    doc: "The collector's host and port.",
+    doc: "The collector's host and port, for OTLP over gRPC without TLS.",
     aliases: ["experimental-distributed-tracing-address"],
-    stage: noTracing,
   }),
   "distributed-tracing-service-name": stringOption("etcd", {
     group: tracing,
     doc: "The service name in traces, the same on all members.",
     aliases: ["experimental-distributed-tracing-service-name"],
-    stage: noTracing,
   }),
   "distributed-tracing-instance-id": stringOption("", {
     group: tracing,
     doc: "The instance id in traces, different on each member.",
     aliases: ["experimental-distributed-tracing-instance-id"],
-    stage: noTracing,
   }),
   "distributed-tracing-sampling-rate": intOption(0, {
     group: tracing,
     unit: "per million",
-    doc: "How many of a million calls are traced.",
+    doc: "How many of a million calls are traced, of those whose caller does not say (traceparent).",
     aliases: ["experimental-distributed-tracing-sampling-rate"],
-    stage: noTracing,
   }),
 
   "corrupt-check-time": durationOption(0, {

@@ -352,6 +352,13 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
     authTokenTtlSeconds: values["auth-token-ttl"],
     bcryptCost: values["bcrypt-cost"],
     metrics: values.metrics as "basic" | "extensive",
+    tracing: {
+      isOn: values["enable-distributed-tracing"],
+      address: values["distributed-tracing-address"],
+      serviceName: values["distributed-tracing-service-name"],
+      instanceId: values["distributed-tracing-instance-id"],
+      samplingRate: values["distributed-tracing-sampling-rate"],
+    },
     log,
     featureGates,
   };

@@ -56,6 +56,18 @@ export interface LogConfig {
   readonly outputs: readonly LogOutput[];
 }
 
+/** Distributed tracing. */
+export interface TracingConfig {
+  readonly isOn: boolean;
+  /** The collector's host and port. */
+  readonly address: string;
+  readonly serviceName: string;
+  /** Empty where none was given. */
+  readonly instanceId: string;
+  /** Of a million traces that begin here so many are kept. */
+  readonly samplingRate: number;
+}
+
 export interface KeepaliveConfig {
   readonly minTimeMs: number;
   /** 0 turns the server's pings off. */
@@ -148,6 +160,7 @@ export interface ServerConfig {
   readonly bcryptCost: number;
 
   readonly metrics: "basic" | "extensive";
+  readonly tracing: TracingConfig;
   readonly log: LogConfig;
   readonly featureGates: Gates;
 }

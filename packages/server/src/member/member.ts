@@ -71,6 +71,9 @@ export class Member {
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
 
+  /** Told of each proposal of a client's, where calls are traced. */
+  onPropose: ((answer: Promise<unknown>) => void) | undefined;
+
   readonly #deps: MemberDeps;
   readonly #logger: Logger;
   readonly #clock: Clock;
@@ -456,7 +459,9 @@ export class Member {
     const id = this.#requestIds.next();
     const payload = InternalRaftRequest.encode({ header: { ID: id, username: "", authRevision: 0 }, [kind]: request });
     if (payload.length > this.config.maxRequestBytes) return Promise.reject(errorOf("RequestTooLarge"));
-    return this.#proposals.propose(id, payload);
+    const answer = this.#proposals.propose(id, payload);
+    if (this.onPropose !== undefined) this.onPropose(answer);
+    return answer;
   }
 
   /** An id for a lease whose client has none in mind. */

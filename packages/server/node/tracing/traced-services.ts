@@ -1,0 +1,198 @@
+/**
+ * Every method with a span of its calls around it, and within it one for what etcd has one for. A call whose trace is not sampled goes
+ * straight through. Which span a proposal belongs to is known by the asynchronous context in which it was made.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { GrpcStatus, LeaseKeepAliveRequest, LeaseService, WatchRequest, WatchService } from "@quorate/proto";
+import type { CallContext, ServiceTable, Status, StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
+import { type InnerSpan, innerSpans, watchAttributes } from "../../src/tracing/calls.ts";
+import type { Attributes, Span, Tracer } from "../../src/tracing/span.ts";
+
+const STATUS_NAMES: readonly string[] = Object.keys(GrpcStatus);
+/** Codes that are the server's doing; with others the caller's request was at fault, and the span is no failure. */
+const FAILURES: ReadonlySet<number> = new Set([
+  GrpcStatus.UNKNOWN,
+  GrpcStatus.DEADLINE_EXCEEDED,
+  GrpcStatus.UNIMPLEMENTED,
+  GrpcStatus.INTERNAL,
+  GrpcStatus.UNAVAILABLE,
+  GrpcStatus.DATA_LOSS,
+]);
+
+export class TracedServices {
+  readonly #tracer: Tracer;
+  readonly #monotonicMs: () => number;
+  readonly #current = new AsyncLocalStorage<Span>();
+
+  constructor(tracer: Tracer, monotonicMs: () => number) {
+    this.#tracer = tracer;
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /** The table with spans. */
+  around({ unary, stream }: ServiceTable): ServiceTable {
+    return {
+      unary: new Map([...unary].map(([path, handler]) => [path, this.#unary(path, handler)])),
+      stream: new Map([...stream].map(([path, handler]) => [path, this.#stream(path, handler)])),
+    };
+  }
+
+  /** Notes in the span of the call that proposes when its proposal goes to Raft, and when the result comes or does not. */
+  proposed(answer: Promise<unknown>): void {
+    const span = this.#current.getStore();
+    if (span === undefined) return;
+    const tracer = this.#tracer;
+    tracer.event(span, "Send raft proposal");
+    answer.then(
+      () => tracer.event(span, "Receive raft result"),
+      (error: unknown) =>
+        tracer.event(span, "exception", [
+          ["exception.type", error instanceof Error ? error.name : typeof error],
+          ["exception.message", error instanceof Error ? error.message : String(error)],
+        ]),
+    );
+  }
+
+  /** Begins the spans of a method's calls. */
+  #beginning(path: string): (context: CallContext) => Span | undefined {
+    const name = path.slice(1);
+    const attributes: Attributes = [
+      ["rpc.method", name],
+      ["rpc.system.name", "grpc"],
+    ];
+    return (context) => this.#tracer.serve(name, context.metadata("traceparent"), attributes);
+  }
+
+  #end(span: Span, status: Status): void {
+    span.attributes.push(["rpc.response.status_code", STATUS_NAMES[status.code] ?? String(status.code)]);
+    if (FAILURES.has(status.code)) span.error = status.message;
+    this.#tracer.end(span);
+  }
+
+  #unary(path: string, handler: UnaryHandler): UnaryHandler {
+    const tracer = this.#tracer;
+    const inner = innerSpans.get(path);
+    const begin = this.#beginning(path);
+    return (request, context) => {
+      const span = begin(context);
+      if (span === undefined) return handler(request, context);
+      let within: Span | undefined;
+      const finish = (status: Status) => {
+        if (within !== undefined) tracer.end(within);
+        // A caller that has gone has got that, whatever came later.
+        this.#end(span, context.cancelled ? this.#cancellation(context) : status);
+      };
+      const failed = (error: unknown): never => {
+        finish(statusOf(error));
+        throw error;
+      };
+      try {
+        within = inner && tracer.within(span, inner.name, attributesOf(inner, request));
+        const answer = this.#current.run(within ?? span, handler, request, context);
+        if (answer instanceof Promise) {
+          return answer.then((message) => {
+            finish(OK);
+            return message;
+          }, failed);
+        }
+        finish(OK);
+        return answer;
+      } catch (error) {
+        return failed(error);
+      }
+    };
+  }
+
+  #cancellation({ deadlineMs }: CallContext): Status {
+    const isLate = deadlineMs !== undefined && this.#monotonicMs() >= deadlineMs;
+    return isLate
+      ? { code: GrpcStatus.DEADLINE_EXCEEDED, message: "context deadline exceeded" }
+      : { code: GrpcStatus.CANCELLED, message: "context canceled" };
+  }
+
+  #stream(path: string, handler: StreamHandler): StreamHandler {
+    const begin = this.#beginning(path);
+    return (call) => {
+      const span = begin(call.context);
+      if (span === undefined) return handler(call);
+      let isOver = false;
+      const over = (status: Status) => {
+        if (isOver) return;
+        isOver = true;
+        this.#end(span, status);
+      };
+      let listener: StreamListener;
+      try {
+        listener = handler(observed(call, over));
+      } catch (error) {
+        over(statusOf(error));
+        throw error;
+      }
+      return {
+        message: (bytes) => {
+          const within = this.#message(path, span, bytes);
+          try {
+            this.#current.run(within ?? span, () => listener.message?.(bytes));
+          } finally {
+            if (within !== undefined) this.#tracer.end(within);
+          }
+        },
+        halfClosed: () => listener.halfClosed?.(),
+        drained: () => listener.drained?.(),
+        cancelled: () => {
+          over(this.#cancellation(call.context));
+          listener.cancelled?.();
+        },
+      };
+    };
+  }
+
+  /** The span of one message of a stream, for those that etcd has one of. */
+  #message(path: string, span: Span, bytes: Uint8Array): Span | undefined {
+    try {
+      if (path === WatchService.methods.Watch.path) {
+        const { requestUnion } = WatchRequest.decode(bytes);
+        return requestUnion?.case === "createRequest" ? this.#tracer.within(span, "watch", watchAttributes(requestUnion.value)) : undefined;
+      }
+      if (path === LeaseService.methods.LeaseKeepAlive.path) {
+        return this.#tracer.within(span, "lease_renew", [["id", LeaseKeepAliveRequest.decode(bytes).ID]]);
+      }
+    } catch {
+      // The handler says what is wrong with it.
+    }
+    return undefined;
+  }
+}
+
+/** None where the request's bytes are none: its handler says what is wrong with them. */
+function attributesOf(inner: InnerSpan, request: Uint8Array): Attributes {
+  try {
+    return inner.attributes(request);
+  } catch {
+    return [];
+  }
+}
+
+const OK: Status = { code: GrpcStatus.OK, message: "" };
+
+function statusOf(error: unknown): Status {
+  const { code, message } = error as Partial<Status>;
+  return { code: typeof code === "number" ? code : GrpcStatus.UNKNOWN, message: typeof message === "string" ? message : String(error) };
+}
+
+/** The call, which tells when its handler ends it. */
+function observed(call: StreamCall, over: (status: Status) => void): StreamCall {
+  return {
+    context: call.context,
+    send: (message) => call.send(message),
+    get bufferedBytes() {
+      return call.bufferedBytes;
+    },
+    end: (status) => {
+      over(status ?? OK);
+      call.end(status);
+    },
+    pause: () => call.pause(),
+    resume: () => call.resume(),
+  };
+}
