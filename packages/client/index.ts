@@ -1,8 +1,14 @@
-/** The TypeScript client: connect() to a cluster, then get, put, delete, txn. The pure parts are in src/, the sockets in node/. */
+/** The TypeScript client: connect() to a cluster, then get, put, delete, txn, watch, leases, locks, elections, users. The pure parts are in src/, the sockets in node/. */
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
+export type { Auth } from "./src/auth.ts";
 export { Client } from "./src/client.ts";
+export { campaign, type Leadership, type Observed, observeElection } from "./src/election.ts";
 export { type Endpoint, parseEndpoint } from "./src/endpoint.ts";
 export { ClientError } from "./src/errors.ts";
+export type { LeaseEnd, LeaseKeeper } from "./src/lease-keeper.ts";
+export type { Leases } from "./src/leases.ts";
+export { type Lock, lockNamed, SessionExpiredError } from "./src/lock.ts";
+export type { Place } from "./src/queue.ts";
 export {
   type Bytes,
   type Comparison,
@@ -27,4 +33,6 @@ export {
   txnRequest,
 } from "./src/requests.ts";
 export type { DeleteResult, GetResult, OpResult, PutResult, TxnResult } from "./src/responses.ts";
+export type { Session } from "./src/session.ts";
 export type { ClientStream } from "./src/stream.ts";
+export type { Watch, WatchOptions } from "./src/watch.ts";

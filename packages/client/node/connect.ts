@@ -4,7 +4,7 @@ import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc
 import { Client, type Credentials } from "../src/client.ts";
 import { parseEndpoint } from "../src/endpoint.ts";
 import { Failover } from "../src/failover.ts";
-import type { Link } from "../src/link.ts";
+import type { ClientTimer, Link } from "../src/link.ts";
 import { GrpcLink } from "./grpc-link.ts";
 import { TlsCredentials } from "./tls-credentials.ts";
 
@@ -47,6 +47,13 @@ export interface ClientOptions {
 
 const clock = { nowMs: () => performance.now(), sleep: (delayMs: number) => sleep(delayMs) };
 
+const timer: ClientTimer = {
+  after(delayMs, task) {
+    const handle = setTimeout(task, delayMs);
+    return () => clearTimeout(handle);
+  },
+};
+
 function pem(content: Uint8Array | string | undefined): Buffer | string | undefined {
   return content === undefined || typeof content === "string" ? content : Buffer.from(content);
 }
@@ -80,5 +87,5 @@ export function connect(options: ClientOptions): Client {
     maxPendingCalls: options.maxPendingCalls ?? 10_000,
   };
   const failover = new Failover(links, limits, clock, Math.floor(Math.random() * links.length));
-  return new Client(failover, openLink, options.auth);
+  return new Client(failover, openLink, options.auth, timer);
 }

@@ -20,6 +20,7 @@ const passBuffer = (bytes: Buffer): Buffer => bytes;
 function headersOf(metadata: CallMetadata): Metadata {
   const headers = new Metadata();
   if (metadata.token !== undefined && metadata.token !== "") headers.set("token", metadata.token);
+  if (metadata.requireLeader === true) headers.set("hasleader", "true");
   return headers;
 }
 

@@ -22,6 +22,9 @@ import {
   type CompactionResponse,
   DefragmentRequest,
   type DefragmentResponse,
+  DowngradeRequest,
+  DowngradeRequest_DowngradeAction,
+  type DowngradeResponse,
   HashKVRequest,
   type HashKVResponse,
   KVService,
@@ -45,9 +48,12 @@ import {
   StatusRequest,
   type StatusResponse,
 } from "@quorate/proto";
+import { Auth } from "./auth.ts";
+import type { Caller, StreamOptions } from "./caller.ts";
 import { ClientError } from "./errors.ts";
 import type { Failover } from "./failover.ts";
-import type { Link } from "./link.ts";
+import { Leases } from "./leases.ts";
+import type { ClientTimer, Link } from "./link.ts";
 import {
   type Bytes,
   type DeleteOptions,
@@ -70,15 +76,28 @@ import {
   type TxnResult,
   txnResult,
 } from "./responses.ts";
+import { Session } from "./session.ts";
 import { ClientStream, type StreamMethod } from "./stream.ts";
+import { Watch, type WatchOptions } from "./watch.ts";
 
 /** Name and password of a user, or a token that is theirs already. */
 export type Credentials = { readonly name: string; readonly password: string } | { readonly token: string };
 
+const downgradeActions = {
+  validate: DowngradeRequest_DowngradeAction.VALIDATE,
+  enable: DowngradeRequest_DowngradeAction.ENABLE,
+  cancel: DowngradeRequest_DowngradeAction.CANCEL,
+};
+
 /** Opens a link to any endpoint. */
 export type OpenLink = (endpoint: string) => Link;
 
-export class Client {
+export class Client implements Caller {
+  /** Calls about leases. */
+  readonly leases: Leases;
+  /** Calls about users and roles. */
+  readonly auth: Auth;
+  readonly timer: ClientTimer;
   readonly #failover: Failover;
   readonly #openLink: OpenLink;
   readonly #user: { readonly name: string; readonly password: string } | undefined;
@@ -86,11 +105,35 @@ export class Client {
   #authenticating: Promise<void> | undefined;
 
   /** Made by connect(). */
-  constructor(failover: Failover, openLink: OpenLink, credentials: Credentials | undefined) {
+  constructor(failover: Failover, openLink: OpenLink, credentials: Credentials | undefined, timer: ClientTimer) {
     this.#failover = failover;
     this.#openLink = openLink;
+    this.timer = timer;
+    this.leases = new Leases(this);
+    this.auth = new Auth(this);
     if (credentials !== undefined && "token" in credentials) this.#token = credentials.token;
     else this.#user = credentials;
+  }
+
+  /** How long a call may take with all its repetitions. */
+  get timeoutMs(): number {
+    return this.#failover.timeoutMs;
+  }
+
+  /** Watches a key or a range; begins when it is iterated. */
+  watch(key: Bytes, options: WatchOptions = {}): Watch {
+    return new Watch(this, key, options);
+  }
+
+  /** Opens a session, a lease that is kept alive; 60 seconds unless told. */
+  session(options: { ttlSeconds?: number } = {}): Promise<Session> {
+    return Session.open(this.leases, options.ttlSeconds ?? 60);
+  }
+
+  /** Asks whether the cluster may go back to a version, has it do so, or calls that off (with an empty version). */
+  downgrade(action: "validate" | "enable" | "cancel", version: string): Promise<DowngradeResponse> {
+    const request = DowngradeRequest.create({ action: downgradeActions[action], version });
+    return this.call(MaintenanceService.methods.Downgrade, request, false);
   }
 
   /** The key, or the keys of a range, with their values. */
@@ -194,12 +237,13 @@ export class Client {
    * Opens a stream of any method that has one, at `endpoint` or at the one in use. When it fails, the next one is opened at the next
    * endpoint. Rejects with ClientError.
    */
-  async stream<Q, A>(method: StreamMethod<Q, A>, endpoint?: string): Promise<ClientStream<Q, A>> {
+  async stream<Q, A>(method: StreamMethod<Q, A>, endpoint?: string, options: StreamOptions = {}): Promise<ClientStream<Q, A>> {
+    if (options.renewToken === true && this.#user !== undefined) this.#token = undefined;
     if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
     const own = endpoint === undefined ? undefined : this.#failover.linkTo(endpoint);
     const extra = endpoint !== undefined && own === undefined ? this.#openLink(endpoint) : undefined;
     try {
-      const { stream, link } = await this.#failover.stream(method.path, { token: this.#token }, own ?? extra);
+      const { stream, link } = await this.#failover.stream(method.path, { token: this.#token, ...options }, own ?? extra);
       return new ClientStream(method, stream, link.endpoint, (failed) => {
         if (failed) this.#failover.leave(link);
         extra?.close();

@@ -51,6 +51,11 @@ export class Failover {
     this.#current = first % links.length;
   }
 
+  /** How long a call may take with all its repetitions. */
+  get timeoutMs(): number {
+    return this.#options.timeoutMs;
+  }
+
   /** Makes a call; rejects with ClientError. With `only`, that link alone is asked. */
   async call(plan: CallPlan, only?: Link): Promise<Uint8Array> {
     if (this.#closed) throw new ClientError(GrpcStatus.CANCELLED, "the client is closed");

@@ -17,6 +17,8 @@ export class LinkError extends Error {
 export interface CallMetadata {
   /** The auth token, or undefined. */
   readonly token: string | undefined;
+  /** Have the member end the stream when it loses its leader. */
+  readonly requireLeader?: boolean;
 }
 
 /** A stream of messages as a link carries it. */
@@ -41,6 +43,12 @@ export interface Link {
   /** Opens a stream, without a limit of time. Connects first if need be, for at most `dialTimeoutMs`. Rejects with LinkError. */
   stream(path: string, metadata: CallMetadata, dialTimeoutMs: number): Promise<LinkStream>;
   close(): void;
+}
+
+/** Time as watches and leases need it. */
+export interface ClientTimer {
+  /** Calls `task` after `delayMs`, unless the function that it gives is called before. */
+  after(delayMs: number, task: () => void): () => void;
 }
 
 /** Time as the failover needs it. */

@@ -44,7 +44,8 @@ export interface RangeOptions {
   readonly rangeEnd?: Bytes;
 }
 
-function range(key: Bytes, options: RangeOptions): { key: Uint8Array; rangeEnd: Uint8Array } {
+/** Key and range end as requests hold them. Throws TypeError where options exclude each other. */
+export function keyRange(key: Bytes, options: RangeOptions): { key: Uint8Array; rangeEnd: Uint8Array } {
   const set = [options.prefix === true, options.fromKey === true, options.rangeEnd !== undefined].filter(Boolean).length;
   if (set > 1) throw new TypeError("prefix, fromKey and rangeEnd exclude each other");
   const start = toBytes(key);
@@ -87,7 +88,7 @@ export function getRequest(key: Bytes, options: GetOptions = {}): RangeRequest {
   if (options.order === undefined && target !== RangeRequest_SortTarget.KEY) order = RangeRequest_SortOrder.ASCEND;
   if (order === RangeRequest_SortOrder.ASCEND && target === RangeRequest_SortTarget.KEY) order = RangeRequest_SortOrder.NONE;
   return RangeRequest.create({
-    ...range(key, options),
+    ...keyRange(key, options),
     limit: options.limit ?? 0,
     revision: options.revision ?? 0,
     sortOrder: order,
@@ -130,7 +131,7 @@ export interface DeleteOptions extends RangeOptions {
 }
 
 export function deleteRequest(key: Bytes, options: DeleteOptions = {}): DeleteRangeRequest {
-  return DeleteRangeRequest.create({ ...range(key, options), prevKv: options.prevKv ?? false });
+  return DeleteRangeRequest.create({ ...keyRange(key, options), prevKv: options.prevKv ?? false });
 }
 
 /** How a comparison relates what is stored to what is given. */
@@ -144,7 +145,7 @@ const results: Readonly<Record<Comparison, number>> = {
 };
 
 function compare(key: Bytes, comparison: Comparison, target: number, targetUnion: Compare["targetUnion"], options: RangeOptions): Compare {
-  return { result: results[comparison], target, targetUnion, ...range(key, options) };
+  return { result: results[comparison], target, targetUnion, ...keyRange(key, options) };
 }
 
 /** How often the key was changed since it was created; 0 for a key that is not there. */

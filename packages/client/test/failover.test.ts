@@ -59,6 +59,8 @@ class FakeClock {
   }
 }
 
+const noTimer = { after: () => assert.fail("no timer is needed") };
+
 const OK = new Uint8Array(0);
 const answers: Behaviour = () => OK;
 const refuses: Behaviour = () => new LinkError(GrpcStatus.UNAVAILABLE, "No connection established", false);
@@ -174,7 +176,7 @@ test("status asks the endpoint that is named, over a link of its own if need be"
     opened.push(new FakeLink(endpoint, answers));
     return opened[0]!;
   };
-  const client = new Client(failover, open, undefined);
+  const client = new Client(failover, open, undefined, noTimer);
   await client.status("e1");
   assert.deepEqual(counts(links), [0, 1]);
   await client.hashKv("elsewhere");
@@ -201,7 +203,7 @@ function tokenAnswer(token: string): Uint8Array {
 test("a user's token is fetched once for many calls, and again when it has grown old", async () => {
   const server = guarded();
   const { failover, links } = setUp(server);
-  const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" });
+  const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" }, noTimer);
   await Promise.all([client.get("a"), client.put("b", "c")]);
   assert.equal(server.issued, 1);
   server.issued = 7;
@@ -214,8 +216,8 @@ test("a token that is given is shown and never fetched", async () => {
   const server = guarded();
   server.issued = 3;
   const { failover } = setUp(server);
-  await new Client(failover, () => assert.fail(), { token: "t3" }).get("a");
-  await assert.rejects(new Client(failover, () => assert.fail(), { token: "old" }).get("a"), { code: "InvalidAuthToken" });
+  await new Client(failover, () => assert.fail(), { token: "t3" }, noTimer).get("a");
+  await assert.rejects(new Client(failover, () => assert.fail(), { token: "old" }, noTimer).get("a"), { code: "InvalidAuthToken" });
   assert.equal(server.issued, 3);
 });
 
@@ -223,7 +225,7 @@ test("where users are not enabled, a name and password do no harm", async () => 
   const { failover, links } = setUp(({ path }) =>
     path.endsWith("/Authenticate") ? new LinkError(GrpcStatus.FAILED_PRECONDITION, "etcdserver: authentication is not enabled", true) : OK,
   );
-  const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" });
+  const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" }, noTimer);
   await client.get("a");
   await client.get("a");
   assert.equal(links[0]!.calls.length, 3);
@@ -231,7 +233,7 @@ test("where users are not enabled, a name and password do no harm", async () => 
 
 test("a stream is opened at the next endpoint where one cannot be reached, and after it has failed", async () => {
   const { failover } = setUp(refuses, answers, answers);
-  const client = new Client(failover, () => assert.fail(), undefined);
+  const client = new Client(failover, () => assert.fail(), undefined, noTimer);
   const endpoints: (string | undefined)[] = [];
   for (let i = 0; i < 3; i++) {
     const read = async (): Promise<void> => {
