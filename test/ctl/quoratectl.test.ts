@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { after, before, suite, test } from "node:test";
-import { quoratectl, runProgram } from "@quorate/ctl";
+import { quoratectl } from "@quorate/ctl";
 import { AlarmRequest_AlarmAction, AlarmType, MaintenanceService } from "@quorate/proto";
 import { TestClient } from "../support/client.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { runInProcess } from "../support/ctl-io.ts";
 import { etcd, skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";
 
 interface Output {
@@ -41,23 +42,12 @@ async function ours(
   input: string,
   env: Record<string, string> = {},
 ): Promise<Output & { stderr: string }> {
-  const out: Uint8Array[] = [];
-  let stderr = "";
-  const code = await runProgram(quoratectl, [`--endpoints=${endpoint}`, ...args], {
-    stdout: (content) => void out.push(typeof content === "string" ? Buffer.from(content) : content),
-    stderr: (text) => void (stderr += text),
-    stderrIsTerminal: false,
-    stdin: (async function* () {
-      yield Buffer.from(input, "latin1");
-    })(),
+  const result = await runInProcess(quoratectl, [`--endpoints=${endpoint}`, ...args], {
+    input: Buffer.from(input, "latin1"),
     env,
-    readFile: () => assert.fail("no file is needed"),
-    nowNs: () => process.hrtime.bigint(),
     sleep: async () => {},
-    onStop: () => () => {},
-    askPassword: () => assert.fail("no password is needed"),
   });
-  return { code, stdout: Buffer.concat(out).toString("latin1"), errors: errorLines(stderr), stderr };
+  return { ...result, stdout: result.stdoutBytes.toString("latin1"), errors: errorLines(result.stderr) };
 }
 
 suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {

@@ -4,10 +4,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Io, type Program, quoratectl, quorateutl, runProgram } from "@quorate/ctl";
+import { type Program, quoratectl, quorateutl } from "@quorate/ctl";
 import { nodeDisk } from "@quorate/host/node";
 import { verifyWal } from "@quorate/wal";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { runInProcess } from "../support/ctl-io.ts";
 import { quorate } from "../support/executables.ts";
 import { SeededRandom } from "../support/random.ts";
 import { clientOf, sendHistory, startRestored, visibleState } from "../support/snapshots.ts";
@@ -24,24 +25,14 @@ interface Result {
 
 /** Runs a program in this process. @param terminal whether somebody watches @param stop asks it to end */
 async function run(program: Program, args: readonly string[], terminal = false, stop?: AbortSignal): Promise<Result> {
-  let out = "";
-  let err = "";
-  const io: Io = {
-    stdout: (content) => void (out += typeof content === "string" ? content : Buffer.from(content).toString()),
-    stderr: (text) => void (err += text),
+  const { code, stdout, stderr } = await runInProcess(program, args, {
     stderrIsTerminal: terminal,
-    stdin: (async function* () {})(),
-    env: {},
-    readFile: () => assert.fail("no file is needed"),
-    nowNs: () => process.hrtime.bigint(),
-    sleep: (delayMs) => delay(delayMs),
     onStop(call) {
-      stop?.addEventListener("abort", call);
+      stop?.addEventListener("abort", () => call("SIGINT"));
       return () => {};
     },
-    askPassword: () => assert.fail("no password is needed"),
-  };
-  return { code: await runProgram(program, args, io), out, err };
+  });
+  return { code, out: stdout, err: stderr };
 }
 
 const utl = (...args: readonly string[]): Promise<Result> => run(quorateutl, args);

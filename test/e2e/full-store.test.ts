@@ -5,10 +5,11 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { quoratectl, runProgram } from "@quorate/ctl";
+import { quoratectl } from "@quorate/ctl";
 import { AlarmType, fromUtf8, idToHex, KeyValue, KVService, LeaseService, MaintenanceService, toUtf8 } from "@quorate/proto";
 import { CallError, TestClient } from "../support/client.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
+import { runInProcess } from "../support/ctl-io.ts";
 import { etcdctlFor } from "../support/etcdctl.ts";
 import { skipWithoutEtcdctl } from "../support/executables.ts";
 import { get, metric } from "../support/http.ts";
@@ -24,22 +25,13 @@ const { Put, Range, DeleteRange, Txn, Compact } = KVService.methods;
 
 /** What quoratectl prints for a command; stdout alone, the command must succeed unless told. */
 async function ctl({ endpoints }: Pick<TestCluster, "endpoints">, args: readonly string[], expectedCode = 0): Promise<string> {
-  const out: Uint8Array[] = [];
-  let stderr = "";
-  const code = await runProgram(quoratectl, [`--endpoints=${endpoints.join(",")}`, "--command-timeout=60s", ...args], {
-    stdout: (content) => void out.push(typeof content === "string" ? Buffer.from(content) : content),
-    stderr: (text) => void (stderr += text),
-    stdin: (async function* () {})(),
-    env: {},
-    readFile: () => assert.fail("no file is needed"),
-    nowNs: () => process.hrtime.bigint(),
-    sleep: async () => {},
-    askPassword: () => assert.fail("no password is needed"),
-    stderrIsTerminal: false,
-    onStop: () => () => {},
-  });
+  const { code, stdout, stderr } = await runInProcess(
+    quoratectl,
+    [`--endpoints=${endpoints.join(",")}`, "--command-timeout=60s", ...args],
+    { sleep: async () => {} },
+  );
   assert.equal(code, expectedCode, `${args.join(" ")}: ${stderr}`);
-  return Buffer.concat(out).toString() + (expectedCode === 0 ? "" : stderr);
+  return stdout + (expectedCode === 0 ? "" : stderr);
 }
 
 async function noSpace(call: Promise<unknown>): Promise<void> {

@@ -7,8 +7,9 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { assertNothingLost, leaderOf, statusOf } from "../support/checks.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
+import type { ProgramResult } from "../support/ctl-io.ts";
 import type { TestMember } from "../support/member.ts";
-import { type CtlResult, runQuoratectl, tlsClientFlags } from "../support/quoratectl.ts";
+import { runQuoratectl, tlsClientFlags } from "../support/quoratectl.ts";
 import { Writers, writerPrefix } from "../support/writers.ts";
 
 const connections = 20;
@@ -22,7 +23,7 @@ const stepLimitMs = 60_000;
 const passing = /unhealthy cluster|in sync with leader|leader changed|no leader|timed out|server stopped|deadline exceeded|not leader/i;
 
 /** Runs a command until it works; fails at once where no time will help. */
-async function ctl(cluster: TestCluster, ...args: string[]): Promise<CtlResult> {
+async function ctl(cluster: TestCluster, ...args: string[]): Promise<ProgramResult> {
   const endMs = performance.now() + stepLimitMs;
   for (;;) {
     const endpoints = cluster.members.filter((member) => member.isRunning).map((member) => member.clientUrl);
@@ -64,7 +65,7 @@ async function replace(cluster: TestCluster, dead: TestMember, name: string): Pr
   const member = await cluster.prepareMember(name);
   const endpoints = cluster.members.filter((one) => one.isRunning).map((one) => one.clientUrl);
   const args = [...tlsClientFlags(cluster), "member", "replace", dead.name, member.options.peerUrl, `--name=${name}`];
-  let first: CtlResult;
+  let first: ProgramResult;
   const endMs = performance.now() + stepLimitMs;
   do {
     assert.ok(performance.now() < endMs, "the cluster did not become healthy");

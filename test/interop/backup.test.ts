@@ -6,12 +6,13 @@ import assert from "node:assert/strict";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { quorateutl, runProgram } from "@quorate/ctl";
+import { quorateutl } from "@quorate/ctl";
 import { levelKeyspaces } from "@quorate/host/node";
 import { fromLatin1, KVService, RangeRequest } from "@quorate/proto";
 import { applyRange, Store } from "@quorate/store";
 import { BackupRun } from "../support/backup-run.ts";
 import { startCluster, withCluster } from "../support/cluster.ts";
+import { runInProcess } from "../support/ctl-io.ts";
 import { etcd, quorate, skipWithoutEtcd } from "../support/executables.ts";
 import { KvModel, toModelKeys } from "../support/kv-model.ts";
 import { sendModel } from "../support/model-sender.ts";
@@ -36,20 +37,8 @@ async function recordedAtLeast(dir: string, revision: number): Promise<void> {
 
 /** Runs quorateutl in this process. */
 async function utl(...args: readonly string[]): Promise<{ code: number; out: string }> {
-  let out = "";
-  const code = await runProgram(quorateutl, args, {
-    stdout: (content) => void (out += typeof content === "string" ? content : Buffer.from(content).toString()),
-    stderr: (text) => void (out += text),
-    stderrIsTerminal: false,
-    stdin: (async function* () {})(),
-    env: {},
-    readFile: () => assert.fail("no file is needed"),
-    nowNs: () => process.hrtime.bigint(),
-    sleep: async () => {},
-    onStop: () => () => {},
-    askPassword: () => assert.fail("no password is needed"),
-  });
-  return { code, out };
+  const { code, stdout, stderr } = await runInProcess(quorateutl, args, { sleep: async () => {} });
+  return { code, out: stdout + stderr };
 }
 
 test("rebuilt at fifty random revisions of a random history, each equals the model", { timeout }, async (t) => {

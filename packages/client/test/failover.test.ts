@@ -249,7 +249,7 @@ test("a stream is opened at the next endpoint where one cannot be reached, and a
 
 test("a stream that is abandoned leaves its endpoint, one that is cancelled does not", async () => {
   const { failover, links } = setUp(answers, answers);
-  const client = new Client(failover, () => assert.fail(), undefined);
+  const client = new Client(failover, () => assert.fail(), undefined, noTimer);
   const method = MaintenanceService.methods.Snapshot;
   const endWith = async (how: "cancel" | "abandon"): Promise<void> => {
     const stream = await client.stream(method);

@@ -7,6 +7,8 @@ export interface CommandLine {
   readonly args: readonly string[];
   readonly flags: FlagValues;
   readonly io: Io;
+  /** How many of the arguments stand before "--"; undefined if there is no "--". */
+  readonly dash?: number | undefined;
 }
 
 /** What a command runs with. */

@@ -156,6 +156,8 @@ export interface FlagSink {
   readonly flags: ReadonlyMap<string, Flag>;
   flag(name: string, text: string, shown: string): void;
   argument(text: string): void;
+  /** Told of "--"; only arguments follow. */
+  dashes?(): void;
 }
 
 /** Reads a command line in order. Throws FlagError. */
@@ -164,6 +166,7 @@ export function readFlags(argv: readonly string[], sink: FlagSink): void {
     const word = argv[i]!;
     const following = (): string | undefined => (i + 1 < argv.length ? argv[++i] : undefined);
     if (word === "--") {
+      sink.dashes?.();
       for (const argument of argv.slice(i + 1)) sink.argument(argument);
       return;
     }

@@ -165,13 +165,21 @@ async function authOf(flags: FlagValues, io: Io): Promise<ClientOptions["auth"]>
   }
 }
 
-/** Runs `task` with a client and closes that; a call that fails ends the program with its text. */
-export async function withClient<T>(invocation: Invocation, task: (kit: ClientKit) => Promise<T>): Promise<T> {
+/**
+ * Runs `task` with a client and closes that; a call that fails ends the program with its text.
+ * @param failure the program's end for the text of a call that fails, if not exit code 1
+ */
+export async function withClient<T>(
+  invocation: Invocation,
+  task: (kit: ClientKit) => Promise<T>,
+  failure?: (message: string) => Exit,
+): Promise<T> {
   const kit = await clientOf(invocation);
   try {
     return await task(kit);
   } catch (error) {
-    throw asExit(error, invocation.io);
+    const exit = asExit(error, invocation.io);
+    throw failure !== undefined && exit !== error && exit instanceof Exit ? failure(exit.message) : exit;
   } finally {
     kit.client.close();
   }

@@ -140,6 +140,7 @@ export type JsonValue =
   | number
   | bigint
   | boolean
+  | null
   | Uint8Array
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
@@ -147,7 +148,7 @@ export type JsonValue =
 /** JSON as Go's encoding/json writes it: no spaces, members in the given order, <, > and & escaped. */
 export function goJson(value: JsonValue): string {
   if (typeof value === "string") return jsonString(value);
-  if (typeof value !== "object") return String(value);
+  if (typeof value !== "object" || value === null) return String(value);
   if (value instanceof Uint8Array) return `"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64")}"`;
   if (isList(value)) return `[${value.map(goJson).join(",")}]`;
   const members = Object.entries(value).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined);

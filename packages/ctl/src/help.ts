@@ -67,7 +67,8 @@ export function shownDefault({ kind, defaultText }: Flag): string | undefined {
   return kind === "string" ? JSON.stringify(defaultText) : kind === "strings" ? `[${defaultText}]` : defaultText;
 }
 
-function flagLines(flags: ReadonlyMap<string, Flag>): string[] {
+/** Flags in the order of their names, one a line or more. */
+export function flagLines(flags: ReadonlyMap<string, Flag>): string[] {
   const rows = [...flags]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, flag]) => {

@@ -29,9 +29,27 @@ export interface Io {
   nowNs(): bigint;
   sleep(delayMs: number): Promise<void>;
   /** Calls `stop` instead of ending when the program is asked to end (SIGINT, SIGTERM), until the function it gives is called. */
-  onStop(stop: () => void): () => void;
+  onStop(stop: (signal: StopSignal) => void): () => void;
+  /** Starts another program with exactly these variables; it writes where this one writes, and there is nothing for it to read. */
+  run(command: readonly string[], env: Readonly<Record<string, string | undefined>>): ChildRun;
   /** Asks for a line without showing what is typed. Rejects where there is no terminal. */
   askPassword(prompt: string): Promise<string>;
+}
+
+export type StopSignal = "SIGINT" | "SIGTERM";
+
+/** A program that was started. */
+export interface ChildRun {
+  readonly ended: Promise<ChildEnd>;
+  kill(signal: StopSignal): void;
+}
+
+/** How a program ended. */
+export interface ChildEnd {
+  /** 255 if a signal ended it, 1 if it could not be started. */
+  readonly code: number;
+  /** In Go's words, or undefined for code 0. */
+  readonly error: string | undefined;
 }
 
 /** etcdctl's exit codes. */
@@ -41,6 +59,7 @@ export const ExitCode = {
   badConnection: 2,
   invalidInput: 3,
   badFeature: 4,
+  interrupted: 5,
   badArguments: 128,
 } as const;
 

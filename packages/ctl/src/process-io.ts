@@ -1,7 +1,8 @@
 /** The real world of a command line program. */
+import { spawn } from "node:child_process";
 import { readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Io, Terminal } from "./io.ts";
+import type { ChildEnd, ChildRun, Io, Terminal } from "./io.ts";
 
 /** Reads a line from the terminal, showing nothing. */
 async function askPassword(prompt: string): Promise<string> {
@@ -68,6 +69,40 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(PIPE_CLOSED);
 });
+/** A program's end in Go's words. */
+function endOf(code: number | null, signal: NodeJS.Signals | null): ChildEnd {
+  if (signal !== null) return { code: 255, error: `signal: ${signalNames[signal] ?? signal}` };
+  return { code: code ?? 1, error: code === 0 ? undefined : `exit status ${code}` };
+}
+
+const signalNames: Partial<Record<NodeJS.Signals, string>> = {
+  SIGINT: "interrupt",
+  SIGTERM: "terminated",
+  SIGKILL: "killed",
+  SIGHUP: "hangup",
+};
+
+function runChild(command: readonly string[], env: Readonly<Record<string, string | undefined>>): ChildRun {
+  const [name, ...args] = command as [string, ...string[]];
+  const child = spawn(name, args, { env, stdio: ["ignore", "inherit", "inherit"] });
+  const ended = new Promise<ChildEnd>((resolve) => {
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      const reason =
+        error.code === "ENOENT" && !name.includes("/")
+          ? `exec: ${JSON.stringify(name)}: executable file not found in $PATH`
+          : `fork/exec ${name}: ${reasonOf(error)}`;
+      resolve({ code: 1, error: reason });
+    });
+    child.on("close", (code, signal) => resolve(endOf(code, signal)));
+  });
+  return { ended, kill: (signal) => void child.kill(signal) };
+}
+
+/** The system's words for an error of Node's, such as "no such file or directory". */
+function reasonOf(error: NodeJS.ErrnoException): string {
+  const words: Readonly<Record<string, string>> = { ENOENT: "no such file or directory", EACCES: "permission denied" };
+  return words[error.code ?? ""] ?? error.message;
+}
 
 export const processIo: Io = {
   stdout: (content) => void process.stdout.write(content),
@@ -86,6 +121,7 @@ export const processIo: Io = {
   },
   nowNs: () => process.hrtime.bigint(),
   sleep: (delayMs) => sleep(delayMs),
+  run: runChild,
   onStop(stop) {
     const signals = ["SIGINT", "SIGTERM"] as const;
     for (const signal of signals) process.on(signal, stop);

@@ -1,5 +1,5 @@
 /** A program with commands: finding the command, reading flags and variables, help, errors and exit codes. */
-import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
+import { type Command, type CommandLine, commandName, flagsOf, type Program, variableOf } from "./command.ts";
 import { FlagError, FlagValues, readFlags } from "./flags.ts";
 import { helpText } from "./help.ts";
 import { Exit, ExitCode, type Io } from "./io.ts";
@@ -10,7 +10,7 @@ export type { Command, CommandLine, Invocation, Program } from "./command.ts";
 export async function runProgram(program: Program, argv: readonly string[], io: Io): Promise<number> {
   const path: Command[] = [];
   try {
-    const { flags, args } = readCommandLine(program, argv, path);
+    const { flags, args, dash } = readCommandLine(program, argv, path);
     const command = path.at(-1);
     if (flags.bool("help") || command?.run === undefined) {
       if (command === undefined && args.length > 0 && !flags.bool("help")) {
@@ -24,7 +24,7 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
       return ExitCode.success;
     }
     applyVariables(program, path, flags, io);
-    await command.run({ args, flags, io, program });
+    await command.run({ args, flags, io, dash, program });
     return ExitCode.success;
   } catch (error) {
     if (error instanceof Exit) {
@@ -40,24 +40,28 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
 }
 
 /** Fills `path` with the commands that are named, even if it then throws FlagError. */
-function readCommandLine(program: Program, argv: readonly string[], path: Command[]): { flags: FlagValues; args: readonly string[] } {
+function readCommandLine(program: Program, argv: readonly string[], path: Command[]): Omit<CommandLine, "io"> {
   const given: { name: string; text: string; shown: string }[] = [];
   const args: string[] = [];
+  let dash: number | undefined;
   readFlags(argv, {
     get flags() {
       return flagsOf(program, path);
     },
     flag: (name, text, shown) => given.push({ name, text, shown }),
+    dashes() {
+      dash = args.length;
+    },
     argument(text) {
       const choices = path.length === 0 ? program.groups.flatMap((group) => group.commands) : (path.at(-1)!.commands ?? []);
-      const next = args.length > 0 ? undefined : choices.find((command) => commandName(command) === text);
+      const next = args.length > 0 || dash !== undefined ? undefined : choices.find((command) => commandName(command) === text);
       if (next === undefined) args.push(text);
       else path.push(next);
     },
   });
   const flags = new FlagValues(flagsOf(program, path));
   for (const { name, text, shown } of given) flags.set(name, text, shown);
-  return { flags, args };
+  return { flags, args, dash };
 }
 
 /** Sets inherited flags from variables. A variable beside its flag is refused, as etcdctl does. */

@@ -1,21 +1,30 @@
 /** quoratectl: the command line for a running cluster. */
 import { alarmCommand } from "./commands/alarm.ts";
+import { authCommand } from "./commands/auth.ts";
 import { backupCommand } from "./commands/backup.ts";
 import { compactionCommand } from "./commands/compaction.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { defragCommand } from "./commands/defrag.ts";
 import { delCommand } from "./commands/del.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { downgradeCommand } from "./commands/downgrade.ts";
+import { electCommand } from "./commands/elect.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { getCommand } from "./commands/get.ts";
 import { helpCommand } from "./commands/help.ts";
+import { leaseCommand } from "./commands/lease.ts";
+import { lockCommand } from "./commands/lock.ts";
 import { memberCommand } from "./commands/member.ts";
 import { moveLeaderCommand } from "./commands/move-leader.ts";
+import { optionsCommand } from "./commands/options.ts";
 import { putCommand } from "./commands/put.ts";
+import { roleCommand } from "./commands/role.ts";
 import { snapshotCommand } from "./commands/snapshot.ts";
 import { topCommand } from "./commands/top.ts";
 import { txnCommand } from "./commands/txn.ts";
+import { userCommand } from "./commands/user.ts";
 import { versionCommand } from "./commands/version.ts";
+import { watchCommand } from "./commands/watch.ts";
 import { globalFlags } from "./globals.ts";
 import type { Program } from "./program.ts";
 
@@ -23,7 +32,7 @@ export const quoratectl: Program = {
   name: "quoratectl",
   short: "quoratectl: talks to a cluster of Quorate or etcd members.",
   groups: [
-    { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, putCommand, txnCommand] },
+    { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, leaseCommand, putCommand, txnCommand, watchCommand] },
     {
       title: "Cluster maintenance commands",
       commands: [
@@ -31,6 +40,7 @@ export const quoratectl: Program = {
         backupCommand,
         defragCommand,
         doctorCommand,
+        downgradeCommand,
         endpointCommand,
         memberCommand,
         moveLeaderCommand,
@@ -38,7 +48,9 @@ export const quoratectl: Program = {
         topCommand,
       ],
     },
-    { title: "Utility commands", commands: [completionCommand("quoratectl"), helpCommand, versionCommand("quoratectl")] },
+    { title: "Concurrency commands", commands: [electCommand, lockCommand] },
+    { title: "Authentication commands", commands: [authCommand, roleCommand, userCommand] },
+    { title: "Utility commands", commands: [completionCommand("quoratectl"), helpCommand, optionsCommand, versionCommand("quoratectl")] },
   ],
   globals: globalFlags,
   envPrefix: "ETCDCTL",

@@ -49,6 +49,10 @@ export class FakeIo implements Io {
     this.sleeps.push(delayMs);
   }
 
+  run(): never {
+    throw new Error("no program is to be run");
+  }
+
   onStop(): () => void {
     return () => {};
   }

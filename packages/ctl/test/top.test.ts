@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ResponseHeader, StatusResponse } from "@quorate/proto";
 import { runProgram } from "../index.ts";
-import type { Terminal } from "../src/io.ts";
+import type { StopSignal, Terminal } from "../src/io.ts";
 import { MetricsText } from "../src/observe/metrics-text.ts";
 import { quoratectl } from "../src/quoratectl.ts";
 import { painted, plain } from "../src/terminal.ts";
@@ -151,7 +151,7 @@ async function liveTop(end: (terminal: FakeTerminal, io: LiveIo) => void): Promi
 class LiveIo extends FakeIo {
   readonly terminal: FakeTerminal;
   readonly #drawn: () => void;
-  stop = (): void => {};
+  stop = (_signal: StopSignal): void => {};
   frames = 0;
 
   constructor(terminal: FakeTerminal, drawn: () => void) {
@@ -166,7 +166,7 @@ class LiveIo extends FakeIo {
     setImmediate(this.#drawn);
   }
 
-  override onStop(stop?: () => void): () => void {
+  override onStop(stop?: (signal: StopSignal) => void): () => void {
     if (stop !== undefined) this.stop = stop;
     return () => this.terminal.happened.push("stop off");
   }
@@ -178,7 +178,7 @@ test("q, control-C and a signal end the live view and leave the terminal as it w
   for (const end of [
     (terminal: FakeTerminal) => terminal.press("q"),
     (terminal: FakeTerminal) => terminal.press("\u0003"),
-    (_terminal: FakeTerminal, io: LiveIo) => io.stop(),
+    (_terminal: FakeTerminal, io: LiveIo) => io.stop("SIGTERM"),
   ]) {
     const { code, io, terminal } = await liveTop(end);
     assert.equal(code, 0);

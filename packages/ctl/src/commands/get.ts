@@ -1,4 +1,5 @@
-import type { GetOptions } from "@quorate/client";
+import type { Client, GetOptions } from "@quorate/client";
+import { fromUtf8, KVService, type RangeResponse } from "@quorate/proto";
 import type { Flags } from "../flags.ts";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
@@ -82,6 +83,11 @@ export function checkRange(prefix: boolean, fromKey: boolean, rangeEnd: string |
   if (rangeEnd !== undefined && (prefix || fromKey)) {
     throw new Exit(ExitCode.badArguments, "too many arguments, only accept one argument when `--prefix` or `--from-key` is set");
   }
+}
+
+/** One key with its value, as the server answers. Rejects with ClientError. */
+export function getRecord(client: Client, key: string): Promise<RangeResponse> {
+  return client.call(KVService.methods.Range, { key: fromUtf8(key) }, true);
 }
 
 export const getCommand: Command = {

@@ -5,7 +5,6 @@ import {
   fromUtf8,
   type HashKVResponse,
   idToHex,
-  KeyValue,
   type MemberListResponse,
   type PutResponse,
   type RangeResponse,
@@ -16,6 +15,7 @@ import {
 import { goQuote } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { alarmName } from "./alarm-name.ts";
+import { type FieldLine, type Form, recordFields, type Style } from "./form.ts";
 import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
 
 type Scalar = string | number | bigint | boolean;
@@ -27,6 +27,12 @@ export class FieldsPrinter implements Printer {
   constructor(sink: Sink, isHex: boolean) {
     this.#sink = sink;
     this.#isHex = isHex;
+  }
+
+  form<T extends { readonly header: ResponseHeader | undefined }>(form: Form<T>, answer: T): void {
+    if (form.fields === undefined) unsupported();
+    this.#header(answer.header);
+    this.#lines(form.fields(answer, this.#style));
   }
 
   get(response: RangeResponse): void {
@@ -148,13 +154,18 @@ export class FieldsPrinter implements Printer {
   }
 
   #record(prefix: string, record: Uint8Array): void {
-    const kv = KeyValue.decode(record);
-    this.#field(`${prefix}Key`, goQuote(kv.key));
-    this.#field(`${prefix}CreateRevision`, kv.createRevision);
-    this.#field(`${prefix}ModRevision`, kv.modRevision);
-    this.#field(`${prefix}Version`, kv.version);
-    this.#field(`${prefix}Value`, goQuote(kv.value));
-    this.#field(`${prefix}Lease`, this.#isHex ? signedHex(kv.lease) : kv.lease);
+    this.#lines(recordFields(prefix, record, this.#style));
+  }
+
+  #lines(lines: readonly FieldLine[]): void {
+    for (const line of lines) {
+      if (typeof line === "string") this.#sink.stdout(`${line}\n`);
+      else this.#field(line[0], line[1]);
+    }
+  }
+
+  get #style(): Style {
+    return { isHex: this.#isHex, valueOnly: false };
   }
 
   #id(id: bigint): Scalar {
@@ -172,9 +183,4 @@ export class FieldsPrinter implements Printer {
 
 function unsupported(): never {
   throw new Exit(ExitCode.badFeature, "fields not supported as output format");
-}
-
-/** A signed number in Go's %016x. */
-function signedHex(value: bigint): string {
-  return value < 0n ? `-${(-value).toString(16).padStart(15, "0")}` : value.toString(16).padStart(16, "0");
 }

@@ -4,7 +4,6 @@ import {
   type DeleteRangeResponse,
   type HashKVResponse,
   idToHex,
-  KeyValue,
   type Member,
   type MemberAddResponse,
   type MemberListResponse,
@@ -19,36 +18,8 @@ import {
   type TxnResponse,
 } from "@quorate/proto";
 import { goJson, type JsonValue } from "../go-format.ts";
+import { type Form, headerJson, present, recordJson } from "./form.ts";
 import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
-
-/** The value, or undefined for what Go's omitempty leaves out. */
-function present<T extends JsonValue>(value: T): T | undefined {
-  if (value === "" || value === 0 || value === 0n || value === false) return undefined;
-  if ((value instanceof Uint8Array || Array.isArray(value)) && value.length === 0) return undefined;
-  return value;
-}
-
-function headerJson(header: ResponseHeader | undefined): JsonValue | undefined {
-  if (header === undefined) return undefined;
-  return {
-    cluster_id: present(header.clusterId),
-    member_id: present(header.memberId),
-    revision: present(header.revision),
-    raft_term: present(header.raftTerm),
-  };
-}
-
-function recordJson(record: Uint8Array): JsonValue {
-  const kv = KeyValue.decode(record);
-  return {
-    key: present(kv.key),
-    create_revision: present(kv.createRevision),
-    mod_revision: present(kv.modRevision),
-    version: present(kv.version),
-    value: present(kv.value),
-    lease: present(kv.lease),
-  };
-}
 
 function rangeJson(response: RangeResponse): JsonValue {
   return {
@@ -164,6 +135,10 @@ export class JsonPrinter implements Printer {
   constructor(sink: Sink, isHex: boolean) {
     this.#sink = sink;
     this.#isHex = isHex;
+  }
+
+  form<T>(form: Form<T>, answer: T): void {
+    this.#print(form.json(answer));
   }
 
   get(response: RangeResponse): void {

@@ -1,4 +1,7 @@
-/** Ways to print answers, chosen by --write-out. The texts are etcdctl 3.7's, byte for byte, because scripts read them. */
+/**
+ * Ways to print answers, chosen by --write-out. The texts are etcdctl 3.7's, byte for byte, because scripts read them.
+ * Answers that have a Form are printed by `form`; the others have functions of their own.
+ */
 import type {
   AlarmResponse,
   DeleteRangeResponse,
@@ -11,9 +14,11 @@ import type {
   MoveLeaderResponse,
   PutResponse,
   RangeResponse,
+  ResponseHeader,
   StatusResponse,
   TxnResponse,
 } from "@quorate/proto";
+import type { Form } from "./form.ts";
 
 /** What a member said of its health. */
 export interface EndpointHealth {
@@ -32,6 +37,8 @@ export interface EndpointAnswer<T> {
 }
 
 export interface Printer {
+  /** Prints an answer as its form says. Throws Exit where etcdctl has no such form of it. */
+  form<T extends { readonly header: ResponseHeader | undefined }>(form: Form<T>, answer: T): void;
   get(response: RangeResponse): void;
   put(response: PutResponse): void;
   del(response: DeleteRangeResponse): void;

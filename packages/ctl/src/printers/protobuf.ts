@@ -14,6 +14,7 @@ import {
   TxnResponse,
 } from "@quorate/proto";
 import { Exit, ExitCode } from "../io.ts";
+import type { Form } from "./form.ts";
 import type { Printer, Sink } from "./printer.ts";
 
 export class ProtobufPrinter implements Printer {
@@ -21,6 +22,11 @@ export class ProtobufPrinter implements Printer {
 
   constructor(sink: Sink) {
     this.#sink = sink;
+  }
+
+  form<T>(form: Form<T>, answer: T): void {
+    if (form.protobuf === undefined) unsupported();
+    this.#sink.stdout(form.protobuf(answer));
   }
 
   get(response: RangeResponse): void {

@@ -1,12 +1,9 @@
 /** The plain form: keys and values on lines of their own, the rest as comma-separated lists. */
 import {
   type AlarmResponse,
-  concat,
   type DeleteRangeResponse,
-  fromUtf8,
   type HashKVResponse,
   idToHex,
-  KeyValue,
   type MemberAddResponse,
   type MemberListResponse,
   type MemberPromoteResponse,
@@ -17,13 +14,11 @@ import {
   type ResponseHeader,
   type StatusResponse,
   type TxnResponse,
-  toHex,
 } from "@quorate/proto";
 import { alarmName } from "./alarm-name.ts";
+import { type Form, recordLines, type Style } from "./form.ts";
 import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
 import { hashTable, memberTable, statusTable, type Table } from "./tables.ts";
-
-const NEWLINE = fromUtf8("\n");
 
 export class SimplePrinter implements Printer {
   readonly #sink: Sink;
@@ -34,6 +29,11 @@ export class SimplePrinter implements Printer {
   constructor(sink: Sink, isHex: boolean) {
     this.#sink = sink;
     this.#isHex = isHex;
+  }
+
+  form<T>(form: Form<T>, answer: T): void {
+    const text = form.simple(answer, this.#style);
+    if (text.length > 0) this.#sink.stdout(text);
   }
 
   get(response: RangeResponse): void {
@@ -112,22 +112,16 @@ export class SimplePrinter implements Printer {
     }
   }
 
+  get #style(): Style {
+    return { isHex: this.#isHex, valueOnly: this.valueOnly };
+  }
+
   #rows({ rows }: Table): void {
     for (const row of rows) this.#sink.stdout(`${row.join(", ")}\n`);
   }
 
   /** All records in one write: a range may have many. */
   #records(records: readonly Uint8Array[]): void {
-    const pieces: Uint8Array[] = [];
-    for (const record of records) {
-      const { key, value } = KeyValue.decode(record);
-      if (!this.valueOnly) pieces.push(this.#shown(key), NEWLINE);
-      pieces.push(this.#shown(value), NEWLINE);
-    }
-    if (pieces.length > 0) this.#sink.stdout(concat(pieces));
-  }
-
-  #shown(bytes: Uint8Array): Uint8Array {
-    return this.#isHex ? fromUtf8(toHex(bytes).replace(/../g, "\\x$&")) : bytes;
+    if (records.length > 0) this.#sink.stdout(recordLines(records, this.#style));
   }
 }

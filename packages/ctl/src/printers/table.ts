@@ -11,6 +11,10 @@ export class TablePrinter implements Printer {
     this.#sink = sink;
   }
 
+  form(): void {
+    unsupported();
+  }
+
   get(): void {
     unsupported();
   }

@@ -1,0 +1,44 @@
+import { withClient } from "../globals.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { printerOf } from "../printers/choose.ts";
+import { downgradeForm } from "../printers/downgrade-form.ts";
+import type { Command, Invocation } from "../program.ts";
+
+type Action = "validate" | "enable" | "cancel";
+
+async function ask(invocation: Invocation, action: Action, version: string): Promise<void> {
+  const printer = printerOf(invocation);
+  printer.form(downgradeForm(action), await withClient(invocation, ({ client }) => client.downgrade(action, version)));
+}
+
+/** The only argument. Throws Exit. */
+function targetVersion({ args }: Invocation): string {
+  if (args.length === 0) throw new Exit(ExitCode.badArguments, "TARGET_VERSION not provided");
+  if (args.length > 1) throw new Exit(ExitCode.badArguments, "too many arguments");
+  if (args[0] === "") throw new Exit(ExitCode.badArguments, "target version not provided");
+  return args[0]!;
+}
+
+const validateCommand: Command = {
+  use: "validate <TARGET_VERSION>",
+  short: "Asks whether the cluster may go back to a version",
+  run: (invocation) => ask(invocation, "validate", targetVersion(invocation)),
+};
+
+const enableCommand: Command = {
+  use: "enable <TARGET_VERSION>",
+  short: "Has the cluster go back to a version",
+  run: (invocation) => ask(invocation, "enable", targetVersion(invocation)),
+};
+
+const cancelCommand: Command = {
+  use: "cancel",
+  short: "Calls a downgrade off",
+  run: (invocation) => ask(invocation, "cancel", ""),
+};
+
+export const downgradeCommand: Command = {
+  use: "downgrade <TARGET_VERSION>",
+  short: "Commands about going back to an earlier version",
+  commands: [cancelCommand, enableCommand, validateCommand],
+};

@@ -1,0 +1,60 @@
+import { KeyValue } from "@quorate/proto";
+import { withClient } from "../globals.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { printerOf } from "../printers/choose.ts";
+import type { Command, Invocation } from "../program.ts";
+import { getRecord } from "./get.ts";
+import { holdUntil, withSession } from "./lock.ts";
+
+/** As in etcd's Go client. */
+const SESSION_SECONDS = 60;
+
+async function observe(invocation: Invocation, name: string): Promise<void> {
+  const { io } = invocation;
+  const printer = printerOf(invocation);
+  const stop = new AbortController();
+  const forget = io.onStop(() => stop.abort());
+  try {
+    await withClient(invocation, async ({ client, build }) => {
+      for await (const { header, kv } of build.observeElection(client, name, stop.signal)) {
+        printer.get({ header, kvs: [KeyValue.encode(kv)], more: false, count: 0 });
+      }
+    });
+  } finally {
+    forget();
+  }
+  if (!stop.signal.aborted) throw new Exit(ExitCode.error, "elect: observer lost");
+}
+
+async function stand(invocation: Invocation, name: string, proposal: string): Promise<void> {
+  const printer = printerOf(invocation);
+  await withClient(invocation, (kit) =>
+    withSession(kit, invocation.io, SESSION_SECONDS, async (session, stop) => {
+      const leadership = await kit.build.campaign(kit.client, session, name, proposal, stop);
+      printer.get(await getRecord(kit.client, leadership.place.key));
+      await holdUntil(stop, session, "elect: session expired");
+      await leadership.resign();
+    }),
+  );
+}
+
+export const electCommand: Command = {
+  use: "elect <election-name> [proposal]",
+  short: "Stands for an election, or tells who wins it",
+  long: `Stands for an election with a proposal, prints key and proposal when it is won, and leads until it is stopped (Ctrl-C, SIGTERM).
+
+With --listen and no proposal it prints who leads, and again whenever that changes.`,
+  flags: { listen: { kind: "bool", shorthand: "l", defaultText: "false", doc: "tell who leads" } },
+  async run(invocation) {
+    const { args, flags } = invocation;
+    const [name, proposal] = args;
+    if (name === undefined || args.length > 2) {
+      throw new Exit(ExitCode.badArguments, "elect takes one election name argument and an optional proposal argument");
+    }
+    const listens = flags.bool("listen");
+    if (proposal === undefined && !listens) throw new Exit(ExitCode.badArguments, "no proposal argument but -l not set");
+    if (proposal !== undefined && listens) throw new Exit(ExitCode.badArguments, "proposal given but -l is set");
+    if (proposal === undefined) await observe(invocation, name);
+    else await stand(invocation, name, proposal);
+  },
+};

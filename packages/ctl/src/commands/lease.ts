@@ -1,0 +1,106 @@
+import { parseBigInt64, toSafeNumber } from "../flags.ts";
+import { withClient } from "../globals.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { printerOf } from "../printers/choose.ts";
+import { paddedHex } from "../printers/form.ts";
+import { grantForm, keepAliveForm, leasesForm, revokeForm, timeToLiveForm } from "../printers/lease-forms.ts";
+import { SimplePrinter } from "../printers/simple.ts";
+import type { Command, Invocation } from "../program.ts";
+
+/** The only argument, an integer in Go's words. Throws Exit. */
+function onlyNumber(args: readonly string[], base: 10 | 16, usage: string, describe: (reason: string) => string): bigint {
+  if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
+  try {
+    return parseBigInt64(args[0]!, base);
+  } catch (error) {
+    throw new Exit(ExitCode.badArguments, describe((error as Error).message));
+  }
+}
+
+function leaseId({ args }: Invocation, usage: string): bigint {
+  return onlyNumber(args, 16, usage, (reason) => `bad lease ID arg (${reason}), expecting ID in Hex`);
+}
+
+const badConnection = (message: string): Exit => new Exit(ExitCode.badConnection, message);
+
+const grantCommand: Command = {
+  use: "grant <ttl>",
+  short: "Makes a lease of so many seconds",
+  async run(invocation) {
+    const ttl = onlyNumber(invocation.args, 10, "lease grant command needs TTL argument", (reason) => `bad TTL (${reason})`);
+    const printer = printerOf(invocation);
+    const answer = await withClient(
+      invocation,
+      ({ client }) => client.leases.grant(toSafeNumber(ttl)),
+      (message) => new Exit(ExitCode.error, `failed to grant lease (${message})`),
+    );
+    printer.form(grantForm, answer);
+  },
+};
+
+const revokeCommand: Command = {
+  use: "revoke <leaseID>",
+  short: "Ends a lease and deletes its keys",
+  async run(invocation) {
+    const id = leaseId(invocation, "lease revoke command needs 1 argument");
+    const printer = printerOf(invocation);
+    const answer = await withClient(
+      invocation,
+      ({ client }) => client.leases.revoke(id),
+      (message) => new Exit(ExitCode.error, `failed to revoke lease (${message})`),
+    );
+    printer.form(revokeForm(id), answer);
+  },
+};
+
+const timeToLiveCommand: Command = {
+  use: "timetolive <leaseID> [options]",
+  short: "Prints what is left of a lease",
+  flags: { keys: { kind: "bool", defaultText: "false", doc: "print the keys that are attached to it" } },
+  async run(invocation) {
+    const id = leaseId(invocation, "lease timetolive command needs lease ID as argument");
+    const keys = invocation.flags.bool("keys");
+    const printer = printerOf(invocation);
+    const answer = await withClient(invocation, ({ client }) => client.leases.timeToLive(id, { keys }), badConnection);
+    printer.form(timeToLiveForm(keys), answer);
+  },
+};
+
+const listCommand: Command = {
+  use: "list",
+  short: "Lists all leases",
+  async run(invocation) {
+    const printer = printerOf(invocation);
+    printer.form(leasesForm, await withClient(invocation, ({ client }) => client.leases.list(), badConnection));
+  },
+};
+
+const keepAliveCommand: Command = {
+  use: "keep-alive [options] <leaseID>",
+  short: "Renews a lease again and again",
+  long: "Renews a lease again and again, until the program is stopped (Ctrl-C) or the lease is gone.",
+  flags: { once: { kind: "bool", defaultText: "false", doc: "renew it once and end" } },
+  async run(invocation) {
+    const { flags, io } = invocation;
+    const id = leaseId(invocation, "lease keep-alive command needs lease ID as argument");
+    const printer = printerOf(invocation);
+    if (flags.bool("once")) {
+      printer.form(keepAliveForm, await withClient(invocation, ({ client }) => client.leases.keepAliveOnce(id), badConnection));
+      return;
+    }
+    await withClient(invocation, async ({ client }) => {
+      const end = await client.leases.keepAlive(id, (answer) => printer.form(keepAliveForm, answer)).ended;
+      if (end.kind === "unreachable") {
+        const why = end.cause === undefined ? "no member answered" : `${end.cause.endpoint}: ${end.cause.message}`;
+        io.stderr(`Warning: the lease could not be renewed in time: ${why}\n`);
+      }
+    });
+    if (printer instanceof SimplePrinter) io.stdout(`lease ${paddedHex(id)} expired or revoked.\n`);
+  },
+};
+
+export const leaseCommand: Command = {
+  use: "lease <subcommand>",
+  short: "Commands about leases, on which keys live for a time",
+  commands: [grantCommand, keepAliveCommand, listCommand, revokeCommand, timeToLiveCommand],
+};

@@ -1,0 +1,96 @@
+import type { Client, LeaseEnd, Session } from "@quorate/client";
+import { type ClientKit, withClient } from "../globals.ts";
+import { Exit, ExitCode, type Io } from "../io.ts";
+import { printerOf } from "../printers/choose.ts";
+import type { Printer } from "../printers/printer.ts";
+import type { Command } from "../program.ts";
+import { getRecord } from "./get.ts";
+
+/** etcdctl's text for what a signal ends before it is done. */
+export function interruption(): Exit {
+  return new Exit(ExitCode.error, "context canceled");
+}
+
+/** Opens a session, runs `task` until it ends or SIGINT or SIGTERM aborts `stop`, and ends the session with all that hangs on it. */
+export async function withSession<T>(
+  { client }: ClientKit,
+  io: Io,
+  ttlSeconds: number,
+  task: (session: Session, stop: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController();
+  const forget = io.onStop(() => stop.abort(interruption()));
+  try {
+    const session = await client.session({ ttlSeconds });
+    try {
+      return await task(session, stop.signal);
+    } finally {
+      // If nobody answers, the lease expires by itself.
+      await session.close().catch(() => {});
+    }
+  } finally {
+    forget();
+  }
+}
+
+/** Resolves when `stop` is aborted; rejects with Exit if the session is over before. */
+export async function holdUntil(stop: AbortSignal, session: Session, text: string): Promise<void> {
+  const stopped = new Promise<"stopped">((resolve) => {
+    if (stop.aborted) resolve("stopped");
+    else stop.addEventListener("abort", () => resolve("stopped"));
+  });
+  const first: LeaseEnd | "stopped" = await Promise.race([stopped, session.ended]);
+  if (first !== "stopped") throw new Exit(ExitCode.error, text);
+}
+
+/** Runs a program while the lock is held, and ends with its exit code. */
+async function runLocked(io: Io, command: readonly string[], key: string, revision: number, session: Session): Promise<void> {
+  const child = io.run(command, { ETCD_LOCK_KEY: key, ETCD_LOCK_REV: String(revision), ...io.env });
+  // Ctrl-C reaches the program by itself; a SIGTERM for this process does not.
+  const forget = io.onStop((signal) => {
+    if (signal === "SIGTERM") child.kill(signal);
+  });
+  let isRunning = true;
+  void session.ended.then(() => {
+    if (isRunning) io.stderr("Warning: the session expired: the lock is lost while the command runs\n");
+  });
+  const { code, error } = await child.ended;
+  isRunning = false;
+  forget();
+  if (error !== undefined) throw new Exit(code, error);
+}
+
+async function printRecord(client: Client, printer: Printer, key: string): Promise<void> {
+  const response = await getRecord(client, key);
+  if (response.kvs.length === 0) throw new Exit(ExitCode.error, "lock lost on init");
+  printer.get(response);
+}
+
+export const lockCommand: Command = {
+  use: "lock <lockname> [exec-command arg1 arg2 ...]",
+  short: "Takes a lock, and holds it while a program runs or until it is stopped",
+  long: `Takes a lock, and holds it while a program runs or until it is stopped (Ctrl-C, SIGTERM).
+
+With a program: it runs while the lock is held, with ETCD_LOCK_KEY and ETCD_LOCK_REV in its environment; its exit code is this one's.
+Without one: the key that holds the lock is printed. If this process dies, the lock is free again after --ttl.`,
+  flags: { ttl: { kind: "int", defaultText: "10", doc: "seconds that the lock outlives this process" } },
+  async run(invocation) {
+    const { args, flags, io } = invocation;
+    const [name, ...command] = args;
+    if (name === undefined) throw new Exit(ExitCode.badArguments, "lock takes a lock name argument and an optional command to execute");
+    const ttl = flags.int("ttl");
+    if (ttl <= 0) throw new Exit(ExitCode.badArguments, `--ttl must be a number of seconds above 0, not ${ttl}`);
+    const printer = printerOf(invocation);
+    await withClient(invocation, (kit) =>
+      withSession(kit, io, ttl, async (session, stop) => {
+        const lock = await kit.build.lockNamed(kit.client, session, name, stop);
+        if (command.length > 0) await runLocked(io, command, lock.place.key, lock.headerRevision, session);
+        else {
+          await printRecord(kit.client, printer, lock.place.key);
+          await holdUntil(stop, session, "session expired");
+        }
+        await lock.release();
+      }),
+    );
+  },
+};

@@ -1,0 +1,11 @@
+import { flagLines } from "../help.ts";
+import type { Command } from "../program.ts";
+
+export const optionsCommand: Command = {
+  use: "options",
+  short: "Lists the flags that every command takes",
+  run({ io, program }) {
+    const lines = flagLines(new Map(Object.entries(program.globals)));
+    io.stdout(`The following options can be passed to any command:\n\n${lines.map((line) => `${line}\n`).join("")}`);
+  },
+};

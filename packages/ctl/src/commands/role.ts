@@ -1,0 +1,132 @@
+import { authpb, fromUtf8 } from "@quorate/proto";
+import type { Flags } from "../flags.ts";
+import { type ClientKit, withClient } from "../globals.ts";
+import { Exit, ExitCode } from "../io.ts";
+import { roleAddForm, roleDeleteForm, roleGetForm, roleGrantForm, roleListForm, roleRevokeForm } from "../printers/auth-forms.ts";
+import { printerOf } from "../printers/choose.ts";
+import type { Command, Invocation } from "../program.ts";
+
+/** The only argument. Throws Exit. */
+function onlyArgument({ args }: Invocation, usage: string): string {
+  if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
+  return args[0]!;
+}
+
+const addCommand: Command = {
+  use: "add <role name>",
+  short: "Adds a role",
+  async run(invocation) {
+    const role = onlyArgument(invocation, "role add command requires role name as its argument");
+    const printer = printerOf(invocation);
+    printer.form(roleAddForm(role), await withClient(invocation, ({ client }) => client.auth.roleAdd(role)));
+  },
+};
+
+const deleteCommand: Command = {
+  use: "delete <role name>",
+  short: "Deletes a role",
+  async run(invocation) {
+    const role = onlyArgument(invocation, "role delete command requires role name as its argument");
+    const printer = printerOf(invocation);
+    printer.form(roleDeleteForm(role), await withClient(invocation, ({ client }) => client.auth.roleDelete(role)));
+  },
+};
+
+const getCommand: Command = {
+  use: "get <role name>",
+  short: "Prints what a role may read and write",
+  async run(invocation) {
+    const role = onlyArgument(invocation, "role get command requires role name as its argument");
+    const printer = printerOf(invocation);
+    await withClient(invocation, async ({ client, build }) => {
+      printer.form(roleGetForm(role, build.prefixEnd), await client.auth.roleGet(role));
+    });
+  },
+};
+
+const listCommand: Command = {
+  use: "list",
+  short: "Lists all roles",
+  async run(invocation) {
+    if (invocation.args.length > 0) throw new Exit(ExitCode.badArguments, "role list command requires no arguments");
+    const printer = printerOf(invocation);
+    printer.form(roleListForm, await withClient(invocation, ({ client }) => client.auth.roleList()));
+  },
+};
+
+const rangeFlags: Flags = {
+  prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
+  "from-key": { kind: "bool", defaultText: "false", doc: "all keys from the key on, compared as bytes" },
+};
+
+/** The range of a permission. A zero byte as its end means all keys from the key on, no end means the key alone. Throws Exit. */
+function permissionRange(
+  { flags }: Invocation,
+  [key, end]: readonly string[],
+  build: ClientKit["build"],
+): { key: Uint8Array; rangeEnd: Uint8Array } {
+  const prefix = flags.bool("prefix");
+  const fromKey = flags.bool("from-key");
+  const refuse = (text: string): Exit => new Exit(ExitCode.badArguments, text);
+  const everything = new Uint8Array(1);
+  const nothing = new Uint8Array(0);
+  const exclusive = "--from-key and --prefix flags are mutually exclusive";
+  if (key === "") {
+    if (prefix && fromKey) throw refuse(exclusive);
+    return { key: everything, rangeEnd: prefix || fromKey ? everything : nothing };
+  }
+  const start = fromUtf8(key!);
+  if (end === undefined) {
+    if (prefix && fromKey) throw refuse(exclusive);
+    return { key: start, rangeEnd: prefix ? build.prefixEnd(start) : fromKey ? everything : nothing };
+  }
+  if (prefix) throw refuse("unexpected endkey argument with --prefix flag");
+  if (fromKey) throw refuse("unexpected endkey argument with --from-key flag");
+  return { key: start, rangeEnd: fromUtf8(end) };
+}
+
+const permissionTypes: ReadonlyMap<string, number> = new Map(Object.entries(authpb.Permission_Type));
+
+const grantCommand: Command = {
+  use: "grant-permission [options] <role name> <permission type> <key> [endkey]",
+  short: "Lets a role read or write a key or a range of keys",
+  long: "Lets a role read or write a key or a range of keys. The permission type is read, write or readwrite.",
+  flags: rangeFlags,
+  async run(invocation) {
+    const [role, kind, ...range] = invocation.args;
+    if (role === undefined || kind === undefined || range.length === 0) {
+      throw new Exit(ExitCode.badArguments, "role grant command requires role name, permission type, and key [endkey] as its argument");
+    }
+    const permType = permissionTypes.get(kind.toUpperCase());
+    if (permType === undefined) throw new Exit(ExitCode.badArguments, `invalid permission type: ${kind}`);
+    const printer = printerOf(invocation);
+    const answer = await withClient(invocation, ({ client, build }) =>
+      client.auth.roleGrantPermission(role, { permType, ...permissionRange(invocation, range, build) }),
+    );
+    printer.form(roleGrantForm(role), answer);
+  },
+};
+
+const revokeCommand: Command = {
+  use: "revoke-permission <role name> <key> [endkey]",
+  short: "Takes back what a role may do with a key or a range of keys",
+  flags: rangeFlags,
+  async run(invocation) {
+    const [role, ...range] = invocation.args;
+    if (role === undefined || range.length === 0) {
+      throw new Exit(ExitCode.badArguments, "role revoke-permission command requires role name and key [endkey] as its argument");
+    }
+    const printer = printerOf(invocation);
+    await withClient(invocation, async ({ client, build }) => {
+      const { key, rangeEnd } = permissionRange(invocation, range, build);
+      const answer = await client.auth.roleRevokePermission(role, key, rangeEnd);
+      printer.form(roleRevokeForm(role, fromUtf8(range[0]!), rangeEnd), answer);
+    });
+  },
+};
+
+export const roleCommand: Command = {
+  use: "role <subcommand>",
+  short: "Commands about roles",
+  commands: [addCommand, deleteCommand, getCommand, grantCommand, listCommand, revokeCommand],
+};

@@ -1,0 +1,145 @@
+/** The work of the watch command: printing what watches give, running programs for events, and interactive mode. */
+import type { Client, ClientError, Watch } from "@quorate/client";
+import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } from "@quorate/proto";
+import { planWatch, type WatchPlan, type WatchVariables, watchFlags } from "./commands/watch.ts";
+import { FlagError, FlagValues, readFlags } from "./flags.ts";
+import { goQuote } from "./go-format.ts";
+import { Exit, ExitCode, type Io, LineReader } from "./io.ts";
+import type { Printer } from "./printers/printer.ts";
+import { eventName, watchForm } from "./printers/watch-form.ts";
+
+/** A break that goes on is told again after so long. */
+const REPEAT_NS = 10_000_000_000n;
+
+/** Tells of breaks, each endpoint's and text's once in ten seconds. */
+function breakTeller(io: Io): (error: ClientError) => void {
+  const toldNs = new Map<string, bigint>();
+  return ({ endpoint, message }) => {
+    const text = `${endpoint}: ${message}`;
+    const nowNs = io.nowNs();
+    const lastNs = toldNs.get(text);
+    if (lastNs !== undefined && nowNs - lastNs < REPEAT_NS) return;
+    toldNs.clear();
+    toldNs.set(text, nowNs);
+    io.stderr(`Warning: ${text}; the watch goes on at the next endpoint that answers\n`);
+  };
+}
+
+/** Opens the watch of a plan. Throws Error where flags and arguments exclude each other. */
+function openWatch(client: Client, io: Io, plan: WatchPlan, flags: FlagValues): Watch {
+  if (plan.rangeEnd !== undefined && flags.bool("prefix")) throw new Error("`range_end` and `--prefix` are mutually exclusive");
+  return client.watch(plan.key, {
+    prefix: flags.bool("prefix"),
+    ...(plan.rangeEnd === undefined ? {} : { rangeEnd: plan.rangeEnd }),
+    revision: flags.int("rev"),
+    prevKv: flags.bool("prev-kv"),
+    progressNotify: flags.bool("progress-notify"),
+    onBreak: breakTeller(io),
+  });
+}
+
+/** Why a watch was ended, in the words of etcd's client. */
+function cancelText({ compactRevision, cancelReason }: WatchResponse): string {
+  if (compactRevision > 0) return ERRORS.Compacted.text;
+  if (cancelReason === "") return ERRORS.FutureRev.text;
+  return errorNameOf(cancelReason) === undefined ? `rpc error: code = FailedPrecondition desc = ${cancelReason}` : cancelReason;
+}
+
+/** Prints what a watch gives until it ends. Throws Exit when a program that is run for an event fails. */
+async function printWatch(watch: Watch, printer: Printer, io: Io, exec: readonly string[]): Promise<void> {
+  try {
+    for await (const response of watch) {
+      if (response.canceled) io.stderr(`watch was canceled (${cancelText(response)})\n`);
+      else if (response.events.length === 0) io.stdout(`progress notify: ${response.header?.revision ?? 0}\n`);
+      printer.form(watchForm, response);
+      if (exec.length > 0) await runForEvents(response, io, exec);
+    }
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "ClientError") throw error;
+    io.stderr(`watch was canceled (${error.message})\n`);
+  }
+}
+
+async function runForEvents(response: WatchResponse, io: Io, exec: readonly string[]): Promise<void> {
+  for (const bytes of response.events) {
+    const event = Event.decode(bytes);
+    const { key, value } = KeyValue.decode(event.kv!);
+    const { error } = await io.run(exec, {
+      ...io.env,
+      ETCD_WATCH_REVISION: String(response.header?.revision ?? 0),
+      ETCD_WATCH_EVENT_TYPE: `"${eventName(event.type)}"`,
+      ETCD_WATCH_KEY: goQuote(key),
+      ETCD_WATCH_VALUE: goQuote(value),
+    }).ended;
+    if (error !== undefined) {
+      io.stderr(`command [${exec.map((word) => goQuote(fromUtf8(word))).join(" ")}] error (${error})\n`);
+      throw new Exit(ExitCode.error, "");
+    }
+  }
+}
+
+/** Watches what a command line asks for; resolves when the server ends the watch. Throws Exit. */
+export async function watchPlan(client: Client, printer: Printer, io: Io, plan: WatchPlan, flags: FlagValues): Promise<void> {
+  let watch: Watch;
+  try {
+    watch = openWatch(client, io, plan, flags);
+  } catch (error) {
+    throw new Exit(ExitCode.badArguments, (error as Error).message);
+  }
+  await printWatch(watch, printer, io, plan.exec);
+}
+
+/** Reads watches from standard input and prints all of them, until the input ends. Always throws Exit. */
+export async function watchInteractively(client: Client, printer: Printer, io: Io, variables: WatchVariables): Promise<never> {
+  const { splitWords } = await import("./commands/txn.ts");
+  const lines = new LineReader(io.stdin);
+  const watches = new Set<Watch>();
+  const failed = Promise.withResolvers<never>();
+  for (;;) {
+    const line = await Promise.race([lines.next(), failed.promise]);
+    if (line === undefined) throw new Exit(ExitCode.invalidInput, "error reading watch request line: EOF");
+    const [name, ...words] = splitWords(line);
+    if (name === "progress") {
+      for (const watch of watches) watch.requestProgress();
+    } else if (name !== "watch") {
+      io.stderr(
+        name === undefined ? `Invalid command: ${line} (watch and progress supported)\n` : `Invalid command ${line} (only support watch)\n`,
+      );
+    } else if (words.length === 0 && variables.key === "") {
+      io.stderr(`Invalid command ${line} (command type or key is not provided)\n`);
+    } else {
+      const { plan, flags } = readLine(words, variables);
+      try {
+        const watch = openWatch(client, io, plan, flags);
+        watches.add(watch);
+        printWatch(watch, printer, io, plan.exec)
+          .finally(() => watches.delete(watch))
+          .catch(failed.reject);
+      } catch (error) {
+        io.stderr(`Invalid command ${line} (${(error as Error).message})\n`);
+      }
+    }
+  }
+}
+
+/** The words after "watch" in a line of interactive mode. Throws Exit. */
+function readLine(words: readonly string[], variables: WatchVariables): { plan: WatchPlan; flags: FlagValues } {
+  const declared = new Map(Object.entries(watchFlags));
+  const flags = new FlagValues(declared);
+  const args: string[] = [];
+  let dash: number | undefined;
+  try {
+    readFlags(words, {
+      flags: declared,
+      flag: (name, text, shown) => flags.set(name, text, shown),
+      argument: (text) => args.push(text),
+      dashes: () => {
+        dash = args.length;
+      },
+    });
+  } catch (error) {
+    if (error instanceof FlagError) throw new Exit(ExitCode.badArguments, error.message);
+    throw error;
+  }
+  return { plan: planWatch(args, dash, variables), flags };
+}
