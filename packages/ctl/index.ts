@@ -2,7 +2,7 @@
 export { type Command, commandName, type Program, variableOf } from "./src/command.ts";
 export type { Flag } from "./src/flags.ts";
 export { shownDefault, usageOf } from "./src/help.ts";
-export { type ChildEnd, Exit, ExitCode, type Io } from "./src/io.ts";
+export { type ChildEnd, Exit, ExitCode, type Io, type StopSignal } from "./src/io.ts";
 export { type Machine, makeMember, type NewMember, newMember } from "./src/offline/new-member.ts";
 export { runProgram } from "./src/program.ts";
 export { quoratectl } from "./src/quoratectl.ts";

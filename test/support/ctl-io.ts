@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { type ChildEnd, type Io, type Program, runProgram } from "@quorate/ctl";
+import { type ChildEnd, type Io, type Program, runProgram, type StopSignal } from "@quorate/ctl";
 
 /** What a program printed and how it ended. */
 export interface ProgramResult {
@@ -19,6 +19,55 @@ export interface ProgramWorld extends Partial<Io> {
   readonly onStdout?: (text: string) => void;
   /** Told of each piece of standard error. */
   readonly onStderr?: (text: string) => void;
+}
+
+/** A command line that goes on until it is stopped. */
+export class LiveRun {
+  readonly result: Promise<ProgramResult>;
+  /** What was printed so far. */
+  stdout = "";
+  stderr = "";
+  #arrived: () => void = () => {};
+  readonly #stops = new Set<(signal: StopSignal) => void>();
+
+  constructor(program: Program, args: readonly string[], world: ProgramWorld = {}) {
+    this.result = runInProcess(program, args, {
+      onStdout: (text) => {
+        this.stdout += text;
+        this.#arrived();
+      },
+      onStderr: (text) => {
+        this.stderr += text;
+        this.#arrived();
+      },
+      onStop: (stop) => {
+        this.#stops.add(stop);
+        return () => this.#stops.delete(stop);
+      },
+      ...world,
+    });
+  }
+
+  /** Resolves when `shows` holds of what was printed so far; fails if the program ends before, or after 30 s. */
+  async until(shows: (stdout: string, stderr: string) => boolean): Promise<void> {
+    const late = AbortSignal.timeout(30_000);
+    const ended = this.result.then(() => "ended");
+    while (!shows(this.stdout, this.stderr)) {
+      const arrived = new Promise<string>((resolve) => {
+        this.#arrived = () => resolve("arrived");
+        late.onabort = () => resolve("late");
+      });
+      const first = await Promise.race([arrived, ended]);
+      if (first === "arrived" || shows(this.stdout, this.stderr)) continue;
+      throw new Error(`${first}; it printed ${JSON.stringify(this.stdout)} and ${JSON.stringify(this.stderr)}`);
+    }
+  }
+
+  /** Sends a signal, and gives how the program ends. */
+  stop(signal: StopSignal = "SIGINT"): Promise<ProgramResult> {
+    for (const stop of this.#stops) stop(signal);
+    return this.result;
+  }
 }
 
 /** Runs a command line (without the program's name) in this process. */

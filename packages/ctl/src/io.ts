@@ -73,6 +73,27 @@ export class Exit extends Error {
   }
 }
 
+/** A signal's end of what would go on for ever: the code that a shell gives to a process that the signal ended. */
+export function stoppedBy(signal: StopSignal): Exit {
+  return new Exit(signal === "SIGINT" ? 130 : 143, "");
+}
+
+/** Runs `task` until it ends, or until SIGINT or SIGTERM, which `stop` is told of; then that ends the program. */
+export async function untilStopped<T>(io: Io, stop: () => void, task: () => Promise<T>): Promise<T> {
+  let end: Exit | undefined;
+  const forget = io.onStop((signal) => {
+    end = stoppedBy(signal);
+    stop();
+  });
+  try {
+    const result = await task();
+    if (end !== undefined) throw end;
+    return result;
+  } finally {
+    forget();
+  }
+}
+
 /** Reads lines from pieces of bytes. */
 export class LineReader {
   readonly #pieces: AsyncIterator<Uint8Array>;

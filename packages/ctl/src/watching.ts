@@ -4,7 +4,7 @@ import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } fr
 import { planWatch, type WatchPlan, type WatchVariables, watchFlags } from "./commands/watch.ts";
 import { FlagError, FlagValues, readFlags } from "./flags.ts";
 import { goQuote } from "./go-format.ts";
-import { Exit, ExitCode, type Io, LineReader } from "./io.ts";
+import { Exit, ExitCode, type Io, LineReader, untilStopped } from "./io.ts";
 import type { Printer } from "./printers/printer.ts";
 import { eventName, watchForm } from "./printers/watch-form.ts";
 
@@ -86,7 +86,11 @@ export async function watchPlan(client: Client, printer: Printer, io: Io, plan: 
   } catch (error) {
     throw new Exit(ExitCode.badArguments, (error as Error).message);
   }
-  await printWatch(watch, printer, io, plan.exec);
+  await untilStopped(
+    io,
+    () => watch.cancel(),
+    () => printWatch(watch, printer, io, plan.exec),
+  );
 }
 
 /** Reads watches from standard input and prints all of them, until the input ends. Always throws Exit. */

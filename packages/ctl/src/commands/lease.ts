@@ -1,6 +1,6 @@
 import { parseBigInt64, toSafeNumber } from "../flags.ts";
 import { withClient } from "../globals.ts";
-import { Exit, ExitCode } from "../io.ts";
+import { Exit, ExitCode, untilStopped } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
 import { paddedHex } from "../printers/form.ts";
 import { grantForm, keepAliveForm, leasesForm, revokeForm, timeToLiveForm } from "../printers/lease-forms.ts";
@@ -89,7 +89,12 @@ const keepAliveCommand: Command = {
       return;
     }
     await withClient(invocation, async ({ client }) => {
-      const end = await client.leases.keepAlive(id, (answer) => printer.form(keepAliveForm, answer)).ended;
+      const keeper = client.leases.keepAlive(id, (answer) => printer.form(keepAliveForm, answer));
+      const end = await untilStopped(
+        io,
+        () => keeper.stop(),
+        () => keeper.ended,
+      );
       if (end.kind === "unreachable") {
         const why = end.cause === undefined ? "no member answered" : `${end.cause.endpoint}: ${end.cause.message}`;
         io.stderr(`Warning: the lease could not be renewed in time: ${why}\n`);
