@@ -52,8 +52,8 @@ describe("what it prints", () => {
         '"Canceled":false,"Created":false,"CancelReason":""}\n',
     );
     const fields = (lease: string): string =>
-      `"ClusterID" : N\n"MemberID" : N\n"Revision" : ${revision}\n"RaftTerm" : N\n"Type" : PUT\n"Key" : "f"\n"CreateRevision" : ${revision}\n` +
-      `"ModRevision" : ${revision}\n"Version" : 1\n"Value" : "1"\n"Lease" : ${lease}\n`;
+      `"ClusterID" : N\n"MemberID" : N\n"Revision" : ${revision}\n"RaftTerm" : N\n"Type" : PUT\n"Key" : "f"\n` +
+      `"CreateRevision" : ${revision}\n"ModRevision" : ${revision}\n"Version" : 1\n"Value" : "1"\n"Lease" : ${lease}\n`;
     assert.equal(await shown("-w", "fields"), fields("0"));
     assert.equal(await shown("-w", "fields", "--hex"), fields("0000000000000000"));
     assert.equal(await shown("--hex"), "PUT\n\\x66\n\\x31\n");

@@ -1,12 +1,12 @@
 /** The work of the watch command: printing what watches give, running programs for events, and interactive mode. */
 import type { Client, ClientError, Watch } from "@quorate/client";
 import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } from "@quorate/proto";
-import { planWatch, type WatchPlan, type WatchVariables, watchFlags } from "./commands/watch.ts";
 import { FlagError, FlagValues, readFlags } from "./flags.ts";
 import { goQuote } from "./go-format.ts";
 import { Exit, ExitCode, type Io, LineReader, untilStopped } from "./io.ts";
 import type { Printer } from "./printers/printer.ts";
 import { eventName, watchForm } from "./printers/watch-form.ts";
+import { planWatch, type WatchPlan, type WatchVariables, watchFlags } from "./watch-plan.ts";
 
 /** A break that goes on is told again after so long. */
 const REPEAT_NS = 10_000_000_000n;
