@@ -32,7 +32,10 @@ export const quoratectl: Program = {
   name: "quoratectl",
   short: "quoratectl: talks to a cluster of Quorate or etcd members.",
   groups: [
-    { title: "Key-value commands", commands: [compactionCommand, delCommand, getCommand, leaseCommand, putCommand, txnCommand, watchCommand] },
+    {
+      title: "Key-value commands",
+      commands: [compactionCommand, delCommand, getCommand, leaseCommand, putCommand, txnCommand, watchCommand],
+    },
     {
       title: "Cluster maintenance commands",
       commands: [
