@@ -26,7 +26,11 @@ export function* readSegment(disk: Disk, path: string): Generator<BackupRecord> 
 function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
   const sizeBytes = file.size();
   const damaged = (offset: number, problem: string): never => {
-    throw new BackupError(path, `damaged at byte ${offset}: ${problem}`);
+    throw new BackupError(
+      path,
+      `damaged at byte ${offset}: ${problem}; keep a copy of it elsewhere and cut it there ("truncate -s ${offset} ${path}"): ` +
+        `what is before that byte can be rebuilt, and "quorateutl backup list" tells what is missing then`,
+    );
   };
   if (sizeBytes < MAGIC.length) return;
   if (toUtf8(read(file, 0, MAGIC.length)) !== MAGIC) {

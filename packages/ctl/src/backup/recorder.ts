@@ -7,7 +7,7 @@
  *     follow    watch -> append -> sync at most a second later; a broken watch is opened again at the next member
  *     beside    what is due from time to time (duties.ts)
  */
-import { type FollowState, followState, leasesOfBase, readCatalog } from "@quorate/backup";
+import { chainsOf, type FollowState, followState, leasesOfBase, readCatalog } from "@quorate/backup";
 import type { Client } from "@quorate/client";
 import type { DiskLock } from "@quorate/host";
 import { nodeDisk } from "@quorate/host/node";
@@ -96,10 +96,14 @@ export class Recorder {
     if (state === undefined) {
       if (catalog.bases.length > 0) this.#say("there are base snapshots and no segments: a new base is taken");
       baseTimeMs = await this.#beginChain(clusterId);
-    } else if (await this.#goesOn(state, standing)) {
+    } else if (!(await this.#goesOn(state, standing))) baseTimeMs = await this.#gap(state.revision, clusterId);
+    else if (!chainsOf(catalog).some(({ last }) => last >= state.revision)) {
+      this.#say(`files that lead to revision ${state.revision} are missing: a new base is taken`);
+      baseTimeMs = await this.#beginChain(clusterId);
+    } else {
       await this.#journal.begin(state);
       this.#say(`going on behind revision ${state.revision} of cluster ${idToHex(clusterId)}, which is at ${revision}`);
-    } else baseTimeMs = await this.#gap(state.revision, clusterId);
+    }
     const deps = {
       view: this.#view,
       journal: this.#journal,

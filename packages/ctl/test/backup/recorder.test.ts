@@ -1,11 +1,13 @@
 /** A run of a backup against a cluster that the test plays: what ends it, and what is left in its folder. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { baseName, chainsOf, readCatalog, SegmentWriter } from "@quorate/backup";
 import type { Client } from "@quorate/client";
+import { nodeDisk } from "@quorate/host/node";
 import { KVService } from "@quorate/proto";
 import { addBase, DIR, emptyBackup } from "../../../../test/support/memory-backup.ts";
 import { Recorder } from "../../src/backup/recorder.ts";
@@ -70,6 +72,31 @@ describe("a run", () => {
       assert.equal(watches, 6);
       assert.equal(io.out.match(/GAP: /g)?.length, 5);
       assert.equal(readdirSync(dir).filter((name) => name.endsWith(".qbk")).length, 6);
+    }));
+
+  test("whose files lead nowhere, since one between them is missing, begins with a base", () =>
+    inFolder(async (dir) => {
+      const { bytes, revision } = await snapshotFile();
+      writeFileSync(join(dir, baseName(revision - 2, 0)), "");
+      const head = { kind: "head", clusterId: 9n, revision: revision - 1, timeMs: 0 } as const;
+      SegmentWriter.create(nodeDisk, dir, 7, head).close();
+      const client = {
+        call: async () => ({ header: { clusterId: 9n, revision }, kvs: [], leases: [], hash: 1, compactRevision: -1 }),
+        async *snapshot() {
+          yield { blob: bytes, remainingBytes: 0, version: "3.7.0" };
+        },
+      };
+      const io = new QuickIo();
+      await new Recorder(client as unknown as Client, { ...options(dir), once: true }, io, new AbortController().signal).run();
+      assert.match(io.out, new RegExp(`files that lead to revision ${revision - 1} are missing: a new base is taken`));
+      const catalog = readCatalog(nodeDisk, dir);
+      assert.deepEqual(
+        chainsOf(catalog).map(({ base, last }) => [base.revision, last]),
+        [
+          [revision - 2, revision - 2],
+          [revision, revision],
+        ],
+      );
     }));
 
   test("that is stopped while the member sends its first base ends at the next message, and leaves no base", () =>
