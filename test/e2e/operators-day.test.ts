@@ -172,7 +172,6 @@ test("the same over mutual TLS: a learner that becomes a voter, and a dead membe
       const dead = cluster.members.find((member) => member !== leader)!;
       await dead.kill();
       await replace(cluster, dead, "m4");
-      await shrink(cluster, await leaderOf(cluster));
       await writers.more(20);
     } finally {
       await writers.stop();
