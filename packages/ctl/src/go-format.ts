@@ -43,7 +43,7 @@ function hex(value: number, digits: number): string {
 }
 
 /** The length of the UTF-8 sequence at `at`, or 0 if there is no valid one. */
-function utf8Size(bytes: Uint8Array, at: number): number {
+export function utf8Size(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;
   if (first < 0x80) return 1;
   const size = first >= 0xc2 && first <= 0xdf ? 2 : first >= 0xe0 && first <= 0xef ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 0;

@@ -20,6 +20,12 @@ interface SnapshotName {
   readonly index: number;
 }
 
+/** The term and index in the name of a snapshot file; undefined if it is not the name of one. */
+export function parseSnapshotName(name: string): { readonly term: number; readonly index: number } | undefined {
+  const numbers = parseIndexedName(name, SUFFIX);
+  return numbers && { term: numbers[0], index: numbers[1] };
+}
+
 /** What `SnapshotFiles.load` found. */
 export interface LoadedSnapshot {
   readonly snapshot: raftpb.Snapshot;

@@ -1,0 +1,54 @@
+/** Every record of a log as it stands there, one a line. */
+import type { Disk } from "@quorate/host";
+import { raftpb, walpb } from "@quorate/proto";
+import { RecordType, readWal, type WalRecord } from "@quorate/wal";
+import { decoding, logIds } from "./log-entries.ts";
+
+const { EntryNormal: NORMAL } = raftpb.EntryType;
+const typeNames = Object.fromEntries(Object.entries(raftpb.EntryType).map(([name, type]) => [type, name]));
+
+/** The lines, each with its end, without entries, states and marks below `fromIndex`. Throws WalDamageError behind the last good one. */
+export function* rawLines(disk: Disk, dir: string, fromIndex: number): Generator<string> {
+  for (const record of readWal(disk, dir)) {
+    const line = decoding(dir, record, () => lineOf(record, fromIndex));
+    if (line !== undefined) yield `${line}\n`;
+  }
+  yield "EOF: All entries were processed.\n";
+}
+
+function lineOf({ type, data, crc }: WalRecord, fromIndex: number): string | undefined {
+  switch (type) {
+    case RecordType.Metadata: {
+      const { node, cluster } = logIds(data, String);
+      return `Metadata: NodeID:${node} ClusterID:${cluster}`;
+    }
+    case RecordType.Crc:
+      return `CRC: ${crc}`;
+    case RecordType.Entry: {
+      const entry = raftpb.Entry.decode(data);
+      if (entry.index < fromIndex) return undefined;
+      const kind = entry.type === NORMAL ? "" : ` Type:${typeNames[entry.type] ?? entry.type}`;
+      return `Entry: Term:${entry.term} Index:${entry.index}${kind}${entry.data.length === 0 ? "" : ` Data:"${octal(entry.data)}" `}`;
+    }
+    case RecordType.Snapshot: {
+      const { index, term } = walpb.Snapshot.decode(data);
+      return index < fromIndex ? undefined : `Snapshot: index:${index} term:${term}`;
+    }
+    case RecordType.State: {
+      const { term, vote, commit } = raftpb.HardState.decode(data);
+      return commit < fromIndex ? undefined : `HardState: term:${term} vote:${vote} commit:${commit}`;
+    }
+  }
+}
+
+const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\" };
+
+/** Bytes as etcd-dump-logs writes them: what is no plain character in octal. */
+function octal(bytes: Uint8Array): string {
+  let out = "";
+  for (const byte of bytes) {
+    const char = String.fromCharCode(byte);
+    out += NAMED[char] ?? (byte >= 32 && byte < 127 ? char : `\\${byte.toString(8).padStart(3, "0")}`);
+  }
+  return out;
+}

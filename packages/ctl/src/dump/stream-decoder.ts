@@ -1,0 +1,66 @@
+/**
+ * A program of the user's that decodes entries: it is given each as a line in hexadecimal, and gives a line "status|what it means" back.
+ *
+ *     quorateutl dump-logs --stream-decoder "my-decoder --with flags" DIR
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { Exit, ExitCode, LineReader } from "../io.ts";
+
+export class StreamDecoder {
+  readonly #command: string;
+  readonly #child: ChildProcess;
+  readonly #lines: LineReader;
+  readonly #ended: Promise<number>;
+  #stderr = "";
+  #failure: Error | undefined;
+
+  /** Starts the program; the words of `command` are parted by single spaces. */
+  constructor(command: string) {
+    this.#command = command;
+    const [program, ...args] = command.split(" ");
+    this.#child = spawn(program!, args, { stdio: ["pipe", "pipe", "pipe"] });
+    this.#child.on("error", (error) => {
+      this.#failure = error;
+    });
+    // One that ends early is noticed by the answer that does not come.
+    this.#child.stdin!.on("error", () => {});
+    this.#child.stderr!.on("data", (piece: Buffer) => {
+      this.#stderr += piece.toString();
+    });
+    this.#lines = new LineReader(this.#child.stdout!);
+    this.#ended = once(this.#child, "close").then(
+      ([code]) => (code as number | null) ?? -1,
+      () => -1,
+    );
+  }
+
+  /** "status\tdata" of an entry. Throws Exit where the program does not answer. */
+  async decode(data: Uint8Array): Promise<string> {
+    this.#child.stdin!.write(`${Buffer.from(data).toString("hex")}\n`);
+    const line = await this.#lines.next();
+    if (line === undefined) {
+      const code = await this.#ended;
+      const why = this.#failure?.message ?? `it ended with code ${code}${this.#stderr === "" ? "" : ` and said: ${this.#stderr.trim()}`}`;
+      throw new Exit(ExitCode.error, `the decoder ${JSON.stringify(this.#command)} gave no line for an entry: ${why}`);
+    }
+    const [status, ...rest] = line.split("|");
+    if (rest.length === 0) return `decoder output format is not right, print output anyway\t${line}`;
+    if (rest.length === 1) return `${status}\t${rest[0]}`;
+    return `${status}(*WARNING: data might contain deliminator used by etcd-dump-logs)\t${rest.join("")}`;
+  }
+
+  /** Ends it; gives what it has written to standard error. Throws Exit if it failed. */
+  async close(): Promise<string> {
+    this.#child.stdin!.end();
+    const code = await this.#ended;
+    if (code !== 0)
+      throw new Exit(ExitCode.error, `the decoder ${JSON.stringify(this.#command)} ended with code ${code}: ${this.#stderr.trim()}`);
+    return this.#stderr;
+  }
+
+  /** Ends it at once, whatever it does. Harmless if it has ended. */
+  kill(): void {
+    this.#child.kill();
+  }
+}
