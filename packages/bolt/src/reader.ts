@@ -257,8 +257,8 @@ export class BoltFile {
   }
 }
 
-/** The meta page that counts. */
-function readMeta(file: DiskFile): Meta {
+/** The meta page that counts. Throws BoltDamageError where neither can be used, or the file is cut short. */
+export function readMeta(file: DiskFile): Meta {
   const sizeBytes = file.size();
   const metaAt = (offset: number): Meta | string => {
     const bytes = new Uint8Array(META_BYTES);

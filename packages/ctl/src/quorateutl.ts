@@ -4,6 +4,7 @@ import { helpCommand } from "./commands/help.ts";
 import { versionCommand } from "./commands/version.ts";
 import { backendCommand } from "./offline/backend.ts";
 import { backupFilesCommand } from "./offline/backup.ts";
+import { dumpDbCommand } from "./offline/dump-db.ts";
 import { dumpLogsCommand } from "./offline/dump-logs.ts";
 import { hashkvCommand } from "./offline/hashkv.ts";
 import { snapshotFileCommand } from "./offline/snapshot.ts";
@@ -17,7 +18,16 @@ export const quorateutl: Program = {
   groups: [
     {
       title: "Commands about files",
-      commands: [backendCommand, backupFilesCommand, dumpLogsCommand, hashkvCommand, snapshotFileCommand, statusCommand, walCommand],
+      commands: [
+        backendCommand,
+        backupFilesCommand,
+        dumpDbCommand,
+        dumpLogsCommand,
+        hashkvCommand,
+        snapshotFileCommand,
+        statusCommand,
+        walCommand,
+      ],
     },
     { title: "Utility commands", commands: [completionCommand("quorateutl"), helpCommand, versionCommand("quorateutl")] },
   ],
