@@ -1,6 +1,5 @@
 /**
- * Metrics as plain numbers. The hot path adds to a field; text is made only when somebody scrapes (server/node turns a registry into
- * Prometheus' exposition format).
+ * Metrics as plain numbers. The hot path adds to a field; text is made only when somebody scrapes (exposition.ts).
  */
 
 /** Label names and values of one sample. */
