@@ -92,17 +92,43 @@ test("bash finds the command behind flags, values in quotes and addresses, and c
   for (const [i, [line, expected]] of cases.entries()) assert.deepEqual(offered[i], expected, line);
 });
 
-for (const [shell, check] of [
-  ["zsh", ["-n"]],
-  ["fish", ["--no-execute"]],
-] as const) {
-  test(`the script for ${shell} is one that it can read`, { skip: skipWithout(shell) }, async () => {
-    for (const program of programs) {
-      const { status, stderr } = spawnSync(shell, [...check, await scriptOf(program, shell)], { encoding: "utf8" });
-      assert.deepEqual([status, stderr], [0, ""]);
-    }
-  });
-}
+/** Lines, and what every shell offers at their ends. */
+const lines: readonly (readonly [string, readonly string[]])[] = [
+  ["quoratectl endpoint st", ["status"]],
+  ["quoratectl --endpoints=http://127.0.0.1:2379 -w json endpoint he", ["health"]],
+  ["quoratectl --endpoints http://a:1,http://b:2 member pro", ["promote"]],
+  ["quoratectl get --sort-by V", ["VALUE", "VERSION"]],
+  ["quoratectl get k --lim", ["--limit"]],
+  ["quoratectl put -w t", ["table"]],
+  ["quoratectl completion p", ["powershell"]],
+  ["quoratectl get endp", []],
+];
+
+test("zsh offers the same", { skip: skipWithout("zsh") }, async () => {
+  // What its completion system would be told, without a terminal.
+  const driver = `compdef() { : }; compset() { : }; _files() { : }
+    _describe() { [[ $1 == -o ]] && shift; for one in "\${(@P)2}"; do offer "\${one%%:*}"; done }
+    compadd() { shift; for one in "$@"; do offer "$one"; done }
+    offer() { [[ $1 == "$words[CURRENT]"* ]] && print -n -- "$1 " }
+    source "$1"
+    while IFS= read -r line; do words=(\${(s: :)line}); CURRENT=$#words; _quoratectl; print; done`;
+  const input = `${lines.map(([line]) => line).join("\n")}\n`;
+  const args = ["-f", "-c", driver, "zsh", await scriptOf(quoratectl, "zsh")];
+  const { status, stdout, stderr } = spawnSync("zsh", args, { input, encoding: "utf8" });
+  assert.deepEqual([status, stderr], [0, ""]);
+  const offered = stdout.split("\n").slice(0, lines.length);
+  for (const [i, [line, expected]] of lines.entries()) assert.deepEqual(offered[i]!.split(" ").filter(Boolean), expected, line);
+});
+
+test("fish offers the same", { skip: skipWithout("fish") }, async () => {
+  const driver = `source $argv[1]; while read -l line; echo (complete -C "$line" | string replace -r '\\t.*' ''); end`;
+  const input = `${lines.map(([line]) => line).join("\n")}\n`;
+  const args = ["--no-config", "-c", driver, await scriptOf(quoratectl, "fish")];
+  const { status, stdout, stderr } = spawnSync("fish", args, { input, encoding: "utf8" });
+  assert.deepEqual([status, stderr], [0, ""]);
+  const offered = stdout.split("\n").slice(0, lines.length);
+  for (const [i, [line, expected]] of lines.entries()) assert.deepEqual(offered[i]!.split(" ").filter(Boolean).sort(), expected, line);
+});
 
 test("the scripts of all shells name every command and flag", async () => {
   for (const program of programs) {

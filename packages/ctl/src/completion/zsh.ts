@@ -10,7 +10,8 @@ export function zshScript(name: string, places: readonly Place[]): string {
   const at = places.map(({ key, commands, flags, words }) => {
     const spelled = flags.flatMap(({ spellings, doc }) => spellings.map((word) => ({ word, doc })));
     const sets = [
-      `commands=(${described(commands)})`,
+      // "commands" is a parameter of zsh's own.
+      `subcommands=(${described(commands)})`,
       `flags=(${described(spelled)})`,
       `takes=(${flags
         .filter(({ takesValue }) => takesValue)
@@ -43,7 +44,7 @@ ${values.join("\n")}
 }
 
 _${name}() {
-  local -a commands flags takes choices values
+  local -a subcommands flags takes choices values
   local place= flag= open=1 i word cur="$words[CURRENT]"
   __${name}_at ''
   for ((i = 2; i < CURRENT; i++)); do
@@ -54,7 +55,7 @@ _${name}() {
       (-*=*) ;;
       (-*) if ((\${takes[(Ie)$word]})); then flag="$word"; ((i++)); ((i < CURRENT)) && flag=; fi ;;
       (*)
-        if [[ -n "$open" ]] && ((\${\${commands%%:*}[(Ie)$word]})); then
+        if [[ -n "$open" && -n "\${subcommands[(r)\${(b)word}:*]}" ]]; then
           place+="/$word"
           __${name}_at "$place"
         else
@@ -72,9 +73,9 @@ _${name}() {
   elif [[ "$cur" == -* ]]; then
     _describe -o flag flags
   else
-    [[ -n "$open" ]] && (($#commands)) && _describe command commands
+    [[ -n "$open" ]] && (($#subcommands)) && _describe command subcommands
     (($#choices)) && compadd -- $choices
-    (($#commands + $#choices)) || _files
+    (($#subcommands + $#choices)) || _files
   fi
 }
 
