@@ -176,17 +176,16 @@ export function checkElections(view: ClusterView): Finding[] {
 
 /** Members that have no connection to others which run. */
 export function checkPeers(view: ClusterView): Finding[] {
-  const absent = view.members.filter(({ status }) => status === undefined).length;
-  return view.members.flatMap(({ label, metrics }): Finding[] => {
-    const known = metrics?.value("etcd_network_known_peers");
+  const running = view.members.filter(({ member, status }) => member !== undefined && status !== undefined);
+  return running.flatMap(({ label, metrics }): Finding[] => {
     const active = metrics?.value("etcd_network_active_peers");
-    if (known === undefined || active === undefined || known - active <= absent) return [];
+    if (active === undefined || active >= running.length - 1) return [];
     return [
       {
         severity: "error",
         check: "peers",
         member: label,
-        seen: `has connections to ${active} of ${known} other members`,
+        seen: `has connections to ${active} of the ${running.length - 1} other members that run`,
         right: "every member is connected to every other",
         next: `see that it reaches their peer URLs, and their certificates: ${ctl(view, "member list")}`,
       },
