@@ -12,13 +12,14 @@ import type { Socket } from "node:net";
 import type { Logger, Timer } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
 import { Backoff } from "../src/backoff.ts";
-import { EMPTY_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
+import { FrameBatch, FrameError, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import { type Dial, DialError, dialSocket, watchLink } from "./dial.ts";
+import { FRAME_HEAD_BYTES } from "../src/tunnel.ts";
+import { type Dial, DialError, dialSocket, parsePeerUrl, watchLink } from "./dial.ts";
 import { STREAM_PATH } from "./headers.ts";
 import type { Shared } from "./options.ts";
 import { refusedBy } from "./request.ts";
-import { requestStream } from "./stream.ts";
+import { type OutgoingStream, requestStream } from "./stream.ts";
 
 /** "urgent" for what is small and keeps the cluster together (votes, heartbeats, acknowledgements), "bulk" for entries. */
 export type ChannelKind = "urgent" | "bulk";
@@ -55,6 +56,7 @@ export class Channel {
   #dial: Dial<Socket> | undefined;
   /** The connection, also while the peer has not agreed yet. */
   #socket: Socket | undefined;
+  #stream: OutgoingStream | undefined;
   #openUrl = "";
   #rareLog: RareLog;
   #queuedMessages = 0;
@@ -142,16 +144,32 @@ export class Channel {
 
   #flush(): void {
     const socket = this.#socket;
+    const stream = this.#stream;
     const messages = this.#batch.count;
-    if (socket === undefined || messages === 0) return;
+    if (socket === undefined || stream === undefined || messages === 0) return;
     const bytes = this.#batch.sizeBytes;
-    const pieces = this.#batch.take();
+    const pieces = this.#framed(stream, this.#batch.take(FRAME_HEAD_BYTES), bytes);
+    if (pieces === undefined) {
+      socket.destroy();
+      return;
+    }
     const last = pieces.length - 1;
     if (last > 0) socket.cork();
     for (let i = 0; i < last; i++) socket.write(pieces[i]);
     socket.write(pieces[last], () => this.#left(socket, messages, bytes));
     if (last > 0) socket.uncork();
     this.#shared.observer.sent(this.#id, bytes);
+  }
+
+  /** The pieces in HTTP/2's frames, or undefined if the peer has closed its window: it does not receive as members do. */
+  #framed(stream: OutgoingStream, pieces: Uint8Array[], bytes: number): Uint8Array[] | undefined {
+    try {
+      return stream.wrap(pieces, bytes);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.#logger.warn("failed to send Raft messages", { ...this.#fields(), error: error.message });
+      return undefined;
+    }
   }
 
   /** Messages have left for the kernel. */
@@ -189,26 +207,29 @@ export class Channel {
     const url = this.#urls[this.#picked % this.#urls.length] ?? "";
     const startedMs = clock.monotonicMs();
     try {
-      const dialled = dialSocket(this.#shared, url, "http/1.1", options.dialTimeoutMs);
+      const dialled = dialSocket(this.#shared, url, options.dialTimeoutMs);
       this.#dial = dialled;
       const socket = await dialled.link;
       this.#socket = socket;
       const leftMs = Math.max(1, options.dialTimeoutMs - (clock.monotonicMs() - startedMs));
       const timer = clock.after(leftMs, () => socket.destroy());
       this.#dial = { link: dialled.link, stop: () => socket.destroy() };
-      const answer = await requestStream(this.#shared, socket, this.#id, STREAM_PATH + this.#kind).finally(() => timer.cancel());
-      if (answer.status !== 101) throw refusedBy(this.#shared, answer);
-      this.#open(url, socket);
+      const secure = parsePeerUrl(url)?.secure === true;
+      const asked = requestStream(this.#shared, socket, this.#id, STREAM_PATH + this.#kind, secure);
+      const stream = await asked.finally(() => timer.cancel());
+      if (stream.answer.status !== 200) throw refusedBy(this.#shared, stream.answer);
+      this.#open(url, socket, stream);
     } catch (error) {
       this.#socket?.destroy();
       this.#failed(error instanceof DialError ? error : new DialError("failed", String(error)));
     }
   }
 
-  #open(url: string, socket: Socket): void {
+  #open(url: string, socket: Socket, stream: OutgoingStream): void {
     this.#dial = undefined;
     if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url)) throw new DialError("stopped", "connection is gone");
     this.#state = "open";
+    this.#stream = stream;
     this.#openUrl = url;
     this.#failedUrls = 0;
     this.#rareLog = new RareLog(this.#shared.clock);
@@ -217,13 +238,7 @@ export class Channel {
     socket.on("close", () => this.#lost(socket));
     // The peer ends its side only to end the connection.
     socket.on("end", () => socket.destroy());
-    // All that comes back are answers to pings.
-    let answered = () => {};
-    socket.on("data", () => answered());
-    const ping = (whenAnswered: () => void) => {
-      answered = whenAnswered;
-      socket.write(EMPTY_FRAME);
-    };
+    const { ping } = stream;
     const watched = { socket, isGone: () => socket.destroyed, ping, giveUp: () => void socket.destroy() };
     watchLink(this.#shared, watched, (ms) => this.#listener.roundTrip(this.#kind, ms));
     this.#logger.info("established TCP streaming connection with remote peer", { ...this.#fields(), url });
@@ -234,6 +249,7 @@ export class Channel {
   #lost(socket: Socket): void {
     if (socket !== this.#socket) return;
     this.#socket = undefined;
+    this.#stream = undefined;
     this.#clearQueue();
     if (this.#state === "closed") return;
     this.#logger.warn("lost TCP streaming connection with remote peer", { ...this.#fields(), url: this.#openUrl });

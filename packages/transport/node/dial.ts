@@ -1,6 +1,6 @@
 /**
- * Connecting to a peer: a socket, TLS and its checks, and what speaks over it: a stream of messages (stream.ts) takes the socket itself, a
- * snapshot an HTTP/2 session. Either is watched for as long as it lives.
+ * Connecting to a peer: a socket, TLS and its checks, and what speaks HTTP/2 over it: a stream of messages its own frames (stream.ts), a
+ * snapshot a session of Node's. Either is watched for as long as it lives.
  */
 import { type ClientHttp2Session, connect as connectHttp2, type SecureClientSessionOptions } from "node:http2";
 import { connect as connectPlain, type Socket } from "node:net";
@@ -67,7 +67,7 @@ export function parsePeerUrl(url: string): { secure: boolean; host: string; port
 
 /** Opens a session to `url` within `timeoutMs`. */
 export function dial(shared: Shared, url: string, timeoutMs: number): Dial<Link> {
-  const { link, stop } = dialSocket(shared, url, "h2", timeoutMs);
+  const { link, stop } = dialSocket(shared, url, timeoutMs);
   const toSession = (socket: Socket): Link => {
     const session = connectHttp2(url, { ...SESSION_OPTIONS, createConnection: () => socket });
     // Its close says all we need.
@@ -80,15 +80,15 @@ export function dial(shared: Shared, url: string, timeoutMs: number): Dial<Link>
   return { link: link.then(toSession), stop };
 }
 
-/** Opens a connection to `url` within `timeoutMs`, over TLS one that speaks `protocol`. Errors show as the socket's close from then on. */
-export function dialSocket(shared: Shared, url: string, protocol: "h2" | "http/1.1", timeoutMs: number): Dial<Socket> {
+/** Opens a connection to `url`, for HTTP/2, within `timeoutMs`. Errors show as the socket's close from then on. */
+export function dialSocket(shared: Shared, url: string, timeoutMs: number): Dial<Socket> {
   let giveUp: () => void = () => {};
   const link = new Promise<Socket>((resolve, reject) => {
     const target = parsePeerUrl(url);
     if (target === undefined) throw new DialError("failed", `not a peer URL: ${url}`);
     const tls = target.secure ? shared.options.tls?.current : undefined;
     if (target.secure && tls === undefined) throw new DialError("failed", `dial ${url}: no TLS options`);
-    const socket = openSocket(target.host, target.port, tls, protocol);
+    const socket = openSocket(target.host, target.port, tls);
     const timer: Timer = shared.clock.after(timeoutMs, () => fail(new DialError("timeout", `dial ${url}: i/o timeout`)));
     const fail = (error: DialError) => {
       timer.cancel();
@@ -101,7 +101,7 @@ export function dialSocket(shared: Shared, url: string, protocol: "h2" | "http/1
       fail(new DialError("failed", `dial ${url}: ${reason}`));
     });
     socket.once(tls === undefined ? "connect" : "secureConnect", () => {
-      const refusal = tls === undefined ? undefined : refuseServer(tls, socket as TLSSocket, protocol);
+      const refusal = tls === undefined ? undefined : refuseServer(tls, socket as TLSSocket);
       if (refusal !== undefined) {
         fail(new DialError("refused", `dial ${url}: ${refusal}`));
         return;
@@ -113,14 +113,14 @@ export function dialSocket(shared: Shared, url: string, protocol: "h2" | "http/1
   return { link, stop: () => giveUp() };
 }
 
-function openSocket(host: string, port: number, tls: TlsOptions | undefined, protocol: string): Socket {
+function openSocket(host: string, port: number, tls: TlsOptions | undefined): Socket {
   const where = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 };
-  return tls === undefined ? connectPlain(where) : connectTls({ ...clientTlsOptions(tls, host, [protocol]), ...where });
+  return tls === undefined ? connectPlain(where) : connectTls({ ...clientTlsOptions(tls, host, ["h2"]), ...where });
 }
 
 /** Why a server is not taken although TLS has nothing against it. Allowed names bind both sides, as in etcd. */
-function refuseServer(tls: TlsOptions, socket: TLSSocket, protocol: "h2" | "http/1.1"): string | undefined {
-  if (socket.alpnProtocol !== protocol) return `peer does not speak ${protocol === "h2" ? "HTTP/2" : "HTTP/1.1"}`;
+function refuseServer(tls: TlsOptions, socket: TLSSocket): string | undefined {
+  if (socket.alpnProtocol !== "h2") return "peer does not speak HTTP/2";
   return refuseCertificate(tls, socket.getPeerX509Certificate(), true);
 }
 

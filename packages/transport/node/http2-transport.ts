@@ -1,7 +1,7 @@
 /**
- * Members talking to members. To each peer lead two connections that were upgraded from HTTP/1.1 to a long-lived stream of messages each
- * (stream.ts), one for entries and one for all else, so that a vote never waits behind a batch; a snapshot goes over HTTP/2 on a third one
- * of its own. All streams carry messages one way, from the side that dialled, so two members that work together have dialled each other.
+ * Members talking to members. To each peer lead two HTTP/2 connections with a long-lived stream of messages each (stream.ts), one for
+ * entries and one for all else, so that a vote never waits behind a batch; a snapshot goes over a third one of its own. All streams carry
+ * messages one way, from the side that dialled, so two members that work together have dialled each other.
  */
 import type { Random } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";

@@ -1,13 +1,12 @@
 /** Requests of other members: streams of messages that last, and snapshots. */
-import type { IncomingMessage } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { idToHex, raftpb } from "@quorate/proto";
-import { decodeMessage, EMPTY_FRAME, FrameError, FrameReader, PREFIX_BYTES } from "../src/frames.ts";
+import { decodeMessage, FrameError, FrameReader, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
 import { answerHeaders, checkRequest, type Introduction, type Refusal, remoteClusterId, remoteVersion, SNAPSHOT_PATH } from "./headers.ts";
 import type { RefusalReason, Shared } from "./options.ts";
-import { agree, refuse } from "./stream.ts";
+import { acceptStream } from "./stream.ts";
 
 /** What incoming requests mean for the rest of a transport. */
 export interface IncomingListener {
@@ -39,20 +38,27 @@ export class Incoming {
     this.#listener = listener;
   }
 
-  /** A request for a stream of messages (see stream.ts). Takes the socket over; `head` are the bytes that came behind the request. */
-  upgraded(request: IncomingMessage, socket: Socket, head: Uint8Array, remoteAddress: string): void {
-    const { options } = this.#shared;
-    // What the HTTP server had in mind for an idle connection.
-    socket.setTimeout(0);
-    const introduction = this.#introduced(request.headers, remoteAddress);
-    if ("reason" in introduction) {
-      refuse(socket, options, introduction.status, introduction.text);
-      return;
-    }
-    this.#remember(introduction.from, socket, socket);
-    this.#listener.heardFrom(introduction);
-    agree(socket, options);
-    this.#receiveMessages(socket, head, introduction.from);
+  /** Serves a member's stream of messages; `first` is what has come of it behind HTTP/2's preface (see stream.ts). */
+  acceptMessages(socket: Socket, first: Uint8Array, remoteAddress: string): void {
+    const { listener, options } = this.#shared;
+    let from: bigint | undefined;
+    let receive: ((bytes: Uint8Array) => void) | undefined;
+    acceptStream(socket, options, first, {
+      requested: (stream, fields) => {
+        const introduction = this.#introduced(fields, remoteAddress);
+        if ("reason" in introduction) {
+          stream.refuse(introduction.status, introduction.text);
+          return;
+        }
+        from = introduction.from;
+        this.#remember(from, socket, socket);
+        this.#listener.heardFrom(introduction);
+        stream.agree();
+        receive = this.#messageReader(socket, from, (messages) => listener.received(messages));
+      },
+      received: (bytes) => receive?.(bytes),
+      damaged: (error) => this.#damaged(from ?? 0n, error),
+    });
   }
 
   /** True if the request was for a snapshot; it is then answered here. */
@@ -100,20 +106,16 @@ export class Incoming {
     });
   }
 
-  #receiveMessages(socket: Socket, head: Uint8Array, from: bigint): void {
-    const { listener, observer, options } = this.#shared;
+  /** Takes the bytes of a member's stream, and hands the messages on that are whole. */
+  #messageReader(socket: Socket, from: bigint, received: (messages: raftpb.Message[]) => void): (bytes: Uint8Array) => void {
+    const { observer, options } = this.#shared;
     const reader = new FrameReader(options.maxMessageBytes);
-    const receive = (chunk: Uint8Array) => {
+    return (chunk) => {
       const messages: raftpb.Message[] = [];
       let messageBytes = 0;
-      let isPinged = false;
       try {
         reader.push(chunk);
         for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
-          if (frame.length === 0) {
-            isPinged = true;
-            continue;
-          }
           messageBytes += PREFIX_BYTES + frame.length;
           const message = decodeMessage(frame);
           if (message.from === from && message.to === options.selfId) messages.push(message);
@@ -121,20 +123,18 @@ export class Incoming {
         }
       } catch (error) {
         if (!(error instanceof FrameError)) throw error;
-        observer.receiveFailed(from);
-        this.#shared.logger.warn("failed to read Raft message", { ...this.#fields(from), error: error.message });
+        this.#damaged(from, error);
         socket.destroy();
       }
       if (messageBytes > 0) observer.received(from, messageBytes);
-      // A peer that does not read its answers gets no more of them.
-      if (isPinged && socket.writableLength === 0) socket.write(EMPTY_FRAME);
       // What came whole before the failure is good.
-      if (messages.length > 0) listener.received(messages);
+      if (messages.length > 0) received(messages);
     };
-    if (head.length > 0) receive(head);
-    socket.on("data", receive);
-    // The sender has gone.
-    socket.on("end", () => socket.destroy());
+  }
+
+  #damaged(from: bigint, error: FrameError): void {
+    this.#shared.observer.receiveFailed(from);
+    this.#shared.logger.warn("failed to read Raft message", { ...this.#fields(from), error: error.message });
   }
 
   #misdirected(from: bigint, message: raftpb.Message): void {

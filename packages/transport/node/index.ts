@@ -1,4 +1,4 @@
-/** The transport's real twin: streams of messages, and HTTP/2 for snapshots, over mutual TLS. */
+/** The transport's real twin: HTTP/2 over mutual TLS. */
 export type { ChannelKind } from "./channel.ts";
 export { Http2Transport } from "./http2-transport.ts";
 export type {

@@ -1,8 +1,9 @@
 /**
- * The peer port: streams of messages, HTTP/2 for snapshots, and plain HTTP, in either version, for whoever asks after members and versions.
+ * The peer port: HTTP/2 for members, and plain HTTP, in either version, for whoever asks after members and versions.
  *
- *   socket -> (TLS, certificate checks) -> which protocol? -> HTTP/1.1 -> Incoming (streams of messages) | HttpHandler
- *                                                          -> HTTP/2 -> Incoming (snapshots) | HttpHandler
+ *   socket -> (TLS, certificate checks) -> which protocol? -> HTTP/1.1 -> HttpHandler
+ *                                                          -> HTTP/2 -> a member's stream of messages -> Incoming
+ *                                                                    -> Node's HTTP/2 -> Incoming (snapshots) | HttpHandler
  */
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
@@ -29,7 +30,7 @@ import {
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
 import type { Incoming } from "./incoming.ts";
 import type { PeerListenAddress, Shared } from "./options.ts";
-import { isStreamRequest } from "./stream.ts";
+import { sniffStream } from "./stream.ts";
 
 /** An address that a transport listens on. */
 export interface PeerBoundAddress {
@@ -40,6 +41,8 @@ export interface PeerBoundAddress {
 
 /** Handshakes, and the first bytes after them, may take so long. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** A client of HTTP/2 may wait for the server's settings before it asks for anything: a member's stream does not. */
+const STREAM_SNIFF_TIMEOUT_MS = 1_000;
 /** An HTTP/1.1 connection may be idle for so long. */
 const HTTP_IDLE_TIMEOUT_MS = 60_000;
 /** The idle time of connections is looked at so often in its course. */
@@ -66,11 +69,8 @@ export class PeerServer {
     this.#incoming = incoming;
     this.#http = { handler, maxBodyBytes: shared.options.maxHttpBodyBytes, logger: shared.logger };
     const peerOf = (socket: Socket) => this.#httpPeers.get(socket) ?? { peerAddress: addressOf(socket), peerCommonName: undefined };
-    this.#httpServer = createHttpServer({ requireHostHeader: false, shouldUpgradeCallback: isStreamRequest }, (request, response) => {
+    this.#httpServer = createHttpServer({ requireHostHeader: false }, (request, response) => {
       void serveHttp1(this.#http, peerOf(request.socket), request, response, false);
-    });
-    this.#httpServer.on("upgrade", (request, socket, head) => {
-      this.#incoming.upgraded(request, socket as Socket, head, peerOf(request.socket).peerAddress);
     });
     this.#httpServer.timeout = HTTP_IDLE_TIMEOUT_MS;
   }
@@ -212,6 +212,13 @@ export class PeerServer {
   }
 
   #serveHttp2(socket: Socket, peer: HttpPeer): void {
+    sniffStream(socket, this.#shared.clock, STREAM_SNIFF_TIMEOUT_MS, (first) => {
+      if (first !== undefined) this.#incoming.acceptMessages(socket, first, peer.peerAddress);
+      else this.#serveRequests(socket, peer);
+    });
+  }
+
+  #serveRequests(socket: Socket, peer: HttpPeer): void {
     const session: ServerHttp2Session = performServerHandshake(socket, SESSION_OPTIONS);
     widenSession(session);
     session.on("error", (error) => {

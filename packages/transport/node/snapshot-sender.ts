@@ -1,7 +1,7 @@
 /** Sends one snapshot on its own connection: its message, the state in chunks, the mark of the end. The answer says what became of it. */
 import type { ClientHttp2Stream } from "node:http2";
 import { alloc, idToHex, raftpb, writeU32BE } from "@quorate/proto";
-import { EMPTY_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
+import { END_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
 import type { SnapshotStream } from "../src/transport.ts";
 import { type Dial, DialError, dial, type Link, watchedSession, watchLink } from "./dial.ts";
 import { SNAPSHOT_PATH } from "./headers.ts";
@@ -122,7 +122,7 @@ export class SnapshotSender {
         await this.#writeChunk(stream, chunk.value.subarray(at, at + MAX_CHUNK_BYTES));
       }
     }
-    if (!this.#answered) stream.end(EMPTY_FRAME);
+    if (!this.#answered) stream.end(END_FRAME);
   }
 
   async #writeChunk(stream: ClientHttp2Stream, chunk: Uint8Array): Promise<void> {

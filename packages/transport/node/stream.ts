@@ -1,70 +1,168 @@
 /**
- * How a stream of messages begins: as an HTTP/1.1 request on the peer port that asks for an upgrade, with the headers by which members
- * introduce themselves. Once the peer has agreed (status 101), the socket carries frames (src/frames.ts) and nothing else:
- *
- *     dialler  --- GET /raft/stream/KIND, upgrade: quorate-raft -->  acceptor
- *              <-- 101, or a refusal with its text ---------------
- *              --- frames: messages, and empty ones as pings ---->
- *              <-- an empty frame for each ping -------------------
- *
- * Frames on the socket itself cost a tenth of what the streams of node:http2 do, and leave at once instead of in the loop's next turn.
+ * How a stream of messages begins: as a request on an HTTP/2 connection of its own (src/tunnel.ts), with the headers by which members
+ * introduce themselves. What speaks HTTP/2 to the peer port and is no member's stream goes to Node's own HTTP/2.
  */
-import { type IncomingMessage, request as requestPlain } from "node:http";
 import type { Socket } from "node:net";
+import type { Clock, Timer } from "@quorate/host";
+import { fromUtf8, toUtf8 } from "@quorate/proto";
+import { FrameError } from "../src/frames.ts";
+import type { Fields } from "../src/plain-fields.ts";
+import { openingOf, PREFACE, Tunnel } from "../src/tunnel.ts";
 import { DialError } from "./dial.ts";
 import { answerHeaders, requestHeaders, STREAM_PATH } from "./headers.ts";
 import type { ResolvedOptions, Shared } from "./options.ts";
 import type { Answer } from "./request.ts";
 
-/** The protocol that a connection is asked to change to. */
-const UPGRADE = "quorate-raft";
 /** More of a refusal's text is not read. */
 const MAX_ERROR_BYTES = 1024;
+/** Answers that a peer does not read; one that leaves more of them lying is given up. */
+const MAX_UNREAD_REPLY_BYTES = 64 * 1024;
 
-/** Whether a request asks for a stream of messages. */
-export function isStreamRequest(request: IncomingMessage): boolean {
-  return request.headers.upgrade === UPGRADE && request.url?.startsWith(STREAM_PATH) === true;
+/** A stream on which the peer has agreed to take messages. */
+export interface OutgoingStream {
+  readonly answer: Answer;
+  /** As Tunnel.wrap. */
+  wrap(pieces: Uint8Array[], bytes: number): Uint8Array[];
+  /** Sends a ping; `whenAnswered` is called when its answer comes. */
+  ping(whenAnswered: () => void): void;
 }
 
-/** Asks the peer at the other end of `socket` for a stream. Status 101: it has agreed. Rejects with DialError if it does not answer. */
-export function requestStream(shared: Shared, socket: Socket, to: bigint, path: string): Promise<Answer> {
+/** Asks the peer at the other end of `socket` for a stream; status 200: it has agreed. Rejects with DialError if it does not answer. */
+export function requestStream(shared: Shared, socket: Socket, to: bigint, path: string, secure: boolean): Promise<OutgoingStream> {
   return new Promise((resolve, reject) => {
-    const { ":method": _method, ":path": _path, ...headers } = requestHeaders(shared.options, to, path);
-    const request = requestPlain({
-      createConnection: () => socket,
-      method: "GET",
-      path,
-      setHost: false,
-      headers: { host: "peer", connection: "upgrade", upgrade: UPGRADE, ...headers },
-    });
-    request.on("upgrade", (response) => resolve({ status: response.statusCode ?? 0, headers: response.headers, text: "" }));
-    request.on("response", (response) => {
-      let text = "";
-      response.on("data", (chunk: Buffer) => {
-        if (text.length < MAX_ERROR_BYTES) text += chunk.toString("utf8", 0, MAX_ERROR_BYTES - text.length);
+    let status = 0;
+    let headers: Fields = {};
+    let text = "";
+    let answered = () => {};
+    const settle = () => {
+      if (status === 0) return;
+      resolve({
+        answer: { status, headers, text: text.trimEnd() },
+        wrap: (pieces, bytes) => tunnel.wrap(pieces, bytes),
+        ping: (whenAnswered) => {
+          answered = whenAnswered;
+          socket.write(Tunnel.ping());
+        },
       });
-      response.on("error", () => {});
-      response.on("close", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text: text.trimEnd() }));
+    };
+    const tunnel = new Tunnel({
+      head(fields) {
+        status = Number(fields[":status"]) || 0;
+        headers = fields;
+        if (status === 200) settle();
+      },
+      data(bytes) {
+        if (text.length < MAX_ERROR_BYTES) text += toUtf8(bytes, 0, Math.min(bytes.length, MAX_ERROR_BYTES - text.length));
+      },
+      pong: () => answered(),
+      ended() {
+        settle();
+        socket.destroy();
+      },
     });
-    request.on("error", () => {});
-    request.on("close", () => reject(new DialError("failed", "connection closed before the peer answered")));
-    request.end();
+    receive(socket, tunnel, (error) => reject(new DialError("failed", error.message)));
+    socket.on("close", () => {
+      settle();
+      reject(new DialError("failed", "connection closed before the peer answered"));
+    });
+    const { ":method": _method, ":path": _path, ...others } = requestHeaders(shared.options, to, path);
+    const pseudo = { ":method": "POST", ":scheme": secure ? "https" : "http", ":authority": "peer", ":path": path };
+    socket.write(Tunnel.request({ ...pseudo, ...textsOf(others) }));
   });
 }
 
-/** Agrees to a stream. */
-export function agree(socket: Socket, options: ResolvedOptions): void {
-  socket.write(head("101 Switching Protocols", { connection: "upgrade", upgrade: UPGRADE, ...answerHeaders(options) }));
+/** A request for a stream, as it was received: the acceptor's side. */
+export interface IncomingStream {
+  readonly socket: Socket;
+  /** Agrees to take messages. Call before the next turn. */
+  agree(): void;
+  /** Turns it away, and ends the connection. */
+  refuse(status: number, text: string): void;
 }
 
-/** Turns a request for a stream away, and ends the connection. */
-export function refuse(socket: Socket, options: ResolvedOptions, status: number, text: string): void {
-  const body = `${text}\n`;
-  const headers = { connection: "close", "content-type": "text/plain; charset=utf-8", "content-length": body.length };
-  socket.end(head(`${status} Refused`, { ...headers, ...answerHeaders(options) }) + body);
+/** What becomes of an incoming stream. */
+export interface IncomingStreamListener {
+  /** Who asks; agree or refuse at once. */
+  requested(stream: IncomingStream, fields: Fields): void;
+  /** Bytes of an agreed stream. */
+  received(bytes: Uint8Array): void;
+  /** What came is no HTTP/2; the connection is ended. */
+  damaged(error: FrameError): void;
 }
 
-function head(status: string, headers: ReturnType<typeof answerHeaders>): string {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status}\r\n${lines.join("")}\r\n`;
+/** Serves a connection that `sniffStream` has found to be a member's. */
+export function acceptStream(socket: Socket, options: ResolvedOptions, first: Uint8Array, listener: IncomingStreamListener): void {
+  const stream: IncomingStream = {
+    socket,
+    agree: () => void socket.write(Tunnel.agreement({ ":status": "200", ...textsOf(answerHeaders(options)) })),
+    refuse(status, text) {
+      const fields = { ":status": String(status), ...textsOf(answerHeaders(options)), "content-type": "text/plain; charset=utf-8" };
+      socket.end(Tunnel.refusal(fields, fromUtf8(`${text}\n`)));
+    },
+  };
+  const tunnel = new Tunnel({
+    head: (fields) => listener.requested(stream, fields),
+    data: (bytes) => listener.received(bytes),
+    pong: () => {},
+    ended: () => socket.destroy(),
+  });
+  receive(socket, tunnel, (error) => listener.damaged(error), first);
+  // The sender has gone.
+  socket.on("end", () => socket.destroy());
+}
+
+/** Feeds a tunnel with what its socket receives, and answers what has to be answered. */
+function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) => void, first?: Uint8Array): void {
+  const take = (chunk: Uint8Array) => {
+    try {
+      tunnel.push(chunk);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      damaged(error);
+      socket.destroy();
+    }
+    const replies = tunnel.takeReplies();
+    if (replies === undefined || !socket.writable) return;
+    if (socket.writableLength > MAX_UNREAD_REPLY_BYTES) socket.destroy();
+    else socket.write(replies);
+  };
+  if (first !== undefined) take(first);
+  socket.on("data", take);
+  socket.resume();
+}
+
+/**
+ * Calls `decided` once the first bytes of an HTTP/2 connection tell whether it is a member's stream: with all bytes behind the preface, or
+ * with undefined, and the socket then still has all of its bytes to read. One that has not told within `timeoutMs` is not a member's.
+ */
+export function sniffStream(socket: Socket, clock: Clock, timeoutMs: number, decided: (first: Uint8Array | undefined) => void): void {
+  let seen: Buffer = Buffer.alloc(0);
+  const stop = () => {
+    timer.cancel();
+    socket.off("readable", look);
+    socket.off("close", stop);
+    socket.off("end", ended);
+  };
+  const ended = () => socket.destroy();
+  const decide = (isMember: boolean) => {
+    stop();
+    if (!isMember && seen.length > 0) socket.unshift(seen);
+    decided(isMember ? seen.subarray(PREFACE.length) : undefined);
+  };
+  const timer: Timer = clock.after(timeoutMs, () => decide(false));
+  const look = () => {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return;
+    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+    const opening = openingOf(seen);
+    if (opening.kind === "unclear") return;
+    decide(opening.kind === "member" && opening.fields[":path"]?.startsWith(STREAM_PATH) === true);
+  };
+  socket.on("readable", look);
+  socket.on("end", ended);
+  socket.on("close", stop);
+}
+
+function textsOf(headers: ReturnType<typeof answerHeaders>): Fields {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }

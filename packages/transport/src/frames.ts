@@ -1,9 +1,7 @@
 /**
  * How raft messages stand in a byte stream between members:
  *
- *   length (4 bytes, big-endian) | raftpb.Message of so many bytes | length | ...
- *
- * A length of 0 is a ping, and the answer to one.
+ *   length (4 bytes, big-endian, more than 0) | raftpb.Message of so many bytes | length | ...
  *
  * A snapshot is such a stream too: its message first, then the state in chunks, and a length of 0 as the end. Without that mark a stream
  * that was cut could pass for a whole one.
@@ -19,8 +17,8 @@ const MAX_GATHERED_BYTES = 64 * 1024;
 const MIN_KEPT_CHUNK_BYTES = 512;
 const GATHERED_CHUNK_BYTES = 4096;
 
-/** A frame without content: the end of a snapshot; a ping, or its answer, in a stream of messages. */
-export const EMPTY_FRAME: Uint8Array = new Uint8Array(PREFIX_BYTES);
+/** The end of a snapshot: a frame without content. */
+export const END_FRAME: Uint8Array = new Uint8Array(PREFIX_BYTES);
 
 const NOTHING = new Uint8Array(0);
 
@@ -54,14 +52,14 @@ export class FrameBatch {
     this.#sizeBytes += PREFIX_BYTES + encoded.length;
   }
 
-  /** All frames as pieces to be written one after the other; the batch is empty again. */
-  take(): Uint8Array[] {
+  /** All frames as pieces to be written one after the other, `freeBytes` unset ones before them; the batch is empty again. */
+  take(freeBytes = 0): Uint8Array[] {
     const pieces: Uint8Array[] = [];
-    let gatheredBytes = 0;
+    let gatheredBytes = freeBytes;
     for (const frame of this.#frames) gatheredBytes += PREFIX_BYTES + (frame.length <= MAX_GATHERED_BYTES ? frame.length : 0);
     const gathered = alloc(gatheredBytes);
     let start = 0;
-    let at = 0;
+    let at = freeBytes;
     for (const frame of this.#frames) {
       writeU32BE(gathered, frame.length, at);
       at += PREFIX_BYTES;

@@ -1,5 +1,5 @@
 /**
- * Members talking to members. The real twin is in transport/node, the simulated one stands in sim.
+ * Members talking to members. The real twin speaks HTTP/2 (transport/node), the simulated one stands in sim.
  *
  * Delivery is best effort and Raft lives with that: messages may be lost, repeated by a sender, or come out of order across a reconnect.
  * What a transport does promise: a message arrives whole and unchanged or not at all, and `send` never blocks and never holds more

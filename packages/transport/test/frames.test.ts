@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { raftpb } from "@quorate/proto";
 import fc from "fast-check";
-import { decodeMessage, EMPTY_FRAME, FrameBatch, FrameError, FrameReader } from "../src/frames.ts";
+import { decodeMessage, END_FRAME, FrameBatch, FrameError, FrameReader } from "../src/frames.ts";
 import { heldBytes } from "./helpers/memory.ts";
 
 const SEED = 20_260_102;
@@ -94,6 +94,6 @@ describe("frames", () => {
     const message = raftpb.Message.create({ type: 8, from: 1n, to: 2n, term: 3, commit: 4 });
     assert.deepEqual(decodeMessage(raftpb.Message.encode(message)), message);
     assert.throws(() => decodeMessage(Buffer.from([0xff, 0xff])), FrameError);
-    assert.throws(() => decodeMessage(EMPTY_FRAME.subarray(0, 0)), FrameError);
+    assert.throws(() => decodeMessage(END_FRAME.subarray(0, 0)), FrameError);
   });
 });

@@ -4,6 +4,7 @@ import { connect, createServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { RecordingListener } from "@quorate/transport/testing";
 import { request } from "undici";
+import { Tunnel } from "../src/tunnel.ts";
 import { heldBytes } from "./helpers/memory.ts";
 import { append, heartbeat, snapshotMessage } from "./helpers/messages.ts";
 import { type MemberSettings, type RealMember, RealNetwork } from "./helpers/network.ts";
@@ -20,6 +21,18 @@ async function network(t: TestContext): Promise<RealNetwork> {
 function member(net: RealNetwork, id: bigint, settings: MemberSettings = {}): Promise<RealMember> {
   return net.start(id, new RecordingListener(), undefined, settings);
 }
+
+/** What member 2 begins a stream of messages to member 1 with. */
+const streamOpening = Tunnel.request({
+  ":method": "POST",
+  ":path": "/raft/stream/urgent",
+  "x-quorate-protocol": "1",
+  "x-quorate-cluster-id": "c36a1e619c38211b",
+  "x-quorate-from": "2",
+  "x-quorate-to": "1",
+  "x-quorate-server-version": "3.7.0",
+  "x-quorate-min-cluster-version": "3.0.0",
+});
 
 function isUp(from: RealMember, to: bigint): boolean {
   return from.transport.peers().some((peer) => peer.id === to && peer.activeSinceMs !== undefined);
@@ -233,36 +246,38 @@ describe("the peer port", () => {
     const net = await network(t);
     let failed = 0;
     const a = await member(net, 1n, { options: { maxMessageBytes: 1000 }, observer: { receiveFailed: () => failed++ } });
-    const opening = [
-      "GET /raft/stream/urgent HTTP/1.1",
-      "connection: upgrade",
-      "upgrade: quorate-raft",
-      "x-quorate-protocol: 1",
-      "x-quorate-cluster-id: c36a1e619c38211b",
-      "x-quorate-from: 2",
-      "x-quorate-to: 1",
-      "x-quorate-server-version: 3.7.0",
-      "x-quorate-min-cluster-version: 3.0.0",
-    ].join("\r\n");
-    const ping = [0, 0, 0, 0];
-    for (const garbage of [
-      [0, 0, 0, 3, 1, 2, 3],
-      [0, 0, 4, 0, 0],
-      [...ping, 0, 0, 0, 2, 8, 255],
-    ]) {
+    const data = (...bytes: number[]) => [0, 0, bytes.length, 0, 0, 0, 0, 0, 1, ...bytes];
+    for (const garbage of [data(0, 0, 0, 3, 1, 2, 3), data(0, 0, 4, 0, 0), data(0, 0, 0, 0), [0, 0, 0, 5, 0, 0, 0, 0, 2]]) {
       const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
       socket.on("error", () => {});
-      socket.write(`${opening}\r\n\r\n`);
+      socket.write(streamOpening);
       socket.write(Buffer.from(garbage));
       socket.resume();
       await new Promise((resolve) => socket.on("close", resolve));
     }
-    assert.equal(failed, 3);
+    assert.equal(failed, 4);
     const lines = a.logger.find("warn", "failed to read Raft message").map((line) => String(line.fields["error"]));
     assert.match(lines[1], /^frame of 1024 bytes is longer than 1000$/);
+    assert.deepEqual(lines.slice(2), ["empty frame", "HTTP/2 frame of type 5"]);
     const b = await member(net, 2n);
     b.transport.addPeer(1n, a.urls);
     await net.until("a good one is taken", () => isUp(b, 1n));
+  });
+
+  it("ends a connection that asks and asks and never reads the answers", async (t) => {
+    const net = await network(t);
+    const a = await member(net, 1n);
+    const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
+    t.after(() => socket.destroy());
+    socket.on("error", () => {});
+    socket.pause();
+    socket.write(streamOpening);
+    await net.until("it is there", () => a.transport.incomingConnections === 1);
+    const pings = Buffer.concat(Array.from({ length: 4000 }, () => Tunnel.ping()));
+    await net.until("it is ended", () => {
+      if (socket.writableLength < 4 * pings.length) socket.write(pings);
+      return a.transport.incomingConnections === 0;
+    });
   });
 
   it("ignores messages of another sender, or for another member", async (t) => {

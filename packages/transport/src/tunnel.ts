@@ -1,0 +1,333 @@
+/**
+ * An HTTP/2 connection (RFC 9113) that carries one stream: what two members need for their messages and no more. Bytes in, events and bytes
+ * out; the sockets are elsewhere.
+ *
+ *     dialler                                                     acceptor
+ *     preface, SETTINGS, WINDOW_UPDATE, HEADERS (POST path)  -->
+ *                        <--  SETTINGS, its ack, WINDOW_UPDATE, HEADERS (200), or HEADERS, DATA with the reason, END_STREAM
+ *     DATA, DATA, ... and PING now and then                  -->
+ *                        <--  the answer to each PING, WINDOW_UPDATE now and then
+ *
+ * The streams of Node's own HTTP/2 cost ten times as much for each message as the frames do, and send it a turn of the loop later. Both
+ * sides open their windows as far as they go: what waits for the network is bounded by the sender's queue and TCP, not by HTTP/2.
+ */
+import { alloc, concat, equals, fromLatin1, readU32BE, writeU32BE } from "@quorate/proto";
+import { FrameError } from "./frames.ts";
+import { decodeFields, encodeFields, type Fields } from "./plain-fields.ts";
+
+/** What a client's first bytes are (RFC 9113 section 3.4). */
+export const PREFACE: Uint8Array = fromLatin1("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+/** Bytes before each frame's payload: length (3), type, flags, stream (4). */
+export const FRAME_HEAD_BYTES = 9;
+/** A head, and every other frame but DATA, is no longer. */
+export const MAX_HEAD_BYTES = 16 * 1024;
+
+const Type = {
+  DATA: 0,
+  HEADERS: 1,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PUSH_PROMISE: 5,
+  PING: 6,
+  GOAWAY: 7,
+  WINDOW_UPDATE: 8,
+  CONTINUATION: 9,
+} as const;
+const Flag = { END_STREAM: 1, ACK: 1, END_HEADERS: 4, PADDED: 8, PRIORITY: 0x20 } as const;
+const Setting = { HEADER_TABLE_SIZE: 1, ENABLE_PUSH: 2, MAX_CONCURRENT_STREAMS: 3, INITIAL_WINDOW_SIZE: 4, MAX_FRAME_SIZE: 5 } as const;
+
+const STREAM = 1;
+const DEFAULT_WINDOW_BYTES = 65_535;
+const MAX_WINDOW_BYTES = 0x7fff_ffff;
+const DEFAULT_FRAME_BYTES = 16_384;
+const MAX_FRAME_BYTES = 0xff_ffff;
+/** So much is received before the sender's windows are opened again. */
+const WINDOW_REFILL_BYTES = 1 << 30;
+
+/** What comes in. */
+export interface TunnelEvents {
+  /** The other side's head: of the request, or of the answer. */
+  head(fields: Fields): void;
+  /** Bytes of the stream, a view of the chunk. */
+  data(bytes: Uint8Array): void;
+  /** The answer to a ping. */
+  pong(): void;
+  /** Nothing more will come: the other side has ended the stream, or the connection. */
+  ended(): void;
+}
+
+/** The frames of one side of a tunnel. */
+export class Tunnel {
+  readonly #events: TunnelEvents;
+  readonly #head = new Uint8Array(FRAME_HEAD_BYTES);
+  #headBytes = 0;
+  #type = -1;
+  #flags = 0;
+  #stream = 0;
+  /** Payload of the current frame that has not come yet. */
+  #awaitedBytes = 0;
+  /** Payload of a frame that is not DATA, as far as it has come. */
+  #payload: Uint8Array[] = [];
+  #paddingBytes = -1;
+  #sinceRefillBytes = 0;
+  #connectionWindowBytes = DEFAULT_WINDOW_BYTES;
+  #streamWindowBytes = DEFAULT_WINDOW_BYTES;
+  #initialWindowBytes = DEFAULT_WINDOW_BYTES;
+  #maxFrameBytes = DEFAULT_FRAME_BYTES;
+  #replies: Uint8Array[] = [];
+
+  constructor(events: TunnelEvents) {
+    this.#events = events;
+  }
+
+  /** The dialler's first bytes, with the head of its request. */
+  static request(fields: Fields): Uint8Array {
+    return concat([PREFACE, settings(), windowUpdate(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES), headers(fields)]);
+  }
+
+  /** The acceptor's first bytes: an answer whose stream stays open. */
+  static agreement(fields: Fields): Uint8Array {
+    return concat([settings(), windowUpdate(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES), headers(fields)]);
+  }
+
+  /** The acceptor's first and last bytes: an answer with a text. */
+  static refusal(fields: Fields, text: Uint8Array): Uint8Array {
+    const goAway = frame(Type.GOAWAY, 0, 0, 8);
+    writeU32BE(goAway, STREAM, FRAME_HEAD_BYTES);
+    const body = frame(Type.DATA, Flag.END_STREAM, STREAM, text.length);
+    body.set(text, FRAME_HEAD_BYTES);
+    return concat([settings(), headers(fields), body, goAway]);
+  }
+
+  /** A ping; `pong` tells of its answer. */
+  static ping(): Uint8Array {
+    return frame(Type.PING, 0, 0, 8);
+  }
+
+  /**
+   * Puts `bytes` bytes of data into frames: `pieces` are these bytes, with FRAME_HEAD_BYTES free bytes before them in the first piece.
+   * Throws FrameError if the other side's window has no room for them.
+   */
+  wrap(pieces: Uint8Array[], bytes: number): Uint8Array[] {
+    if (bytes > Math.min(this.#connectionWindowBytes, this.#streamWindowBytes)) throw new FrameError("the peer's window is closed");
+    this.#connectionWindowBytes -= bytes;
+    this.#streamWindowBytes -= bytes;
+    if (bytes <= this.#maxFrameBytes) {
+      writeHead(pieces[0]!, Type.DATA, 0, STREAM, bytes);
+      return pieces;
+    }
+    const framed: Uint8Array[] = [];
+    pieces[0] = pieces[0]!.subarray(FRAME_HEAD_BYTES);
+    let leftBytes = bytes;
+    let roomBytes = 0;
+    for (const piece of pieces) {
+      for (let at = 0; at < piece.length; ) {
+        if (roomBytes === 0) {
+          roomBytes = Math.min(leftBytes, this.#maxFrameBytes);
+          const head = alloc(FRAME_HEAD_BYTES);
+          writeHead(head, Type.DATA, 0, STREAM, roomBytes);
+          framed.push(head);
+        }
+        const part = piece.subarray(at, at + roomBytes);
+        framed.push(part);
+        at += part.length;
+        roomBytes -= part.length;
+        leftBytes -= part.length;
+      }
+    }
+    return framed;
+  }
+
+  /** What has to be written in answer to what came in: acknowledgements and windows. */
+  takeReplies(): Uint8Array | undefined {
+    if (this.#replies.length === 0) return undefined;
+    const replies = concat(this.#replies);
+    this.#replies = [];
+    return replies;
+  }
+
+  /** Takes the next bytes of the connection (an acceptor's without the preface). Throws FrameError for what no HTTP/2 peer sends. */
+  push(chunk: Uint8Array): void {
+    let at = 0;
+    while (at < chunk.length || (this.#type !== -1 && this.#awaitedBytes === 0)) {
+      if (this.#type === -1) {
+        const part = chunk.subarray(at, at + FRAME_HEAD_BYTES - this.#headBytes);
+        this.#head.set(part, this.#headBytes);
+        this.#headBytes += part.length;
+        at += part.length;
+        if (this.#headBytes < FRAME_HEAD_BYTES) return;
+        this.#begin();
+        continue;
+      }
+      const part = chunk.subarray(at, at + this.#awaitedBytes);
+      at += part.length;
+      this.#awaitedBytes -= part.length;
+      if (this.#type === Type.DATA) this.#data(part);
+      else if (part.length > 0) this.#payload.push(part);
+      if (this.#awaitedBytes === 0) this.#end();
+    }
+  }
+
+  #begin(): void {
+    const word = readU32BE(this.#head, 0);
+    this.#awaitedBytes = word >>> 8;
+    this.#type = word & 0xff;
+    this.#flags = this.#head[4]!;
+    this.#stream = readU32BE(this.#head, 5) & 0x7fff_ffff;
+    this.#headBytes = 0;
+    this.#payload = [];
+    this.#paddingBytes = -1;
+    if (this.#type !== Type.DATA) {
+      if (this.#awaitedBytes > MAX_HEAD_BYTES) throw new FrameError(`HTTP/2 frame of ${this.#awaitedBytes} bytes, type ${this.#type}`);
+      return;
+    }
+    if (this.#stream !== STREAM) throw new FrameError(`HTTP/2 data for stream ${this.#stream}`);
+    this.#sinceRefillBytes += this.#awaitedBytes;
+    if (this.#sinceRefillBytes < WINDOW_REFILL_BYTES) return;
+    this.#replies.push(windowUpdate(0, this.#sinceRefillBytes), windowUpdate(STREAM, this.#sinceRefillBytes));
+    this.#sinceRefillBytes = 0;
+  }
+
+  /** A part of a DATA frame. Members do not pad; who does is understood. */
+  #data(part: Uint8Array): void {
+    if ((this.#flags & Flag.PADDED) === 0) {
+      if (part.length > 0) this.#events.data(part);
+      return;
+    }
+    let bytes = part;
+    if (this.#paddingBytes === -1) {
+      if (part.length === 0) return;
+      this.#paddingBytes = part[0]!;
+      bytes = part.subarray(1);
+    }
+    // What still comes, and of this part what lies beyond the data, is padding.
+    const beyond = Math.max(0, this.#paddingBytes - this.#awaitedBytes);
+    if (beyond < bytes.length) this.#events.data(bytes.subarray(0, bytes.length - beyond));
+  }
+
+  #end(): void {
+    const type = this.#type;
+    this.#type = -1;
+    const payload = this.#payload.length === 1 ? this.#payload[0]! : concat(this.#payload);
+    const isAck = (this.#flags & Flag.ACK) !== 0;
+    if (type === Type.SETTINGS && !isAck) this.#settings(payload);
+    else if (type === Type.PING) this.#ping(payload, isAck);
+    else if (type === Type.WINDOW_UPDATE) this.#windowUpdate(payload);
+    else if (type === Type.HEADERS) this.#headers(payload);
+    else if (type === Type.RST_STREAM || type === Type.GOAWAY) this.#events.ended();
+    else if (type === Type.PUSH_PROMISE || type === Type.CONTINUATION) throw new FrameError(`HTTP/2 frame of type ${type}`);
+    if ((type === Type.DATA || type === Type.HEADERS) && (this.#flags & Flag.END_STREAM) !== 0) this.#events.ended();
+  }
+
+  #settings(payload: Uint8Array): void {
+    if (payload.length % 6 !== 0) throw new FrameError("HTTP/2 settings that are cut");
+    for (let at = 0; at < payload.length; at += 6) {
+      const name = (payload[at]! << 8) | payload[at + 1]!;
+      const value = readU32BE(payload, at + 2);
+      if (name === Setting.INITIAL_WINDOW_SIZE) {
+        if (value > MAX_WINDOW_BYTES) throw new FrameError(`HTTP/2 window of ${value} bytes`);
+        this.#streamWindowBytes += value - this.#initialWindowBytes;
+        this.#initialWindowBytes = value;
+      } else if (name === Setting.MAX_FRAME_SIZE) {
+        if (value < DEFAULT_FRAME_BYTES || value > MAX_FRAME_BYTES) throw new FrameError(`HTTP/2 frame size of ${value} bytes`);
+        this.#maxFrameBytes = value;
+      }
+    }
+    this.#replies.push(frame(Type.SETTINGS, Flag.ACK, 0, 0));
+  }
+
+  #ping(payload: Uint8Array, isAck: boolean): void {
+    if (payload.length !== 8) throw new FrameError(`HTTP/2 ping of ${payload.length} bytes`);
+    if (isAck) {
+      this.#events.pong();
+      return;
+    }
+    const answer = frame(Type.PING, Flag.ACK, 0, 8);
+    answer.set(payload, FRAME_HEAD_BYTES);
+    this.#replies.push(answer);
+  }
+
+  #windowUpdate(payload: Uint8Array): void {
+    if (payload.length !== 4) throw new FrameError(`HTTP/2 window update of ${payload.length} bytes`);
+    const bytes = readU32BE(payload, 0) & MAX_WINDOW_BYTES;
+    if (this.#stream === 0) this.#connectionWindowBytes += bytes;
+    else this.#streamWindowBytes += bytes;
+    const most = Math.max(this.#connectionWindowBytes, this.#streamWindowBytes);
+    if (bytes === 0 || most > MAX_WINDOW_BYTES) throw new FrameError(`HTTP/2 window update by ${bytes} bytes`);
+  }
+
+  #headers(payload: Uint8Array): void {
+    const other = Flag.PADDED | Flag.PRIORITY;
+    if (this.#stream !== STREAM || (this.#flags & Flag.END_HEADERS) === 0 || (this.#flags & other) !== 0)
+      throw new FrameError("HTTP/2 head that no member writes");
+    const fields = decodeFields(payload);
+    if (fields === undefined) throw new FrameError("HTTP/2 head that no member writes");
+    this.#events.head(fields);
+  }
+}
+
+/** What the first bytes of an HTTP/2 connection are: a member's request for a stream, something else, or not enough to tell. */
+export type Opening = { readonly kind: "member"; readonly fields: Fields } | { readonly kind: "other" } | { readonly kind: "unclear" };
+
+/** Looks at the first bytes of a connection, as far as they have come. */
+export function openingOf(bytes: Uint8Array): Opening {
+  const prefaceBytes = Math.min(bytes.length, PREFACE.length);
+  if (!equals(bytes.subarray(0, prefaceBytes), PREFACE.subarray(0, prefaceBytes))) return { kind: "other" };
+  for (let at = PREFACE.length; at + FRAME_HEAD_BYTES <= bytes.length; ) {
+    const word = readU32BE(bytes, at);
+    const [length, type, flags] = [word >>> 8, word & 0xff, bytes[at + 4]!];
+    const next = at + FRAME_HEAD_BYTES + length;
+    if (length > MAX_HEAD_BYTES) return { kind: "other" };
+    if (type === Type.HEADERS) {
+      if (readU32BE(bytes, at + 5) !== STREAM || flags !== Flag.END_HEADERS) return { kind: "other" };
+      if (next > bytes.length) return { kind: "unclear" };
+      const fields = decodeFields(bytes.subarray(at + FRAME_HEAD_BYTES, next));
+      return fields === undefined ? { kind: "other" } : { kind: "member", fields };
+    }
+    if (type !== Type.SETTINGS && type !== Type.WINDOW_UPDATE) return { kind: "other" };
+    at = next;
+  }
+  return bytes.length > 2 * MAX_HEAD_BYTES ? { kind: "other" } : { kind: "unclear" };
+}
+
+function settings(): Uint8Array {
+  const values: [number, number][] = [
+    [Setting.HEADER_TABLE_SIZE, 0],
+    [Setting.ENABLE_PUSH, 0],
+    [Setting.MAX_CONCURRENT_STREAMS, 1],
+    [Setting.INITIAL_WINDOW_SIZE, MAX_WINDOW_BYTES],
+    [Setting.MAX_FRAME_SIZE, MAX_FRAME_BYTES],
+  ];
+  const bytes = frame(Type.SETTINGS, 0, 0, 6 * values.length);
+  values.forEach(([name, value], i) => {
+    bytes[FRAME_HEAD_BYTES + 6 * i + 1] = name;
+    writeU32BE(bytes, value, FRAME_HEAD_BYTES + 6 * i + 2);
+  });
+  return bytes;
+}
+
+function headers(fields: Fields): Uint8Array {
+  const block = encodeFields(fields);
+  const bytes = frame(Type.HEADERS, Flag.END_HEADERS, STREAM, block.length);
+  bytes.set(block, FRAME_HEAD_BYTES);
+  return bytes;
+}
+
+function windowUpdate(stream: number, addedBytes: number): Uint8Array {
+  const bytes = frame(Type.WINDOW_UPDATE, 0, stream, 4);
+  writeU32BE(bytes, addedBytes, FRAME_HEAD_BYTES);
+  return bytes;
+}
+
+/** A frame whose payload is zeros. */
+function frame(type: number, flags: number, stream: number, payloadBytes: number): Uint8Array {
+  const bytes = new Uint8Array(FRAME_HEAD_BYTES + payloadBytes);
+  writeHead(bytes, type, flags, stream, payloadBytes);
+  return bytes;
+}
+
+function writeHead(bytes: Uint8Array, type: number, flags: number, stream: number, payloadBytes: number): void {
+  writeU32BE(bytes, payloadBytes * 256 + type, 0);
+  bytes[4] = flags;
+  writeU32BE(bytes, stream, 5);
+}
