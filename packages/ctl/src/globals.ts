@@ -79,15 +79,27 @@ export async function endpointsOf({ flags, io }: Invocation): Promise<readonly s
   }
 }
 
+/** What takes the place of the flags when a client is made. */
+export interface ClientOverrides {
+  readonly timeoutMs?: number;
+  /** How to come to other endpoints than the flags' own. */
+  readonly access?: Access;
+}
+
+/** How a client shows itself to a cluster. */
+export interface Access {
+  readonly tls: ClientOptions["tls"];
+  readonly auth: ClientOptions["auth"];
+}
+
 /** The client that the flags describe, for the endpoints of --endpoints or for others. The caller closes it. */
-export async function clientOf(invocation: Invocation, endpoints?: readonly string[]): Promise<ClientKit> {
+export async function clientOf(invocation: Invocation, endpoints?: readonly string[], overrides: ClientOverrides = {}): Promise<ClientKit> {
   const { flags, io } = invocation;
   if (flags.bool("debug")) printFlags(flags, io);
-  const tls = tlsOf(flags, io);
-  const auth = await authOf(flags, io);
+  const { tls, auth } = overrides.access ?? { tls: tlsOf(flags, io), auth: await authOf(flags, io) };
   const options: ClientOptions = {
     endpoints: endpoints ?? (await endpointsOf(invocation)),
-    timeoutMs: flags.durationMs("command-timeout"),
+    timeoutMs: overrides.timeoutMs ?? flags.durationMs("command-timeout"),
     dialTimeoutMs: flags.durationMs("dial-timeout"),
     keepaliveTimeMs: Math.max(flags.durationMs("keepalive-time"), MIN_KEEPALIVE_MS),
     keepaliveTimeoutMs: flags.durationMs("keepalive-timeout"),
@@ -111,9 +123,10 @@ function printFlags(flags: FlagValues, io: Io): void {
   }
 }
 
-/** TLS as the flags ask for it; undefined for plain connections. Throws Exit where a file cannot be read. */
-export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
-  const read = (name: string): Uint8Array | undefined => {
+/** The certificates that flags name, with `prefix` before the flags' usual names. Throws Exit where a file cannot be read. */
+function tlsFiles(flags: FlagValues, io: Io, prefix: string): { cert?: Uint8Array; key?: Uint8Array; ca?: Uint8Array } {
+  const read = (usual: string): Uint8Array | undefined => {
+    const name = prefix + usual;
     const path = flags.string(name);
     if (path === "") {
       if (flags.isSet(name)) throw new Exit(ExitCode.badArguments, `empty string is passed to --${name} option`);
@@ -131,18 +144,23 @@ export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
   if ((cert === undefined) !== (key === undefined)) {
     throw new Exit(
       ExitCode.badArguments,
-      `KeyFile and CertFile must both be present[key: ${flags.string("key")}, cert: ${flags.string("cert")}]`,
+      `KeyFile and CertFile must both be present[key: ${flags.string(`${prefix}key`)}, cert: ${flags.string(`${prefix}cert`)}]`,
     );
   }
+  return { ...(cert === undefined || key === undefined ? {} : { cert, key }), ...(ca === undefined ? {} : { ca }) };
+}
+
+/** TLS as the flags ask for it; undefined for plain connections. Throws Exit where a file cannot be read. */
+export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
+  const files = tlsFiles(flags, io, "");
   const insecureSkipVerify = flags.bool("insecure-skip-tls-verify");
   // Who does not take plain records wants certificates that are made out for the domain: records can be forged.
   const serverName = flags.bool("insecure-discovery") ? "" : flags.string("discovery-srv");
-  const isAsked = cert !== undefined || ca !== undefined || serverName !== "" || !flags.bool("insecure-transport");
+  const isAsked = files.cert !== undefined || files.ca !== undefined || serverName !== "" || !flags.bool("insecure-transport");
   if (!isAsked && !insecureSkipVerify) return undefined;
   return {
     insecureSkipVerify,
-    ...(cert === undefined || key === undefined ? {} : { cert, key }),
-    ...(ca === undefined ? {} : { ca }),
+    ...files,
     ...(serverName === "" ? {} : { serverName }),
     // An endpoint without a scheme is plain unless a certificate or a flag asks for TLS.
     plainByDefault: !isAsked,
@@ -152,17 +170,29 @@ export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
 async function authOf(flags: FlagValues, io: Io): Promise<ClientOptions["auth"]> {
   const token = flags.string("auth-jwt-token");
   if (token !== "") return { token };
-  const user = flags.string("user");
+  return userOf(flags, io, "", "Password: ");
+}
+
+/** The user that flags name, with `prefix` before the flags' usual names. Throws Exit. */
+async function userOf(flags: FlagValues, io: Io, prefix: string, prompt: string): Promise<ClientOptions["auth"]> {
+  const user = flags.string(`${prefix}user`);
   if (user === "") return undefined;
-  const password = flags.string("password");
+  const password = flags.string(`${prefix}password`);
   if (password !== "") return { name: user, password };
   const colon = user.indexOf(":");
   if (colon >= 0) return { name: user.slice(0, colon), password: user.slice(colon + 1) };
   try {
-    return { name: user, password: await io.askPassword("Password: ") };
+    return { name: user, password: await io.askPassword(prompt) };
   } catch (error) {
     throw new Exit(ExitCode.error, (error as Error).message);
   }
+}
+
+/** How the flags that begin with --dest show this program to another cluster. Throws Exit. */
+export async function destinationAccess({ flags, io }: Invocation): Promise<Access> {
+  const files = tlsFiles(flags, io, "dest-");
+  const isAsked = files.cert !== undefined || files.ca !== undefined || !flags.bool("dest-insecure-transport");
+  return { tls: isAsked ? files : undefined, auth: await userOf(flags, io, "dest-", "Destination Password: ") };
 }
 
 /**

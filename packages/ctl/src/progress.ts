@@ -16,8 +16,8 @@ export class Progress {
     this.#label = label;
   }
 
-  /** So much of the whole is done, in bytes. */
-  update(bytes: number, totalBytes: number): void {
+  /** So much of the whole is done, in bytes unless `shown` names the whole otherwise. */
+  update(bytes: number, totalBytes: number, shown = humanBytes(totalBytes)): void {
     if (!this.#io.stderrIsTerminal) return;
     const nowNs = this.#io.nowNs();
     if (this.#drawnNs !== undefined && nowNs - this.#drawnNs < DRAW_INTERVAL_NS && bytes < totalBytes) return;
@@ -25,7 +25,7 @@ export class Progress {
     const share = totalBytes === 0 ? 1 : Math.min(1, bytes / totalBytes);
     const full = Math.floor(share * BAR_COLUMNS);
     const bar = "█".repeat(full) + "░".repeat(BAR_COLUMNS - full);
-    this.#io.stderr(`\r${this.#label} ${bar} ${String(Math.floor(share * 100)).padStart(3)}% of ${humanBytes(totalBytes)} `);
+    this.#io.stderr(`\r${this.#label} ${bar} ${String(Math.floor(share * 100)).padStart(3)}% of ${shown} `);
   }
 
   /** Ends the line, if there is one. */

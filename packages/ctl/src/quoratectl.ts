@@ -2,6 +2,7 @@
 import { alarmCommand } from "./commands/alarm.ts";
 import { authCommand } from "./commands/auth.ts";
 import { backupCommand } from "./commands/backup.ts";
+import { checkCommand } from "./commands/check.ts";
 import { compactionCommand } from "./commands/compaction.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { defragCommand } from "./commands/defrag.ts";
@@ -14,6 +15,7 @@ import { getCommand } from "./commands/get.ts";
 import { helpCommand } from "./commands/help.ts";
 import { leaseCommand } from "./commands/lease.ts";
 import { lockCommand } from "./commands/lock.ts";
+import { makeMirrorCommand } from "./commands/make-mirror.ts";
 import { memberCommand } from "./commands/member.ts";
 import { moveLeaderCommand } from "./commands/move-leader.ts";
 import { optionsCommand } from "./commands/options.ts";
@@ -53,7 +55,17 @@ export const quoratectl: Program = {
     },
     { title: "Concurrency commands", commands: [electCommand, lockCommand] },
     { title: "Authentication commands", commands: [authCommand, roleCommand, userCommand] },
-    { title: "Utility commands", commands: [completionCommand("quoratectl"), helpCommand, optionsCommand, versionCommand("quoratectl")] },
+    {
+      title: "Utility commands",
+      commands: [
+        checkCommand,
+        completionCommand("quoratectl"),
+        helpCommand,
+        makeMirrorCommand,
+        optionsCommand,
+        versionCommand("quoratectl"),
+      ],
+    },
   ],
   globals: globalFlags,
   envPrefix: "ETCDCTL",

@@ -12,7 +12,7 @@ import { planWatch, type WatchPlan, type WatchVariables, watchFlags } from "./wa
 const REPEAT_NS = 10_000_000_000n;
 
 /** Tells of breaks, each endpoint's and text's once in ten seconds. */
-function breakTeller(io: Io): (error: ClientError) => void {
+export function breakTeller(io: Io): (error: ClientError) => void {
   const toldNs = new Map<string, bigint>();
   return ({ endpoint, message }) => {
     const text = `${endpoint}: ${message}`;

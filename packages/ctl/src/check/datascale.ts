@@ -1,0 +1,80 @@
+/** check datascale: how much memory a member takes for so many keys. */
+import { parseEndpoint } from "@quorate/client";
+import { tlsOf } from "../globals.ts";
+import { Exit, ExitCode, stoppedBy } from "../io.ts";
+import { httpGet } from "../observe/http.ts";
+import { MetricsText } from "../observe/metrics-text.ts";
+import type { Invocation } from "../program.ts";
+import { Progress } from "../progress.ts";
+import { randomKey, runLoad } from "./load.ts";
+import type { ScaleModel } from "./models.ts";
+import { CheckTarget } from "./target.ts";
+
+const KEY_BYTES = 512;
+const VALUE_BYTES = 512;
+const BYTES_PER_MB = 1024 * 1024;
+const METRIC = "process_resident_memory_bytes";
+const METRICS_MS = 10_000;
+
+/** A member's resident memory in bytes as its metrics tell it; undefined where they do not, for which the reason is printed. */
+async function residentBytes({ flags, io }: Invocation, endpoint: string): Promise<number | undefined> {
+  const tls = tlsOf(flags, io);
+  try {
+    const { body } = await httpGet(parseEndpoint(endpoint, tls !== undefined && tls.plainByDefault !== true), "/metrics", tls, METRICS_MS);
+    const bytes = new MetricsText(body).value(METRIC);
+    if (bytes !== undefined) return bytes;
+    io.stdout(`could not find: ${METRIC}\n`);
+  } catch (error) {
+    io.stdout(`fetch error: ${(error as Error).message}\n`);
+  }
+  return undefined;
+}
+
+/** Throws Exit where it cannot be told. */
+async function requireResidentBytes(invocation: Invocation, endpoint: string, when: string): Promise<number> {
+  const bytes = await residentBytes(invocation, endpoint);
+  if (bytes !== undefined && bytes > 0) return bytes;
+  invocation.io.stdout(`FAIL: Could not read ${METRIC} ${when} the put operations.\n`);
+  throw new Exit(ExitCode.error, "");
+}
+
+/** Checks with a model. Throws Exit if puts fail. */
+export async function checkDatascale(invocation: Invocation, prefix: string, model: ScaleModel): Promise<void> {
+  const { io } = invocation;
+  const target = await CheckTarget.open(invocation, prefix);
+  const stop = new AbortController();
+  const forget = io.onStop(() => stop.abort());
+  const progress = new Progress(io, "putting keys");
+  try {
+    await target.requireEmpty((text) => text);
+    const before = await requireResidentBytes(invocation, target.endpoints[0]!, "before");
+    io.stdout(
+      `Start data scale check for work load [${model.keys} key-value pairs, ${KEY_BYTES + VALUE_BYTES} bytes per key-value, ` +
+        `${model.clients} concurrent clients].\n`,
+    );
+    const value = new Uint8Array(VALUE_BYTES);
+    const plan = { concurrency: model.clients, perSecond: undefined, seconds: undefined, calls: model.keys };
+    const { errors } = await runLoad(
+      io,
+      plan,
+      stop.signal,
+      () => target.put(randomKey(KEY_BYTES), value),
+      (calls) => progress.update(calls, model.keys, `${model.keys} keys`),
+    );
+    progress.end();
+    const after = await requireResidentBytes(invocation, target.endpoints[0]!, "after");
+    await target.tidy(await target.deleteAll());
+    // The keys that were put are gone again, but what they took tells nothing.
+    if (stop.signal.aborted) throw stoppedBy("SIGINT");
+    if (errors.size > 0) {
+      io.stdout("FAIL: too many errors\n");
+      for (const [text, count] of errors) io.stdout(`FAIL: ERROR(${text}) -> ${count}\n`);
+      throw new Exit(ExitCode.error, "");
+    }
+    io.stdout(`PASS: Approximate system memory used : ${((after - before) / BYTES_PER_MB).toFixed(2)} MB.\n`);
+  } finally {
+    progress.end();
+    forget();
+    target.close();
+  }
+}

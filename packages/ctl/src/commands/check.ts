@@ -1,0 +1,52 @@
+import { loadNames, perfModel, scaleModel } from "../check/models.ts";
+import type { Flags } from "../flags.ts";
+import { asExit } from "../globals.ts";
+import type { Command } from "../program.ts";
+
+function flagsFor(prefix: string): Flags {
+  return {
+    load: { kind: "string", defaultText: "s", doc: "how much load: s(mall), m(edium), l(arge) or xl (xLarge)", values: loadNames },
+    prefix: { kind: "string", defaultText: prefix, doc: "what the keys begin with that are written, and deleted again" },
+    "auto-compact": { kind: "bool", defaultText: "false", doc: "forget the history of these keys afterwards" },
+    "auto-defrag": { kind: "bool", defaultText: "false", doc: "have the members give the space back afterwards" },
+  };
+}
+
+const perfCommand: Command = {
+  use: "perf [options]",
+  short: "Checks whether the cluster takes a load for a minute",
+  long: `Checks whether the cluster takes a load for a minute: 150 (s), 1000 (m), 8000 (l) or 15000 (xl) writes of 1 KiB a second.
+
+It passes with nine tenths of that, no write above 500 ms and a standard deviation of 100 ms at the most; else the exit code is 1.`,
+  flags: flagsFor("/etcdctl-check-perf/"),
+  async run(invocation) {
+    const { flags, io } = invocation;
+    const model = perfModel(flags.string("load"));
+    const { checkPerf } = await import("../check/perf.ts");
+    await checkPerf(invocation, flags.string("prefix"), model).catch((error) => {
+      throw asExit(error, io);
+    });
+  },
+};
+
+const datascaleCommand: Command = {
+  use: "datascale [options]",
+  short: "Checks how much memory a member takes for a number of keys",
+  long: `Checks how much memory the member of the first endpoint takes for 10,000 (s), 100,000 (m), 1,000,000 (l) or 3,000,000 (xl) keys
+of 1 KiB, which are deleted again.`,
+  flags: flagsFor("/etcdctl-check-datascale/"),
+  async run(invocation) {
+    const { flags, io } = invocation;
+    const model = scaleModel(flags.string("load"));
+    const { checkDatascale } = await import("../check/datascale.ts");
+    await checkDatascale(invocation, flags.string("prefix"), model).catch((error) => {
+      throw asExit(error, io);
+    });
+  },
+};
+
+export const checkCommand: Command = {
+  use: "check <subcommand>",
+  short: "Commands that check what the cluster can do",
+  commands: [datascaleCommand, perfCommand],
+};
