@@ -7,7 +7,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -84,9 +84,8 @@ function releaseTime(): number {
 /** Man pages from the declarations of the programs. */
 function makeManPages(dir: string): Map<string, Uint8Array> {
   const script = join(root, "scripts/gen-man.ts");
-  if (!existsSync(script)) return new Map();
   execFileSync(process.execPath, [script, "--out", dir], { stdio: ["ignore", "ignore", "inherit"] });
-  const names = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".1"));
+  const names = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((name) => /\.[1-8]$/.test(name));
   return new Map(names.sort().map((name) => [name.split("/").at(-1)!, readFileSync(join(dir, name))]));
 }
 
@@ -101,7 +100,7 @@ function makeCompletions(dir: string, bundle: Bundle, platform: Platform | undef
     ["fish", "fish/vendor_completions.d/quoratectl.fish"],
   ] as const;
   const made = new Map<string, Uint8Array>();
-  for (const [shell, path] of existsSync(join(root, "scripts/gen-man.ts")) ? places : []) {
+  for (const [shell, path] of places) {
     made.set(
       path,
       execFileSync(process.execPath, [join(dir, "quoratectl.mjs"), "completion", shell], { stdio: ["ignore", "pipe", "inherit"] }),
@@ -145,6 +144,7 @@ async function release({ wanted, out, deb, level }: Options): Promise<void> {
     const nodeVersion = (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
     const parts: Parts = {
       version,
+      time: new Date(mtimeSeconds * 1000),
       platform,
       programs,
       bundle,

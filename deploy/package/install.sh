@@ -67,7 +67,7 @@ unlink_ours() {
 
 unlink_all() {
   unlink_ours "$bin"
-  for folder in man/man1 bash-completion/completions zsh/vendor-completions zsh/site-functions fish/vendor_completions.d; do
+  for folder in man/man1 man/man8 bash-completion/completions zsh/vendor-completions zsh/site-functions fish/vendor_completions.d; do
     unlink_ours "$share/$folder"
   done
 }
@@ -172,6 +172,7 @@ fi
 unlink_all
 link_into "$prefix/bin" "$bin"
 link_into "$prefix/share/man/man1" "$share/man/man1"
+link_into "$prefix/share/man/man8" "$share/man/man8"
 link_into "$prefix/share/bash-completion/completions" "$share/bash-completion/completions"
 link_into "$prefix/share/zsh/vendor-completions" "$share/zsh/vendor-completions"
 link_into "$prefix/share/fish/vendor_completions.d" "$share/fish/vendor_completions.d"

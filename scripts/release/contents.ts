@@ -14,6 +14,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Bundle, NATIVE_MODULE } from "./bundle.ts";
+import { MAINTAINER } from "./debian.ts";
 import { launcherText } from "./launcher.ts";
 import { type Licence, noticeText } from "./licences.ts";
 import type { Platform } from "./platform.ts";
@@ -23,6 +24,8 @@ import type { Entry } from "./tar.ts";
 /** The parts of a release for one platform. */
 export interface Parts {
   readonly version: string;
+  /** The commit's. */
+  readonly time: Date;
   readonly platform: Platform;
   readonly programs: readonly ReleaseProgram[];
   readonly bundle: Bundle;
@@ -76,7 +79,7 @@ export function archiveContents(parts: Parts): Entry[] {
   const entries = [
     ...programFiles(parts, true),
     ...(isLinux ? unitFiles().map(({ name, content }) => file(`systemd/${name}`, content)) : []),
-    ...[...parts.manPages].map(([name, content]) => file(`share/man/man1/${name}`, content)),
+    ...[...parts.manPages].map(([name, content]) => file(`share/${manPath(name)}`, content)),
     ...[...parts.completions].map(([path, content]) => file(`share/${path}`, content)),
     ...parts.licences.map((licence) => file(`licences/${licence.file}`, licence.text)),
     ...documents(),
@@ -87,6 +90,17 @@ export function archiveContents(parts: Parts): Entry[] {
   ].sort((a, b) => (a.path < b.path ? -1 : 1));
   const sums = entries.map((entry) => `${createHash("sha256").update(entry.content!).digest("hex")}  ${entry.path}\n`);
   return [...entries, file("SHA256SUMS", sums.join(""))];
+}
+
+/** Where a manual page lies: quorate.8 in man8. */
+function manPath(name: string): string {
+  return `man/man${name.at(-1)}/${name}`;
+}
+
+/** Debian wants one entry for the version; what has changed is in the repository's history. */
+function changelog({ version, time }: Parts): string {
+  const date = time.toUTCString().replace("GMT", "+0000");
+  return `quorate (${version}) unstable; urgency=medium\n\n  * This release.\n\n -- ${MAINTAINER}  ${date}\n`;
 }
 
 /** The same for Debian: programs in /usr/lib/quorate, and no libatomic, which the package depends on. Paths are without the first slash. */
@@ -112,9 +126,10 @@ export function debianContents(parts: Parts, compress: (content: Uint8Array) => 
       ),
     ),
     ...settings.map(({ name, content }) => file(`etc/quorate/${name}`, content)),
-    ...[...parts.manPages].map(([name, content]) => file(`usr/share/man/man1/${name}.gz`, compress(content))),
+    ...[...parts.manPages].map(([name, content]) => file(`usr/share/${manPath(name)}.gz`, compress(content))),
     ...[...parts.completions].map(([path, content]) => file(`usr/share/${path}`, content)),
     ...documents().map((entry) => ({ ...entry, path: `${docs}/${entry.path}` })),
     file(`${docs}/copyright`, copyright),
+    file(`${docs}/changelog.gz`, compress(Buffer.from(changelog(parts)))),
   ];
 }

@@ -20,6 +20,9 @@ export interface DebianOptions {
 /** What Node needs of the system; the versions are those of its own symbols (readelf -V). */
 const DEPENDS = "libc6 (>= 2.28), libstdc++6 (>= 8), libgcc-s1, libatomic1, passwd";
 
+/** Who answers for the package. */
+export const MAINTAINER = "The Quorate authors <quorate@localhost>";
+
 const SCRIPTS = ["postinst", "prerm", "postrm"];
 
 /** The package with these files (paths without the first slash). */
@@ -30,7 +33,7 @@ export function debianPackage(files: readonly Entry[], options: DebianOptions): 
     "Package: quorate",
     `Version: ${options.version}`,
     `Architecture: ${options.architecture}`,
-    "Maintainer: The Quorate authors <quorate@localhost>",
+    `Maintainer: ${MAINTAINER}`,
     `Installed-Size: ${size}`,
     `Depends: ${DEPENDS}`,
     "Recommends: systemd",

@@ -27,6 +27,7 @@ export function launcherText(program: ReleaseProgram, platform: Platform, libato
       `if [ -n "\${HOME:-}" ]; then export NODE_COMPILE_CACHE="\${NODE_COMPILE_CACHE:-\${XDG_CACHE_HOME:-$HOME/.cache}/quorate}"; fi`,
     );
   }
+  for (const [name, value] of Object.entries(program.variables)) lines.push(`export ${name}="\${${name}:-${value}}"`);
   lines.push(`exec ${['"$d/lib/node"', ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`, "");
   return lines.join("\n");
 }

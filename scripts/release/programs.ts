@@ -16,27 +16,32 @@ export interface ReleaseProgram {
   readonly isShort: boolean;
   /** Flags for Node. */
   readonly flags: readonly string[];
+  /** For the environment, where they are not set. */
+  readonly variables: Readonly<Record<string, string>>;
 }
 
 /** The programs behind bin/ of a release, in order. The first three are those of this repository's bin/, read from there. */
 export function releasePrograms(): ReleaseProgram[] {
   const own = ["quorate", "quoratectl", "quorateutl"].map((name): ReleaseProgram => {
     const path = join(root, `bin/${name}.js`);
-    const call = /^await launch\("(\w+)", "([^"]+)"(?:, \[([^\]]+)\])?\);$/m.exec(readFileSync(path, "utf8"));
+    const text = readFileSync(path, "utf8");
+    const call = /^await launch\("(\w+)", "([^"]+)"(?:, \[([^\]]*)\])?(?:, \{([^}]*)\})?\);$/m.exec(text);
     if (call === null || call[1] !== name) throw new Error(`${path} does not start ${name} as expected`);
     const file = call[2]!;
     const flags = [...(call[3] ?? "").matchAll(/"([^"]+)"/g)].map((match) => match[1]!);
+    const variables = Object.fromEntries([...(call[4] ?? "").matchAll(/(\w+): "([^"]*)"/g)].map((match) => [match[1]!, match[2]!]));
     return {
       name,
       file,
       flags,
+      variables,
       isShort: name !== "quorate",
       hasMain: /^export async function main\(/m.test(readFileSync(join(root, file), "utf8")),
     };
   });
   return [
     ...own,
-    { name: "quorate-cluster", file: "scripts/cluster.ts", isShort: false, flags: [], hasMain: false },
-    { name: "quorate-certs", file: "scripts/certs/main.ts", isShort: false, flags: [], hasMain: false },
+    { name: "quorate-cluster", file: "scripts/cluster.ts", isShort: false, flags: [], variables: {}, hasMain: false },
+    { name: "quorate-certs", file: "scripts/certs/main.ts", isShort: false, flags: [], variables: {}, hasMain: false },
   ];
 }

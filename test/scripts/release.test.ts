@@ -102,7 +102,7 @@ test("each program's launcher is a shell script that is well formed, with the fl
     }
   }
   const [quorate] = releasePrograms();
-  assert.ok(quorate!.flags.length > 0 && quorate!.hasMain, JSON.stringify(quorate));
+  assert.ok(quorate!.flags.length > 0 && Object.keys(quorate!.variables).length > 0 && quorate!.hasMain, JSON.stringify(quorate));
 });
 
 test("mistakes on the command line are told, with what would be right", () => {
