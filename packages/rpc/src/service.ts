@@ -39,6 +39,16 @@ export interface CallContext {
   onCancel(listener: () => void): void;
 }
 
+/** The context of a call that comes from this process: nobody's metadata, no deadline, never given up. */
+export const LOCAL_CALL: Omit<CallContext, "path"> = {
+  metadata: () => undefined,
+  deadlineMs: undefined,
+  peerAddress: "",
+  peerCommonName: undefined,
+  cancelled: false,
+  onCancel: () => {},
+};
+
 /** Answers one request: bytes, or a promise of them. Throws (or rejects with) StatusError. */
 export type UnaryHandler = (request: Uint8Array, context: CallContext) => MessageBytes | Promise<MessageBytes>;
 

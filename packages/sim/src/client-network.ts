@@ -1,6 +1,6 @@
 /** What lies between clients and members: calls and streams that take their time, break, and end with the process they led to. */
 import type { Random } from "@quorate/host";
-import type { CallContext, MessageBytes, Status, StreamCall, StreamListener } from "@quorate/rpc";
+import { type CallContext, LOCAL_CALL, type MessageBytes, type Status, type StreamCall, type StreamListener } from "@quorate/rpc";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
@@ -35,16 +35,7 @@ export interface ClientStreamOptions {
   readonly budgetBytes?: number;
 }
 
-const CONTEXT: Omit<CallContext, "path"> = {
-  metadata: () => undefined,
-  deadlineMs: undefined,
-  peerAddress: "127.0.0.1:1",
-  peerCommonName: undefined,
-  cancelled: false,
-  onCancel() {},
-};
-
-const LEADER_CONTEXT = { ...CONTEXT, metadata: (key: string) => (key === "hasleader" ? "true" : undefined) };
+const LEADER_CONTEXT = { ...LOCAL_CALL, metadata: (key: string) => (key === "hasleader" ? "true" : undefined) };
 
 export class ClientNetwork {
   readonly #options: SimOptions;
@@ -98,7 +89,7 @@ export class ClientNetwork {
               if (process.alive) scheduler.after(this.latencyMs(), () => done(reply));
             };
             if (this.#breaks()) scheduler.after(this.latencyMs(), broken);
-            const ask = async () => services.unary.get(path)!(bytes, { ...CONTEXT, path });
+            const ask = async () => services.unary.get(path)!(bytes, { ...LOCAL_CALL, path });
             ask().then(
               (answer) => back({ bytes: joined(answer) }),
               (error: Error) => back({ error: error.message }),
@@ -121,7 +112,7 @@ export class ClientNetwork {
         return;
       }
       const breaks = this.#breaks() ? this.#random.unit() * 1000 : undefined;
-      stream.connect(process, { ...(options.needsLeader === true ? LEADER_CONTEXT : CONTEXT), path }, handler, breaks);
+      stream.connect(process, { ...(options.needsLeader === true ? LEADER_CONTEXT : LOCAL_CALL), path }, handler, breaks);
     });
     return stream;
   }

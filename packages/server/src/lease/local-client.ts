@@ -18,7 +18,7 @@ import {
   WatchCreateRequest,
   WatchResponse,
 } from "@quorate/proto";
-import type { CallContext, MessageBytes } from "@quorate/rpc";
+import { LOCAL_CALL, type MessageBytes } from "@quorate/rpc";
 import { applyRange, checkDeleteRange, checkTxn, type RequestKind } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 
@@ -100,7 +100,7 @@ export class LocalClient {
       if (canceled) closeLater();
     };
     const stream = this.#member.watches.open({
-      context: CONTEXT,
+      context: { ...LOCAL_CALL, path: "/etcdserverpb.Watch/Watch" },
       send: (message) => {
         tell(message);
         return true;
@@ -140,14 +140,3 @@ function joined(message: MessageBytes): Uint8Array {
   }
   return bytes;
 }
-
-/** A watch of the member's own. */
-const CONTEXT: CallContext = {
-  path: "/etcdserverpb.Watch/Watch",
-  metadata: () => undefined,
-  deadlineMs: undefined,
-  peerAddress: "",
-  peerCommonName: undefined,
-  cancelled: false,
-  onCancel: () => {},
-};

@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { type Names, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { type EtcdError, errorOf, fromUtf8, KeyValue, PutRequest, RangeRequest, RangeResponse, type raftpb, toUtf8 } from "@quorate/proto";
-import type { CallContext, UnaryHandler } from "@quorate/rpc";
+import { LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
@@ -251,20 +251,11 @@ export class World {
   }
 }
 
-const CONTEXT: Omit<CallContext, "path"> = {
-  metadata: () => undefined,
-  deadlineMs: undefined,
-  peerAddress: "127.0.0.1:1",
-  peerCommonName: undefined,
-  cancelled: false,
-  onCancel() {},
-};
-
 /** Calls a unary method of a member's services with request bytes, as an engine would. */
 export async function call(member: Member, path: string, request: Uint8Array, metadata: Record<string, string> = {}): Promise<Uint8Array> {
   const handler: UnaryHandler | undefined = serviceTable(member).unary.get(path);
   if (handler === undefined) throw new Error(`no method ${path}`);
-  const answer = await handler(request, { ...CONTEXT, path, metadata: (key) => metadata[key] });
+  const answer = await handler(request, { ...LOCAL_CALL, path, metadata: (key) => metadata[key] });
   return answer instanceof Uint8Array ? answer : Buffer.concat(answer);
 }
 
