@@ -1,6 +1,7 @@
 /** The flags that every command of quoratectl takes, and the client that they make. */
 import type { Client, ClientOptions } from "@quorate/client";
 import { KVService, MaintenanceService } from "@quorate/proto";
+import { adviceFor } from "./advice.ts";
 import type { Flags, FlagValues } from "./flags.ts";
 import { Exit, ExitCode, type Io } from "./io.ts";
 import type { Invocation } from "./program.ts";
@@ -219,6 +220,9 @@ export async function withClient<T>(
 export function asExit(error: unknown, io: Io): unknown {
   if (!(error instanceof Error) || error.name !== "ClientError") return error;
   const { endpoint } = error as { endpoint?: string };
-  if (error.cause instanceof Error) io.stderr(`Warning: ${endpoint}: ${error.cause.message}\n`);
+  const reason = error.cause instanceof Error ? error.cause.message : error.message;
+  if (error.cause instanceof Error) io.stderr(`Warning: ${endpoint}: ${reason}\n`);
+  const advice = io.stderrIsTerminal ? adviceFor(reason) : undefined;
+  if (advice !== undefined) io.stderr(`Hint: ${advice}\n`);
   return new Exit(ExitCode.error, error.message);
 }

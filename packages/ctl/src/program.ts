@@ -54,7 +54,7 @@ function readCommandLine(program: Program, argv: readonly string[], path: Comman
     },
     argument(text) {
       const choices = path.length === 0 ? program.groups.flatMap((group) => group.commands) : (path.at(-1)!.commands ?? []);
-      const next = args.length > 0 || dash !== undefined ? undefined : choices.find((command) => commandName(command) === text);
+      const next = args.length > 0 || dash !== undefined ? undefined : choose(choices, text);
       if (next === undefined) args.push(text);
       else path.push(next);
     },
@@ -90,4 +90,12 @@ function applyVariables(program: Program, path: readonly Command[], flags: FlagV
       }
     }
   }
+}
+
+/** The command of this name, or the only one whose name begins so, as etcdctl finds them; undefined if there is none. */
+function choose(choices: readonly Command[], text: string): Command | undefined {
+  const exact = choices.find((command) => commandName(command) === text);
+  if (exact !== undefined || text === "") return exact;
+  const matching = choices.filter((command) => commandName(command).startsWith(text));
+  return matching.length === 1 ? matching[0] : undefined;
 }

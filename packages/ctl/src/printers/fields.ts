@@ -13,47 +13,48 @@ import {
   type TxnResponse,
 } from "@quorate/proto";
 import { goQuote } from "../go-format.ts";
-import { Exit, ExitCode } from "../io.ts";
 import { alarmName } from "./alarm-name.ts";
 import { type FieldLine, type Form, recordFields, type Style } from "./form.ts";
-import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
+import type { EndpointAnswer, EndpointHealth, Sink } from "./printer.ts";
+import { RefusingPrinter } from "./refusing.ts";
 
 type Scalar = string | number | bigint | boolean;
 
-export class FieldsPrinter implements Printer {
+export class FieldsPrinter extends RefusingPrinter {
   readonly #sink: Sink;
   readonly #isHex: boolean;
 
   constructor(sink: Sink, isHex: boolean) {
+    super("fields");
     this.#sink = sink;
     this.#isHex = isHex;
   }
 
-  form<T extends { readonly header: ResponseHeader | undefined }>(form: Form<T>, answer: T): void {
-    if (form.fields === undefined) unsupported();
+  override form<T extends { readonly header: ResponseHeader | undefined }>(form: Form<T>, answer: T): void {
+    if (form.fields === undefined) this.refuse();
     this.#header(answer.header);
     this.#lines(form.fields(answer, this.#style));
   }
 
-  get(response: RangeResponse): void {
+  override get(response: RangeResponse): void {
     this.#header(response.header);
     for (const record of response.kvs) this.#record("", record);
     this.#field("More", response.more);
     this.#field("Count", response.count);
   }
 
-  put(response: PutResponse): void {
+  override put(response: PutResponse): void {
     this.#header(response.header);
     if (response.prevKv !== undefined) this.#record("Prev", response.prevKv);
   }
 
-  del(response: DeleteRangeResponse): void {
+  override del(response: DeleteRangeResponse): void {
     this.#header(response.header);
     this.#field("Deleted", response.deleted);
     for (const record of response.prevKvs) this.#record("Prev", record);
   }
 
-  txn(answer: TxnResponse): void {
+  override txn(answer: TxnResponse): void {
     this.#header(answer.header);
     this.#field("Succeeded", answer.succeeded);
     for (const { response } of answer.responses) {
@@ -64,7 +65,7 @@ export class FieldsPrinter implements Printer {
     }
   }
 
-  memberList(response: MemberListResponse): void {
+  override memberList(response: MemberListResponse): void {
     this.#header(response.header);
     for (const member of response.members) {
       this.#field("ID", this.#id(member.ID));
@@ -76,27 +77,7 @@ export class FieldsPrinter implements Printer {
     }
   }
 
-  memberAdd(): void {
-    unsupported();
-  }
-
-  memberRemove(): void {
-    unsupported();
-  }
-
-  memberUpdate(): void {
-    unsupported();
-  }
-
-  memberPromote(): void {
-    unsupported();
-  }
-
-  moveLeader(): void {
-    unsupported();
-  }
-
-  endpointHealth(list: readonly EndpointHealth[]): void {
+  override endpointHealth(list: readonly EndpointHealth[]): void {
     for (const one of list) {
       this.#text("Endpoint", one.endpoint);
       this.#field("Health", one.health);
@@ -106,7 +87,7 @@ export class FieldsPrinter implements Printer {
     }
   }
 
-  endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void {
+  override endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void {
     for (const { endpoint, response } of list) {
       this.#header(response.header);
       this.#text("Version", response.version);
@@ -126,7 +107,7 @@ export class FieldsPrinter implements Printer {
     }
   }
 
-  endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
+  override endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
     for (const { endpoint, response } of list) {
       this.#header(response.header);
       this.#text("Endpoint", endpoint);
@@ -136,7 +117,7 @@ export class FieldsPrinter implements Printer {
     }
   }
 
-  alarm(response: AlarmResponse): void {
+  override alarm(response: AlarmResponse): void {
     this.#header(response.header);
     for (const { memberID, alarm } of response.alarms) {
       this.#field("MemberID", this.#id(memberID));
@@ -179,8 +160,4 @@ export class FieldsPrinter implements Printer {
   #field(name: string, value: Scalar): void {
     this.#sink.stdout(`"${name}" : ${value}\n`);
   }
-}
-
-function unsupported(): never {
-  throw new Exit(ExitCode.badFeature, "fields not supported as output format");
 }

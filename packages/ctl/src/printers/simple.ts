@@ -17,17 +17,21 @@ import {
 } from "@quorate/proto";
 import { alarmName } from "./alarm-name.ts";
 import { type Form, recordLines, type Style } from "./form.ts";
+import { layOut, type Page } from "./page.ts";
 import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
 import { hashTable, memberTable, statusTable, type Table } from "./tables.ts";
 
 export class SimplePrinter implements Printer {
   readonly #sink: Sink;
   readonly #isHex: boolean;
+  readonly #page: Page | undefined;
   /** Print values without their keys. */
   valueOnly = false;
 
-  constructor(sink: Sink, isHex: boolean) {
+  /** @param page what people look at; in a pipe, undefined */
+  constructor(sink: Sink, isHex: boolean, page?: Page) {
     this.#sink = sink;
+    this.#page = page;
     this.#isHex = isHex;
   }
 
@@ -116,7 +120,12 @@ export class SimplePrinter implements Printer {
     return { isHex: this.#isHex, valueOnly: this.valueOnly };
   }
 
-  #rows({ rows }: Table): void {
+  #rows(table: Table): void {
+    const { rows } = table;
+    if (this.#page !== undefined) {
+      this.#sink.stdout(layOut(table, this.#page));
+      return;
+    }
     for (const row of rows) this.#sink.stdout(`${row.join(", ")}\n`);
   }
 

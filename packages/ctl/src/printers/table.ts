@@ -1,77 +1,30 @@
 /** Tables, for what has rows; the rest cannot be printed so. */
 import type { HashKVResponse, MemberListResponse, StatusResponse } from "@quorate/proto";
-import { Exit, ExitCode } from "../io.ts";
-import type { EndpointAnswer, EndpointHealth, Printer, Sink } from "./printer.ts";
+import type { EndpointAnswer, EndpointHealth, Sink } from "./printer.ts";
+import { RefusingPrinter } from "./refusing.ts";
 import { drawTable, hashTable, healthTable, memberTable, statusTable } from "./tables.ts";
 
-export class TablePrinter implements Printer {
+export class TablePrinter extends RefusingPrinter {
   readonly #sink: Sink;
 
   constructor(sink: Sink) {
+    super("table");
     this.#sink = sink;
   }
 
-  form(): void {
-    unsupported();
-  }
-
-  get(): void {
-    unsupported();
-  }
-
-  put(): void {
-    unsupported();
-  }
-
-  del(): void {
-    unsupported();
-  }
-
-  txn(): void {
-    unsupported();
-  }
-
-  alarm(): void {
-    unsupported();
-  }
-
-  memberList(response: MemberListResponse): void {
+  override memberList(response: MemberListResponse): void {
     this.#sink.stdout(drawTable(memberTable(response)));
   }
 
-  memberAdd(): void {
-    unsupported();
-  }
-
-  memberRemove(): void {
-    unsupported();
-  }
-
-  memberUpdate(): void {
-    unsupported();
-  }
-
-  memberPromote(): void {
-    unsupported();
-  }
-
-  moveLeader(): void {
-    unsupported();
-  }
-
-  endpointHealth(list: readonly EndpointHealth[]): void {
+  override endpointHealth(list: readonly EndpointHealth[]): void {
     this.#sink.stdout(drawTable(healthTable(list)));
   }
 
-  endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void {
+  override endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void {
     this.#sink.stdout(drawTable(statusTable(list)));
   }
 
-  endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
+  override endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
     this.#sink.stdout(drawTable(hashTable(list)));
   }
-}
-
-function unsupported(): never {
-  throw new Exit(ExitCode.badFeature, "table not supported as output format");
 }

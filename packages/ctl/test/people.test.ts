@@ -1,0 +1,61 @@
+/** What people at a terminal get that scripts do not: tables, advice; and commands found by the beginning of their name. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MemberListResponse, ResponseHeader } from "@quorate/proto";
+import { adviceFor } from "../src/advice.ts";
+import { layOut } from "../src/printers/page.ts";
+import { SimplePrinter } from "../src/printers/simple.ts";
+import { runProgram } from "../src/program.ts";
+import { quoratectl } from "../src/quoratectl.ts";
+import { painted, plain } from "../src/terminal.ts";
+import { FakeIo } from "./fake-io.ts";
+
+const table = {
+  header: ["ID", "name", "error"],
+  rows: [
+    ["8e9e", "a", ""],
+    ["91", "longer", ""],
+  ],
+} as const;
+
+test("columns are aligned under a heading, and empty ones left out", () => {
+  assert.equal(layOut(table, { paint: plain, columns: 80 }), "ID    NAME\n8e9e  a\n91    longer\n");
+  assert.ok(layOut(table, { paint: painted, columns: 80 }).startsWith("\u001b[1mID    NAME\u001b[0m\n"));
+});
+
+test("where the columns do not fit, each row is a block", () => {
+  assert.equal(layOut(table, { paint: plain, columns: 10 }), "ID    8e9e\nNAME  a\n\nID    91\nNAME  longer\n");
+});
+
+test("the simple form is a table for people and lists for scripts", () => {
+  const member = { ID: 0x8e9en, name: "a", peerURLs: ["http://p"], clientURLs: ["http://c"], isLearner: false };
+  const response = MemberListResponse.create({ header: ResponseHeader.create({}), members: [member] });
+  const io = new FakeIo();
+  new SimplePrinter(io, false).memberList(response);
+  assert.equal(io.out, "8e9e, started, a, http://p, http://c, false\n");
+  const terminal = new FakeIo();
+  new SimplePrinter(terminal, false, { paint: plain, columns: 80 }).memberList(response);
+  assert.equal(
+    terminal.out,
+    "ID    STATUS   NAME  PEER ADDRS  CLIENT ADDRS  IS LEARNER\n8e9e  started  a     http://p    http://c      false\n",
+  );
+});
+
+test("advice is given for what people can mend", () => {
+  assert.match(adviceFor("connect ECONNREFUSED 127.0.0.1:1")!, /nobody listens there/);
+  assert.match(adviceFor("self-signed certificate in certificate chain")!, /--cacert/);
+  assert.match(adviceFor("etcdserver: user name is empty")!, /--user/);
+  assert.equal(adviceFor("etcdserver: key is not provided"), undefined);
+});
+
+test("a command is found by the beginning of its name, if no other begins so", async () => {
+  const run = async (...args: string[]): Promise<string> => {
+    const io = new FakeIo();
+    await runProgram(quoratectl, args, io);
+    return io.err + io.out;
+  };
+  assert.match(await run("ver"), /^quoratectl version: /);
+  assert.match(await run("lea", "gr"), /^Error: lease grant command needs TTL argument/);
+  assert.match(await run("mo", "x", "y"), /^Error: move-leader command needs 1 argument/);
+  assert.match(await run("e"), /^Error: unknown command "e" for "quoratectl"/);
+});
