@@ -13,7 +13,6 @@ import { checkEndpoints, healthEndpoint, plainError } from "../src/http/health.t
 import { memberHealth } from "../src/http/member-health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
-import { EXPOSITION_TYPE, Exposition } from "../src/metrics/exposition.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { type StandardServices, withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
@@ -23,6 +22,7 @@ import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
 import { transportObserver } from "./peer-metrics.ts";
 import { processMetrics } from "./process-metrics.ts";
+import { prometheusExposition } from "./prometheus.ts";
 import { ensureSelfCert } from "./self-cert.ts";
 import type { Tracing } from "./tracing/index.ts";
 
@@ -222,11 +222,11 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
 
 function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0], logger: Logger): ReadonlyMap<string, HttpHandler> {
   const health = memberHealth(member);
-  const exposition = new Exposition(member.metrics.registry);
+  const exposition = prometheusExposition(member.metrics.registry);
   return new Map<string, HttpHandler>([
     ["/health", healthEndpoint(health, member.metrics, logger)],
     ...checkEndpoints(health, member.metrics, logger),
     ["/version", versionEndpoint(version)],
-    ["/metrics", () => ({ status: 200, headers: { "content-type": EXPOSITION_TYPE }, body: exposition.text() })],
+    ["/metrics", async () => ({ status: 200, headers: { "content-type": exposition.contentType }, body: await exposition.text() })],
   ]);
 }

@@ -7,9 +7,9 @@ import { GrpcStatus, services } from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
 import { transportObserver } from "../node/peer-metrics.ts";
 import { processMetrics } from "../node/process-metrics.ts";
+import { prometheusExposition } from "../node/prometheus.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint } from "../src/http/health.ts";
-import { Exposition } from "../src/metrics/exposition.ts";
 import { MemberMetrics, type MetricSources } from "../src/metrics/member-metrics.ts";
 import { exponentialBuckets, Family, Gauge, Histogram, MetricRegistry } from "../src/metrics/registry.ts";
 import { rpcObserver } from "../src/services/observer.ts";
@@ -21,7 +21,7 @@ test("a histogram counts each value in the first bucket that holds it", async ()
   const histogram = registry.histogram("h", "a histogram", exponentialBuckets(1, 2, 3));
   for (const value of [0.5, 1, 1.5, 4, 100]) histogram.observe(value);
   assert.deepEqual(histogram.counts, [2, 1, 1, 1]);
-  const text = new Exposition(registry).text();
+  const text = await prometheusExposition(registry).text();
   for (const line of [
     'h_bucket{le="1"} 2',
     'h_bucket{le="2"} 3',
@@ -47,28 +47,6 @@ test("a family holds its bound of series, and counts the rest together", () => {
   );
 });
 
-test("values, labels and help that would break a line are written so that they do not", () => {
-  const registry = new MetricRegistry();
-  registry.gauges("g", "one\\two\nthree", ["a", "b"]).with('say "x"', "c:\\d\n").value = 1.5;
-  registry.gauge("inf", "h", () => Number.POSITIVE_INFINITY);
-  registry.gauge("low", "h", () => Number.NEGATIVE_INFINITY);
-  registry.gauge("nan", "h", () => Number.NaN);
-  registry.counter("big", "h").add(2 ** 60);
-  assert.equal(
-    new Exposition(registry).text(),
-    [
-      "# HELP g one\\\\two\\nthree",
-      "# TYPE g gauge",
-      'g{a="say \\"x\\"",b="c:\\\\d\\n"} 1.5',
-      "# HELP inf h\n# TYPE inf gauge\ninf +Inf",
-      "# HELP low h\n# TYPE low gauge\nlow -Inf",
-      "# HELP nan h\n# TYPE nan gauge\nnan NaN",
-      "# HELP big h\n# TYPE big counter\nbig 1152921504606847000",
-      "",
-    ].join("\n"),
-  );
-});
-
 test("a name is declared once", () => {
   const registry = new MetricRegistry();
   registry.counter("c", "a counter");
@@ -79,7 +57,9 @@ test("the exposition has etcd's names with their types", async () => {
   const metrics = new MemberMetrics(sources, { extensive: false });
   metrics.peerSentBytes.with("a1").add(7);
   metrics.walFsyncDuration.observe(0.0015);
-  const exposition = new Exposition(metrics.registry).text();
+  const { text, contentType } = prometheusExposition(metrics.registry);
+  const exposition = await text();
+  assert.match(contentType, /^text\/plain; version=0\.0\.4/);
   for (const pattern of [
     /^# TYPE etcd_server_has_leader gauge$/m,
     /^# TYPE etcd_server_leader_changes_seen_total counter$/m,
@@ -174,9 +154,9 @@ test("a peer's series are there from when it is known, at 0, and go with it for 
   const metrics = new MemberMetrics(sources, { extensive: false });
   const removed = new Set<bigint>();
   const observer = transportObserver(metrics, 0xan, (id) => removed.has(id));
-  const exposition = new Exposition(metrics.registry);
+  const { text } = prometheusExposition(metrics.registry);
   observer.known(0xbn, true);
-  const atFirst = exposition.text();
+  const atFirst = await text();
   for (const line of [
     'etcd_network_peer_sent_bytes_total{To="b"} 0',
     'etcd_network_peer_received_bytes_total{From="b"} 0',
@@ -194,7 +174,7 @@ test("a peer's series are there from when it is known, at 0, and go with it for 
   observer.snapshotSendStarted(0xbn);
   observer.snapshotReceiveStarted(0xbn);
   observer.dropped(0xbn, 0, 3);
-  const atWork = exposition.text();
+  const atWork = await text();
   assert.match(atWork, /^etcd_network_active_peers\{Local="a",Remote="b"\} 1$/m);
   assert.match(atWork, /^etcd_network_peer_sent_failures_total\{To="b"\} 3$/m);
 
@@ -205,21 +185,21 @@ test("a peer's series are there from when it is known, at 0, and go with it for 
   observer.receiveFailed(0xbn);
   observer.snapshotSendEnded(0xbn, false, 1, 1);
   observer.snapshotReceiveEnded(0xbn, true, 1, 1);
-  assert.doesNotMatch(exposition.text(), /="b"/);
+  assert.doesNotMatch(await text(), /="b"/);
 });
 
 test("each method of etcd's services has its series for every status code from the start", async () => {
   const metrics = new MemberMetrics(sources, { extensive: true });
   const observer = rpcObserver(metrics, nodeClock);
-  const exposition = new Exposition(metrics.registry);
-  const handled = exposition.text().match(/^grpc_server_handled_total\{.*\} 0$/gm) ?? [];
+  const { text } = prometheusExposition(metrics.registry);
+  const handled = (await text()).match(/^grpc_server_handled_total\{.*\} 0$/gm) ?? [];
   const methods = services.flatMap((service) => Object.keys(service.methods)).length + 2;
   assert.equal(handled.length, methods * 17);
   assert.ok(!handled.some((line) => line.includes('"other"')));
   observer.started("/etcdserverpb.KV/Put");
   observer.handled("/etcdserverpb.KV/Put", GrpcStatus.CANCELLED, nodeClock.monotonicMs());
   observer.handled("/grpc.health.v1.Health/Check", 99, nodeClock.monotonicMs());
-  const after = exposition.text();
+  const after = await text();
   // Spelt as Go's client library spells codes.
   for (const line of [
     'grpc_server_started_total{grpc_type="unary",grpc_service="etcdserverpb.KV",grpc_method="Put"} 1',
@@ -236,13 +216,13 @@ test("the process's health: memory, files, the loop's delays and the collector's
   t.after(processMetrics(registry));
   // The loop's own times begin with its first turn.
   await new Promise((resolve) => setTimeout(resolve, 1));
-  const exposition = new Exposition(registry);
+  const { text } = prometheusExposition(registry);
   const value = (exposition: string, name: string): number => {
     const line = exposition.split("\n").find((one) => one.startsWith(`${name} `));
     assert.ok(line !== undefined, `no ${name}`);
     return Number(line.split(" ")[1]);
   };
-  const idle = exposition.text();
+  const idle = await text();
   const { rss, external } = process.memoryUsage();
   assert.ok(Math.abs(value(idle, "process_resident_memory_bytes") / rss - 1) < 0.2);
   assert.ok(value(idle, "nodejs_external_memory_bytes") > external / 2);
@@ -265,7 +245,7 @@ test("the process's health: memory, files, the loop's delays and the collector's
     while (performance.now() < until - 200 + turn * 100) garbage[garbage.length % 1000] = new Array(100).fill(turn);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
-  const busy = exposition.text();
+  const busy = await text();
   const longest = value(busy, "nodejs_eventloop_lag_max_seconds");
   assert.ok(longest >= 0.09, `a turn of 100 ms shows as ${longest} s`);
   assert.ok(value(busy, "nodejs_eventloop_lag_p99_seconds") <= longest);

@@ -1,5 +1,6 @@
 /**
- * Metrics as plain numbers. The hot path adds to a field; text is made only when somebody scrapes (exposition.ts).
+ * Metrics as plain numbers. The hot path adds to a field; text is made only when somebody scrapes (server/node turns a registry into
+ * Prometheus' exposition format).
  */
 
 /** Label names and values of one sample. */
