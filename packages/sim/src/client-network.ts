@@ -5,6 +5,9 @@ import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
 
+/** How a stream ends that its server ended in order. */
+export const ENDED_BY_SERVER = "the server ended it";
+
 /** What came of a call. */
 export interface Reply {
   readonly bytes?: Uint8Array;
@@ -252,7 +255,7 @@ class SimStream implements ClientStream {
     this.#serverIsOver = true;
     const now = this.#scheduler.nowMs;
     this.#lastDownMs = Math.max(this.#lastDownMs, now + this.#network.latencyMs());
-    this.#scheduler.after(this.#lastDownMs - now, () => this.broken(status?.message ?? "the server ended it"));
+    this.#scheduler.after(this.#lastDownMs - now, () => this.broken(status?.message ?? ENDED_BY_SERVER));
   }
 
   /** The client learns that the stream is over. */

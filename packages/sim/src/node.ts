@@ -65,6 +65,7 @@ export class Node {
   readonly #random: Random;
   readonly #disk: MemoryDisk;
   readonly #keyspaces: MemoryKeyspaceOpener;
+  readonly #diskClock: Clock;
   process: Process | undefined;
   clock: ProcessClock | undefined;
   /** Set while the member takes requests. */
@@ -102,13 +103,13 @@ export class Node {
     this.#random = deps.random.fork(name);
     const { options, scheduler } = deps;
     const diskRandom = this.#random.fork("disk");
-    const clock: Clock = {
+    const clock: Clock = (this.#diskClock = {
       wallMs: () => scheduler.nowMs,
       monotonicMs: () => scheduler.nowMs,
       after: (delayMs, task) => scheduler.after(delayMs, task, this.process),
       every: () => violate("SIM", "a disk has no periods"),
       endOfTurn: () => violate("SIM", "a disk has no turns"),
-    };
+    });
     const syncDelayMs = () => {
       const slow = scheduler.nowMs < this.slowSyncUntilMs || (options.slowSyncChance > 0 && diskRandom.unit() < options.slowSyncChance);
       return diskRandom.unit() * (slow && this.#deps.network.faulty ? options.slowSyncMs : options.syncMs);
@@ -161,6 +162,14 @@ export class Node {
   /** It runs as what it is to be, or never will. */
   get isSettled(): boolean {
     return this.refused || this.member !== undefined;
+  }
+
+  /** Lets somebody lay out the disk before the first start; then the machine loses power. */
+  async furnish(
+    lay: (machine: { disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener; clock: Clock }, config: ServerConfig) => Promise<void>,
+  ) {
+    await lay({ disk: this.#disk, keyspaces: this.#keyspaces, clock: this.#diskClock }, this.#config);
+    this.#disk.crash(this.#random);
   }
 
   /** Another configuration for the next start; only before its member has run. */

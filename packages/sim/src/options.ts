@@ -75,6 +75,10 @@ export interface SimOptions {
   readonly sabotageEveryMs: number;
   /** Whether a NOSPACE alarm ends by itself. */
   readonly quotaAutoDisarm: boolean;
+  /** Mean time between two snapshots that a client takes; 0: never. */
+  readonly archiveEveryMs: number;
+  /** Whether a cluster is restored from the last of them in the end. */
+  readonly restores: boolean;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -249,6 +253,8 @@ function drawOperations(seed: number) {
     selfHeal: one(false, true),
     sabotageEveryMs: one(0, 0, 0, 0, 0, 0, 0, 600, 2500),
     quotaAutoDisarm: one(true, true, false),
+    archiveEveryMs: one(0, 0, 0, 500, 2000),
+    restores: one(true, false),
   };
 }
 

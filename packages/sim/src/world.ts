@@ -4,7 +4,9 @@
  */
 import { SeededRandom } from "@quorate/host";
 import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
+import { Archivist } from "./archivist.ts";
 import type { AlarmBook } from "./check/alarms.ts";
+import { ArchiveCheck } from "./check/archives.ts";
 import { CorruptionCheck } from "./check/corruption.ts";
 import { HashCheck } from "./check/hashes.ts";
 import { type Judgement, judgeHistory, type RecordedHistory } from "./check/judge.ts";
@@ -22,6 +24,7 @@ import { Operator } from "./operator.ts";
 import type { FaultKind, SimOptions } from "./options.ts";
 import { Registrar, urlOf } from "./registrar.ts";
 import { Story } from "./report/story.ts";
+import { Restoration } from "./restoration.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
 import { WatchClients } from "./watch-clients.ts";
@@ -51,6 +54,7 @@ export interface RunResult {
   readonly alarms: AlarmBook["counts"];
   readonly operator: Operator["counts"];
   readonly corruption: CorruptionCheck["counts"] & Saboteur["counts"];
+  readonly archives: ArchiveCheck["counts"];
   /** Looked at by the checks of the log and of the stores. */
   readonly checked: { readonly entriesWritten: number; readonly leaders: number; readonly hashesCompared: number };
   readonly cluster: Registrar["counts"];
@@ -124,6 +128,10 @@ class World {
   readonly registrar: Registrar;
   readonly nemesis: Nemesis;
   readonly saboteur: Saboteur;
+  readonly archives: ArchiveCheck;
+  readonly archivist: Archivist;
+  #restoration: Restoration | undefined;
+  readonly #random: SeededRandom;
   verdict: Judgement | undefined;
   #failure: unknown;
 
@@ -139,6 +147,7 @@ class World {
     this.watchCheck = new WatchCheck(this.safety);
     const { safety, leaseCheck, corruptionCheck } = this;
     const random = new SeededRandom(BigInt(options.seed));
+    this.#random = random;
     const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
     this.network = network;
     const nodeRandom = random.fork("nodes");
@@ -175,6 +184,8 @@ class World {
     const mayDamage = () => this.registrar.mayDamage();
     this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis"), mayDamage });
     this.saboteur = new Saboteur(options, { ...shared, random: random.fork("saboteur"), check: corruptionCheck, mayDamage });
+    this.archives = new ArchiveCheck(safety, leaseCheck);
+    this.archivist = new Archivist(options, { ...shared, random: random.fork("archivist"), archives: this.archives });
   }
 
   fail(error: unknown): void {
@@ -185,6 +196,7 @@ class World {
     return this.scheduler.run(done, () => {
       if (this.#failure !== undefined) throw this.#failure;
       this.raftCheck.look();
+      this.#restoration?.raftCheck.look();
     });
   }
 
@@ -222,6 +234,7 @@ class World {
     operator.start();
     registrar.start();
     this.saboteur.start();
+    this.archivist.start();
     await this.#runFor(this.options.faultPhaseMs);
     this.story.tell("world", "all is healed");
     nemesis.stop();
@@ -242,8 +255,10 @@ class World {
     await this.#settled(this.#converge(), PROGRESS_MS, () => this.#standing());
     await this.#settled(this.#watchersHear(), PROGRESS_MS, () => watchClients.behind().join("; "));
     watchClients.stop();
+    this.archivist.stop();
     await this.#settled(this.#compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(this.#sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
+    await this.#settled(this.#restore(), PROGRESS_MS, () => "ARCHIVE-2: a restored cluster does not serve");
     const hint = (revision: number) => this.safety.requestAt(revision);
     this.verdict = judgeHistory(clients, { title: `seed ${this.options.seed}`, hint, explains: this.#explains });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
@@ -258,6 +273,19 @@ class World {
         return `${node.name} term ${term} commit ${commitIndex} applied ${appliedIndex}${isLeader ? " leads" : ""}`;
       })
       .join("; ");
+  }
+
+  /** ARCHIVE-2. */
+  async #restore(): Promise<void> {
+    const { options, scheduler, story, archivist } = this;
+    if (!options.restores || archivist.last === undefined) return;
+    this.#restoration = new Restoration(options, archivist.last, {
+      ...{ scheduler, story, network: this.clientNetwork, random: this.#random.fork("restoration") },
+      configOf: (name, url, cluster) => configOf(options, name, url, cluster, "new"),
+      fail: (error) => this.fail(error),
+    });
+    await this.#restoration.run();
+    this.archives.counts.restored++;
   }
 
   /** CORRUPT-2 and CORRUPT-4. */
@@ -413,6 +441,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     alarms: safety.alarms.counts,
     operator: world.operator.counts,
     corruption: { ...world.corruptionCheck.counts, ...world.saboteur.counts },
+    archives: world.archives.counts,
     cluster: world.registrar.counts,
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,

@@ -36,6 +36,11 @@ export class AlarmBook {
     return this.#has(AlarmType.NOSPACE) && adds(internal, request) ? "NoSpace" : undefined;
   }
 
+  /** An alarm is raised from the beginning on. */
+  begin(memberId: bigint, type: AlarmType): void {
+    this.#raised.add(`${type} ${memberId}`);
+  }
+
   #change({ action, memberID, alarm }: AlarmRequest): void {
     const key = `${alarm} ${memberID}`;
     if (action === AlarmRequest_AlarmAction.DEACTIVATE) this.#raised.delete(key);

@@ -32,6 +32,9 @@ export interface LeaseLife {
   knownMs: number;
   /** The term of the last revocation in the log. */
   revokedInTerm: number;
+  /** Where in the log it was granted, and where it ended. */
+  readonly grantedAt: number;
+  endedAt: number;
 }
 
 export interface LeaseCheckOptions {
@@ -76,31 +79,50 @@ export class LeaseCheck {
   // --- The log ---
 
   /** An entry is applied for the first time. Gives the error that it must come to, undefined for none. */
-  applied(request: InternalRaftRequest, term: number): ErrorName | undefined {
-    if (request.leaseGrant !== undefined) return this.#granted(LeaseGrantRequest.decode(request.leaseGrant));
-    if (request.leaseRevoke !== undefined) return this.#revoked(`${LeaseRevokeRequest.decode(request.leaseRevoke).ID}`, term);
+  applied(request: InternalRaftRequest, term: number, index: number): ErrorName | undefined {
+    if (request.leaseGrant !== undefined) return this.#granted(LeaseGrantRequest.decode(request.leaseGrant), index);
+    if (request.leaseRevoke !== undefined) return this.#revoked(`${LeaseRevokeRequest.decode(request.leaseRevoke).ID}`, term, index);
     return undefined;
   }
 
-  #granted({ ID, TTL }: LeaseGrantRequest): ErrorName | undefined {
+  /** The leases that a cluster begins with, and their times to live in seconds. */
+  begin(leases: ReadonlyMap<string, number>): void {
+    for (const [id, ttlSeconds] of leases) this.#begin(id, ttlSeconds * 1000, 0);
+  }
+
+  /** The leases that existed when the entry `index` had been applied, in the order of their ids. */
+  existingAt(index: number): string[] {
+    return [...this.#lives.values()]
+      .filter(({ grantedAt, endedAt }) => grantedAt <= index && index < endedAt)
+      .map(({ id }) => id)
+      .sort();
+  }
+
+  #granted({ ID, TTL }: LeaseGrantRequest, index: number): ErrorName | undefined {
     const id = `${ID}`;
     if (this.exists(id)) return "LeaseExist";
     if (this.#lives.has(id)) violate("LEASE", `the lease ${id} is granted a second time: the simulator's clients never do that`);
+    this.#begin(id, TTL * 1000, index);
+    this.counts.granted++;
+    return undefined;
+  }
+
+  #begin(id: string, ttlMs: number, grantedAt: number): void {
     const life: LeaseLife = {
       id,
-      ttlMs: TTL * 1000,
+      ttlMs,
       promisedUntilMs: 0,
       askedMs: this.#asked.get(id),
       endedMs: undefined,
       knownMs: Number.POSITIVE_INFINITY,
       revokedInTerm: 0,
+      grantedAt,
+      endedAt: Number.POSITIVE_INFINITY,
     };
     this.#lives.set(id, life);
-    this.counts.granted++;
-    return undefined;
   }
 
-  #revoked(id: string, term: number): ErrorName | undefined {
+  #revoked(id: string, term: number, index: number): ErrorName | undefined {
     const life = this.#lives.get(id);
     if (life === undefined) return "LeaseNotFound";
     const now = this.#now();
@@ -113,6 +135,7 @@ export class LeaseCheck {
       return "LeaseNotFound";
     }
     life.endedMs = now;
+    life.endedAt = index;
     life.revokedInTerm = term;
     if (life.askedMs === undefined) {
       this.counts.expired++;

@@ -10,7 +10,7 @@
  *   SIM-7 equal stores          members at one index have equal hashes
  */
 import { CompactionRequest, crc32c, EMPTY, type ErrorName, fromUtf8, InternalRaftRequest, RangeRequest, raftpb } from "@quorate/proto";
-import { type Applied, applyRange, type Store } from "@quorate/store";
+import { type Alarm, type Applied, applyRange, type Store } from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
 import { AlarmBook } from "./alarms.ts";
@@ -27,6 +27,14 @@ interface AppliedIndex {
   readonly digest: string;
   /** The revision after it. */
   readonly revision: number;
+}
+
+/** What a restored cluster begins with. */
+export interface Beginning {
+  readonly index: number;
+  readonly state: ModelState;
+  readonly compactRevision: number;
+  readonly alarms: readonly Alarm[];
 }
 
 const { MessageType } = raftpb;
@@ -97,6 +105,19 @@ export class Safety {
   /** The state at a revision that was made. */
   stateAt(revision: number): ModelState | undefined {
     return this.#states[revision];
+  }
+
+  /** The revision after an entry; undefined if nobody has applied it. */
+  revisionAt(index: number): number | undefined {
+    return this.#applied[index]?.revision;
+  }
+
+  /** A cluster begins with this state, after the entries up to `index`, which nobody applies. Before anything else. */
+  begin({ index, state, compactRevision, alarms }: Beginning): void {
+    for (let i = 0; i <= index; i++) this.#applied[i] = { term: 0, type: 0, data: EMPTY, digest: "", revision: state.revision };
+    this.#states[state.revision] = state;
+    this.compactRevision = compactRevision;
+    for (const { memberId, type } of alarms) this.alarms.begin(memberId, type);
   }
 
   /** Whether a member's removal from the cluster was applied somewhere. */
@@ -180,7 +201,7 @@ export class Safety {
     const isRequest = entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0;
     const internal = isRequest ? InternalRaftRequest.decode(entry.data) : undefined;
     const request = internal === undefined ? undefined : requestOfEntry(internal);
-    const refusal = internal === undefined ? undefined : this.#refusal(state, internal, entry.term, request);
+    const refusal = internal === undefined ? undefined : this.#refusal(state, internal, entry, request);
     if (applied?.error?.code !== refusal) {
       violate("SIM-5", `${name} at index ${entry.index}: ${applied?.error?.message ?? "no error"}, expected ${refusal ?? "none"}`);
     }
@@ -200,7 +221,12 @@ export class Safety {
   }
 
   /** The error that a request must come to. */
-  #refusal(state: ModelState, internal: InternalRaftRequest, term: number, request: ModelRequest | undefined): ErrorName | undefined {
+  #refusal(
+    state: ModelState,
+    internal: InternalRaftRequest,
+    { term, index }: raftpb.Entry,
+    request: ModelRequest | undefined,
+  ): ErrorName | undefined {
     const alarmed = this.alarms.applied(internal, request);
     if (alarmed !== undefined) return alarmed;
     if (internal.compaction !== undefined) {
@@ -212,7 +238,7 @@ export class Safety {
       return undefined;
     }
     if (request !== undefined && state.leasesOf(request).some((id) => !this.#leases.exists(id))) return "LeaseNotFound";
-    return this.#leases.applied(internal, term);
+    return this.#leases.applied(internal, term, index);
   }
 
   /** A member has opened a store, at its start or after a snapshot. @param isAltered it was made to differ */
@@ -226,11 +252,11 @@ export class Safety {
     if (wrong !== undefined) violate("SIM-6", `${name}: the store at ${index}, ${wrong}`);
   }
 
-  /** How a store's keys differ from the model's at its revision, or undefined. */
-  contentDiffers(store: Store): string | undefined {
-    const { kvs } = applyRange(store.mvcc, ALL_KEYS);
+  /** How a store's keys differ from the model's at its newest revision, or at another; undefined if they do not. */
+  contentDiffers({ mvcc }: Pick<Store, "mvcc">, revision = mvcc.currentRevision): string | undefined {
+    const { kvs } = applyRange(mvcc, revision === mvcc.currentRevision ? ALL_KEYS : { ...ALL_KEYS, revision });
     const actual = JSON.stringify(kvs.map(toModelKv).map(kvFields));
-    const state = this.#states[store.mvcc.currentRevision];
+    const state = this.#states[revision];
     const expected = JSON.stringify(state.range({ key: "\0", end: "\xff" }).map(kvFields));
     return actual === expected ? undefined : `keys are ${actual}, not ${expected}`;
   }

@@ -25,6 +25,8 @@ export class Totals {
     const others = {
       "log entries compared": summary.checked.entriesWritten,
       "hashes compared": summary.checked.hashesCompared,
+      "snapshots compared": summary.archives.whole,
+      "clusters restored": summary.archives.restored,
       "stores altered": summary.corruption.altered,
       "alarms CORRUPT": summary.corruption.named + summary.corruption.nobodyNamed,
       "watch events": summary.watches.events,
