@@ -29,8 +29,10 @@ interface Station {
   readonly name: string;
   readonly process: Process;
   readonly request: TransportRequest;
-  /** Members that it does not know and that have talked to it: it can answer them (as the real transport, by the URLs they name). */
-  readonly strangers: Set<bigint>;
+  /** Where it can be reached. */
+  readonly urls: readonly string[];
+  /** Where members that have talked to it say that they are: they can be answered there, known or not, as by the real transport. */
+  readonly heard: Map<bigint, readonly string[]>;
 }
 
 /** What answers at a peer URL. */
@@ -69,12 +71,14 @@ export class Network {
   readonly #safety: Safety;
   readonly #story: Story;
   readonly #stations = new Map<bigint, Station>();
+  readonly #transports = new Map<bigint, Transport>();
   readonly #links = new Map<string, Link>();
   readonly #peerPorts = new Map<string, PeerPort>();
   /** While false, links do what they are there for. */
   faulty = true;
   messages = 0;
   snapshots = 0;
+  #epoch = 0;
 
   constructor(options: SimOptions, deps: { scheduler: Scheduler; random: Random; safety: Safety; story: Story }) {
     this.#options = options;
@@ -109,10 +113,13 @@ export class Network {
     for (const deliver of waiting) deliver();
   }
 
-  open(name: string, process: Process, request: TransportRequest): Transport {
-    const station: Station = { name, process, request, strangers: new Set() };
+  /** @param urls where the member listens: who dials another address does not reach it */
+  open(name: string, process: Process, request: TransportRequest, urls: readonly string[]): Transport {
+    const station: Station = { name, process, request, urls, heard: new Map() };
     this.#stations.set(request.memberId, station);
-    return new SimTransport(this, station, this.#scheduler);
+    const transport = new SimTransport(this, station, this.#scheduler);
+    this.#transports.set(request.memberId, transport);
+    return transport;
   }
 
   latencyMs(link: Link): number {
@@ -164,17 +171,34 @@ export class Network {
     this.#peerPorts.set(url, port);
   }
 
+  /** Where the last process of a member dials its peers. */
+  dialledBy(id: bigint): readonly PeerStatus[] {
+    return this.#transports.get(id)?.peers() ?? [];
+  }
+
+  /** Nothing that is on its way arrives any more. */
+  dropAll(): void {
+    this.#epoch++;
+    for (const link of this.#links.values()) if (link.stalled !== undefined) link.stalled = [];
+  }
+
+  /** The member of this id, if it listens at one of these addresses. */
+  #at(id: bigint, urls: readonly string[]): Station | undefined {
+    const station = this.#stations.get(id);
+    return station?.urls.some((url) => urls.includes(url)) === true ? station : undefined;
+  }
+
   /** Whether a member could be talked to at this moment. */
-  isReached(from: string, id: bigint): boolean {
-    const target = this.#stations.get(id);
+  isReached(from: string, id: bigint, urls: readonly string[]): boolean {
+    const target = this.#at(id, urls);
     return target?.process.alive === true && !this.link(from, target.name).cut && !this.link(target.name, from).cut;
   }
 
-  /** @param to the member the message is for. */
-  send(from: Station, to: bigint, message: raftpb.Message): void {
+  /** @param to the member the message is for. @param urls where it is thought to be */
+  send(from: Station, to: bigint, message: raftpb.Message, urls: readonly string[]): void {
     if (!from.process.alive) return;
     const bytes = raftpb.Message.encode(message);
-    const target = this.#stations.get(to);
+    const target = this.#at(to, urls);
     const toName = target?.name ?? "nobody";
     this.messages++;
     const { type, term, index, commit, reject, entries } = message;
@@ -208,7 +232,9 @@ export class Network {
     const overtakes = this.faulty && reordering > 0 && this.#random.unit() < reordering;
     if (overtakes) arrivalMs += this.#random.unit() * 20 * this.#options.latencyMs;
     else link.lastArrivalMs = arrivalMs = Math.max(arrivalMs, link.lastArrivalMs);
+    const epoch = this.#epoch;
     const arrive = () => {
+      if (epoch !== this.#epoch) return;
       const target = this.#stations.get(to);
       if (target === undefined || !target.process.alive) return;
       if (target.request.isRemoved(from.request.memberId)) {
@@ -216,7 +242,7 @@ export class Network {
         if (!back.cut) this.#scheduler.after(this.latencyMs(back), () => from.request.selfRemoved(), from.process);
         return;
       }
-      target.strangers.add(from.request.memberId);
+      target.heard.set(from.request.memberId, from.urls);
       const hear = () => {
         this.#story.tell(target.name, () => `hears ${from.name} ${text()}`, bytes);
         target.request.listener.received([raftpb.Message.decode(bytes)]);
@@ -233,11 +259,11 @@ export class Network {
   }
 
   /** Streams a snapshot; resolves with whether the peer took it over, as far as the sender can know. */
-  async stream(from: Station, stream: SnapshotStream): Promise<boolean> {
+  async stream(from: Station, stream: SnapshotStream, urls: readonly string[]): Promise<boolean> {
     const { to } = stream.message;
     this.snapshots++;
     this.#safety.sent(from.name, stream.message);
-    const target = this.#stations.get(to);
+    const target = this.#at(to, urls);
     const announced = raftpb.Message.encode(stream.message);
     this.#story.tell(from.name, `sends ${target?.name ?? "nobody"} a snapshot at ${stream.message.snapshot?.metadata.index}`, announced);
     const scheduler = this.#scheduler;
@@ -311,8 +337,8 @@ class SimTransport implements Transport {
   send(messages: readonly raftpb.Message[]): void {
     if (this.#closed) return;
     for (const message of messages) {
-      const { to } = message;
-      if (this.#peers.has(to) || this.#station.strangers.has(to)) this.#network.send(this.#station, to, message);
+      const urls = this.#urlsOf(message.to);
+      if (urls !== undefined) this.#network.send(this.#station, message.to, message, urls);
     }
   }
 
@@ -325,7 +351,14 @@ class SimTransport implements Transport {
       this.#scheduler.after(0, () => tell(false), this.#station.process);
       return;
     }
-    this.#network.stream(this.#station, stream).then(tell, () => tell(false));
+    this.#network.stream(this.#station, stream, this.#urlsOf(to)!).then(tell, () => tell(false));
+  }
+
+  /** Where a member is tried: at the addresses that it is known by, and at those that it named itself. */
+  #urlsOf(id: bigint): readonly string[] | undefined {
+    const known = this.#peers.get(id);
+    const heard = this.#station.heard.get(id);
+    return known === undefined ? heard : [...known, ...(heard ?? [])];
   }
 
   addPeer(id: bigint, urls: readonly string[]): void {
@@ -338,12 +371,12 @@ class SimTransport implements Transport {
 
   removePeer(id: bigint): void {
     this.#peers.delete(id);
-    this.#station.strangers.delete(id);
+    this.#station.heard.delete(id);
   }
 
   peers(): readonly PeerStatus[] {
     return [...this.#peers].map(([id, urls]) => {
-      const isReached = this.#network.isReached(this.#station.name, id);
+      const isReached = this.#network.isReached(this.#station.name, id, this.#urlsOf(id)!);
       return { id, urls, activeSinceMs: isReached ? 0 : undefined, roundTripMs: isReached ? 1 : undefined };
     });
   }

@@ -20,6 +20,7 @@ import type { RaftCheck } from "./check/raft.ts";
 import { type Safety, Violation, violate } from "./check/safety.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import { DiskFaults } from "./disk-faults.ts";
+import { type LogEnd, logEndOf } from "./log-end.ts";
 import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
 import { misguide, twistOf } from "./planted.ts";
@@ -137,6 +138,9 @@ export class Node {
     return this.#sabotage.standing.length > 0;
   }
 
+  /** Its last start ended because it differs from others, or they from it. */
+  foundDifference = false;
+
   /** How often its store was made to differ. */
   timesAltered = 0;
 
@@ -154,9 +158,24 @@ export class Node {
     this.refused = true;
   }
 
+  /** Where its peers reach it. */
+  get urls(): readonly string[] {
+    return this.#config.initialCluster.get(this.name)!.map(({ text }) => text);
+  }
+
   /** Its peer URL. */
   get url(): string {
-    return this.#config.initialCluster.get(this.name)![0].text;
+    return this.urls[0];
+  }
+
+  /** Whether it was one of those that formed the cluster. */
+  get isFounder(): boolean {
+    return this.#config.isNewCluster;
+  }
+
+  /** The end of its log on the disk: undefined where that cannot be read. */
+  get logEnd(): LogEnd | undefined {
+    return this.damaged ? undefined : logEndOf(this.#disk, this.#config.walDir);
   }
 
   /** It runs as what it is to be, or never will. */
@@ -172,7 +191,7 @@ export class Node {
     this.#disk.crash(this.#random);
   }
 
-  /** Another configuration for the next start; only before its member has run. */
+  /** Another configuration for the next start. */
   reconfigure(config: ServerConfig): void {
     this.#config = config;
   }
@@ -231,7 +250,7 @@ export class Node {
         process.onEnd(() => raftCheck.forget(this.name));
       },
       callPeer: (url, path, body, timeoutMs) => network.call(this.name, process, { url, path, body, timeoutMs }),
-      openTransport: async (request) => network.open(this.name, process, request),
+      openTransport: async (request) => network.open(this.name, process, request, this.urls),
       onEnd: (error) => {
         if (process.alive) this.#ended(error);
       },
@@ -241,6 +260,7 @@ export class Node {
         this.#look(() => {
           started = member;
           this.hasRun = true;
+          this.foundDifference = false;
           this.hasNotJoined = false;
           this.#memberId = member.id;
           this.member = member;
@@ -283,8 +303,7 @@ export class Node {
       const { status, body, headers } = await route({ ...sent, peerAddress: "", peerCommonName: undefined });
       return { status, body: typeof body === "string" ? fromUtf8(body) : body, clusterId: headers?.["x-etcd-cluster-id"] };
     };
-    for (const url of this.#config.initialCluster.get(this.name)!)
-      this.#deps.network.listen(url.text, { name: this.name, process, answer });
+    for (const url of this.urls) this.#deps.network.listen(url, { name: this.name, process, answer });
   }
 
   /** Sees to it that every entry applied to the member's present store is looked at. */
@@ -315,7 +334,15 @@ export class Node {
         applyConfChange(entry, change, confState);
         return undefined;
       });
+      this.#look(() => this.#countLearners(store));
     };
+  }
+
+  /** SIM-10. */
+  #countLearners({ membership }: Store): void {
+    const { maxLearners } = this.#deps.options;
+    const learners = membership.members().filter(({ isLearner }) => isLearner).length;
+    if (learners > maxLearners) violate("SIM-10", `${this.name} has ${learners} learners, and --max-learners is ${maxLearners}`);
   }
 
   #noteNaming(memberId: bigint, { alarms }: Store): void {
@@ -352,7 +379,10 @@ export class Node {
     }
     // It differs from others, or others from it, and was told to look before it takes part.
     const { corruptionCheck } = this.#deps;
-    if (corruptionCheck.isAnyAltered && error instanceof Error && error.message.endsWith("found data inconsistency with peers")) return;
+    if (corruptionCheck.isAnyAltered && error instanceof Error && error.message.endsWith("found data inconsistency with peers")) {
+      this.foundDifference = true;
+      return;
+    }
     const reason = this.#faults.reasonOf(error);
     if (reason === "damage") this.refused = true;
     if (reason !== undefined) return;

@@ -75,6 +75,14 @@ export interface SimOptions {
   readonly sabotageEveryMs: number;
   /** Whether a NOSPACE alarm ends by itself. */
   readonly quotaAutoDisarm: boolean;
+  /** Whether members move to other addresses. */
+  readonly moves: boolean;
+  /** Mean time between two members that are replaced; 0: never. */
+  readonly replaceEveryMs: number;
+  readonly autoPromote: boolean;
+  readonly maxLearners: number;
+  /** In the end of the faults all members but one are lost for good, and that is made to go on alone. */
+  readonly losesMajority: boolean;
   /** Mean time between two snapshots that a client takes; 0: never. */
   readonly archiveEveryMs: number;
   /** Whether a cluster is restored from the last of them in the end. */
@@ -253,6 +261,11 @@ function drawOperations(seed: number) {
     selfHeal: one(false, true),
     sabotageEveryMs: one(0, 0, 0, 0, 0, 0, 0, 600, 2500),
     quotaAutoDisarm: one(true, true, false),
+    moves: one(true, true, false),
+    replaceEveryMs: one(0, 0, 1500),
+    autoPromote: one(false, false, true),
+    maxLearners: one(1, 2, 2, 3),
+    losesMajority: one(false, false, false, false, false, true),
     archiveEveryMs: one(0, 0, 0, 500, 2000),
     restores: one(true, false),
   };

@@ -80,13 +80,52 @@ export const SOURCE_BUGS = {
   },
   "serves-while-named": {
     file: "server/src/corruption/corruption.ts",
-    before: "return this.#healer?.isHealing ?? false;",
-    after: "return false;",
+    before: "this.#healer?.look();",
+    after: "",
   },
   "heals-by-word-alone": {
     file: "server/src/corruption/healer.ts",
     before: "this.isUnsure = true;\n      await replaceStore(stopped);",
     after: "if (replaceStore !== undefined) return this.#endAlarm();",
+  },
+  "snapshot-misses-a-record": {
+    file: "store/src/etcd-file/export.ts",
+    before: "yield slice;\n    }\n  }\n  async function* only",
+    after: "yield slice.filter(([key]) => key.length < 17 || key[7]! % 9 !== 5);\n    }\n  }\n  async function* only",
+  },
+  "restore-forgets-leases": {
+    file: "store/src/etcd-file/schema.ts",
+    before: 'export const CARRIED_BUCKETS = ["key", "lease", ',
+    after: 'export const CARRIED_BUCKETS = ["key", ',
+  },
+  "restore-not-synced": {
+    file: "ctl/src/offline/new-member.ts",
+    before: "for (const dir of [storeDir, `${dataDir}/member`, dataDir, parentOf(dataDir)]) disk.syncDir(dir);",
+    after: "",
+  },
+  "update-not-followed": {
+    file: "server/src/member/configuration.ts",
+    before: "if (transport.peers().some((peer) => peer.id === id)) transport.updatePeer(id, urls);",
+    after: "if (transport.peers().some((peer) => peer.id === id)) return;",
+  },
+  "learner-limit-ignored": {
+    file: "store/src/membership/membership.ts",
+    before: "return isLearner && learners >= maxLearners",
+    after: "return isLearner && learners > maxLearners",
+  },
+  "learner-never-asks": {
+    file: "server/src/membership/auto-promotion.ts",
+    before: "if (this.#isAsking || !isLearner() || !isPublished()) return;",
+    after: "if (this.#isAsking || isLearner() || !isPublished()) return;",
+  },
+  "survivor-drops-its-tail": {
+    file: "server/src/member/bootstrap.ts",
+    before: "const { entries, hardState } = found;\n",
+    after: `const { hardState } = found;
+  const known = Math.max(hardState.commit, store.position.index);
+  const entries = found.entries.filter(({ index }) => index <= known);
+  found = { ...found, entries };
+`,
   },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 

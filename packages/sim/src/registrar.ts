@@ -1,6 +1,7 @@
 /**
  * Changes of who belongs to the cluster, while it runs: members are added as voters or learners, started, promoted and removed, and those
- * whose disks are damaged are replaced; leadership is moved. What was asked for and not answered is found out from the list of members.
+ * whose disks are damaged are replaced; they move to other addresses; leadership is moved. What was asked for and not answered is found out
+ * from the list of members.
  */
 import type { Random } from "@quorate/host";
 import {
@@ -11,30 +12,52 @@ import {
   MemberListResponse,
   MemberPromoteRequest,
   MemberRemoveRequest,
+  MemberUpdateRequest,
   MoveLeaderRequest,
   type Member as WireMember,
 } from "@quorate/proto";
 import type { ClientNetwork } from "./client-network.ts";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
+import { Replacer } from "./replacer.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-const { MemberAdd, MemberList, MemberPromote, MemberRemove } = ClusterService.methods;
+const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
 
 const CALL_TIMEOUT_MS = 8000;
 /** A removed member that nobody tells is ended after this long. */
 const MAX_FAREWELL_MS = 5000;
 const FIRST_PORT = 12_380;
+/** Ports of each machine: it may move from one to the next. */
+const PORTS = 10;
 
-/** The peer URL of the machine with this number. */
-export function urlOf(number: number): string {
-  return `http://127.0.0.1:${FIRST_PORT + 10 * number}`;
+/** The peer URL of the machine with this number. @param port which of its ports */
+export function urlOf(number: number, port = 0): string {
+  return `http://127.0.0.1:${FIRST_PORT + PORTS * number + port}`;
+}
+
+function portOf(url: string): number {
+  return Number(url.slice(url.lastIndexOf(":") + 1)) - FIRST_PORT;
 }
 
 /** The name of the machine at a peer URL. */
 function nameAt(url: string): string {
-  return `m${(Number(url.slice(url.lastIndexOf(":") + 1)) - FIRST_PORT) / 10}`;
+  return `m${Math.floor(portOf(url) / PORTS)}`;
+}
+
+/** The next address of a machine. */
+function nextUrl(url: string): string {
+  const port = portOf(url);
+  return urlOf(Math.floor(port / PORTS), ((port % PORTS) + 1) % PORTS);
+}
+
+/** A member that is on its way to another address. */
+interface Move {
+  readonly id: bigint;
+  readonly url: string;
+  /** The cluster is told first, and then the machine moves; or the other way round. */
+  readonly toldFirst: boolean;
 }
 
 export interface RegistrarDeps {
@@ -46,8 +69,10 @@ export interface RegistrarDeps {
   readonly network: ClientNetwork;
   /** Makes a machine for a member that was added; `cluster` is what its --initial-cluster is to be. */
   makeNode(name: string, url: string, cluster: string): Promise<Node>;
-  /** Gives a machine whose member never ran another --initial-cluster. */
-  reconfigure(node: Node, cluster: string): Promise<void>;
+  /** Gives a machine another --initial-cluster, or another address in it, for its next start. */
+  reconfigure(node: Node, url: string, cluster: string): Promise<void>;
+  /** For what was thought of later, so that the draws before stay as they were. */
+  readonly more: Random;
   /** Something is wrong. */
   fail(error: unknown): void;
 }
@@ -57,30 +82,44 @@ export class Registrar {
   readonly #deps: RegistrarDeps;
   readonly #random: Random;
   #next: number;
-  /** The peer URLs of those that vote, by the last list. */
+  /** The machines of those that vote, by the last list. */
   #voters: ReadonlySet<string>;
   #isSettling = false;
   #stopped = false;
   /** After `settle`: all that belong to the cluster run, and nobody else does. */
   isSettled = false;
-  readonly counts = { added: 0, promoted: 0, removed: 0, moved: 0 };
+  readonly counts = { added: 0, promoted: 0, removed: 0, moved: 0, readdressed: 0, replaced: 0 };
+  #move: Move | undefined;
+  readonly #replacer: Replacer;
 
   constructor(options: SimOptions, deps: RegistrarDeps) {
     this.#options = options;
     this.#deps = deps;
     this.#random = deps.random;
     this.#next = options.members;
-    this.#voters = new Set(Array.from({ length: options.members }, (_, i) => urlOf(i)));
+    this.#voters = new Set(Array.from({ length: options.members }, (_, i) => nameAt(urlOf(i))));
+    this.#replacer = new Replacer({
+      ...{ scheduler: deps.scheduler, random: deps.more.fork("replacer"), everyMs: options.replaceEveryMs },
+      list: () => this.#list(),
+      ask: (what, path, bytes) => this.#call(what, path, bytes),
+      newUrl: () => urlOf(this.#next++),
+      mayRemove: (member, members) => this.#mayRemove(member, members),
+    });
     this.isSettled = options.membershipEveryMs === 0;
   }
 
   start(): void {
-    if (this.#options.membershipEveryMs > 0) this.#work().catch((error: unknown) => this.#deps.fail(error));
+    const { membershipEveryMs, replaceEveryMs } = this.#options;
+    const fail = (error: unknown) => this.#deps.fail(error);
+    if (membershipEveryMs > 0) this.#work().catch(fail);
+    if (membershipEveryMs > 0 && replaceEveryMs > 0) this.#replacer.work().catch(fail);
   }
 
   /** No more changes; what was begun is finished. */
   settle(): void {
     this.#isSettling = true;
+    this.#replacer.stop();
+    this.counts.replaced = this.#replacer.counts.replaced;
   }
 
   stop(): void {
@@ -89,8 +128,9 @@ export class Registrar {
 
   /** Whether one more member can do without its disk and leave a quorum, even if a voter is being added. */
   mayDamage(): boolean {
-    const sound = this.#deps.nodes.filter((node) => !node.damaged && !node.isAltered && this.#voters.has(node.url)).length;
-    const voters = this.#voters.size + (this.#options.membershipEveryMs === 0 ? 0 : 1);
+    const sound = this.#deps.nodes.filter((node) => !node.damaged && !node.isAltered && this.#voters.has(node.name)).length;
+    const { membershipEveryMs, replaceEveryMs } = this.#options;
+    const voters = this.#voters.size + (membershipEveryMs === 0 ? 0 : replaceEveryMs === 0 ? 1 : 2);
     return 2 * (sound - 1) > voters;
   }
 
@@ -100,8 +140,9 @@ export class Registrar {
       await this.#deps.scheduler.delay(waitMs);
       const members = this.#stopped ? undefined : await this.#list();
       if (members === undefined) continue;
-      this.#voters = new Set(members.flatMap(({ peerURLs, isLearner }) => (isLearner ? [] : peerURLs)));
+      this.#voters = new Set(members.flatMap(({ peerURLs, isLearner }) => (isLearner ? [] : peerURLs.map(nameAt))));
       this.#leave(members);
+      await this.#goOnMoving(members);
       await this.#join(members);
       if (this.#isSettling) this.isSettled = this.#isEverybodyThere(members);
       else await this.#change(members);
@@ -127,15 +168,15 @@ export class Registrar {
   }
 
   #nodeOf(member: WireMember): Node | undefined {
-    return this.#deps.nodes.find(({ url }) => member.peerURLs.includes(url));
+    return this.#deps.nodes.find(({ name }) => name === nameAt(member.peerURLs[0]));
   }
 
   /** Machines whose members do not belong to the cluster any more are let go. */
   #leave(members: readonly WireMember[]): void {
     const { nodes, scheduler } = this.#deps;
-    const urls = new Set(members.flatMap(({ peerURLs }) => peerURLs));
+    const names = new Set(members.flatMap(({ peerURLs }) => peerURLs.map(nameAt)));
     for (const node of [...nodes]) {
-      if (urls.has(node.url)) continue;
+      if (names.has(node.name)) continue;
       const letGo = () => {
         node.retire();
         if (nodes.includes(node)) nodes.splice(nodes.indexOf(node), 1);
@@ -152,12 +193,19 @@ export class Registrar {
     for (const member of members) {
       const [url] = member.peerURLs;
       let node = this.#nodeOf(member);
+      if (node?.hasRun === true && node.memberId !== member.ID) {
+        // Removed, and added again at the same place: the machine begins anew, with nothing.
+        const { nodes } = this.#deps;
+        node.retire();
+        nodes.splice(nodes.indexOf(node), 1);
+        node = undefined;
+      }
       if (node === undefined) {
         node = await this.#deps.makeNode(nameAt(url), url, cluster);
         this.#deps.nodes.push(node);
         node.start();
       } else if (node.down && node.hasNotJoined && !node.gone) {
-        await this.#deps.reconfigure(node, cluster);
+        await this.#deps.reconfigure(node, node.url, cluster);
         if (node.down) node.start();
       }
     }
@@ -165,13 +213,20 @@ export class Registrar {
 
   #isEverybodyThere(members: readonly WireMember[]): boolean {
     const { nodes } = this.#deps;
-    return nodes.length === members.length && members.every((member) => this.#nodeOf(member)?.isSettled === true);
+    if (nodes.length !== members.length || this.#move !== undefined) return false;
+    if (!members.every((member) => this.#nodeOf(member)?.isSettled === true)) return false;
+    // Learners that promote themselves are to have done so, unless somebody is missing whom that would need.
+    return !this.#options.autoPromote || nodes.some(({ refused }) => refused) || members.every(({ isLearner }) => !isLearner);
   }
 
   async #change(members: readonly WireMember[]): Promise<void> {
     const learners = members.filter(({ isLearner }) => isLearner);
     const voters = members.filter(({ isLearner }) => !isLearner);
     const sound = (list: readonly WireMember[]) => list.filter((member) => this.#isSound(member)).length;
+    if (this.#options.moves && this.#deps.more.below(4) === 0) {
+      this.#beginMoving(members);
+      return;
+    }
     const way = this.#random.below(10);
     const broken = members.find((member) => this.#nodeOf(member)?.refused === true);
     if (broken !== undefined && way < 5) await this.#remove(broken, voters);
@@ -199,10 +254,45 @@ export class Registrar {
       this.counts.added++;
   }
 
+  /** Whether the other voters have a quorum that is sound. */
+  #mayRemove(member: WireMember, members: readonly WireMember[]): boolean {
+    const others = members.filter(({ ID, isLearner }) => ID !== member.ID && !isLearner);
+    return 2 * others.filter((other) => this.#isSound(other)).length > others.length;
+  }
+
+  #beginMoving(members: readonly WireMember[]): void {
+    const { more } = this.#deps;
+    const member = members[more.below(members.length)];
+    const node = this.#nodeOf(member);
+    if (this.#move !== undefined || node === undefined || node.refused || !node.hasRun) return;
+    // One that has moved and has not told can be reached by nobody: the others must be able to say where it is.
+    const toldFirst = more.below(3) > 0 || !this.#mayRemove(member, members);
+    this.#move = { id: member.ID, url: nextUrl(node.url), toldFirst };
+  }
+
+  /** Takes the next step of a move, as far as the cluster can be seen to have taken those before. */
+  async #goOnMoving(members: readonly WireMember[]): Promise<void> {
+    if (this.#move === undefined) return;
+    const { id, url, toldFirst } = this.#move;
+    const member = members.find(({ ID }) => ID === id);
+    const node = member === undefined ? undefined : this.#nodeOf(member);
+    const isListed = member?.peerURLs.includes(url) === true;
+    if (member === undefined || node === undefined || node.refused || (isListed && node.url === url)) {
+      if (isListed && node?.url === url) this.counts.readdressed++;
+      this.#move = undefined;
+    } else if (!isListed && (toldFirst || node.url === url)) {
+      await this.#call(`update ${node.name} to ${url}`, MemberUpdate.path, MemberUpdateRequest.encode({ ID: id, peerURLs: [url] }));
+    } else {
+      const cluster = members.map(({ ID, peerURLs: [first] }) => `${nameAt(first)}=${ID === id ? url : first}`).join(",");
+      this.#deps.story.tell("registrar", `${node.name} moves to ${url}`);
+      await this.#deps.reconfigure(node, url, cluster);
+      node.crash("kill");
+      if (node.down) node.start();
+    }
+  }
+
   async #remove(member: WireMember, voters: readonly WireMember[]): Promise<void> {
-    const others = voters.filter(({ ID }) => ID !== member.ID);
-    const sound = others.filter((other) => this.#isSound(other)).length;
-    if (others.length === 0 || 2 * sound <= others.length) return;
+    if (!this.#mayRemove(member, voters)) return;
     const request = MemberRemoveRequest.encode({ ID: member.ID });
     if ((await this.#call(`remove ${nameAt(member.peerURLs[0])}`, MemberRemove.path, request)) !== undefined) this.counts.removed++;
   }

@@ -102,6 +102,8 @@ export class Saboteur {
     while (!this.#stopped) {
       await scheduler.delay(LOOK_EVERY_MS);
       if (!check.isAnyAltered) continue;
+      // One that does not start for that is never named: whoever looks at its log gives it up.
+      if (!this.#isActive) for (const one of nodes) if (one.foundDifference && one.isAltered && !one.refused) this.#condemn(one);
       const node = nodes[this.#random.below(nodes.length)];
       const list = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.GET, alarm: AlarmType.CORRUPT });
       const { bytes } = await this.#deps.network.exchange(node, Alarm.path, list, CALL_TIMEOUT_MS);

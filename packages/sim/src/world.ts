@@ -27,6 +27,7 @@ import { Story } from "./report/story.ts";
 import { Restoration } from "./restoration.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
+import { goOnAlone } from "./survivor.ts";
 import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
@@ -55,6 +56,8 @@ export interface RunResult {
   readonly operator: Operator["counts"];
   readonly corruption: CorruptionCheck["counts"] & Saboteur["counts"];
   readonly archives: ArchiveCheck["counts"];
+  /** Whether one member went on alone when the others were lost. */
+  readonly survived: boolean;
   /** Looked at by the checks of the log and of the stores. */
   readonly checked: { readonly entriesWritten: number; readonly leaders: number; readonly hashesCompared: number };
   readonly cluster: Registrar["counts"];
@@ -77,7 +80,14 @@ function pointsOf(nodes: readonly Node[]): Record<string, { passed: number; cras
 }
 
 /** @param cluster the value of --initial-cluster */
-async function configOf(options: SimOptions, name: string, url: string, cluster: string, state: "new" | "existing"): Promise<ServerConfig> {
+async function configOf(
+  options: SimOptions,
+  name: string,
+  url: string,
+  cluster: string,
+  state: "new" | "existing",
+  isForced = false,
+): Promise<ServerConfig> {
   const argv = [
     ...["--name", name, "--listen-peer-urls", url, "--initial-advertise-peer-urls", url],
     ...["--initial-cluster", cluster, "--initial-cluster-state", state, "--data-dir", "/data"],
@@ -86,7 +96,8 @@ async function configOf(options: SimOptions, name: string, url: string, cluster:
     ...["--max-wals", `${options.maxWals}`, "--backend-batch-interval", `${options.batchIntervalMs}ms`],
     ...["--compaction-batch-limit", `${options.compactionBatch}`],
     ...(options.quotaBytes > 0 ? ["--quota-backend-bytes", `${options.quotaBytes}`] : []),
-    ...[`--strict-reconfig-check=${options.strictReconfiguration}`, "--max-learners", "2"],
+    ...[`--strict-reconfig-check=${options.strictReconfiguration}`, "--max-learners", `${options.maxLearners}`],
+    ...[`--auto-promote=${options.autoPromote}`, `--force-new-cluster=${isForced}`],
     ...["--watch-progress-notify-interval", `${options.progressNotifyMs}ms`],
     ...[`--quota-auto-disarm=${options.quotaAutoDisarm}`, `--self-heal=${options.selfHeal}`],
     ...["--corrupt-check-time", `${options.corruptCheckMs}ms`, "--compact-hash-check-time", `${options.compactHashCheckMs || 60_000}ms`],
@@ -133,6 +144,7 @@ class World {
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
   verdict: Judgement | undefined;
+  survived = false;
   #failure: unknown;
 
   readonly #explains: boolean;
@@ -179,7 +191,11 @@ class World {
       ...shared,
       random: random.fork("registrar"),
       makeNode: async (name, url, cluster) => makeNode(await configOf(options, name, url, cluster, "existing")),
-      reconfigure: async (node, cluster) => node.reconfigure(await configOf(options, node.name, node.url, cluster, "existing")),
+      reconfigure: async (node, url, cluster) => {
+        const state = node.isFounder ? "new" : "existing";
+        node.reconfigure(await configOf(options, node.name, url, cluster, state));
+      },
+      more: random.fork("registrar more"),
     });
     const mayDamage = () => this.registrar.mayDamage();
     this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis"), mayDamage });
@@ -239,6 +255,7 @@ class World {
     this.story.tell("world", "all is healed");
     nemesis.stop();
     this.clientNetwork.faulty = false;
+    if (this.options.losesMajority) await this.#settled(this.#loseMajority(), PROGRESS_MS, () => "the survivor does not start");
     watchClients.settle();
     operator.stop();
     registrar.settle();
@@ -273,6 +290,15 @@ class World {
         return `${node.name} term ${term} commit ${commitIndex} applied ${appliedIndex}${isLeader ? " leads" : ""}`;
       })
       .join("; ");
+  }
+
+  /** All but one are gone; the one that is left has what was acknowledged, and keeps it. */
+  async #loseMajority(): Promise<void> {
+    const { nodes, scheduler, story, network, safety, raftCheck, options } = this;
+    const random = this.#random.fork("survivor");
+    const forced = (node: Node, isForced: boolean) =>
+      configOf(options, node.name, node.url, `${node.name}=${node.url}`, node.isFounder ? "new" : "existing", isForced);
+    this.survived = await goOnAlone({ nodes, scheduler, story, random, network, safety, raftCheck, configOf: forced });
   }
 
   /** ARCHIVE-2. */
@@ -369,7 +395,18 @@ class World {
     }
   }
 
-  #compareWith({ config, store }: Member, text: string, first: { readonly member: Member; readonly text: string }): void {
+  /** SIM-11: a member dials the others where the membership says that they are. */
+  #compareDialled({ config, id, store }: Member): void {
+    const others = store.membership.members().filter((one) => one.id !== id);
+    const expected = others.map((one) => `${one.id} ${one.peerUrls}`).sort();
+    const found = this.network.dialledBy(id).map((peer) => `${peer.id} ${peer.urls}`);
+    // A member that was removed a moment ago is said farewell to.
+    const missing = expected.filter((one) => !found.includes(one));
+    if (missing.length > 0) violate("SIM-11", `${config.name} dials ${found.join(", ")}, and the membership has ${expected.join(", ")}`);
+  }
+
+  #compareWith(member: Member, text: string, first: { readonly member: Member; readonly text: string }): void {
+    const { config, store } = member;
     const { name } = config;
     const other = first.member.config.name;
     if (text !== first.text) violate("SIM-7", `${name} has ${text}, ${other} ${first.text}`);
@@ -378,6 +415,7 @@ class World {
     const list = membersOf(store);
     if (list !== membersOf(first.member.store))
       violate("SIM-7", `${name} has the members ${list}, ${other} ${membersOf(first.member.store)}`);
+    this.#compareDialled(member);
     const leases = [...store.lessor.all()].map(({ id }) => `${id}`).sort();
     if (leases.join(" ") !== this.leaseCheck.existing.join(" ")) {
       violate("SIM-7", `${name} has the leases ${leases.join(" ")}, not ${this.leaseCheck.existing.join(" ")}`);
@@ -442,6 +480,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     operator: world.operator.counts,
     corruption: { ...world.corruptionCheck.counts, ...world.saboteur.counts },
     archives: world.archives.counts,
+    survived: world.survived,
     cluster: world.registrar.counts,
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,

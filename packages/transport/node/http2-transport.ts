@@ -159,13 +159,13 @@ export class Http2Transport implements Transport {
   #heardFrom({ from, urls }: Introduction): void {
     const known = this.#peers.get(from);
     if (known !== undefined) {
-      known.wake();
+      known.heardFrom(urls);
       return;
     }
     const { logger, options } = this.#shared;
     const remote = this.#remotes.get(from);
     if (remote !== undefined || urls.length === 0 || this.#remotes.size >= options.maxRemotes) {
-      remote?.wake();
+      remote?.heardFrom(urls);
       return;
     }
     logger.info("added remote peer", {

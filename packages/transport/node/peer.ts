@@ -15,6 +15,8 @@ export class Peer implements ChannelListener {
   readonly #shared: Shared;
   readonly #channels: Record<ChannelKind, Channel>;
   #urls: readonly string[];
+  /** Where it says that it is, if it is not to be expected there: it has moved, and this member has not applied that yet. */
+  #saidUrls: readonly string[] = [];
   #snapshot: SnapshotSender | undefined;
   #activeSinceMs: number | undefined;
   #roundTripMs: number | undefined;
@@ -33,6 +35,19 @@ export class Peer implements ChannelListener {
     this.#channels.bulk.wake();
   }
 
+  /** The peer has shown that it is there, and says where: that is tried too, since it may be how this member is to learn of its move. */
+  heardFrom(urls: readonly string[]): void {
+    const said = urls.filter((url) => !this.#urls.includes(url));
+    if (said.length === this.#saidUrls.length && said.every((url, i) => url === this.#saidUrls[i])) {
+      this.wake();
+      return;
+    }
+    this.#saidUrls = said;
+    const all = [...this.#urls, ...said];
+    this.#channels.urgent.mayDial(all);
+    this.#channels.bulk.mayDial(all);
+  }
+
   /** Sends messages for this peer: one write for each channel that they need. */
   send(messages: readonly raftpb.Message[]): void {
     const bulk = messages.filter(isBulk);
@@ -46,7 +61,7 @@ export class Peer implements ChannelListener {
   /** Starts to send; false if one is on its way already. `ended` is told what became of it, also after the peer is closed. */
   sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
     if (this.#snapshot !== undefined) return false;
-    const sender = new SnapshotSender(this.#shared, this.id, this.#urls, snapshot);
+    const sender = new SnapshotSender(this.#shared, this.id, [...this.#urls, ...this.#saidUrls], snapshot);
     this.#snapshot = sender;
     sender.run().then((taken) => {
       this.#snapshot = undefined;
@@ -57,8 +72,10 @@ export class Peer implements ChannelListener {
 
   update(urls: readonly string[]): void {
     this.#urls = urls;
-    this.#channels.urgent.update(urls);
-    this.#channels.bulk.update(urls);
+    this.#saidUrls = this.#saidUrls.filter((url) => !urls.includes(url));
+    const all = [...urls, ...this.#saidUrls];
+    this.#channels.urgent.update(all);
+    this.#channels.bulk.update(all);
   }
 
   get status(): PeerStatus {

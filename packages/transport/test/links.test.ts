@@ -228,6 +228,27 @@ describe("a member that is not known yet", () => {
   });
 });
 
+describe("a peer that has moved", () => {
+  it("is reached where it says that it is, too, until it is known to be there", async (t) => {
+    const net = await network(t);
+    const before = await member(net, 9n);
+    const a = await member(net, 1n);
+    const b = await member(net, 2n);
+    // What a knows of b is old: somebody else is there now, who takes nothing for b.
+    a.transport.addPeer(2n, before.urls);
+    b.transport.addPeer(1n, a.urls);
+    await net.until("both links are up", () => isUp(a, 2n) && isUp(b, 1n));
+    a.transport.send([heartbeat(1n, 2n, 7)]);
+    await net.until("it arrives at the new address", () => b.listener.messages.length === 1);
+    const known = () => a.transport.peers().map(({ urls }) => urls);
+    assert.deepEqual(known(), [before.urls], "what is known is what the log says");
+    a.transport.updatePeer(2n, b.urls);
+    assert.deepEqual(known(), [b.urls]);
+    a.transport.send([heartbeat(1n, 2n, 8)]);
+    await net.until("the link stays", () => b.listener.messages.length === 2);
+  });
+});
+
 describe("the peer port", () => {
   it("answers plain HTTP in both versions", async (t) => {
     const net = await network(t);

@@ -85,6 +85,13 @@ export class RaftCheck {
     this.#all = [...this.#watched.values()];
   }
 
+  /** Members are lost for good, with what they alone knew. @param lastApplied entries up to here are not lost */
+  forgetLost(lastApplied: number): void {
+    this.#leaders.clear();
+    if (this.#entries.length > lastApplied + 1) this.#entries.length = lastApplied + 1;
+    if (this.#committed.length > lastApplied + 1) this.#committed.length = lastApplied + 1;
+  }
+
   /** After every step: all members. Throws a Violation. */
   look(): void {
     for (const watched of this.#all) {

@@ -75,6 +75,8 @@ function equal(a: Uint8Array, b: Uint8Array): boolean {
 
 export class Safety {
   readonly #leaders = new Map<number, string>();
+  /** Terms with leaders that are lost. */
+  #lostTerms = 0;
   readonly #votes = new Map<string, bigint>();
   readonly #entries = new Map<string, number>();
   /** By index; 0 is the beginning. */
@@ -107,6 +109,19 @@ export class Safety {
     return this.#states[revision];
   }
 
+  /** The term of an entry that was applied. */
+  termAt(index: number): number | undefined {
+    return this.#applied[index]?.term;
+  }
+
+  /** Members are lost for good, with what they alone knew: terms that they led in, votes, entries that nobody applied. */
+  forgetLost(): void {
+    this.#lostTerms += this.#leaders.size;
+    this.#leaders.clear();
+    this.#votes.clear();
+    this.#entries.clear();
+  }
+
   /** The revision after an entry; undefined if nobody has applied it. */
   revisionAt(index: number): number | undefined {
     return this.#applied[index]?.revision;
@@ -131,7 +146,7 @@ export class Safety {
   }
 
   get elections(): number {
-    return this.#leaders.size;
+    return this.#lostTerms + this.#leaders.size;
   }
 
   get lastState(): ModelState {
@@ -147,7 +162,8 @@ export class Safety {
       else if (known !== name) violate("SIM-1", `${known} and ${name} lead in term ${term}`);
     }
     if (type === MessageType.MsgVoteResp && !message.reject) {
-      const key = `${name} ${term}`;
+      // A machine may be another member's after a while.
+      const key = `${message.from} ${term}`;
       const known = this.#votes.get(key);
       if (known === undefined) this.#votes.set(key, message.to);
       else if (known !== message.to) violate("SIM-2", `${name} votes for ${known} and ${message.to} in term ${term}`);
