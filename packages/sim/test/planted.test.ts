@@ -25,7 +25,12 @@ const MEMBERSHIP = { membershipEveryMs: 500, faultPhaseMs: 3000 };
 const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "difference-unnoticed": SABOTAGE,
   "names-another-member": SABOTAGE,
-  "serves-while-named": { ...SABOTAGE, selfHeal: true, keys: 1, reads: 10, puts: 1, deletes: 0, txns: 0, clients: 8, thinkMs: 20 },
+  // Half a second, in which somebody has to read what was altered.
+  "serves-while-named": {
+    ...{ ...SABOTAGE, sabotageEveryMs: 400, faultPhaseMs: 4000, corruptCheckMs: 300, faultEveryMs: 100_000, selfHeal: true },
+    ...{ keys: 1, reads: 20, puts: 1, deletes: 0, txns: 0, compactions: 0, serializableShare: 0.5, clients: 8, thinkMs: 50 },
+    ...{ latencyMs: 1, jitterMs: 1 },
+  },
   "heals-by-word-alone": { ...SABOTAGE, selfHeal: true },
   "snapshot-misses-a-record": { archiveEveryMs: 500 },
   "restore-forgets-leases": { archiveEveryMs: 500, leaseClients: 2 },

@@ -6,6 +6,8 @@ import type { Store } from "@quorate/store";
 
 /** How often is looked whether somebody else leads. */
 const LOOK_MS = 10;
+/** For this share of an election timeout somebody is waited for who can take over: two heartbeats, where there are ten in one. */
+const HEARD_SHARE = 0.25;
 /** etcd's text; it reaches clients with status UNKNOWN, because etcd's table of statuses lacks it. */
 const TRANSFER_TIMEOUT = "etcdserver: request timed out, leader transfer took too long";
 
@@ -47,12 +49,19 @@ export class Leadership {
 
   /** Hands leadership to the voter that is most up to date, if this member leads; resolves when another leads or the time is up. */
   async handOver(): Promise<void> {
-    const { leader, memberId, status } = this.#parts;
-    if (leader() !== memberId) return;
-    const successor = status()
-      .progress.filter((peer) => peer.id !== memberId && !peer.isLearner && peer.recentActive)
-      .sort((a, b) => b.match - a.match)[0];
-    if (successor !== undefined) await this.#handTo(successor.id);
+    const { clock, electionTimeoutMs, hasEnded, leader, memberId, status } = this.#parts;
+    const deadlineMs = clock.monotonicMs() + HEARD_SHARE * electionTimeoutMs;
+    while (leader() === memberId && !hasEnded()) {
+      const others = status().progress.filter((peer) => peer.id !== memberId && !peer.isLearner);
+      const [successor] = others.filter((peer) => peer.recentActive).sort((a, b) => b.match - a.match);
+      if (successor !== undefined) {
+        await this.#handTo(successor.id);
+        return;
+      }
+      // Once an election timeout Raft forgets who was heard of; the next heartbeats bring it back.
+      if (others.length === 0 || clock.monotonicMs() >= deadlineMs) return;
+      await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+    }
   }
 
   /** If `id` leads, makes another voter lead, without an election's wait; resolves when that is so, or the time is up. */
