@@ -109,7 +109,7 @@ export class Channel {
     else this.wake();
   }
 
-  /** More URLs to dial when those before do not work; what is open or being dialled is left alone. @param urls those before, and then more */
+  /** More URLs to dial when those before do not work; what is open or dialled is left alone. @param urls those before, and then more */
   mayDial(urls: readonly string[]): void {
     this.#urls = urls;
     this.wake();
