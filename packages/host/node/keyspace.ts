@@ -16,6 +16,7 @@
  */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { ClassicLevel } from "classic-level";
 import { verifyBackendCommand } from "../src/advice.ts";
 import { DiskError } from "../src/disk.ts";
@@ -33,6 +34,10 @@ const OPTIONS = {
 const DEFAULT_SLICE_BYTES = 256 << 10;
 /** No slice has more records than this, however small they are: the iterator makes room for that many ahead. */
 const MAX_SLICE_RECORDS = 4096;
+
+/** A long batch is put together in slices of this time, so that the loop goes on between them. */
+const MAX_HOLD_MS = 2;
+const RECORDS_BETWEEN_LOOKS = 64;
 
 /** Stands for "no end" in a compaction, whose end LevelDB's binding wants as a key. No key of the backend is above it. */
 const BEYOND_ALL_KEYS = new Uint8Array(1024).fill(0xff);
@@ -73,6 +78,8 @@ function plain(bytes: Uint8Array): Uint8Array {
 class LevelKeyspace implements Keyspace {
   readonly #path: string;
   readonly #level: Level;
+  /** The last write that was asked for, while it is under way; never rejects. */
+  #writing: Promise<void> | undefined;
 
   constructor(path: string, level: Level) {
     this.#path = path;
@@ -91,14 +98,32 @@ class LevelKeyspace implements Keyspace {
   }
 
   write(batch: readonly KeyspaceWrite[]): Promise<void> {
-    return this.#run(async () => {
-      const chain = this.#level.batch();
-      for (const { key, value } of batch) {
-        if (value) chain.put(key, value);
-        else chain.del(key);
-      }
-      await chain.write({ sync: true });
+    // One after the other: a small one must not overtake a large one that is still being put together.
+    const before = this.#writing;
+    const written = this.#run(() => (before === undefined ? this.#write(batch) : before.then(() => this.#write(batch))));
+    const writing = written.then(
+      () => {},
+      () => {},
+    );
+    this.#writing = writing;
+    void writing.then(() => {
+      if (this.#writing === writing) this.#writing = undefined;
     });
+    return written;
+  }
+
+  async #write(batch: readonly KeyspaceWrite[]): Promise<void> {
+    const chain = this.#level.batch();
+    let startMs = performance.now();
+    for (let i = 0; i < batch.length; i++) {
+      const { key, value } = batch[i]!;
+      if (value) chain.put(key, value);
+      else chain.del(key);
+      if (i % RECORDS_BETWEEN_LOOKS !== 0 || performance.now() - startMs < MAX_HOLD_MS) continue;
+      await turn();
+      startMs = performance.now();
+    }
+    await chain.write({ sync: true });
   }
 
   scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]> {
@@ -127,7 +152,10 @@ class LevelKeyspace implements Keyspace {
   }
 
   close(): Promise<void> {
-    return this.#run(() => this.#level.close());
+    return this.#run(async () => {
+      await this.#writing;
+      await this.#level.close();
+    });
   }
 
   #runNow<T>(call: () => T): T {

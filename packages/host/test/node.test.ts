@@ -134,6 +134,31 @@ describe("levelKeyspaces", () => {
     return true;
   };
 
+  it("puts a long batch together in steps, whole, before those that come after it, and before it is closed", async () => {
+    const path = join(root, "long-batch");
+    const keyspace = await levelKeyspaces.open(path, { create: true });
+    let taken = 0;
+    const batch = Array.from({ length: 100_000 }, (_, i) => ({
+      key: Buffer.from(`key${i}`),
+      get value() {
+        taken++;
+        return Buffer.from("first");
+      },
+    }));
+    const written = keyspace.write(batch);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(taken > 0 && taken < batch.length, `${taken} records in one turn`);
+    assert.equal(keyspace.get(Buffer.from("key0")), undefined, "nothing is there before all is");
+    const after = keyspace.write([{ key: Buffer.from("key99999"), value: Buffer.from("second") }]);
+    await Promise.all([keyspace.close(), written, after]);
+    const again = await levelKeyspaces.open(path, { create: false });
+    assert.deepEqual(
+      ["key0", "key50000", "key99999"].map((key) => Buffer.from(again.get(Buffer.from(key))!).toString()),
+      ["first", "first", "second"],
+    );
+    await again.close();
+  });
+
   it("does not take an empty folder for a store", async () => {
     nodeDisk.makeDir(join(root, "empty"));
     await rejectsWithDiskError(levelKeyspaces.open(join(root, "empty"), { create: false }), "NotFound");
