@@ -98,6 +98,9 @@ async function play(cluster: TestCluster): Promise<string[]> {
   return seen;
 }
 
+/** Nothing here takes as long; what does is killed, and has printed too little then. */
+const PROGRAM_LIMIT_MS = 60_000;
+
 /** Runs etcdctl until a line of its output is as wanted, then interrupts it; gives the lines. */
 function interrupted(cluster: TestCluster, args: readonly string[], lines: number): Promise<string[]> {
   const child = spawn("etcdctl", [`--endpoints=${cluster.endpoints[0]}`, ...args], { env: { ...process.env, ETCDCTL_API: "3" } });
@@ -106,7 +109,13 @@ function interrupted(cluster: TestCluster, args: readonly string[], lines: numbe
     text += chunk.toString();
     if (text.split("\n").length > lines) child.kill("SIGINT");
   });
-  return new Promise((resolve) => child.on("exit", () => resolve(text.trimEnd().split("\n"))));
+  const late = setTimeout(() => child.kill("SIGKILL"), PROGRAM_LIMIT_MS);
+  return new Promise((resolve) =>
+    child.on("exit", () => {
+      clearTimeout(late);
+      resolve(text.trimEnd().split("\n"));
+    }),
+  );
 }
 
 describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd }, () => {
