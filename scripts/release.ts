@@ -94,17 +94,17 @@ function makeCompletions(dir: string, bundle: Bundle, platform: Platform | undef
   if (platform === undefined) throw new Error(`there is no release for this machine's platform, ${process.platform}-${process.arch}`);
   for (const [name, content] of bundle.files) writeFileSync(join(dir, name), content);
   writeFileSync(join(dir, NATIVE_MODULE), nativeModule(platform));
-  const places = [
-    ["bash", "bash-completion/completions/quoratectl"],
-    ["zsh", "zsh/vendor-completions/_quoratectl"],
-    ["fish", "fish/vendor_completions.d/quoratectl.fish"],
-  ] as const;
   const made = new Map<string, Uint8Array>();
-  for (const [shell, path] of places) {
-    made.set(
-      path,
-      execFileSync(process.execPath, [join(dir, "quoratectl.mjs"), "completion", shell], { stdio: ["ignore", "pipe", "inherit"] }),
-    );
+  for (const program of ["quoratectl", "quorateutl"]) {
+    const places = [
+      ["bash", `bash-completion/completions/${program}`],
+      ["zsh", `zsh/vendor-completions/_${program}`],
+      ["fish", `fish/vendor_completions.d/${program}.fish`],
+    ] as const;
+    for (const [shell, path] of places) {
+      const args = [join(dir, `${program}.mjs`), "completion", shell];
+      made.set(path, execFileSync(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] }));
+    }
   }
   return made;
 }
