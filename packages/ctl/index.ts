@@ -4,6 +4,7 @@ export type { Flag } from "./src/flags.ts";
 export { shownDefault, usageOf } from "./src/help.ts";
 export { type ChildEnd, Exit, ExitCode, type Io, type StopSignal } from "./src/io.ts";
 export { type Machine, makeMember, type NewMember, newMember } from "./src/offline/new-member.ts";
+export { processIo } from "./src/process-io.ts";
 export { runProgram } from "./src/program.ts";
 export { quoratectl } from "./src/quoratectl.ts";
 export { quorateutl } from "./src/quorateutl.ts";

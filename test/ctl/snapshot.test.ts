@@ -191,7 +191,7 @@ describe("snapshot restore", () => {
     const made = await utl("snapshot", "restore", file, `--data-dir=${elsewhere}/`, `--wal-dir=${walDir}`);
     assert.equal(made.code, 0, made.err);
     assert.match(
-      made.out,
+      made.err,
       /^Restored .*snap\.db into .*elsewhere\.quorate: revision \d+, \d+ keys; member 8e9e05c52164694d \(default\) of 1\n$/,
     );
     assert.ok(!existsSync(`${elsewhere}/member/wal`));

@@ -17,6 +17,13 @@ const NEVER_LEFT = /^(?:No connection established|Name resolution failed|Failed 
 
 const passBuffer = (bytes: Buffer): Buffer => bytes;
 
+/** grpc-js's words for a message beyond a bound, in those of Go's library, which tools look for. */
+function goText(details: string, requestBytes: number): string {
+  const [, sendLimit] = /^Attempted to send message with a size larger than (\d+)$/.exec(details) ?? [];
+  if (sendLimit !== undefined) return `trying to send message larger than max (${requestBytes} vs. ${sendLimit})`;
+  return details.replace(/^Received message larger than max \((\d+) vs (\d+)\)$/, "grpc: received message larger than max ($1 vs. $2)");
+}
+
 function headersOf(metadata: CallMetadata): Metadata {
   const headers = new Metadata();
   if (metadata.token !== undefined && metadata.token !== "") headers.set("token", metadata.token);
@@ -86,7 +93,7 @@ export class GrpcLink implements Link {
         headersOf(metadata),
         { deadline: endMs },
         (error: ServiceError | null, answer?: Buffer) => {
-          if (error !== null) reject(new LinkError(error.code, error.details, !NEVER_LEFT.test(error.details)));
+          if (error !== null) reject(new LinkError(error.code, goText(error.details, request.length), !NEVER_LEFT.test(error.details)));
           else resolve(new Uint8Array(answer!.buffer, answer!.byteOffset, answer!.byteLength));
         },
       );

@@ -1,5 +1,5 @@
 /** The flags that every command of quoratectl takes, and the client that they make. */
-import type { Client, ClientOptions } from "@quorate/client";
+import type { Client, ClientError, ClientOptions } from "@quorate/client";
 import { KVService, MaintenanceService } from "@quorate/proto";
 import { adviceFor } from "./advice.ts";
 import type { Flags, FlagValues } from "./flags.ts";
@@ -69,12 +69,13 @@ const methods = {
 /** The endpoints that SRV records name where --discovery-srv asks for them, else those of --endpoints. */
 export async function endpointsOf({ flags, io }: Invocation): Promise<readonly string[]> {
   const domain = flags.string("discovery-srv");
-  if (domain === "") return flags.strings("endpoints");
+  const given = flags.strings("endpoints").map((endpoint) => endpoint.trim());
+  if (domain === "") return given;
   const [{ discoverEndpoints }, { nodeNames }] = await Promise.all([import("./discovery.ts"), import("@quorate/host/node")]);
   const question = { domain, serviceName: flags.string("discovery-srv-name"), takesPlain: flags.bool("insecure-discovery") };
   try {
     const found = await discoverEndpoints(question, nodeNames.lookupSrv, (text) => io.stderr(`${text}\n`));
-    return found.length === 0 ? flags.strings("endpoints") : found;
+    return found.length === 0 ? given : found;
   } catch (error) {
     throw new Exit(ExitCode.error, (error as Error).message);
   }
@@ -97,9 +98,11 @@ export interface Access {
 export async function clientOf(invocation: Invocation, endpoints?: readonly string[], overrides: ClientOverrides = {}): Promise<ClientKit> {
   const { flags, io } = invocation;
   if (flags.bool("debug")) printFlags(flags, io);
+  const addresses = endpoints ?? (await endpointsOf(invocation));
+  if (addresses.length === 0) throw new Exit(ExitCode.badConnection, "etcdclient: no available endpoints");
   const { tls, auth } = overrides.access ?? { tls: tlsOf(flags, io), auth: await authOf(flags, io) };
   const options: ClientOptions = {
-    endpoints: endpoints ?? (await endpointsOf(invocation)),
+    endpoints: addresses,
     timeoutMs: overrides.timeoutMs ?? flags.durationMs("command-timeout"),
     dialTimeoutMs: flags.durationMs("dial-timeout"),
     keepaliveTimeMs: Math.max(flags.durationMs("keepalive-time"), MIN_KEEPALIVE_MS),
@@ -129,25 +132,25 @@ function tlsFiles(flags: FlagValues, io: Io, prefix: string): { cert?: Uint8Arra
   const read = (usual: string): Uint8Array | undefined => {
     const name = prefix + usual;
     const path = flags.string(name);
-    if (path === "") {
-      if (flags.isSet(name)) throw new Exit(ExitCode.badArguments, `empty string is passed to --${name} option`);
-      return undefined;
-    }
+    if (path === "") return undefined;
     try {
       return io.readFile(path);
     } catch (error) {
       throw new Exit(ExitCode.badArguments, `open ${path}: ${(error as Error).message}`);
     }
   };
-  const cert = read("cert");
-  const key = read("key");
-  const ca = read("cacert");
-  if ((cert === undefined) !== (key === undefined)) {
+  for (const name of [`${prefix}cert`, `${prefix}key`, `${prefix}cacert`]) {
+    if (flags.isSet(name) && flags.string(name) === "") throw new Exit(ExitCode.badArguments, `empty string is passed to --${name} option`);
+  }
+  if ((flags.string(`${prefix}cert`) === "") !== (flags.string(`${prefix}key`) === "")) {
     throw new Exit(
       ExitCode.badArguments,
       `KeyFile and CertFile must both be present[key: ${flags.string(`${prefix}key`)}, cert: ${flags.string(`${prefix}cert`)}]`,
     );
   }
+  const cert = read("cert");
+  const key = read("key");
+  const ca = read("cacert");
   return { ...(cert === undefined || key === undefined ? {} : { cert, key }), ...(ca === undefined ? {} : { ca }) };
 }
 
@@ -219,10 +222,35 @@ export async function withClient<T>(
 /** A failed call as the program's end. What lies behind a deadline is told first. */
 export function asExit(error: unknown, io: Io): unknown {
   if (!(error instanceof Error) || error.name !== "ClientError") return error;
-  const { endpoint } = error as { endpoint?: string };
+  const { endpoint, code, grpcCode } = error as ClientError;
   const reason = error.cause instanceof Error ? error.cause.message : error.message;
-  if (error.cause instanceof Error) io.stderr(`Warning: ${endpoint}: ${reason}\n`);
+  if (error.cause instanceof Error) io.stderr(`Warning: ${endpoint}: ${plainReason(reason)}\n`);
   const advice = io.stderrIsTerminal ? adviceFor(reason) : undefined;
   if (advice !== undefined) io.stderr(`Hint: ${advice}\n`);
-  return new Exit(ExitCode.error, error.message);
+  const name = code === undefined ? FOREIGN_CODES[grpcCode] : undefined;
+  return new Exit(ExitCode.error, name === undefined ? error.message : `rpc error: code = ${name} desc = ${plainReason(error.message)}`);
+}
+
+/** Go's names of the gRPC codes of errors that are not etcd's own; a deadline and an end by the caller have words of their own. */
+const FOREIGN_CODES: Readonly<Record<number, string>> = {
+  2: "Unknown",
+  3: "InvalidArgument",
+  5: "NotFound",
+  6: "AlreadyExists",
+  7: "PermissionDenied",
+  8: "ResourceExhausted",
+  9: "FailedPrecondition",
+  10: "Aborted",
+  11: "OutOfRange",
+  12: "Unimplemented",
+  13: "Internal",
+  14: "Unavailable",
+  15: "DataLoss",
+  16: "Unauthenticated",
+};
+
+/** Why there is no connection, without what the library says around it. */
+function plainReason(message: string): string {
+  const reason = /^No connection established\. Last error: (?:Error: )?(.*?)\. Resolution note: ?/.exec(message)?.[1] ?? message;
+  return reason.replace(/^connect ECONNREFUSED .*$/, "connection refused");
 }

@@ -63,6 +63,12 @@ export const ExitCode = {
   badArguments: 128,
 } as const;
 
+/** The system's reason in an error of Node's: "no such file or directory" of "ENOENT: no such file or directory, open 'x'". */
+export function systemReason(error: unknown): string {
+  const { message } = error as Error;
+  return /^[A-Z]+: ([^,]+)/.exec(message)?.[1] ?? message;
+}
+
 /** Ends the program with a code; the message, if any, goes to standard error after "Error: ". */
 export class Exit extends Error {
   readonly code: number;

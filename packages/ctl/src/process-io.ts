@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ChildEnd, ChildRun, Io, Terminal } from "./io.ts";
+import { type ChildEnd, type ChildRun, type Io, systemReason, type Terminal } from "./io.ts";
 
 /** Reads a line from the terminal, showing nothing. */
 async function askPassword(prompt: string): Promise<string> {
@@ -115,8 +115,7 @@ export const processIo: Io = {
     try {
       return readFileSync(path);
     } catch (error) {
-      // Node writes "ENOENT: no such file or directory, open 'x'".
-      throw new Error(/^[A-Z]+: ([^,]+)/.exec((error as Error).message)?.[1] ?? (error as Error).message);
+      throw new Error(systemReason(error));
     }
   },
   nowNs: () => process.hrtime.bigint(),

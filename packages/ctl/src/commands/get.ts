@@ -58,6 +58,10 @@ export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): {
   if (!(order in orders)) throw new Exit(ExitCode.badFeature, `bad sort order ${flags.string("order")}`);
   const target = flags.string("sort-by").toUpperCase();
   if (!(target in targets)) throw new Exit(ExitCode.badFeature, `bad sort target ${flags.string("sort-by")}`);
+  for (const what of ["Create", "Mod"]) {
+    const [min, max] = ["min", "max"].map((end) => flags.int(`${end}-${what.toLowerCase()}-rev`)) as [number, number];
+    if (max > 0 && min > max) throw new Exit(ExitCode.badFeature, `getMin${what}Rev(=${min}) > getMax${what}Rev(=${max})`);
+  }
   const options: GetOptions = {
     prefix,
     fromKey,

@@ -1,5 +1,6 @@
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { peerUrl } from "../peer-url.ts";
 import { printerOf } from "../printers/choose.ts";
 import { SimplePrinter } from "../printers/simple.ts";
 import type { Command, Invocation } from "../program.ts";
@@ -8,11 +9,13 @@ import { parseMemberId } from "./member-id.ts";
 import { replaceCommand } from "./member-replace.ts";
 import { printVariables } from "./member-variables.ts";
 
-/** The peer URLs of --peer-urls. Throws Exit if it was not given. */
+/** The peer URLs of --peer-urls. Throws Exit if it was not given, or one is none. */
 function peerUrls({ flags }: Invocation): string[] {
   const text = flags.string("peer-urls");
   if (text === "") throw new Exit(ExitCode.badArguments, "member peer urls not provided");
-  return text.split(",");
+  const urls = text.split(",");
+  for (const url of urls) peerUrl(url);
+  return urls;
 }
 
 /** The only argument, a member's id. Throws Exit. */

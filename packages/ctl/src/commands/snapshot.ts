@@ -3,15 +3,12 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "n
 import { dirname } from "node:path";
 import type { Client } from "@quorate/client";
 import { asExit, clientOf, endpointsOf } from "../globals.ts";
-import { Exit, ExitCode, type Io } from "../io.ts";
+import { Exit, ExitCode, type Io, systemReason } from "../io.ts";
 import type { Command } from "../program.ts";
 import { Progress } from "../progress.ts";
 
 /** Bytes of the SHA-256 at the end of a snapshot. */
 const CHECKSUM_BYTES = 32;
-/** As in etcdctl. */
-const INTERRUPTED = 130;
-
 /** What a saved snapshot is. */
 export interface SavedSnapshot {
   /** The version of etcd whose file it is; empty from servers before 3.6. */
@@ -32,7 +29,7 @@ export interface SaveOptions {
  */
 export async function saveSnapshot(client: Client, path: string, io: Io, options: SaveOptions = {}): Promise<SavedSnapshot> {
   const part = `${path}.part`;
-  const file = openSync(part, "w", 0o600);
+  const file = openPart(part);
   const progress = new Progress(io, "saving snapshot");
   let open = true;
   try {
@@ -68,6 +65,14 @@ export async function saveSnapshot(client: Client, path: string, io: Io, options
   }
 }
 
+function openPart(part: string): number {
+  try {
+    return openSync(part, "w", 0o600);
+  } catch (error) {
+    throw new Error(`could not open ${part} (open ${part}: ${systemReason(error)})`);
+  }
+}
+
 function writeAll(file: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
 }
@@ -93,7 +98,7 @@ The file appears when it is complete and on the disk; until then it has the name
     if (path === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, "snapshot save expects one argument <filename>");
     const endpoints = await endpointsOf(invocation);
     if (endpoints.length !== 1) {
-      throw new Exit(INTERRUPTED, `snapshot must be requested to one selected node, not multiple [${endpoints.join(" ")}]`);
+      throw new Exit(ExitCode.interrupted, `snapshot must be requested to one selected node, not multiple [${endpoints.join(" ")}]`);
     }
     const { client } = await clientOf(invocation, endpoints);
     const timer = flags.isSet("command-timeout") ? setTimeout(() => client.close(), flags.durationMs("command-timeout")) : undefined;
@@ -102,7 +107,7 @@ The file appears when it is complete and on the disk; until then it has the name
       io.stdout(`Snapshot saved at ${path}\n${version === "" ? "" : `Server version ${version}\n`}`);
     } catch (error) {
       const exit = asExit(error, io);
-      throw new Exit(INTERRUPTED, exit instanceof Error ? exit.message : String(exit));
+      throw new Exit(ExitCode.interrupted, exit instanceof Error ? exit.message : String(exit));
     } finally {
       clearTimeout(timer);
       client.close();

@@ -13,14 +13,14 @@ import { putFlags, readPut } from "./put.ts";
 
 type Build = ClientKit["build"];
 
-/** Lines up to an empty one. An end of the input before that is a mistake. */
-async function readBlock(lines: LineReader): Promise<string[]> {
-  const block: string[] = [];
+/** Lines up to an empty one, each parsed before the next is read. An end of the input before that is a mistake. */
+async function readBlock<T>(lines: LineReader, parse: (line: string) => T | Promise<T>): Promise<T[]> {
+  const block: T[] = [];
   for (;;) {
     const line = (await lines.next())?.trim();
     if (line === undefined) throw new Exit(ExitCode.invalidInput, "EOF");
     if (line === "") return block;
-    block.push(line);
+    block.push(await parse(line));
   }
 }
 
@@ -136,13 +136,9 @@ A comparison is TARGET("KEY") OPERATOR "VALUE": targets are create, mod, version
       if (flags.bool("interactive")) io.stdout(`${prompt}\n`);
     };
     const response = await withClient(invocation, async ({ client, methods, build }) => {
-      const operations = async (): Promise<RequestOp[]> => {
-        const ops: RequestOp[] = [];
-        for (const line of await readBlock(lines)) ops.push(await parseOperation(line, build, io));
-        return ops;
-      };
+      const operations = (): Promise<RequestOp[]> => readBlock(lines, (line) => parseOperation(line, build, io));
       say("compares:");
-      const compare = (await readBlock(lines)).map((line) => parseCompare(line, build));
+      const compare = await readBlock(lines, (line) => parseCompare(line, build));
       say("success requests (get, put, del):");
       const success = await operations();
       say("failure requests (get, put, del):");

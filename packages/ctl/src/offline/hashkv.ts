@@ -1,3 +1,4 @@
+import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
 import { folderArgument, reportingErrors, withStore } from "./data-dir.ts";
 import { checkForm, printReport } from "./report.ts";
@@ -13,8 +14,10 @@ In the simple form the line has hash, hash revision and compact revision.`,
   flags: { rev: { kind: "int", defaultText: "0", doc: "revision up to which to hash (0 for the newest)" } },
   run: (invocation) =>
     reportingErrors(async () => {
+      const { args } = invocation;
+      if (args.length !== 1) throw new Exit(ExitCode.error, `accepts 1 arg(s), received ${args.length}`);
+      const dataDir = folderArgument(args, "hashkv");
       checkForm(invocation);
-      const dataDir = folderArgument(invocation.args, "hashkv");
       await withStore(dataDir, async (store) => {
         const { hash, revision, compactRevision } = await store.mvcc.hashKV(invocation.flags.int("rev"));
         printReport(invocation, [

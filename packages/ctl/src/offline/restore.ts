@@ -52,7 +52,8 @@ export async function restoreMember(
   } finally {
     progress.end();
   }
-  io.stdout(
+  // As etcdutl: what is told is no output.
+  io.stderr(
     `Restored ${source} into ${target.dataDir}: revision ${revision}, ${keys} keys; ` +
       `member ${idToHex(target.self.id)} (${target.self.name}) of ${target.cluster.members.length}\n`,
   );

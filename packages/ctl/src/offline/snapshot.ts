@@ -11,10 +11,12 @@ import { checkForm, printReport } from "./report.ts";
 import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 
 /** The only argument, a file that must exist. Throws Exit. */
-function fileArgument(args: readonly string[], command: string): string {
+function fileArgument(args: readonly string[], command: string, verb: string): string {
   const [path] = args;
   if (path === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, `${command} requires exactly one argument`);
-  if (nodeDisk.stat(path)?.kind !== "file") throw new Exit(ExitCode.error, `stat ${path}: no such file`);
+  const kind = nodeDisk.stat(path)?.kind;
+  if (kind !== "file")
+    throw new Exit(ExitCode.error, `${verb} ${path}: ${kind === undefined ? "no such file or directory" : "not a file"}`);
   return path;
 }
 
@@ -53,8 +55,8 @@ const statusCommand: Command = {
 
 In the simple form the line has hash, revision, keys, size and version.`,
   run: (invocation) => {
+    const path = fileArgument(invocation.args, "snapshot status", "stat");
     checkForm(invocation);
-    const path = fileArgument(invocation.args, "snapshot status");
     return onFile(path, async () => {
       // A database copied from a data directory has no checksum, and can be looked at all the same.
       if (hasChecksum(nodeDisk.stat(path)!.sizeBytes)) checkFile(path, invocation);
@@ -88,7 +90,7 @@ with those flags. --bump-revision with --mark-compacted lets clients that watch 
     if (args.length !== 1) throw new Exit(ExitCode.badArguments, "snapshot restore requires exactly one argument");
     const bumpRevision = bumpRevisionOf(flags);
     const target = await newMemberOf(invocation);
-    const path = fileArgument(args, "snapshot restore");
+    const path = fileArgument(args, "snapshot restore", "open");
     await onFile(path, async () => {
       if (!flags.bool("skip-hash-check")) checkFile(path, invocation);
       await restoreMember(io, path, target, (storeDir, onProgress) =>

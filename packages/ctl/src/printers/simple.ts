@@ -110,9 +110,8 @@ export class SimplePrinter implements Printer {
   }
 
   alarm(response: AlarmResponse): void {
-    // Go's text form of the message ends with a space.
     for (const { memberID, alarm } of response.alarms) {
-      this.#sink.stdout(`${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${alarmName(alarm)} \n`);
+      this.#sink.stdout(`${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${alarmName(alarm)}\n`);
     }
   }
 

@@ -1,0 +1,22 @@
+/** Peer URLs as etcd's tools take them, with etcd's texts for those that they refuse. */
+import { Exit, ExitCode } from "./io.ts";
+
+function refuse(message: string): never {
+  throw new Exit(ExitCode.error, message);
+}
+
+/** A peer URL in the form that goes into ids. Throws Exit. */
+export function peerUrl(input: string): string {
+  const text = input.trim();
+  const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text)?.[1];
+  const lower = scheme?.toLowerCase();
+  if (scheme === undefined || !["http", "https", "unix", "unixs"].includes(lower!)) {
+    refuse(`URL scheme must be http, https, unix, or unixs: ${text}`);
+  }
+  const normalised = lower! + text.slice(scheme.length);
+  if (lower!.startsWith("unix")) return normalised;
+  const rest = /^[^:]+:\/\/((?:\[[^\]]*\]|[^:/?#@]*):([0-9]+))(.*)$/.exec(normalised);
+  if (rest === null || Number(rest[2]) > 65_535) refuse(`URL address does not have the form "host:port": ${text}`);
+  if (rest[3] !== "") refuse(`URL must not contain a path: ${text}`);
+  return normalised;
+}
