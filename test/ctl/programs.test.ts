@@ -103,6 +103,33 @@ test("quorateutl reads what a stopped member leaves behind", async () => {
   assert.equal((await utl("hashkv", dataDir, "--rev=100")).stderr, "Error: etcdserver: mvcc: required revision is a future revision\n");
 });
 
+test("quorateutl defrag gives back what was removed, and changes nothing else; migrate has nothing to do, and says so", async () => {
+  const { dataDir } = cluster.members[0]!.options;
+  const utl = (...args: string[]): Promise<Output> => run("quorateutl.js", args);
+  const hash = (await utl("hashkv", dataDir)).stdout;
+  const defragmented = await utl("defrag", `--data-dir=${dataDir}/`);
+  assert.deepEqual([defragmented.code, defragmented.stdout], [0, ""]);
+  assert.match(defragmented.stderr, new RegExp(`^Defragmented ${dataDir}: [\\d.]+ k?B before, [\\d.]+ k?B now\n$`));
+  assert.equal((await utl("hashkv", dataDir)).stdout, hash);
+  assert.deepEqual(await utl("defrag", "--data-dir=/nonexistent"), {
+    code: 1,
+    stdout: "",
+    stderr: "Error: Failed to defragment etcd data[/nonexistent] (stat /nonexistent/member/store/db: no such file or directory)\n",
+  });
+  assert.match((await utl("defrag")).stderr, /^Error: required flag\(s\) "data-dir" not set\n/);
+
+  const migrate = (target: string): Promise<Output> => utl("migrate", `--data-dir=${dataDir}`, `--target-version=${target}`);
+  assert.deepEqual(await migrate("3.7"), { code: 0, stdout: "", stderr: "storage version up-to-date: 3.7\n" });
+  assert.match((await migrate("3.6")).stderr, /^Error: the store in .* is of release 3\.7 and has no other layout; .* snapshot save/);
+  const wrong = async (target: string): Promise<[number, string]> => {
+    const { code, stderr } = await migrate(target);
+    return [code, stderr];
+  };
+  assert.deepEqual(await wrong("3"), [128, 'Error: wrong target version format, expected "X.Y", got "3"\n']);
+  assert.deepEqual(await wrong("3.4"), [128, 'Error: target version "3.4" not supported. Minimal "3.5"\n']);
+  assert.deepEqual(await wrong("3.x"), [128, "Error: failed to parse target version: 3.x.0 is not a version\n"]);
+});
+
 test("quorateutl names the place of damage, and refuses folders that are none of ours", async () => {
   const { dataDir } = cluster.members[0]!.options;
   const copy = join(cluster.dir, "damaged");
@@ -125,7 +152,10 @@ test("quorateutl names the place of damage, and refuses folders that are none of
     );
   }
   assert.match((await run("quorateutl.js", ["status", cluster.dir])).stderr, /has no store/);
-  assert.equal((await run("quorateutl.js", ["wal", "verify", "/nonexistent"])).stderr, "Error: /nonexistent is not a folder\n");
+  assert.equal(
+    (await run("quorateutl.js", ["wal", "verify", "/nonexistent"])).stderr,
+    "Error: stat /nonexistent: no such file or directory\n",
+  );
   assert.deepEqual(await run("quorateutl.js", ["wal", "verify"]), {
     code: 128,
     stdout: "",

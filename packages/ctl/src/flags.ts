@@ -15,6 +15,8 @@ export interface Flag {
   /** In the form that the command line takes. */
   readonly defaultText: string;
   readonly doc: string;
+  /** True if the command does not run without it. */
+  readonly required?: boolean;
   /** What the value may be, where that is one of a few words; shells complete it. */
   readonly values?: readonly string[];
 }

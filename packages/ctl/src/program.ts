@@ -1,5 +1,5 @@
 /** A program with commands: finding the command, reading flags and variables, help, errors and exit codes. */
-import { type Command, commandName, type Program, variableOf } from "./command.ts";
+import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
 import { readCommandLine, UnknownCommand } from "./command-line.ts";
 import { FlagError, type FlagValues } from "./flags.ts";
 import { helpText } from "./help.ts";
@@ -16,6 +16,11 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
     if (flags.bool("help") || command?.run === undefined) {
       io.stdout(helpText(program, path));
       return ExitCode.success;
+    }
+    const missing = [...flagsOf(program, path)].filter(([name, flag]) => flag.required === true && !flags.isSet(name));
+    if (missing.length > 0) {
+      const names = missing.map(([name]) => JSON.stringify(name)).sort();
+      throw new FlagError(`required flag(s) ${names.join(", ")} not set`);
     }
     applyVariables(program, path, flags, io);
     await command.run({ args, flags, io, program, dash });

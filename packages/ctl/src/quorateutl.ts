@@ -4,9 +4,11 @@ import { helpCommand } from "./commands/help.ts";
 import { versionCommand } from "./commands/version.ts";
 import { backendCommand } from "./offline/backend.ts";
 import { backupFilesCommand } from "./offline/backup.ts";
+import { defragCommand } from "./offline/defrag.ts";
 import { dumpDbCommand } from "./offline/dump-db.ts";
 import { dumpLogsCommand } from "./offline/dump-logs.ts";
 import { hashkvCommand } from "./offline/hashkv.ts";
+import { migrateCommand } from "./offline/migrate.ts";
 import { snapshotFileCommand } from "./offline/snapshot.ts";
 import { statusCommand } from "./offline/status.ts";
 import { walCommand } from "./offline/wal.ts";
@@ -21,9 +23,11 @@ export const quorateutl: Program = {
       commands: [
         backendCommand,
         backupFilesCommand,
+        defragCommand,
         dumpDbCommand,
         dumpLogsCommand,
         hashkvCommand,
+        migrateCommand,
         snapshotFileCommand,
         statusCommand,
         walCommand,

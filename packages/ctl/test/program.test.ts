@@ -135,6 +135,18 @@ test("mistakes are named in pflag's words, with code 1", async () => {
   });
 });
 
+test("a command may be shortened while it is the only one, and flags may stand before it", async () => {
+  assert.equal((await run(["gr", "le", "--deep"])).out, "deep=true");
+  assert.equal((await run(["--deep=true", "group", "leaf"])).out, "deep=true");
+  assert.equal((await run(["--name", "group", "group", "leaf"])).out, "deep=false");
+  // "fail" and no other begins with "f"; two begin with "s".
+  assert.equal((await run(["f"])).code, 7);
+  const { code, err } = await run(["s"]);
+  assert.deepEqual([code, err.split("\n\n")[0]], [1, 'Error: unknown command "s" for "tool"']);
+  assert.match(err, /\n\nDid you mean this\?\n\tshow\n\tsilent\n/);
+  assert.match((await run(["shwo"])).err, /\n\nDid you mean this\?\n\tshow\n/);
+});
+
 test("a command ends with its own code and message", async () => {
   assert.deepEqual(await run(["fail"]), { code: 7, out: "", err: "Error: it failed\n" });
   assert.deepEqual(await run(["silent"]), { code: 8, out: "", err: "" });

@@ -27,7 +27,7 @@ Usage: npm run compare:commands -- [options]
 
   --only TEXT    only scenarios whose name has this text
   --columns LIST only these of etcd,quoratectl,etcdctl (without etcd, against what is kept of etcd 3.7)
-  --record       keep what etcd printed as etcd-3.7.txt (needs etcd 3.7's programs)
+  --record       keep what etcd printed in etcd-3.7.txt (needs etcd 3.7's programs)
   --write        write the differences that are seen to the list, with the reasons that it has already and "?" for
                  the others
   -v, --verbose  print each command line with its outcome
@@ -79,8 +79,15 @@ async function run(): Promise<boolean> {
   const theirs = transcripts.get("etcd");
   if (values.record && theirs !== undefined) {
     if (release !== KEPT_RELEASE) throw new Error(`--record needs etcd ${KEPT_RELEASE}; this is ${release}`);
+    const kept = keptTranscript();
+    const merged = new Map(
+      scenarios.flatMap(({ name }) => {
+        const lines = theirs.get(name) ?? kept.get(name);
+        return lines === undefined ? [] : [[name, lines] as const];
+      }),
+    );
     const heading = `# What etcd ${KEPT_RELEASE}'s programs print for scenarios.txt, normalised; written by main.ts --record.\n`;
-    writeFileSync(join(import.meta.dirname, `etcd-${KEPT_RELEASE}.txt`), formatTranscript(theirs, heading));
+    writeFileSync(join(import.meta.dirname, `etcd-${KEPT_RELEASE}.txt`), formatTranscript(merged, heading));
   }
   const seen: SeenDifference[] = [];
   for (const [column, transcript] of transcripts) {

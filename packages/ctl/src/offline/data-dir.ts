@@ -34,6 +34,14 @@ export function keyspaceFolder(dir: string): string {
   return dir;
 }
 
+/** The folder of a data directory's store. Throws Exit where there is none, in etcd's words. */
+export function storeFolder(dataDir: string): string {
+  refuseForeign(dataDir);
+  const dir = `${dataDir}/member/store/db`;
+  if (nodeDisk.stat(dir)?.kind !== "directory") throw new Exit(ExitCode.error, `stat ${dir}: no such file or directory`);
+  return dir;
+}
+
 /** Runs `task` on the store of a stopped member's data directory. Throws Exit where there is none. */
 export async function withStore<T>(dataDir: string, task: (store: Store) => Promise<T>): Promise<T> {
   refuseForeign(dataDir);
