@@ -95,12 +95,13 @@ async function run(): Promise<boolean> {
   }
   const listed = theirs === undefined ? KEPT_RELEASE : release;
   const listPath = join(import.meta.dirname, `differences-${listed}.txt`);
-  const known = (existsSync(listPath) ? knownDifferences(listed) : []).filter(({ column }) => transcripts.has(column));
+  const all = existsSync(listPath) ? knownDifferences(listed) : [];
+  const known = all.filter(({ column }) => transcripts.has(column));
   if (values.write) {
     const kept = keptTranscript();
     for (const one of seen) console.log(describe(one));
     const reasons = new Map(known.map((one) => [formatDifferences([{ ...one, reason: "" }]), one.reason]));
-    const others = known.filter(({ scenario }) => !chosen(scenario));
+    const others = all.filter(({ scenario, column }) => !chosen(scenario) || !transcripts.has(column));
     const now = seen.map((one) => ({
       ...one,
       reason:

@@ -1,4 +1,4 @@
-/** Giving back the space of a stopped member's store, as etcdutl defrag: LevelDB rewrites it range by range, so that it can tell how far it is. */
+/** Giving back the space of a stopped member's store, as etcdutl defrag: range by range, so that it can tell how far it is. */
 import type { Keyspace } from "@quorate/host";
 import { levelKeyspaces } from "@quorate/host/node";
 import { humanBytes } from "../go-format.ts";
@@ -43,7 +43,8 @@ async function nextRange(keyspace: Keyspace, from: Uint8Array | undefined, range
 export const defragCommand: Command = {
   use: "defrag --data-dir {dir}",
   short: "Rewrites a stopped member's store, so that it gives unused space back",
-  long: `Rewrites a stopped member's store, so that what compaction removed gives its space back. Every record is read, its checksum compared.
+  long: `Rewrites a stopped member's store, so that what compaction removed gives its space back. Every record is read, its checksum
+compared.
 
 The member must be stopped; "quoratectl defrag" does the same for a running one, which serves meanwhile.`,
   flags: { "data-dir": { kind: "string", defaultText: "", required: true, doc: "the member's data directory" } },

@@ -38,8 +38,8 @@ release since 3.4, save a snapshot with "quoratectl snapshot save" and restore i
     if (target !== apiVersion) {
       throw new Exit(
         ExitCode.error,
-        `the store in ${dataDir} is of release ${apiVersion} and has no other layout; to take its data to etcd ${target}, save a snapshot ` +
-          'with "quoratectl snapshot save" and restore it with the etcdutl of that release',
+        `the store in ${dataDir} is of release ${apiVersion} and has no other layout; to take its data to etcd ${target}, ` +
+          'save a snapshot with "quoratectl snapshot save" and restore it with the etcdutl of that release',
       );
     }
     io.stderr(`storage version up-to-date: ${apiVersion}\n`);
