@@ -73,7 +73,10 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
 
   const same = async (args: readonly string[], input = ""): Promise<void> => {
     const { code, stdout, errors } = await ours(endpoint, args, input);
-    assert.deepEqual({ code, stdout, errors }, await etcdctl(endpoint, args, input), args.join(" "));
+    const theirs = await etcdctl(endpoint, args, input);
+    // Before 3.7, etcdctl writes an alarm with a blank at the end.
+    const text = theirs.stdout.replace(/(?<=^memberID:\d+ alarm:\w+) $/gm, "");
+    assert.deepEqual({ code, stdout, errors }, { ...theirs, stdout: text }, args.join(" "));
   };
 
   test("get, in every form", async () => {
@@ -238,7 +241,7 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
     const startMs = performance.now();
     const late = await ours("127.0.0.1:1", ["get", "a", "--command-timeout=300ms"], "");
     assert.deepEqual([late.code, late.errors], [1, ["Error: context deadline exceeded"]]);
-    assert.match(late.stderr, /^Warning: 127\.0\.0\.1:1: No connection established/);
+    assert.match(late.stderr, /^Warning: 127\.0\.0\.1:1: connection refused\n/);
     assert.ok(performance.now() - startMs < 3000);
     const status = await ours("127.0.0.1:1", ["endpoint", "status", "--command-timeout=300ms", "-w", "json"], "");
     assert.deepEqual(

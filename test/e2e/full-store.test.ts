@@ -100,7 +100,7 @@ for (const clearing of [true, false]) {
         assert.equal(await metric(cluster, member, "etcd_server_quota_backend_bytes"), QUOTA_BYTES);
         assert.equal(await metric(cluster, member, "etcd_debugging_server_alarms"), 1);
       }
-      assert.equal(await ctl(cluster, ["alarm", "list"]), `memberID:${fullMember} alarm:NOSPACE \n`);
+      assert.equal(await ctl(cluster, ["alarm", "list"]), `memberID:${fullMember} alarm:NOSPACE\n`);
       assert.match(await ctl(cluster, ["endpoint", "health"], 1), /Active Alarm\(s\): NOSPACE /);
     });
 
@@ -160,7 +160,7 @@ for (const clearing of [true, false]) {
       test("disarm", async () => {
         await delay(2000);
         await noSpace(put(clients[2]!, "small", fromUtf8("x")));
-        assert.equal(await ctl(cluster, ["alarm", "disarm"]), `memberID:${fullMember} alarm:NOSPACE \n`);
+        assert.equal(await ctl(cluster, ["alarm", "disarm"]), `memberID:${fullMember} alarm:NOSPACE\n`);
         assert.equal(await ctl(cluster, ["alarm", "list"]), "");
       });
     }

@@ -279,7 +279,7 @@ test("alarms", () => {
   });
   assert.equal(
     print("simple", (printer) => printer.alarm(alarms)).out,
-    "memberID:11417610130673999598 alarm:NOSPACE \nalarm:CORRUPT \nmemberID:7 alarm:9 \n",
+    "memberID:11417610130673999598 alarm:NOSPACE\nalarm:CORRUPT\nmemberID:7 alarm:9\n",
   );
   assert.equal(
     print("json", (printer) => printer.alarm(alarms)).out,

@@ -23,7 +23,7 @@ const rules: readonly Rule[] = [
   { why: "a snapshot's hash", pattern: /("hash" ?: ?)\d+(?=,?\n?"revision")/gi, becomes: "$1{hash}" },
   { why: "the term in a protobuf header", pattern: /^( *2: \{\w+\}\n(?: *3: \d+\n)? *4: )\d+$/gm, becomes: "$1{number}" },
   { why: "what lies behind a deadline, which etcdctl writes to its log", pattern: /^Warning: (?:http|\{).*\n/gm, becomes: "" },
-  { why: "what restore tells, which etcdutl writes to its log", pattern: /^Restored .*\n/gm, becomes: "" },
+  { why: "what restore made, which etcdutl writes to its log", pattern: /^Restored .*\n/gm, becomes: "" },
   { why: "an error that etcdutl says twice", pattern: /^(Error: .*\n)\1/gm, becomes: "$1" },
   { why: "the client library's log", pattern: /^Warning: unrecognized environment variable .*\n/gm, becomes: "" },
   { why: "the size of a message, which has ids in it", pattern: /\(\d+ vs\. /g, becomes: "({bytes} vs. " },

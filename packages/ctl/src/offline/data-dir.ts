@@ -9,9 +9,7 @@ import { Exit, ExitCode } from "../io.ts";
 export function folderArgument(args: readonly string[], command: string): string {
   const [dir] = args;
   if (dir === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, `${command} needs one argument, a folder`);
-  const kind = nodeDisk.stat(dir)?.kind;
-  if (kind !== "directory")
-    throw new Exit(ExitCode.error, kind === undefined ? `stat ${dir}: no such file or directory` : `${dir} is not a folder`);
+  if (nodeDisk.stat(dir)?.kind !== "directory") throw new Exit(ExitCode.error, `${dir} is not a folder`);
   return dir.replace(/(.)\/+$/, "$1");
 }
 

@@ -1,3 +1,4 @@
+import { nodeDisk } from "@quorate/host/node";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
 import { folderArgument, reportingErrors, withStore } from "./data-dir.ts";
@@ -16,6 +17,7 @@ In the simple form the line has hash, hash revision and compact revision.`,
     reportingErrors(async () => {
       const { args } = invocation;
       if (args.length !== 1) throw new Exit(ExitCode.error, `accepts 1 arg(s), received ${args.length}`);
+      if (nodeDisk.stat(args[0]!) === undefined) throw new Exit(ExitCode.error, `stat ${args[0]}: no such file or directory`);
       const dataDir = folderArgument(args, "hashkv");
       checkForm(invocation);
       await withStore(dataDir, async (store) => {

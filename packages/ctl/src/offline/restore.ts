@@ -52,8 +52,7 @@ export async function restoreMember(
   } finally {
     progress.end();
   }
-  // As etcdutl: what is told is no output.
-  io.stderr(
+  io.stdout(
     `Restored ${source} into ${target.dataDir}: revision ${revision}, ${keys} keys; ` +
       `member ${idToHex(target.self.id)} (${target.self.name}) of ${target.cluster.members.length}\n`,
   );
