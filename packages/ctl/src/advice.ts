@@ -14,7 +14,7 @@ const advice: readonly (readonly [reason: RegExp, text: string])[] = [
   [/certificate has expired|CERT_HAS_EXPIRED/, "renew the member's certificate; quoratectl doctor shows the dates of all of them"],
   [/certificate required|bad certificate|unknown ca|TLS alert/i, "the member wants to see a certificate of its CA; give --cert and --key"],
   [
-    /wrong version number|packet length too long|EPROTO/,
+    /wrong version number|packet length too long|EPROTO|before secure TLS/,
     "one side talks TLS and the other does not; write https:// or http:// before the endpoint",
   ],
   [/user name is empty/, "the cluster asks for users; give --user NAME, and the password when asked"],

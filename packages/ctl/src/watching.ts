@@ -10,6 +10,8 @@ import { planWatch, type WatchPlan, type WatchVariables, watchFlags } from "./wa
 
 /** A break that goes on is told again after so long. */
 const REPEAT_NS = 10_000_000_000n;
+/** So many are remembered. */
+const MAX_TOLD_TEXTS = 100;
 
 /** Tells of breaks, each endpoint's and text's once in ten seconds. */
 export function breakTeller(io: Io): (error: ClientError) => void {
@@ -19,7 +21,7 @@ export function breakTeller(io: Io): (error: ClientError) => void {
     const nowNs = io.nowNs();
     const lastNs = toldNs.get(text);
     if (lastNs !== undefined && nowNs - lastNs < REPEAT_NS) return;
-    toldNs.clear();
+    if (toldNs.size >= MAX_TOLD_TEXTS) toldNs.clear();
     toldNs.set(text, nowNs);
     io.stderr(`Warning: ${text}; the watch goes on at the next endpoint that answers\n`);
   };
