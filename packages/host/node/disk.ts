@@ -84,8 +84,10 @@ class NodeFile implements DiskFile {
     return this.#inBackground("dataSync", (done) => fs.fdatasync(this.#fd, done));
   }
 
-  dataSyncNow(): void {
+  dataSyncNow(): number {
+    const startMs = performance.now();
     at(this.path, () => fs.fdatasyncSync(this.#fd));
+    return performance.now() - startMs;
   }
 
   truncate(sizeBytes: number): void {

@@ -36,8 +36,11 @@ export interface DiskFile {
   write(chunks: readonly Uint8Array[], position: number): void;
   /** Makes all that was written durable (fdatasync) without blocking the loop. One at a time for each file. */
   dataSync(): Promise<void>;
-  /** Makes all that was written durable before it returns. For start-up, rotation and tools. */
-  dataSyncNow(): void;
+  /**
+   * Makes all that was written durable before it returns, and tells how long that took, in ms: a simulated disk's clock stands still
+   * meanwhile.
+   */
+  dataSyncNow(): number;
   /** Sets the size; what is added reads as zeros. */
   truncate(sizeBytes: number): void;
   /** Reserves blocks up to `sizeBytes` and extends the file with zeros, where the platform can; else extends it by truncate. */

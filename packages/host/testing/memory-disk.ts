@@ -292,13 +292,18 @@ export class MemoryDisk implements Disk {
     }
   }
 
+  /** For MemoryFile: how long a sync that starts now takes. */
+  nextSyncMs(): number {
+    return this.#clock ? this.#syncDelayMs() : 0;
+  }
+
   /** For MemoryFile: runs `done` when a sync that starts now ends, unless the process is dead by then. */
   afterSync(done: () => void): void {
     const process = this.#process;
     const end = () => {
       if (this.#process === process) done();
     };
-    if (this.#clock) this.#clock.after(this.#syncDelayMs(), end);
+    if (this.#clock) this.#clock.after(this.nextSyncMs(), end);
     else queueMicrotask(end);
   }
 
@@ -415,7 +420,7 @@ class MemoryFile implements DiskFile {
     });
   }
 
-  dataSyncNow(): void {
+  dataSyncNow(): number {
     this.#checkOpen();
     const error = this.#disk.faultOf({ kind: "sync", path: this.path });
     this.#content.beginSync();
@@ -424,6 +429,7 @@ class MemoryFile implements DiskFile {
       throw error;
     }
     this.#content.completeSync();
+    return this.#disk.nextSyncMs();
   }
 
   truncate(sizeBytes: number): void {

@@ -406,7 +406,7 @@ export class Wal {
     const promise = file.dataSync().then(
       () => {
         this.#syncing = undefined;
-        this.#noteSync(startMs);
+        this.#noteSync(this.#clock.monotonicMs() - startMs);
         if (file === this.#tail) this.#durableBytes = lengthBytes;
         else file.close();
         this.#continueSync();
@@ -432,14 +432,12 @@ export class Wal {
   }
 
   #syncNow(file: DiskFile): void {
-    const startMs = this.#clock.monotonicMs();
-    file.dataSyncNow();
-    this.#noteSync(startMs);
+    this.#noteSync(file.dataSyncNow());
   }
 
-  #noteSync(startMs: number): void {
-    this.#lastSyncMs = this.#clock.monotonicMs() - startMs;
-    this.#onSync?.(this.#lastSyncMs);
+  #noteSync(tookMs: number): void {
+    this.#lastSyncMs = tookMs;
+    this.#onSync?.(tookMs);
   }
 
   /** Leaves the tail for a new segment. Until that has its name, nothing that is not durable refers to it. */
