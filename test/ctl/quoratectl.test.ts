@@ -220,7 +220,7 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
     await same(["alarm", "disarm", "x"]);
     const disarmed = await ours(endpoint, ["alarm", "disarm"], "");
     await raise();
-    assert.equal(disarmed.stdout, (await etcdctl(endpoint, ["alarm", "disarm"], "")).stdout);
+    assert.equal(disarmed.stdout, (await etcdctl(endpoint, ["alarm", "disarm"], "")).stdout.replace(/ $/gm, ""));
     await same(["alarm", "list"]);
     client.close();
     const shown = (text: string): string => text.replace(/ took .*$/m, "");
