@@ -1,0 +1,45 @@
+/** All pages: what they point to is there, what they tell to run exists, and each block of commands is run by a test or says why not. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { blocksOf } from "./guide.ts";
+
+const root = join(import.meta.dirname, "../..");
+const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" }).trim().split("\n");
+/** Pages whose blocks a test runs. */
+const executed = new Set(["README.md", "docs/migration.md", "docs/operations.md"]);
+
+for (const page of pages) {
+  const text = readFileSync(join(root, page), "utf8");
+  const prose = text.replace(/^```.*?^```$/gms, "");
+
+  test(`${page}: links lead somewhere`, () => {
+    for (const { 1: target } of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target!)) continue;
+      const [path, anchor] = target!.split("#") as [string, string | undefined];
+      const file = path === "" ? page : join(dirname(page), path);
+      assert.ok(existsSync(join(root, file)), `${target} is not there`);
+      if (anchor === undefined) continue;
+      const titles = [...readFileSync(join(root, file), "utf8").matchAll(/^#+ (.*)$/gm)].map(({ 1: title }) =>
+        title!
+          .toLowerCase()
+          .replace(/[^\w\- ]/g, "")
+          .replaceAll(" ", "-"),
+      );
+      assert.ok(titles.includes(anchor), `${file} has no title for #${anchor}`);
+    }
+  });
+
+  test(`${page}: the scripts that it names exist`, () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: Record<string, string> };
+    for (const { 1: name } of text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g)) assert.ok(Object.hasOwn(scripts, name!), `npm run ${name}`);
+    for (const { 0: path } of text.matchAll(/\bscripts\/[\w/-]+\.(?:sh|ts)\b/g)) assert.ok(existsSync(join(root, path)), path);
+  });
+
+  test(`${page}: its commands are run, or it says why not`, () => {
+    const blocks = blocksOf(text);
+    if (!executed.has(page)) assert.deepEqual(blocks, [], "nothing runs this page");
+  });
+}
