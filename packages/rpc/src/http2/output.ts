@@ -9,6 +9,8 @@ import { BufferPool, POOLED_BUFFER_BYTES } from "./buffer-pool.ts";
 export const PASSED_ON_BYTES = 4096;
 
 const FIRST_BUFFER_BYTES = 1024;
+/** Pooled buffers that an output waits for, to give them back, before it takes no more. */
+export const MAX_AWAITED_BUFFERS = 8;
 
 export class Output {
   /** Where `reserve` made room. */
@@ -59,7 +61,8 @@ export class Output {
     this.#chunks = [];
     this.sizeBytes = 0;
     if (this.#full.length > 0) {
-      this.#taken = this.#taken.length === 0 ? this.#full : this.#taken.concat(this.#full);
+      // Where a moment without unsent bytes does not come, older ones are left to the collector.
+      this.#taken = this.#taken.length === 0 || this.#taken.length > MAX_AWAITED_BUFFERS ? this.#full : this.#taken.concat(this.#full);
       this.#full = [];
     }
     return chunks;
