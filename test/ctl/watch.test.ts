@@ -1,6 +1,7 @@
 /** quoratectl watch against a cluster of three members: what it prints, what it runs, interactive mode, and members that go away. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { quoratectl } from "@quorate/ctl";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { LiveRun, type ProgramResult, type ProgramWorld, runInProcess } from "../support/ctl-io.ts";
@@ -116,18 +117,22 @@ describe("interactive mode", () => {
   test("watches, progress and mistakes, one a line", async () => {
     const revision = await put("i/1", "1");
     const more = Promise.withResolvers<string>();
-    const end = Promise.withResolvers<void>();
+    const end = new AbortController();
     const watch = live(["watch", "-i"], {
       stdin: (async function* () {
         yield Buffer.from(`nonsense\n\nwatch\nwatch i/ --prefix --rev=${revision} --prev-kv\n`);
         yield Buffer.from(await more.promise);
-        await end.promise;
+        // A member answers only when all watches of the stream have caught up, as etcd's: whoever has no answer asks again.
+        while (!end.signal.aborted) {
+          yield Buffer.from("progress\n");
+          await delay(100);
+        }
       })(),
     });
     await watch.until((out) => out === "PUT\ni/1\n1\n");
-    more.resolve(`progress\nwatch 'i/1' i/2 --rev ${revision} -- echo ran\n`);
+    more.resolve(`watch 'i/1' i/2 --rev ${revision} -- echo ran\n`);
     await watch.until((out) => /progress notify: \d+\n/.test(out) && out.includes("PUT\ni/1\n1\nran\n"));
-    end.resolve();
+    end.abort();
     const { code, stderr } = await watch.result;
     assert.deepEqual(
       { code, stderr },
