@@ -54,7 +54,7 @@ export class Archivist {
       const bytes = await this.#take(node);
       story.tell("archivist", `has of ${node.name} ${bytes === undefined ? "no snapshot" : `a snapshot of ${bytes.length} bytes`}`, bytes);
       if (bytes === undefined) archives.counts.broken++;
-      else if (!isAltered && node.timesAltered === timesAltered) this.last = await archives.look(node.name, bytes);
+      else if (!isAltered && node.timesAltered === timesAltered) this.last = (await archives.look(node.name, bytes)) ?? this.last;
     }
   }
 

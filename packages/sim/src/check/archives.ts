@@ -41,8 +41,8 @@ export class ArchiveCheck {
     this.#leases = leases;
   }
 
-  /** Looks into a snapshot that was sent to its end. Rejects with a Violation. */
-  async look(name: string, bytes: Uint8Array): Promise<Archive> {
+  /** Looks into a snapshot that was sent to its end; undefined for that of a member with nothing yet. Rejects with a Violation. */
+  async look(name: string, bytes: Uint8Array): Promise<Archive | undefined> {
     const disk = new MemoryDisk();
     disk.makeDir("/archive");
     disk.replace(PATH, bytes);
@@ -52,7 +52,9 @@ export class ArchiveCheck {
     } catch (error) {
       return wrong((error as Error).message);
     }
-    const index = indexOf(disk) ?? wrong("it does not say at which index it stands");
+    const index = indexOf(disk);
+    // Who has only just joined has applied nothing, and has no index.
+    if (index === undefined) return isBlank(disk) ? undefined : wrong("it has keys, and does not say at which index it stands");
     const revision = this.#safety.revisionAt(index) ?? wrong(`it stands at index ${index}, and nobody has applied that`);
     const state = this.#safety.stateAt(revision)!;
     const keyspaces = new MemoryKeyspaceOpener(disk);
@@ -85,6 +87,16 @@ export class ArchiveCheck {
       if (wrong !== undefined) return `at revision ${at} ${wrong}`;
     }
     return undefined;
+  }
+}
+
+function isBlank(disk: MemoryDisk): boolean {
+  const file = BoltFile.open(disk, PATH);
+  try {
+    for (const slice of file.records("key")) if ([...slice].length > 0) return false;
+    return true;
+  } finally {
+    file.close();
   }
 }
 
