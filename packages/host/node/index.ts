@@ -14,6 +14,6 @@ export {
   serveHttp2,
 } from "./plain-http.ts";
 export { nodeRandom } from "./random.ts";
-export { sniffProtocol } from "./sniff.ts";
+export { sniff, sniffProtocol } from "./sniff.ts";
 export * from "./tls.ts";
 export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import protobuf from "protobufjs";
+import { otlpSchema } from "../../../test/support/otlp-schema.ts";
 import { Counter } from "../src/metrics/registry.ts";
 import { BATCH_DELAY_MS, Batches, type Delivery, MAX_BATCH_SPANS, MAX_QUEUED_SPANS, RETRY_DELAY_MS } from "../src/tracing/batches.ts";
 import { encodeSpans } from "../src/tracing/otlp.ts";
@@ -78,27 +78,7 @@ test("events of one span have a bound", () => {
   assert.equal(span.events.length, MAX_SPAN_EVENTS);
 });
 
-/** OTLP as its specification has it, as far as spans of ours go. */
-const OTLP = protobuf
-  .parse(`
-  syntax = "proto3";
-  message Request { repeated ResourceSpans resource_spans = 1; }
-  message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; }
-  message Resource { repeated KeyValue attributes = 1; }
-  message ScopeSpans { Scope scope = 1; repeated Span spans = 2; }
-  message Scope { string name = 1; string version = 2; }
-  message Span {
-    bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; int32 kind = 6;
-    fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9;
-    uint32 dropped_attributes_count = 10;
-    repeated Event events = 11; uint32 dropped_events_count = 12; Status status = 15; fixed32 flags = 16;
-  }
-  message Event { fixed64 time_unix_nano = 1; string name = 2; repeated KeyValue attributes = 3; }
-  message Status { string message = 2; int32 code = 3; }
-  message KeyValue { string key = 1; AnyValue value = 2; }
-  message AnyValue { oneof value { string string_value = 1; bool bool_value = 2; int64 int_value = 3; } }
-`)
-  .root.lookupType("Request");
+const OTLP = otlpSchema.lookupType("Request");
 
 test("spans are encoded as OTLP has them", () => {
   const { clock, tracer, spans } = tracing(0);

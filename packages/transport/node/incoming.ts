@@ -38,12 +38,12 @@ export class Incoming {
     this.#listener = listener;
   }
 
-  /** Serves a member's stream of messages; `first` is what has come of it behind HTTP/2's preface (see stream.ts). */
-  acceptMessages(socket: Socket, first: Uint8Array, remoteAddress: string): void {
+  /** Serves a member's stream of messages (see stream.ts), all of whose bytes are still to be read. */
+  acceptMessages(socket: Socket, remoteAddress: string): void {
     const { listener, options } = this.#shared;
     let from: bigint | undefined;
     let receive: ((bytes: Uint8Array) => void) | undefined;
-    acceptStream(socket, options, first, {
+    acceptStream(socket, options, {
       requested: (stream, fields) => {
         const introduction = this.#introduced(fields, remoteAddress);
         if ("reason" in introduction) {

@@ -212,8 +212,8 @@ export class PeerServer {
   }
 
   #serveHttp2(socket: Socket, peer: HttpPeer): void {
-    sniffStream(socket, this.#shared.clock, STREAM_SNIFF_TIMEOUT_MS, (first) => {
-      if (first !== undefined) this.#incoming.acceptMessages(socket, first, peer.peerAddress);
+    sniffStream(socket, this.#shared.clock, STREAM_SNIFF_TIMEOUT_MS, (isMember) => {
+      if (isMember) this.#incoming.acceptMessages(socket, peer.peerAddress);
       else this.#serveRequests(socket, peer);
     });
   }

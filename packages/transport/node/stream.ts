@@ -3,7 +3,8 @@
  * introduce themselves. What speaks HTTP/2 to the peer port and is no member's stream goes to Node's own HTTP/2.
  */
 import type { Socket } from "node:net";
-import type { Clock, Timer } from "@quorate/host";
+import type { Clock } from "@quorate/host";
+import { sniff } from "@quorate/host/node";
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 import { FrameError } from "../src/frames.ts";
 import type { Fields } from "../src/plain-fields.ts";
@@ -91,7 +92,7 @@ export interface IncomingStreamListener {
 }
 
 /** Serves a connection that `sniffStream` has found to be a member's. */
-export function acceptStream(socket: Socket, options: ResolvedOptions, first: Uint8Array, listener: IncomingStreamListener): void {
+export function acceptStream(socket: Socket, options: ResolvedOptions, listener: IncomingStreamListener): void {
   const stream: IncomingStream = {
     socket,
     agree: () => void socket.write(Tunnel.agreement({ ":status": "200", ...textsOf(answerHeaders(options)) })),
@@ -106,13 +107,15 @@ export function acceptStream(socket: Socket, options: ResolvedOptions, first: Ui
     pong: () => {},
     ended: () => socket.destroy(),
   });
-  receive(socket, tunnel, (error) => listener.damaged(error), first);
+  // All of it is there, or it would not have been found to be a member's.
+  socket.read(PREFACE.length);
+  receive(socket, tunnel, (error) => listener.damaged(error));
   // The sender has gone.
   socket.on("end", () => socket.destroy());
 }
 
 /** Feeds a tunnel with what its socket receives, and answers what has to be answered. */
-function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) => void, first?: Uint8Array): void {
+function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) => void): void {
   const take = (chunk: Uint8Array) => {
     try {
       tunnel.push(chunk);
@@ -126,41 +129,21 @@ function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) =>
     if (socket.writableLength > MAX_UNREAD_REPLY_BYTES) socket.destroy();
     else socket.write(replies);
   };
-  if (first !== undefined) take(first);
   socket.on("data", take);
   socket.resume();
 }
 
 /**
- * Calls `decided` once the first bytes of an HTTP/2 connection tell whether it is a member's stream: with all bytes behind the preface, or
- * with undefined, and the socket then still has all of its bytes to read. One that has not told within `timeoutMs` is not a member's.
+ * Calls `decided` once the first bytes of an HTTP/2 connection tell whether it is a member's stream; the socket then still has all of its
+ * bytes to read. One that has not told within `timeoutMs` is not a member's.
  */
-export function sniffStream(socket: Socket, clock: Clock, timeoutMs: number, decided: (first: Uint8Array | undefined) => void): void {
-  let seen: Buffer = Buffer.alloc(0);
-  const stop = () => {
-    timer.cancel();
-    socket.off("readable", look);
-    socket.off("close", stop);
-    socket.off("end", ended);
-  };
-  const ended = () => socket.destroy();
-  const decide = (isMember: boolean) => {
-    stop();
-    if (!isMember && seen.length > 0) socket.unshift(seen);
-    decided(isMember ? seen.subarray(PREFACE.length) : undefined);
-  };
-  const timer: Timer = clock.after(timeoutMs, () => decide(false));
-  const look = () => {
-    const chunk: Buffer | null = socket.read();
-    if (chunk === null) return;
-    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+export function sniffStream(socket: Socket, clock: Clock, timeoutMs: number, decided: (isMember: boolean) => void): void {
+  const tells = (seen: Buffer): boolean | undefined => {
     const opening = openingOf(seen);
-    if (opening.kind === "unclear") return;
-    decide(opening.kind === "member" && opening.fields[":path"]?.startsWith(STREAM_PATH) === true);
+    if (opening.kind === "unclear") return undefined;
+    return opening.kind === "member" && opening.fields[":path"]?.startsWith(STREAM_PATH) === true;
   };
-  socket.on("readable", look);
-  socket.on("end", ended);
-  socket.on("close", stop);
+  sniff(socket, clock, timeoutMs, { tells, decided, late: () => decided(false) });
 }
 
 function textsOf(headers: ReturnType<typeof answerHeaders>): Fields {
