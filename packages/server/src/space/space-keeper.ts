@@ -47,6 +47,8 @@ export class SpaceKeeper {
   #timer: Timer | undefined;
   /** The highest warning that was given and still holds. */
   #warned = 0;
+  /** The share at which the next one is due. */
+  #nextWarning: number = WARNINGS[0];
   /** Since when this member has been over its quota without an alarm. */
   #fullSinceMs: number | undefined;
   #raising: Promise<void> | undefined;
@@ -109,10 +111,12 @@ export class SpaceKeeper {
     if (this.#parts.isLeader() || nowMs - this.#fullSinceMs >= FOLLOWER_WAITS_MS) this.#raise();
   }
 
-  /** Entries were applied: a quota that they have used up is not noticed half a second later. */
+  /** Entries were applied: a warning that is due, or a quota that is used up, is not noticed half a second later. */
   applied(): void {
-    const { quotaBytes } = this.#options;
-    if (quotaBytes !== undefined && this.#parts.store().liveBytes >= quotaBytes && this.#fullSinceMs === undefined) this.look();
+    if (this.#options.quotaBytes === undefined) return;
+    const share = this.usedShare;
+    if (share >= this.#nextWarning) this.#warn();
+    if (share >= 1 && this.#fullSinceMs === undefined) this.look();
   }
 
   #warn(): void {
@@ -125,10 +129,11 @@ export class SpaceKeeper {
         "live-bytes": this.#parts.store().liveBytes,
         "quota-size-bytes": this.#options.quotaBytes ?? 0,
       });
-      this.#warned = due;
-    } else if (due < this.#warned && share < this.#warned - HYSTERESIS) {
-      this.#warned = due;
+    } else if (due === this.#warned || share >= this.#warned - HYSTERESIS) {
+      return;
     }
+    this.#warned = due;
+    this.#nextWarning = WARNINGS.find((warning) => warning > due) ?? Number.POSITIVE_INFINITY;
   }
 
   /** Raises NOSPACE for this member, unless it is raised. A running compaction may make room: then nothing is raised yet. Never rejects. */
