@@ -79,7 +79,7 @@ bare_root() { # ROOT
   bring "$1" $tools
   # What Node's program is linked with; libatomic is left out, as it is on a minimal system.
   for tool in libstdc++.so.6 libgcc_s.so.1 libm.so.6 libdl.so.2 libpthread.so.0 libc.so.6; do
-    file=$(ldconfig -p | sed -n "s#^\s*$tool .*x86-64.*=> ##p; s#^\s*$tool .*AArch64.*=> ##p" | head -1)
+    file=$(ldconfig -p | sed -n "s#^\s*$tool .*x86-64.*=> ##p; s#^\s*$tool .*AArch64.*=> ##p" | awk 'NR == 1')
     [ -e "$1$file" ] || install -D "$(readlink -f "$file")" "$1$file"
   done
   echo 'root:x:0:0:root:/root:/bin/sh' >"$1/etc/passwd"
