@@ -3,6 +3,9 @@ import * as grpc from "@grpc/grpc-js";
 import type { MessageType, MethodDescriptor } from "@quorate/proto";
 import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 
+/** Longer than any call takes where machines are busy; a member itself gives a request up after some 7 s. */
+const CALL_LIMIT_MS = 30_000;
+
 /** A failed call: the gRPC status code and the server's words. */
 export class CallError extends Error {
   readonly code: number;
@@ -47,7 +50,7 @@ export class TestClient {
   }
 
   /** Calls a unary method. Throws CallError; DEADLINE_EXCEEDED after `limitMs`. */
-  call<M extends MethodDescriptor>(method: M, request: RequestOf<M>, limitMs = 5000): Promise<ResponseOf<M>> {
+  call<M extends MethodDescriptor>(method: M, request: RequestOf<M>, limitMs = CALL_LIMIT_MS): Promise<ResponseOf<M>> {
     const requestType: MessageType<object> = method.requestType;
     const responseType: MessageType<ResponseOf<M>> = method.responseType;
     return new Promise((resolve, reject) => {
@@ -66,7 +69,7 @@ export class TestClient {
   }
 
   /** Sends one request on a stream of its own and gives the first response, such as that of a keep-alive. Throws CallError. */
-  callStream<M extends MethodDescriptor>(method: M, request: RequestOf<M>, limitMs = 5000): Promise<ResponseOf<M>> {
+  callStream<M extends MethodDescriptor>(method: M, request: RequestOf<M>, limitMs = CALL_LIMIT_MS): Promise<ResponseOf<M>> {
     const requestType: MessageType<object> = method.requestType;
     const responseType: MessageType<ResponseOf<M>> = method.responseType;
     return new Promise((resolve, reject) => {
