@@ -8,10 +8,14 @@ import { Etcd3 } from "etcd3";
 import { TestClient } from "../support/client.ts";
 import { startCluster, type TestCluster, withCluster } from "../support/cluster.ts";
 import { etcd, quorate, skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";
+import { metric } from "../support/http.ts";
 import type { TestMember } from "../support/member.ts";
+import { until } from "../support/until.ts";
 import { describeResponse, WatchClient } from "../support/watch.ts";
 
 const key = fromUtf8;
+/** What waits for a program gives up then, on a machine that has much else to do. */
+const PROGRAM_LIMIT_MS = 60_000;
 
 /** One client of each kind to one member. */
 class Side {
@@ -224,7 +228,8 @@ describe("watch beside etcd", { skip: skipWithoutEtcd }, () => {
       lines: number,
       changes: () => Promise<void>,
     ): Promise<string> {
-      const before = await side.metric("etcd_debugging_mvcc_watcher_total");
+      const watchers = () => side.metric("etcd_debugging_mvcc_watcher_total");
+      await until("the watches of connections that are closed have ended", async () => (await watchers()) === 0);
       const child: ChildProcess = spawn("etcdctl", [`--endpoints=${side.address}`, "watch", ...args], {
         env: { ...process.env, ETCDCTL_API: "3" },
       });
@@ -236,9 +241,11 @@ describe("watch beside etcd", { skip: skipWithoutEtcd }, () => {
       child.stderr!.on("data", (chunk: Buffer) => {
         errors += chunk.toString();
       });
+      // One that has ended does not read on.
+      child.stdin!.on("error", () => {});
       child.stdin!.write(input);
       try {
-        const endMs = performance.now() + 15_000;
+        const endMs = performance.now() + PROGRAM_LIMIT_MS;
         const wait = async (done: () => boolean | Promise<boolean>): Promise<void> => {
           while (!(await done())) {
             if (performance.now() > endMs || child.exitCode !== null)
@@ -246,7 +253,7 @@ describe("watch beside etcd", { skip: skipWithoutEtcd }, () => {
             await delay(20);
           }
         };
-        await wait(async () => (await side.metric("etcd_debugging_mvcc_watcher_total")) > before);
+        await wait(async () => (await watchers()) > 0);
         await changes();
         await wait(() => output.split("\n").length > lines);
         return output.replace(/"(cluster_id|member_id|raft_term)":\d+/g, '"$1":0');
@@ -365,7 +372,7 @@ describe("watch by other clients", () => {
     assert.equal(await side.metric("etcd_debugging_mvcc_pending_events_total"), 0);
     assert.equal(await side.metric("etcd_debugging_mvcc_slow_watcher_total"), 0);
     watch.close();
-    while ((await side.metric("etcd_debugging_mvcc_watch_stream_total")) > 0) await delay(10);
+    await until("the stream is gone", async () => (await side.metric("etcd_debugging_mvcc_watch_stream_total")) === 0);
     assert.equal(await side.metric("etcd_debugging_mvcc_watcher_total"), 0);
   });
 
@@ -395,14 +402,14 @@ describe("watch by other clients", () => {
 
 /** The member that has the only watcher. */
 async function memberOfWatch(cluster: TestCluster): Promise<TestMember> {
-  for (;;) {
+  let found: TestMember | undefined;
+  await until("a member has the watch", async () => {
     for (const member of cluster.members) {
-      if (!member.isRunning) continue;
-      const metrics = await (await fetch(`${member.clientUrl}/metrics`)).text();
-      if (/^etcd_debugging_mvcc_watcher_total 1$/m.test(metrics)) return member;
+      if ((await metric(cluster, member, "etcd_debugging_mvcc_watcher_total")) === 1) found = member;
     }
-    await delay(20);
-  }
+    return found !== undefined;
+  });
+  return found!;
 }
 
 describe("the member that a watch is on ends", () => {
@@ -416,18 +423,14 @@ describe("the member that a watch is on ends", () => {
         try {
           const watcher = await client.watch().prefix("k").create();
           const seen: string[] = [];
-          let arrived: () => void = () => {};
-          watcher.on("put", (kv) => {
-            seen.push(kv.value.toString());
-            arrived();
-          });
+          watcher.on("put", (kv) => seen.push(kv.value.toString()));
           const written: string[] = [];
           const write = async (through: TestMember): Promise<void> => {
             const kv = new TestClient(through.clientAddress);
             try {
               for (let i = 0; i < 20; i++) {
                 const value = `${written.length}`;
-                await kv.call(KVService.methods.Put, { key: key(`k${value}`), value: key(value) }, 10_000);
+                await kv.call(KVService.methods.Put, { key: key(`k${value}`), value: key(value) });
                 written.push(value);
               }
             } finally {
@@ -439,11 +442,7 @@ describe("the member that a watch is on ends", () => {
           await write(on);
           await end(on);
           await write(await untilWritable(others));
-          while (seen.length < written.length) {
-            await new Promise<void>((resolve) => {
-              arrived = resolve;
-            });
-          }
+          await until("every change is seen", () => seen.length >= written.length);
           assert.deepEqual(seen, written);
           await watcher.cancel();
         } finally {
@@ -483,7 +482,7 @@ describe("a member without a leader", () => {
           for (const member of others) member.start();
           await cluster.waitReady();
           const kv = new TestClient((await untilWritable(cluster.members)).clientAddress);
-          await kv.call(KVService.methods.Put, { key: key("k"), value: key("v") }, 10_000);
+          await kv.call(KVService.methods.Put, { key: key("k"), value: key("v") });
           kv.close();
           assert.match(describeResponse((await patient.take(1))[0]!), /PUT k=v/);
         } finally {
@@ -496,19 +495,16 @@ describe("a member without a leader", () => {
 
 /** A member through which one can write, which takes an election. The write is to a key that nobody watches. */
 async function untilWritable(members: readonly TestMember[]): Promise<TestMember> {
-  for (;;) {
+  let found: TestMember | undefined;
+  await until("a member takes writes", async () => {
     for (const member of members) {
       const kv = new TestClient(member.clientAddress);
-      try {
-        await kv.call(KVService.methods.Put, { key: key("probe") }, 2000);
-        return member;
-      } catch {
-        await delay(50);
-      } finally {
-        kv.close();
-      }
+      const isWritten = kv.call(KVService.methods.Put, { key: key("probe") }, 2000).then(() => true);
+      if (await isWritten.catch(() => false).finally(() => kv.close())) found = member;
     }
-  }
+    return found !== undefined;
+  });
+  return found!;
 }
 
 const eventCount = (watch: WatchClient): number => watch.responses.reduce((sum, { events }) => sum + events.length, 0);
