@@ -22,21 +22,21 @@ describe("etcd3", () => {
   });
 
   test("a lease keeps its key while it is kept alive, and takes it along when it is revoked", async () => {
-    const lease = client.lease(10);
+    const lease = client.lease(60);
     await lease.put("leased").value("here");
     assert.equal(await other.get("leased").string(), "here");
     await lease.keepaliveOnce();
     const id = await lease.grant();
     const status = await other.leaseClient.leaseTimeToLive({ ID: id, keys: true });
     assert.deepEqual(status.keys.map(String), ["leased"]);
-    assert.equal(Number(status.grantedTTL), 10);
+    assert.equal(Number(status.grantedTTL), 60);
     assert.ok((await other.leaseClient.leaseLeases()).leases.some((one) => one.ID === id));
     await lease.revoke();
     assert.equal(await other.get("leased").string(), null);
   });
 
   test("a lease that is gone is noticed", async () => {
-    const lease = client.lease(5);
+    const lease = client.lease(60);
     const id = await lease.grant();
     const lost = once(lease, "lost");
     await other.leaseClient.leaseRevoke({ ID: id });
@@ -53,14 +53,14 @@ describe("etcd3", () => {
   });
 
   test("a campaign is won, observed, and lost by resigning", async () => {
-    const election = client.election("post", 5);
-    const observer = await other.election("post", 5).observe();
+    const election = client.election("post", 60);
+    const observer = await other.election("post", 60).observe();
     const campaign = election.campaign("ann");
     await once(campaign, "elected");
     if (observer.leader() !== "ann") await once(observer, "change");
     assert.equal(observer.leader(), "ann");
     assert.equal(await election.leader(), "ann");
-    const next = other.election("post", 5).campaign("bob");
+    const next = other.election("post", 60).campaign("bob");
     await campaign.resign();
     await once(next, "elected");
     while (observer.leader() !== "bob") await once(observer, "change");

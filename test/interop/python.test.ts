@@ -7,6 +7,7 @@ import { describe, test } from "node:test";
 import { fromUtf8, KVService } from "@quorate/proto";
 import { TestClient } from "../support/client.ts";
 import { withCluster } from "../support/cluster.ts";
+import { until } from "../support/until.ts";
 
 /** Debian's own Python, which sees Debian's packages; another one on the PATH may not. */
 const PYTHON = "/usr/bin/python3";
@@ -21,24 +22,25 @@ function skipWithoutClient(): string | false {
   }
 }
 
+/** None runs as long, on a machine that has much else to do; one that does is killed, and has not ended well. */
+const PROGRAM_LIMIT_MS = 120_000;
+
 /** A program of ./python as it runs: the lines that it has printed, and what it complained of. */
 class Program {
   readonly lines: string[] = [];
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
   #errors = "";
-  #printed: () => void = () => {};
 
   constructor(name: string, args: readonly string[]) {
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
     this.#child = spawn(PYTHON, [join(import.meta.dirname, "python", name), ...args], { stdio: ["ignore", "pipe", "pipe"], env });
-    this.#ended = once(this.#child, "close").then(() => this.#printed());
+    this.#ended = once(this.#child, "close");
     let rest = "";
     this.#child.stdout!.on("data", (chunk: Buffer) => {
       const lines = (rest + chunk).split("\n");
       rest = lines.pop()!;
       this.lines.push(...lines);
-      this.#printed();
     });
     this.#child.stderr!.on("data", (chunk: Buffer) => {
       this.#errors += chunk;
@@ -46,18 +48,20 @@ class Program {
   }
 
   /** Waits until it has printed `count` lines. */
-  async printed(count: number): Promise<void> {
-    while (this.lines.length < count) {
-      if (this.#child.exitCode !== null) throw new Error(`it has ended after ${JSON.stringify(this.lines)}: ${this.#errors}`);
-      await new Promise<void>((resolve) => {
-        this.#printed = resolve;
-      });
-    }
+  printed(count: number): Promise<void> {
+    return until(`it prints ${count} lines`, () => {
+      const { exitCode, signalCode } = this.#child;
+      const isOver = exitCode !== null || signalCode !== null;
+      assert.ok(this.lines.length >= count || !isOver, `it has ended after ${JSON.stringify(this.lines)}: ${this.#errors}`);
+      return this.lines.length >= count;
+    });
   }
 
   /** Waits for its end, which must be a good one. */
   async end(): Promise<void> {
+    const late = setTimeout(() => this.kill(), PROGRAM_LIMIT_MS);
     await this.#ended;
+    clearTimeout(late);
     assert.equal(this.#child.exitCode, 0, this.#errors);
   }
 
@@ -122,12 +126,12 @@ describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
 async function writable(address: string): Promise<void> {
   const kv = new TestClient(address);
   try {
-    for (let isWritten = false; !isWritten; ) {
-      isWritten = await kv.call(KVService.methods.Put, { key: fromUtf8("probe") }, 2000).then(
+    await until("the member takes writes", () =>
+      kv.call(KVService.methods.Put, { key: fromUtf8("probe") }, 2000).then(
         () => true,
         () => false,
-      );
-    }
+      ),
+    );
   } finally {
     kv.close();
   }

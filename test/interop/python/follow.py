@@ -10,18 +10,19 @@ import etcd3
 prefix, members = sys.argv[1], sys.argv[2:]
 revision = None
 at = 0
+announced = False
 ended = False
 while not ended:
     host, port = members[at % len(members)].rsplit(":", 1)
     at += 1
     client = etcd3.client(host=host, port=int(port), timeout=5)
     try:
-        first = revision is None
-        if first:
+        if revision is None:
             revision = client.get_response(prefix).header.revision + 1
         responses, _ = client.watch_prefix_response(prefix, start_revision=revision)
-        if first:
+        if not announced:
             print("watching", flush=True)
+            announced = True
         for response in responses:
             for event in response.events:
                 print(event.value.decode(), flush=True)
