@@ -13,6 +13,7 @@ import { type ClusterPlan, certsDir, clientUrl, localCluster } from "./cluster/l
 import { commandLineOf } from "./cluster/processes.ts";
 import { callOf, commandOf, defaultDir, isReleased } from "./cluster/programs.ts";
 import { restoreCluster } from "./cluster/restore.ts";
+import { systemTrouble } from "./cluster/trouble.ts";
 
 const NAME = isReleased ? "quorate-cluster" : "node scripts/cluster.ts";
 
@@ -77,16 +78,25 @@ async function main(args: readonly string[]): Promise<boolean> {
   const { command, file, dir, keepCerts } = options;
   const executable = process.env["QUORATE_EXECUTABLE"];
   const plan = executable ? localCluster(dir, [executable]) : localCluster(dir);
-  return alone(plan, async () => {
-    if (command === "stop") return stopCluster(plan, say);
-    if (command === "clean") return cleanCluster(plan, keepCerts, say);
-    if (command === "restore") return restoreCluster(plan, file, say);
-    if (command === "restart" && !(await stopCluster(plan, say))) return false;
-    const wasRunning = plan.members.every((member) => runningPid(plan, member) !== undefined);
-    if (!(await startCluster(plan, say))) return false;
-    sayHowToUse(plan, wasRunning);
-    return true;
-  });
+  try {
+    return await alone(plan, () => run(plan, command, file, keepCerts));
+  } catch (error) {
+    const trouble = systemTrouble(error, dir);
+    if (trouble === undefined) throw error;
+    console.error(trouble);
+    return false;
+  }
+}
+
+async function run(plan: ClusterPlan, command: string, file: string | undefined, keepCerts: boolean): Promise<boolean> {
+  if (command === "stop") return stopCluster(plan, say);
+  if (command === "clean") return cleanCluster(plan, keepCerts, say);
+  if (command === "restore") return restoreCluster(plan, file, say);
+  if (command === "restart" && !(await stopCluster(plan, say))) return false;
+  const wasRunning = plan.members.every((member) => runningPid(plan, member) !== undefined);
+  if (!(await startCluster(plan, say))) return false;
+  sayHowToUse(plan, wasRunning);
+  return true;
 }
 
 /** Runs `action` while no other run of this tool is busy with the same directory. */
@@ -113,9 +123,11 @@ async function alone(plan: ClusterPlan, action: () => Promise<boolean>): Promise
 }
 
 function sayHowToUse(plan: ClusterPlan, wasRunning: boolean): void {
-  const certs = certificateFiles(isReleased ? certsDir(plan) : relative(process.cwd(), certsDir(plan)));
+  const near = relative(process.cwd(), certsDir(plan));
+  const certs = certificateFiles(isReleased || near.startsWith("..") ? certsDir(plan) : near);
   const endpoints = plan.members.map(clientUrl).join(",");
-  const flags = `--endpoints=${endpoints} --cacert=${certs.ca} --cert=${certs.client} --key=${certs.clientKey}`;
+  const files = [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
+  const flags = [`--endpoints=${endpoints}`, ...files].map(quoted).join(" ");
   say("");
   say(wasRunning ? "The cluster was running already; nothing was changed. Endpoints:" : "The cluster is up. Endpoints:");
   for (const member of plan.members) say(`  ${member.name}  ${clientUrl(member)}`);
@@ -127,7 +139,13 @@ function sayHowToUse(plan: ClusterPlan, wasRunning: boolean): void {
     say(`  ${program} ${flags} get greeting`);
   }
   say("");
-  say(`${callOf("stop")} stops it, ${callOf("clean")} removes its data.`);
+  const where = plan.dir === defaultDir ? "" : ` --dir ${quoted(plan.dir)}`;
+  say(`${callOf("stop")}${where} stops it, ${callOf("clean")}${where} removes its data.`);
+}
+
+/** A word as a shell takes it. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 // A reader that closes early, such as head, must not stop the work half way.

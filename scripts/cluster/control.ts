@@ -81,7 +81,9 @@ function spawnMember(plan: ClusterPlan, member: MemberPlan): number {
   }
   const log = openSync(logFile(plan, member), "a", 0o600);
   const [program, ...first] = plan.command;
-  const child = spawn(program!, [...first, ...memberFlags(plan, member)], { detached: true, stdio: ["ignore", log, log], cwd: plan.dir });
+  const flags = memberFlags(plan, member);
+  const env = withoutShadowed(flags);
+  const child = spawn(program!, [...first, ...flags], { detached: true, stdio: ["ignore", log, log], cwd: plan.dir, env });
   closeSync(log);
   child.unref();
   // A program that cannot be started has no pid, and its error event must not end this process.
@@ -89,6 +91,17 @@ function spawnMember(plan: ClusterPlan, member: MemberPlan): number {
   const pid = child.pid ?? 0;
   writeFileSync(pidFile(plan, member), `${pid}\n`, { mode: 0o600 });
   return pid;
+}
+
+/** The environment without the ETCD_* variables of flags that are given, and of another file: they are for another member. */
+function withoutShadowed(flags: readonly string[]): NodeJS.ProcessEnv {
+  const env = { ...process.env };
+  delete env["ETCD_CONFIG_FILE"];
+  for (const flag of flags) {
+    const name = flag.replace(/^--|=.*$/gs, "");
+    delete env[`ETCD_${name.replaceAll("-", "_").toUpperCase()}`];
+  }
+  return env;
 }
 
 async function waitHealthy(plan: ClusterPlan, say: Say): Promise<boolean> {

@@ -16,11 +16,12 @@ import { callOf, commandOf } from "./programs.ts";
 /** A tool that failed, with its words. */
 class ToolError extends Error {}
 
-/** Runs one of our tools; gives its standard output. */
+/** Runs one of our tools; gives its standard output. The caller's ETCDCTL_* variables are for other endpoints than the one asked here. */
 function tool(name: "quoratectl" | "quorateutl", args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const [program, ...first] = commandOf(name);
-    execFile(program!, [...first, ...args], { maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+    const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("ETCDCTL_")));
+    execFile(program!, [...first, ...args], { maxBuffer: 64 << 20, env }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(new ToolError(`${name} ${args.filter((arg) => !arg.startsWith("--")).join(" ")}: ${stderr.trim() || error.message}`));
     });

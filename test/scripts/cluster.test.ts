@@ -1,6 +1,6 @@
 /** The start, stop and clean scripts, with a stand-in for the member. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import { after, afterEach, test } from "node:test";
 import { cleanCluster, runningPid, startCluster, stopCluster } from "../../scripts/cluster/control.ts";
 import { type ClusterPlan, localCluster, memberFlags, pidFile } from "../../scripts/cluster/layout.ts";
 import { portHolder } from "../../scripts/cluster/processes.ts";
+import { systemTrouble } from "../../scripts/cluster/trouble.ts";
 import { freePorts } from "../support/ports.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "quorate-cluster-"));
@@ -106,6 +107,38 @@ test("a member that dies while starting is reported with its last words", async 
     delete process.env["FAKE_MEMBER_DIES"];
   }
   assert.match(words(), /m1 died while starting\n--- last lines of .*m1\.log\n[\s\S]*cannot go on\n---/);
+});
+
+test("variables of the caller that a flag would shadow are not handed to members; others are", async () => {
+  const variables = { ETCD_DATA_DIR: "/elsewhere", ETCD_CONFIG_FILE: "/elsewhere.yml", ETCD_LOG_LEVEL: "debug" };
+  Object.assign(process.env, variables);
+  rmSync(join(plan.dir, "logs"), { recursive: true, force: true });
+  try {
+    assert.equal(await startCluster(plan, say), true, said.join("\n"));
+  } finally {
+    for (const name of Object.keys(variables)) delete process.env[name];
+  }
+  assert.match(readFileSync(join(plan.dir, "logs/m1.log"), "utf8"), /^m1 says hello\nvariable ETCD_LOG_LEVEL\n$/);
+  words();
+});
+
+test("what the system refuses is one line with the path and what to do", () => {
+  const file = join(dir, "file");
+  writeFileSync(file, "");
+  for (const [command, folder, expected] of [
+    ["start", file, `${file}: a file stands where a folder should be; name a folder with --dir (EEXIST, mkdir)\n`],
+    ["stop", join(file, "x"), `${join(file, "x")}: a part of the path is a file; name a folder with --dir (ENOTDIR, mkdir)\n`],
+  ] as const) {
+    const tool = join(import.meta.dirname, "../../scripts/cluster.ts");
+    const { status, stdout, stderr } = spawnSync(process.execPath, [tool, command, "--dir", folder], { encoding: "utf8" });
+    assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: "", stderr: expected });
+  }
+  const error = (code: string, syscall: string, path?: string): Error => Object.assign(new Error("words"), { code, syscall, path });
+  assert.match(systemTrouble(error("ENOSPC", "write"), "/d")!, /^\/d: no space left on the disk; make room, .* \(ENOSPC, write\)$/);
+  assert.match(systemTrouble(error("EACCES", "open", "/d/lock"), "/d")!, /^\/d\/lock: permission denied; run this as the user/);
+  assert.match(systemTrouble(error("EPERM", "kill"), "/d")!, /^a member's process: not permitted; run this as the user/);
+  assert.equal(systemTrouble(error("EMFILE", "open", "/d"), "/d"), "/d: words (EMFILE, open)");
+  assert.equal(systemTrouble(new TypeError("a bug"), "/d"), undefined);
 });
 
 test("the real plan is the documented one", () => {

@@ -5,6 +5,7 @@ import { createServer } from "node:https";
 const flags = new Map(process.argv.slice(2).map((flag) => flag.replace(/^--/, "").split("=") as [string, string]));
 const url = new URL(flags.get("listen-client-urls")!);
 console.log(`${flags.get("name")} says hello`);
+for (const name of Object.keys(process.env).filter((one) => one.startsWith("ETCD_"))) console.log(`variable ${name}`);
 if (process.env["FAKE_MEMBER_DIES"] === flags.get("name")) {
   console.log("cannot go on");
   process.exit(3);
