@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, createServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
+import { ManualClock } from "@quorate/host/testing";
 import { RecordingListener } from "@quorate/transport/testing";
 import { request } from "undici";
 import { Tunnel } from "../src/tunnel.ts";
@@ -79,7 +80,7 @@ describe("a peer that hangs", () => {
 
   it("is given up when it answers no ping, and comes back when it does", async (t) => {
     const net = await network(t);
-    const a = await member(net, 1n, { options: { pingIntervalMs: 20, pingTimeoutMs: 100, dialTimeoutMs: 100 } });
+    const a = await member(net, 1n, { options: { pingIntervalMs: 20, pingTimeoutMs: 400, dialTimeoutMs: 400 } });
     const b = await member(net, 2n);
     const { proxy, url } = await StallingProxy.before(t, b.urls[0]);
     a.transport.addPeer(2n, [url]);
@@ -317,7 +318,8 @@ describe("the peer port", () => {
 
   it("has room for so many connections, and drops those that are silent", async (t) => {
     const net = await network(t);
-    const a = await member(net, 1n, { options: { maxIncomingConnections: 2, incomingIdleTimeoutMs: 100 } });
+    const clock = new ManualClock();
+    const a = await member(net, 1n, { options: { maxIncomingConnections: 2, incomingIdleTimeoutMs: 100 }, clock });
     const open = () => {
       const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
       socket.on("error", () => {});
@@ -330,8 +332,11 @@ describe("the peer port", () => {
     await open().closed;
     assert.equal(a.transport.incomingConnections, 2);
     silent[0].socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    await net.until("both are gone", () => {
+      clock.advance(10);
+      return a.transport.incomingConnections === 0;
+    });
     await Promise.all(silent.map((one) => one.closed));
-    await net.until("both are gone", () => a.transport.incomingConnections === 0);
     assert.equal(a.logger.find("warn", "closed idle peer connection").length, 2);
   });
 

@@ -28,7 +28,7 @@ async function twoMembers(t: TestContext, options = {}, receiver = {}) {
 
 describe("a snapshot", () => {
   it("is given up when the peer takes no more of it", async (t) => {
-    const { net, a, proxy } = await twoMembers(t, { snapshotStallTimeoutMs: 100, pingTimeoutMs: 60_000 });
+    const { net, a, proxy } = await twoMembers(t, { snapshotStallTimeoutMs: 1000 });
     const state = { given: 0, ended: false };
     a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: endless(state) });
     await net.until("it is under way", () => state.given > 10);
