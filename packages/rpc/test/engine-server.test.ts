@@ -240,7 +240,7 @@ describe("node:http2", () => {
 
 /** curl's output for these arguments, or undefined where there is no curl with HTTP/2. */
 async function curl(...args: string[]): Promise<string> {
-  const child = spawn("curl", ["-sS", "-i", "--max-time", "10", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn("curl", ["-sS", "-i", "--max-time", "60", ...args], { stdio: ["ignore", "pipe", "inherit"] });
   const chunks: Buffer[] = [];
   child.stdout.on("data", (chunk) => chunks.push(chunk));
   await new Promise((resolve) => child.on("close", resolve));

@@ -43,7 +43,7 @@ async function who(server: RunningServer, certificate: TestCertificate | undefin
     certificate ? Buffer.from(certificate.certPem) : null,
   );
   const answer = await unary(server.client(BY_NAME, secure), "/test.Echo/Who", Buffer.alloc(0), {
-    call: { deadline: Date.now() + 10_000 },
+    call: { deadline: Date.now() + 60_000 },
   });
   return Buffer.isBuffer(answer) ? answer.toString() : answer;
 }
@@ -183,7 +183,7 @@ describe("TLS options that change", () => {
     };
     const asClient = credentials.createSsl(Buffer.from(CA.certPem), Buffer.from(CLIENT.keyPem), Buffer.from(CLIENT.certPem));
     const open = server.client(BY_NAME, asClient);
-    const ask = () => unary(open, "/test.Echo/Who", Buffer.alloc(0), { call: { deadline: Date.now() + 10_000 } });
+    const ask = () => unary(open, "/test.Echo/Who", Buffer.alloc(0), { call: { deadline: Date.now() + 60_000 } });
     assert.equal(String(await ask()), "client-one");
 
     // Another authority beside the first, and another certificate.

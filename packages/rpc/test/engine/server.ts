@@ -63,7 +63,7 @@ export async function startEngine(t: TestContext, what: EngineUnderTest): Promis
 }
 
 /** How long a condition may take to come true; far more than it ever does. */
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 120_000;
 
 /** Resolves once `condition` holds; looks again in each turn of the event loop. Rejects if it does not come to hold at all. */
 export async function until(condition: () => boolean): Promise<void> {
