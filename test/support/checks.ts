@@ -1,5 +1,6 @@
 /** What must hold of a cluster after it was hurt. */
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 import { fromLatin1, KeyValue, KVService, MaintenanceService, type StatusResponse, toLatin1 } from "@quorate/proto";
 import { TestClient } from "./client.ts";
 import type { TestCluster } from "./cluster.ts";
@@ -26,13 +27,14 @@ export function statusOf(cluster: TestCluster, member: TestMember): Promise<Stat
 }
 
 /** The member that leads. Asks the members until one says that it does; throws after `limitMs`. */
-export async function leaderOf(cluster: TestCluster, limitMs = 10_000): Promise<TestMember> {
+export async function leaderOf(cluster: TestCluster, limitMs = 120_000): Promise<TestMember> {
   const endMs = performance.now() + limitMs;
   while (performance.now() < endMs) {
     for (const member of cluster.members.filter((one) => one.isRunning)) {
       const status = await statusOf(cluster, member).catch(() => undefined);
       if (status !== undefined && status.leader !== 0n && status.leader === status.header!.memberId) return member;
     }
+    await delay(20);
   }
   throw new Error(`nobody leads after ${limitMs} ms`);
 }

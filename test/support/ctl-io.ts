@@ -48,9 +48,9 @@ export class LiveRun {
     });
   }
 
-  /** Resolves when `shows` holds of what was printed so far; fails if the program ends before, or after 30 s. */
+  /** Resolves when `shows` holds of what was printed so far; fails if the program ends before, or after two minutes. */
   async until(shows: (stdout: string, stderr: string) => boolean): Promise<void> {
-    const late = AbortSignal.timeout(30_000);
+    const late = AbortSignal.timeout(120_000);
     const ended = this.result.then(() => "ended");
     while (!shows(this.stdout, this.stderr)) {
       const arrived = new Promise<string>((resolve) => {

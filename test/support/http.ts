@@ -7,7 +7,7 @@ import type { TestMember } from "./member.ts";
 export async function get(cluster: TestCluster, member: TestMember, path: string): Promise<{ status: number; body: string }> {
   const agent = new Agent({ connect: { ...cluster.identity } });
   try {
-    const answer = await request(`${member.clientUrl}${path}`, { dispatcher: agent, signal: AbortSignal.timeout(10_000) });
+    const answer = await request(`${member.clientUrl}${path}`, { dispatcher: agent, signal: AbortSignal.timeout(60_000) });
     return { status: answer.statusCode, body: await answer.body.text() };
   } finally {
     await agent.destroy();

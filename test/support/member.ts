@@ -110,7 +110,7 @@ export class TestMember {
   }
 
   /** SIGTERM; resolves with how it left. Throws when it has not gone after `limitMs`. */
-  async terminate(limitMs = 20_000): Promise<Exit> {
+  async terminate(limitMs = 60_000): Promise<Exit> {
     this.#child?.kill("SIGTERM");
     const late = new AbortController();
     const result = await Promise.race([this.#exit, delay(limitMs, undefined, { signal: late.signal }).catch(() => undefined)]);
@@ -120,7 +120,7 @@ export class TestMember {
   }
 
   /** Resolves when GET /health says true. Throws when the process ends before that, or after `limitMs`. */
-  async waitReady(limitMs = 30_000): Promise<void> {
+  async waitReady(limitMs = 120_000): Promise<void> {
     const probe = createHealthProbe(this.options.identity);
     const endMs = performance.now() + limitMs;
     try {
