@@ -2,12 +2,14 @@
  * A reader's terminal: runs blocks of commands in one folder, one after the other; what one block exports the next ones have. Some stay, as
  * a reader would give them a terminal of their own.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { endsWithUs } from "../support/children.ts";
 
-const blockLimitMs = 150_000;
+/** For machines that have much else to do; no block takes as long. */
+const blockLimitMs = 400_000;
 /** What a member logs when it serves; a block is taken to serve when as many members as it starts have. */
 const readyLine = /ready to serve client requests/g;
 
@@ -34,18 +36,36 @@ export class Terminal {
   /** Runs a block to its end and gives what it printed. Rejects, with the block and all that it printed, if any command of it fails. */
   run(block: string): Promise<string> {
     const text = `source ${this.#exports}\n${block}\nexport -p > ${this.#exports}`;
+    const child = this.#spawn(["-euo", "pipefail", "-c", text]);
+    let [stdout, stderr] = ["", ""];
+    child.stdout!.setEncoding("utf8").on("data", (piece: string) => (stdout += piece));
+    child.stderr!.setEncoding("utf8").on("data", (piece: string) => (stderr += piece));
     return new Promise((resolve, reject) => {
-      const options = { cwd: this.#cwd, env: this.#env, timeout: blockLimitMs };
-      execFile("bash", ["-euo", "pipefail", "-c", text], options, (error, stdout, stderr) =>
-        error === null ? resolve(stdout) : reject(new Error(`${block}\n${error.message}\n${stdout}\n${stderr}`)),
-      );
+      const failed = (why: string): void => reject(new Error(`${block}\n${why}\n${stdout}\n${stderr}`));
+      // With all that it has started in the foreground: what goes on holds the pipes.
+      const timer = setTimeout(() => {
+        if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, "SIGKILL");
+        failed(`not done within ${blockLimitMs} ms`);
+      }, blockLimitMs);
+      child.on("close", (code, signal) => {
+        clearTimeout(timer);
+        if (code === 0) resolve(stdout);
+        else failed(`it ended with ${code ?? signal}`);
+      });
     });
   }
 
-  /** Starts a block that stays, in a process group of its own, as Control-C reaches all of it; resolves when its members serve. */
+  /** In a process group of its own, as Control-C reaches all of it. */
+  #spawn(args: readonly string[]): ChildProcess {
+    const child = spawn("bash", args, { cwd: this.#cwd, env: this.#env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    endsWithUs(child, true);
+    return child;
+  }
+
+  /** Starts a block that stays; resolves when its members serve. */
   async serve(block: string): Promise<Served> {
     const text = `source ${this.#exports}\n${block}`;
-    const child = spawn("bash", ["-c", text], { cwd: this.#cwd, env: this.#env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    const child = this.#spawn(["-c", text]);
     const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
     const served = { child, exit };
     this.#served.push(served);

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { type ClientIdentity, createHealthProbe } from "../../scripts/cluster/health.ts";
+import { endsWithUs } from "./children.ts";
 
 /** What a member needs to be started, however often. */
 export interface MemberOptions {
@@ -16,21 +17,6 @@ export interface MemberOptions {
   readonly logFile: string;
   /** For probes over TLS. */
   readonly identity: ClientIdentity;
-}
-
-/** Processes that must not outlive this one. */
-const alive = new Set<ChildProcess>();
-
-function killAll(): void {
-  for (const child of alive) child.kill("SIGKILL");
-}
-
-process.on("exit", killAll);
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.on(signal, () => {
-    killAll();
-    process.exit(128 + (signal === "SIGTERM" ? 15 : signal === "SIGINT" ? 2 : 1));
-  });
 }
 
 /** A member's end: how it left. */
@@ -79,11 +65,10 @@ export class TestMember {
       env: { ...process.env, ...env },
     });
     closeSync(log);
-    alive.add(child);
+    endsWithUs(child);
     this.#child = child;
     this.#exit = new Promise((resolve) => {
       const gone = (exit: Exit): void => {
-        alive.delete(child);
         if (this.#child === child) this.#child = undefined;
         resolve(exit);
       };
