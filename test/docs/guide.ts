@@ -38,7 +38,7 @@ export async function runGuide(name: string): Promise<{ readonly outputs: readon
   }
   const terminal = new Terminal(dir, { ...process.env, PATH: `${join(dir, "bin")}:${process.env["PATH"]}` });
   try {
-    const network = `127.${1 + ((process.pid >> 7) % 250)}.${1 + (process.pid % 127)}.`;
+    const network = `127.${1 + ((process.pid >> 7) % 250)}.${1 + (process.pid % 128)}.`;
     const outputs: { command: string; printed: string }[] = [];
     for (const { kind, command } of blocksOf(readFileSync(join(root, "docs", name), "utf8"))) {
       const here = command.replaceAll("127.0.0.", network);
