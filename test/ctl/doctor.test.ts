@@ -49,7 +49,7 @@ after(() => rmSync(scratch, { recursive: true }));
 
 /** What the doctor says of a cluster. The exit code is that of its findings. */
 async function doctor(endpoints: readonly string[], ...flags: string[]): Promise<Report> {
-  const { code, stdout, stderr } = await runQuoratectl(endpoints, ["doctor", "-w", "json", "--command-timeout=2s", ...flags]);
+  const { code, stdout, stderr } = await runQuoratectl(endpoints, ["doctor", "-w", "json", "--command-timeout=30s", ...flags]);
   assert.equal(stderr, "");
   const report = JSON.parse(stdout) as Report;
   assert.equal(code, report.findings.length === 0 ? 0 : 1);
@@ -211,7 +211,7 @@ suite("a plain cluster", () => {
     m1.signal("SIGSTOP");
     await m0.kill();
     await until("m2 knows that nobody leads", async () => (await statusOf(cluster, m2)).leader === 0n);
-    const report = await doctor([m2.clientUrl], "--command-timeout=500ms");
+    const report = await doctor([m2.clientUrl], "--command-timeout=3s");
     assertFound(report, "alarm", "m0", /^the alarm NOSPACE/);
     assertFound(report, "alarm", "m0", /^the alarm CORRUPT/);
     assertFound(report, "reachable", "m0", /^does not answer at http:.*ECONNREFUSED/);
@@ -264,7 +264,7 @@ suite("a cluster with certificates", () => {
       restart(m1, caFile, await other.issue({ commonName: "foreign", hosts: localHosts, usage: "both" })),
       restart(m2, caFile, await authority.issue({ commonName: "misnamed", hosts: ["db.example.org"], usage: "both" })),
     ]);
-    const report = await doctor(cluster.endpoints, ...own, "--command-timeout=1s");
+    const report = await doctor(cluster.endpoints, ...own, "--command-timeout=3s");
     assertFound(
       report,
       "certificate",
