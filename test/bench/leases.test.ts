@@ -5,9 +5,11 @@ import { soakLeases } from "../../bench/leases.ts";
 
 test("a few hundred leases are kept alive, and end when they are left alone", async () => {
   const said: string[] = [];
-  const result = await soakLeases({ leases: 300, minutes: 0.05, ttlS: 3, size: 3, say: (text) => said.push(text) });
+  const result = await soakLeases({ leases: 300, minutes: 0.08, ttlS: 6, size: 3, say: (text) => said.push(text) });
   assert.deepEqual([result.lost, result.early], [0, 0]);
-  assert.ok(result.renewals >= 300 * 3, `${result.renewals} renewals`);
-  assert.ok(result.lagP50Ms > 0 && result.lagMostMs < 30_000, `lags: p50 ${result.lagP50Ms} ms, most ${result.lagMostMs} ms`);
-  assert.match(said[0]!, /^300 leases of 3 s, each with a key, on 3 members$/);
+  // Each has its turn every two seconds, for almost five.
+  assert.ok(result.renewals >= 300 * 2, `${result.renewals} renewals`);
+  const { lagP50Ms, lagMostMs } = result;
+  assert.ok(lagMostMs > 0 && lagP50Ms <= lagMostMs && lagMostMs < 60_000, `lags: p50 ${lagP50Ms} ms, most ${lagMostMs} ms`);
+  assert.match(said[0]!, /^300 leases of 6 s, each with a key, on 3 members$/);
 });
