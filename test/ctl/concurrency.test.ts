@@ -111,7 +111,7 @@ describe("lock", () => {
   });
 
   test("when the session is lost, so is the lock", async () => {
-    const lock = live("lock", "o", "--ttl=2");
+    const lock = live("lock", "o", "--ttl=9");
     await lock.until((out) => out !== "");
     await printed("lease", "revoke", lock.stdout.slice(2).trim());
     const { code, stderr } = await lock.result;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { after, before, suite, test } from "node:test";
+import { after, before, suite, type TestContext, test } from "node:test";
 import { connect } from "@quorate/client";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
@@ -20,7 +20,7 @@ suite("top", () => {
   before(async () => {
     cluster = await startCluster({ size: 1 });
   });
-  after(() => cluster.destroy());
+  after(() => cluster?.destroy());
 
   test("--once prints one frame with what was done meanwhile", async () => {
     const client = connect({ endpoints: cluster.endpoints });
@@ -45,7 +45,7 @@ suite("top", () => {
   });
 
   /** The program on a terminal of its own; what it has drawn so far is in `drawn`. */
-  function onTerminal(): { child: ChildProcess; drawn: () => string } {
+  function onTerminal(t: TestContext): { child: ChildProcess; drawn: () => string } {
     const program = join(import.meta.dirname, "../../bin/quoratectl.js");
     const top = `${process.execPath} ${program} top --endpoints=${cluster.endpoints[0]} --interval=200ms`;
     const command = `stty columns 100 rows 30; exec ${top}`;
@@ -53,6 +53,7 @@ suite("top", () => {
       stdio: ["pipe", "pipe", "inherit"],
       env: { ...process.env, TERM: "xterm" },
     });
+    t.after(() => child.kill("SIGKILL"));
     let drawn = "";
     child.stdout!.on("data", (piece: Buffer) => {
       drawn += piece.toString();
@@ -64,8 +65,8 @@ suite("top", () => {
     ["q", (child: ChildProcess) => child.stdin!.write("q")],
     ["control-C", (child: ChildProcess) => child.stdin!.write("\u0003")],
   ] as const) {
-    test(`on a terminal it is live until ${name}, and leaves it as it was`, { skip: skipWithoutScript }, async () => {
-      const { child, drawn } = onTerminal();
+    test(`on a terminal it is live until ${name}, and leaves it as it was`, { skip: skipWithoutScript }, async (t) => {
+      const { child, drawn } = onTerminal(t);
       await until("two frames are drawn", () => drawn().split("\u001b[H").length > 3);
       end(child);
       const [code] = await once(child, "close");
