@@ -46,7 +46,7 @@ test("a member that was away catches up by snapshot while writes go on", async (
 
 test("a member that is killed in the middle of receiving a snapshot comes back and gets it", async (t) => {
   const wantedKills = 2;
-  const mostAttempts = 8;
+  const mostAttempts = 20;
   await withCluster(options, async (cluster) => {
     // Large values, so that sending takes long enough to be interrupted.
     const writers = new Writers(cluster, connections, 8 * 1024);
