@@ -1,6 +1,6 @@
 /** One member as a real process: started, killed, frozen and started again by a test. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { appendFileSync, closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { type ClientIdentity, createHealthProbe } from "../../scripts/cluster/health.ts";
 import { endsWithUs } from "./children.ts";
@@ -73,7 +73,10 @@ export class TestMember {
         resolve(exit);
       };
       child.once("exit", (code, signal) => gone({ code, signal }));
-      child.once("error", () => gone({ code: null, signal: null }));
+      child.once("error", ({ message }) => {
+        appendFileSync(logFile, `${message}\n`);
+        gone({ code: null, signal: null });
+      });
     });
   }
 
