@@ -64,6 +64,14 @@ function assertFound({ findings }: Report, check: string, member: string, seen: 
   assert.ok(found.right !== "" && found.next !== "");
 }
 
+/** Waits until every member is connected to every other: followers are ready before they have found each other. */
+async function connected(cluster: TestCluster): Promise<void> {
+  for (const member of cluster.members) {
+    const others = cluster.members.length - 1;
+    await until(`${member.name} has its links`, async () => (await metric(cluster, member, "etcd_network_active_peers")) === others);
+  }
+}
+
 /** Runs a command that must succeed, once the members' links are old enough for a change of the membership. */
 async function ctl(cluster: TestCluster, ...args: string[]): Promise<string> {
   let out = "";
@@ -132,6 +140,7 @@ suite("a plain cluster", () => {
       flags: [`--quota-backend-bytes=${QUOTA_BYTES}`],
       envOf: (name) => (name === "m1" ? clockEnv(clockFile) : name === "m2" ? disk.env : {}),
     });
+    await connected(cluster);
     // How busy this machine's disk is right now is none of this test's business.
     const report = await doctor([cluster.members[0]!.clientUrl], "--fsync-limit=5s");
     assert.deepEqual(report.findings, []);
@@ -245,6 +254,7 @@ suite("a cluster with certificates", () => {
 
   test("a healthy one has no finding", async () => {
     cluster = await startCluster({ tls: true });
+    await connected(cluster);
     const { ca, client, clientKey } = cluster.certs!;
     const report = await doctor([cluster.endpoints[0]!], `--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`, "--fsync-limit=5s");
     assert.deepEqual(report.findings, []);
