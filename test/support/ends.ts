@@ -5,8 +5,8 @@
 import { afterEach, beforeEach } from "node:test";
 import { isMainThread } from "node:worker_threads";
 
-/** What suites prepare and clean up outside of tests takes less. */
-const PATIENCE_MS = 180_000;
+/** What suites prepare and clean up outside of tests takes less: a cluster has two minutes to start. */
+const PATIENCE_MS = 240_000;
 
 if (isMainThread && process.env["NODE_TEST_CONTEXT"] === "child-v8" && process.argv[1]?.endsWith(".test.ts") === true) {
   let running = 0;
