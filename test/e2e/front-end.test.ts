@@ -17,6 +17,18 @@ const SERVING = Buffer.from([8, 1]);
 const NOT_SERVING = Buffer.from([8, 2]);
 const same = (bytes: Buffer): Buffer => bytes;
 
+interface Vars {
+  readonly cmdline: readonly string[];
+  readonly memstats: Readonly<Record<string, number>>;
+  readonly "raft.status": {
+    readonly id: string;
+    readonly term: number;
+    readonly commit: number;
+    readonly applied: number;
+    readonly progress: Readonly<Record<string, { readonly match: number; readonly next: number; readonly state: string }>>;
+  };
+}
+
 describe("plain HTTP over TLS", () => {
   let cluster: TestCluster;
   before(async () => {
@@ -58,6 +70,23 @@ describe("beside etcd's services", () => {
     const text = await (await fetch(`${cluster.endpoints[0]}/metrics`)).text();
     return Number(new RegExp(`^${name} (.*)$`, "m").exec(text)?.[1]);
   };
+
+  test("/debug/vars shows the command line, memory and Raft's state as etcd does", async () => {
+    const answer = await fetch(`${cluster.endpoints[0]}/debug/vars`);
+    assert.deepEqual([answer.status, answer.headers.get("content-type")], [200, "application/json; charset=utf-8"]);
+    const { cmdline, memstats, "raft.status": raft } = (await answer.json()) as Vars;
+    assert.ok(
+      cmdline.some((word) => word.startsWith("--name")),
+      cmdline.join(" "),
+    );
+    assert.ok(memstats["HeapAlloc"]! > 0 && memstats["Sys"]! > memstats["HeapAlloc"]!);
+    const { id, term, commit, applied, progress, ...rest } = raft;
+    assert.deepEqual(rest, { vote: id, lead: id, raftState: "StateLeader", leadtransferee: "0" });
+    assert.ok(term >= 1 && commit >= applied && applied >= 1);
+    assert.equal(progress[id]!.state, "StateReplicate");
+    assert.ok(progress[id]!.match >= 1 && progress[id]!.next > progress[id]!.match);
+    assert.equal((await fetch(`${cluster.endpoints[0]}/debug/vars`, { method: "POST" })).status, 405);
+  });
 
   test("reflection lists the services, and gives files from which their messages can be written", async () => {
     const asked = client.makeBidiStreamRequest(REFLECTION, same, same);

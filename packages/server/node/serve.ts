@@ -18,6 +18,7 @@ import { type StandardServices, withStandardServices } from "../src/services/sta
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
+import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
 import { transportObserver } from "./peer-metrics.ts";
@@ -227,6 +228,7 @@ function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoin
     ["/health", healthEndpoint(health, member.metrics, logger)],
     ...checkEndpoints(health, member.metrics, logger),
     ["/version", versionEndpoint(version)],
+    ["/debug/vars", debugVarsEndpoint(() => member.leadership.status())],
     ["/metrics", async () => ({ status: 200, headers: { "content-type": exposition.contentType }, body: await exposition.text() })],
   ]);
 }

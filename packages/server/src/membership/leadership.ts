@@ -30,6 +30,11 @@ export class Leadership {
     this.#parts = parts;
   }
 
+  /** What Raft knows now; of the others, where this member leads. */
+  status(): Status {
+    return this.#parts.status();
+  }
+
   /** Hands leadership to a voter (etcd: EtcdServer.MoveLeader). Rejects with EtcdError, or Error when it did not work within its time. */
   async move(to: bigint): Promise<void> {
     const { clock, leader, memberId, store, logger } = this.#parts;
