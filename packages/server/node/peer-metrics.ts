@@ -37,6 +37,8 @@ export function transportObserver(metrics: MemberMetrics, selfId: bigint, isRemo
     metrics.snapshotReceiveFailures,
   ];
   const byPair = [metrics.knownPeers, metrics.activePeers, metrics.disconnectedPeers];
+  // As in etcd a member counts itself, so that a cluster of one has the series, and a sum is the cluster's size.
+  metrics.knownPeers.with(local, local).value = 1;
   return {
     known: (id, isKnown) => {
       const peer = name(id);

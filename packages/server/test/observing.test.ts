@@ -155,6 +155,7 @@ test("a peer's series are there from when it is known, at 0, and go with it for 
   const removed = new Set<bigint>();
   const observer = transportObserver(metrics, 0xan, (id) => removed.has(id));
   const { text } = prometheusExposition(metrics.registry);
+  assert.match(await text(), /^etcd_network_known_peers\{Local="a",Remote="a"\} 1$/m, "a member counts itself");
   observer.known(0xbn, true);
   const atFirst = await text();
   for (const line of [

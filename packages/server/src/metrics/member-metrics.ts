@@ -268,7 +268,7 @@ export class MemberMetrics {
     this.leasesExpired = r.counter("etcd_debugging_server_lease_expired_total", "Expired leases that this member had revoked as leader.");
     this.leaseTtls = r.histogram("etcd_debugging_lease_ttl_total", "Seconds that leases were granted for.", exponentialBuckets(1, 2, 24));
 
-    this.knownPeers = r.gauges("etcd_network_known_peers", "1 for each member of the cluster besides this one.", ["Local", "Remote"]);
+    this.knownPeers = r.gauges("etcd_network_known_peers", "1 for each member of the cluster, this one too.", ["Local", "Remote"]);
     this.activePeers = r.gauges("etcd_network_active_peers", "1 for each peer with a live connection, else 0.", ["Local", "Remote"]);
     this.peerSentBytes = r.counters("etcd_network_peer_sent_bytes_total", "Bytes sent to peers.", ["To"]);
     this.peerReceivedBytes = r.counters("etcd_network_peer_received_bytes_total", "Bytes received from peers.", ["From"]);
