@@ -368,6 +368,11 @@ test("TLS settings are checked before the member starts", async () => {
   const files = { c: PEM, k: PEM, ca: PEM, junk: "junk" };
   const pair = ["--cert-file=c", "--key-file=k"];
   await refused("Contradiction", /^TLS key\/cert \(--cert-file, --key-file\) must be provided for client url https:\/\/127.0.0.1:1/, https);
+  await refused(
+    "Contradiction",
+    "client TLS key/cert (--cert-file, --key-file) must be provided for metrics secure url https://127.0.0.1:3",
+    ["--listen-metrics-urls=https://127.0.0.1:3"],
+  );
   await refused("Contradiction", "KeyFile and CertFile must both be present[key: , cert: c]", [...https, "--cert-file=c"]);
   await refused("BadFile", "--cert-file: cannot read c: no such file", [...https, ...pair]);
   await refused("BadFile", "--trusted-ca-file: junk is not a PEM file", [...https, ...pair, "--trusted-ca-file=junk"], {}, files);

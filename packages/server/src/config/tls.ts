@@ -186,6 +186,10 @@ export function resolveTls(
   const secure = urls.find((url) => url.scheme === "https" || url.scheme === "unixs");
   if (s.cert === "" && s.key === "") {
     if (secure !== undefined) {
+      if (values["listen-metrics-urls"].includes(secure)) {
+        const wanted = "client TLS key/cert (--cert-file, --key-file) must be provided for metrics secure url";
+        throw new ConfigError("Contradiction", `${wanted} ${secure.text}`);
+      }
       throw new ConfigError(
         "Contradiction",
         `TLS key/cert (--${s.prefix}cert-file, --${s.prefix}key-file) must be provided for ${side} url ${secure.text} with HTTPS scheme`,
