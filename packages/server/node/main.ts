@@ -1,6 +1,6 @@
 /** The program `quorate`: reads its command line, runs one member, and ends it on SIGTERM or SIGINT. */
 import { nodeClock, nodeLogger } from "@quorate/host/node";
-import type { LogConfig } from "../src/config/index.ts";
+import { type LogConfig, startFields } from "../src/config/index.ts";
 import { QUORATE_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { invoke } from "./cli/invoke.ts";
 import { loggerLevel, reload } from "./reload.ts";
@@ -67,6 +67,8 @@ export async function main(): Promise<void> {
       });
     });
 
+    const versions = { "quorate-version": QUORATE_VERSION, "etcd-version": SERVER_VERSION, "node-version": process.version };
+    logger.info("starting an etcd server", { ...versions, ...startFields(config) });
     try {
       serving = await serve(config, {
         clock: nodeClock,

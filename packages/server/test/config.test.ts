@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadConfig, type Notice, type ServerConfig } from "../src/config/index.ts";
+import { loadConfig, type Notice, type ServerConfig, startFields } from "../src/config/index.ts";
 import { options, variableName } from "../src/config/options.ts";
 
 const PEM = "-----BEGIN CERTIFICATE-----\n";
@@ -361,6 +361,37 @@ test("ways to form a cluster exclude each other", async () => {
   ]);
   await refused("Contradiction", "both --discovery-token and --discovery-endpoints must be set", ["--discovery-token=x"]);
   await refused("BadValue", /^error setting up initial cluster: URL scheme must be/, ["--initial-cluster=default"]);
+});
+
+test("what a member says of its settings when it starts has etcd's names and no secret", async () => {
+  const { config } = await run([
+    "--name=a",
+    "--snapshot-catchup-entries=1000",
+    "--auto-compaction-mode=periodic",
+    "--auto-compaction-retention=8h",
+    "--quota-backend-bytes=-1",
+    "--feature-gates=LeaseCheckpoint=true",
+    "--corrupt-check-time=1m",
+  ]);
+  const fields = startFields(config);
+  for (const [name, value] of [
+    ["name", "a"],
+    ["data-dir", "a.quorate"],
+    ["snapshot-catchup-entries", 1000],
+    ["heartbeat-interval", "100ms"],
+    ["election-timeout", "1s"],
+    ["initial-cluster", "a=http://localhost:2380"],
+    ["initial-cluster-state", "new"],
+    ["quota-backend-bytes", "no limit"],
+    ["auto-compaction-mode", "periodic"],
+    ["auto-compaction-retention", "8h0m0s"],
+    ["corrupt-check-time-interval", "1m0s"],
+  ] as const) {
+    assert.equal(fields[name], value, name);
+  }
+  assert.deepEqual(fields["listen-client-urls"], ["http://localhost:2379"]);
+  assert.ok((fields["feature-gates"] as string[]).includes("LeaseCheckpoint"));
+  assert.doesNotMatch(JSON.stringify(fields), /key-file|password|auth-token/);
 });
 
 test("TLS settings are checked before the member starts", async () => {

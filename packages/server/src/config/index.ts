@@ -17,6 +17,7 @@ export type {
   TlsConfig,
   TracingConfig,
 } from "./server-config.ts";
+export { startFields } from "./start-fields.ts";
 export type { ReadFile } from "./tls.ts";
 export {
   hostPort,
