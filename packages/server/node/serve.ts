@@ -14,6 +14,7 @@ import { memberHealth } from "../src/http/member-health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { rpcObserver } from "../src/services/observer.ts";
+import { SlowCalls } from "../src/services/slow-calls.ts";
 import { type StandardServices, withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
@@ -185,7 +186,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
         http,
         clock,
         logger: logger.child("rpc"),
-        observer: rpcObserver(started.metrics, clock),
+        observer: rpcObserver(started.metrics, clock, new SlowCalls(config.warningUnaryRequestDurationMs, clock, logger.child("v3rpc"))),
       },
     );
     servers.push(server);

@@ -1,8 +1,9 @@
 /** What a member tells of itself: metrics and health. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { silentLogger } from "@quorate/host";
+import { type LogFields, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
+import { ManualClock } from "@quorate/host/testing";
 import { GrpcStatus, services } from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
 import { transportObserver } from "../node/peer-metrics.ts";
@@ -13,6 +14,7 @@ import { checkEndpoints, type HealthSource, healthEndpoint } from "../src/http/h
 import { MemberMetrics, type MetricSources } from "../src/metrics/member-metrics.ts";
 import { exponentialBuckets, Family, Gauge, Histogram, MetricRegistry } from "../src/metrics/registry.ts";
 import { rpcObserver } from "../src/services/observer.ts";
+import { SlowCalls } from "../src/services/slow-calls.ts";
 
 const sources = new Proxy({} as MetricSources, { get: () => () => 0 });
 
@@ -210,6 +212,36 @@ test("each method of etcd's services has its series for every status code from t
   ]) {
     assert.ok(after.includes(`${line}\n`), line);
   }
+});
+
+test("a call with one answer that takes long is logged, ten lines a second at the most", () => {
+  const clock = new ManualClock();
+  const lines: LogFields[] = [];
+  const logger = { ...silentLogger, warn: (msg: string, fields: LogFields = {}) => lines.push({ msg, ...fields }) };
+  const slow = new SlowCalls(300, clock, logger);
+  const observer = rpcObserver(new MemberMetrics(sources, { extensive: false }), clock, slow);
+  const startedMs = clock.monotonicMs();
+  const wallMs = clock.wallMs();
+  clock.advance(300);
+  observer.handled("/etcdserverpb.KV/Put", GrpcStatus.OK, startedMs);
+  assert.deepEqual(lines, [], "300 ms are not more than 300 ms");
+  clock.advance(100);
+  observer.handled("/etcdserverpb.Watch/Watch", GrpcStatus.OK, startedMs);
+  assert.deepEqual(lines, [], "a stream lasts");
+  for (let call = 0; call < 13; call++) observer.handled("/etcdserverpb.KV/Put", GrpcStatus.UNAVAILABLE, startedMs);
+  assert.equal(lines.length, 10);
+  assert.deepEqual(lines[0], {
+    msg: "request stats",
+    "start time": new Date(wallMs).toISOString(),
+    "time spent": "400ms",
+    "expected-duration": "300ms",
+    "response type": "/etcdserverpb.KV/Put",
+    code: "Unavailable",
+  });
+  clock.advance(1000);
+  observer.handled("/etcdserverpb.KV/Range", GrpcStatus.OK, startedMs);
+  assert.equal(lines.length, 11);
+  assert.equal(lines[10]!["left-out"], 3);
 });
 
 test("the process's health: memory, files, the loop's delays and the collector's pauses", async (t) => {

@@ -67,7 +67,6 @@ export const operationsOptions = {
     group: logging,
     doc: "A call with one answer that takes longer than this is logged as a warning.",
     aliases: ["experimental-warning-unary-request-duration"],
-    stage: planned("slow calls are not logged yet, only slow applications are"),
   }),
 
   "enable-distributed-tracing": boolOption(false, {

@@ -4,6 +4,7 @@ import { GrpcStatus, KVService, services } from "@quorate/proto";
 import type { RpcObserver } from "@quorate/rpc";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { Counter, Histogram } from "../metrics/registry.ts";
+import type { SlowCalls } from "./slow-calls.ts";
 
 /** "DEADLINE_EXCEEDED" as Go's names have it, "DeadlineExceeded"; by code. */
 const CODE_NAMES: readonly string[] = Object.keys(GrpcStatus).map((name) => {
@@ -29,6 +30,7 @@ function typeOf({ requestStream, responseStream }: Streams): string {
 
 /** The counters of one method: all there from the start, one for each code too, so that a rate sees the first call and the first error. */
 interface MethodCounters {
+  readonly isUnary: boolean;
   readonly started: Counter;
   readonly received: Counter;
   readonly sent: Counter;
@@ -38,6 +40,7 @@ interface MethodCounters {
 
 function countersOf(metrics: MemberMetrics, ...labels: readonly [type: string, service: string, method: string]): MethodCounters {
   return {
+    isUnary: labels[0] === "unary",
     started: metrics.grpcStarted.with(...labels),
     received: metrics.grpcMessagesReceived.with(...labels),
     sent: metrics.grpcMessagesSent.with(...labels),
@@ -46,8 +49,8 @@ function countersOf(metrics: MemberMetrics, ...labels: readonly [type: string, s
   };
 }
 
-/** Counts the calls of one member; times are of `clock`. */
-export function rpcObserver(metrics: MemberMetrics, clock: Clock): RpcObserver {
+/** Counts the calls of one member; times are of `clock`. Those that took long are told to `slow`. */
+export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCalls): RpcObserver {
   const methods = new Map<string, MethodCounters>();
   for (const service of services) {
     for (const method of Object.values(service.methods)) {
@@ -65,6 +68,7 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock): RpcObserver {
       if (method === undefined) return;
       // A code beyond those that gRPC has is what gRPC makes of it.
       (method.handledByCode[code] ?? method.handledByCode[GrpcStatus.UNKNOWN]!).add();
+      if (method.isUnary) slow?.ended(path, CODE_NAMES[code] ?? "Unknown", startedMs);
       const isRange = path === RANGE;
       if (method.handling === undefined && !isRange) return;
       const seconds = (clock.monotonicMs() - startedMs) / 1000;
