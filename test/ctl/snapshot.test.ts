@@ -122,7 +122,7 @@ describe("snapshot restore", () => {
     changed[last - 4096 + 20]! ^= 1;
     const half = good.subarray(0, 4096 * 5 + 32);
     await refused(
-      /: its bytes were changed: expected sha256 [0-9a-f]{64} \(at byte \d+\), got [0-9a-f]{64}\. Use another/,
+      /^Error: expected sha256 [0-9a-f]{64}, got [0-9a-f]{64}: .*: its bytes were changed, or the checksum at byte \d+\. Use another/,
       1,
       cut("a", changed),
     );
@@ -190,6 +190,17 @@ describe("snapshot restore", () => {
     const elsewhere = join(dir, "elsewhere.quorate");
     const made = await utl("snapshot", "restore", file, `--data-dir=${elsewhere}/`, `--wal-dir=${walDir}`);
     assert.equal(made.code, 0, made.err);
+    const log = made.err
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      log.map(({ msg }) => msg),
+      ["restoring snapshot", "added member", "restored snapshot"],
+      "what etcdutl logs",
+    );
+    assert.deepEqual([log[0].path, log[0]["wal-dir"], log[0]["data-dir"]], [file, walDir, elsewhere]);
+    assert.deepEqual([log[1]["added-peer-id"], log[1]["added-peer-peer-urls"]], ["8e9e05c52164694d", ["http://localhost:2380"]]);
     assert.match(
       made.out,
       /^Restored .*snap\.db into .*elsewhere\.quorate: revision \d+, \d+ keys; member 8e9e05c52164694d \(default\) of 1\n$/,

@@ -3,6 +3,7 @@ import type { Keyspace } from "@quorate/host";
 import { levelKeyspaces } from "@quorate/host/node";
 import { humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { logInfo } from "../log.ts";
 import type { Command } from "../program.ts";
 import { Progress } from "../progress.ts";
 import { reportingErrors, storeFolder } from "./data-dir.ts";
@@ -65,7 +66,12 @@ The member must be stopped; "quoratectl defrag" does the same for a running one,
         const again = await levelKeyspaces.open(storeFolder(dataDir), { create: false });
         const afterBytes = again.sizeOnDiskBytes();
         await again.close();
-        io.stderr(`Defragmented ${dataDir}: ${humanBytes(beforeBytes)} before, ${humanBytes(afterBytes)} now\n`);
+        logInfo(io, "finished defragmenting directory", {
+          path: dataDir,
+          "current-db-size-bytes-diff": afterBytes - beforeBytes,
+          "current-db-size-bytes": afterBytes,
+          "current-db-size": humanBytes(afterBytes),
+        });
       });
     } catch (error) {
       if (!(error instanceof Exit)) throw error;

@@ -1,9 +1,10 @@
 /** What restores from a snapshot file and from a continuous backup have in common: how far revisions are moved on, and the restore. */
 import { levelKeyspaces } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
-import { Store } from "@quorate/store";
+import { clusterId, Store } from "@quorate/store";
 import type { Flags, FlagValues } from "../flags.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
+import { logInfo } from "../log.ts";
 import { Progress } from "../progress.ts";
 import { makeMember, type NewMember } from "./new-member.ts";
 
@@ -28,7 +29,8 @@ export function bumpRevisionOf(flags: FlagValues): number {
 }
 
 /**
- * Makes the member with progress, looks through its store and says what is in it.
+ * Makes the member with progress, looks through its store and says what is in it. What it logs is what etcdutl logs: scripts look for
+ * "added member".
  * @param fillStore makes the store in the folder that it is told, and tells how far it has come in bytes
  */
 export async function restoreMember(
@@ -37,6 +39,8 @@ export async function restoreMember(
   target: NewMember,
   fillStore: (storeDir: string, onProgress: (bytes: number, totalBytes: number) => void) => Promise<unknown>,
 ): Promise<void> {
+  const places = { path: source, "wal-dir": target.walDir, "data-dir": target.dataDir, "snap-dir": `${target.dataDir}/member/snap` };
+  logInfo(io, "restoring snapshot", places);
   const progress = new Progress(io, "restoring ");
   let revision = 0;
   let keys = 0;
@@ -52,8 +56,20 @@ export async function restoreMember(
   } finally {
     progress.end();
   }
+  const { members } = target.cluster;
+  const cluster = idToHex(clusterId(members.map(({ id }) => id)));
+  for (const { id, peerUrls, isLearner } of members) {
+    logInfo(io, "added member", {
+      "cluster-id": cluster,
+      "local-member-id": "0",
+      "added-peer-id": idToHex(id),
+      "added-peer-peer-urls": peerUrls,
+      "added-peer-is-learner": isLearner,
+    });
+  }
+  logInfo(io, "restored snapshot", places);
   io.stdout(
     `Restored ${source} into ${target.dataDir}: revision ${revision}, ${keys} keys; ` +
-      `member ${idToHex(target.self.id)} (${target.self.name}) of ${target.cluster.members.length}\n`,
+      `member ${idToHex(target.self.id)} (${target.self.name}) of ${members.length}\n`,
   );
 }

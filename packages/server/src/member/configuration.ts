@@ -10,6 +10,7 @@ import type { Transport } from "@quorate/transport";
 
 export interface ConfigurationParts {
   readonly memberId: bigint;
+  readonly clusterId: bigint;
   /** How long the link to a removed member stays: what was sent to it before lets it apply its own removal, and end by itself. */
   readonly farewellMs: number;
   readonly clock: Clock;
@@ -64,21 +65,43 @@ export class Configuration {
   }
 
   #follow(change: raftpb.ConfChange): void {
-    const { memberId, logger, store } = this.#parts;
+    const { memberId } = this.#parts;
     const id = change.nodeId;
+    this.#tell(change);
     if (change.type === raftpb.ConfChangeType.ConfChangeRemoveNode) {
-      logger.info("removed member", { "removed-remote-peer-id": idToHex(id) });
       if (id === memberId) this.#parts.removed();
       else this.#sayFarewell(id);
-    } else {
-      const { peerUrls, isLearner } = store().membership.member(id)!;
-      logger.info(this.#messageOf(change), {
-        "member-id": idToHex(id),
-        "peer-urls": peerUrls,
-        "is-learner": isLearner,
-      });
     }
     this.connectPeers();
+  }
+
+  /** A line of the log under etcd's message and fields. */
+  #tell(change: raftpb.ConfChange): void {
+    const { memberId, clusterId, logger, store } = this.#parts;
+    const fields = { "cluster-id": idToHex(clusterId), "local-member-id": idToHex(memberId) };
+    const id = idToHex(change.nodeId);
+    if (change.type === raftpb.ConfChangeType.ConfChangeRemoveNode) {
+      logger.info("removed member", { ...fields, "removed-remote-peer-id": id });
+      return;
+    }
+    const { peerUrls, isLearner } = store().membership.member(change.nodeId)!;
+    if (change.type === raftpb.ConfChangeType.ConfChangeUpdateNode) {
+      logger.info("updated member", {
+        ...fields,
+        "updated-remote-peer-id": id,
+        "updated-remote-peer-urls": peerUrls,
+        "updated-remote-peer-is-learner": isLearner,
+      });
+    } else if (decodeChangeContext(change.context).isPromote) {
+      logger.info("promote member", { ...fields, "promoted-member-id": id });
+    } else {
+      logger.info("added member", {
+        ...fields,
+        "added-peer-id": id,
+        "added-peer-peer-urls": peerUrls,
+        "added-peer-is-learner": isLearner,
+      });
+    }
   }
 
   #sayFarewell(id: bigint): void {
@@ -87,11 +110,6 @@ export class Configuration {
       this.#leaving.delete(id);
       this.connectPeers();
     });
-  }
-
-  #messageOf(change: raftpb.ConfChange): string {
-    if (change.type === raftpb.ConfChangeType.ConfChangeUpdateNode) return "updated member";
-    return decodeChangeContext(change.context).isPromote ? "promote member" : "added member";
   }
 
   /** Whom this member works with: the others of the membership, or, before it is one of them itself, those that it was told of. */

@@ -231,8 +231,9 @@ export class Member {
       },
       state.snapshot.index,
     );
+    const ids = { memberId: this.id, clusterId: this.clusterId };
     this.#configuration = new Configuration({
-      memberId: this.id,
+      ...ids,
       farewellMs: config.electionTimeoutMs,
       clock: deps.clock,
       maxLearners: config.maxLearners,
@@ -246,8 +247,7 @@ export class Member {
     });
     this.#publication = new Publication({
       clock: deps.clock,
-      memberId: this.id,
-      clusterId: this.clusterId,
+      ...ids,
       config,
       metrics,
       logger: this.#logger,

@@ -46,7 +46,8 @@ export function verifyChecksum(disk: Disk, path: string, onProgress: (bytes: num
     if (!equals(expected, found)) {
       throw new EtcdFileError(
         path,
-        `its bytes were changed: expected sha256 ${toHex(expected)} (at byte ${databaseBytes}), got ${toHex(found)}`,
+        `its bytes were changed, or the checksum at byte ${databaseBytes}`,
+        `expected sha256 ${toHex(expected)}, got ${toHex(found)}`,
       );
     }
   } finally {

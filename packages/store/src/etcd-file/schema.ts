@@ -35,8 +35,9 @@ export const CARRIED_BUCKETS = ["key", "lease", "auth", "authUsers", "authRoles"
 export class EtcdFileError extends Error {
   readonly code = "NOT_ETCD";
   readonly path: string;
-  constructor(path: string, problem: string) {
-    super(`${path}: ${problem}`);
+  /** @param etcdText what etcd's tools say to it, which programs look for at the beginning */
+  constructor(path: string, problem: string, etcdText?: string) {
+    super(etcdText === undefined ? `${path}: ${problem}` : `${etcdText}: ${path}: ${problem}`);
     this.name = "EtcdFileError";
     this.path = path;
   }
