@@ -16,6 +16,7 @@ import {
   toUtf8,
   v3electionpb,
 } from "@quorate/proto";
+import { endsWith } from "../support/children.ts";
 import { CallError, type RequestOf, TestClient } from "../support/client.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { etcdctlFor } from "../support/etcdctl.ts";
@@ -109,7 +110,8 @@ const PROGRAM_LIMIT_MS = 60_000;
 
 /** Runs etcdctl until a line of its output is as wanted, then interrupts it; gives the lines. */
 async function interrupted(cluster: TestCluster, args: readonly string[], lines: number): Promise<string[]> {
-  const child = spawn("etcdctl", [`--endpoints=${cluster.endpoints[0]}`, ...args], { env: { ...process.env, ETCDCTL_API: "3" } });
+  const env = { ...process.env, ETCDCTL_API: "3" };
+  const child = endsWith(spawn("etcdctl", [`--endpoints=${cluster.endpoints[0]}`, ...args], { env }));
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => {
     text += chunk.toString();
@@ -156,10 +158,12 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
       const [lease] = /[0-9a-f]{15,16}/.exec((await etcdctl(["lease", "grant", "15"])).stdout)!;
       // It renews the lease when a third of its time is over, the first time at once.
       const kept = await interrupted(cluster, ["lease", "keep-alive", lease], 2);
-      const leader = spawn("etcdctl", [`--endpoints=${cluster.endpoints[0]}`, "elect", "post", "ann"], {
-        env: { ...process.env, ETCDCTL_API: "3" },
-        stdio: ["ignore", "pipe", "ignore"],
-      });
+      const leader = endsWith(
+        spawn("etcdctl", [`--endpoints=${cluster.endpoints[0]}`, "elect", "post", "ann"], {
+          env: { ...process.env, ETCDCTL_API: "3" },
+          stdio: ["ignore", "pipe", "ignore"],
+        }),
+      );
       try {
         await Promise.race([once(leader.stdout!, "data"), once(leader, "close").then(() => assert.fail("nobody was elected"))]);
         const heard = await interrupted(cluster, ["elect", "-l", "post"], 2);

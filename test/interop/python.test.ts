@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fromUtf8, KVService } from "@quorate/proto";
+import { endsWith } from "../support/children.ts";
 import { TestClient } from "../support/client.ts";
 import { withCluster } from "../support/cluster.ts";
 import { until } from "../support/until.ts";
@@ -34,7 +35,7 @@ class Program {
 
   constructor(name: string, args: readonly string[]) {
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
-    this.#child = spawn(PYTHON, [join(import.meta.dirname, "python", name), ...args], { stdio: ["ignore", "pipe", "pipe"], env });
+    this.#child = endsWith(spawn(PYTHON, [join(import.meta.dirname, "python", name), ...args], { stdio: ["ignore", "pipe", "pipe"], env }));
     this.#ended = once(this.#child, "close");
     let rest = "";
     this.#child.stdout!.on("data", (chunk: Buffer) => {

@@ -1,10 +1,11 @@
 /** Watch beside the original: the same requests to both, the same responses; and clients that others wrote. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Event, fromUtf8, KeyValue, KVService, type WatchCreateRequest } from "@quorate/proto";
 import { Etcd3 } from "etcd3";
+import { endsWith } from "../support/children.ts";
 import { TestClient } from "../support/client.ts";
 import { startCluster, type TestCluster, withCluster } from "../support/cluster.ts";
 import { etcd, quorate, skipWithoutEtcd, skipWithoutEtcdctl } from "../support/executables.ts";
@@ -230,9 +231,8 @@ describe("watch beside etcd", { skip: skipWithoutEtcd }, () => {
     ): Promise<string> {
       const watchers = () => side.metric("etcd_debugging_mvcc_watcher_total");
       await until("the watches of connections that are closed have ended", async () => (await watchers()) === 0);
-      const child: ChildProcess = spawn("etcdctl", [`--endpoints=${side.address}`, "watch", ...args], {
-        env: { ...process.env, ETCDCTL_API: "3" },
-      });
+      const env = { ...process.env, ETCDCTL_API: "3" };
+      const child = endsWith(spawn("etcdctl", [`--endpoints=${side.address}`, "watch", ...args], { env }));
       let output = "";
       let errors = "";
       child.stdout!.on("data", (chunk: Buffer) => {

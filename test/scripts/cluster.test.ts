@@ -10,6 +10,7 @@ import { cleanCluster, runningPid, startCluster, stopCluster } from "../../scrip
 import { type ClusterPlan, localCluster, memberFlags, pidFile } from "../../scripts/cluster/layout.ts";
 import { portHolder } from "../../scripts/cluster/processes.ts";
 import { systemTrouble } from "../../scripts/cluster/trouble.ts";
+import { endsWith } from "../support/children.ts";
 import { freePorts } from "../support/ports.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "quorate-cluster-"));
@@ -79,7 +80,7 @@ test("a port in use is named with the process that holds it, and nothing starts"
 });
 
 test("a pid file that names a stranger's process is stale: the stranger lives on", async () => {
-  const stranger = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+  const stranger = endsWith(spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" }));
   const gone = new Promise((resolve) => stranger.on("exit", resolve));
   const member = plan.members[0]!;
   mkdirSync(join(plan.dir, "pids"), { recursive: true });

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { endsWith } from "./children.ts";
 import { until } from "./until.ts";
 
 /** It looks twice a second whether it is to end, and no call that it waits for then may take longer than 5 s. */
@@ -19,7 +20,7 @@ export class BackupRun {
   constructor(t: TestContext, endpoints: readonly string[], dir: string, ...flags: readonly string[]) {
     const bin = join(import.meta.dirname, "../../bin/quoratectl.js");
     const args = [`--endpoints=${endpoints.join(",")}`, "backup", "run", `--to=${dir}`, "--hash-interval=1s", ...flags];
-    this.#child = spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    this.#child = endsWith(spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "pipe", "pipe"] }));
     for (const stream of [this.#child.stdout!, this.#child.stderr!]) stream.on("data", (bytes) => (this.output += bytes));
     this.#exit = new Promise((resolve) => this.#child.on("exit", resolve));
     t.after(() => this.end("SIGKILL"));

@@ -1,5 +1,9 @@
-/** Processes that must not outlive this one, however it ends. */
+/**
+ * Processes that must not outlive this one, however it ends: one that inherits an output of a test file keeps the whole run from ending,
+ * for the runner waits until that output is closed.
+ */
 import type { ChildProcess } from "node:child_process";
+import type { TestContext } from "node:test";
 
 /** Each with what is killed: its id, or the negative one of its group. */
 const alive = new Map<ChildProcess, number>();
@@ -27,4 +31,11 @@ export function endsWithUs(child: ChildProcess, isGroup = false): void {
   if (child.pid === undefined) return;
   alive.set(child, isGroup ? -child.pid : child.pid);
   child.once("exit", () => alive.delete(child));
+}
+
+/** The same, and the child ends with the test, if it is told which. Gives the child back. */
+export function endsWith<T extends ChildProcess>(child: T, t?: TestContext): T {
+  endsWithUs(child);
+  t?.after(() => child.kill("SIGKILL"));
+  return child;
 }

@@ -5,8 +5,9 @@ import { once } from "node:events";
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { endsWith } from "../../../test/support/children.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const scratch = mkdtempSync(join(tmpdir(), "quorate-launcher-"));
@@ -56,11 +57,20 @@ function run(command: readonly string[], args: readonly string[], input = ""): {
   return { status: result.status, stdout: result.stdout, stderr: result.stderr };
 }
 
-/** Starts the probe waiting and gives the launcher's process and what the probe said. */
-async function startWaiting(command: readonly string[]): Promise<{ child: ChildProcess; pid: number }> {
-  const child = spawn(command[0]!, [...command.slice(1), "wait"], { stdio: ["ignore", "pipe", "inherit"] });
-  const [chunk] = (await once(child.stdout!, "data")) as [Buffer];
-  return { child, pid: (JSON.parse(chunk.toString()) as { pid: number }).pid };
+/** Starts the probe waiting and gives the launcher's process and what the probe said; both end with the test. */
+async function startWaiting(t: TestContext, command: readonly string[]): Promise<{ child: ChildProcess; pid: number }> {
+  const child = endsWith(spawn(command[0]!, [...command.slice(1), "wait"], { stdio: ["ignore", "pipe", "inherit"] }), t);
+  const ended = once(child, "close").then(() => assert.fail("the launcher has ended before the probe said anything"));
+  const [chunk] = (await Promise.race([once(child.stdout!, "data"), ended])) as [Buffer];
+  const { pid } = JSON.parse(chunk.toString()) as { pid: number };
+  t.after(() => {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It is gone, as it should be.
+    }
+  });
+  return { child, pid };
 }
 
 for (const { name, command, options } of ways) {
@@ -76,23 +86,23 @@ for (const { name, command, options } of ways) {
     assert.equal(echo.stdout.split("\n")[1], "through");
   });
 
-  test(`${name}: SIGTERM reaches the program, and its exit code comes back`, options, async () => {
-    const { child, pid } = await startWaiting(command);
+  test(`${name}: SIGTERM reaches the program, and its exit code comes back`, options, async (t) => {
+    const { child, pid } = await startWaiting(t, command);
     child.kill("SIGTERM");
     const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
     assert.deepEqual({ code, signal }, { code: 42, signal: null });
     assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
   });
 
-  test(`${name}: a signal that ends the program ends the launcher in the same way`, options, async () => {
-    const { child } = await startWaiting(command);
+  test(`${name}: a signal that ends the program ends the launcher in the same way`, options, async (t) => {
+    const { child } = await startWaiting(t, command);
     child.kill("SIGUSR2");
     const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
     assert.deepEqual({ code, signal }, { code: null, signal: "SIGUSR2" });
   });
 
-  test(`${name}: SIGKILL to the launcher takes the program with it`, options, async () => {
-    const { child } = await startWaiting(command);
+  test(`${name}: SIGKILL to the launcher takes the program with it`, options, async (t) => {
+    const { child } = await startWaiting(t, command);
     const exited = once(child, "exit");
     // The program's end of standard output closes when it is gone, whoever its parent is by then.
     const closed = once(child.stdout!, "close");
@@ -102,9 +112,9 @@ for (const { name, command, options } of ways) {
   });
 }
 
-test("with the pinned Node or with execve there is one process", async () => {
+test("with the pinned Node or with execve there is one process", async (t) => {
   for (const { command } of ways.slice(0, 2)) {
-    const { child, pid } = await startWaiting(command);
+    const { child, pid } = await startWaiting(t, command);
     assert.equal(pid, child.pid);
     child.kill("SIGKILL");
     await once(child, "exit");

@@ -8,6 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { DiskError } from "@quorate/host";
 import { formatForPeople, levelKeyspaces, nodeDisk, nodeLogger, nodeRandom } from "@quorate/host/node";
 import { rejectsWithDiskError, throwsDiskError } from "@quorate/host/testing";
+import { endsWith } from "../../../test/support/children.ts";
 
 let root = "";
 before(() => {
@@ -18,10 +19,8 @@ after(() => rmSync(root, { recursive: true }));
 /** Starts a process that runs `body` with nodeDisk and keeps going; resolves when it has printed "ready". */
 async function helper(body: string): Promise<{ pid: number; stop(signal: NodeJS.Signals): Promise<void> }> {
   const script = `import { nodeDisk } from "@quorate/host/node"; ${body}; console.log("ready"); setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
-    cwd: import.meta.dirname,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const args = ["--input-type=module", "-e", script];
+  const child = endsWith(spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "inherit"] }));
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   await Promise.race([
     new Promise<void>((resolve) => child.stdout.once("data", () => resolve())),

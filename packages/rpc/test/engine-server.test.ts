@@ -13,6 +13,7 @@ import { ManualClock } from "@quorate/host/testing";
 import { concat } from "@quorate/proto";
 import { type CallContext, StatusError, type StreamCall } from "@quorate/rpc";
 import { makeAuthority, makeLocalCertificate } from "../../../test/support/certs.ts";
+import { endsWith } from "../../../test/support/children.ts";
 import { EngineSocket, SocketContext } from "../node/engine/engine-socket.ts";
 import { HpackEncoder, Indexing } from "../src/hpack/encoder.ts";
 import { Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
@@ -240,7 +241,7 @@ describe("node:http2", () => {
 
 /** curl's output for these arguments, or undefined where there is no curl with HTTP/2. */
 async function curl(...args: string[]): Promise<string> {
-  const child = spawn("curl", ["-sS", "-i", "--max-time", "60", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = endsWith(spawn("curl", ["-sS", "-i", "--max-time", "60", ...args], { stdio: ["ignore", "pipe", "inherit"] }));
   const chunks: Buffer[] = [];
   child.stdout.on("data", (chunk) => chunks.push(chunk));
   await new Promise((resolve) => child.on("close", resolve));

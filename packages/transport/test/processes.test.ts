@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, it, type TestContext } from "node:test";
 import { RecordingListener } from "@quorate/transport/testing";
+import { endsWith } from "../../../test/support/children.ts";
 import { freePorts } from "../../../test/support/ports.ts";
 import { append, heartbeat, snapshotMessage } from "./helpers/messages.ts";
 import { type RealMember, RealNetwork } from "./helpers/network.ts";
@@ -17,8 +18,7 @@ const MAX_SNAPSHOT_BYTES = 1000 * MIB;
 async function spawnMember(t: TestContext, url: string, port?: number): Promise<{ process: ChildProcess; url: string }> {
   const script = new URL("./helpers/member-process.ts", import.meta.url).pathname;
   const own = port ?? (await freePorts(1))[0];
-  const child = spawn(process.execPath, [script, String(own), url], { stdio: ["ignore", "pipe", "inherit"] });
-  t.after(() => child.kill("SIGKILL"));
+  const child = endsWith(spawn(process.execPath, [script, String(own), url], { stdio: ["ignore", "pipe", "inherit"] }), t);
   const ended = once(child, "close").then(() => assert.fail("the process has ended at its start"));
   const [line] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];
   return { process: child, url: `http://127.0.0.1:${Number(line.toString())}` };

@@ -1,15 +1,16 @@
 /** A real etcd, where one is installed, starts from a log that this package wrote. */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { it } from "node:test";
+import { it, type TestContext } from "node:test";
 import { nodeDisk } from "@quorate/host/node";
 import { raftpb, walpb } from "@quorate/proto";
 import { readWal, verifyWal, Wal } from "@quorate/wal";
+import { endsWith } from "../../../test/support/children.ts";
+import { freePorts } from "../../../test/support/ports.ts";
 import { options, START } from "./support.ts";
 
 function etcdVersion(): string | undefined {
@@ -20,27 +21,18 @@ function etcdVersion(): string | undefined {
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 interface Etcd {
-  readonly child: ChildProcess;
   call(method: string, body: object): Promise<Record<string, unknown>>;
   stop(): Promise<void>;
 }
 
 /** Starts etcd and waits until it serves. */
-async function startEtcd(dataDir: string, clientPort: number, peerPort: number): Promise<Etcd> {
+async function startEtcd(t: TestContext, dataDir: string, clientPort: number, peerPort: number): Promise<Etcd> {
   const client = `http://127.0.0.1:${clientPort}`;
   const peer = `http://127.0.0.1:${peerPort}`;
   const args = ["--name=m", `--data-dir=${dataDir}`, `--listen-client-urls=${client}`, `--advertise-client-urls=${client}`];
   args.push(`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`, `--initial-cluster=m=${peer}`, "--logger=zap");
-  const child = spawn("etcd", args, { stdio: ["ignore", "ignore", "pipe"] });
+  const child = endsWith(spawn("etcd", args, { stdio: ["ignore", "ignore", "pipe"] }), t);
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const log: string[] = [];
   await new Promise<void>((resolve, reject) => {
@@ -51,7 +43,6 @@ async function startEtcd(dataDir: string, clientPort: number, peerPort: number):
     void exited.then(() => reject(new Error(`etcd ended:\n${log.slice(-20).join("\n")}`)));
   });
   return {
-    child,
     async call(method, body) {
       const response = await fetch(`${client}/v3/${method}`, {
         method: "POST",
@@ -71,14 +62,17 @@ async function startEtcd(dataDir: string, clientPort: number, peerPort: number):
 const version = etcdVersion();
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-it("etcd starts from our log and finds its keys", { skip: version === undefined && "no etcd is installed", timeout: 60_000 }, async (t) => {
+it("etcd starts from our log and finds its keys", {
+  skip: version === undefined && "no etcd is installed",
+  timeout: 300_000,
+}, async (t) => {
   t.diagnostic(`etcd ${version}`);
   const root = mkdtempSync(join(tmpdir(), "quorate-etcd-"));
   const theirs = join(root, "theirs");
-  const ports = [await freePort(), await freePort()] as const;
-  let etcd: Etcd | undefined;
+  const ports = (await freePorts(2)) as [number, number];
+  let etcd: Etcd;
   try {
-    etcd = await startEtcd(theirs, ...ports);
+    etcd = await startEtcd(t, theirs, ...ports);
     for (let i = 0; i < 60; i++) await etcd.call("kv/put", { key: base64(`key ${i}`), value: base64(`value ${i}`) });
     await etcd.stop();
 
@@ -100,7 +94,7 @@ it("etcd starts from our log and finds its keys", { skip: version === undefined 
     await wal.close();
     assert.ok(wal.segmentNames.length >= 3);
 
-    etcd = await startEtcd(ours, ...ports);
+    etcd = await startEtcd(t, ours, ...ports);
     const all = await etcd.call("kv/range", { key: base64("key "), range_end: base64("key!"), limit: 100 });
     const kvs = all["kvs"] as { key: string; value: string }[];
     assert.deepEqual(
@@ -115,7 +109,6 @@ it("etcd starts from our log and finds its keys", { skip: version === undefined 
     assert.ok(opened.entries.some((one) => Buffer.from(one.data).includes("it all")));
     await opened.wal.close();
   } finally {
-    if (etcd?.child.exitCode === null) etcd.child.kill("SIGKILL");
     rmSync(root, { recursive: true });
   }
 });

@@ -5,10 +5,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
 import { DiskError } from "@quorate/host";
 import { nodeDisk } from "@quorate/host/node";
 import { Wal } from "@quorate/wal";
+import { endsWith } from "../../../test/support/children.ts";
 import { entries, options, plain, START } from "./support.ts";
 
 let root = "";
@@ -34,19 +35,17 @@ const WRITER = `
   }
 `;
 
-function startWriter(dir: string): { child: ChildProcess; lines: AsyncIterator<string>; exited: Promise<void> } {
-  const child = spawn(process.execPath, ["--input-type=module", "-e", WRITER, dir], {
-    cwd: import.meta.dirname,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+function startWriter(t: TestContext, dir: string): { child: ChildProcess; lines: AsyncIterator<string>; exited: Promise<void> } {
+  const args = ["--input-type=module", "-e", WRITER, dir];
+  const child = endsWith(spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "inherit"] }), t);
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   return { child, lines: createInterface({ input: child.stdout! })[Symbol.asyncIterator](), exited };
 }
 
 describe("a second process", () => {
-  it("is refused while the first has the log, and told which one that is", async () => {
+  it("is refused while the first has the log, and told which one that is", async (t) => {
     const dir = join(root, "locked");
-    const { child, lines, exited } = startWriter(dir);
+    const { child, lines, exited } = startWriter(t, dir);
     try {
       await lines.next();
       assert.throws(
@@ -60,11 +59,11 @@ describe("a second process", () => {
     await Wal.open(nodeDisk, dir, START, options(64 << 10)).wal.close();
   });
 
-  it("finds after kill -9 all that the first called durable", async () => {
+  it("finds after kill -9 all that the first called durable", async (t) => {
     const dir = join(root, "killed");
     let acknowledged = 0;
     for (let round = 0; round < 4; round++) {
-      const { child, lines, exited } = startWriter(dir);
+      const { child, lines, exited } = startWriter(t, dir);
       const until = acknowledged + 150 * (round + 1);
       while (acknowledged < until) {
         const { value, done } = await lines.next();
