@@ -66,7 +66,7 @@ function mutate(bytes: Uint8Array, { kind, at, byte }: Mutation): Uint8Array {
 }
 
 for (const [name, mine] of ours) {
-  test(`${name}: random and mutated bytes`, { timeout: 30_000 }, () => {
+  test(`${name}: random and mutated bytes`, { timeout: 300_000 }, () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 48 }), (bytes) => check(mine, bytes)),
       { seed: SEED, numRuns: 200 },
