@@ -9,7 +9,9 @@ import { LiveRun, type ProgramResult, runInProcess } from "../support/ctl-io.ts"
 import { quorate } from "../support/executables.ts";
 
 let cluster: TestCluster;
-const line = (args: readonly string[]): readonly string[] => [`--endpoints=${cluster.endpoints.join(",")}`, ...args];
+/** Nothing takes as long, on a machine that has much else to do. */
+const PATIENT = "--command-timeout=60s";
+const line = (args: readonly string[]): readonly string[] => [`--endpoints=${cluster.endpoints.join(",")}`, PATIENT, ...args];
 const ctl = (...args: readonly string[]): Promise<ProgramResult> => runInProcess(quoratectl, line(args));
 const live = (...args: readonly string[]): LiveRun => new LiveRun(quoratectl, line(args));
 

@@ -21,14 +21,16 @@ after(async () => {
   await Promise.all([source?.destroy(), destination?.destroy()]);
 });
 
+/** Nothing takes as long, on a machine that has much else to do. */
+const PATIENT = "--command-timeout=60s";
 const ctl = (...args: readonly string[]): Promise<ProgramResult> =>
-  runInProcess(quoratectl, [`--endpoints=${source.endpoints[0]}`, ...args]);
+  runInProcess(quoratectl, [`--endpoints=${source.endpoints[0]}`, PATIENT, ...args]);
 
 /** What the destination holds below a prefix, keys and values. */
 async function mirrored(prefix = ""): Promise<string> {
   const { ca, client, clientKey } = destination.certs!;
   const tls = [`--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`];
-  const args = [`--endpoints=${destination.endpoints[0]}`, ...tls, "get", prefix, "--prefix"];
+  const args = [`--endpoints=${destination.endpoints[0]}`, PATIENT, ...tls, "get", prefix, "--prefix"];
   const { stdout, code, stderr } = await runInProcess(quoratectl, args);
   assert.equal(code, 0, stderr);
   return stdout.trimEnd().replaceAll("\n", " ");
@@ -48,7 +50,7 @@ async function mirroredBecomes(prefix: string, expected: string): Promise<void> 
 }
 
 async function txn(...operations: readonly string[]): Promise<void> {
-  const { code, stderr } = await runInProcess(quoratectl, [`--endpoints=${source.endpoints[0]}`, "txn"], {
+  const { code, stderr } = await runInProcess(quoratectl, [`--endpoints=${source.endpoints[0]}`, PATIENT, "txn"], {
     input: `\n${operations.map((one) => `${one}\n`).join("")}\n\n`,
   });
   assert.equal(code, 0, stderr);

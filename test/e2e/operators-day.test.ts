@@ -20,6 +20,9 @@ const gapLimitMs = 3000;
 /** A step that the cluster is not ready for yet is tried again for so long. */
 const stepLimitMs = 60_000;
 
+/** An answer that a busy machine gives late is waited for: a change that is asked for twice may be refused. */
+const PATIENT = "--command-timeout=30s";
+
 /** What may pass by itself: links that are young, a learner that has not caught up, a change of leaders. */
 const passing = /unhealthy cluster|in sync with leader|leader changed|no leader|timed out|server stopped|deadline exceeded|not leader/i;
 
@@ -31,7 +34,7 @@ async function ctl(cluster: TestCluster, ...args: string[]): Promise<ProgramResu
   const endMs = performance.now() + stepLimitMs;
   for (let isRepeated = false; ; isRepeated = true) {
     const endpoints = cluster.members.filter((member) => member.isRunning).map((member) => member.clientUrl);
-    const result = await runQuoratectl(endpoints, [...tlsClientFlags(cluster), ...args]);
+    const result = await runQuoratectl(endpoints, [...tlsClientFlags(cluster), PATIENT, ...args]);
     if (result.code === 0 || (isRepeated && doneBefore.test(result.stderr))) return result;
     if (!passing.test(result.stderr) || performance.now() > endMs) assert.fail(`${args.join(" ")}: ${result.stderr}`);
     await delay(200);
@@ -68,7 +71,7 @@ async function grow(cluster: TestCluster, name: string): Promise<void> {
 async function replace(cluster: TestCluster, dead: TestMember, name: string): Promise<void> {
   const member = await cluster.prepareMember(name);
   const endpoints = cluster.members.filter((one) => one.isRunning).map((one) => one.clientUrl);
-  const args = [...tlsClientFlags(cluster), "member", "replace", dead.name, member.options.peerUrl, `--name=${name}`];
+  const args = [...tlsClientFlags(cluster), PATIENT, "member", "replace", dead.name, member.options.peerUrl, `--name=${name}`];
   let first: ProgramResult;
   const endMs = performance.now() + stepLimitMs;
   do {
