@@ -35,6 +35,12 @@ interface Station {
   readonly heard: Map<bigint, readonly string[]>;
 }
 
+/** Where a member is tried: at the addresses that it is known by, and at those that it named itself. */
+interface Addresses {
+  readonly known: readonly string[] | undefined;
+  readonly heard: readonly string[] | undefined;
+}
+
 /** What answers at a peer URL. */
 export interface PeerPort {
   readonly name: string;
@@ -72,7 +78,8 @@ export class Network {
   readonly #story: Story;
   readonly #stations = new Map<bigint, Station>();
   readonly #transports = new Map<bigint, Transport>();
-  readonly #links = new Map<string, Link>();
+  /** By who sends, then by who receives. */
+  readonly #links = new Map<string, Map<string, Link>>();
   readonly #peerPorts = new Map<string, PeerPort>();
   /** While false, links do what they are there for. */
   faulty = true;
@@ -89,17 +96,18 @@ export class Network {
   }
 
   link(from: string, to: string): Link {
-    const key = `${from}>${to}`;
-    let link = this.#links.get(key);
-    if (link === undefined) this.#links.set(key, (link = { cut: false, slowMs: 0, stalled: undefined, lastArrivalMs: 0 }));
+    let links = this.#links.get(from);
+    if (links === undefined) this.#links.set(from, (links = new Map()));
+    let link = links.get(to);
+    if (link === undefined) links.set(to, (link = { cut: false, slowMs: 0, stalled: undefined, lastArrivalMs: 0 }));
     return link;
   }
 
   /** Everything that was cut, slow or stalled is well again. */
   heal(): void {
     this.faulty = false;
-    for (const key of [...this.#links.keys()].sort()) {
-      const link = this.#links.get(key)!;
+    const all = [...this.#links].flatMap(([from, links]) => [...links].map(([to, link]) => [`${from}>${to}`, link] as const));
+    for (const [, link] of all.sort(([a], [b]) => (a < b ? -1 : 1))) {
       link.cut = false;
       link.slowMs = 0;
       this.release(link);
@@ -179,26 +187,27 @@ export class Network {
   /** Nothing that is on its way arrives any more. */
   dropAll(): void {
     this.#epoch++;
-    for (const link of this.#links.values()) if (link.stalled !== undefined) link.stalled = [];
+    for (const links of this.#links.values()) for (const link of links.values()) if (link.stalled !== undefined) link.stalled = [];
   }
 
   /** The member of this id, if it listens at one of these addresses. */
-  #at(id: bigint, urls: readonly string[]): Station | undefined {
+  #at(id: bigint, { known, heard }: Addresses): Station | undefined {
     const station = this.#stations.get(id);
-    return station?.urls.some((url) => urls.includes(url)) === true ? station : undefined;
+    if (station === undefined || station.urls === heard) return station;
+    return station.urls.some((url) => known?.includes(url) === true || heard?.includes(url) === true) ? station : undefined;
   }
 
   /** Whether a member could be talked to at this moment. */
-  isReached(from: string, id: bigint, urls: readonly string[]): boolean {
-    const target = this.#at(id, urls);
+  isReached(from: string, id: bigint, addresses: Addresses): boolean {
+    const target = this.#at(id, addresses);
     return target?.process.alive === true && !this.link(from, target.name).cut && !this.link(target.name, from).cut;
   }
 
-  /** @param to the member the message is for. @param urls where it is thought to be */
-  send(from: Station, to: bigint, message: raftpb.Message, urls: readonly string[]): void {
+  /** @param to the member the message is for. @param addresses where it is thought to be */
+  send(from: Station, to: bigint, message: raftpb.Message, addresses: Addresses): void {
     if (!from.process.alive) return;
     const bytes = raftpb.Message.encode(message);
-    const target = this.#at(to, urls);
+    const target = this.#at(to, addresses);
     const toName = target?.name ?? "nobody";
     this.messages++;
     const { type, term, index, commit, reject, entries } = message;
@@ -259,11 +268,11 @@ export class Network {
   }
 
   /** Streams a snapshot; resolves with whether the peer took it over, as far as the sender can know. */
-  async stream(from: Station, stream: SnapshotStream, urls: readonly string[]): Promise<boolean> {
+  async stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean> {
     const { to } = stream.message;
     this.snapshots++;
     this.#safety.sent(from.name, stream.message);
-    const target = this.#at(to, urls);
+    const target = this.#at(to, addresses);
     const announced = raftpb.Message.encode(stream.message);
     this.#story.tell(from.name, `sends ${target?.name ?? "nobody"} a snapshot at ${stream.message.snapshot?.metadata.index}`, announced);
     const scheduler = this.#scheduler;
@@ -337,8 +346,9 @@ class SimTransport implements Transport {
   send(messages: readonly raftpb.Message[]): void {
     if (this.#closed) return;
     for (const message of messages) {
-      const urls = this.#urlsOf(message.to);
-      if (urls !== undefined) this.#network.send(this.#station, message.to, message, urls);
+      const { to } = message;
+      const addresses = this.#addressesOf(to);
+      if (addresses.known !== undefined || addresses.heard !== undefined) this.#network.send(this.#station, to, message, addresses);
     }
   }
 
@@ -351,14 +361,11 @@ class SimTransport implements Transport {
       this.#scheduler.after(0, () => tell(false), this.#station.process);
       return;
     }
-    this.#network.stream(this.#station, stream, this.#urlsOf(to)!).then(tell, () => tell(false));
+    this.#network.stream(this.#station, stream, this.#addressesOf(to)).then(tell, () => tell(false));
   }
 
-  /** Where a member is tried: at the addresses that it is known by, and at those that it named itself. */
-  #urlsOf(id: bigint): readonly string[] | undefined {
-    const known = this.#peers.get(id);
-    const heard = this.#station.heard.get(id);
-    return known === undefined ? heard : [...known, ...(heard ?? [])];
+  #addressesOf(id: bigint): Addresses {
+    return { known: this.#peers.get(id), heard: this.#station.heard.get(id) };
   }
 
   addPeer(id: bigint, urls: readonly string[]): void {
@@ -376,7 +383,7 @@ class SimTransport implements Transport {
 
   peers(): readonly PeerStatus[] {
     return [...this.#peers].map(([id, urls]) => {
-      const isReached = this.#network.isReached(this.#station.name, id, this.#urlsOf(id)!);
+      const isReached = this.#network.isReached(this.#station.name, id, this.#addressesOf(id));
       return { id, urls, activeSinceMs: isReached ? 0 : undefined, roundTripMs: isReached ? 1 : undefined };
     });
   }

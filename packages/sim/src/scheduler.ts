@@ -9,15 +9,39 @@ import type { Clock, Timer } from "@quorate/host";
 /** 2026-01-01T00:00:00Z. */
 const START_WALL_MS = 1_767_225_600_000;
 
+/** Fewer tasks than these that were cancelled are not worth looking for in the queue. */
+const MIN_CANCELLED = 64;
+
 /** Events between two turns of the machine's own loop. */
 const STEPS_PER_TURN = 100;
 
-interface Task {
+const nothing = () => {};
+
+/** Something to run; who scheduled it holds it as its timer. */
+class Task implements Timer {
   dueMs: number;
   order: number;
-  readonly run: () => void;
+  run: () => void;
   readonly owner: Process | undefined;
-  cancelled: boolean;
+  cancelled = false;
+  isQueued = false;
+  readonly #queue: { cancelled: number };
+
+  constructor(dueMs: number, order: number, run: () => void, owner: Process | undefined, queue: { cancelled: number }) {
+    this.dueMs = dueMs;
+    this.order = order;
+    this.run = run;
+    this.owner = owner;
+    this.#queue = queue;
+  }
+
+  cancel(): void {
+    if (this.cancelled) return;
+    this.cancelled = true;
+    // It may stay in the queue until it falls due: what it would have used does not.
+    this.run = nothing;
+    if (this.isQueued) this.#queue.cancelled++;
+  }
 }
 
 /** Something that is scheduled for, such as a member between its start and its end. */
@@ -80,7 +104,9 @@ export class Scheduler {
   #nowMs = 0;
   #order = 0;
   /** A binary heap: the next task stands at 0. */
-  readonly #heap: Task[] = [];
+  #heap: Task[] = [];
+  /** Tasks in the heap that were cancelled. */
+  readonly #queue = { cancelled: 0 };
   /** Events that ran. */
   events = 0;
 
@@ -90,13 +116,9 @@ export class Scheduler {
 
   /** Runs `run` in `delayMs`, unless `owner` has ended by then; while it is paused the task waits. */
   after(delayMs: number, run: () => void, owner?: Process): Timer {
-    const task: Task = { dueMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run, owner, cancelled: false };
+    const task = new Task(this.#nowMs + Math.max(0, delayMs), this.#order++, run, owner, this.#queue);
     this.#push(task);
-    return {
-      cancel() {
-        task.cancelled = true;
-      },
-    };
+    return task;
   }
 
   /** Resolves in `delayMs`; never, if `owner` ends before. */
@@ -107,6 +129,7 @@ export class Scheduler {
   /** Lets a paused process go on, with all that fell due. */
   resume(process: Process): void {
     for (const task of process.resume()) {
+      if (task.cancelled) continue;
       task.dueMs = this.#nowMs;
       task.order = this.#order++;
       this.#push(task);
@@ -138,22 +161,28 @@ export class Scheduler {
           return;
         }
         // All promises that are settled, and those that these settle, react before the next tick. Now and then the machine's own loop
-        // gets a
-        // turn: promises that were rejected and are nobody's are told only there.
+        // gets a turn: promises that were rejected and are nobody's are told only there.
         if (++steps % STEPS_PER_TURN === 0) setImmediate(step);
-        else queueMicrotask(nextTick);
+        else settled.then(nextTick);
       };
       let steps = 0;
+      // As queueMicrotask would, which costs far more: it makes an object to follow the callback by.
+      const settled = Promise.resolve();
       const nextTick = () => process.nextTick(step);
       setImmediate(step);
     });
   }
 
   #take(): Task | undefined {
+    if (this.#queue.cancelled > Math.max(MIN_CANCELLED, this.#heap.length / 2)) this.#sweep();
     for (;;) {
       if (this.#heap.length === 0) return undefined;
       const task = this.#takeFirst();
-      if (task.cancelled) continue;
+      task.isQueued = false;
+      if (task.cancelled) {
+        this.#queue.cancelled--;
+        continue;
+      }
       if (task.owner?.alive === false) continue;
       if (task.owner?.paused === true) {
         task.owner.keep(task);
@@ -163,7 +192,16 @@ export class Scheduler {
     }
   }
 
+  /** Drops what was cancelled: most timers are limits that are never reached. */
+  #sweep(): void {
+    const tasks = this.#heap;
+    this.#heap = [];
+    this.#queue.cancelled = 0;
+    for (const task of tasks) if (!task.cancelled) this.#push(task);
+  }
+
   #push(task: Task): void {
+    task.isQueued = true;
     const heap = this.#heap;
     let i = heap.length;
     heap.push(task);

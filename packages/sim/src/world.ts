@@ -23,7 +23,7 @@ import { Node } from "./node.ts";
 import { Operator } from "./operator.ts";
 import type { FaultKind, SimOptions } from "./options.ts";
 import { Registrar, urlOf } from "./registrar.ts";
-import { Story } from "./report/story.ts";
+import { STORY_LINES, Story } from "./report/story.ts";
 import { Restoration } from "./restoration.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -122,7 +122,7 @@ function membersOf(store: Member["store"]): string {
 class World {
   readonly options: SimOptions;
   readonly scheduler = new Scheduler();
-  readonly story = new Story(() => this.scheduler.nowMs);
+  readonly story: Story;
   readonly raftCheck = new RaftCheck();
   readonly hashCheck: HashCheck;
   readonly leaseCheck: LeaseCheck;
@@ -152,7 +152,9 @@ class World {
   constructor(options: SimOptions, configs: readonly ServerConfig[], explains: boolean) {
     this.options = options;
     this.#explains = explains;
-    const { scheduler, story } = this;
+    const { scheduler } = this;
+    const story = new Story(() => scheduler.nowMs, explains ? STORY_LINES : 0);
+    this.story = story;
     this.leaseCheck = new LeaseCheck(options, () => scheduler.nowMs);
     this.safety = new Safety(this.leaseCheck, this.corruptionCheck);
     this.hashCheck = new HashCheck(this.safety);
@@ -443,7 +445,8 @@ class World {
 
 /**
  * Runs a seed's options to the end. Never rejects: what is wrong is in the result.
- * @param explains a history that fails is made small and drawn, which takes longer than the run.
+ * @param explains the last events of each member are kept, to be told, and a history that fails is made small and drawn, which takes longer
+ * than the run.
  */
 export async function runSeed(options: SimOptions, explains = true): Promise<RunResult> {
   const world = new World(options, await configsOf(options), explains);

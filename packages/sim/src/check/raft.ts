@@ -98,7 +98,8 @@ export class RaftCheck {
       const { raft } = watched;
       const { term, commitIndex } = raft;
       const isLeader = raft.role === "leader";
-      if (term === watched.term && commitIndex === watched.commit && isLeader === watched.isLeader && !isLeader) continue;
+      const isUnchanged = term === watched.term && commitIndex === watched.commit && isLeader === watched.isLeader;
+      if (isUnchanged && (!isLeader || raft.lastIndex === watched.last)) continue;
       this.#changed(watched, term, commitIndex, isLeader);
     }
   }

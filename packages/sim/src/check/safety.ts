@@ -78,7 +78,8 @@ export class Safety {
   /** Terms with leaders that are lost. */
   #lostTerms = 0;
   readonly #votes = new Map<string, bigint>();
-  readonly #entries = new Map<string, number>();
+  /** Their contents, by index, then by term. */
+  readonly #entries = new Map<number, Map<number, number>>();
   /** By index; 0 is the beginning. */
   readonly #applied: AppliedIndex[] = [{ term: 0, type: 0, data: EMPTY, digest: "", revision: 1 }];
   /** By revision. */
@@ -170,10 +171,11 @@ export class Safety {
     }
     if (type !== MessageType.MsgApp) return;
     for (const entry of message.entries) {
-      const key = `${entry.index} ${entry.term}`;
       const content = crc32c(entry.type, entry.data);
-      const known = this.#entries.get(key);
-      if (known === undefined) this.#entries.set(key, content);
+      let terms = this.#entries.get(entry.index);
+      if (terms === undefined) this.#entries.set(entry.index, (terms = new Map()));
+      const known = terms.get(entry.term);
+      if (known === undefined) terms.set(entry.term, content);
       else if (known !== content) violate("SIM-3", `${name} sends another entry ${entry.index} of term ${entry.term}`);
     }
   }

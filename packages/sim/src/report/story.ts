@@ -13,8 +13,8 @@ interface Chapter {
   readonly lines: Line[];
 }
 
-/** Lines kept for each member. */
-const MAX_LINES = 2000;
+/** Lines kept for each member, where they are. */
+export const STORY_LINES = 2000;
 
 const PRIME = 0x01000193;
 
@@ -26,12 +26,15 @@ function hashOf(text: string, start: number): number {
 
 export class Story {
   readonly #now: () => number;
+  readonly #keptLines: number;
   readonly #chapters = new Map<string, Chapter>();
   #low = 0;
   #high = 0x9e3779b9;
 
-  constructor(now: () => number) {
+  /** @param keptLines for each member; 0 where nobody reads them: what they would hold on to makes a run longer. The hash is the same. */
+  constructor(now: () => number, keptLines: number) {
     this.#now = now;
+    this.#keptLines = keptLines;
   }
 
   /**
@@ -45,9 +48,11 @@ export class Story {
     const atMs = this.#now();
     let chapter = this.#chapters.get(who);
     if (chapter === undefined) this.#chapters.set(who, (chapter = { hash: hashOf(who, 0), lines: [] }));
-    const { lines } = chapter;
-    lines.push({ atMs, text });
-    if (lines.length >= 2 * MAX_LINES) lines.splice(0, MAX_LINES);
+    if (this.#keptLines > 0) {
+      const { lines } = chapter;
+      lines.push({ atMs, text });
+      if (lines.length >= 2 * this.#keptLines) lines.splice(0, this.#keptLines);
+    }
     // The time in microseconds.
     let hash = Math.imul(this.#low ^ Math.trunc(atMs * 1000), PRIME);
     hash = Math.imul(hash ^ chapter.hash, PRIME);
