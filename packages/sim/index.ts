@@ -43,7 +43,8 @@ export { type Changes, FAULT_KINDS, type FaultKind, optionsOf, type SimOptions }
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { misplaced, SOURCE_BUGS } from "./src/planted-sources.ts";
 export { historyPicture } from "./src/report/picture.ts";
+export type { RunResult } from "./src/result.ts";
 export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";
-export { type RunResult, runSeed } from "./src/world.ts";
+export { runSeed } from "./src/world.ts";

@@ -3,13 +3,12 @@
  * then the members are compared, and what the clients saw is judged.
  */
 import { SeededRandom } from "@quorate/host";
-import { loadConfig, type Member, type ServerConfig } from "@quorate/server";
+import type { ServerConfig } from "@quorate/server";
 import { Archivist } from "./archivist.ts";
-import type { AlarmBook } from "./check/alarms.ts";
 import { ArchiveCheck } from "./check/archives.ts";
 import { CorruptionCheck } from "./check/corruption.ts";
 import { HashCheck } from "./check/hashes.ts";
-import { type Judgement, judgeHistory, type RecordedHistory } from "./check/judge.ts";
+import { type Judgement, judgeHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
 import { RaftCheck } from "./check/raft.ts";
 import { Safety, violate } from "./check/safety.ts";
@@ -17,107 +16,24 @@ import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
 import { Clients } from "./clients.ts";
 import { LeaseClients } from "./lease-clients.ts";
+import { configOf, configsOf } from "./member-config.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import { Operator } from "./operator.ts";
-import type { FaultKind, SimOptions } from "./options.ts";
-import { Registrar, urlOf } from "./registrar.ts";
+import type { SimOptions } from "./options.ts";
+import { Registrar } from "./registrar.ts";
 import { STORY_LINES, Story } from "./report/story.ts";
 import { Restoration } from "./restoration.ts";
+import { pointsOf, type RunResult } from "./result.ts";
 import { Saboteur } from "./saboteur.ts";
 import { Scheduler } from "./scheduler.ts";
+import { Settling } from "./settling.ts";
 import { goOnAlone } from "./survivor.ts";
 import { WatchClients } from "./watch-clients.ts";
 
 /** Within this simulated time a healed cluster must serve through each of its members. */
 const PROGRESS_MS = 120_000;
-/** Revisions that are read one by one at the end, from the newest back: they show the places of writes whose outcome nobody knows. */
-const MAX_SWEPT_REVISIONS = 3000;
-
-export interface RunResult {
-  readonly seed: number;
-  /** What is wrong; undefined if all is well. */
-  readonly violation: string | undefined;
-  readonly hash: string;
-  readonly simulatedMs: number;
-  readonly events: number;
-  readonly operations: number;
-  readonly answered: number;
-  readonly entries: number;
-  readonly elections: number;
-  readonly messages: number;
-  readonly snapshots: number;
-  readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
-  readonly refusedToStart: number;
-  /** How often members passed each fault point, and how often one crashed there. */
-  readonly points: Readonly<Record<string, { passed: number; crashed: number }>>;
-  readonly alarms: AlarmBook["counts"];
-  readonly operator: Operator["counts"];
-  readonly corruption: CorruptionCheck["counts"] & Saboteur["counts"];
-  readonly archives: ArchiveCheck["counts"];
-  /** Whether one member went on alone when the others were lost. */
-  readonly survived: boolean;
-  /** Looked at by the checks of the log and of the stores. */
-  readonly checked: { readonly entriesWritten: number; readonly leaders: number; readonly hashesCompared: number };
-  readonly cluster: Registrar["counts"];
-  readonly watches: WatchCheck["counts"];
-  readonly leases: LeaseCheck["counts"];
-  readonly verdict: Judgement | undefined;
-  readonly history: RecordedHistory;
-  readonly story: Story;
-}
-
-function pointsOf(nodes: readonly Node[]): Record<string, { passed: number; crashed: number }> {
-  const points: Record<string, { passed: number; crashed: number }> = {};
-  for (const { passes } of nodes) {
-    for (const [point, { passed, crashed }] of passes) {
-      const sum = points[point];
-      points[point] = { passed: (sum?.passed ?? 0) + passed, crashed: (sum?.crashed ?? 0) + crashed };
-    }
-  }
-  return points;
-}
-
-/** @param cluster the value of --initial-cluster */
-async function configOf(
-  options: SimOptions,
-  name: string,
-  url: string,
-  cluster: string,
-  state: "new" | "existing",
-  isForced = false,
-): Promise<ServerConfig> {
-  const argv = [
-    ...["--name", name, "--listen-peer-urls", url, "--initial-advertise-peer-urls", url],
-    ...["--initial-cluster", cluster, "--initial-cluster-state", state, "--data-dir", "/data"],
-    ...["--heartbeat-interval", `${options.heartbeatMs}`, "--election-timeout", `${options.electionMs}`, `--pre-vote=${options.preVote}`],
-    ...["--snapshot-count", `${options.snapshotCount}`, "--snapshot-catchup-entries", `${options.catchUpEntries}`],
-    ...["--max-wals", `${options.maxWals}`, "--backend-batch-interval", `${options.batchIntervalMs}ms`],
-    ...["--compaction-batch-limit", `${options.compactionBatch}`],
-    ...(options.quotaBytes > 0 ? ["--quota-backend-bytes", `${options.quotaBytes}`] : []),
-    ...[`--strict-reconfig-check=${options.strictReconfiguration}`, "--max-learners", `${options.maxLearners}`],
-    ...[`--auto-promote=${options.autoPromote}`, `--force-new-cluster=${isForced}`],
-    ...["--watch-progress-notify-interval", `${options.progressNotifyMs}ms`],
-    ...[`--quota-auto-disarm=${options.quotaAutoDisarm}`, `--self-heal=${options.selfHeal}`],
-    ...["--corrupt-check-time", `${options.corruptCheckMs}ms`, "--compact-hash-check-time", `${options.compactHashCheckMs || 60_000}ms`],
-    ...["--feature-gates", `CompactHashCheck=${options.compactHashCheckMs > 0},InitialCorruptCheck=${options.initialCorruptCheck}`],
-  ];
-  const invocation = await loadConfig(argv, {}, () => "");
-  if (invocation.kind !== "run") throw new Error("the flags start no member");
-  return invocation.config;
-}
-
-function configsOf(options: SimOptions): Promise<ServerConfig[]> {
-  const names = Array.from({ length: options.members }, (_, i) => `m${i}`);
-  const cluster = names.map((name, i) => `${name}=${urlOf(i)}`).join(",");
-  return Promise.all(names.map((name, i) => configOf(options, name, urlOf(i), cluster, "new")));
-}
-
-function membersOf(store: Member["store"]): string {
-  const members = store.membership.members();
-  return members.map((one) => `${one.id} ${one.name} ${one.peerUrls} ${one.isLearner ? "learner" : "voter"}`).join(", ");
-}
 
 class World {
   readonly options: SimOptions;
@@ -141,6 +57,7 @@ class World {
   readonly saboteur: Saboteur;
   readonly archives: ArchiveCheck;
   readonly archivist: Archivist;
+  readonly settling: Settling;
   #restoration: Restoration | undefined;
   readonly #random: SeededRandom;
   verdict: Judgement | undefined;
@@ -204,6 +121,8 @@ class World {
     this.saboteur = new Saboteur(options, { ...shared, random: random.fork("saboteur"), check: corruptionCheck, mayDamage });
     this.archives = new ArchiveCheck(safety, leaseCheck);
     this.archivist = new Archivist(options, { ...shared, random: random.fork("archivist"), archives: this.archives });
+    const { clients, watchClients, leaseClients, operator } = this;
+    this.settling = new Settling({ ...shared, network, leaseCheck, clients, watchClients, leaseClients, operator });
   }
 
   fail(error: unknown): void {
@@ -244,7 +163,7 @@ class World {
   }
 
   async live(): Promise<void> {
-    const { clients, watchClients, leaseClients, operator, registrar, nemesis } = this;
+    const { clients, watchClients, leaseClients, operator, registrar, nemesis, settling } = this;
     nemesis.start();
     clients.start();
     watchClients.start();
@@ -262,37 +181,26 @@ class World {
     operator.stop();
     registrar.settle();
     this.saboteur.settle();
-    await this.#settled(this.#membersAreAlike(), PROGRESS_MS, () => `${this.saboteur.unsettled}: ${this.#standing()}`);
-    await this.#settled(this.#membershipSettles(), PROGRESS_MS, () => `the membership is not settled: ${this.#standing()}`);
+    await this.#settled(this.#membersAreAlike(), PROGRESS_MS, () => `${this.saboteur.unsettled}: ${settling.standing()}`);
+    await this.#settled(this.#membershipSettles(), PROGRESS_MS, () => `the membership is not settled: ${settling.standing()}`);
     registrar.stop();
-    await this.#settled(this.#progress(), PROGRESS_MS, () => this.#standing());
+    await this.#settled(settling.progress(), PROGRESS_MS, () => settling.standing());
     // Until here: a check that was under way when a member was given up raises its alarm once more.
     this.saboteur.stop();
     clients.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
-    await this.#settled(this.#leasesEnd(), leaseLimitMs, () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`);
-    await this.#settled(this.#converge(), PROGRESS_MS, () => this.#standing());
-    await this.#settled(this.#watchersHear(), PROGRESS_MS, () => watchClients.behind().join("; "));
+    await this.#settled(settling.leasesEnd(), leaseLimitMs, () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`);
+    await this.#settled(settling.converge(), PROGRESS_MS, () => settling.standing());
+    await this.#settled(settling.watchersHear(), PROGRESS_MS, () => watchClients.behind().join("; "));
     watchClients.stop();
     this.archivist.stop();
-    await this.#settled(this.#compare(), PROGRESS_MS, () => "comparing");
-    await this.#settled(this.#sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
+    await this.#settled(settling.compare(), PROGRESS_MS, () => "comparing");
+    await this.#settled(settling.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     await this.#settled(this.#restore(), PROGRESS_MS, () => "ARCHIVE-2: a restored cluster does not serve");
     const hint = (revision: number) => this.safety.requestAt(revision);
     this.verdict = judgeHistory(clients, { title: `seed ${this.options.seed}`, hint, explains: this.#explains });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
-  }
-
-  #standing(): string {
-    return this.nodes
-      .map((node) => {
-        const { member } = node;
-        if (member === undefined) return `${node.name} ${node.refused ? "refused" : node.down ? "is down" : "is starting"}`;
-        const { term, commitIndex, appliedIndex, isLeader } = member;
-        return `${node.name} term ${term} commit ${commitIndex} applied ${appliedIndex}${isLeader ? " leads" : ""}`;
-      })
-      .join("; ");
   }
 
   /** All but one are gone; the one that is left has what was acknowledged, and keeps it. */
@@ -324,122 +232,6 @@ class World {
 
   async #membershipSettles(): Promise<void> {
     while (!this.registrar.isSettled) await this.scheduler.delay(100);
-  }
-
-  /** A write and a linearizable read through each member that is not damaged. */
-  async #progress(): Promise<void> {
-    for (const node of this.nodes) {
-      for (let i = 0; ; i++) {
-        const put = { kind: "put", key: "progress", value: `${node.name}.${i}` } as const;
-        // A learner serves neither.
-        if (node.refused || node.member?.isLearner === true) break;
-        const mode = { serializable: false, atRevision: 0 };
-        const written = await this.clients.call("healer", node, put, mode, 10_000);
-        if (written.outcome?.kind === "refused") {
-          await this.operator.endAlarms(node);
-          // At once: the clients, who go on, may fill a tight quota again within milliseconds.
-          await this.scheduler.delay(1);
-          continue;
-        }
-        if (written.outcome?.kind === "answered") {
-          const read = await this.clients.call("healer", node, { kind: "range", key: "progress", end: "" }, mode, 10_000);
-          if (read.outcome?.kind === "answered") break;
-        }
-        await this.scheduler.delay(100);
-      }
-    }
-  }
-
-  #members(): Member[] {
-    return this.nodes.flatMap((node) => node.member ?? []);
-  }
-
-  /** Nobody renews any more: all leases must end by themselves. */
-  async #leasesEnd(): Promise<void> {
-    const isSo = () => this.clients.idle && this.leaseClients.idle && this.leaseCheck.existing.length === 0;
-    while (!isSo()) await this.scheduler.delay(100);
-  }
-
-  /** Every watcher has to be told of everything. */
-  async #watchersHear(): Promise<void> {
-    while (this.watchClients.behind().length > 0) await this.scheduler.delay(50);
-  }
-
-  /** Waits until all clients are done and all members have applied the same. */
-  async #converge(): Promise<void> {
-    const isSo = () => {
-      const members = this.#members();
-      return (
-        this.clients.idle &&
-        members.length === this.nodes.filter((node) => !node.refused).length &&
-        members.every((member) => member.appliedIndex === this.safety.lastIndex && member.leader !== 0n)
-      );
-    };
-    while (!isSo()) await this.scheduler.delay(50);
-  }
-
-  /** SIM-7. What comes in meanwhile (a member that tells its name again, an alarm) makes it begin anew. */
-  async #compare(): Promise<void> {
-    for (;;) {
-      await this.#converge();
-      const index = this.safety.lastIndex;
-      const found: { readonly member: Member; readonly text: string }[] = [];
-      for (const member of this.#members()) {
-        await member.space.compacted();
-        const { hash, revision, compactRevision } = await member.store.mvcc.hashKV(0);
-        found.push({ member, text: `hash ${hash} at revision ${revision}, compacted ${compactRevision}` });
-      }
-      if (found.some(({ member }) => member.appliedIndex !== index) || this.safety.lastIndex !== index) continue;
-      for (const { member, text } of found) {
-        this.story.tell(member.config.name, text);
-        this.#compareWith(member, text, found[0]);
-      }
-      return;
-    }
-  }
-
-  /** SIM-11: a member dials the others where the membership says that they are. */
-  #compareDialled({ config, id, store }: Member): void {
-    const others = store.membership.members().filter((one) => one.id !== id);
-    const expected = others.map((one) => `${one.id} ${one.peerUrls}`).sort();
-    const found = this.network.dialledBy(id).map((peer) => `${peer.id} ${peer.urls}`);
-    // A member that was removed a moment ago is said farewell to.
-    const missing = expected.filter((one) => !found.includes(one));
-    if (missing.length > 0) violate("SIM-11", `${config.name} dials ${found.join(", ")}, and the membership has ${expected.join(", ")}`);
-  }
-
-  #compareWith(member: Member, text: string, first: { readonly member: Member; readonly text: string }): void {
-    const { config, store } = member;
-    const { name } = config;
-    const other = first.member.config.name;
-    if (text !== first.text) violate("SIM-7", `${name} has ${text}, ${other} ${first.text}`);
-    const wrong = this.safety.contentDiffers(store);
-    if (wrong !== undefined) violate("SIM-7", `${name}: ${wrong}`);
-    const list = membersOf(store);
-    if (list !== membersOf(first.member.store))
-      violate("SIM-7", `${name} has the members ${list}, ${other} ${membersOf(first.member.store)}`);
-    this.#compareDialled(member);
-    const leases = [...store.lessor.all()].map(({ id }) => `${id}`).sort();
-    if (leases.join(" ") !== this.leaseCheck.existing.join(" ")) {
-      violate("SIM-7", `${name} has the leases ${leases.join(" ")}, not ${this.leaseCheck.existing.join(" ")}`);
-    }
-  }
-
-  /** Reads the newest revision, and all that are left of those that no answered write has. */
-  async #sweep(): Promise<void> {
-    const node = this.nodes.find((one) => one.member !== undefined && !one.isAltered);
-    if (node?.member === undefined) return;
-    const last = node.member.store.mvcc.currentRevision;
-    const first = Math.max(1, node.member.store.mvcc.compactRevision, last - MAX_SWEPT_REVISIONS);
-    const known = new Set<number>();
-    for (const { outcome, request } of this.clients.operations) {
-      if (outcome?.kind === "answered" && request.kind !== "range") known.add(outcome.answer.revision);
-    }
-    const everything = { kind: "range", key: "\0", end: "\xff" } as const;
-    for (let revision = last; revision >= first; revision--) {
-      if (known.has(revision) && revision !== last) continue;
-      await this.clients.call("sweeper", node, everything, { serializable: true, atRevision: revision }, 10_000);
-    }
   }
 }
 

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { formatHistory } from "../check/judge.ts";
 import type { SimOptions } from "../options.ts";
-import type { RunResult } from "../world.ts";
+import type { RunResult } from "../result.ts";
 
 /** What to tell of a run beside its result. */
 export interface OneOptions {

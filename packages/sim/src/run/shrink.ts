@@ -4,7 +4,7 @@
  */
 import { type Changes, FAULT_KINDS, optionsOf, type SimOptions } from "../options.ts";
 import type { PlantedBug } from "../planted.ts";
-import type { RunResult } from "../world.ts";
+import type { RunResult } from "../result.ts";
 import { commandOf } from "./changes.ts";
 
 type Run = (options: SimOptions, explains: boolean) => Promise<RunResult>;

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type Changes, optionsOf } from "../options.ts";
 import { type PlantedBug, plant } from "../planted.ts";
-import type { RunResult } from "../world.ts";
+import type { RunResult } from "../result.ts";
 
 /** A seed to run, and how its options are to differ from those that it draws. */
 export interface Order {

@@ -1,0 +1,43 @@
+/** The flags that a member of a run is started with. */
+import { loadConfig, type ServerConfig } from "@quorate/server";
+import type { SimOptions } from "./options.ts";
+import { urlOf } from "./registrar.ts";
+
+/**
+ * The configuration of a member, of the flags that the options come to.
+ * @param cluster the value of --initial-cluster
+ */
+export async function configOf(
+  options: SimOptions,
+  name: string,
+  url: string,
+  cluster: string,
+  state: "new" | "existing",
+  isForced = false,
+): Promise<ServerConfig> {
+  const argv = [
+    ...["--name", name, "--listen-peer-urls", url, "--initial-advertise-peer-urls", url],
+    ...["--initial-cluster", cluster, "--initial-cluster-state", state, "--data-dir", "/data"],
+    ...["--heartbeat-interval", `${options.heartbeatMs}`, "--election-timeout", `${options.electionMs}`, `--pre-vote=${options.preVote}`],
+    ...["--snapshot-count", `${options.snapshotCount}`, "--snapshot-catchup-entries", `${options.catchUpEntries}`],
+    ...["--max-wals", `${options.maxWals}`, "--backend-batch-interval", `${options.batchIntervalMs}ms`],
+    ...["--compaction-batch-limit", `${options.compactionBatch}`],
+    ...(options.quotaBytes > 0 ? ["--quota-backend-bytes", `${options.quotaBytes}`] : []),
+    ...[`--strict-reconfig-check=${options.strictReconfiguration}`, "--max-learners", `${options.maxLearners}`],
+    ...[`--auto-promote=${options.autoPromote}`, `--force-new-cluster=${isForced}`],
+    ...["--watch-progress-notify-interval", `${options.progressNotifyMs}ms`],
+    ...[`--quota-auto-disarm=${options.quotaAutoDisarm}`, `--self-heal=${options.selfHeal}`],
+    ...["--corrupt-check-time", `${options.corruptCheckMs}ms`, "--compact-hash-check-time", `${options.compactHashCheckMs || 60_000}ms`],
+    ...["--feature-gates", `CompactHashCheck=${options.compactHashCheckMs > 0},InitialCorruptCheck=${options.initialCorruptCheck}`],
+  ];
+  const invocation = await loadConfig(argv, {}, () => "");
+  if (invocation.kind !== "run") throw new Error("the flags start no member");
+  return invocation.config;
+}
+
+/** Those of the members that form the cluster. */
+export function configsOf(options: SimOptions): Promise<ServerConfig[]> {
+  const names = Array.from({ length: options.members }, (_, i) => `m${i}`);
+  const cluster = names.map((name, i) => `${name}=${urlOf(i)}`).join(",");
+  return Promise.all(names.map((name, i) => configOf(options, name, urlOf(i), cluster, "new")));
+}
