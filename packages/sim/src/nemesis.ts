@@ -1,7 +1,7 @@
 /** What goes wrong, when, and for how long. */
 import type { Random } from "@quorate/host";
 import type { FaultPoint } from "@quorate/server";
-import type { Network } from "./network.ts";
+import type { Links } from "./links.ts";
 import type { CrashPoint, Node } from "./node.ts";
 import { FAULT_KINDS, type FaultKind, type SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
@@ -29,7 +29,7 @@ const INSTALL_POINTS: readonly CrashPoint[] = ["receiving", "before-snapshot-sav
 export class Nemesis {
   readonly #options: SimOptions;
   readonly #nodes: readonly Node[];
-  readonly #network: Network;
+  readonly #links: Links;
   readonly #scheduler: Scheduler;
   readonly #story: Story;
   readonly #mayDamage: () => boolean;
@@ -40,11 +40,11 @@ export class Nemesis {
 
   constructor(
     options: SimOptions,
-    deps: { nodes: readonly Node[]; network: Network; scheduler: Scheduler; story: Story; random: Random; mayDamage: () => boolean },
+    deps: { nodes: readonly Node[]; links: Links; scheduler: Scheduler; story: Story; random: Random; mayDamage: () => boolean },
   ) {
     this.#options = options;
     this.#nodes = deps.nodes;
-    this.#network = deps.network;
+    this.#links = deps.links;
     this.#scheduler = deps.scheduler;
     this.#story = deps.story;
     this.#mayDamage = deps.mayDamage;
@@ -62,7 +62,7 @@ export class Nemesis {
   /** From now on nothing new goes wrong, and what did is put right; members that are down are started. */
   stop(): void {
     this.#active = false;
-    this.#network.heal();
+    this.#links.heal();
     for (const node of this.#nodes) {
       node.healDisk();
       node.crashPlan = undefined;
@@ -151,16 +151,16 @@ export class Nemesis {
         this.#pause(node);
         break;
       case "isolate":
-        this.#cut(others.flatMap((other) => [this.#network.link(node.name, other.name), this.#network.link(other.name, node.name)]));
+        this.#cut(others.flatMap((other) => [this.#links.link(node.name, other.name), this.#links.link(other.name, node.name)]));
         break;
       case "crashInstall":
         this.#crashInstall(node);
         break;
       case "deaf":
-        this.#cut(others.map((other) => this.#network.link(other.name, node.name)));
+        this.#cut(others.map((other) => this.#links.link(other.name, node.name)));
         break;
       case "mute":
-        this.#cut(others.map((other) => this.#network.link(node.name, other.name)));
+        this.#cut(others.map((other) => this.#links.link(node.name, other.name)));
         break;
       case "stallAll":
         for (const other of others) this.#stall(node, other);
@@ -169,7 +169,7 @@ export class Nemesis {
         this.#split();
         break;
       case "oneWay":
-        if (others.length > 0) this.#cut([this.#network.link(node.name, this.#oneOf(others).name)]);
+        if (others.length > 0) this.#cut([this.#links.link(node.name, this.#oneOf(others).name)]);
         break;
       case "slowLink":
         if (others.length > 0) this.#slow(node, this.#oneOf(others));
@@ -232,7 +232,7 @@ export class Nemesis {
     const point = this.#oneOf(INSTALL_POINTS);
     node.crashPlan = { point, passes: 1 + this.#random.below(2), operations: this.#random.below(3) === 0 ? this.#random.below(20) : 0 };
     if (this.#random.below(2) === 0) node.crash(this.#oneOf(["power", "kill"] as const));
-    const links = others.flatMap((other) => [this.#network.link(node.name, other.name), this.#network.link(other.name, node.name)]);
+    const links = others.flatMap((other) => [this.#links.link(node.name, other.name), this.#links.link(other.name, node.name)]);
     for (const link of links) link.cut = true;
     const awayMs = 200 + this.#random.unit() * 1500;
     const againMs = awayMs + this.#options.electionMs * (1 + 4 * this.#random.unit());
@@ -268,13 +268,13 @@ export class Nemesis {
     const links = this.#nodes.flatMap((a) =>
       this.#nodes
         .filter((b) => a !== b && (partial ? this.#random.below(3) === 0 : side.get(a) !== side.get(b)))
-        .map((b) => this.#network.link(a.name, b.name)),
+        .map((b) => this.#links.link(a.name, b.name)),
     );
     this.#cut(links);
   }
 
   #slow(a: Node, b: Node): void {
-    const link = this.#network.link(a.name, b.name);
+    const link = this.#links.link(a.name, b.name);
     link.slowMs = this.#random.unit() * this.#options.electionMs;
     this.#later(() => {
       link.slowMs = 0;
@@ -282,9 +282,9 @@ export class Nemesis {
   }
 
   #stall(a: Node, b: Node): void {
-    const link = this.#network.link(a.name, b.name);
+    const link = this.#links.link(a.name, b.name);
     link.stalled ??= [];
-    this.#later(() => this.#network.release(link));
+    this.#later(() => this.#links.release(link));
   }
 
   /** Synced data goes bad on fewer than half of the members. */

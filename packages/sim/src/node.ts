@@ -113,7 +113,7 @@ export class Node {
     });
     const syncDelayMs = () => {
       const slow = scheduler.nowMs < this.slowSyncUntilMs || (options.slowSyncChance > 0 && diskRandom.unit() < options.slowSyncChance);
-      return diskRandom.unit() * (slow && this.#deps.network.faulty ? options.slowSyncMs : options.syncMs);
+      return diskRandom.unit() * (slow && this.#deps.network.links.faulty ? options.slowSyncMs : options.syncMs);
     };
     this.#disk = new MemoryDisk({ clock, syncDelayMs });
     this.#keyspaces = new MemoryKeyspaceOpener(this.#disk, { clock, writeDelayMs: () => diskRandom.unit() * options.backendWriteMs });
@@ -249,7 +249,7 @@ export class Node {
         raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
         process.onEnd(() => raftCheck.forget(this.name));
       },
-      callPeer: (url, path, body, timeoutMs) => network.call(this.name, process, { url, path, body, timeoutMs }),
+      callPeer: (url, path, body, timeoutMs) => network.ports.call(this.name, process, { url, path, body, timeoutMs }),
       openTransport: async (request) => network.open(this.name, process, request, this.urls),
       onEnd: (error) => {
         if (process.alive) this.#ended(error);
@@ -303,7 +303,7 @@ export class Node {
       const { status, body, headers } = await route({ ...sent, peerAddress: "", peerCommonName: undefined });
       return { status, body: typeof body === "string" ? fromUtf8(body) : body, clusterId: headers?.["x-etcd-cluster-id"] };
     };
-    for (const url of this.urls) this.#deps.network.listen(url, { name: this.name, process, answer });
+    for (const url of this.urls) this.#deps.network.ports.listen(url, { name: this.name, process, answer });
   }
 
   /** Sees to it that every entry applied to the member's present store is looked at. */

@@ -59,7 +59,7 @@ export class Restoration {
     const safety = new Safety(this.#leases, corruptionCheck);
     this.#safety = safety;
     const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
-    network.faulty = false;
+    network.links.faulty = false;
     const hashCheck = new HashCheck(safety);
     const nodeRandom = random.fork("nodes");
     const { raftCheck } = this;

@@ -117,7 +117,14 @@ class World {
       more: random.fork("registrar more"),
     });
     const mayDamage = () => this.registrar.mayDamage();
-    this.nemesis = new Nemesis(options, { nodes: this.nodes, network, scheduler, story, random: random.fork("nemesis"), mayDamage });
+    this.nemesis = new Nemesis(options, {
+      nodes: this.nodes,
+      links: network.links,
+      scheduler,
+      story,
+      random: random.fork("nemesis"),
+      mayDamage,
+    });
     this.saboteur = new Saboteur(options, { ...shared, random: random.fork("saboteur"), check: corruptionCheck, mayDamage });
     this.archives = new ArchiveCheck(safety, leaseCheck);
     this.archivist = new Archivist(options, { ...shared, random: random.fork("archivist"), archives: this.archives });

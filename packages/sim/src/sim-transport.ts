@@ -1,0 +1,95 @@
+/** A member's transport in the simulated network, and its end of that. */
+import type { raftpb } from "@quorate/proto";
+import type { TransportRequest } from "@quorate/server";
+import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
+import type { Process, Scheduler } from "./scheduler.ts";
+
+/** A member's end of the network while one process of it lives. */
+export interface Station {
+  readonly name: string;
+  readonly process: Process;
+  readonly request: TransportRequest;
+  /** Where it can be reached. */
+  readonly urls: readonly string[];
+  /** Where members that have talked to it say that they are: they can be answered there, known or not, as by the real transport. */
+  readonly heard: Map<bigint, readonly string[]>;
+}
+
+/** Where a member is tried: at the addresses that it is known by, and at those that it named itself. */
+export interface Addresses {
+  readonly known: readonly string[] | undefined;
+  readonly heard: readonly string[] | undefined;
+}
+
+/** What lies between the members. */
+export interface Carrier {
+  send(from: Station, to: bigint, message: raftpb.Message, addresses: Addresses): void;
+  /** Resolves with whether the peer took the snapshot over, as far as the sender can know. */
+  stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean>;
+  /** Whether a member could be talked to at this moment. */
+  isReached(from: string, id: bigint, addresses: Addresses): boolean;
+}
+
+/** Gives what leaves a member to the network, with where its peers may be reached. */
+export class SimTransport implements Transport {
+  readonly #network: Carrier;
+  readonly #station: Station;
+  readonly #scheduler: Scheduler;
+  readonly #peers = new Map<bigint, readonly string[]>();
+  #closed = false;
+
+  constructor(network: Carrier, station: Station, scheduler: Scheduler) {
+    this.#network = network;
+    this.#station = station;
+    this.#scheduler = scheduler;
+  }
+
+  send(messages: readonly raftpb.Message[]): void {
+    if (this.#closed) return;
+    for (const message of messages) {
+      const { to } = message;
+      const addresses = this.#addressesOf(to);
+      if (addresses.known !== undefined || addresses.heard !== undefined) this.#network.send(this.#station, to, message, addresses);
+    }
+  }
+
+  sendSnapshot(stream: SnapshotStream): void {
+    const { to } = stream.message;
+    const tell = (taken: boolean) => {
+      if (!this.#closed) this.#station.request.listener.snapshotSent(to, taken);
+    };
+    if (this.#closed || !this.#peers.has(to)) {
+      this.#scheduler.after(0, () => tell(false), this.#station.process);
+      return;
+    }
+    this.#network.stream(this.#station, stream, this.#addressesOf(to)).then(tell, () => tell(false));
+  }
+
+  #addressesOf(id: bigint): Addresses {
+    return { known: this.#peers.get(id), heard: this.#station.heard.get(id) };
+  }
+
+  addPeer(id: bigint, urls: readonly string[]): void {
+    this.#peers.set(id, urls);
+  }
+
+  updatePeer(id: bigint, urls: readonly string[]): void {
+    this.#peers.set(id, urls);
+  }
+
+  removePeer(id: bigint): void {
+    this.#peers.delete(id);
+    this.#station.heard.delete(id);
+  }
+
+  peers(): readonly PeerStatus[] {
+    return [...this.#peers].map(([id, urls]) => {
+      const isReached = this.#network.isReached(this.#station.name, id, this.#addressesOf(id));
+      return { id, urls, activeSinceMs: isReached ? 0 : undefined, roundTripMs: isReached ? 1 : undefined };
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+}
