@@ -1,8 +1,9 @@
 /** What goes wrong, when, and for how long. */
 import type { Random } from "@quorate/host";
 import type { FaultPoint } from "@quorate/server";
+import type { CrashPoint } from "./crash-points.ts";
 import type { Links } from "./links.ts";
-import type { CrashPoint, Node } from "./node.ts";
+import type { Node } from "./node.ts";
 import { FAULT_KINDS, type FaultKind, type SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -64,8 +65,8 @@ export class Nemesis {
     this.#active = false;
     this.#links.heal();
     for (const node of this.#nodes) {
-      node.healDisk();
-      node.crashPlan = undefined;
+      node.machine.heal();
+      node.crashPoints.plan = undefined;
       node.slowTurns = false;
       if (node.process?.paused === true) this.#scheduler.resume(node.process);
     }
@@ -75,7 +76,7 @@ export class Nemesis {
   #watchDown(): void {
     for (const node of this.#nodes) {
       if (!node.down || node.refused || (this.#active && this.#random.below(2) === 0)) continue;
-      node.healDisk();
+      node.machine.heal();
       node.start();
     }
     const waitMs = this.#active ? 50 + this.#random.unit() * this.#random.unit() * 4000 : 500;
@@ -136,7 +137,7 @@ export class Nemesis {
         node.crash("kill");
         break;
       case "crashAtPoint":
-        node.crashPlan = { point: this.#oneOf(FAULT_POINTS), passes: 1, operations: 0 };
+        node.crashPoints.plan = { point: this.#oneOf(FAULT_POINTS), passes: 1, operations: 0 };
         break;
       case "crashAtDisk":
         node.crashAtDisk(this.#random.below(this.#oneOf([10, 40, 200])));
@@ -178,7 +179,7 @@ export class Nemesis {
         if (others.length > 0) this.#stall(node, this.#oneOf(others));
         break;
       case "slowDisk":
-        node.slowSyncUntilMs = this.#scheduler.nowMs + this.#durationMs();
+        node.machine.slowSyncUntilMs = this.#scheduler.nowMs + this.#durationMs();
         break;
       case "diskFull":
         node.failDisk("full");
@@ -230,7 +231,11 @@ export class Nemesis {
   #crashInstall(node: Node): void {
     const others = this.#nodes.filter((other) => other !== node);
     const point = this.#oneOf(INSTALL_POINTS);
-    node.crashPlan = { point, passes: 1 + this.#random.below(2), operations: this.#random.below(3) === 0 ? this.#random.below(20) : 0 };
+    node.crashPoints.plan = {
+      point,
+      passes: 1 + this.#random.below(2),
+      operations: this.#random.below(3) === 0 ? this.#random.below(20) : 0,
+    };
     if (this.#random.below(2) === 0) node.crash(this.#oneOf(["power", "kill"] as const));
     const links = others.flatMap((other) => [this.#links.link(node.name, other.name), this.#links.link(other.name, node.name)]);
     for (const link of links) link.cut = true;

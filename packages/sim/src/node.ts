@@ -1,49 +1,27 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
-import { type Clock, type Random, silentLogger } from "@quorate/host";
-import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { AlarmType, fromUtf8, type raftpb } from "@quorate/proto";
+import type { Clock, Random } from "@quorate/host";
+import { silentLogger } from "@quorate/host";
+import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { fromUtf8 } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
-import {
-  BootstrapError,
-  type FaultPoint,
-  httpRouter,
-  Member,
-  peerEndpoints,
-  type ServerConfig,
-  serviceTable,
-  versionOf,
-} from "@quorate/server";
-import type { Store } from "@quorate/store";
+import { BootstrapError, httpRouter, Member, peerEndpoints, type ServerConfig, serviceTable, versionOf } from "@quorate/server";
+import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
-import { type Safety, Violation, violate } from "./check/safety.ts";
+import { type Safety, Violation } from "./check/safety.ts";
+import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
-import { DiskFaults } from "./disk-faults.ts";
 import { type LogEnd, logEndOf } from "./log-end.ts";
+import { Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
 import { misguide, twistOf } from "./planted.ts";
 import type { Story } from "./report/story.ts";
-import { Sabotage } from "./sabotage.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
 
 /** Operations of a disk that may fail by themselves. */
 const DISK_OPERATIONS = ["open", "read", "write", "sync", "resize", "rename", "remove", "list", "makeDir", "syncDir"] as const;
-
-/** Thrown at a fault point: the process is gone. */
-class Crash extends Error {}
-
-/** A fault point, or the writing of a snapshot that comes in. */
-export type CrashPoint = FaultPoint | "receiving";
-
-export interface CrashPlan {
-  readonly point: CrashPoint;
-  /** It crashes when it comes by there for this time. */
-  passes: number;
-  /** It goes on for so many operations of its disk. */
-  readonly operations: number;
-}
 
 export interface NodeDeps {
   readonly options: SimOptions;
@@ -64,18 +42,13 @@ export class Node {
   readonly name: string;
   readonly #deps: NodeDeps;
   readonly #random: Random;
-  readonly #disk: MemoryDisk;
-  readonly #keyspaces: MemoryKeyspaceOpener;
-  readonly #diskClock: Clock;
+  readonly machine: Machine;
   process: Process | undefined;
   clock: ProcessClock | undefined;
   /** Set while the member takes requests. */
   member: Member | undefined;
   services: ServiceTable | undefined;
-  /** Where it crashes next; this outlives the process. */
-  crashPlan: CrashPlan | undefined;
-  /** How often each point was passed, and how often it was the end. */
-  readonly passes = new Map<CrashPoint, { passed: number; crashed: number }>();
+  readonly crashPoints = new CrashPoints();
   /** It refused to start on its damaged disk. */
   refused = false;
   /** A process of it has run: it belongs, or belonged, to the cluster. */
@@ -87,12 +60,9 @@ export class Node {
   /** Its member's id, once it has run. */
   #memberId = 0n;
   #config: ServerConfig;
-  /** Faults of the disk at present. */
-  slowSyncUntilMs = 0;
+  /** Its processor is slow. */
   slowTurns = false;
   starts = 0;
-  readonly #faults: DiskFaults;
-  readonly #sabotage: Sabotage;
   /** Since when its member has applied the alarm CORRUPT that names it, in this process. */
   namedSinceMs: number | undefined;
 
@@ -102,25 +72,12 @@ export class Node {
     this.#config = deps.config;
     this.hasNotJoined = !deps.config.isNewCluster;
     this.#random = deps.random.fork(name);
-    const { options, scheduler } = deps;
-    const diskRandom = this.#random.fork("disk");
-    const clock: Clock = (this.#diskClock = {
-      wallMs: () => scheduler.nowMs,
-      monotonicMs: () => scheduler.nowMs,
-      after: (delayMs, task) => scheduler.after(delayMs, task, this.process),
-      every: () => violate("SIM", "a disk has no periods"),
-      endOfTurn: () => violate("SIM", "a disk has no turns"),
+    const { options, scheduler, network, story, config } = deps;
+    this.machine = new Machine(options, {
+      ...{ scheduler, links: network.links, random: this.#random, walDir: config.walDir, storeDir: config.storeDir },
+      tell: (text) => story.tell(name, text),
+      process: () => this.process,
     });
-    const syncDelayMs = () => {
-      const slow = scheduler.nowMs < this.slowSyncUntilMs || (options.slowSyncChance > 0 && diskRandom.unit() < options.slowSyncChance);
-      return diskRandom.unit() * (slow && this.#deps.network.links.faulty ? options.slowSyncMs : options.syncMs);
-    };
-    this.#disk = new MemoryDisk({ clock, syncDelayMs });
-    this.#keyspaces = new MemoryKeyspaceOpener(this.#disk, { clock, writeDelayMs: () => diskRandom.unit() * options.backendWriteMs });
-    const { walDir, storeDir } = deps.config;
-    const place = { keyspaces: this.#keyspaces, storePath: `${storeDir}/db`, tell: (text: string) => deps.story.tell(name, text) };
-    this.#faults = new DiskFaults({ ...place, disk: this.#disk, random: this.#random.fork("disk faults"), walDir });
-    this.#sabotage = new Sabotage({ ...place, random: this.#random.fork("sabotage") });
   }
 
   /** Its member's id, 0n before it has run. */
@@ -130,12 +87,12 @@ export class Node {
 
   /** Alterations of its store that are still there. */
   get alterations(): readonly { readonly key: string; readonly revision: number }[] {
-    return this.#sabotage.standing;
+    return this.machine.sabotage.standing;
   }
 
   /** What its store holds differs, or may differ, from what it should. */
   get isAltered(): boolean {
-    return this.#sabotage.standing.length > 0;
+    return this.machine.sabotage.standing.length > 0;
   }
 
   /** Its last start ended because it differs from others, or they from it. */
@@ -146,7 +103,7 @@ export class Node {
 
   /** Makes its store differ from the others'; false where there is nothing to alter. */
   alter(): boolean {
-    if (this.#memberId === 0n || !this.#sabotage.alter()) return false;
+    if (this.#memberId === 0n || !this.machine.sabotage.alter()) return false;
     this.timesAltered++;
     this.#deps.corruptionCheck.altered(this.#memberId);
     return true;
@@ -175,7 +132,7 @@ export class Node {
 
   /** The end of its log on the disk: undefined where that cannot be read. */
   get logEnd(): LogEnd | undefined {
-    return this.damaged ? undefined : logEndOf(this.#disk, this.#config.walDir);
+    return this.damaged ? undefined : logEndOf(this.machine.disk, this.#config.walDir);
   }
 
   /** It runs as what it is to be, or never will. */
@@ -187,8 +144,8 @@ export class Node {
   async furnish(
     lay: (machine: { disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener; clock: Clock }, config: ServerConfig) => Promise<void>,
   ) {
-    await lay({ disk: this.#disk, keyspaces: this.#keyspaces, clock: this.#diskClock }, this.#config);
-    this.#disk.crash(this.#random);
+    await lay({ disk: this.machine.disk, keyspaces: this.machine.keyspaces, clock: this.machine.clock }, this.#config);
+    this.machine.disk.crash(this.#random);
   }
 
   /** Another configuration for the next start. */
@@ -208,7 +165,7 @@ export class Node {
 
   /** What was synced on its disk has gone bad: it may refuse to start, and then stays down. */
   get damaged(): boolean {
-    return this.#faults.isDamaged || this.refused;
+    return this.machine.faults.isDamaged || this.refused;
   }
 
   /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
@@ -229,16 +186,16 @@ export class Node {
     const random = this.#random.fork(`start ${this.starts++}`);
     const twist = twistOf(options.bug, random.fork("twist"));
     let started: Member | undefined;
-    this.#faults.begin();
+    this.machine.faults.begin();
     arm();
-    this.#faults.receiving = () => {
+    this.machine.faults.receiving = () => {
       if (process.alive) this.#pass("receiving");
     };
     Member.start(this.#config, {
       clock,
       random,
-      disk: new ProcessDisk(this.#disk, process, twist),
-      keyspaces: new ProcessKeyspaces(this.#keyspaces, process, twist),
+      disk: new ProcessDisk(this.machine.disk, process, twist),
+      keyspaces: new ProcessKeyspaces(this.machine.keyspaces, process, twist),
       logger: silentLogger,
       walSegmentBytes: options.segmentBytes,
       faults: (point) => {
@@ -279,13 +236,8 @@ export class Node {
 
   /** The process comes by a point where it may be made to crash. */
   #pass(point: CrashPoint): void {
-    let count = this.passes.get(point);
-    if (count === undefined) this.passes.set(point, (count = { passed: 0, crashed: 0 }));
-    count.passed++;
-    const plan = this.crashPlan;
-    if (plan?.point !== point || --plan.passes > 0) return;
-    this.crashPlan = undefined;
-    count.crashed++;
+    const plan = this.crashPoints.pass(point);
+    if (plan === undefined) return;
     this.#deps.story.tell(this.name, `crashes at ${point}, ${plan.operations} operations on`);
     if (plan.operations > 0) {
       this.crashAtDisk(plan.operations);
@@ -308,46 +260,15 @@ export class Node {
 
   /** Sees to it that every entry applied to the member's present store is looked at. */
   #watch(member: Member): void {
-    const { store } = member;
-    const { safety, hashCheck, story } = this.#deps;
-    this.#look(() => safety.opened(this.name, store, this.isAltered));
-    this.#noteNaming(member.id, store);
-    const watch = (entry: raftpb.Entry, apply: () => ReturnType<Store["apply"]> | undefined) => {
-      const applied = apply();
-      const { index, term } = entry;
-      const revision = store.mvcc.currentRevision;
-      story.tell(this.name, () => `applies ${index} of term ${term} to revision ${revision}`, undefined, index * 65_537 + revision);
-      const { isAltered, timesAltered } = this;
-      const isSound = () => this.timesAltered === timesAltered;
-      this.#look(() => {
-        safety.applied(this.name, store, entry, applied, isAltered);
-        if (!isAltered) hashCheck.applied(this.name, store, entry.index, (error) => this.#deps.fail(error), isSound);
-      });
-      this.#noteNaming(member.id, store);
-      return applied;
-    };
-    const apply = store.apply.bind(store);
-    const applyConfChange = store.applyConfChange.bind(store);
-    store.apply = (entry) => watch(entry, () => apply(entry))!;
-    store.applyConfChange = (entry, change, confState) => {
-      watch(entry, () => {
-        applyConfChange(entry, change, confState);
-        return undefined;
-      });
-      this.#look(() => this.#countLearners(store));
-    };
-  }
-
-  /** SIM-10. */
-  #countLearners({ membership }: Store): void {
-    const { maxLearners } = this.#deps.options;
-    const learners = membership.members().filter(({ isLearner }) => isLearner).length;
-    if (learners > maxLearners) violate("SIM-10", `${this.name} has ${learners} learners, and --max-learners is ${maxLearners}`);
-  }
-
-  #noteNaming(memberId: bigint, { alarms }: Store): void {
-    const isNamed = alarms.corrupt && alarms.list(AlarmType.CORRUPT).some((alarm) => alarm.memberId === memberId);
-    this.namedSinceMs = isNamed ? (this.namedSinceMs ?? this.#deps.scheduler.nowMs) : undefined;
+    const { safety, hashCheck, story, scheduler, options } = this.#deps;
+    watchStore(this, member, {
+      ...{ safety, hashCheck, story, maxLearners: options.maxLearners },
+      look: (check) => this.#look(check),
+      fail: (error) => this.#deps.fail(error),
+      named: (isNamed) => {
+        this.namedSinceMs = isNamed ? (this.namedSinceMs ?? scheduler.nowMs) : undefined;
+      },
+    });
   }
 
   /** What is wrong is told to the world; a member would only end by it. */
@@ -365,7 +286,7 @@ export class Node {
     this.process?.end();
     this.member = undefined;
     this.services = undefined;
-    this.#disk.kill(this.#random);
+    this.machine.disk.kill(this.#random);
     // An end without an error is that of a member which was removed, and so is a start that is refused for it.
     if (this.#deps.safety.isRemoved(this.#memberId) && (error === undefined || error instanceof BootstrapError)) {
       this.gone = true;
@@ -383,7 +304,7 @@ export class Node {
       this.foundDifference = true;
       return;
     }
-    const reason = this.#faults.reasonOf(error);
+    const reason = this.machine.faults.reasonOf(error);
     if (reason === "damage") this.refused = true;
     if (reason !== undefined) return;
     const text = error instanceof Error ? (error.stack ?? error.message) : "no error";
@@ -397,9 +318,9 @@ export class Node {
     this.process!.end();
     this.member = undefined;
     this.services = undefined;
-    if (kind === "power") this.#disk.crash(this.#random);
-    else this.#disk.kill(this.#random);
-    this.healDisk();
+    if (kind === "power") this.machine.disk.crash(this.#random);
+    else this.machine.disk.kill(this.#random);
+    this.machine.heal();
   }
 
   /** Ends in order; gives up and kills after a while. */
@@ -423,16 +344,16 @@ export class Node {
   failDisk(kind: "full" | "once" | "read"): void {
     if (this.down !== (kind === "read") || this.refused) return;
     const count = this.#random.below(20);
-    if (kind === "full") this.#faults.fail("NoSpace", ["write", "resize"], count, Number.POSITIVE_INFINITY);
-    else if (kind === "once") this.#faults.fail("Io", DISK_OPERATIONS, count, 1);
-    else this.start(() => this.#faults.fail("Io", ["open", "read", "list"], count, 1));
+    if (kind === "full") this.machine.faults.fail("NoSpace", ["write", "resize"], count, Number.POSITIVE_INFINITY);
+    else if (kind === "once") this.machine.faults.fail("Io", DISK_OPERATIONS, count, 1);
+    else this.start(() => this.machine.faults.fail("Io", ["open", "read", "list"], count, 1));
   }
 
   /** The machine loses power in the middle of an operation of its disk, after `count` others; if it is down it is started for that. */
   crashAtDisk(count: number): void {
     if (this.refused) return;
     const arm = () =>
-      this.#faults.crash(count, (operation) => {
+      this.machine.faults.crash(count, (operation) => {
         this.#deps.story.tell(this.name, `crashes in a ${operation}`);
         this.crash("power");
         throw new Crash(operation);
@@ -442,16 +363,11 @@ export class Node {
   }
 
   failBackend(): void {
-    if (!this.down) this.#faults.failStore("Io");
-  }
-
-  healDisk(): void {
-    this.#faults.heal();
-    this.slowSyncUntilMs = 0;
+    if (!this.down) this.machine.faults.failStore("Io");
   }
 
   /** What was synced goes bad: a bit or a sector of the log, or the store as a whole. Only while the process is down. */
   damage(): boolean {
-    return this.#faults.damage();
+    return this.machine.faults.damage();
   }
 }

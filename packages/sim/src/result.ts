@@ -48,8 +48,8 @@ export interface RunResult {
 /** The fault points that members passed, of all of them together. */
 export function pointsOf(nodes: readonly Node[]): Record<string, { passed: number; crashed: number }> {
   const points: Record<string, { passed: number; crashed: number }> = {};
-  for (const { passes } of nodes) {
-    for (const [point, { passed, crashed }] of passes) {
+  for (const { crashPoints } of nodes) {
+    for (const [point, { passed, crashed }] of crashPoints.passes) {
       const sum = points[point];
       points[point] = { passed: (sum?.passed ?? 0) + passed, crashed: (sum?.crashed ?? 0) + crashed };
     }

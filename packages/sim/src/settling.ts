@@ -35,7 +35,7 @@ function membersOf(store: Member["store"]): string {
   return members.map((one) => `${one.id} ${one.name} ${one.peerUrls} ${one.isLearner ? "learner" : "voter"}`).join(", ");
 }
 
-/** Each resolves when what it demands is so, and rejects with a Violation where it cannot be; how long that may take is for others to say. */
+/** Each resolves when what it demands is so, and rejects with a Violation where it cannot be; how long that may take others say. */
 export class Settling {
   readonly #deps: SettlingDeps;
 

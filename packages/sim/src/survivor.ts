@@ -48,7 +48,7 @@ export async function goOnAlone(deps: SurvivorDeps): Promise<boolean> {
     for (let i = 0; i < 100 && !survivor.down && survivor.member === undefined; i++) await scheduler.delay(LOOK_MS);
     survivor.crash("power");
   }
-  survivor.healDisk();
+  survivor.machine.heal();
   if (survivor.down) survivor.start();
   while (survivor.member === undefined) {
     await scheduler.delay(LOOK_MS);

@@ -1,0 +1,72 @@
+/** Sees to it that every entry which a member applies is looked at, whichever store it has at the time. */
+import { AlarmType, type raftpb } from "@quorate/proto";
+import type { Member } from "@quorate/server";
+import type { Store } from "@quorate/store";
+import type { HashCheck } from "./check/hashes.ts";
+import { type Safety, violate } from "./check/safety.ts";
+import type { Story } from "./report/story.ts";
+
+/** Whose member it is. */
+export interface Applier {
+  readonly name: string;
+  /** Its store differs, or may differ, from what it should be. */
+  readonly isAltered: boolean;
+  /** How often its store was made to differ. */
+  readonly timesAltered: number;
+}
+
+export interface ApplyWatchDeps {
+  readonly safety: Safety;
+  readonly hashCheck: HashCheck;
+  readonly story: Story;
+  readonly maxLearners: number;
+  /** Runs a check; what it throws is told to the world, as a member would only end by it. */
+  look(check: () => void): void;
+  fail(error: unknown): void;
+  /** Told after each entry whether an alarm CORRUPT names the member. */
+  named(isNamed: boolean): void;
+}
+
+/** Looks at the member's present store, and at every entry that is applied to it from now on. */
+export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDeps): void {
+  const { store } = member;
+  const { safety, hashCheck, story, maxLearners, look } = deps;
+  const { name } = applier;
+  look(() => safety.opened(name, store, applier.isAltered));
+  deps.named(isNamed(member.id, store));
+  const watch = (entry: raftpb.Entry, apply: () => ReturnType<Store["apply"]> | undefined) => {
+    const applied = apply();
+    const { index, term } = entry;
+    const revision = store.mvcc.currentRevision;
+    story.tell(name, () => `applies ${index} of term ${term} to revision ${revision}`, undefined, index * 65_537 + revision);
+    const { isAltered, timesAltered } = applier;
+    const isSound = () => applier.timesAltered === timesAltered;
+    look(() => {
+      safety.applied(name, store, entry, applied, isAltered);
+      if (!isAltered) hashCheck.applied(name, store, index, (error) => deps.fail(error), isSound);
+    });
+    deps.named(isNamed(member.id, store));
+    return applied;
+  };
+  const apply = store.apply.bind(store);
+  const applyConfChange = store.applyConfChange.bind(store);
+  store.apply = (entry) => watch(entry, () => apply(entry))!;
+  store.applyConfChange = (entry, change, confState) => {
+    watch(entry, () => {
+      applyConfChange(entry, change, confState);
+      return undefined;
+    });
+    look(() => countLearners(name, store, maxLearners));
+  };
+}
+
+/** SIM-10. */
+function countLearners(name: string, { membership }: Store, maxLearners: number): void {
+  const learners = membership.members().filter(({ isLearner }) => isLearner).length;
+  if (learners > maxLearners) violate("SIM-10", `${name} has ${learners} learners, and --max-learners is ${maxLearners}`);
+}
+
+/** Whether an alarm CORRUPT names the member. */
+function isNamed(memberId: bigint, { alarms }: Store): boolean {
+  return alarms.corrupt && alarms.list(AlarmType.CORRUPT).some((alarm) => alarm.memberId === memberId);
+}

@@ -1,0 +1,60 @@
+/** What of a member's machine outlives its processes: the disk, with what goes wrong with it, and the store that somebody alters on it. */
+import type { Clock, Random } from "@quorate/host";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { violate } from "./check/violation.ts";
+import { DiskFaults } from "./disk-faults.ts";
+import type { Links } from "./links.ts";
+import type { SimOptions } from "./options.ts";
+import { Sabotage } from "./sabotage.ts";
+import type { Process, Scheduler } from "./scheduler.ts";
+
+export interface MachineDeps {
+  readonly scheduler: Scheduler;
+  /** Disks are slow only while links are faulty. */
+  readonly links: Links;
+  readonly random: Random;
+  readonly walDir: string;
+  readonly storeDir: string;
+  tell(text: string): void;
+  /** The process that runs on it at present. */
+  process(): Process | undefined;
+}
+
+export class Machine {
+  readonly disk: MemoryDisk;
+  readonly keyspaces: MemoryKeyspaceOpener;
+  /** What the disk takes its time by. */
+  readonly clock: Clock;
+  readonly faults: DiskFaults;
+  readonly sabotage: Sabotage;
+  /** Until then each sync takes long. */
+  slowSyncUntilMs = 0;
+
+  constructor(options: SimOptions, deps: MachineDeps) {
+    const { scheduler, links, random, walDir, storeDir, tell } = deps;
+    this.clock = {
+      wallMs: () => scheduler.nowMs,
+      monotonicMs: () => scheduler.nowMs,
+      after: (delayMs, task) => scheduler.after(delayMs, task, deps.process()),
+      every: () => violate("SIM", "a disk has no periods"),
+      endOfTurn: () => violate("SIM", "a disk has no turns"),
+    };
+    const { clock } = this;
+    const diskRandom = random.fork("disk");
+    const syncDelayMs = () => {
+      const slow = scheduler.nowMs < this.slowSyncUntilMs || (options.slowSyncChance > 0 && diskRandom.unit() < options.slowSyncChance);
+      return diskRandom.unit() * (slow && links.faulty ? options.slowSyncMs : options.syncMs);
+    };
+    this.disk = new MemoryDisk({ clock, syncDelayMs });
+    this.keyspaces = new MemoryKeyspaceOpener(this.disk, { clock, writeDelayMs: () => diskRandom.unit() * options.backendWriteMs });
+    const place = { keyspaces: this.keyspaces, storePath: `${storeDir}/db`, tell };
+    this.faults = new DiskFaults({ ...place, disk: this.disk, random: random.fork("disk faults"), walDir });
+    this.sabotage = new Sabotage({ ...place, random: random.fork("sabotage") });
+  }
+
+  /** From now on the disk does as it should. */
+  heal(): void {
+    this.faults.heal();
+    this.slowSyncUntilMs = 0;
+  }
+}
