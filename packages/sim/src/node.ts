@@ -1,10 +1,8 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
-import type { Clock, Random } from "@quorate/host";
-import { silentLogger } from "@quorate/host";
+import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { fromUtf8 } from "@quorate/proto";
 import type { ServiceTable } from "@quorate/rpc";
-import { BootstrapError, httpRouter, Member, peerEndpoints, type ServerConfig, serviceTable, versionOf } from "@quorate/server";
+import { Member, type ServerConfig, serviceTable } from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
@@ -12,10 +10,12 @@ import type { RaftCheck } from "./check/raft.ts";
 import { type Safety, Violation } from "./check/safety.ts";
 import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
+import { endingOf } from "./endings.ts";
 import { type LogEnd, logEndOf } from "./log-end.ts";
 import { Machine } from "./machine.ts";
 import type { Network } from "./network.ts";
 import type { SimOptions } from "./options.ts";
+import { answersOf } from "./peer-ports.ts";
 import { misguide, twistOf } from "./planted.ts";
 import type { Story } from "./report/story.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
@@ -249,12 +249,7 @@ export class Node {
 
   /** Answers at the member's peer URLs. */
   #listen(member: Member, process: Process): void {
-    const route = httpRouter(peerEndpoints(member, versionOf(member)));
-    const answer = async (path: string, asked: Uint8Array | undefined) => {
-      const sent = { method: asked === undefined ? "GET" : "POST", path, query: "", headers: new Map(), body: asked ?? new Uint8Array(0) };
-      const { status, body, headers } = await route({ ...sent, peerAddress: "", peerCommonName: undefined });
-      return { status, body: typeof body === "string" ? fromUtf8(body) : body, clusterId: headers?.["x-etcd-cluster-id"] };
-    };
+    const answer = answersOf(member);
     for (const url of this.urls) this.#deps.network.ports.listen(url, { name: this.name, process, answer });
   }
 
@@ -287,28 +282,19 @@ export class Node {
     this.member = undefined;
     this.services = undefined;
     this.machine.disk.kill(this.#random);
-    // An end without an error is that of a member which was removed, and so is a start that is refused for it.
-    if (this.#deps.safety.isRemoved(this.#memberId) && (error === undefined || error instanceof BootstrapError)) {
-      this.gone = true;
-      return;
+    const { safety, corruptionCheck } = this.#deps;
+    const ending = endingOf({
+      ...{ error, isRemoved: safety.isRemoved(this.#memberId), joins: !this.#config.isNewCluster },
+      ...{ isAnyAltered: corruptionCheck.isAnyAltered, faults: this.machine.faults },
+    });
+    if (ending === "removed") this.gone = true;
+    else if (ending === "not-joined") this.hasNotJoined = true;
+    else if (ending === "difference") this.foundDifference = true;
+    else if (ending === "damage") this.refused = true;
+    else if (ending === "unexplained") {
+      const text = error instanceof Error ? (error.stack ?? error.message) : "no error";
+      this.#deps.fail(new Violation(`SIM-9: ${this.name} ended, and nothing was done to it that would explain it: ${text}`));
     }
-    // It could not reach anybody, or the membership has changed since it was told whom to join.
-    const isJoining = !this.#config.isNewCluster && error instanceof Error && error.name === "JoinError";
-    if (isJoining && !error.message.includes("started before")) {
-      this.hasNotJoined = true;
-      return;
-    }
-    // It differs from others, or others from it, and was told to look before it takes part.
-    const { corruptionCheck } = this.#deps;
-    if (corruptionCheck.isAnyAltered && error instanceof Error && error.message.endsWith("found data inconsistency with peers")) {
-      this.foundDifference = true;
-      return;
-    }
-    const reason = this.machine.faults.reasonOf(error);
-    if (reason === "damage") this.refused = true;
-    if (reason !== undefined) return;
-    const text = error instanceof Error ? (error.stack ?? error.message) : "no error";
-    this.#deps.fail(new Violation(`SIM-9: ${this.name} ended, and nothing was done to it that would explain it: ${text}`));
   }
 
   /** The machine loses power, or the process alone is killed. */

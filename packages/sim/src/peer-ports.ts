@@ -1,4 +1,6 @@
 /** Members ask each other, as over HTTP at their peer URLs, for what no message of Raft tells. */
+import { fromUtf8 } from "@quorate/proto";
+import { httpRouter, type Member, peerEndpoints, versionOf } from "@quorate/server";
 import type { Links } from "./links.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
 
@@ -69,4 +71,14 @@ export class PeerPorts {
       });
     });
   }
+}
+
+/** What a member answers there. */
+export function answersOf(member: Member): PeerPort["answer"] {
+  const route = httpRouter(peerEndpoints(member, versionOf(member)));
+  return async (path, asked) => {
+    const sent = { method: asked === undefined ? "GET" : "POST", path, query: "", headers: new Map(), body: asked ?? new Uint8Array(0) };
+    const { status, body, headers } = await route({ ...sent, peerAddress: "", peerCommonName: undefined });
+    return { status, body: typeof body === "string" ? fromUtf8(body) : body, clusterId: headers?.["x-etcd-cluster-id"] };
+  };
 }
