@@ -142,20 +142,31 @@ test("command lines that cannot be read end with code 2 and name the flag", asyn
 });
 
 test("values that cannot be read name the flag and the value", async () => {
-  await refused("BadValue", 'invalid value "x" for flag --snapshot-count: parse error', ["--snapshot-count", "x"]);
-  await refused("BadValue", 'invalid value "-1" for flag --snapshot-count: parse error', ["--snapshot-count", "-1"]);
-  await refused("BadValue", 'invalid value "maybe" for flag --pre-vote: parse error', ["--pre-vote=maybe"]);
-  await refused("BadValue", 'invalid value "5" for flag --grpc-keepalive-timeout: time: missing unit in duration "5"', [
-    "--grpc-keepalive-timeout=5",
+  await refused("BadValue", 'invalid value "x" for flag --snapshot-count: parse error (expected a whole number; unit: entries)', [
+    "--snapshot-count",
+    "x",
   ]);
-  await refused("BadValue", 'invalid value "4294967296" for flag --max-concurrent-streams: value out of range', [
+  await refused("BadValue", 'invalid value "-1" for flag --snapshot-count: parse error (expected a whole number; unit: entries)', [
+    "--snapshot-count",
+    "-1",
+  ]);
+  await refused("BadValue", 'invalid value "maybe" for flag --pre-vote: parse error (expected true or false)', ["--pre-vote=maybe"]);
+  await refused(
+    "BadValue",
+    'invalid value "5" for flag --grpc-keepalive-timeout: time: missing unit in duration "5" (expected one such as 300ms, 10s or 1h30m)',
+    ["--grpc-keepalive-timeout=5"],
+  );
+  await refused("BadValue", 'invalid value "4294967296" for flag --max-concurrent-streams: value out of range (expected 0 to 4294967295)', [
     "--max-concurrent-streams=4294967296",
   ]);
   await refused("BadValue", 'invalid value "old" for flag --initial-cluster-state: must be one of new, existing', [
     "--initial-cluster-state=old",
   ]);
+  await refused("BadValue", 'invalid value "1.1" for flag --tls-min-version: must be one of "", TLS1.2, TLS1.3', ["--tls-min-version=1.1"]);
   await refused("BadValue", /URL must not contain a path/, ["--listen-peer-urls", "http://localhost:2380/x"]);
-  await refused("BadValue", 'invalid value "x" for ETCD_SNAPSHOT_COUNT: parse error', [], { ETCD_SNAPSHOT_COUNT: "x" });
+  await refused("BadValue", 'invalid value "x" for ETCD_SNAPSHOT_COUNT: parse error (expected a whole number; unit: entries)', [], {
+    ETCD_SNAPSHOT_COUNT: "x",
+  });
 });
 
 test("--help and --version come before everything else", async () => {
@@ -360,7 +371,9 @@ test("ways to form a cluster exclude each other", async () => {
     "--discovery-srv=x",
   ]);
   await refused("Contradiction", "both --discovery-token and --discovery-endpoints must be set", ["--discovery-token=x"]);
-  await refused("BadValue", /^error setting up initial cluster: URL scheme must be/, ["--initial-cluster=default"]);
+  await refused("BadValue", /^error setting up initial cluster: --initial-cluster: "default" is not of the form NAME=PEER-URL$/, [
+    "--initial-cluster=default",
+  ]);
 });
 
 test("what a member says of its settings when it starts has etcd's names and no secret", async () => {
@@ -404,7 +417,10 @@ test("TLS settings are checked before the member starts", async () => {
     "client TLS key/cert (--cert-file, --key-file) must be provided for metrics secure url https://127.0.0.1:3",
     ["--listen-metrics-urls=https://127.0.0.1:3"],
   );
-  await refused("Contradiction", "KeyFile and CertFile must both be present[key: , cert: c]", [...https, "--cert-file=c"]);
+  await refused("Contradiction", "KeyFile and CertFile must both be present[key: , cert: c]: give both --cert-file and --key-file", [
+    ...https,
+    "--cert-file=c",
+  ]);
   await refused("BadFile", "--cert-file: cannot read c: no such file", [...https, ...pair]);
   await refused("BadFile", "--trusted-ca-file: junk is not a PEM file", [...https, ...pair, "--trusted-ca-file=junk"], {}, files);
   await refused("BadFile", "--client-crl-file: cannot read crl: no such file", [...https, ...pair, "--client-crl-file=crl"], {}, files);
@@ -443,11 +459,13 @@ test("compaction retention is a time in one mode and a number in the other", asy
     mode: "revision",
     retentionRevisions: 1000,
   });
-  await refused("BadValue", /^error parsing CompactionRetention: revision mode/, [
+  await refused("BadValue", /^error parsing CompactionRetention: --auto-compaction-retention: revision mode/, [
     "--auto-compaction-retention=5m",
     "--auto-compaction-mode=revision",
   ]);
-  await refused("BadValue", /^error parsing CompactionRetention: time: /, ["--auto-compaction-retention=soon"]);
+  await refused("BadValue", /^error parsing CompactionRetention: --auto-compaction-retention: time: /, [
+    "--auto-compaction-retention=soon",
+  ]);
 });
 
 test("log outputs are told apart", async () => {

@@ -3,7 +3,7 @@
  * docs/configuration.md all come from the declaration.
  */
 import { type MemberUrl, parseUrls } from "./url.ts";
-import { formatDuration, parseBool, parseDurationMs, parseInteger, parseList, parseUniqueList, ValueError } from "./values.ts";
+import { formatDuration, inRange, parseBool, parseDurationMs, parseInteger, parseList, parseUniqueList, ValueError } from "./values.ts";
 
 /** Where an option stands in --help and in the docs, in this order. */
 export const groups = [
@@ -119,7 +119,8 @@ function scalarText(value: unknown): string {
 /** A text. `allowed` limits it to some values. */
 export function stringOption(defaultText: string, spec: OptionSpec, allowed?: readonly string[]): Option<string> {
   const parse = (text: string): string => {
-    if (allowed !== undefined && !allowed.includes(text)) throw new ValueError(`must be one of ${allowed.join(", ")}`);
+    if (allowed !== undefined && !allowed.includes(text))
+      throw new ValueError(`must be one of ${allowed.map((one) => one || '""').join(", ")}`);
     return text;
   };
   return make("string", defaultText, spec, parse, (value) => parse(scalarText(value)));
@@ -136,11 +137,10 @@ export function boolOption(defaultValue: boolean, spec: OptionSpec): Option<bool
   });
 }
 
-function numberFromFile(value: unknown, min: number, max: number): number {
-  if (typeof value !== "number") return parseInteger(scalarText(value), min, max);
+function numberFromFile(value: unknown, min: number, max: number, unit: string | undefined): number {
+  if (typeof value !== "number") return parseInteger(scalarText(value), min, max, unit);
   if (!Number.isInteger(value)) throw new ValueError("expected a whole number");
-  if (value < min || value > max) throw new ValueError("value out of range");
-  return value;
+  return inRange(value, min, max);
 }
 
 /** A whole number from 0 to `max`. */
@@ -149,8 +149,8 @@ export function uintOption(defaultValue: number, spec: OptionSpec, max: number =
     "uint",
     String(defaultValue),
     spec,
-    (text) => parseInteger(text, 0, max),
-    (value) => numberFromFile(value, 0, max),
+    (text) => parseInteger(text, 0, max, spec.unit),
+    (value) => numberFromFile(value, 0, max, spec.unit),
   );
 }
 
@@ -160,8 +160,8 @@ export function intOption(defaultValue: number, spec: OptionSpec): Option<number
     "int",
     String(defaultValue),
     spec,
-    (text) => parseInteger(text, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
-    (value) => numberFromFile(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+    (text) => parseInteger(text, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, spec.unit),
+    (value) => numberFromFile(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, spec.unit),
   );
 }
 

@@ -123,15 +123,18 @@ function resolveCompaction(values: OptionValues): AutoCompaction {
   if (/^[+]?[0-9]+$/.test(text)) {
     const count = Number(text);
     if (!Number.isSafeInteger(count))
-      throw new ConfigError("BadValue", `error parsing CompactionRetention: ${quote(text)} is out of range`);
+      throw new ConfigError("BadValue", `error parsing CompactionRetention: --auto-compaction-retention: ${quote(text)} is out of range`);
     if (count === 0) return { mode: "off" };
     return mode === "revision" ? { mode, retentionRevisions: count } : { mode: "periodic", retentionMs: count * 3_600_000 };
   }
   if (mode === "revision") {
-    throw new ConfigError("BadValue", `error parsing CompactionRetention: revision mode takes a number of revisions, not ${quote(text)}`);
+    throw new ConfigError(
+      "BadValue",
+      `error parsing CompactionRetention: --auto-compaction-retention: revision mode takes a number of revisions, not ${quote(text)}`,
+    );
   }
   let retentionMs = 0;
-  checked("error parsing CompactionRetention: ", "BadValue", () => {
+  checked("error parsing CompactionRetention: --auto-compaction-retention: ", "BadValue", () => {
     retentionMs = text === "" ? 0 : parseDurationMs(text);
   });
   if (retentionMs < 0) contradiction(`--auto-compaction-retention must not be negative (set to ${text})`);
@@ -196,7 +199,7 @@ function resolveCluster(settings: Settings, values: OptionValues, advertisePeerU
   if (hasDiscovery) return new Map();
   if (!settings.isSet("initial-cluster")) return new Map([[values.name, advertisePeerUrls]]);
   let cluster: InitialCluster = new Map();
-  checked("error setting up initial cluster: ", "BadValue", () => {
+  checked("error setting up initial cluster: --initial-cluster: ", "BadValue", () => {
     cluster = parseInitialCluster(values["initial-cluster"]);
   });
   return cluster;

@@ -198,7 +198,8 @@ export function resolveTls(
     return undefined;
   }
   if (s.cert === "" || s.key === "") {
-    throw new ConfigError("Contradiction", `KeyFile and CertFile must both be present[key: ${s.key}, cert: ${s.cert}]`);
+    const flags = `give both --${s.prefix}cert-file and --${s.prefix}key-file`;
+    throw new ConfigError("Contradiction", `KeyFile and CertFile must both be present[key: ${s.key}, cert: ${s.cert}]: ${flags}`);
   }
   if ((s.clientCert === "") !== (s.clientKey === "")) {
     throw new ConfigError(

@@ -26,7 +26,8 @@ const HOST_PORT = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]*)$/s;
 export function parseUrl(input: string): MemberUrl {
   const text = input.trim();
   const shape = SHAPE.exec(text);
-  if (shape === null) throw new ValueError(`URL scheme must be http, https, unix, or unixs: ${text}`);
+  if (shape === null)
+    throw new ValueError(`URL scheme must be http, https, unix, or unixs: ${text || "the URL is empty (a comma too many?)"}`);
   const scheme = shape[1]!.toLowerCase();
   const authority = shape[2] ?? "";
   const path = shape[3]!;
@@ -83,8 +84,9 @@ export function parseInitialCluster(text: string): InitialCluster {
   for (const pair of text.split(",")) {
     if (pair === "") continue;
     const at = pair.indexOf("=");
-    const name = at < 0 ? pair : pair.slice(0, at);
-    const url = parseUrl(at < 0 ? "" : pair.slice(at + 1));
+    if (at < 0) throw new ValueError(`${quote(pair)} is not of the form NAME=PEER-URL`);
+    const name = pair.slice(0, at);
+    const url = parseUrl(pair.slice(at + 1));
     const urls = cluster.get(name);
     if (urls === undefined) cluster.set(name, [url]);
     else urls.push(url);
