@@ -7,10 +7,10 @@
  * ones, in and out, get the new options. A bundle may hold an old authority beside a new one for as long as both are in use.
  */
 import { readFile } from "node:fs/promises";
-import { createSecureContext } from "node:tls";
 import type { Clock, Timer } from "../src/clock.ts";
 import type { Logger } from "../src/logger.ts";
-import { readTlsFiles, serverTlsOptions, type TlsFiles, type TlsOptions } from "./tls.ts";
+import { readTlsFiles, type TlsFiles, type TlsOptions } from "./tls.ts";
+import { certificateExpiries, checkTlsOptions } from "./tls-check.ts";
 
 /** Where a port gets its TLS options from. */
 export interface TlsSource {
@@ -32,6 +32,7 @@ export const TLS_RELOAD_PERIOD_MS = 5000;
 export class TlsFileSource implements TlsSource {
   readonly #files: TlsFiles;
   readonly #paths: readonly string[];
+  readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #timer: Timer;
   readonly #listeners = new Set<() => void>();
@@ -40,14 +41,17 @@ export class TlsFileSource implements TlsSource {
   #seen: string | undefined;
   #checking: Promise<void> | undefined;
 
-  /** Reads the files; Node's errors name the path. `close` ends the reading again. */
+  /** Reads the files; throws, with the path, what is wrong with them. `close` ends the reading again. */
   constructor(files: TlsFiles, deps: { readonly clock: Clock; readonly logger: Logger }) {
     this.#files = files;
     const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile } = files;
     const named = [certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile];
     this.#paths = [...new Set(named.filter((path) => path !== undefined && path !== ""))] as string[];
+    this.#clock = deps.clock;
     this.#logger = deps.logger;
     this.#options = readTlsFiles(files);
+    checkTlsOptions(files, this.#options);
+    this.#warnOfExpired(this.#options);
     this.#timer = deps.clock.every(TLS_RELOAD_PERIOD_MS, () => void this.check());
   }
 
@@ -82,9 +86,10 @@ export class TlsFileSource implements TlsSource {
       this.#seen = seen;
       const options = readTlsFiles(this.#files);
       if (isFirst && JSON.stringify(comparable(options)) === JSON.stringify(comparable(this.#options))) return;
-      tryOut(options);
+      checkTlsOptions(this.#files, options);
       this.#options = options;
       this.#logger.info("TLS files have changed; new connections use them", { files: this.#paths });
+      this.#warnOfExpired(options);
     } catch (error) {
       const reason = (error as Error).message;
       // A file that cannot be read says so at each look: it is looked at again until it can.
@@ -93,16 +98,18 @@ export class TlsFileSource implements TlsSource {
     }
     for (const listener of [...this.#listeners]) listener();
   }
+
+  /** An expired certificate is no reason not to start, as in etcd: clocks may be wrong, and a new file is taken while the member runs. */
+  #warnOfExpired(options: TlsOptions): void {
+    for (const { file, notAfterMs } of certificateExpiries(this.#files, options)) {
+      if (notAfterMs > this.#clock.wallMs()) continue;
+      const fields = { file, "not-after": new Date(notAfterMs).toISOString() };
+      this.#logger.warn("a certificate has expired: others refuse connections; put a new one in its place, no restart is needed", fields);
+    }
+  }
 }
 
 /** Options in a form that compares. */
 function comparable(options: TlsOptions): object {
   return { ...options, revokedSerials: [...(options.revokedSerials ?? [])].sort() };
-}
-
-/** Throws, in OpenSSL's words, if a certificate does not fit its key or a text is no PEM. */
-function tryOut(options: TlsOptions): void {
-  createSecureContext(serverTlsOptions(options, []));
-  if (options.clientCertPem === undefined) return;
-  createSecureContext({ cert: options.clientCertPem, key: options.clientKeyPem });
 }

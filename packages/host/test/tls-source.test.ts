@@ -12,6 +12,8 @@ const CA = makeAuthority();
 const OLD = makeLocalCertificate(CA, "old");
 const NEW = makeLocalCertificate(CA, "new");
 
+const quiet: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => quiet };
+
 function setUp(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "tls-source-"));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -85,6 +87,44 @@ describe("TLS options from files", () => {
     assert.match(lines.at(-1)!, /not a certificate revocation list/);
     assert.equal(source.current.keyPem, OLD.keyPem);
     assert.equal(source.current.revokedSerials?.size, 0);
+  });
+
+  it("are refused at the start with the name of the file that is wrong", (t) => {
+    const { path, write, clock } = setUp(t);
+    write("new-key.pem", NEW.keyPem);
+    write("words.pem", "-----BEGIN ");
+    write("cut.pem", OLD.certPem.slice(0, 300));
+    write("damaged.pem", CA.certPem + OLD.certPem.replace("MII", "AAA"));
+    const logger = quiet;
+    const good = { certFile: path("cert.pem"), keyFile: path("key.pem"), trustedCaFile: path("ca.pem") };
+    for (const [bad, expected] of [
+      [{ keyFile: path("new-key.pem") }, /new-key\.pem is not the key of the certificate in .*\/cert\.pem \(key values mismatch\)/],
+      [{ keyFile: path("cert.pem") }, /cert\.pem holds no private key in PEM/],
+      [{ certFile: path("key.pem") }, /key\.pem holds no whole certificate in PEM/],
+      [{ certFile: path("cut.pem") }, /cut\.pem holds no whole certificate in PEM/],
+      [{ trustedCaFile: path("words.pem") }, /words\.pem holds no whole certificate/],
+      [{ trustedCaFile: path("damaged.pem") }, /damaged\.pem: certificate 2 of 2 is damaged/],
+      [{ clientCertFile: path("cert.pem"), clientKeyFile: path("new-key.pem") }, /new-key\.pem is not the key/],
+      [{ certFile: path("nowhere.pem") }, /no such file or directory.*nowhere\.pem/],
+    ] as const) {
+      assert.throws(() => new TlsFileSource({ ...good, ...bad }, { clock, logger }), { message: expected });
+    }
+  });
+
+  it("say which certificate has expired, and are taken all the same", (t) => {
+    const { path } = setUp(t);
+    const said: unknown[] = [];
+    const logger: Logger = { ...quiet, warn: (msg, fields) => void said.push(msg, fields?.["file"]), child: () => logger };
+    const files = { certFile: path("cert.pem"), keyFile: path("key.pem"), trustedCaFile: path("ca.pem") };
+    new TlsFileSource(files, { clock: new ManualClock(Date.now()), logger }).close();
+    assert.deepEqual(said, []);
+    const years = 20 * 365 * 86_400_000;
+    new TlsFileSource(files, { clock: new ManualClock(Date.now() + years), logger }).close();
+    assert.deepEqual(
+      said.filter((_, i) => i % 2 === 1),
+      [files.certFile, files.trustedCaFile],
+    );
+    assert.match(String(said[0]), /^a certificate has expired: others refuse connections/);
   });
 
   it("follow a link that comes to point elsewhere", async (t) => {
