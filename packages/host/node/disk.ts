@@ -143,9 +143,25 @@ class NodeFile implements DiskFile {
   }
 }
 
+/**
+ * Makes a folder and those above it. Node's own recursive mkdir never ends where the system says ENOENT though the folder above is there,
+ * as /proc and automounters do.
+ */
+function makeDirs(path: string, mode: number): void {
+  if (fs.statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  const above = dirname(path);
+  if (above !== path) makeDirs(above, mode);
+  try {
+    fs.mkdirSync(path, { mode });
+  } catch (error) {
+    // Another process may have made it at the same time.
+    if (!fs.statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
 class NodeDisk implements Disk {
   makeDir(path: string, mode: number = PRIVATE_DIR_MODE): void {
-    at(path, () => fs.mkdirSync(path, { recursive: true, mode }));
+    at(path, () => makeDirs(path, mode));
   }
 
   list(path: string): string[] {

@@ -36,6 +36,10 @@ async function helper(body: string): Promise<{ pid: number; stop(signal: NodeJS.
 }
 
 describe("nodeDisk", () => {
+  it("gives up on a folder that cannot be made though the one above is there", { skip: process.platform !== "linux" }, () => {
+    throwsDiskError(() => nodeDisk.makeDir("/proc/quorate/a"), "NotFound");
+  });
+
   it("names path, reason and errno", () => {
     const path = join(root, "none");
     assert.throws(

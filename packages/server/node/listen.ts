@@ -32,11 +32,14 @@ export function tlsFiles(config: TlsConfig): TlsFiles {
 }
 
 /**
- * Finds out whether all addresses are free, before anything is written. Rejects with Go's words for the first that is not. Another process
- * may still take one between this and the real listening, which then fails likewise.
+ * Finds out whether all addresses are free, before anything is written, and no client is to come to a port for peers. Rejects with Go's
+ * words for the first that is not. Another process may still take one between this and the real listening, which then fails likewise.
  */
-export async function checkFree(urls: readonly MemberUrl[]): Promise<void> {
-  for (const url of urls) {
+export async function checkFree(peerUrls: readonly MemberUrl[], otherUrls: readonly MemberUrl[]): Promise<void> {
+  const place = (url: MemberUrl): string => JSON.stringify(listenAddress({ ...url, scheme: "http" }));
+  const shared = otherUrls.find((url) => url.port !== 0 && peerUrls.some((peer) => place(peer) === place(url)));
+  if (shared !== undefined) throw new Error(`${shared.text} is a peer URL of this member: give its clients another port`);
+  for (const url of [...peerUrls, ...otherUrls]) {
     const { host, port, path } = listenAddress(url);
     if (path !== undefined || port === 0) continue;
     await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
 /** The program `quorate`: reads its command line, runs one member, and ends it on SIGTERM or SIGINT. */
-import { nodeClock, nodeLogger } from "@quorate/host/node";
 import { type LogConfig, startFields } from "../src/config/index.ts";
+import { type NodeLogger, nodeClock, nodeLogger } from "@quorate/host/node";
 import { QUORATE_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { invoke } from "./cli/invoke.ts";
 import { loggerLevel, reload } from "./reload.ts";
@@ -23,11 +23,14 @@ export async function main(): Promise<void> {
     process.exitCode = invoked.code;
   } else {
     const { config, notices } = invoked;
-    const logger = nodeLogger({
-      level: loggerLevel(config.log),
-      outputs: outputNames(config.log),
-      format: config.log.format,
-    });
+    let logger: NodeLogger;
+    try {
+      logger = nodeLogger({ level: loggerLevel(config.log), outputs: outputNames(config.log), format: config.log.format });
+    } catch (error) {
+      process.stderr.write(`quorate: --log-outputs: cannot open the log: ${(error as Error).message}\n`);
+      process.exitCode = 1;
+      return;
+    }
     const end = (code: number): never => {
       logger.close();
       process.exit(code);

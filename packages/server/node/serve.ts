@@ -55,7 +55,7 @@ export interface ServeDeps {
 /** Starts a member and serves its clients; resolves when it does. Rejects, with everything closed, if that does not work. */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const { clock, logger } = deps;
-  await checkFree([...config.listenPeerUrls, ...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
+  await checkFree(config.listenPeerUrls, [...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
 
   for (const [tls, caller] of [
     [config.peerTls, "transport"],

@@ -138,7 +138,9 @@ test("command lines that cannot be read end with code 2 and name the flag", asyn
   await refused("BadFlag", "bad flag syntax: ---name=x", ["---name=x"]);
   await refused("BadFlag", "bad flag syntax: --=x", ["--=x"]);
   await assert.rejects(loadConfig(["--nosuch"], {}, reader({})), { exitCode: 2 });
+  await assert.rejects(loadConfig(["--snapshot-count=x"], {}, reader({})), { exitCode: 2 });
   await assert.rejects(loadConfig(["--name="], {}, reader({})), { exitCode: 1 });
+  await assert.rejects(loadConfig([], { ETCD_SNAPSHOT_COUNT: "x" }, reader({})), { exitCode: 1 });
 });
 
 test("values that cannot be read name the flag and the value", async () => {

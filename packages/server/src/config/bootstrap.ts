@@ -13,14 +13,16 @@ function contradiction(message: string): never {
 
 function localUrls(config: ServerConfig): readonly MemberUrl[] {
   const urls = config.initialCluster.get(config.name);
-  return urls ?? contradiction(`couldn't find local name ${quote(config.name)} in the initial cluster configuration`);
+  const names = [...config.initialCluster.keys()].join(", ");
+  const right = `--name must be one of those in --initial-cluster: ${names}`;
+  return urls ?? contradiction(`couldn't find local name ${quote(config.name)} in the initial cluster configuration; ${right}`);
 }
 
 function checkDuplicates(config: ServerConfig): void {
   const seen = new Set<string>();
   for (const urls of config.initialCluster.values()) {
     for (const url of urls) {
-      if (seen.has(url.text)) contradiction(`initial cluster ${initialClusterText(config.initialCluster)} has duplicate url`);
+      if (seen.has(url.text)) contradiction(`initial cluster ${initialClusterText(config.initialCluster)} has duplicate url ${url.text}`);
       seen.add(url.text);
     }
   }

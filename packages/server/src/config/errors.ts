@@ -7,10 +7,10 @@ export class ConfigError extends Error {
   /** What the process ends with: 2 for a command line that cannot be read (as Go's flag package does), 1 for the rest. */
   readonly exitCode: number;
 
-  constructor(code: ConfigErrorCode, message: string) {
+  constructor(code: ConfigErrorCode, message: string, exitCode: number = code === "BadFlag" ? 2 : 1) {
     super(message);
     this.name = "ConfigError";
     this.code = code;
-    this.exitCode = code === "BadFlag" ? 2 : 1;
+    this.exitCode = exitCode;
   }
 }

@@ -117,7 +117,8 @@ function readValue<T>(read: () => T, text: string, where: string): T {
     return read();
   } catch (error) {
     if (!(error instanceof ValueError)) throw error;
-    throw new ConfigError("BadValue", `invalid value ${quote(text)} for ${where}: ${error.message}`);
+    const exitCode = where.startsWith("flag ") ? 2 : 1;
+    throw new ConfigError("BadValue", `invalid value ${quote(text)} for ${where}: ${error.message}`, exitCode);
   }
 }
 
