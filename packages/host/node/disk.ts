@@ -8,7 +8,7 @@
  */
 import * as fs from "node:fs";
 import { dirname } from "node:path";
-import type { Disk, DiskFile, DiskLock, FileStat } from "../src/disk.ts";
+import { type Disk, DiskError, type DiskFile, type DiskLock, type FileStat } from "../src/disk.ts";
 import { toDiskError } from "./errors.ts";
 import { lockFile } from "./lock.ts";
 
@@ -148,7 +148,9 @@ class NodeFile implements DiskFile {
  * as /proc and automounters do.
  */
 function makeDirs(path: string, mode: number): void {
-  if (fs.statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  const found = fs.statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  if (found !== undefined) throw new DiskError("Exists", path, "a file stands where a folder should be");
   const above = dirname(path);
   if (above !== path) makeDirs(above, mode);
   try {

@@ -36,6 +36,12 @@ async function helper(body: string): Promise<{ pid: number; stop(signal: NodeJS.
 }
 
 describe("nodeDisk", () => {
+  it("names the file that stands where a folder should be made", () => {
+    const file = join(root, "in-the-way");
+    writeFileSync(file, "");
+    for (const path of [file, join(file, "below")]) assert.throws(() => nodeDisk.makeDir(path), { code: "Exists", path: file });
+  });
+
   it("gives up on a folder that cannot be made though the one above is there", { skip: process.platform !== "linux" }, () => {
     throwsDiskError(() => nodeDisk.makeDir("/proc/quorate/a"), "NotFound");
   });
