@@ -11,7 +11,7 @@ export interface Endpoint {
 
 /**
  * Reads an endpoint. Without a scheme it is secure if `hasTls`; the schemes say it themselves, as in etcd's client. Throws RangeError for
- * a text that names no host or path.
+ * a text that names no host or path, or a port that is none.
  */
 export function parseEndpoint(text: string, hasTls: boolean): Endpoint {
   const trimmed = text.trim();
@@ -23,5 +23,12 @@ export function parseEndpoint(text: string, hasTls: boolean): Endpoint {
   if (scheme !== undefined && scheme !== "http" && scheme !== "https")
     throw new RangeError(`endpoint ${JSON.stringify(trimmed)}: unknown scheme ${scheme}`);
   if (address === "") throw new RangeError(`endpoint ${JSON.stringify(trimmed)} names no host`);
+  const port = /^(?:\[[^\]]*\]|[^:[]*):(.*)$/s.exec(address)?.[1];
+  if (port !== undefined && port.includes(":")) {
+    throw new RangeError(`endpoint ${JSON.stringify(trimmed)}: an IPv6 address needs brackets, as in [::1]:2379`);
+  }
+  if (port !== undefined && (!/^\d+$/.test(port) || Number(port) > 65_535)) {
+    throw new RangeError(`endpoint ${JSON.stringify(trimmed)}: the port must be a number of 65535 at most`);
+  }
   return { text: trimmed, secure: scheme === undefined ? hasTls : scheme === "https", address };
 }

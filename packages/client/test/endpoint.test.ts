@@ -11,6 +11,16 @@ test("endpoints come with or without a scheme", () => {
   assert.deepEqual(parseEndpoint("unixs:q.sock", false), { text: "unixs:q.sock", secure: true, address: "unix:q.sock" });
 });
 
+test("a port that is none is refused, and an IPv6 address without brackets", () => {
+  for (const text of ["h:99999", "http://h:abc", "http://h:", "[::1]:x", "h:-1"]) {
+    assert.throws(() => parseEndpoint(text, false), { name: "RangeError", message: /: the port must be a number of 65535 at most$/ }, text);
+  }
+  assert.throws(() => parseEndpoint("::1:2379", false), {
+    message: 'endpoint "::1:2379": an IPv6 address needs brackets, as in [::1]:2379',
+  });
+  for (const text of ["h", "http://h", "[::1]", "h:65535"]) parseEndpoint(text, false);
+});
+
 test("what names no host is refused", () => {
   assert.throws(() => parseEndpoint("", false), RangeError);
   assert.throws(() => parseEndpoint("http://", false), RangeError);

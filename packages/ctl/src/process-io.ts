@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ChildEnd, type ChildRun, type Io, systemReason, type Terminal } from "./io.ts";
+import { type ChildEnd, type ChildRun, ExitCode, type Io, systemReason, type Terminal } from "./io.ts";
 
 /** Reads a line from the terminal, showing nothing. */
 async function askPassword(prompt: string): Promise<string> {
@@ -66,8 +66,9 @@ const PIPE_CLOSED = 141;
 
 // Whoever reads has had enough (head, grep -q): the end, without a word, as other programs meet it by a signal.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(PIPE_CLOSED);
+  if (error.code === "EPIPE") process.exit(PIPE_CLOSED);
+  process.stderr.write(`Error: cannot write to standard output: ${systemReason(error)}\n`);
+  process.exit(ExitCode.error);
 });
 /** A program's end in Go's words. */
 function endOf(code: number | null, signal: NodeJS.Signals | null): ChildEnd {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Client } from "@quorate/client";
 import { asExit, clientOf, endpointsOf } from "../globals.ts";
@@ -29,6 +29,11 @@ export interface SaveOptions {
  */
 export async function saveSnapshot(client: Client, path: string, io: Io, options: SaveOptions = {}): Promise<SavedSnapshot> {
   const part = `${path}.part`;
+  // A device or a folder would be replaced by the file.
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found !== undefined && !found.isFile()) {
+    throw new Error(`could not write ${path}: it is ${found.isDirectory() ? "a folder" : "no plain file"}; name a file`);
+  }
   const file = openPart(part);
   const progress = new Progress(io, "saving snapshot");
   let open = true;

@@ -71,7 +71,8 @@ export function statusTable(list: readonly EndpointAnswer<StatusResponse>[]): Ta
 }
 
 function unusedPercentage({ dbSize, dbSizeInUse }: StatusResponse): number {
-  return dbSize === 0 ? 0 : 100 - Math.trunc((dbSizeInUse * 100) / dbSize);
+  // Files are compressed: they may be smaller than what is in use.
+  return dbSize === 0 ? 0 : Math.max(0, 100 - Math.trunc((dbSizeInUse * 100) / dbSize));
 }
 
 export function hashTable(list: readonly EndpointAnswer<HashKVResponse>[]): Table {
