@@ -1,5 +1,10 @@
+import { argumentTrouble } from "../src/arguments.ts";
+import { ExitCode } from "../src/io.ts";
 import { processIo } from "../src/process-io.ts";
 import { runProgram } from "../src/program.ts";
 import { quorateutl } from "../src/quorateutl.ts";
 
-process.exitCode = await runProgram(quorateutl, process.argv.slice(2), processIo);
+const args = process.argv.slice(2);
+const trouble = argumentTrouble(args);
+if (trouble !== undefined) process.stderr.write(`Error: ${trouble}\n`);
+process.exitCode = trouble === undefined ? await runProgram(quorateutl, args, processIo) : ExitCode.badArguments;
