@@ -1,8 +1,8 @@
 /** The executables against our own members, over mutual TLS, and quorateutl on what a stopped member leaves behind. */
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, cpSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
@@ -71,6 +71,19 @@ test("a reader that has had enough ends the program without a word, as a signal 
   assert.deepEqual([code, stderr], [141, ""]);
 });
 
+test("output that cannot be written ends the program with a line that says why", { skip: !existsSync("/dev/full") }, () => {
+  const full = openSync("/dev/full", "w");
+  const told = spawnSync(process.execPath, [join(bin, "quoratectl.js"), "--help"], { stdio: ["ignore", full, "pipe"], encoding: "utf8" });
+  closeSync(full);
+  assert.deepEqual([told.status, told.stderr], [1, "Error: cannot write to standard output: no space left on device\n"]);
+});
+
+test("a snapshot is not saved in the place of a folder or a device", async () => {
+  const { code, stderr } = await ctl(["snapshot", "save", "/dev/null"]);
+  assert.deepEqual([code, stderr], [5, "Error: could not write /dev/null: it is no plain file; name a file\n"]);
+  assert.match((await ctl(["snapshot", "save", "/tmp"])).stderr, /could not write \/tmp: it is a folder; name a file/);
+});
+
 test("quorateutl reads what a stopped member leaves behind", async () => {
   const member = cluster.members[0]!;
   const hash = (await ctl(["endpoint", "hashkv"])).stdout.trim().split(", ");
@@ -101,6 +114,27 @@ test("quorateutl reads what a stopped member leaves behind", async () => {
   assert.match((await utl("status", dataDir)).stdout, /^\d+, \d+, 4, -1, 3, [\d.]+ k?B\n$/);
   assert.match((await utl("backend", "verify", dataDir)).stdout, /^\d+, \d+, \d+\n$/);
   assert.equal((await utl("hashkv", dataDir, "--rev=100")).stderr, "Error: etcdserver: mvcc: required revision is a future revision\n");
+});
+
+test("one byte of a table that has changed keeps a member from starting, and backend verify names the block", async () => {
+  const { dataDir } = cluster.members[0]!.options;
+  const db = join(dataDir, "member/store/db");
+  // Opened and closed, so that what was in LevelDB's own log is a table.
+  assert.equal((await run("quorateutl.js", ["backend", "verify", dataDir])).code, 0);
+  const table = join(db, readdirSync(db).find((name) => name.endsWith(".ldb"))!);
+  const bytes = readFileSync(table);
+  writeFileSync(table, bytes.with(20, bytes[20]! ^ 1));
+  const where = `${table}: damaged at byte 0: the checksum of a block does not match; the member does not start`;
+  const verified = await run("quorateutl.js", ["backend", "verify", dataDir]);
+  assert.equal(verified.code, 1);
+  assert.ok(verified.stderr.startsWith(`Error: ${where}`), verified.stderr);
+  const any = "http://127.0.0.1:0";
+  const urls = [`--listen-client-urls=${any}`, `--advertise-client-urls=${any}`, `--listen-peer-urls=${any}`];
+  const started = await run("quorate.js", ["--name=m0", `--data-dir=${dataDir}`, ...urls]);
+  assert.equal(started.code, 1);
+  assert.ok(started.stderr.includes(where), started.stderr);
+  writeFileSync(table, bytes);
+  assert.equal((await run("quorateutl.js", ["backend", "verify", dataDir])).code, 0);
 });
 
 test("quorateutl defrag gives back what was removed, and changes nothing else; migrate has nothing to do, and says so", async () => {

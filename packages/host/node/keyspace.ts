@@ -56,7 +56,9 @@ function mapError(error: unknown, path: string): DiskError {
   const { message } = reason;
   if (reason.code === "LEVEL_LOCKED")
     return new DiskError("Locked", path, "the backend is open in another process, or twice in this one", error);
-  if (reason.code === "LEVEL_CORRUPTION" || /\bCorruption\b|missing files/i.test(message)) {
+  // A manifest or a table that is gone or cut short is an "IO error" to LevelDB.
+  const isLost = /^IO error: .*(?:MANIFEST|CURRENT|\.ldb|\.log|MAN[^/]*): (?:No such file|Invalid argument)/i.test(message);
+  if (isLost || reason.code === "LEVEL_CORRUPTION" || /\bCorruption\b|missing files/i.test(message)) {
     return new DiskError(
       "Damaged",
       path,

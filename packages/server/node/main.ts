@@ -1,6 +1,7 @@
 /** The program `quorate`: reads its command line, runs one member, and ends it on SIGTERM or SIGINT. */
-import { type LogConfig, startFields } from "../src/config/index.ts";
+
 import { type NodeLogger, nodeClock, nodeLogger } from "@quorate/host/node";
+import { type LogConfig, startFields } from "../src/config/index.ts";
 import { QUORATE_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { invoke } from "./cli/invoke.ts";
 import { loggerLevel, reload } from "./reload.ts";

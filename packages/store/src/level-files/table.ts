@@ -1,0 +1,74 @@
+/**
+ * One of LevelDB's tables, block by block. Reads do not compare the blocks' checksums (the binding has no option for it), so that a byte
+ * that has changed on the disk may pass for data; this does.
+ *
+ *   table    blocks of records, a block of the filter, a block that names the filter, the index, a foot of 48 bytes
+ *   block    content, maybe compressed; a byte that says whether; masked CRC-32C of both (4)
+ *   index    records whose values are the places of the data blocks; how they begin anew, which does not matter here, is at the end
+ *   foot     place of the filter's name block, place of the index, zeros, a magic number (8)
+ *   place    offset and length of the content, two varints
+ */
+import { ByteReader, BytesDamage, maskedCrc, word } from "./bytes.ts";
+import { uncompress } from "./snappy.ts";
+
+const FOOT_BYTES = 48;
+const TRAILER_BYTES = 5;
+const MAGIC = [0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb];
+const COMPRESSED = 1;
+/** No index of a table comes near it: a table has 2 MiB, or one large record. */
+const MAX_INDEX_BYTES = 256 << 20;
+
+interface Place {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Compares the checksums of all blocks; gives how many there are. Throws BytesDamage for the first that is not as it was written. */
+export function checkTable(bytes: Uint8Array): number {
+  const foot = bytes.length - FOOT_BYTES;
+  if (foot < 0) throw new BytesDamage(0, "the file is too short for a table");
+  if (MAGIC.some((byte, i) => bytes[bytes.length - 8 + i] !== byte)) throw new BytesDamage(bytes.length - 8, "the foot is not a table's");
+  const reader = new ByteReader(bytes, 0, foot, bytes.length - 8);
+  const [names, index] = [placeAt(reader), placeAt(reader)];
+  const others = [...placesIn(content(bytes, names), names), ...placesIn(content(bytes, index), index)];
+  for (const place of others) checkBlock(bytes, place);
+  return others.length + 2;
+}
+
+function placeAt(reader: ByteReader): Place {
+  return { offset: reader.varint(), length: reader.varint() };
+}
+
+function checkBlock(bytes: Uint8Array, { offset, length }: Place): void {
+  const end = offset + length;
+  if (end + TRAILER_BYTES > bytes.length) throw new BytesDamage(offset, "a block reaches beyond the end");
+  if (maskedCrc(bytes, offset, end + 1) !== word(bytes, end + 1)) throw new BytesDamage(offset, "the checksum of a block does not match");
+}
+
+function content(bytes: Uint8Array, place: Place): Uint8Array {
+  checkBlock(bytes, place);
+  const raw = bytes.subarray(place.offset, place.offset + place.length);
+  if (bytes[place.offset + place.length] !== COMPRESSED) return raw;
+  const plain = uncompress(raw, MAX_INDEX_BYTES);
+  if (plain === undefined) throw new BytesDamage(place.offset, "a block cannot be uncompressed");
+  return plain;
+}
+
+/** The values of a block's records, each a place. */
+function placesIn(block: Uint8Array, { offset }: Place): Place[] {
+  const end = block.length < 4 ? -1 : block.length - 4 - 4 * word(block, block.length - 4);
+  if (end < 0) throw new BytesDamage(offset, "a block is too short");
+  const reader = new ByteReader(block, offset, 0, end);
+  const places: Place[] = [];
+  while (!reader.isAtEnd) {
+    reader.varint();
+    const keyBytes = reader.varint();
+    const next = reader.varint();
+    reader.skip(keyBytes);
+    const valueAt = reader.at;
+    places.push(placeAt(reader));
+    reader.at = valueAt;
+    reader.skip(next);
+  }
+  return places;
+}
