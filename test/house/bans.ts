@@ -46,7 +46,7 @@ export function isPure(path: string): boolean {
   return match !== null && !effectRooms.has(match[1]!);
 }
 
-/** Banned names and imports in pure files; console in any package but those. */
+/** Banned names and imports in pure files; console, and node:http by an import, in any package but those. */
 export function checkBans(files: readonly SourceFile[]): Finding[] {
   return files.filter(isCode).flatMap((file) => {
     const findings: Finding[] = [];
@@ -64,7 +64,13 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
           findings.push({ where: `${file.path}:${one.line}`, what: `imports ${one.specifier} in pure code` });
       }
     }
-    if (/^packages\/(?!ctl\/|sim\/)[\w-]+\/(?:src|node)\//.test(file.path)) look(consoleBan);
+    if (/^packages\/(?!ctl\/|sim\/)[\w-]+\/(?:src|node)\//.test(file.path)) {
+      look(consoleBan);
+      for (const { specifier, typeOnly, line } of importsOfFile(file)) {
+        if (specifier !== "node:http" || typeOnly) continue;
+        findings.push({ where: `${file.path}:${line}`, what: "imports node:http, and Node's fetch with it: use the host's http1.ts" });
+      }
+    }
     return findings;
   });
 }

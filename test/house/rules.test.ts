@@ -153,6 +153,9 @@ describe("bans", () => {
       "scripts/a.ts": text,
       "packages/raft/test/a.test.ts": text,
     });
+    const server = 'import type { Server } from "node:http";\nimport { createServer } from "node:http";\n';
+    finds(checkBans, { "packages/rpc/node/a.ts": server }, "packages/rpc/node/a.ts:2", /imports node:http/);
+    clean(checkBans, { "packages/ctl/src/a.ts": server, "packages/rpc/test/a.test.ts": server });
     finds(checkBans, { "packages/proto/src/bytes.ts": "Buffer.alloc(1);\nprocess.exit();" }, "packages/proto/src/bytes.ts:2", /process/);
   });
 });

@@ -1,6 +1,7 @@
 /** The real twins of the interfaces: this machine's time, randomness, disk and log outputs. */
 export { nodeClock } from "./clock.ts";
 export { nodeDisk } from "./disk.ts";
+export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces } from "./keyspace.ts";
 export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
 export { nodeNames } from "./names.ts";

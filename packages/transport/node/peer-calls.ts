@@ -2,10 +2,17 @@
  * Single requests to other members over their peer ports, beside the streams: HTTP/1.1 with connections kept, under the same TLS and its
  * checks.
  */
-import { Agent as PlainAgent, request as requestPlain } from "node:http";
 import { request as requestTls, Agent as TlsAgent } from "node:https";
 import type { TLSSocket } from "node:tls";
-import { clientTlsOptions, refuseCertificate, type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
+import {
+  clientTlsOptions,
+  Http1Agent,
+  refuseCertificate,
+  requestHttp1,
+  type TlsOptions,
+  type TlsSource,
+  tlsSource,
+} from "@quorate/host/node";
 import { DialError, parsePeerUrl } from "./dial.ts";
 
 /** Connections to one peer at a time; more requests wait. */
@@ -23,7 +30,7 @@ export interface PeerCallAnswer {
 
 export class PeerCalls {
   readonly #tls: TlsSource | undefined;
-  readonly #plainAgent = new PlainAgent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
+  readonly #plainAgent = new Http1Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
   readonly #tlsAgent = new TlsAgent({ keepAlive: true, maxCachedSessions: 0, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
 
   /** @param tls for https URLs */
@@ -54,7 +61,7 @@ export class PeerCalls {
       const request =
         secure && tls !== undefined
           ? requestTls({ ...options, ...clientTlsOptions(tls, host, ["http/1.1"]), agent: this.#tlsAgent })
-          : requestPlain({ ...options, agent: this.#plainAgent });
+          : requestHttp1({ ...options, agent: this.#plainAgent });
       request.on("error", reject);
       if (secure && tls !== undefined) {
         request.on("socket", (socket) => {

@@ -5,7 +5,7 @@
  *                                                          -> HTTP/2 -> a member's stream of messages -> Incoming
  *                                                                    -> Node's HTTP/2 -> Incoming (snapshots) | HttpHandler
  */
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
@@ -13,6 +13,7 @@ import type { Timer } from "@quorate/host";
 import {
   alternativeNames,
   commonName,
+  createHttp1Server,
   demandsClientCertificate,
   type HttpContext,
   type HttpHandler,
@@ -69,7 +70,7 @@ export class PeerServer {
     this.#incoming = incoming;
     this.#http = { handler, maxBodyBytes: shared.options.maxHttpBodyBytes, logger: shared.logger };
     const peerOf = (socket: Socket) => this.#httpPeers.get(socket) ?? { peerAddress: addressOf(socket), peerCommonName: undefined };
-    this.#httpServer = createHttpServer({ requireHostHeader: false }, (request, response) => {
+    this.#httpServer = createHttp1Server({ requireHostHeader: false }, (request, response) => {
       void serveHttp1(this.#http, peerOf(request.socket), request, response, false);
     });
     this.#httpServer.timeout = HTTP_IDLE_TIMEOUT_MS;

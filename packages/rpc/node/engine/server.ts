@@ -5,13 +5,14 @@
  *   socket -> (TLS, certificate checks) -> which protocol? -> EngineSocket (HTTP/2) -> Dispatcher -> UnaryCall | StreamingCall | HttpCall
  *                                                          -> node:http (HTTP/1.1) -> HttpHandler
  */
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
 import type { Clock, Logger, Timer } from "@quorate/host";
 import {
   alternativeNames,
   commonName,
+  createHttp1Server,
   demandsClientCertificate,
   type HttpPeer,
   handshakeFailure,
@@ -351,7 +352,7 @@ export class EngineServer {
       requestTimeout: HTTP1_REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: Math.min(server.handshakeTimeoutMs, HTTP1_CHECK_PERIOD_MS),
     };
-    const httpServer = createHttpServer(options, (request, response) => {
+    const httpServer = createHttp1Server(options, (request, response) => {
       const socket = request.socket;
       response.on("close", () => {
         if (this.#closing) socket.destroySoon();
