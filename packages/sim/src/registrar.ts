@@ -26,6 +26,8 @@ import type { Scheduler } from "./scheduler.ts";
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
 
 const CALL_TIMEOUT_MS = 8000;
+/** A change whose answer was lost may be made so much later still: a member that was asked goes on trying until its own limit (7 s). */
+const UNKNOWN_MS = 8000;
 /** A removed member that nobody tells is ended after this long. */
 const MAX_FAREWELL_MS = 5000;
 const FIRST_PORT = 12_380;
@@ -86,6 +88,8 @@ export class Registrar {
   #voters: ReadonlySet<string>;
   #isSettling = false;
   #stopped = false;
+  /** Until then a change may be made that nobody has heard the end of. */
+  #unknownUntilMs = 0;
   /** After `settle`: all that belong to the cluster run, and nobody else does. */
   isSettled = false;
   readonly counts = { added: 0, promoted: 0, removed: 0, moved: 0, readdressed: 0, replaced: 0 };
@@ -159,6 +163,8 @@ export class Registrar {
     this.#deps.story.tell("registrar", `asks ${node.name}: ${what}`);
     const reply = await this.#deps.network.exchange(node, path, bytes, CALL_TIMEOUT_MS);
     this.#deps.story.tell("registrar", `${what}: ${reply.error ?? "done"}`);
+    const isUnknown = reply.error !== undefined && reply.unsent !== true && path !== MemberList.path;
+    if (isUnknown) this.#unknownUntilMs = this.#deps.scheduler.nowMs + UNKNOWN_MS;
     return reply.bytes;
   }
 
@@ -213,7 +219,7 @@ export class Registrar {
 
   #isEverybodyThere(members: readonly WireMember[]): boolean {
     const { nodes } = this.#deps;
-    if (nodes.length !== members.length || this.#move !== undefined) return false;
+    if (nodes.length !== members.length || this.#move !== undefined || this.#deps.scheduler.nowMs < this.#unknownUntilMs) return false;
     if (!members.every((member) => this.#nodeOf(member)?.isSettled === true)) return false;
     // Learners that promote themselves are to have done so, unless somebody is missing whom that would need.
     return !this.#options.autoPromote || nodes.some(({ refused }) => refused) || members.every(({ isLearner }) => !isLearner);
