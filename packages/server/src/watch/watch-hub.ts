@@ -18,7 +18,7 @@ import { EMPTY, type ResponseHeader } from "@quorate/proto";
 import type { Status, StreamCall } from "@quorate/rpc";
 import type { Change, Mvcc } from "@quorate/store";
 import { WatchEvent } from "./event.ts";
-import { JoinedEvents } from "./joined-events.ts";
+import { EventLists } from "./event-list.ts";
 import { WATCH_LIMITS, type WatchLimits } from "./limits.ts";
 import { Pass } from "./pass.ts";
 import { RecentEvents } from "./recent-events.ts";
@@ -50,7 +50,7 @@ export interface WatchHubDeps {
 export class WatchHub implements StreamOwner {
   readonly clock: Clock;
   readonly limits: WatchLimits;
-  readonly joined: JoinedEvents;
+  readonly lists = new EventLists();
   readonly maxFragmentBytes: number;
   backlogBytes = 0;
   pendingEvents = 0;
@@ -80,7 +80,6 @@ export class WatchHub implements StreamOwner {
     this.#deps = deps;
     this.clock = deps.clock;
     this.limits = options.limits ?? WATCH_LIMITS;
-    this.joined = new JoinedEvents(this.limits);
     this.#recent = new RecentEvents(1, this.limits);
     this.maxFragmentBytes = options.maxRequestBytes + GRPC_OVERHEAD_BYTES;
     this.#progressIntervalMs = Math.max(MIN_PROGRESS_INTERVAL_MS, options.progressNotifyIntervalMs);
@@ -278,7 +277,7 @@ export class WatchHub implements StreamOwner {
     const touched = this.#touched;
     this.#touched = [];
     for (const stream of touched) stream.flush();
-    this.joined.clear();
+    this.lists.clear();
   }
 
   /** Sorts those that wait into passes. */

@@ -9,7 +9,7 @@ import { errorOf, type ResponseHeader, type WatchCreateRequest, WatchResponse } 
 import type { CallContext, Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
 import type { WatchEvent } from "./event.ts";
-import type { JoinedEvents } from "./joined-events.ts";
+import type { EventList, EventLists } from "./event-list.ts";
 import type { WatchLimits } from "./limits.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
 import { Watcher } from "./watcher.ts";
@@ -39,7 +39,7 @@ export interface StreamOwner {
   backlogBytes: number;
   /** Events that wait in all streams. */
   pendingEvents: number;
-  readonly joined: JoinedEvents;
+  readonly lists: EventLists;
   readonly permission: WatchPermission;
   header(revision: number): ResponseHeader;
   headerField(revision: number): Uint8Array;
@@ -193,7 +193,7 @@ export class WatchStream {
     if (this.#closed) return;
     this.#closed = true;
     this.#progressTimer?.cancel();
-    for (const watcher of this.#ready) this.#owner.pendingEvents -= watcher.queue?.length ?? 0;
+    for (const { queue } of this.#ready) this.#owner.pendingEvents -= queue?.length ?? 0;
     this.#ready = [];
     this.#queuedBytes = 0;
     this.#blocked = false;
@@ -225,9 +225,9 @@ export class WatchStream {
       this.#withdraw(watcher, event.main);
       return false;
     }
-    if (queue !== undefined) queue.push(event);
+    if (queue !== undefined) watcher.queue = queue.and(event);
     else {
-      watcher.queue = [event];
+      watcher.queue = this.#owner.lists.of(event);
       if (this.#ready.push(watcher) === 1) this.#owner.touched(this);
     }
     this.#queuedBytes += sizeBytes;
@@ -244,17 +244,19 @@ export class WatchStream {
     // each turn something is sent.
     if (this.#blocked) return false;
     const [first] = this.#ready;
-    return first === undefined || (first === watcher && first.queue![0]?.main === revision);
+    return first === undefined || (first === watcher && first.queue?.first.main === revision);
   }
 
-  /** Takes back what is queued of a revision. */
+  /** Takes back what is queued of a revision. A watcher that has nothing left stays in #ready. */
   #withdraw(watcher: StreamWatcher, revision: number): void {
-    const { queue } = watcher;
-    while (queue !== undefined && queue.length > 0 && queue[queue.length - 1].main === revision) {
-      const event = queue.pop()!;
+    let { queue } = watcher;
+    while (queue !== undefined && queue.last.main === revision) {
+      const event = queue.last;
       this.#queuedBytes -= (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length + REFERENCE_BYTES;
       this.#owner.pendingEvents--;
+      queue = queue.before;
     }
+    watcher.queue = queue;
   }
 
   /** Keeps a watcher, which is in no other place, until there is room. */
@@ -283,9 +285,9 @@ export class WatchStream {
       this.#ready = [];
       this.#queuedBytes = 0;
       for (const watcher of ready) {
-        const queue = watcher.queue!;
+        const { queue } = watcher;
         watcher.queue = undefined;
-        if (queue.length > 0) this.#deliver(watcher, queue);
+        if (queue !== undefined) this.#deliver(watcher, queue);
         watcher.caughtUpAt = 0;
       }
       this.#account();
@@ -294,10 +296,10 @@ export class WatchStream {
   }
 
   /** Sends events of one watcher in as many responses as it takes. */
-  #deliver(watcher: StreamWatcher, queue: readonly WatchEvent[]): void {
-    const joined = watcher.prevKv || watcher.fragment ? undefined : this.#owner.joined.of(queue);
-    if (joined === undefined) this.#deliverEach(watcher, queue);
-    else this.#respond(watcher, readThrough(watcher, queue[queue.length - 1].main), [joined]);
+  #deliver(watcher: StreamWatcher, queue: EventList): void {
+    const joined = watcher.prevKv || watcher.fragment ? undefined : queue.joined(this.#owner.limits);
+    if (joined === undefined) this.#deliverEach(watcher, queue.events);
+    else this.#respond(watcher, readThrough(watcher, queue.last.main), [joined]);
     if (watcher.progressDue !== undefined) watcher.progressDue = false;
     this.#owner.pendingEvents -= queue.length;
     this.#owner.delivered(queue.length);

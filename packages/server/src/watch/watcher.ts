@@ -9,6 +9,7 @@
 import { WatchCreateRequest_FilterType } from "@quorate/proto";
 import type { KeyRange } from "@quorate/store";
 import type { WatchEvent } from "./event.ts";
+import type { EventList } from "./event-list.ts";
 
 /** Where a watcher is kept while it is not ended. */
 export interface Place<W> {
@@ -43,7 +44,7 @@ export class Watcher<S> {
   place: Place<Watcher<S>> | undefined = undefined;
   isSynced = false;
   /** Events that wait for the end of the turn; undefined: none. Kept by the stream. */
-  queue: WatchEvent[] | undefined = undefined;
+  queue: EventList | undefined = undefined;
   /** The store's revision when it had caught up, for the header of the response that says so; 0: nothing to say. */
   caughtUpAt = 0;
   /** True: send a progress notification at the next tick; undefined: none are wanted. */

@@ -1,0 +1,44 @@
+/** The lists of events that watches share. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { WatchEvent } from "../src/watch/event.ts";
+import { EventLists } from "../src/watch/event-list.ts";
+import { WATCH_LIMITS } from "../src/watch/limits.ts";
+
+const event = (main: number, sizeBytes = 3): WatchEvent =>
+  new WatchEvent({ main, sub: 0, key: "key", record: new Uint8Array(sizeBytes).fill(main), deleted: false });
+
+test("watches that are offered the same events share one list, others have their own", () => {
+  const lists = new EventLists();
+  const [one, two, three] = [event(1), event(2), event(3)];
+  const all = Array.from({ length: 3 }, () => lists.of(one).and(two).and(three));
+  assert.ok(all.every((list) => list === all[0]));
+  // One that skips an event, between two that do not.
+  const some = lists.of(one).and(three);
+  const late = lists.of(three);
+  assert.deepEqual(all[0]!.events, [one, two, three]);
+  assert.deepEqual(some.events, [one, three]);
+  assert.deepEqual(late.events, [three]);
+  assert.deepEqual([all[0]!.length, all[0]!.first, all[0]!.last], [3, one, three]);
+  // What is taken back leaves the others as they are.
+  assert.deepEqual(all[0]!.before!.events, [one, two]);
+  assert.deepEqual(all[0]!.events, [one, two, three]);
+  assert.deepEqual(lists.of(one).and(two).and(three).events, [one, two, three]);
+});
+
+test("events are joined for the second who asks, unless there is one, or they take several responses", () => {
+  const lists = new EventLists();
+  const [one, two] = [event(1), event(2)];
+  const list = lists.of(one).and(two);
+  assert.equal(list.joined(WATCH_LIMITS), undefined);
+  assert.deepEqual(list.joined(WATCH_LIMITS), Uint8Array.from([...one.bytes, ...two.bytes]));
+  assert.equal(list.joined(WATCH_LIMITS), list.joined(WATCH_LIMITS));
+  const single = lists.of(one);
+  const long = lists.of(one).and(event(3));
+  const large = lists.of(one).and(event(4, 100));
+  for (const _ of [1, 2, 3]) {
+    assert.equal(single.joined(WATCH_LIMITS), undefined);
+    assert.equal(long.joined({ ...WATCH_LIMITS, maxResponseRevisions: 1 }), undefined);
+    assert.equal(large.joined({ ...WATCH_LIMITS, maxResponseBytes: 100 }), undefined);
+  }
+});
