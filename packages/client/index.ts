@@ -4,6 +4,7 @@
  */
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
 export type { Auth } from "./src/auth.ts";
+export { pause } from "./src/caller.ts";
 export { Client } from "./src/client.ts";
 export { campaign, type Leadership, type Observed, observeElection } from "./src/election.ts";
 export { type Endpoint, parseEndpoint } from "./src/endpoint.ts";
@@ -36,6 +37,7 @@ export {
   txnRequest,
 } from "./src/requests.ts";
 export type { DeleteResult, GetResult, OpResult, PutResult, TxnResult } from "./src/responses.ts";
+export { Backoff } from "./src/resume.ts";
 export type { Session } from "./src/session.ts";
 export type { ClientStream } from "./src/stream.ts";
 export type { Watch, WatchOptions } from "./src/watch.ts";

@@ -1,6 +1,7 @@
 /** The work of the watch command: printing what watches give, running programs for events, and interactive mode. */
 import type { Client, ClientError, Watch } from "@quorate/client";
 import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } from "@quorate/proto";
+import { warnOfFailure } from "./advice.ts";
 import { FlagError, FlagValues, readFlags } from "./flags.ts";
 import { goQuote } from "./go-format.ts";
 import { Exit, ExitCode, type Io, LineReader, untilStopped } from "./io.ts";
@@ -13,17 +14,17 @@ const REPEAT_NS = 10_000_000_000n;
 /** So many are remembered. */
 const MAX_TOLD_TEXTS = 100;
 
-/** Tells of breaks, each endpoint's and text's once in ten seconds. */
-export function breakTeller(io: Io): (error: ClientError) => void {
+/** Tells of breaks, each endpoint's and text's once in ten seconds. @param sequel what is done about them */
+export function breakTeller(io: Io, sequel: string): (error: ClientError) => void {
   const toldNs = new Map<string, bigint>();
-  return ({ endpoint, message }) => {
-    const text = `${endpoint}: ${message}`;
+  return (error) => {
+    const text = `${error.endpoint}: ${error.message}`;
     const nowNs = io.nowNs();
     const lastNs = toldNs.get(text);
     if (lastNs !== undefined && nowNs - lastNs < REPEAT_NS) return;
     if (toldNs.size >= MAX_TOLD_TEXTS) toldNs.clear();
     toldNs.set(text, nowNs);
-    io.stderr(`Warning: ${text}; the watch goes on at the next endpoint that answers\n`);
+    warnOfFailure(io, error, `; ${sequel}`);
   };
 }
 
@@ -36,7 +37,7 @@ function openWatch(client: Client, io: Io, plan: WatchPlan, flags: FlagValues): 
     revision: flags.int("rev"),
     prevKv: flags.bool("prev-kv"),
     progressNotify: flags.bool("progress-notify"),
-    onBreak: breakTeller(io),
+    onBreak: breakTeller(io, "the watch goes on at the next endpoint that answers"),
   });
 }
 

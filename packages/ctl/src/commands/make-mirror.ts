@@ -16,7 +16,8 @@ function destPrefix({ flags }: Invocation): string {
 export const makeMirrorCommand: Command = {
   use: "make-mirror [options] <destination>",
   short: "Copies keys to another cluster and follows their changes",
-  long: `Copies keys to another cluster and follows their changes, until it is stopped (Ctrl-C, SIGTERM).
+  long: `Copies keys to another cluster and follows their changes, until it is stopped (Ctrl-C, SIGTERM). While one of the clusters is away
+it says so, tries again, and goes on from the revision that it had; it ends where the source has compacted what it still needs.
 
 The destination is an endpoint of the other cluster; the flags that begin with --dest say how to talk to it. Every half minute the number
 of keys that were put and deleted there is printed. Keys that the destination has and this cluster has not are left alone.`,
@@ -49,7 +50,11 @@ of keys that were put and deleted there is printed. Keys that the destination ha
     const stop = new AbortController();
     try {
       await withClient(invocation, async ({ client: from }) => {
-        const mirror = new Mirror(from, to, options, breakTeller(io));
+        const mirror = new Mirror(from, to, options, {
+          watchBroke: breakTeller(io, "the watch goes on at the next endpoint that answers"),
+          callFailed: breakTeller(io, "it is tried again until it answers"),
+          wentOn: (endpoint) => io.stderr(`${endpoint}: the mirror goes on\n`),
+        });
         const timer = setInterval(() => io.stdout(`${mirror.count}\n`), COUNT_INTERVAL_MS);
         await untilStopped(
           io,

@@ -1,11 +1,10 @@
 /**
  * Copying the keys of one cluster to another and following their changes: first all of them as of one revision, then what a watch gives
  * from the next revision on. All puts and deletions of a revision become one transaction, unless there are too many; doing one twice
- * changes nothing, so what fails on the way is tried again.
+ * changes nothing, so what fails because a cluster is away is tried again until it is back: a mirror is left alone for months.
  */
-import type { Client, ClientError } from "@quorate/client";
-import { opDelete, opPut, prefixEnd } from "@quorate/client";
-import { concat, ERRORS, Event, Event_EventType, fromUtf8, KeyValue, KVService, type RequestOp } from "@quorate/proto";
+import { Backoff, type Client, ClientError, opDelete, opPut, pause, prefixEnd } from "@quorate/client";
+import { concat, ERRORS, Event, Event_EventType, fromUtf8, GrpcStatus, KeyValue, KVService, type RequestOp } from "@quorate/proto";
 import { Exit, ExitCode } from "../io.ts";
 
 export interface MirrorOptions {
@@ -17,6 +16,16 @@ export interface MirrorOptions {
   readonly revision: number;
   /** Operations in one transaction at the destination. */
   readonly maxTxnOps: number;
+}
+
+/** Who is told how the mirror fares. */
+export interface MirrorListener {
+  /** The watch at the source broke; it is opened again. */
+  watchBroke(error: ClientError): void;
+  /** A call failed; it is made again. */
+  callFailed(error: ClientError): void;
+  /** What failed before has succeeded. @param endpoint where it failed last */
+  wentOn(endpoint: string | undefined): void;
 }
 
 /** Keys asked for at once, as in etcd's client. */
@@ -31,24 +40,50 @@ export class Mirror {
   readonly #options: MirrorOptions;
   readonly #prefix: Uint8Array;
   readonly #destPrefix: Uint8Array;
-  readonly #onBreak: (error: ClientError) => void;
+  readonly #listener: MirrorListener;
   /** Keys put and deleted so far. */
   count = 0;
 
-  /** @param onBreak told when the watch at the source breaks */
-  constructor(from: Client, to: Client, options: MirrorOptions, onBreak: (error: ClientError) => void) {
+  constructor(from: Client, to: Client, options: MirrorOptions, listener: MirrorListener) {
     this.#from = from;
     this.#to = to;
     this.#options = options;
     this.#prefix = fromUtf8(options.prefix);
     this.#destPrefix = fromUtf8(options.destPrefix);
-    this.#onBreak = onBreak;
+    this.#listener = listener;
   }
 
-  /** Copies and follows until `stop` is aborted. Rejects with ClientError, and with Exit where the changes to follow were compacted. */
+  /**
+   * Copies and follows until `stop` is aborted. Rejects with ClientError for what no time will mend, and with Exit where the changes to
+   * follow were compacted.
+   */
   async run(stop: AbortSignal): Promise<void> {
+    // A call under way to a cluster that is away must not hold up the end; it ends with its client.
+    const stopped = new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true }));
+    await Promise.race([this.#copyAndFollow(stop), stopped]);
+  }
+
+  async #copyAndFollow(stop: AbortSignal): Promise<void> {
     const first = this.#options.revision > 1 ? this.#options.revision : (await this.#copy(stop)) + 1;
     if (!stop.aborted) await this.#follow(first, stop);
+  }
+
+  /** Makes a call until it succeeds or fails for good. */
+  async #patiently<T>(stop: AbortSignal, call: () => Promise<T>): Promise<T> {
+    const backoff = new Backoff();
+    let failure: ClientError | undefined;
+    for (;;) {
+      try {
+        const result = await call();
+        if (failure !== undefined && !stop.aborted) this.#listener.wentOn(failure.endpoint);
+        return result;
+      } catch (error) {
+        if (stop.aborted || !mayPass(error)) throw error;
+        failure = error;
+        this.#listener.callFailed(error);
+      }
+      await pause(this.#from.timer, backoff.next(), stop);
+    }
   }
 
   /** Gives the revision that was copied. */
@@ -58,7 +93,7 @@ export class Mirror {
     const rangeEnd = this.#prefix.length === 0 ? everything : prefixEnd(this.#prefix);
     let start = this.#prefix.length === 0 ? everything : this.#prefix;
     for (;;) {
-      const { header, kvs, more } = await this.#from.get(start, { rangeEnd, limit: PAGE_KEYS, revision });
+      const { header, kvs, more } = await this.#patiently(stop, () => this.#from.get(start, { rangeEnd, limit: PAGE_KEYS, revision }));
       if (revision === 0) revision = header.revision;
       await this.#putAll(kvs, stop);
       const last = kvs.at(-1);
@@ -74,54 +109,72 @@ export class Mirror {
       if (stop.aborted) return;
       const size = key.length + value.length;
       if (ops.length >= this.#options.maxTxnOps || (ops.length > 0 && sizeBytes + size > TXN_MAX_BYTES)) {
-        await this.#send(ops);
+        await this.#send(ops, stop);
         ops = [];
         sizeBytes = 0;
       }
       ops.push(opPut(this.#renamed(key), value));
       sizeBytes += size;
     }
-    await this.#send(ops);
+    await this.#send(ops, stop);
   }
 
   async #follow(revision: number, stop: AbortSignal): Promise<void> {
-    const watch = this.#from.watch(this.#prefix, { prefix: true, revision, onBreak: this.#onBreak });
-    const cancel = (): void => watch.cancel();
-    stop.addEventListener("abort", cancel);
-    try {
-      for await (const response of watch) {
-        if (response.compactRevision > 0) throw new Exit(ExitCode.error, ERRORS.Compacted.text);
-        if (response.canceled) throw new Exit(ExitCode.error, response.cancelReason);
-        await this.#applyEvents(response.events);
+    const backoff = new Backoff();
+    for (let next = revision; !stop.aborted; ) {
+      const watch = this.#from.watch(this.#prefix, { prefix: true, revision: next, onBreak: (error) => this.#listener.watchBroke(error) });
+      const cancel = (): void => watch.cancel();
+      stop.addEventListener("abort", cancel);
+      try {
+        for await (const response of watch) {
+          if (response.compactRevision > 0) throw new Exit(ExitCode.error, ERRORS.Compacted.text);
+          if (response.canceled) throw new Exit(ExitCode.error, response.cancelReason);
+          next = Math.max(next, (await this.#applyEvents(response.events, stop)) + 1);
+        }
+      } catch (error) {
+        if (stop.aborted || !mayPass(error)) throw error;
+        this.#listener.watchBroke(error);
+      } finally {
+        stop.removeEventListener("abort", cancel);
       }
-    } finally {
-      stop.removeEventListener("abort", cancel);
+      await pause(this.#from.timer, backoff.next(), stop);
     }
   }
 
-  async #applyEvents(events: readonly Uint8Array[]): Promise<void> {
+  /** Gives the revision of the last of them, or 0. */
+  async #applyEvents(events: readonly Uint8Array[], stop: AbortSignal): Promise<number> {
     let ops: RequestOp[] = [];
     let revision = 0;
     for (const bytes of events) {
       const event = Event.decode(bytes);
       const { key, value, modRevision } = KeyValue.decode(event.kv!);
       if (modRevision !== revision || ops.length >= this.#options.maxTxnOps) {
-        await this.#send(ops);
+        await this.#send(ops, stop);
         ops = [];
       }
       revision = modRevision;
       ops.push(event.type === Event_EventType.DELETE ? opDelete(this.#renamed(key)) : opPut(this.#renamed(key), value));
     }
-    await this.#send(ops);
+    await this.#send(ops, stop);
+    return revision;
   }
 
-  async #send(ops: RequestOp[]): Promise<void> {
+  async #send(ops: RequestOp[], stop: AbortSignal): Promise<void> {
     if (ops.length === 0) return;
-    await this.#to.call(KVService.methods.Txn, { compare: [], success: ops, failure: [] }, true);
+    await this.#patiently(stop, () => this.#to.call(KVService.methods.Txn, { compare: [], success: ops, failure: [] }, true));
     this.count += ops.length;
   }
 
   #renamed(key: Uint8Array): Uint8Array {
     return concat([this.#destPrefix, key.subarray(this.#prefix.length)]);
   }
+}
+
+/** True for what ends when a cluster is back, has a leader again, or has been given room: not for what is wrong with the request. */
+function mayPass(error: unknown): error is ClientError {
+  if (!(error instanceof ClientError)) return false;
+  const { grpcCode, code } = error;
+  if (grpcCode === GrpcStatus.UNAVAILABLE || grpcCode === GrpcStatus.DEADLINE_EXCEEDED) return true;
+  // With a text of etcd's it is the server that has no room or too much to do, else a message is too long.
+  return grpcCode === GrpcStatus.RESOURCE_EXHAUSTED && code !== undefined;
 }
