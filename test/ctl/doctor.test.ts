@@ -223,7 +223,7 @@ suite("a plain cluster", () => {
     const report = await doctor([m2.clientUrl], "--command-timeout=3s");
     assertFound(report, "alarm", "m0", /^the alarm NOSPACE/);
     assertFound(report, "alarm", "m0", /^the alarm CORRUPT/);
-    assertFound(report, "reachable", "m0", /^does not answer at http:.*ECONNREFUSED/);
+    assertFound(report, "reachable", "m0", /^does not answer at http:.*connection refused/);
     assertFound(report, "reachable", "m1", /^does not answer at http:/);
     assertFound(report, "leader", "cluster", /^no member knows a leader/);
     assert.ok(report.findings.some(({ check, severity }) => check === "leader" && severity === "error"));

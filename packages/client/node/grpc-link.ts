@@ -11,18 +11,9 @@ import {
 } from "@grpc/grpc-js";
 import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
-
-/** grpc-js's words for a call that found no connection to leave on. */
-const NEVER_LEFT = /^(?:No connection established|Name resolution failed|Failed to connect)/;
+import { neverLeft, reasonOf } from "./grpc-words.ts";
 
 const passBuffer = (bytes: Buffer): Buffer => bytes;
-
-/** grpc-js's words for a message beyond a bound, in those of Go's library, which tools look for. */
-function goText(details: string, requestBytes: number): string {
-  const [, sendLimit] = /^Attempted to send message with a size larger than (\d+)$/.exec(details) ?? [];
-  if (sendLimit !== undefined) return `trying to send message larger than max (${requestBytes} vs. ${sendLimit})`;
-  return details.replace(/^Received message larger than max \((\d+) vs (\d+)\)$/, "grpc: received message larger than max ($1 vs. $2)");
-}
 
 function headersOf(metadata: CallMetadata): Metadata {
   const headers = new Metadata();
@@ -67,7 +58,7 @@ class GrpcStream implements LinkStream {
     } catch (error) {
       if (this.#isCancelled) return;
       const { code, details, message } = error as Partial<ServiceError>;
-      throw new LinkError(code ?? status.UNKNOWN, details ?? message ?? String(error), true);
+      throw new LinkError(code ?? status.UNKNOWN, reasonOf(details ?? message ?? String(error), 0), true);
     }
   }
 }
@@ -93,7 +84,7 @@ export class GrpcLink implements Link {
         headersOf(metadata),
         { deadline: endMs },
         (error: ServiceError | null, answer?: Buffer) => {
-          if (error !== null) reject(new LinkError(error.code, goText(error.details, request.length), !NEVER_LEFT.test(error.details)));
+          if (error !== null) reject(new LinkError(error.code, reasonOf(error.details, request.length), !neverLeft(error.details)));
           else resolve(new Uint8Array(answer!.buffer, answer!.byteOffset, answer!.byteLength));
         },
       );
@@ -119,7 +110,7 @@ export class GrpcLink implements Link {
       const changed = await new Promise<boolean>((resolve) => {
         channel.watchConnectivityState(state, dialEndMs, (error) => resolve(error === undefined));
       });
-      if (!changed) throw new LinkError(status.UNAVAILABLE, `no connection to ${this.endpoint} in time`, false);
+      if (!changed) throw new LinkError(status.UNAVAILABLE, "no connection in time", false);
     }
   }
 }

@@ -76,6 +76,7 @@ import {
   type TxnResult,
   txnResult,
 } from "./responses.ts";
+import { isStaleToken } from "./resume.ts";
 import { Session } from "./session.ts";
 import { ClientStream, type StreamMethod } from "./stream.ts";
 import { Watch, type WatchOptions } from "./watch.ts";
@@ -276,8 +277,8 @@ export class Client implements Caller {
     try {
       return await this.#failover.call({ path: method.path, request: bytes, repeatable, metadata: { token } }, only);
     } catch (error) {
-      // A token grows old; the server refuses it before it does anything, so once more is safe even for a write.
-      if (!(error instanceof ClientError) || error.code !== "InvalidAuthToken" || this.#user === undefined) throw error;
+      // A token grows old, or users have changed since. The server refuses it before it does anything: once more is safe even for a write.
+      if (!(error instanceof ClientError) || !isStaleToken(error.message) || this.#user === undefined) throw error;
       if (this.#token === token) this.#token = undefined;
       await this.#authenticate();
       return await this.#failover.call({ path: method.path, request: bytes, repeatable, metadata: { token: this.#token } }, only);

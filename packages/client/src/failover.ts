@@ -73,6 +73,7 @@ export class Failover {
   async #attempts(plan: CallPlan, only: Link | undefined): Promise<Uint8Array> {
     const endMs = this.#clock.nowMs() + this.#options.timeoutMs;
     const round = only === undefined ? this.#links.length : 1;
+    let before: { readonly error: LinkError; readonly link: Link } | undefined;
     for (let attempt = 1; ; attempt++) {
       const index = this.#current;
       const link = only ?? this.#links[index]!;
@@ -81,9 +82,14 @@ export class Failover {
         return await link.call(plan.path, plan.request, plan.metadata, Math.min(this.#options.dialTimeoutMs, leftMs), leftMs);
       } catch (error) {
         if (!(error instanceof LinkError)) throw error;
-        const isOver = this.#clock.nowMs() >= endMs;
-        if (isOver || !mayRepeat(error, plan.repeatable) || attempt >= MAX_ATTEMPTS || this.#closed)
-          throw this.#failure(error, link, isOver);
+        // The link's own clock may be a little ahead.
+        const isOver = this.#clock.nowMs() >= endMs || error.grpcCode === GrpcStatus.DEADLINE_EXCEEDED;
+        if (isOver || !mayRepeat(error, plan.repeatable) || attempt >= MAX_ATTEMPTS || this.#closed) {
+          // An attempt that the call's end cut short says less than the one before it.
+          const told = isOver && leftMs < this.#options.dialTimeoutMs ? (before ?? { error, link }) : { error, link };
+          throw this.#failure(told.error, told.link, isOver);
+        }
+        before = { error, link };
         // Another call may have moved on meanwhile.
         if (only === undefined && this.#current === index) this.#current = (index + 1) % round;
         if (attempt % round === 0) {

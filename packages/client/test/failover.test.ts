@@ -130,6 +130,16 @@ test("after a round without success it pauses, longer each time up to a second, 
   assert.equal(links[0]!.calls.at(-1)!.dialTimeoutMs, 425);
 });
 
+test("an attempt that the end of the call cut short is not told, but the one before it", async () => {
+  const { failover, clock } = setUp(() => {
+    if (clock.timeMs < 4600) return new LinkError(GrpcStatus.UNAVAILABLE, "connection refused", false);
+    clock.timeMs = 5000;
+    return new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true);
+  });
+  const failure = (await failover.call(read).catch((error: unknown) => error)) as ClientError;
+  assert.deepEqual([failure.message, (failure.cause as LinkError).message], ["context deadline exceeded", "connection refused"]);
+});
+
 test("an endpoint that comes back is found", async () => {
   const { failover, links, clock } = setUp(refuses);
   links[0]!.behaviour = () => (clock.timeMs < 300 ? new LinkError(GrpcStatus.UNAVAILABLE, "", false) : OK);
@@ -185,11 +195,11 @@ test("status asks the endpoint that is named, over a link of its own if need be"
   assert.equal(links[1]!.closed, false);
 });
 
-/** A server with users: hands out tokens, and takes the newest one only. */
-function guarded(): Behaviour & { issued: number } {
+/** A server with users: hands out tokens, and takes the newest one only. @param refusal what it says of others */
+function guarded(refusal = "etcdserver: invalid auth token"): Behaviour & { issued: number } {
   const behaviour: Behaviour = ({ path, metadata }) => {
     if (path.endsWith("/Authenticate")) return tokenAnswer(`t${++server.issued}`);
-    return metadata.token === `t${server.issued}` ? OK : new LinkError(GrpcStatus.UNAUTHENTICATED, "etcdserver: invalid auth token", true);
+    return metadata.token === `t${server.issued}` ? OK : new LinkError(GrpcStatus.UNAUTHENTICATED, refusal, true);
   };
   const server = Object.assign(behaviour, { issued: 0 });
   return server;
@@ -210,6 +220,25 @@ test("a user's token is fetched once for many calls, and again when it has grown
   await client.put("b", "c");
   assert.equal(server.issued, 8);
   assert.equal(links[0]!.calls.at(-1)!.metadata.token, "t8");
+});
+
+test("a user's token is fetched again when users have changed since", async () => {
+  const server = guarded("etcdserver: revision of auth store is old");
+  const { failover } = setUp(server);
+  const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" }, noTimer);
+  await client.put("b", "c");
+  server.issued = 7;
+  await client.put("b", "c");
+  assert.equal(server.issued, 8);
+});
+
+test("a link whose own clock says that time is up ends the call in Go's words", async () => {
+  const { failover } = setUp(() => new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true));
+  const failure = (await failover.call(read).catch((error: unknown) => error)) as ClientError;
+  assert.deepEqual(
+    [failure.message, failure.grpcCode, (failure.cause as Error).message],
+    ["context deadline exceeded", GrpcStatus.DEADLINE_EXCEEDED, "no answer in time"],
+  );
 });
 
 test("a token that is given is shown and never fetched", async () => {

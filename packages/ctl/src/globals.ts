@@ -1,7 +1,7 @@
 /** The flags that every command of quoratectl takes, and the client that they make. */
 import type { Client, ClientError, ClientOptions } from "@quorate/client";
 import { KVService, MaintenanceService } from "@quorate/proto";
-import { adviceFor } from "./advice.ts";
+import { hint, warnOfFailure } from "./advice.ts";
 import type { Flags, FlagValues } from "./flags.ts";
 import { Exit, ExitCode, type Io } from "./io.ts";
 import type { Invocation } from "./program.ts";
@@ -219,16 +219,16 @@ export async function withClient<T>(
   }
 }
 
-/** A failed call as the program's end. What lies behind a deadline is told first. */
+/** A failed call as the program's end. What lies behind a deadline is told first; a connection that failed is named with its endpoint. */
 export function asExit(error: unknown, io: Io): unknown {
   if (!(error instanceof Error) || error.name !== "ClientError") return error;
-  const { endpoint, code, grpcCode } = error as ClientError;
-  const reason = error.cause instanceof Error ? error.cause.message : error.message;
-  if (error.cause instanceof Error) io.stderr(`Warning: ${endpoint}: ${plainReason(reason)}\n`);
-  const advice = io.stderrIsTerminal ? adviceFor(reason) : undefined;
-  if (advice !== undefined) io.stderr(`Hint: ${advice}\n`);
+  const { endpoint, code, grpcCode, cause, message } = error as ClientError;
+  if (cause instanceof Error) warnOfFailure(io, error as ClientError);
+  else hint(io, message);
   const name = code === undefined ? FOREIGN_CODES[grpcCode] : undefined;
-  return new Exit(ExitCode.error, name === undefined ? error.message : `rpc error: code = ${name} desc = ${plainReason(error.message)}`);
+  if (name === undefined) return new Exit(ExitCode.error, message);
+  const place = name === "Unavailable" && endpoint !== undefined ? `${endpoint}: ` : "";
+  return new Exit(ExitCode.error, `rpc error: code = ${name} desc = ${place}${message}`);
 }
 
 /** Go's names of the gRPC codes of errors that are not etcd's own; a deadline and an end by the caller have words of their own. */
@@ -248,9 +248,3 @@ const FOREIGN_CODES: Readonly<Record<number, string>> = {
   15: "DataLoss",
   16: "Unauthenticated",
 };
-
-/** Why there is no connection, without what the library says around it. */
-function plainReason(message: string): string {
-  const reason = /^No connection established\. Last error: (?:Error: )?(.*?)\. Resolution note: ?/.exec(message)?.[1] ?? message;
-  return reason.replace(/^connect ECONNREFUSED .*$/, "connection refused");
-}

@@ -42,7 +42,10 @@ test("the simple form is a table for people and lists for scripts", () => {
 });
 
 test("advice is given for what people can mend", () => {
-  assert.match(adviceFor("connect ECONNREFUSED 127.0.0.1:1")!, /nobody listens there/);
+  assert.match(adviceFor("connection refused")!, /nobody listens there/);
+  assert.match(adviceFor("the connection was closed during the TLS handshake")!, /one side talks TLS/);
+  assert.match(adviceFor("the connection was closed")!, /it may want TLS/);
+  assert.match(adviceFor("what answers there does not speak gRPC")!, /client URL/);
   assert.match(adviceFor("self-signed certificate in certificate chain")!, /--cacert/);
   assert.match(adviceFor("etcdserver: user name is empty")!, /--user/);
   assert.equal(adviceFor("etcdserver: key is not provided"), undefined);

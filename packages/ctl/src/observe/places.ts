@@ -28,9 +28,7 @@ async function statusAt(client: Client, endpoint: string): Promise<Status> {
 /** The last cause is what happened; what is around it is that time was up. */
 function whyNot(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const said = error.cause instanceof Error ? error.cause.message : error.message;
-  // grpc-js wraps what the system said.
-  return said.replace(/^No connection established\. Last error: (?:Error: )?/, "").replace(/\. Resolution note: $/, "");
+  return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
 /**

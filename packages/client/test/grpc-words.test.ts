@@ -1,0 +1,42 @@
+/** grpc-js's words for failures become reasons that people can read; a server's own text stays as it is. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { neverLeft, reasonOf } from "../node/grpc-words.ts";
+
+const wrapped = (error: string): string => `No connection established. Last error: ${error}. Resolution note: `;
+
+const reasons: readonly (readonly [details: string, reason: string])[] = [
+  [wrapped("Error: connect ECONNREFUSED 127.0.0.1:1"), "connection refused"],
+  [wrapped("Error: connect ENOENT /run/q.sock"), "no socket at /run/q.sock"],
+  [wrapped("Error: connect EHOSTUNREACH 10.0.0.1:2379 - Local (10.0.0.2:4711)"), "no way to that address"],
+  [wrapped("Error: self-signed certificate in certificate chain"), "self-signed certificate in certificate chain"],
+  [
+    wrapped("Error: Client network socket disconnected before secure TLS connection was established"),
+    "the connection was closed during the TLS handshake",
+  ],
+  [wrapped("Failed to connect (2026-11-22T01:40:31.023Z)"), "the connection was closed"],
+  [wrapped("Protocol error (2026-11-22T01:41:00.784Z)"), "what answers there does not speak gRPC"],
+  [wrapped("null"), "no connection"],
+  ["No connection established", "no connection"],
+  ["Name resolution failed for target dns:m9:2379", "the name m9:2379 cannot be resolved"],
+  ["Deadline exceeded after 1.002s,LB pick: 0.001s,remote_addr=127.0.0.1:2379", "no answer in time"],
+  ["Received RST_STREAM with code 2 (Internal server error)", "the stream was broken off (HTTP/2 code 2)"],
+  ["Connection dropped", "the connection was closed"],
+  ["Attempted to send message with a size larger than 100", "trying to send message larger than max (7 vs. 100)"],
+  ["Received message larger than max (300 vs 200)", "grpc: received message larger than max (300 vs. 200)"],
+  ["etcdserver: request timed out", "etcdserver: request timed out"],
+  ["", ""],
+];
+
+test("reasons", () => {
+  for (const [details, reason] of reasons) assert.equal(reasonOf(details, 7), reason, details);
+});
+
+test("a call that found no connection never left; one whose connection broke may have", () => {
+  for (const details of [wrapped("null"), "No connection established", "Name resolution failed for target dns:x"]) {
+    assert.equal(neverLeft(details), true, details);
+  }
+  for (const details of ["Connection dropped", "Deadline exceeded", "Received RST_STREAM with code 2", "etcdserver: no leader"]) {
+    assert.equal(neverLeft(details), false, details);
+  }
+});
