@@ -13,13 +13,13 @@
  * A segment that is full is left inside `append`: its end is synced, the next one gets its first records and its name, and that is synced
  * too. Those three syncs block; they come once in 64 MB.
  */
-import { type Clock, type Disk, type DiskFile, type DiskLock, type Logger, parentOf, silentLogger } from "@quorate/host";
+import { type Clock, type Disk, type DiskFile, type DiskLock, type Logger, silentLogger } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
 import { assert, WalError } from "./errors.ts";
-import { RecordType, SEGMENT_BYTES, type SegmentName, segmentFor, segmentName, segmentsAmong } from "./format.ts";
+import { RecordType, SEGMENT_BYTES, type SegmentName, segmentFor, segmentName } from "./format.ts";
+import { isLog, makeLog, reopenLog } from "./opening.ts";
 import { SegmentPipeline } from "./pipeline.ts";
-import { replay } from "./replay.ts";
 import { LogRules } from "./rules.ts";
 
 export interface WalOptions {
@@ -68,9 +68,6 @@ interface WalParts {
   readonly crc: number;
   readonly rules: LogRules;
 }
-
-/** How much is copied at a time when a log is opened. */
-const REWRITE_BYTES = 1 << 20;
 
 function lockPath(dir: string): string {
   return `${dir}.lock`;
@@ -131,7 +128,7 @@ export class Wal {
 
   /** Whether there is a log in `dir`. */
   static exists(disk: Disk, dir: string): boolean {
-    return disk.stat(dir) !== undefined && segmentsAmong(disk.list(dir)).length > 0;
+    return isLog(disk, dir);
   }
 
   /**
@@ -145,28 +142,6 @@ export class Wal {
     const segmentBytes = segmentBytesOf(options);
     const lock = disk.lock(lockPath(dir));
     try {
-      if (Wal.exists(disk, dir)) throw new WalError("Exists", dir, "there is a log already");
-      if (disk.stat(dir) && disk.list(dir).length > 0) throw new WalError("Exists", dir, "the folder holds other files");
-      const temporary = `${dir}.tmp`;
-      disk.remove(temporary);
-      disk.makeDir(temporary);
-      const segment = segmentName(0, 0);
-      const encoder = new FrameEncoder(0);
-      encoder.crcRecord();
-      encoder.record(RecordType.Metadata, metadata);
-      encoder.record(RecordType.Snapshot, walpb.Snapshot.encode({}));
-      const file = disk.open(`${temporary}/${segment.name}`, "create");
-      try {
-        file.preallocate(segmentBytes);
-        file.write(encoder.chunks(), 0);
-        file.dataSyncNow();
-      } finally {
-        file.close();
-      }
-      disk.syncDir(temporary);
-      disk.remove(dir);
-      disk.rename(temporary, dir);
-      disk.syncDir(parentOf(dir));
       return new Wal({
         disk,
         dir,
@@ -174,11 +149,8 @@ export class Wal {
         lock,
         metadata: metadata.slice(),
         hardState: undefined,
-        segments: [segment],
-        tail: disk.open(`${dir}/${segment.name}`, "write"),
-        offset: encoder.sizeBytes,
-        crc: encoder.crc,
         rules: new LogRules(0),
+        ...makeLog(disk, dir, metadata, segmentBytes),
       });
     } catch (error) {
       lock.release();
@@ -194,31 +166,13 @@ export class Wal {
    */
   static open(disk: Disk, dir: string, from: walpb.Snapshot, options: WalOptions): OpenedWal {
     segmentBytesOf(options);
-    if (!Wal.exists(disk, dir)) throw new WalError("NotFound", dir, "there is no log here");
+    if (!isLog(disk, dir)) throw new WalError("NotFound", dir, "there is no log here");
     const lock = disk.lock(lockPath(dir));
-    let tail: DiskFile | undefined;
     try {
-      for (const name of disk.list(dir)) {
-        if (SegmentPipeline.owns(name)) disk.remove(`${dir}/${name}`);
-      }
-      const { metadata, hardState, entries, end, rules } = replay(disk, dir, from);
-      const segments = segmentsAmong(disk.list(dir));
-      tail = disk.open(`${dir}/${segments[segments.length - 1].name}`, "write");
-      if (end.tornBytes > 0) {
-        // What is left of it must never be taken for a record behind later ones.
-        tail.write([new Uint8Array(Math.min(end.tornBytes, tail.size() - end.offset))], end.offset);
-        options.logger?.warn("cut off a torn write at the end of the WAL", {
-          path: tail.path,
-          offset: end.offset,
-          "dropped-bytes": end.tornBytes,
-        });
-      }
-      makeDurable(tail, end.durableBytes, end.offset);
-      disk.syncDir(dir);
+      const { metadata, hardState, entries, end, rules, segments, tail } = reopenLog(disk, dir, from, options.logger);
       const wal = new Wal({ disk, dir, options, lock, metadata, hardState, segments, tail, offset: end.offset, crc: end.crc, rules });
       return { wal, metadata, hardState, entries, droppedTailBytes: end.tornBytes };
     } catch (error) {
-      tail?.close();
       lock.release();
       throw error;
     }
@@ -474,21 +428,6 @@ export class Wal {
       this.#logger.info("created a new WAL segment", { path });
     });
   }
-}
-
-/**
- * Brings a range of a file down to the disk that was read and may be in the system's memory only, because the process that wrote it died
- * before its sync, or after one that failed: then the system takes the bytes for written, and only writing them again makes a sync count.
- */
-function makeDurable(file: DiskFile, from: number, to: number): void {
-  const buffer = new Uint8Array(Math.min(REWRITE_BYTES, to - from));
-  for (let at = from; at < to; ) {
-    const count = file.read(buffer.subarray(0, Math.min(buffer.length, to - at)), at);
-    assert(count > 0, "a log became shorter while it was opened");
-    file.write([buffer.subarray(0, count)], at);
-    at += count;
-  }
-  file.dataSyncNow();
 }
 
 function segmentBytesOf(options: WalOptions): number {
