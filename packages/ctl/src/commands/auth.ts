@@ -1,6 +1,7 @@
 import type { Client } from "@quorate/client";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { printAnswer } from "../one-call.ts";
 import { authStatusForm } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
@@ -49,8 +50,7 @@ const statusCommand: Command = {
   short: "Prints whether the cluster asks for users",
   async run(invocation) {
     refuseArguments(invocation, "status");
-    const printer = printerOf(invocation);
-    printer.form(authStatusForm, await withClient(invocation, ({ client }) => client.auth.status()));
+    await printAnswer(invocation, authStatusForm, (client) => client.auth.status());
   },
 };
 

@@ -1,14 +1,12 @@
-import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
-import { printerOf } from "../printers/choose.ts";
+import { printAnswer } from "../one-call.ts";
 import { downgradeForm } from "../printers/downgrade-form.ts";
 import type { Command, Invocation } from "../program.ts";
 
 type Action = "validate" | "enable" | "cancel";
 
 async function ask(invocation: Invocation, action: Action, version: string): Promise<void> {
-  const printer = printerOf(invocation);
-  printer.form(downgradeForm(action), await withClient(invocation, ({ client }) => client.downgrade(action, version)));
+  await printAnswer(invocation, downgradeForm(action), (client) => client.downgrade(action, version));
 }
 
 /** The only argument. Throws Exit. */

@@ -2,23 +2,17 @@ import { authpb, fromUtf8 } from "@quorate/proto";
 import type { Flags } from "../flags.ts";
 import { type ClientKit, withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { onlyArgument, printAnswer } from "../one-call.ts";
 import { roleAddForm, roleDeleteForm, roleGetForm, roleGrantForm, roleListForm, roleRevokeForm } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
-
-/** The only argument. Throws Exit. */
-function onlyArgument({ args }: Invocation, usage: string): string {
-  if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
-  return args[0]!;
-}
 
 const addCommand: Command = {
   use: "add <role name>",
   short: "Adds a role",
   async run(invocation) {
     const role = onlyArgument(invocation, "role add command requires role name as its argument");
-    const printer = printerOf(invocation);
-    printer.form(roleAddForm(role), await withClient(invocation, ({ client }) => client.auth.roleAdd(role)));
+    await printAnswer(invocation, roleAddForm(role), (client) => client.auth.roleAdd(role));
   },
 };
 
@@ -27,8 +21,7 @@ const deleteCommand: Command = {
   short: "Deletes a role",
   async run(invocation) {
     const role = onlyArgument(invocation, "role delete command requires role name as its argument");
-    const printer = printerOf(invocation);
-    printer.form(roleDeleteForm(role), await withClient(invocation, ({ client }) => client.auth.roleDelete(role)));
+    await printAnswer(invocation, roleDeleteForm(role), (client) => client.auth.roleDelete(role));
   },
 };
 
@@ -49,8 +42,7 @@ const listCommand: Command = {
   short: "Lists all roles",
   async run(invocation) {
     if (invocation.args.length > 0) throw new Exit(ExitCode.badArguments, "role list command requires no arguments");
-    const printer = printerOf(invocation);
-    printer.form(roleListForm, await withClient(invocation, ({ client }) => client.auth.roleList()));
+    await printAnswer(invocation, roleListForm, (client) => client.auth.roleList());
   },
 };
 

@@ -1,5 +1,6 @@
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode, type Io, readAll } from "../io.ts";
+import { onlyArgument, printAnswer } from "../one-call.ts";
 import {
   passwordForm,
   roleGetForm,
@@ -12,12 +13,6 @@ import {
 } from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
-
-/** The only argument. Throws Exit. */
-function onlyArgument({ args }: Invocation, usage: string): string {
-  if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
-  return args[0]!;
-}
 
 const interactiveFlag = {
   kind: "bool",
@@ -84,8 +79,7 @@ const deleteCommand: Command = {
   short: "Deletes a user",
   async run(invocation) {
     const user = onlyArgument(invocation, "user delete command requires user name as its argument");
-    const printer = printerOf(invocation);
-    printer.form(userDeleteForm(user), await withClient(invocation, ({ client }) => client.auth.userDelete(user)));
+    await printAnswer(invocation, userDeleteForm(user), (client) => client.auth.userDelete(user));
   },
 };
 
@@ -116,8 +110,7 @@ const listCommand: Command = {
   short: "Lists all users",
   async run(invocation) {
     if (invocation.args.length > 0) throw new Exit(ExitCode.badArguments, "user list command requires no arguments");
-    const printer = printerOf(invocation);
-    printer.form(userListForm, await withClient(invocation, ({ client }) => client.auth.userList()));
+    await printAnswer(invocation, userListForm, (client) => client.auth.userList());
   },
 };
 
@@ -145,8 +138,7 @@ const grantCommand: Command = {
   short: "Gives a user a role",
   async run(invocation) {
     const [user, role] = userAndRole(invocation, "user grant command requires user name and role name as its argument");
-    const printer = printerOf(invocation);
-    printer.form(userGrantForm(user, role), await withClient(invocation, ({ client }) => client.auth.userGrantRole(user, role)));
+    await printAnswer(invocation, userGrantForm(user, role), (client) => client.auth.userGrantRole(user, role));
   },
 };
 
@@ -155,8 +147,7 @@ const revokeCommand: Command = {
   short: "Takes a role from a user",
   async run(invocation) {
     const [user, role] = userAndRole(invocation, "user revoke-role requires user name and role name as its argument");
-    const printer = printerOf(invocation);
-    printer.form(userRevokeForm(user, role), await withClient(invocation, ({ client }) => client.auth.userRevokeRole(user, role)));
+    await printAnswer(invocation, userRevokeForm(user, role), (client) => client.auth.userRevokeRole(user, role));
   },
 };
 

@@ -1,0 +1,24 @@
+/** What commands have in common that make one call and print its answer. */
+import type { Client } from "@quorate/client";
+import type { ResponseHeader } from "@quorate/proto";
+import { withClient } from "./globals.ts";
+import { Exit, ExitCode } from "./io.ts";
+import { printerOf } from "./printers/choose.ts";
+import type { Form } from "./printers/form.ts";
+import type { Invocation } from "./program.ts";
+
+/** The only argument. Throws Exit with `usage` where there is another number of them. */
+export function onlyArgument({ args }: Invocation, usage: string): string {
+  if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
+  return args[0]!;
+}
+
+/** Makes a call and prints its answer. A form that does not exist is refused before the call is made. Throws Exit. */
+export async function printAnswer<T extends { readonly header: ResponseHeader | undefined }>(
+  invocation: Invocation,
+  form: Form<T>,
+  call: (client: Client) => Promise<T>,
+): Promise<void> {
+  const printer = printerOf(invocation);
+  printer.form(form, await withClient(invocation, ({ client }) => call(client)));
+}
