@@ -2,6 +2,7 @@
 export * from "./src/advice.ts";
 export * from "./src/clock.ts";
 export * from "./src/disk.ts";
+export type { HttpHandler, HttpRequest, HttpResponse } from "./src/http.ts";
 export * from "./src/keyspace.ts";
 export * from "./src/logger.ts";
 export type { Names, SrvTarget } from "./src/names.ts";

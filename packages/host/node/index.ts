@@ -1,4 +1,5 @@
 /** The real twins of the interfaces: this machine's time, randomness, disk and log outputs. */
+export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export { nodeClock } from "./clock.ts";
 export { nodeDisk } from "./disk.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
@@ -7,10 +8,7 @@ export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOption
 export { nodeNames } from "./names.ts";
 export {
   type HttpContext,
-  type HttpHandler,
   type HttpPeer,
-  type HttpRequest,
-  type HttpResponse,
   serveHttp1,
   serveHttp2,
 } from "./plain-http.ts";

@@ -1,30 +1,8 @@
 /** Plain HTTP requests, over HTTP/1.1 and HTTP/2, for the one handler that answers both. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 import type { Logger } from "../src/logger.ts";
-
-/** A plain HTTP request with its whole body. */
-export interface HttpRequest {
-  readonly method: string;
-  /** The path without its query, such as "/health". */
-  readonly path: string;
-  /** The query without "?", as sent. */
-  readonly query: string;
-  /** By lower-case name; repeated ones joined by ", ". HTTP/2's :authority comes as "host". */
-  readonly headers: ReadonlyMap<string, string>;
-  readonly body: Uint8Array;
-  readonly peerAddress: string;
-  readonly peerCommonName: string | undefined;
-}
-
-export interface HttpResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | string;
-}
-
-/** Answers plain HTTP requests. */
-export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
 
 /** Who sent a request. */
 export interface HttpPeer {

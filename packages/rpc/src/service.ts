@@ -2,6 +2,8 @@
  * What a service sees of a call: a method path, request bytes in, response bytes out. Which engine carries it is not its business.
  */
 
+export type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/host";
+
 /** An encoded message, whole or in pieces that are sent one after the other without being joined. */
 export type MessageBytes = Uint8Array | readonly Uint8Array[];
 
@@ -85,28 +87,6 @@ export interface ServiceTable {
   readonly unary: ReadonlyMap<string, UnaryHandler>;
   readonly stream: ReadonlyMap<string, StreamHandler>;
 }
-
-/** A plain HTTP request that came in on the same port. */
-export interface HttpRequest {
-  readonly method: string;
-  /** The path without its query, such as "/health". */
-  readonly path: string;
-  /** The query without "?", as sent. */
-  readonly query: string;
-  readonly headers: ReadonlyMap<string, string>;
-  readonly body: Uint8Array;
-  readonly peerAddress: string;
-  readonly peerCommonName: string | undefined;
-}
-
-export interface HttpResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | string;
-}
-
-/** Answers plain HTTP requests. */
-export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
 
 /** What an engine tells of its work; plain calls on the hot path, no objects made. */
 export interface RpcObserver {
