@@ -8,7 +8,6 @@
  * seen by the deletion of the key on a watch; its lag is counted from the answer to the last renewal and the time to live.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import {
   fromUtf8,
   KVService,
@@ -22,6 +21,7 @@ import {
 } from "@quorate/proto";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
+import { positive, readArguments } from "./arguments.ts";
 import { Connection } from "./connection.ts";
 import { eachField, varint } from "./streams.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
@@ -351,22 +351,16 @@ const help = `npm run soak:leases -- [options]: many leases on three members, ke
 Ends with 1 if a lease was lost or ended early, or if the 99th percentile of the lag of the ends is ${goalP99Ms} ms or more.`;
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      help: { type: "boolean", default: false },
-      leases: { type: "string", default: "100000" },
-      minutes: { type: "string", default: "5" },
-      ttl: { type: "string", default: "60" },
-      size: { type: "string", default: "3" },
-    },
+  const { values } = readArguments(help, {
+    leases: { type: "string", default: "100000" },
+    minutes: { type: "string", default: "5" },
+    ttl: { type: "string", default: "60" },
+    size: { type: "string", default: "3" },
   });
-  if (values.help) return console.log(help);
-  const [leases, minutes, ttlS, size] = [values.leases, values.minutes, values.ttl, values.size].map(Number) as [
-    number,
-    number,
-    number,
-    number,
-  ];
+  const leases = positive("leases", values.leases);
+  const minutes = positive("minutes", values.minutes);
+  const ttlS = positive("ttl", values.ttl);
+  const size = positive("size", values.size);
   const fromMs = performance.now();
   const say = (text: string): void => console.log(`${((performance.now() - fromMs) / 1000).toFixed(0).padStart(4)} s  ${text}`);
   const result = await soakLeases({ leases, minutes, ttlS, size, say });

@@ -10,6 +10,7 @@ import { readFileSync, statfsSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { refuse } from "./arguments.ts";
 import { leaderUrl, revisionOf } from "./calls.ts";
 import { measureIdle, measureManyKeys, measureStart } from "./life.ts";
 import { runCount, runLoad } from "./load.ts";
@@ -19,11 +20,19 @@ import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
 import { goBenchmark, goRowName, runGoBenchmark } from "./stock.ts";
 import { cpuSeconds, peakResidentBytes, residentBytes } from "./usage.ts";
 
-const options = readOptions(process.argv.slice(2));
+const options = readOrRefuse();
 /** Progress; the report alone goes to standard output. */
 const say = (text: string): void => console.error(text);
 const measurements: Measurement[] = [];
 const figures: FigureOf[] = [];
+
+function readOrRefuse(): BenchOptions {
+  try {
+    return readOptions(process.argv.slice(2));
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
 
 async function main(): Promise<void> {
   if (options.help) return console.log(benchHelp);
@@ -35,7 +44,8 @@ async function main(): Promise<void> {
   const chosen = rows.filter((row) => isChosen(row.name));
   const withGo = isChosen(goRowName) && goBenchmark !== undefined;
   const chosenLife = lifeRows.filter((row) => isChosen(row.name));
-  if (programs.length === 0 || chosen.length + chosenLife.length + Number(withGo) === 0) throw new Error(`nothing to run\n${benchHelp}`);
+  if (programs.length === 0 || chosen.length + chosenLife.length + Number(withGo) === 0)
+    refuse("there is nothing to run: no row has such a name, or the program is not installed");
   if (etcd === undefined) say("etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with");
   if (isChosen(goRowName) && goBenchmark === undefined)
     say("etcd's benchmark tool is not installed, so its row is left out: see bench/stock.ts");

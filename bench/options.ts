@@ -40,7 +40,7 @@ export interface BenchOptions {
   readonly json: string | undefined;
 }
 
-/** Throws with the help text where a value makes no sense. */
+/** Throws where a value makes no sense. */
 export function readOptions(args: readonly string[]): BenchOptions {
   const { values } = parseArgs({
     args: [...args],
@@ -66,11 +66,11 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const { quick } = values;
   const number = (name: "rounds" | "seconds" | "keys" | "value-bytes" | "many-keys" | "size", fallback: number): number => {
     const value = values[name] === undefined ? fallback : Number(values[name]);
-    if (!(value > 0)) throw new Error(`--${name} must be a number above 0, not "${values[name]}"\n${benchHelp}`);
+    if (!(value > 0)) throw new Error(`--${name} must be a number above 0, not "${values[name]}"`);
     return value;
   };
   if (values.only !== undefined && values.only !== "quorate" && values.only !== "etcd") {
-    throw new Error(`--only is quorate or etcd, not "${values.only}"\n${benchHelp}`);
+    throw new Error(`--only is quorate or etcd, not "${values.only}"`);
   }
   return {
     help: values.help,

@@ -8,9 +8,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { startCluster } from "../test/support/cluster.ts";
 import { quorate } from "../test/support/executables.ts";
+import { positive, readArguments, refuse } from "./arguments.ts";
 import { leaderUrl } from "./calls.ts";
 import { type CpuProfile, type Frame, frames, functionTimes } from "./cpu-profile.ts";
 import { flameHtml } from "./flame.ts";
@@ -105,24 +105,35 @@ export function topTable({ tree, answered }: Profiled, count: number): string {
   return ["  itself  us/answer   total  function", ...lines].join("\n");
 }
 
+function namedRow(text: string): Row {
+  try {
+    return findRow(text);
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      size: { type: "string", default: "1" },
-      tls: { type: "boolean", default: false },
-      member: { type: "string", default: "leader" },
-      seconds: { type: "string", default: "5" },
-      top: { type: "string", default: "30" },
-      out: { type: "string" },
-      help: { type: "boolean", default: false },
-    },
-  });
-  if (values.help || positionals.length !== 1) return console.log(help);
+  const options = {
+    size: { type: "string", default: "1" },
+    tls: { type: "boolean", default: false },
+    member: { type: "string", default: "leader" },
+    seconds: { type: "string", default: "5" },
+    top: { type: "string", default: "30" },
+    out: { type: "string" },
+  } as const;
+  const { values, positionals } = readArguments(help, options, { allowPositionals: true });
+  if (positionals.length !== 1) refuse("one row is to be named");
   const { tls, member } = values;
-  if (member !== "leader" && member !== "follower") throw new Error(`--member is leader or follower, not "${member}"`);
-  const row = findRow(positionals[0]!);
-  const profiled = await profileRow({ row, size: Number(values.size), tls, member, seconds: Number(values.seconds) });
+  if (member !== "leader" && member !== "follower") refuse(`--member is leader or follower, not "${member}"`);
+  const row = namedRow(positionals[0]!);
+  const profiled = await profileRow({
+    row,
+    size: positive("size", values.size),
+    tls,
+    member,
+    seconds: positive("seconds", values.seconds),
+  });
   const { tree, idleMs, elapsedMs, cpuMs, answered } = profiled;
   const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(0)} %`;
   const words =
@@ -130,7 +141,7 @@ async function main(): Promise<void> {
     `loop busy ${percent(tree.totalMs, tree.totalMs + idleMs)}, processor ${percent(cpuMs, elapsedMs)} of one`;
   const out = values.out ?? join(tmpdir(), `quorate-${row.name.replaceAll(/[^\w]+/g, "-")}.html`);
   writeFileSync(out, flameHtml(words, tree));
-  console.log(`${words}\n\n${topTable(profiled, Number(values.top))}\n\nflame picture: ${out}`);
+  console.log(`${words}\n\n${topTable(profiled, positive("top", values.top))}\n\nflame picture: ${out}`);
 }
 
 if (import.meta.main) await main();

@@ -2,40 +2,44 @@
  * npm run bench:space: a full store, ours and etcd's in turn. The store is filled, then compacted and defragmented while clients go on
  * putting: what do they feel of it?
  *
- *     npm run bench:space -- [--gib 2] [--size 1] [--clients 20] [--quiet-seconds 10] [--minutes 10] [--only quorate] [--markdown]
+ *     npm run bench:space -- --help
  *
  * Each key is written twice, so that half of what lies in the store is history that compaction drops. Filling stops when its share of
  * --minutes is over; the sizes in the table say how much came in. A put counts for the phase in which it began.
  */
-import { parseArgs } from "node:util";
 import { KVService, MaintenanceService } from "@quorate/proto";
 import { TestClient } from "../test/support/client.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { positive, readArguments, refuse } from "./arguments.ts";
 import { leaderUrl, putTemplate, revisionOf, type Target, UnaryLoad } from "./calls.ts";
 import { keyOf, randomValue } from "./keys.ts";
 import { runCount } from "./load.ts";
 import { align } from "./report.ts";
 
-const { values: args } = parseArgs({
-  options: {
-    gib: { type: "string", default: "2" },
-    size: { type: "string", default: "1" },
-    clients: { type: "string", default: "20" },
-    "quiet-seconds": { type: "string", default: "10" },
-    minutes: { type: "string", default: "10" },
-    only: { type: "string" },
-    markdown: { type: "boolean", default: false },
-  },
+const help = `npm run bench:space -- [options]: compaction and defragmentation of a full store under load, ours and etcd's in turn
+  --gib N              what is written, in GiB, each key twice; 2 unless told
+  --size N             members, 1 unless told
+  --clients N          clients that put without pause, 20 unless told
+  --quiet-seconds S    how long they put before and after, 10 unless told
+  --minutes N          the most that a program may take, 10 unless told: filling stops when its share is over
+  --only NAME          quorate or etcd alone
+  --markdown           the table for docs/benchmarks.md (progress goes to standard error)`;
+
+const { values: args } = readArguments(help, {
+  gib: { type: "string", default: "2" },
+  size: { type: "string", default: "1" },
+  clients: { type: "string", default: "20" },
+  "quiet-seconds": { type: "string", default: "10" },
+  minutes: { type: "string", default: "10" },
+  only: { type: "string" },
+  markdown: { type: "boolean", default: false },
 });
-const gib = Number(args.gib);
-const size = Number(args.size);
-const clients = Number(args.clients);
-const quietMs = Number(args["quiet-seconds"]) * 1000;
-const budgetMs = Number(args.minutes) * 60_000;
-for (const [name, value] of Object.entries({ gib, size, clients, quietMs, budgetMs })) {
-  if (!(value > 0)) throw new Error(`--${name} must be a number above 0`);
-}
+const gib = positive("gib", args.gib);
+const size = positive("size", args.size);
+const clients = positive("clients", args.clients);
+const quietMs = positive("quiet-seconds", args["quiet-seconds"]) * 1000;
+const budgetMs = positive("minutes", args.minutes) * 60_000;
 const fillValue = randomValue(4096);
 const loadValue = randomValue(256);
 const quotaFlag = "--quota-backend-bytes=17179869184";
@@ -197,7 +201,7 @@ function describe(phase: Phase): string {
 
 const startedAtMs = performance.now();
 const programs = [quorate, etcd].filter((one) => one !== undefined).filter((one) => args.only === undefined || one.name === args.only);
-if (programs.length === 0) throw new Error(`there is no program ${args.only ?? ""} here`);
+if (programs.length === 0) refuse(`there is no program ${args.only ?? ""} here`);
 const all: Phase[] = [];
 for (const [i, executable] of programs.entries()) {
   const leftMs = budgetMs - (performance.now() - startedAtMs);

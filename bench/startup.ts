@@ -10,22 +10,22 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { bundlePrograms, NATIVE_MODULE } from "../scripts/release/bundle.ts";
 import { launcherText } from "../scripts/release/launcher.ts";
 import { nativeModule, ownPlatform } from "../scripts/release/platform.ts";
 import { releasePrograms, root } from "../scripts/release/programs.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { findProgram, quorate } from "../test/support/executables.ts";
+import { positive, readArguments } from "./arguments.ts";
 import { align, median } from "./report.ts";
 
 /** The most that `get` of an installed quoratectl may take. */
 const GOAL_MS = 150;
 
-const { values: args } = parseArgs({
-  options: { runs: { type: "string", default: "20" }, help: { type: "boolean", default: false } },
-});
-const runs = Number(args.runs);
+const help = `npm run bench:startup -- [options]: the time of \`get\` of one key, beside etcdctl
+  --runs N    how often each program runs, 20 unless told`;
+const { values: args } = readArguments(help, { runs: { type: "string", default: "20" } });
+const runs = positive("runs", args.runs);
 
 /** Installs the programs in `dir` as a release does, but with a link to this process's Node; gives quoratectl's path. */
 async function install(dir: string): Promise<string> {
@@ -89,11 +89,6 @@ function compare(installed: string, etcdctl: string | undefined, { members, cert
 }
 
 async function main(): Promise<void> {
-  if (args.help || !(Number.isInteger(runs) && runs > 0)) {
-    process.stdout.write("npm run bench:startup -- [--runs 20]: the time of `get` of one key, beside etcdctl\n");
-    process.exitCode = args.help ? 0 : 2;
-    return;
-  }
   const dir = mkdtempSync(join(tmpdir(), "quorate-startup-"));
   const rows = new Map<string, Cost[]>();
   try {

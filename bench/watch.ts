@@ -3,33 +3,41 @@
  * watch one key, each its own, or 100 each of 100 prefixes. A few callers put keys in a closed loop, and the clock runs until the last
  * event has come.
  *
- *     npm run bench:watch -- [--watchers 10000] [--streams 20] [--events 400000] [--rounds 3] [--case own] [--only quorate] [--markdown]
+ *     npm run bench:watch -- --help
  *
  * Events for each second of the member's CPU is the figure that other programs on the machine, and this generator, disturb least.
  */
-import { parseArgs } from "node:util";
 import { fromUtf8, KVService, PutRequest, WatchCreateRequest, WatchRequest, WatchService } from "@quorate/proto";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { positive, readArguments, refuse } from "./arguments.ts";
 import { Connection, type Template } from "./connection.ts";
 import { align, median, ratio } from "./report.ts";
 import { eachField } from "./streams.ts";
 import { cpuSeconds, residentBytes } from "./usage.ts";
 
-const { values: args } = parseArgs({
-  options: {
-    watchers: { type: "string", default: "10000" },
-    streams: { type: "string", default: "20" },
-    events: { type: "string", default: "400000" },
-    rounds: { type: "string", default: "3" },
-    case: { type: "string", default: "" },
-    only: { type: "string" },
-    markdown: { type: "boolean", default: false },
-  },
+const help = `npm run bench:watch -- [options]: many watchers on one member, ours and etcd's in turn
+  --watchers N     how many, 10000 unless told
+  --streams N      on how many streams, 20 unless told
+  --events N       events that are aimed at, 400000 unless told
+  --rounds N       rounds, 3 unless told; the programs take turns to go first
+  --case TEXT      only the cases whose name holds it: "one key", "own key", "prefixes"
+  --only NAME      quorate or etcd alone
+  --markdown       the table for docs/benchmarks.md (progress goes to standard error)`;
+
+const { values: args } = readArguments(help, {
+  watchers: { type: "string", default: "10000" },
+  streams: { type: "string", default: "20" },
+  events: { type: "string", default: "400000" },
+  rounds: { type: "string", default: "3" },
+  case: { type: "string", default: "" },
+  only: { type: "string" },
+  markdown: { type: "boolean", default: false },
 });
-const watchers = Number(args.watchers);
-const streams = Number(args.streams);
-const events = Number(args.events);
+const watchers = positive("watchers", args.watchers);
+const streams = positive("streams", args.streams);
+const events = positive("events", args.events);
+const rounds = positive("rounds", args.rounds);
 const callers = 64;
 const callerConnections = 8;
 const minPuts = 400;
@@ -221,11 +229,12 @@ function table(results: readonly Result[]): string {
 const say = args.markdown ? console.error : console.log;
 const programs = [quorate, etcd].filter((one) => one !== undefined).filter(({ name }) => args.only === undefined || name === args.only);
 const chosen = cases.filter(({ name }) => name.includes(args.case));
+if (programs.length * chosen.length === 0) refuse("there is nothing to run: no case has such a name, or the program is not installed");
 if (programs.length === 0 || chosen.length === 0)
   throw new Error(`no such case or program; the cases: ${cases.map(({ name }) => name).join(", ")}`);
 if (etcd === undefined) say("etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with");
 const results: Result[] = [];
-for (let round = 1; round <= Number(args.rounds); round++) {
+for (let round = 1; round <= rounds; round++) {
   for (const one of chosen) {
     for (const executable of round % 2 === 1 ? programs : programs.toReversed()) {
       const result = await measure(executable, one, round);
