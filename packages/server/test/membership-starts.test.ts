@@ -9,6 +9,7 @@ import {
   MemberAddRequest,
   MemberAddResponse,
 } from "@quorate/proto";
+import { Wal } from "@quorate/wal";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
 const { Downgrade } = MaintenanceService.methods;
@@ -166,4 +167,33 @@ test("SRV records name the members of a new cluster, of both services, and one t
     /no members by --discovery-srv=example.org: .*_etcd-server-ssl no such host; .*_etcd-server no such host/,
   );
   await world.stopAll();
+});
+
+test("a power failure in the very first write: what is left of the cluster's first members is not taken for all of them", async () => {
+  const log = "/data/member/wal";
+  const before = new World(3);
+  await before.startAll();
+  const first = before.nodes.reduce((a, b) => (a.member!.id < b.member!.id ? a : b));
+  await before.stopAll();
+  const written = Wal.open(first.disk, log, { index: 0, term: 0, confState: undefined }, { clock: before.clock });
+  await written.wal.close();
+
+  for (let left = 1; left <= 3; left++) {
+    const world = new World(3);
+    const node = world.nodes.find(({ name }) => name === first.name)!;
+    for (const folder of ["/data", "/data/member", log]) if (node.disk.stat(folder) === undefined) node.disk.makeDir(folder);
+    const torn = Wal.create(node.disk, log, written.metadata, { clock: world.clock });
+    torn.append(undefined, written.entries.slice(0, left));
+    await world.settled(torn.sync());
+    await world.settled(torn.close());
+    const member = await world.start(node);
+    await world.run(10_000);
+    // With the first of three alone it would have a majority, and lead.
+    assert.deepEqual([member.isLeader, member.term], [false, 1], `${left} entries are left`);
+    for (const other of world.nodes) if (other !== node) await world.start(other);
+    await world.settled(Promise.all(world.nodes.map((one) => one.member!.ready)));
+    await world.settled(put(member, "k", "v"));
+    for (const one of world.nodes) assert.equal(one.member!.store.membership.members().length, 3);
+    await world.stopAll();
+  }
 });

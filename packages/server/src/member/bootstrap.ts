@@ -220,7 +220,9 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
       );
     }
     const base = { memberId: ids.NodeID, clusterId: ids.ClusterID, wal: opened.wal, store };
-    if (mark.index === 0 && opened.entries.length === 0 && opened.hardState === undefined) {
+    // The first write carries a state, so without one it was cut short, and nobody depends on what it left. Of a new cluster those are
+    // some of its members, and a member that took them for all would elect a leader with a part of the others.
+    if (mark.index === 0 && opened.hardState === undefined) {
       return { ...base, ...(await beginAgain(config, deps, ids, opened.wal)) };
     }
     const found = {
@@ -278,7 +280,7 @@ async function goOnAlone(
   return { ...found, hardState: forced, entries: [...entries, ...added] };
 }
 
-/** A first start that ended between the log's making and its first entries: it is made up for, if the configuration is still the same. */
+/** A first start that ended before its first entries were whole in the log: it is made up for, if the configuration is still the same. */
 async function beginAgain(
   config: ServerConfig,
   deps: BootstrapDeps,
@@ -293,7 +295,8 @@ async function beginAgain(
   if (cluster !== ids.ClusterID || !isMember) {
     throw new BootstrapError(
       `the log in ${config.walDir} was made for member ${idToHex(ids.NodeID)} of cluster ${idToHex(ids.ClusterID)} and holds nothing ` +
-        "yet, and --initial-cluster now names another cluster: start it with the flags of its first start, or move the data directory away",
+        "whole yet, and --initial-cluster now names another cluster: start it with the flags of its first start, or move the data " +
+        "directory away",
     );
   }
   return joining === undefined ? { ...(await writeFirstEntries(wal, members)), remotes: [] } : { ...emptyLog(), remotes: joining.members };
