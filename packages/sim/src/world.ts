@@ -192,12 +192,12 @@ class World {
     await this.#settled(this.#membershipSettles(), PROGRESS_MS, () => `the membership is not settled: ${settling.standing()}`);
     registrar.stop();
     await this.#settled(settling.progress(), PROGRESS_MS, () => settling.standing());
-    // Until here: a check that was under way when a member was given up raises its alarm once more.
-    this.saboteur.stop();
     clients.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
     await this.#settled(settling.leasesEnd(), leaseLimitMs, () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`);
+    // Until here: a check that was under way when a member was given up raises its alarm once more, and under an alarm no lease ends.
+    this.saboteur.stop();
     await this.#settled(settling.converge(), PROGRESS_MS, () => settling.standing());
     await this.#settled(settling.watchersHear(), PROGRESS_MS, () => watchClients.behind().join("; "));
     watchClients.stop();
