@@ -14,9 +14,15 @@ export function readArguments<const O extends NonNullable<ParseArgsConfig["optio
     console.log(help.trimEnd());
     process.exit(0);
   }
+  return orRefuse(() => parseArgs({ options, allowPositionals }));
+}
+
+/** What `read` makes of the command line. Ends the process with 2 where it throws. */
+export function orRefuse<T>(read: () => T): T {
   try {
-    return parseArgs({ options, allowPositionals });
+    return read();
   } catch (error) {
+    // parseArgs goes on about arguments that begin with "-", of which there are none here.
     return refuse((error as Error).message.split(". To specify")[0]!);
   }
 }
@@ -25,6 +31,13 @@ export function readArguments<const O extends NonNullable<ParseArgsConfig["optio
 export function positive(name: string, text: string): number {
   const value = Number(text);
   if (!(value > 0)) refuse(`--${name} must be a number above 0, not "${text}"`);
+  return value;
+}
+
+/** The same for a whole number. */
+export function count(name: string, text: string): number {
+  const value = positive(name, text);
+  if (!Number.isInteger(value)) refuse(`--${name} must be a whole number, not "${text}"`);
   return value;
 }
 

@@ -10,7 +10,7 @@ import { readFileSync, statfsSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
-import { refuse } from "./arguments.ts";
+import { orRefuse, refuse } from "./arguments.ts";
 import { leaderUrl, revisionOf } from "./calls.ts";
 import { measureIdle, measureManyKeys, measureStart } from "./life.ts";
 import { runCount, runLoad } from "./load.ts";
@@ -20,19 +20,11 @@ import { type Ground, ground, preparation, type Row, rows } from "./rows.ts";
 import { goBenchmark, goRowName, runGoBenchmark } from "./stock.ts";
 import { cpuSeconds, peakResidentBytes, residentBytes } from "./usage.ts";
 
-const options = readOrRefuse();
+const options = orRefuse(() => readOptions(process.argv.slice(2)));
 /** Progress; the report alone goes to standard output. */
 const say = (text: string): void => console.error(text);
 const measurements: Measurement[] = [];
 const figures: FigureOf[] = [];
-
-function readOrRefuse(): BenchOptions {
-  try {
-    return readOptions(process.argv.slice(2));
-  } catch (error) {
-    return refuse((error as Error).message);
-  }
-}
 
 async function main(): Promise<void> {
   if (options.help) return console.log(benchHelp);

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { startCluster } from "../test/support/cluster.ts";
 import { quorate } from "../test/support/executables.ts";
-import { positive, readArguments, refuse } from "./arguments.ts";
+import { orRefuse, positive, readArguments, refuse } from "./arguments.ts";
 import { leaderUrl } from "./calls.ts";
 import { type CpuProfile, type Frame, frames, functionTimes } from "./cpu-profile.ts";
 import { flameHtml } from "./flame.ts";
@@ -105,14 +105,6 @@ export function topTable({ tree, answered }: Profiled, count: number): string {
   return ["  itself  us/answer   total  function", ...lines].join("\n");
 }
 
-function namedRow(text: string): Row {
-  try {
-    return findRow(text);
-  } catch (error) {
-    return refuse((error as Error).message);
-  }
-}
-
 async function main(): Promise<void> {
   const options = {
     size: { type: "string", default: "1" },
@@ -126,7 +118,7 @@ async function main(): Promise<void> {
   if (positionals.length !== 1) refuse("one row is to be named");
   const { tls, member } = values;
   if (member !== "leader" && member !== "follower") refuse(`--member is leader or follower, not "${member}"`);
-  const row = namedRow(positionals[0]!);
+  const row = orRefuse(() => findRow(positionals[0]!));
   const profiled = await profileRow({
     row,
     size: positive("size", values.size),

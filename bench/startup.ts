@@ -16,7 +16,7 @@ import { nativeModule, ownPlatform } from "../scripts/release/platform.ts";
 import { releasePrograms, root } from "../scripts/release/programs.ts";
 import { startCluster, type TestCluster } from "../test/support/cluster.ts";
 import { findProgram, quorate } from "../test/support/executables.ts";
-import { positive, readArguments } from "./arguments.ts";
+import { count, readArguments } from "./arguments.ts";
 import { align, median } from "./report.ts";
 
 /** The most that `get` of an installed quoratectl may take. */
@@ -25,7 +25,7 @@ const GOAL_MS = 150;
 const help = `npm run bench:startup -- [options]: the time of \`get\` of one key, beside etcdctl
   --runs N    how often each program runs, 20 unless told`;
 const { values: args } = readArguments(help, { runs: { type: "string", default: "20" } });
-const runs = positive("runs", args.runs);
+const runs = count("runs", args.runs);
 
 /** Installs the programs in `dir` as a release does, but with a link to this process's Node; gives quoratectl's path. */
 async function install(dir: string): Promise<string> {

@@ -26,6 +26,7 @@ for (const program of programs) {
 test("a number that is none, and a name that nothing has", () => {
   assert.equal(run("watch", "--rounds", "no").stderr, '--rounds must be a number above 0, not "no"; --help tells what there is\n');
   assert.equal(run("main", "--rounds", "no").stderr, '--rounds must be a number above 0, not "no"; --help tells what there is\n');
+  assert.equal(run("startup", "--runs", "2.5").stderr, '--runs must be a whole number, not "2.5"; --help tells what there is\n');
   const [nothing, noRow] = [run("main", "--rows", "no such"), run("profile", "no such")];
   assert.equal(nothing.code, 2);
   assert.match(nothing.stderr, /^there is nothing to run: no row has such a name/);
