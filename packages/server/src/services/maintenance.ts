@@ -40,7 +40,7 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
           const { mvcc, alarms } = member.store;
           return AlarmResponse.encode({ ...applyAlarm(mvcc, alarms, request), header: member.header(mvcc.currentRevision) });
         }
-        const { response, error } = await member.propose("alarm", bytes);
+        const { response, error } = await member.propose("alarm", bytes, request);
         if (error !== undefined) throw error;
         return AlarmResponse.encode({ ...(response as AlarmResponse), header: member.header(response?.header?.revision ?? 0) });
       },
