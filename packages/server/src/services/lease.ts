@@ -6,6 +6,7 @@ import {
   LeaseGrantResponse,
   LeaseKeepAliveRequest,
   LeaseKeepAliveResponse,
+  LeaseLeasesRequest,
   LeaseLeasesResponse,
   LeaseRevokeResponse,
   LeaseService,
@@ -57,7 +58,8 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
     ],
     [
       LeaseLeases.path,
-      async () => {
+      async (bytes) => {
+        LeaseLeasesRequest.decode(bytes);
         await member.servable();
         const header = member.header(member.store.mvcc.currentRevision);
         return LeaseLeasesResponse.encode({ header, leases: leases.list().map((ID) => ({ ID })) });

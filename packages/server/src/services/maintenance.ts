@@ -3,12 +3,15 @@ import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
   AlarmResponse,
+  DefragmentRequest,
   DefragmentResponse,
   errorOf,
   HashKVRequest,
   HashKVResponse,
+  HashRequest,
   HashResponse,
   MaintenanceService,
+  StatusRequest,
   StatusResponse,
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
@@ -47,7 +50,8 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
     ],
     [
       Defragment.path,
-      async () => {
+      async (bytes) => {
+        DefragmentRequest.decode(bytes);
         await member.readable();
         await member.space.defragment();
         return DefragmentResponse.encode({});
@@ -55,7 +59,8 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
     ],
     [
       Status.path,
-      async () => {
+      async (bytes) => {
+        StatusRequest.decode(bytes);
         await member.readable();
         const { store } = member;
         return StatusResponse.encode({
@@ -77,7 +82,8 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
     ],
     [
       Hash.path,
-      async () => {
+      async (bytes) => {
+        HashRequest.decode(bytes);
         await member.readable();
         const { mvcc } = member.store;
         const { currentRevision } = mvcc;
