@@ -1,4 +1,6 @@
-/** Entries that do not decode: each comes to an error, changes nothing, and is the same on every member; nothing else has another meaning. */
+/**
+ * Entries that do not decode: each comes to an error, changes nothing, and is the same on every member; nothing else has another meaning.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
@@ -121,7 +123,7 @@ function isMalformed({ error }: Applied): boolean {
 }
 
 for (const kind of KINDS) {
-  test(`${kind}: an entry whose request is cut anywhere, or is 08, gives an error or what it says, and the next ones are applied`, async () => {
+  test(`${kind}: a request that is cut anywhere, or is 08, gives an error or what it says, and the next ones are applied`, async () => {
     const all = await members();
     const valid = VALID[kind]!;
     const before = await all.state();
