@@ -20,8 +20,17 @@ export const idempotentFlag = {
   idempotent: { kind: "bool", defaultText: "false", doc: "succeed if it was done before, so that the command can be repeated" },
 } as const;
 
-/** What a second `member add` is refused with: its id has the second in it; and the first may have cost the quorum until the new member is started. */
-const REFUSED_AGAIN = new Set<string | undefined>(["PeerURLExist", "MemberExist", "MemberNotEnoughStarted", "Unhealthy", "TooManyLearners"]);
+/**
+ * What a second `member add` is refused with. Its id is made of the URLs and the second; and the first may have cost the quorum until the
+ * new member is started.
+ */
+const REFUSED_AGAIN = new Set<string | undefined>([
+  "PeerURLExist",
+  "MemberExist",
+  "MemberNotEnoughStarted",
+  "Unhealthy",
+  "TooManyLearners",
+]);
 
 function codeOf(error: unknown): string | undefined {
   return (error as { code?: string }).code;
