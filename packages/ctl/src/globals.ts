@@ -171,6 +171,11 @@ export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
   };
 }
 
+/** How the flags show this program to the cluster; a password is asked for once, here. Throws Exit. */
+export async function accessOf({ flags, io }: Invocation): Promise<Access> {
+  return { tls: tlsOf(flags, io), auth: await authOf(flags, io) };
+}
+
 async function authOf(flags: FlagValues, io: Io): Promise<ClientOptions["auth"]> {
   const token = flags.string("auth-jwt-token");
   if (token !== "") return { token };
