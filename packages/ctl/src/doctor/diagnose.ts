@@ -12,6 +12,7 @@ import {
   checkVersions,
 } from "./check-cluster.ts";
 import { checkClocks, checkDisks, checkFiles, checkQuota, checkSpace } from "./check-resources.ts";
+import { checkSettings } from "./check-settings.ts";
 import type { Finding } from "./finding.ts";
 import type { ClusterView } from "./view.ts";
 
@@ -24,6 +25,7 @@ const checks: readonly ((view: ClusterView) => Finding[])[] = [
   checkPeers,
   checkMembership,
   checkVersions,
+  checkSettings,
   checkLag,
   checkElections,
   checkQuota,

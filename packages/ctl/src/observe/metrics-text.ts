@@ -34,6 +34,11 @@ export class MetricsText {
     return samples.reduce((sum, one) => sum + one.value, 0);
   }
 
+  /** A metric's samples, each with its labels as they stand in the text. */
+  series(name: string): readonly { readonly labels: string; readonly value: number }[] {
+    return this.#samples.get(name) ?? [];
+  }
+
   /** A histogram over all of its labels, or those that hold all of `labels`; undefined if there is none. */
   histogram(name: string, ...labels: readonly string[]): HistogramValues | undefined {
     const byBound = new Map<number, number>();
