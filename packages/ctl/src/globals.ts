@@ -230,10 +230,25 @@ export function asExit(error: unknown, io: Io): unknown {
   const { endpoint, code, grpcCode, cause, message } = error as ClientError;
   if (cause instanceof Error) warnOfFailure(io, error as ClientError);
   else hint(io, message);
+  if (grpcCode === UNIMPLEMENTED) return new Exit(ExitCode.error, unsupported(message));
   const name = code === undefined ? FOREIGN_CODES[grpcCode] : undefined;
   if (name === undefined) return new Exit(ExitCode.error, message);
   const place = name === "Unavailable" && endpoint !== undefined ? `${endpoint}: ` : "";
   return new Exit(ExitCode.error, `rpc error: code = ${name} desc = ${place}${message}`);
+}
+
+const UNIMPLEMENTED = 12;
+
+/** What a server says of a method that it does not have ("method UserList not implemented", "unknown method ..."), in words that help. */
+function unsupported(message: string): string {
+  const method = /method (?:"?\/?[\w.]+\/)?"?(\w+)/.exec(message)?.[1];
+  if (method !== undefined && /^(?:User|Role|Auth)/.test(method)) {
+    return (
+      `this server does not support users and roles yet (${method} is not implemented); whoever can connect to it may read and write ` +
+      "everything: have it demand client certificates (--client-cert-auth with --trusted-ca-file)"
+    );
+  }
+  return `this server does not support this command: ${message}`;
 }
 
 /** Go's names of the gRPC codes of errors that are not etcd's own; a deadline and an end by the caller have words of their own. */
@@ -247,7 +262,6 @@ const FOREIGN_CODES: Readonly<Record<number, string>> = {
   9: "FailedPrecondition",
   10: "Aborted",
   11: "OutOfRange",
-  12: "Unimplemented",
   13: "Internal",
   14: "Unavailable",
   15: "DataLoss",

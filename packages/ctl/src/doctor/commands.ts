@@ -13,14 +13,18 @@ export type CommandMaker = (words: string, endpoint: string) => string;
 
 export function commandMaker(flags: FlagValues, env: Readonly<Record<string, string | undefined>>): CommandMaker {
   const isInEnv = (flag: string): boolean => (env[variable(flag)] ?? "") !== "";
-  const access = ACCESS_FLAGS.filter((flag) => flags.isSet(flag) && !isInEnv(flag)).map((flag) => `--${flag}=${shellWord(flags.text(flag))}`);
+  const access = ACCESS_FLAGS.filter((flag) => flags.isSet(flag) && !isInEnv(flag)).map(
+    (flag) => `--${flag}=${shellWord(flags.text(flag))}`,
+  );
   const user = flags.string("user");
   // The password is asked for.
   if (user !== "" && !isInEnv("user")) access.push(`--user=${shellWord(user.replace(/:.*$/s, ""))}`);
   return (words, endpoint) => {
     const before: string[] = [];
     const after: string[] = [];
-    if (endpoint !== "") {
+    if (endpoint === "") {
+      if (flags.isSet("endpoints") && !isInEnv("endpoints")) after.push(`--endpoints=${shellWord(flags.strings("endpoints").join(","))}`);
+    } else {
       if (isInEnv("discovery-srv")) before.push(`${variable("discovery-srv")}=`);
       if (isInEnv("endpoints")) before.push(`${variable("endpoints")}=${shellWord(endpoint)}`);
       else after.push(`--endpoints=${shellWord(endpoint)}`);

@@ -92,7 +92,12 @@ async function memberView(
   return viewOf(member, found, await peerCertificate, notes);
 }
 
-function viewOf(member: Member | undefined, found: Answers | undefined, peerCertificate: ShownCertificate | undefined, notes: Note[]): MemberView {
+function viewOf(
+  member: Member | undefined,
+  found: Answers | undefined,
+  peerCertificate: ShownCertificate | undefined,
+  notes: Note[],
+): MemberView {
   const label = printable(labelOf({ member, endpoints: found === undefined ? [] : [found.endpoint] }));
   if (found?.scrapeFailure !== undefined) {
     notes.push({ member: label, text: `${found.scrapeFailure}: its disk, clock and limits were not looked at` });

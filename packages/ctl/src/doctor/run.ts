@@ -43,7 +43,9 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
       command: commandMaker(flags, io.env),
     };
     const findings = diagnose(view);
-    io.stdout(form === "json" ? jsonReport(view, findings, notes) : humanReport(view, findings, notes, paintFor(io, flags.bool("no-color"))));
+    io.stdout(
+      form === "json" ? jsonReport(view, findings, notes) : humanReport(view, findings, notes, paintFor(io, flags.bool("no-color"))),
+    );
     if (findings.length > 0) throw new Exit(ExitCode.error, "");
   } finally {
     asked.close();

@@ -75,3 +75,18 @@ export function labelOf(view: ClusterView, id: bigint): string {
 export function ctl(view: ClusterView, words: string, endpoint = view.endpoint): string {
   return view.command(words, endpoint);
 }
+
+/** Whether a member is one of Quorate's, as its metrics show. */
+export function isOurs({ metrics }: MemberView): boolean {
+  return metrics?.value("quorate_server_quota_used_ratio") !== undefined;
+}
+
+/** What counts against the quota: live records at a member of ours, the whole file at one of etcd's. */
+export function quotaUse({ status, metrics }: MemberView): { usedBytes: number; quotaBytes: number; share: number } | undefined {
+  if (status === undefined) return undefined;
+  const quotaBytes = status.dbSizeQuota > 0 ? status.dbSizeQuota : (metrics?.value("etcd_server_quota_backend_bytes") ?? 0);
+  if (!(quotaBytes > 0) || !Number.isFinite(quotaBytes)) return undefined;
+  const ours = metrics?.value("quorate_server_quota_used_ratio");
+  const usedBytes = ours === undefined ? status.dbSize : ours * quotaBytes;
+  return { usedBytes, quotaBytes, share: usedBytes / quotaBytes };
+}

@@ -59,6 +59,12 @@ export function countOf({ cumulative }: HistogramValues): number {
   return cumulative.at(-1) ?? 0;
 }
 
+/** How many observations were certainly above a value: those beyond the first bound that is not below it. */
+export function countAbove({ bounds, cumulative }: HistogramValues, value: number): number {
+  const at = bounds.findIndex((bound) => bound >= value);
+  return (cumulative.at(-1) ?? 0) - (cumulative[at] ?? 0);
+}
+
 /** What came to `later` since `earlier`; all of it if the member was started anew in between, or `earlier` is not there. */
 export function histogramSince(later: HistogramValues, earlier: HistogramValues | undefined): HistogramValues {
   if (earlier === undefined || earlier.bounds.length !== later.bounds.length || countOf(earlier) > countOf(later)) return later;
