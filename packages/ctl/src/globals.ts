@@ -117,7 +117,14 @@ export async function clientOf(invocation: Invocation, endpoints?: readonly stri
   try {
     return { client: build.connect(options), build, methods };
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, (error as Error).message);
+    const { message } = error as Error;
+    if (/key values mismatch/.test(message)) {
+      throw new Exit(
+        ExitCode.badArguments,
+        `${flags.string("key")} is not the key of the certificate in ${flags.string("cert")}: give the two that were made together`,
+      );
+    }
+    throw new Exit(ExitCode.badArguments, message);
   }
 }
 

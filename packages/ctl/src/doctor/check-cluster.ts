@@ -1,6 +1,6 @@
 /** Who is there, who leads, who votes, who is behind, who differs. */
 import { idToHex } from "@quorate/proto";
-import { printable } from "../observe/text.ts";
+import { printable, shellWord } from "../observe/text.ts";
 import type { Finding } from "./finding.ts";
 import { type ClusterView, ctl } from "./view.ts";
 
@@ -29,6 +29,20 @@ export function checkReachable(view: ClusterView): Finding[] {
     // Where the certificate is to blame, that is found elsewhere.
     const isRefused = certificate !== undefined && (certificate.chainProblem ?? certificate.nameProblem) !== undefined;
     if (failure === undefined || isRefused) return [];
+    if (certificate !== undefined && /connection was closed|socket hang up|certificate/i.test(failure)) {
+      const own = view.files.find(({ flag }) => flag === "--cert");
+      return [
+        {
+          severity: "error",
+          check: "certificate",
+          member: "client",
+          seen: `${label} shows its certificate at ${endpoint}, and then closes the connection: it does not take ${own === undefined ? "clients without a certificate" : `the certificate in ${own.path}`}`,
+          right: "a certificate of the authority that members trust for clients (--trusted-ca-file)",
+          next: own === undefined ? "give --cert and --key" : "give --cert and --key of that authority; who issued this one:",
+          run: own === undefined ? [] : [`openssl x509 -noout -issuer -subject -dates -in ${shellWord(own.path)}`],
+        },
+      ];
+    }
     return [
       {
         severity: "error",
