@@ -1,10 +1,10 @@
-/** Lease ids that a server chooses are positive int64. */
-const MAX_LEASE_ID = 2n ** 63n - 1n;
-
 /**
  * Ids for proposals, unique in the cluster while they matter: 2 bytes of the member's id, 5 bytes of its start time in milliseconds,
  * 1 byte and carry of count (the layout of etcd's pkg/idutil).
  */
+/** Lease ids that a server chooses are positive int64. */
+const MAX_LEASE_ID = 2n ** 63n - 1n;
+
 export class RequestIds {
   readonly #prefix: bigint;
   #suffix: bigint;
