@@ -318,6 +318,7 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
     discoverySrv:
       values["discovery-srv"] === "" ? undefined : { domain: values["discovery-srv"], serviceName: values["discovery-srv-name"] },
     forceNewCluster: values["force-new-cluster"],
+    ignoreAuth: values["unsafe-serve-without-auth"],
     autoPromote: values["auto-promote"],
     heartbeatIntervalMs: values["heartbeat-interval"],
     electionTimeoutMs: values["election-timeout"],

@@ -223,7 +223,7 @@ export class Member {
         clock: deps.clock,
         disk: deps.disk,
         keyspaces: deps.keyspaces,
-        storeDir: config.storeDir,
+        config,
         logger: deps.logger.child("server/snapshots"),
         faults,
         received: (durationMs) => metrics.snapshotStoreDuration.observe(durationMs / 1000),
