@@ -114,9 +114,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           logger: logger.child("transport"),
           listener: request.listener,
           http: (httpRequest) => peerHttp(httpRequest),
-          observer: transportObserver(request.metrics, request.memberId, request.isRemoved),
-          isRemoved: (id) => request.isRemoved(id),
-          selfRemoved: () => request.selfRemoved(),
+          observer: transportObserver(request.metrics, request.memberId, request.questions.isRemoved),
+          ...request.questions,
         },
       );
       await transport.listen();

@@ -5,6 +5,7 @@
  *                                                          -> HTTP/2 -> a member's stream of messages -> Incoming
  *                                                                    -> Node's HTTP/2 -> Incoming (snapshots) | HttpHandler
  */
+import type { X509Certificate } from "node:crypto";
 import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
@@ -30,6 +31,7 @@ import {
 } from "@quorate/host/node";
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
 import type { Incoming } from "./incoming.ts";
+import { bindsCertificates, fitsUrls, refuseClientCertificate } from "./member-certificate.ts";
 import type { PeerListenAddress, Shared } from "./options.ts";
 import { sniffStream } from "./stream.ts";
 
@@ -39,6 +41,14 @@ export interface PeerBoundAddress {
   readonly port: number;
   readonly secure: boolean;
 }
+
+/** Who has connected: for a peer that had to show a certificate, with it. */
+interface Caller extends HttpPeer {
+  readonly certificate: X509Certificate | undefined;
+}
+
+/** What a certificate of no known member may get: a member that joins asks for it before all others have heard of it. */
+const OPEN_PATHS: ReadonlySet<string> = new Set(["/members", "/version"]);
 
 /** Handshakes, and the first bytes after them, may take so long. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -54,9 +64,9 @@ const LOG_REJECTED = "rejected connection on peer endpoint";
 export class PeerServer {
   readonly #shared: Shared;
   readonly #incoming: Incoming;
-  readonly #http: HttpContext;
+  readonly #handler: HttpHandler;
   readonly #httpServer: HttpServer;
-  readonly #httpPeers = new WeakMap<Socket, HttpPeer>();
+  readonly #httpCallers = new WeakMap<Socket, Caller>();
   /** Open sockets with the bytes that had come in, and for how many checks nothing more has. */
   readonly #sockets = new Map<Socket, { seenBytes: number; idleChecks: number }>();
   readonly #servers: NetServer[] = [];
@@ -68,10 +78,10 @@ export class PeerServer {
   constructor(shared: Shared, incoming: Incoming, handler: HttpHandler) {
     this.#shared = shared;
     this.#incoming = incoming;
-    this.#http = { handler, maxBodyBytes: shared.options.maxHttpBodyBytes, logger: shared.logger };
-    const peerOf = (socket: Socket) => this.#httpPeers.get(socket) ?? { peerAddress: addressOf(socket), peerCommonName: undefined };
+    this.#handler = handler;
     this.#httpServer = createHttp1Server({ requireHostHeader: false }, (request, response) => {
-      void serveHttp1(this.#http, peerOf(request.socket), request, response, false);
+      const caller = this.#httpCallers.get(request.socket) ?? this.#stranger(request.socket);
+      void serveHttp1(this.#contextOf(caller), caller, request, response, false);
     });
     this.#httpServer.timeout = HTTP_IDLE_TIMEOUT_MS;
   }
@@ -132,9 +142,24 @@ export class PeerServer {
     this.#sockets.set(socket, { seenBytes: 0, idleChecks: 0 });
     socket.on("close", () => this.#sockets.delete(socket));
     // Asked for now, the socket still knows it when a handshake has failed.
-    const peerAddress = addressOf(socket);
-    if (tlsServer === undefined) this.#sniff(socket, { peerAddress, peerCommonName: undefined });
+    const stranger = this.#stranger(socket);
+    if (tlsServer === undefined) this.#sniff(socket, stranger);
     else tlsServer.emit("connection", socket);
+  }
+
+  #stranger(socket: Socket): Caller {
+    return { peerAddress: addressOf(socket), peerCommonName: undefined, certificate: undefined };
+  }
+
+  /** How requests of a caller are answered: for members, and a little for others whose certificate may be a member's. */
+  #contextOf({ certificate }: Caller): HttpContext {
+    const { directory, logger, options } = this.#shared;
+    const handler: HttpHandler = (request) => {
+      const isOpen = request.method === "GET" && OPEN_PATHS.has(request.path);
+      if (isOpen || directory.isSomeMembers(fitsUrls(options, certificate))) return this.#handler(request);
+      return { status: 403, headers: { "content-type": "text/plain; charset=utf-8" }, body: "the certificate is not that of a member\n" };
+    };
+    return { handler, maxBodyBytes: options.maxHttpBodyBytes, logger };
   }
 
   #tlsServer(source: TlsSource): TlsServer {
@@ -166,16 +191,20 @@ export class PeerServer {
     if (!demanded) return undefined;
     const certificate = socket.getPeerX509Certificate();
     const refusal = refuseCertificate(tls, certificate, demanded);
-    if (refusal !== undefined || certificate === undefined || this.#shared.options.skipClientSanVerification) return refusal;
+    const { skipClientSanVerification } = this.#shared.options;
+    if (refusal !== undefined || certificate === undefined || skipClientSanVerification) return refusal;
+    const notMembers = bindsCertificates(tls, false) ? refuseClientCertificate(certificate) : undefined;
+    if (notMembers !== undefined) return notMembers;
     return refuseClientAddress(certificate, socket.remoteAddress ?? "");
   }
 
   #secured(socket: TLSSocket): void {
     if (socket.destroyed) return;
     const certificate = socket.getPeerX509Certificate();
-    const peer = {
+    const peer: Caller = {
       peerAddress: addressOf(socket),
       peerCommonName: socket.authorized && certificate !== undefined ? commonName(certificate) : undefined,
+      certificate: socket.authorized ? certificate : undefined,
     };
     if (socket.alpnProtocol === "h2") this.#serveHttp2(socket, peer);
     else if (socket.alpnProtocol) this.#serveHttp1(socket, peer);
@@ -200,26 +229,27 @@ export class PeerServer {
     this.#shared.observer.refused(0n, "certificate");
   }
 
-  #sniff(socket: Socket, peer: HttpPeer): void {
+  #sniff(socket: Socket, peer: Caller): void {
     sniffProtocol(socket, this.#shared.clock, HANDSHAKE_TIMEOUT_MS, (isHttp2) => {
       if (isHttp2) this.#serveHttp2(socket, peer);
       else this.#serveHttp1(socket, peer);
     });
   }
 
-  #serveHttp1(socket: Socket, peer: HttpPeer): void {
-    this.#httpPeers.set(socket, peer);
+  #serveHttp1(socket: Socket, peer: Caller): void {
+    this.#httpCallers.set(socket, peer);
     this.#httpServer.emit("connection", socket);
   }
 
-  #serveHttp2(socket: Socket, peer: HttpPeer): void {
+  #serveHttp2(socket: Socket, peer: Caller): void {
     sniffStream(socket, this.#shared.clock, STREAM_SNIFF_TIMEOUT_MS, (isMember) => {
-      if (isMember) this.#incoming.acceptMessages(socket, peer.peerAddress);
+      if (isMember) this.#incoming.acceptMessages(socket, peer.peerAddress, peer.certificate);
       else this.#serveRequests(socket, peer);
     });
   }
 
-  #serveRequests(socket: Socket, peer: HttpPeer): void {
+  #serveRequests(socket: Socket, peer: Caller): void {
+    const context = this.#contextOf(peer);
     const session: ServerHttp2Session = performServerHandshake(socket, SESSION_OPTIONS);
     widenSession(session);
     session.on("error", (error) => {
@@ -228,8 +258,8 @@ export class PeerServer {
     session.on("stream", (stream, headers) => {
       // Must be listened to, or Node ends the process.
       stream.on("error", () => {});
-      if (this.#incoming.accept(stream, headers, peer.peerAddress)) return;
-      void serveHttp2(this.#http, peer, stream, headers).then(() => stream.resume());
+      if (this.#incoming.accept(stream, headers, peer.peerAddress, peer.certificate)) return;
+      void serveHttp2(context, peer, stream, headers).then(() => stream.resume());
     });
   }
 

@@ -181,8 +181,7 @@ export class Member {
         clusterId: this.clusterId,
         listener,
         metrics,
-        isRemoved: (id) => this.#store.membership.isRemoved(id),
-        selfRemoved: () => this.#cluster.departure.told(),
+        questions: this.#cluster.links,
       });
     const transport = lateTransport(() => this.#transport);
     this.#loop = new MemberLoop<Applied>(
@@ -286,7 +285,7 @@ export class Member {
     this.#store.lessor.observer = this.#keeper;
     const call: PeerCall = deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
     this.#cluster = clusterKeeping({
-      memberId: this.id,
+      ...ids,
       config,
       timeoutMs,
       clock: deps.clock,
