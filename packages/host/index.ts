@@ -7,4 +7,5 @@ export * from "./src/keyspace.ts";
 export * from "./src/logger.ts";
 export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";
+export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";
