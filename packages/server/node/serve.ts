@@ -23,6 +23,7 @@ import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
 import { transportObserver } from "./peer-metrics.ts";
+import { closeFolders } from "./private-folders.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
 import { ensureSelfCert } from "./self-cert.ts";
@@ -57,6 +58,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const { clock, logger } = deps;
   await checkFree(config.listenPeerUrls, [...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
 
+  closeFolders(config, logger);
   for (const [tls, caller] of [
     [config.peerTls, "transport"],
     [config.clientTls, "rpc"],
