@@ -1,6 +1,6 @@
 /**
- * Certificates for the local cluster, for tests and for operators: authorities in memory, and the leaf certificates that they sign. ECDSA on
- * P-256. The authorities' keys are never written, so nobody can add to a directory of certificates: new authorities replace all of it.
+ * Certificates for the local cluster, for tests and for operators: authorities in memory, and the leaf certificates that they sign. ECDSA
+ * on P-256. The authorities' keys are never written, so nobody can add to a directory of certificates: new authorities replace all of it.
  *
  *     ca.pem        signs server.pem (shown to clients) and client.pem (good for clients only)
  *     peer-ca.pem   signs peer.pem and nothing else: members trust it between themselves, so no client's certificate passes for a member's
