@@ -20,6 +20,7 @@ import {
   type HttpHandler,
   type HttpPeer,
   handshakeFailure,
+  OpenTlsSockets,
   refuseCertificate,
   refuseClientAddress,
   serveHttp1,
@@ -166,13 +167,20 @@ export class PeerServer {
     const protocols = ["h2", "http/1.1"];
     const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
     this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
+    const open = new OpenTlsSockets(source, (socket, reason) => {
+      this.#rejected(socket, reason);
+      socket.destroy();
+    });
+    this.#forgetTls.push(() => open.close());
     server.on("tlsClientError", (error, socket) => this.#rejected(socket, handshakeFailure(error, socket)));
     server.on("secureConnection", (socket) => {
       socket.on("error", () => {});
       this.#check(source.current, socket).then(
         (refusal) => {
-          if (refusal === undefined) this.#secured(socket);
-          else {
+          if (refusal === undefined) {
+            open.add(socket);
+            this.#secured(socket);
+          } else {
             this.#rejected(socket, refusal);
             socket.destroy();
           }

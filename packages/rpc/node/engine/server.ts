@@ -16,6 +16,7 @@ import {
   demandsClientCertificate,
   type HttpPeer,
   handshakeFailure,
+  OpenTlsSockets,
   refuseCertificate,
   serveHttp1,
   serverTlsOptions,
@@ -274,6 +275,11 @@ export class EngineServer {
       handshakeTimeout: this.#options.server.handshakeTimeoutMs,
     });
     this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
+    const open = new OpenTlsSockets(source, (socket, reason) => {
+      this.#handshakeFailed(socket, reason);
+      socket.destroy();
+    });
+    this.#forgetTls.push(() => open.close());
     server.on("tlsClientError", (error: Error & { code?: string }, socket) => {
       if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") this.#handshakeTimeouts++;
       this.#handshakeFailed(socket, handshakeFailure(error, socket));
@@ -291,6 +297,7 @@ export class EngineServer {
         socket.destroy();
         return;
       }
+      open.add(socket);
       const peer = { peerAddress: addressOf(socket), peerCommonName: certificate === undefined ? undefined : commonName(certificate) };
       if (socket.alpnProtocol === "h2") this.#serveHttp2(socket, dispatcher, peer);
       else if (socket.alpnProtocol) this.#serveHttp1(socket, address, peer);
