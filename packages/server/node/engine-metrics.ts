@@ -6,7 +6,10 @@ type Read = (counters: ServerCounters) => number;
 
 const COUNTERS: readonly (readonly [name: string, help: string, read: Read])[] = [
   ["connections_accepted_total", "Client connections that were taken.", (c) => c.acceptedConnections],
-  ["connections_refused_total", "Client connections closed as they came, because there were too many.", (c) => c.refusedConnections],
+  ["connections_refused_total", "Client connections closed because their client had the most of all.", (c) => c.refusedConnections],
+  ["connections_displaced_total", "Client connections closed because another client needed a slot.", (c) => c.displacedConnections],
+  ["handshakes_displaced_total", "Client connections closed in too large a crowd of handshakes.", (c) => c.displacedHandshakes],
+  ["idle_connections_drained_total", "Idle client connections asked to go because most were taken.", (c) => c.drainedIdleConnections],
   ["tls_handshake_failures_total", "TLS handshakes that failed, or whose certificate was refused.", (c) => c.failedHandshakes],
   ["tls_handshake_timeouts_total", "TLS handshakes that did not end in time.", (c) => c.handshakeTimeouts],
   ["silent_connections_total", "Connections closed because they did not say what they speak in time.", (c) => c.silentConnections],
@@ -23,6 +26,7 @@ const COUNTERS: readonly (readonly [name: string, help: string, read: Read])[] =
   ["http2_held_bytes_refusals_total", "Requests refused because requests held too much memory.", (c) => c.http2.heldBytesRefusals],
   ["http2_head_bytes_refusals_total", "Requests refused because open streams took too much memory.", (c) => c.http2.headBytesRefusals],
   ["http2_pending_bytes_refusals_total", "Streams cut off because answers held too much memory.", (c) => c.http2.pendingBytesRefusals],
+  ["http2_largest_holder_cuts_total", "Connections ended because they held the most memory of all.", (c) => c.http2.largestHolderCuts],
   ["http2_send_stalls_total", "Connections ended because finished answers were not taken.", (c) => c.http2.sendStalls],
   ["http2_preface_timeouts_total", "Connections ended because the preface was not whole in time.", (c) => c.http2.prefaceTimeouts],
   ["http2_frame_timeouts_total", "Connections ended because a frame was not whole in time.", (c) => c.http2.frameTimeouts],

@@ -2,12 +2,12 @@
  * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the metrics port.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { levelKeyspaces, nodeDisk, nodeNames, nodeRandom, TlsFileSource } from "@quorate/host/node";
+import { levelKeyspaces, machineLimits, nodeDisk, nodeNames, nodeRandom, TlsFileSource } from "@quorate/host/node";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
-import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
+import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
 import { Http2Transport, PeerCalls } from "@quorate/transport/node";
-import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
+import { type Budgets, budgetsFor, type MemberUrl, type ServerConfig, type TlsConfig } from "../src/config/index.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint, plainError } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
@@ -55,6 +55,9 @@ export interface ServeDeps {
 /** Starts a member and serves its clients; resolves when it does. Rejects, with everything closed, if that does not work. */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const { clock, logger } = deps;
+  const machine = machineLimits();
+  const budgets = budgetsFor(machine);
+  logger.info("what this member may use of its machine", { ...machine, ...budgets });
   await checkFree(config.listenPeerUrls, [...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
 
   for (const [tls, caller] of [
@@ -107,6 +110,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           skipClientSanVerification: config.peerTls?.skipClientSanVerify,
           serverVersion: SERVER_VERSION,
           minClusterVersion: MIN_CLUSTER_VERSION,
+          maxIncomingConnections: budgets.peerConnections,
         },
         {
           clock,
@@ -165,6 +169,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,
+      limits: engineLimits(budgets, config.maxRequestBytes + GRPC_OVERHEAD_BYTES),
       maxRequestBytes: config.maxRequestBytes + GRPC_OVERHEAD_BYTES,
       maxConcurrentStreams: Math.min(config.maxConcurrentStreams, 2 ** 31 - 1),
       grpcKeepAliveMinTimeMs: config.grpcKeepalive.minTimeMs,
@@ -177,8 +182,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       {
         ...options,
         listen: [
-          ...config.listenClientUrls.map((url) => listenAddress(url, grpcServes)),
-          ...[...config.listenClientHttpUrls, ...config.listenMetricsUrls].map((url) => listenAddress(url, "http")),
+          ...shared(budgets.clientConnections, config.listenClientUrls, grpcServes),
+          ...shared(budgets.httpConnections, [...config.listenClientHttpUrls, ...config.listenMetricsUrls], "http"),
         ],
       },
       {
@@ -219,6 +224,25 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     checkTls: async () => {
       await Promise.all([peerTls?.check(), clientTls?.check()]);
     },
+  };
+}
+
+/** Addresses to listen on, that share connections equally: none may take another's. */
+function shared(connections: number, urls: readonly MemberUrl[], serves: ListenAddress["serves"]): ListenAddress[] {
+  const maxConnections = Math.max(1, Math.floor(connections / Math.max(1, urls.length)));
+  return urls.map((url) => ({ ...listenAddress(url, serves), maxConnections }));
+}
+
+/** The engine's share of the budgets. A connection may always hold two of the largest requests that are allowed. */
+function engineLimits(budgets: Budgets, maxRequestBytes: number): EngineServerOptions["limits"] {
+  return {
+    maxHeldTotalBytes: Math.max(budgets.requestsTotalBytes, 4 * maxRequestBytes),
+    maxHeldBytes: Math.max(budgets.requestsConnectionBytes, 2 * maxRequestBytes),
+    maxHeadTotalBytes: budgets.headersTotalBytes,
+    maxHeadBytes: budgets.headersConnectionBytes,
+    maxPendingTotalBytes: budgets.answersTotalBytes,
+    maxPendingBytes: budgets.answersConnectionBytes,
+    maxUnsentTotalBytes: budgets.unsentTotalBytes,
   };
 }
 

@@ -45,10 +45,14 @@ export class EngineSocket implements ConnectionOwner, Flushable {
   /** It has written much in this turn: the others go first. */
   #yields = false;
 
-  constructor(context: SocketContext, socket: Socket, acceptor: RequestAcceptor, peer: Peer) {
+  readonly #settled: () => void;
+
+  /** @param settled called when the client's preface and SETTINGS are complete. */
+  constructor(context: SocketContext, socket: Socket, acceptor: RequestAcceptor, peer: Peer, settled: () => void) {
     const { clock } = context;
     this.#context = context;
     this.#socket = socket;
+    this.#settled = settled;
     this.#limits = context.http2.limits;
     this.connection = new Http2Connection(context.http2, acceptor, this, peer, clock.monotonicMs());
     socket.on("data", (chunk: Buffer) => this.connection.receive(chunk, clock.monotonicMs()));
@@ -63,6 +67,10 @@ export class EngineSocket implements ConnectionOwner, Flushable {
     if (this.#yields) this.#context.flusher.addLater(this);
     else this.#context.flusher.add(this);
     this.#yields = false;
+  }
+
+  settled(): void {
+    this.#settled();
   }
 
   flush(): void {
