@@ -22,7 +22,7 @@ import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
-import { transportObserver } from "./peer-metrics.ts";
+import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
 import { ensureSelfCert } from "./self-cert.ts";
@@ -57,7 +57,13 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   const { clock, logger } = deps;
   const machine = machineLimits();
   const budgets = budgetsFor(machine);
-  logger.info("what this member may use of its machine", { ...machine, ...budgets });
+  logger.info("what this member may use of its machine", {
+    "memory-bytes": machine.memoryBytes,
+    "open-files": machine.openFiles,
+    "client-connections": budgets.clientConnections,
+    "http-connections": budgets.httpConnections,
+    "peer-connections": budgets.peerConnections,
+  });
   await checkFree(config.listenPeerUrls, [...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
 
   for (const [tls, caller] of [
@@ -124,6 +130,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
         },
       );
       await transport.listen();
+      peerConnectionMetrics(request.metrics.registry, () => transport.slotCounters);
       return transport;
     },
     callPeer: peerCalls.call,

@@ -4,8 +4,9 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@quorate/host";
-import { type ConnectionOwner, Http2Connection, type Peer, type RequestAcceptor } from "../../src/http2/connection.ts";
+import { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "../../src/http2/connection.ts";
 import type { Http2Limits } from "../../src/http2/limits.ts";
+import type { Peer } from "../../src/http2/peer.ts";
 import type { Http2Shared } from "../../src/http2/shared.ts";
 import { type Flushable, Flusher } from "./flusher.ts";
 

@@ -37,17 +37,12 @@ import { HeaderBlock } from "./header-block.ts";
 import { KeepAlive } from "./keep-alive.ts";
 import type { Http2Limits } from "./limits.ts";
 import { Output } from "./output.ts";
+import { clientOf, type Peer } from "./peer.ts";
 import { malformedTrailers, parseRequestHead, type RequestHead } from "./request-head.ts";
 import { Sender, type SenderOwner } from "./sender.ts";
 import type { Http2Shared } from "./shared.ts";
 import { Http2Stream } from "./stream.ts";
 import { TokenBucket } from "./token-bucket.ts";
-
-/** Who is at the other end. */
-export interface Peer {
-  readonly peerAddress: string;
-  readonly peerCommonName: string | undefined;
-}
 
 /** Takes requests. */
 export interface RequestAcceptor {
@@ -68,10 +63,10 @@ export interface ConnectionOwner {
   settled(): void;
 }
 
-/** What we ping with when nothing hangs on it, and when we want to know that a GOAWAY has been heard. */
 /** What an open stream takes in memory, about, besides its header block; and what each of its fields takes besides its bytes. */
 const STREAM_BYTES = 512;
 const FIELD_BYTES = 32;
+/** What we ping with: to see whether the client is alive, and whether it has received a GOAWAY. */
 const ALIVE_PING = new Uint8Array(8);
 const DRAIN_PING = Uint8Array.of(0x64, 0x72, 0x61, 0x69, 0x6e, 0, 0, 1);
 
@@ -111,7 +106,6 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   #prefaceBytes = 0;
   #settled = false;
   #lastStreamId = 0;
-  /** When the last stream went; when the connection began, if there was none. */
   #idleSinceMs: number;
   #uncreditedBytes = 0;
   #receiveWindowBytes: number;
@@ -699,13 +693,6 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     this.nowMs = nowMs;
     this.sender.nowMs = nowMs;
   }
-}
-
-/** The client that a peer is, for what is shared fairly: a certificate's common name, or an address. */
-export function clientOf({ peerAddress, peerCommonName }: Peer): string {
-  if (peerCommonName !== undefined && peerCommonName !== "") return `CN ${peerCommonName}`;
-  const colon = peerAddress.lastIndexOf(":");
-  return colon === -1 ? peerAddress : peerAddress.slice(0, colon);
 }
 
 function readU32(bytes: Uint8Array, at: number): number {

@@ -2,9 +2,10 @@
 import { concat, fromLatin1, toHex, toLatin1 } from "@quorate/proto";
 import { HpackDecoder } from "../../src/hpack/decoder.ts";
 import { type EncodableField, HpackEncoder, Indexing } from "../../src/hpack/encoder.ts";
-import { type ConnectionOwner, Http2Connection, type Peer, type RequestAcceptor } from "../../src/http2/connection.ts";
+import { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "../../src/http2/connection.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../../src/http2/constants.ts";
 import { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "../../src/http2/limits.ts";
+import type { Peer } from "../../src/http2/peer.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
 
 export const MIB = 1024 * 1024;
