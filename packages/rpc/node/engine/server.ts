@@ -11,6 +11,7 @@ import type { Clock, Logger, Timer } from "@quorate/host";
 import { createHttp1Server, serveHttp1, type TlsSource, tlsSource } from "@quorate/host/node";
 import { DeadlineQueue } from "../../src/deadlines.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
+import { Inflater } from "../../src/grpc/inflater.ts";
 import type { GrpcShared } from "../../src/grpc/shared.ts";
 import type { EngineCounters } from "../../src/http2/counters.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
@@ -61,6 +62,9 @@ export interface ServerCounters {
   readonly pendingBytes: number;
   readonly headBytes: number;
   readonly unsentBytes: number;
+  /** Requests that were decompressed on another thread, and times that connections had to wait because theirs were too much. */
+  readonly inflatedMessages: number;
+  readonly inflateWaits: number;
   readonly http2: Readonly<EngineCounters>;
 }
 
@@ -126,6 +130,7 @@ export class EngineServer implements ListenerOwner {
       logger: dependencies.logger,
       deadlines: new DeadlineQueue(dependencies.clock),
       compressor: nodeCompressor,
+      inflater: new Inflater(nodeCompressor, dependencies.clock),
       observer: dependencies.observer,
       receivedMessageBytes: 0,
       sentMessageBytes: 0,
@@ -169,6 +174,8 @@ export class EngineServer implements ListenerOwner {
       pendingBytes: this.#http2.pending.usedBytes,
       headBytes: this.#http2.heads.usedBytes,
       unsentBytes: this.#context.unsentBytes,
+      inflatedMessages: this.#grpc.inflater.inflated,
+      inflateWaits: this.#grpc.inflater.throttled,
       http2: this.#http2.counters,
     };
   }
