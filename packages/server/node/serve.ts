@@ -19,6 +19,7 @@ import { type StandardServices, withStandardServices } from "../src/services/sta
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
+import { WATCH_LIMITS } from "../src/watch/index.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
@@ -134,6 +135,14 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       return transport;
     },
     callPeer: peerCalls.call,
+    watchLimits: {
+      ...WATCH_LIMITS,
+      maxTotalBacklogBytes: budgets.watchBacklogTotalBytes,
+      maxWatchesTotalBytes: budgets.watchesTotalBytes,
+      maxWatchesClientBytes: budgets.watchesClientBytes,
+      maxContestTotalBytes: budgets.contestsTotalBytes,
+      maxContestClientBytes: budgets.contestsClientBytes,
+    },
     names: nodeNames,
     onEnd: (error) => {
       release();

@@ -16,6 +16,10 @@ export const TIGHT: WatchLimits = {
   maxRecentEvents: 8,
   maxRecentBytes: 2000,
   maxSliceEvents: 5,
+  maxWatchesTotalBytes: 100_000_000,
+  maxWatchesClientBytes: 100_000_000,
+  maxContestTotalBytes: 100_000_000,
+  maxContestClientBytes: 100_000_000,
 };
 
 /** A call whose messages wait until `read`. Beyond the budget `send` gives false, as an engine's would. */
