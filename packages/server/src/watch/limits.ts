@@ -25,7 +25,7 @@ export interface WatchLimits {
 }
 
 /** What a watch takes in memory, about; and what its keys take besides, for each of their bytes: they are kept in more than one place. */
-export const WATCH_BYTES = 2048;
+export const WATCH_BYTES = 1024;
 export const WATCH_KEY_FACTOR = 2;
 
 const MIB = 1024 * 1024;
