@@ -5,6 +5,7 @@ export * from "./src/connection-slots.ts";
 export * from "./src/disk.ts";
 export type { HttpHandler, HttpRequest, HttpResponse } from "./src/http.ts";
 export * from "./src/keyspace.ts";
+export { LineLimit } from "./src/line-limit.ts";
 export * from "./src/logger.ts";
 export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";

@@ -9,7 +9,7 @@ import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import { ConnectionSlots, type SlotCounters, type Timer } from "@quorate/host";
+import { ConnectionSlots, LineLimit, type LogFields, type SlotCounters, type Timer } from "@quorate/host";
 import {
   alternativeNames,
   commonName,
@@ -72,6 +72,7 @@ export class PeerServer {
   /** Of all slots a quarter is for connections that are no member's: these cannot take the members'. */
   readonly #slots: ConnectionSlots;
   #sweeper: Timer | undefined;
+  readonly #lines = new LineLimit();
   readonly #servers: NetServer[] = [];
   /** Ends the listening for new TLS options. */
   readonly #forgetTls: (() => void)[] = [];
@@ -189,7 +190,7 @@ export class PeerServer {
   /** A handshake, or the first headers, did not come to their end in time. */
   #late(connection: PeerConnection, isTls: boolean): void {
     const stage = isTls && connection.secured === undefined ? "tls: handshake timeout" : "no request in time";
-    this.#shared.logger.warn(LOG_REJECTED, { "remote-addr": connection.peerAddress, error: stage });
+    this.#warn(LOG_REJECTED, { "remote-addr": connection.peerAddress, error: stage });
     this.#shared.observer.refused(0n, "certificate");
   }
 
@@ -275,8 +276,14 @@ export class PeerServer {
       this.#shared.logger.debug(LOG_REJECTED, fields);
       return;
     }
-    this.#shared.logger.warn(LOG_REJECTED, fields);
+    this.#warn(LOG_REJECTED, fields);
     this.#shared.observer.refused(0n, "certificate");
+  }
+
+  /** A warning that a stranger can cause: there are only so many. */
+  #warn(msg: string, fields: LogFields): void {
+    const omitted = this.#lines.allow(this.#shared.clock.monotonicMs());
+    if (omitted !== undefined) this.#shared.logger.warn(msg, { ...fields, ...omitted });
   }
 
   #sniff(socket: Socket, peer: HttpPeer): void {
@@ -326,7 +333,7 @@ export class PeerServer {
   #dropIdle(): void {
     for (const [socket, connection] of this.#sockets) {
       if (connection.silentChecks() < IDLE_CHECKS) continue;
-      this.#shared.logger.warn("closed idle peer connection", { "remote-addr": addressOf(socket) });
+      this.#warn("closed idle peer connection", { "remote-addr": addressOf(socket) });
       socket.destroy();
     }
   }

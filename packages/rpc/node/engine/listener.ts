@@ -8,7 +8,7 @@
  */
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import { type Clock, ConnectionSlots, type Logger, type SlotCounters } from "@quorate/host";
+import { type Clock, ConnectionSlots, LineLimit, type Logger, type SlotCounters } from "@quorate/host";
 import {
   alternativeNames,
   commonName,
@@ -57,6 +57,7 @@ export class Listener implements AcceptedOwner {
   #handshakeTimeouts = 0;
   #silentConnections = 0;
   #lastRefusalLogMs = Number.NEGATIVE_INFINITY;
+  readonly #lines = new LineLimit();
 
   constructor(address: ListenAddress, dispatcher: Dispatcher, owner: ListenerOwner) {
     const { options } = owner;
@@ -220,6 +221,10 @@ export class Listener implements AcceptedOwner {
 
   #handshakeFailed(socket: Socket, remoteAddress: string, reason: string): void {
     this.#failedHandshakes++;
+    // Port scanners and health checks just connect and leave.
+    const isNews = reason !== "EOF";
+    const omitted = isNews ? this.#lines.allow(this.nowMs()) : {};
+    if (omitted === undefined) return;
     const tlsSocket = socket as TLSSocket;
     const certificate = tlsSocket.getPeerX509Certificate?.();
     const names = certificate === undefined ? undefined : alternativeNames(certificate);
@@ -228,9 +233,9 @@ export class Listener implements AcceptedOwner {
       "server-name": typeof tlsSocket.servername === "string" ? tlsSocket.servername : "",
       ...(names === undefined ? {} : { "ip-addresses": names.ipAddresses, "dns-names": names.dnsNames }),
       error: reason,
+      ...omitted,
     };
-    // Port scanners and health checks just connect and leave.
-    if (reason === "EOF") this.#owner.logger.debug("rejected connection on client endpoint", fields);
+    if (!isNews) this.#owner.logger.debug("rejected connection on client endpoint", fields);
     else this.#owner.logger.warn("rejected connection on client endpoint", fields);
   }
 
