@@ -43,6 +43,7 @@ async function start(t: TestContext, options: Partial<EngineServerOptions> = {},
     {
       services: { unary: new Map(), stream: new Map() },
       http: ({ path }) => {
+        if (path === "/large") return { status: 200, headers: {}, body: "x".repeat(4_000_000) };
         if (path !== "/wait") return { status: 200, headers: {}, body: "served" };
         state.waiting++;
         return new Promise(() => {});
@@ -203,6 +204,31 @@ describe("connections that only hold their place", () => {
     assert.equal(bed.server.counters().drainedIdleConnections, 3);
     await until(() => bed.server.counters().activeConnections === 9);
     assert.deepEqual(sockets.map((socket) => socket.readableEnded || socket.destroyed).slice(3), new Array(9).fill(false));
+  });
+
+  test("that ask for large answers over HTTP/1 and read nothing: the largest holders go, others are served", async (t) => {
+    const bed = await start(t, { limits: { maxPendingBytes: 20_000_000, maxPendingTotalBytes: 30_000_000 } });
+    for (let i = 0; i < 20; i++) {
+      const socket = await bed.dial("127.0.0.66");
+      socket.pause();
+      // Pipelined: as many answers as there is room for.
+      socket.write(GET.replace("/", "/large").repeat(i % 3 === 0 ? 1 : 50));
+      await until(() => bed.server.counters().acceptedConnections === i + 1);
+    }
+    const other = await bed.dial("127.0.0.2");
+    other.write(GET.replace("/", "/large"));
+    let receivedBytes = 0;
+    other.on("data", (chunk: Buffer) => {
+      receivedBytes += chunk.length;
+    });
+    await until(() => receivedBytes > 4_000_000 || other.destroyed);
+    assert.equal(other.destroyed, false);
+    assert.ok(bed.server.counters().pendingBytes <= 30_000_000);
+    assert.ok(bed.server.counters().http2.largestHolderCuts > 0);
+    const closed = bed.server.close(0);
+    bed.clock.advance(1);
+    await closed;
+    assert.equal(bed.server.counters().pendingBytes, 0);
   });
 
   test("one client does not write a line into the log for each refusal", async (t) => {

@@ -11,6 +11,7 @@ import { type Budgets, budgetsFor, type MemberUrl, type ServerConfig, type TlsCo
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint, plainError } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
+import { SharedAnswer } from "../src/http/shared-answer.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
 import { rpcObserver } from "../src/services/observer.ts";
@@ -265,11 +266,13 @@ function engineLimits(budgets: Budgets, maxRequestBytes: number): EngineServerOp
 function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0], logger: Logger): ReadonlyMap<string, HttpHandler> {
   const health = memberHealth(member);
   const exposition = prometheusExposition(member.metrics.registry);
+  // Anybody who reaches the port may ask, and it takes some milliseconds.
+  const metrics = new SharedAnswer(member.clock, async () => exposition.text());
   return new Map<string, HttpHandler>([
     ["/health", healthEndpoint(health, member.metrics, logger)],
     ...checkEndpoints(health, member.metrics, logger),
     ["/version", versionEndpoint(version)],
     ["/debug/vars", debugVarsEndpoint(() => member.leadership.status())],
-    ["/metrics", async () => ({ status: 200, headers: { "content-type": exposition.contentType }, body: await exposition.text() })],
+    ["/metrics", async () => ({ status: 200, headers: { "content-type": exposition.contentType }, body: await metrics.ask() })],
   ]);
 }

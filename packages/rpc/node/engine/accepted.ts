@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Slot, SlotConnection } from "@quorate/host";
 import type { HttpPeer } from "@quorate/host/node";
+import type { ByteBudget } from "../../src/http2/byte-budget.ts";
 import type { EngineSocket } from "./engine-socket.ts";
 
 /** What an accepted connection needs of its listener. */
@@ -21,6 +22,8 @@ export class Accepted implements SlotConnection {
   /** The TLS layer above the socket, once its handshake is over. */
   secured: TLSSocket | undefined;
   engine: EngineSocket | undefined;
+  /** Bytes of answers over HTTP/1.1 that wait for the client; made with the first one. */
+  answers: ByteBudget | undefined;
   /** A stage did not end in time: the socket is being closed for that. */
   isLate = false;
   readonly #owner: AcceptedOwner;

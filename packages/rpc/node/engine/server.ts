@@ -13,7 +13,9 @@ import { DeadlineQueue } from "../../src/deadlines.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
 import { Inflater } from "../../src/grpc/inflater.ts";
 import type { GrpcShared } from "../../src/grpc/shared.ts";
+import type { ByteBudget } from "../../src/http2/byte-budget.ts";
 import type { EngineCounters } from "../../src/http2/counters.ts";
+import { clientOf } from "../../src/http2/peer.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
 import type { HttpHandler, RpcObserver, ServiceTable } from "../../src/service.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
@@ -242,6 +244,20 @@ export class EngineServer implements ListenerOwner {
     this.#httpServer.emit("connection", socket);
   }
 
+  /** What answers over HTTP/1.1 may hold that wait for a client: of the same budget as those over HTTP/2. */
+  #budgetOf(one: Accepted, socket: Socket): ByteBudget {
+    if (one.answers !== undefined) return one.answers;
+    const { pending, limits } = this.#http2;
+    const budget = pending.join(limits.maxPendingBytes, clientOf(one.peer!), () => {
+      this.#http2.counters.largestHolderCuts++;
+      one.destroy();
+    });
+    one.answers = budget;
+    if (socket.destroyed) budget.leave();
+    else socket.on("close", () => budget.leave());
+    return budget;
+  }
+
   #createHttp1Server(): HttpServer {
     const server = this.options;
     const http = { handler: this.#grpc.http, maxBodyBytes: server.maxHttpBodyBytes, logger: this.logger };
@@ -261,12 +277,20 @@ export class EngineServer implements ListenerOwner {
       }
       const { one, listener } = known;
       one.request(1);
+      let heldBytes = 0;
+      const mayHold = (sizeBytes: number): boolean => {
+        const budget = this.#budgetOf(one, socket);
+        if (socket.destroyed || !budget.take(sizeBytes)) return false;
+        heldBytes = sizeBytes;
+        return true;
+      };
       response.on("close", () => {
+        if (heldBytes > 0) one.answers!.give(heldBytes);
         one.request(-1);
         if (this.#closing) socket.destroySoon();
       });
       listener.identified(one);
-      if (!socket.destroyed) void serveHttp1(http, one.peer!, request, response, this.#closing !== undefined);
+      if (!socket.destroyed) void serveHttp1(http, one.peer!, request, response, this.#closing !== undefined, mayHold);
     });
     httpServer.on("clientError", (error: Error & { code?: string }, socket) => {
       const answer = HTTP1_ERRORS[error.code ?? ""] ?? HTTP1_ERRORS["HPE"];
