@@ -198,7 +198,7 @@ export class PeerServer {
     return this.#sockets.get(socket) ?? this.#sockets.get((socket as { _parent?: Socket })._parent ?? socket);
   }
 
-  /** A request has come that is no member's stream: it is served in the share of those who are not known, unless a certificate speaks for it. */
+  /** A request has come that is no member's stream: without a verified certificate it is served in the share of strangers. */
   #requested(connection: PeerConnection | undefined): void {
     if (connection === undefined || connection.slot.stage !== "unidentified") return;
     if (connection.certificate === undefined) this.#slots.served(connection.slot);
