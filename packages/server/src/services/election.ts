@@ -26,6 +26,7 @@ import {
 import { type KeyEvent, LocalClient } from "../lease/local-client.ts";
 import type { ClientBudget } from "../member/client-budget.ts";
 import type { Member } from "../member/member.ts";
+import { toStatusError } from "./status.ts";
 
 type LeaderKey = v3electionpb.LeaderKey;
 
@@ -171,7 +172,7 @@ class Observation implements StreamListener {
     this.#run(this.#prefix).catch((error: unknown) => {
       if (this.#isOver) return;
       this.cancelled();
-      this.#call.end(contestError(error));
+      this.#call.end(toStatusError(contestError(error)));
     });
   }
 

@@ -3,9 +3,8 @@
  * api/v3rpc/maintenance.go). The member goes on serving; a slow reader holds back the reading of the store, so that no more than one slice
  * of it waits in memory.
  */
-
 import type { Timer } from "@quorate/host";
-import { errorOf, MaintenanceService, SnapshotResponse } from "@quorate/proto";
+import { errorOf, MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
 import { GrpcCode, StatusError, type StreamCall, type StreamHandler, type StreamListener } from "@quorate/rpc";
 import type { EtcdSnapshot } from "@quorate/store";
 import { clientOf } from "../member/client-budget.ts";
@@ -78,7 +77,22 @@ class Sending implements StreamListener {
   /** It is its turn. */
   start(): void {
     this.#isStarted = true;
-    void this.#run().finally(() => this.onOver());
+    void this.#run().finally(() => this.#over());
+  }
+
+  message(bytes: Uint8Array): void {
+    try {
+      SnapshotRequest.decode(bytes);
+    } catch (error) {
+      this.cancelled();
+      throw error;
+    }
+  }
+
+  #over(): void {
+    const over = this.onOver;
+    this.onOver = () => {};
+    over();
   }
 
   drained(): void {
@@ -89,7 +103,7 @@ class Sending implements StreamListener {
   cancelled(): void {
     this.#isCancelled = true;
     this.#wake?.();
-    if (!this.#isStarted) this.onOver();
+    if (!this.#isStarted) this.#over();
   }
 
   /** Ends the snapshot if the client takes too little of it: others wait, and what compaction would give back is held. */
