@@ -209,9 +209,16 @@ export class Incoming {
   async *#frames(stream: ServerHttp2Stream, received: (bytes: number) => void): AsyncGenerator<Uint8Array, void, void> {
     const { clock, options } = this.#shared;
     const reader = new FrameReader(options.maxMessageBytes);
-    const stalled = () => stream.destroy(new Error(`no progress for ${options.snapshotStallTimeoutMs} ms`));
-    let timer = clock.after(options.snapshotStallTimeoutMs, stalled);
+    const stallMs = options.snapshotStallTimeoutMs;
+    const stalled = () => stream.destroy(new Error(`no progress for ${stallMs} ms`));
+    let timer = clock.after(stallMs, stalled);
+    let deadlineMs = clock.monotonicMs() + stallMs;
     let progressBytes = 0;
+    const wait = (untilMs: number) => {
+      timer.cancel();
+      deadlineMs = untilMs;
+      timer = clock.after(Math.max(0, untilMs - clock.monotonicMs()), stalled);
+    };
     try {
       for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
         received(chunk.length);
@@ -220,14 +227,13 @@ export class Incoming {
         for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
           if (frame.length === 0) return;
           // What this member needs for itself is no fault of the sender's.
+          const sinceMs = clock.monotonicMs();
           timer.cancel();
           yield frame;
-          timer = clock.after(options.snapshotStallTimeoutMs, stalled);
-          progressBytes = 0;
+          wait(deadlineMs + clock.monotonicMs() - sinceMs);
         }
         if (progressBytes < MIN_SNAPSHOT_PROGRESS_BYTES) continue;
-        timer.cancel();
-        timer = clock.after(options.snapshotStallTimeoutMs, stalled);
+        wait(clock.monotonicMs() + stallMs);
         progressBytes = 0;
       }
     } catch (error) {

@@ -279,8 +279,7 @@ describe("the peer port", () => {
     }
     assert.equal(failed, 4);
     const lines = a.logger.find("warn", "failed to read Raft message").map((line) => String(line.fields["error"]));
-    assert.match(lines[1], /^frame of 1024 bytes is longer than 1000$/);
-    assert.deepEqual(lines.slice(2), ["empty frame", "HTTP/2 frame of type 5"]);
+    assert.equal(lines.length, 1, "one line for all of a member's broken input in a while");
     const b = await member(net, 2n);
     b.transport.addPeer(1n, a.urls);
     await net.until("a good one is taken", () => isUp(b, 1n));
