@@ -20,7 +20,7 @@ import { Corruption } from "../corruption/index.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
-import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
+import { type ClusterKeeping, clusterKeeping, type Leadership, quorumOf, type Reconfiguration } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { Space } from "../space/index.ts";
@@ -111,9 +111,7 @@ export class Member {
       walSegmentBytes: deps.walSegmentBytes,
       callPeer: deps.callPeer,
       names: deps.names,
-      ...walObserver(metrics, (durationMs) => {
-        if (member !== undefined) member.#slowDisk.observe(durationMs);
-      }),
+      ...walObserver(metrics),
     });
     member = new Member(config, deps, metrics, state);
     try {
@@ -370,9 +368,18 @@ export class Member {
       logger: this.#logger,
       metrics,
       syncingSinceMs: () => this.#wal.syncingSinceMs,
+      othersAreDone: () => this.#othersAreDone(),
       isLeader: () => this.isLeader,
       handOver: () => this.handOver(),
     });
+  }
+
+  /** Whether the other voters could commit without this one what this one's disk does not have yet. */
+  #othersAreDone(): boolean {
+    const index = this.#loop.unsyncedIndex;
+    if (index === undefined) return false;
+    const voters = this.#raft.status().progress.filter((peer) => !peer.isLearner);
+    return voters.filter((peer) => peer.id !== this.id && peer.match >= index).length >= quorumOf(voters.length);
   }
 
   readonly #openTransport: () => Promise<Transport>;
