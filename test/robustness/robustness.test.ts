@@ -80,7 +80,9 @@ const isWrite = (line: Line): line is OpLine => isOp("put")(line) && revisionOf(
 type Shown = Mutable<{ readonly key: string; readonly value: string; readonly mod: number }>;
 /** What the answers of a read show. */
 function shownBy({ outcome }: OpLine): Shown[][] {
-  return outcome.kind === "answered" ? outcome.answer.answers.map((one) => (one.kind === "range" ? (one.kvs as Shown[]) : [])) : [];
+  return outcome.kind === "answered"
+    ? outcome.answer.answers.map((one) => (one.kind === "range" ? (one.kvs as readonly Shown[] as Shown[]) : []))
+    : [];
 }
 
 /**
