@@ -213,7 +213,8 @@ export class Kubernetes {
     for (const { name, configMap, secret } of pod.spec.volumes) {
       const files = configMap === undefined ? this.#secrets.get(secret?.secretName ?? "") : this.#configMaps.get(configMap.name);
       if (configMap === undefined && secret === undefined) continue;
-      if (files === undefined) throw new Error(`${pod.name}: volume ${name} is of ${configMap?.name ?? secret?.secretName}, which is not there`);
+      if (files === undefined)
+        throw new Error(`${pod.name}: volume ${name} is of ${configMap?.name ?? secret?.secretName}, which is not there`);
       const dir = this.#volume(pod, name);
       for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text);
     }

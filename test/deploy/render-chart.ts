@@ -26,7 +26,10 @@ export function chartHash(): string {
   const hash = createHash("sha256");
   const files = readdirSync(chart, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   for (const path of files.map((entry) => join(entry.parentPath, entry.name)).sort()) {
-    hash.update(`${path.slice(chart.length)}\0`).update(readFileSync(path)).update("\0");
+    hash
+      .update(`${path.slice(chart.length)}\0`)
+      .update(readFileSync(path))
+      .update("\0");
   }
   return hash.digest("hex");
 }

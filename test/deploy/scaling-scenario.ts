@@ -28,8 +28,12 @@ const manifests = (what: Rendering): Manifest[] =>
 
 /** The names that values.yaml says a secret's certificate must have. */
 function namesFor(secret: string): string[] {
-  const comment = new RegExp(`Names: ([^\\n]*)\\.\\n  ${secret}:`).exec(values)?.[1] ?? assert.fail(`values.yaml says no names for ${secret}`);
-  const filled = comment.replaceAll("<release>", RELEASE).replaceAll("<namespace>", NAMESPACE).replaceAll("<cluster.domain>", "cluster.local");
+  const comment =
+    new RegExp(`Names: ([^\\n]*)\\.\\n  ${secret}:`).exec(values)?.[1] ?? assert.fail(`values.yaml says no names for ${secret}`);
+  const filled = comment
+    .replaceAll("<release>", RELEASE)
+    .replaceAll("<namespace>", NAMESPACE)
+    .replaceAll("<cluster.domain>", "cluster.local");
   return filled.split(/, | and /);
 }
 
@@ -101,7 +105,9 @@ async function settled(count: number): Promise<Map<string, string>> {
     async () => {
       list = await members();
       const voters = list.flatMap(({ name, isVoter }) => (isVoter ? [name] : []));
-      return list.length === count && voters.sort().join() === names(count).join() && [...kubernetes.pods.values()].every((pod) => pod.isReady);
+      return (
+        list.length === count && voters.sort().join() === names(count).join() && [...kubernetes.pods.values()].every((pod) => pod.isReady)
+      );
     },
     500,
   );

@@ -16,8 +16,9 @@ const isolate = ["--net", "--mount", "--propagation=private"];
 
 /** Why pods cannot run as processes here, or false. */
 function whyNot(): string | false {
-  for (const program of ["unshare", "nsenter", "ip", "chroot"]) if (findProgram(program) === undefined) return `${program} is not installed`;
-  const probe = "ip link set lo up && ip link add b type bridge && ip link add v type veth peer name w && mount -t tmpfs tmpfs /mnt";
+  for (const program of ["unshare", "nsenter", "ip", "chroot"])
+    if (findProgram(program) === undefined) return `${program} is not installed`;
+  const probe = "ip link set lo up && ip link add pods type bridge && ip link add v1 type veth peer name v2 && mount -t tmpfs tmpfs /mnt";
   const { status, stderr } = spawnSync("unshare", [...isolate, "sh", "-c", probe], { encoding: "utf8" });
   return status === 0 ? false : `network namespaces cannot be made here: ${stderr?.trim().split("\n").at(-1)}`;
 }
@@ -50,6 +51,12 @@ test("helm upgrade to 1, 3 and 5 members, up and down, with a client that writes
   const logs = () =>
     readdirSync(join(dir, "run"))
       .filter((name) => name.endsWith(".log"))
-      .map((name) => `--- ${name}\n${readFileSync(join(dir, "run", name), "utf8").split("\n").slice(-15).join("\n")}`);
+      .map(
+        (name) =>
+          `--- ${name}\n${readFileSync(join(dir, "run", name), "utf8")
+            .split("\n")
+            .slice(-15)
+            .join("\n")}`,
+      );
   assert.equal(code, 0, code === 0 ? "" : [text, ...logs()].join("\n"));
 });

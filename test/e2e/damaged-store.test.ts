@@ -81,7 +81,10 @@ test("a log that begins later does not: the member names the commands, and they 
       const said = member.logTail(1).replaceAll('\\"', '"');
       const id = /"quoratectl member remove ([0-9a-f]+)"/.exec(said)?.[1] ?? assert.fail(said);
       const running = cluster.members.filter((one) => one.isRunning).map((one) => one.clientUrl);
-      await until(`${name} is removed`, async () => (await runQuoratectl(running, [PATIENT, "member", "remove", id, "--idempotent"])).code === 0);
+      await until(
+        `${name} is removed`,
+        async () => (await runQuoratectl(running, [PATIENT, "member", "remove", id, "--idempotent"])).code === 0,
+      );
       assert.ok(said.includes(`"mv ${options.dataDir} ${options.dataDir}.damaged"`), said);
       renameSync(options.dataDir, `${options.dataDir}.damaged`);
       let added = "";
