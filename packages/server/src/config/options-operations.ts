@@ -136,8 +136,8 @@ export const operationsOptions = {
   "slow-fsync-handover": durationOption(100, {
     group: features,
     doc:
-      "A leader whose log's fsyncs take longer than this, while enough others to make a majority without it have the same entries on disk " +
-      "sooner, hands leadership to one of them, at most once in five minutes (0s turns it off). Not in etcd.",
+      "A leader whose log's fsyncs take longer than this, while enough others to make a majority without it have the same entries on " +
+      "disk sooner, hands leadership to one of them, at most once in five minutes (0s turns it off). Not in etcd.",
   }),
   "bootstrap-defrag-threshold-megabytes": uintOption(0, {
     group: features,

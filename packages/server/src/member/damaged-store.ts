@@ -53,8 +53,8 @@ function moveAside({ config, disk, logger }: DamagedStoreParts, error: Error): v
   const places = Array.from({ length: MAX_DAMAGED_STORES }, (_, i) => `${storeDir}.damaged-${i + 1}`);
   const free = places.find((path) => disk.stat(path) === undefined);
   if (free === undefined) {
-    const message = `${error.message}. ${MAX_DAMAGED_STORES} damaged stores lie beside it already: find out what damages them, then remove them`;
-    throw new DamagedStoreError(message, { cause: error });
+    const advice = `${MAX_DAMAGED_STORES} damaged stores lie beside it already: find out what damages them, then remove them`;
+    throw new DamagedStoreError(`${error.message}. ${advice}`, { cause: error });
   }
   logger.error("the store is damaged; it is moved aside, and a new one is made from the log, which begins with the first entry", {
     error: error.message,

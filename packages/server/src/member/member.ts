@@ -20,7 +20,7 @@ import { Corruption } from "../corruption/index.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
-import { type ClusterKeeping, clusterKeeping, type Leadership, quorumOf, type Reconfiguration } from "../membership/index.ts";
+import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
@@ -47,7 +47,7 @@ import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
 import { Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
-import { SlowDisk } from "./slow-disk.ts";
+import { othersHave, SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 import { StoreExchange } from "./store-exchange.ts";
 
@@ -377,18 +377,10 @@ export class Member {
       logger: this.#logger,
       metrics,
       syncingSinceMs: () => this.#wal.syncingSinceMs,
-      othersAreDone: () => this.#othersAreDone(),
+      othersAreDone: () => othersHave(this.#raft.status(), this.#loop.unsyncedIndex),
       isLeader: () => this.isLeader,
       handOver: () => this.handOver(),
     });
-  }
-
-  /** Whether the other voters could commit without this one what this one's disk does not have yet. */
-  #othersAreDone(): boolean {
-    const index = this.#loop.unsyncedIndex;
-    if (index === undefined) return false;
-    const voters = this.#raft.status().progress.filter((peer) => !peer.isLearner);
-    return voters.filter((peer) => peer.id !== this.id && peer.match >= index).length >= quorumOf(voters.length);
   }
 
   readonly #openTransport: () => Promise<Transport>;

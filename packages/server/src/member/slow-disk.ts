@@ -3,15 +3,19 @@
  *
  *     a sync of the leader's log   |--------------------------------------|
  *     the others have its entries       x
- *     looks, every 100 ms          . . . . B B B B B B B B B B B B B B B B     . too young to count   B behind: slow, and the others are done
+ *     looks, every 100 ms          . . . . B B B B B B B B B B B B B B B B
  *
- * A leader's heartbeats go out on time even while its disk stands still, so nobody else stands for election, and writes wait. Whether a disk
- * is slow is judged by the others: a look counts as slow while a sync takes longer than the bound, and as behind if, meanwhile, so many
+ *     . too young to count   B behind: slow, and the others are done
+ *
+ * A leader's heartbeats go out on time even while its disk stands still, so nobody else stands for election, and writes wait. Whether a
+ * disk is slow is judged by the others: a look counts as slow while a sync takes longer than the bound, and as behind if, meanwhile, so many
  * other voters have answered for the same entries that they could commit them without this member. What they take includes the network, so
  * the others are rather judged too slow than too fast. Where all disks are slow, or another leader would wait for this disk all the same,
  * nothing is handed over.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
+import type { Status } from "@quorate/raft";
+import { quorumOf } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 
 /** How often is looked. */
@@ -40,6 +44,16 @@ export interface SlowDiskParts {
   isLeader(): boolean;
   /** Gives leadership to another member; never rejects. */
   handOver(): Promise<void>;
+}
+
+/**
+ * Whether the other voters could commit an entry without this leader.
+ * @param index undefined where this leader's disk has all entries: then there is nothing to compare
+ */
+export function othersHave({ id: selfId, progress }: Status, index: number | undefined): boolean {
+  if (index === undefined) return false;
+  const voters = progress.filter((peer) => !peer.isLearner);
+  return voters.filter(({ id, match }) => id !== selfId && match >= index).length >= quorumOf(voters.length);
 }
 
 /** What was seen in one part of the window. */
