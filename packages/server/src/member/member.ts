@@ -49,7 +49,7 @@ import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
 import { firstRound, Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
-import { SlowDisk } from "./slow-disk.ts";
+import { othersHave, SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 import { StoreExchange } from "./store-exchange.ts";
 import { timeoutReason } from "./timeout-reason.ts";
@@ -112,9 +112,7 @@ export class Member {
       walSegmentBytes: deps.walSegmentBytes,
       callPeer: deps.callPeer,
       names: deps.names,
-      ...walObserver(metrics, (durationMs) => {
-        if (member !== undefined) member.#slowDisk.observe(durationMs);
-      }),
+      ...walObserver(metrics),
     });
     member = new Member(config, deps, metrics, state);
     try {
@@ -376,6 +374,7 @@ export class Member {
       logger: this.#logger,
       metrics,
       syncingSinceMs: () => this.#wal.syncingSinceMs,
+      othersAreDone: () => othersHave(this.#raft.status(), this.#loop.unsyncedIndex),
       isLeader: () => this.isLeader,
       handOver: () => this.handOver(),
     });
