@@ -19,6 +19,9 @@ test("each program of a release calls itself by its own name in its help", async
   const { files } = await bundlePrograms(releasePrograms());
   const lib = join(dir, "lib");
   mkdirSync(lib);
+  // Beside the launchers, as in an archive.
+  mkdirSync(join(dir, "bin"));
+  for (const { name } of releasePrograms()) writeFileSync(join(dir, "bin", name), "");
   for (const [name, content] of files) writeFileSync(join(lib, name), content);
   if (ownPlatform === undefined) return t.skip("there is no release for this platform");
   writeFileSync(join(lib, NATIVE_MODULE), nativeModule(ownPlatform));
@@ -103,7 +106,7 @@ on 2 ${block("quorate-backup.timer")}
   }
   assert.match(said, /made the certificates in \/etc\/quorate\/pki\n/);
   assert.equal(
-    said.match(/^quorate +\ndrwx------ .* quorate quorate .*\n-rw------- .* quorate quorate .*\nuse: quorate-certs /gm)?.length,
+    said.match(/^quorate *\ndrwx------ .* quorate quorate .*\n-rw------- .* quorate quorate .*\nuse: quorate-certs /gm)?.length,
     3,
     said,
   );
