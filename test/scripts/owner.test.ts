@@ -67,7 +67,8 @@ test("who is not root cannot give files to others, and is told so before anythin
   skip: isRoot ? false : "needs root to become somebody else",
 }, () => {
   const dir = join(scratch, "not-root");
-  const code = `process.setgid(65534); process.setuid(65534); process.argv = [process.argv[0], "x", "create", "--dir", ${JSON.stringify(dir)}, "--owner", "0"]; await import(${JSON.stringify(program)});`;
+  const words = JSON.stringify(["x", "create", "--dir", dir, "--owner", "0"]);
+  const code = `process.setgid(65534); process.setuid(65534); process.argv = [process.argv[0], ...${words}]; await import("${program}");`;
   const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
   assert.equal(status, 2, stderr);
   assert.match(stderr, /only root can give files to another user; run it with sudo/);

@@ -92,7 +92,7 @@ test("colours change no character; nothing is wider or longer than the terminal,
   }
 });
 
-test("what is worth a look is yellow, what hurts red, what is old dim; a silent member's old figures are never shown as current", async () => {
+test("what is worth a look is yellow, what hurts red, what is old is dim, and never shown as current", async () => {
   const lines = frame(await troubledPicture(), firstState, { columns: 100, rows: 24 }, painted);
   const row = (name: string): string => lines.find((line) => uncoloured(line).startsWith(`│ ${name} `))!.replaceAll("\u001b", "ESC");
   assert.ok(row("m2").includes("ESC[33m1,500ESC[0m"), "m2 lags by more than 1,000");

@@ -68,7 +68,8 @@ function different(view: ClusterView, id: bigint, kind: string): Finding {
       ? "it fetches the leader's store by itself, and the alarm ends then; the hashes of all:"
       : id === 0n
         ? "nobody can say who is right: compare, and restore a backup if you cannot either; the hashes of all:"
-        : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, docs/operations.md) and end the alarm (alarm disarm); the hashes of all:`,
+        : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, see docs/operations.md), and end the alarm ` +
+          "(alarm disarm); the hashes of all:",
     run: [ctl(view, "endpoint hashkv --cluster -w table")],
   };
 }

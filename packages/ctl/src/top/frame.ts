@@ -16,8 +16,8 @@ import { figures } from "./figures.ts";
 import type { ScreenState } from "./keys.ts";
 import { boxed, cutLine, type Line, lineWidth, type Span, shownLine, span } from "./line.ts";
 import { grouped, shownRate } from "./numbers.ts";
-import type { Row } from "./observer.ts";
 import { ageOf, isFresh, leaderOf, type Picture } from "./picture.ts";
+import type { Row } from "./row.ts";
 import { graph, peak, sparkline } from "./spark.ts";
 import { table } from "./table.ts";
 
@@ -173,7 +173,8 @@ function graphBoxes(picture: Picture, width: number, height: number): Line[] {
   const box = (name: string, values: readonly number[], style: "green" | "blue", boxWidth: number, lines: number): Line[] => {
     const shown = values.slice(-(boxWidth - 4));
     const newest = shown.at(-1) ?? Number.NaN;
-    const note = `${Number.isNaN(newest) ? "not known" : shownRate(newest)}, peak ${shownRate(peak(shown))} in ${shownAge(shown.length * picture.intervalMs)}`;
+    const current = Number.isNaN(newest) ? "not known" : shownRate(newest);
+    const note = `${current}, peak ${shownRate(peak(shown))} in ${shownAge(shown.length * picture.intervalMs)}`;
     return boxed(
       name,
       note,
