@@ -41,7 +41,7 @@ test("root gives the folder to a user, by name or number, and each step of a rot
   ]);
 });
 
-test("without an owner root is told that nobody else can read the keys", { skip: isRoot ? false : "that is for root" }, () => {
+test("without an owner, a notice says that only root can read the keys", { skip: isRoot ? false : "that is for root" }, () => {
   const { stdout } = certs("create", "--dir", join(scratch, "mine"));
   assert.match(stdout, /only root can read the keys .* --owner USER \(quorate for the units/);
 });
@@ -63,7 +63,7 @@ test("an owner that is none is refused before anything is made", () => {
   assert.equal(existsSync(dir), false);
 });
 
-test("who is not root cannot give files to others, and is told so before anything is made", {
+test("who is not root cannot give files to others, and the refusal comes before anything is made", {
   skip: isRoot ? false : "needs root to become somebody else",
 }, () => {
   const dir = join(scratch, "not-root");

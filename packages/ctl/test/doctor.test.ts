@@ -238,8 +238,8 @@ etcd_debugging_mvcc_compact_revision ${compacted}
     "compaction --physical 77",
   ]);
   assert.deepEqual(full(ours(0.97, 0)).slice(1), ["compaction --physical 77", "alarm disarm"]);
-  assert.deepEqual(full(ours(0.3, 1)), ["there is room again; the alarm ends by itself once less than 80% of the quota is used"]);
-  assert.deepEqual(full(ours(0.3, 0)), ["there is room again; end the alarm:", "alarm disarm"]);
+  assert.deepEqual(full(ours(0.3, 1)), ["there is space again; the alarm ends by itself once less than 80% of the quota is used"]);
+  assert.deepEqual(full(ours(0.3, 0)), ["there is space again; end the alarm:", "alarm disarm"]);
   assert.match(full(ours(0.97, 1, 77))[0]!, /^there is no history left to give up: delete keys and compact again/);
   assert.deepEqual(full("etcd_debugging_mvcc_compact_revision 5\n", { dbSize: 99 }).slice(1), [
     "compaction --physical 77",

@@ -235,7 +235,7 @@ test("a paused member does not delay the rows of the others, and is not asked tw
   const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3, { failure: "paused" })]);
   const endpoints = [1, 2, 3].map(endpointOf);
   const over = live(io, terminal, looker, { endpoints, intervalMs: 100, paint: plain });
-  // The third one has not answered, and its deadline has not passed: the fake passes only when it is told to.
+  // The third one has not answered, and its deadline has not passed: the test lets it pass below.
   await io.drawn(/│ m1 +leader[\s\S]*│ m2 +follower/);
   for (const member of looker.roster) member.puts += 50;
   await io.drawn(/puts\/s [1-9]/);

@@ -5,7 +5,7 @@ const STEPS: readonly (readonly [pattern: RegExp, step: (match: RegExpExecArray,
   [
     /no space left on (?:the |this )?(?:disk|device)|ENOSPC/i,
     () =>
-      "make room on the disk of the data directory (df -h, df -i) and start the member again: what was acknowledged is in its log. " +
+      "free space on the disk of the data directory (df -h, df -i) and start the member again: what was acknowledged is in its log. " +
       "A quota (--quota-backend-bytes) well below the size of the disk keeps this from happening",
   ],
   [

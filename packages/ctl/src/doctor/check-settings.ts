@@ -47,7 +47,7 @@ const SETTINGS: readonly Setting[] = [
     check: "files",
     name: "limit of open files",
     how: "LimitNOFILE in its systemd unit (systemctl edit quorate)",
-    why: "clients that move to this member must find the room that they had",
+    why: "clients that move to this member need as many connections as they had",
     read: metric("process_max_fds"),
     show: (value) => String(value),
   },

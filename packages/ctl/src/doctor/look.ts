@@ -109,7 +109,7 @@ function viewOf(
     endpoint: found?.endpoint ?? "",
     member,
     status: found?.status,
-    failure: found === undefined ? "it has told no client URL" : found.failure,
+    failure: found === undefined ? "it has published no client URL" : found.failure,
     metrics,
     clock: found?.scrape === undefined ? undefined : clockOf(found.scrape, metrics!),
     certificate: found?.certificate,

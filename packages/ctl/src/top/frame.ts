@@ -7,7 +7,7 @@
  *     │ MEMBER▲  ROLE        LAG  CALLS/S    FSYNC   CPU  MEMORY  QUOTA                      │
  *     │ m1       leader        0      812  1.98 ms   31%  190 MB    42%                      │
  *     ╰──────────────────────────────────────────────────────────────────────────────────────╯
- *     ...graphs and other tables where there is room, then what is wrong, and the keys
+ *     ...graphs and other tables where they fit, then what is wrong, and the keys
  */
 import { idToHex } from "@quorate/proto";
 import type { Paint } from "../terminal.ts";
@@ -21,7 +21,7 @@ import type { Row } from "./row.ts";
 import { graph, peak, sparkline } from "./spark.ts";
 import { table } from "./table.ts";
 
-/** The room that a frame has, in characters. */
+/** The size of a frame, in characters. */
 export interface FrameSize {
   readonly columns: number;
   readonly rows: number;
@@ -106,7 +106,7 @@ function tableBox(picture: Picture, state: ScreenState, view: View, width: numbe
   return boxed(view.name, note, scrolled(all, state, rows), width);
 }
 
-/** The title line, and as many of the others as there is room for. */
+/** The title line, and as many of the others as fit. */
 function scrolled([head, ...rows]: readonly Line[], { scrolled: past }: ScreenState, count: number): Line[] {
   const from = Math.max(0, Math.min(past, rows.length - count));
   return [head ?? [], ...rows.slice(from, from + Math.max(0, count))];
