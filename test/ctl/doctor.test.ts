@@ -308,7 +308,10 @@ suite("a plain cluster", () => {
     m1.signal("SIGSTOP");
     await m0.kill();
     for (const member of [m2, learner]) {
-      await until(`${member.name} knows that nobody leads`, async () => (await statusOf(cluster, member)).leader === 0n);
+      await until(`${member.name} knows that nobody leads, or is a learner`, async () => {
+        const { leader, isLearner } = await statusOf(cluster, member);
+        return leader === 0n || isLearner;
+      });
     }
     const report = await doctor([m2.clientUrl], "--command-timeout=3s");
     assertFound(report, "alarm", "m0", /^the alarm NOSPACE/);
@@ -356,6 +359,15 @@ suite("a cluster with certificates", () => {
     assert.deepEqual(report.findings, []);
     assert.deepEqual(report.notes, []);
     assert.equal(report.members.length, 3);
+  });
+
+  test("top takes the same flags", async () => {
+    const { ca, client, clientKey } = cluster.certs!;
+    const flags = [`--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`, "--member-timeout=30s", "--interval=100ms"];
+    const { code, stdout, stderr } = await runQuoratectl([cluster.endpoints[0]!], ["top", "--once", ...flags]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(stdout, /^quoratectl top {2}3 members {2}m\d leads in term \d+ /);
+    assert.equal(stdout.match(/^m\d +(?:leader|follower) +\d/gm)?.length, 3, stdout);
   });
 
   test("one that expires, one of another authority, one of another name, and the client's own", async () => {

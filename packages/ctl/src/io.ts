@@ -4,6 +4,8 @@
 export interface Terminal {
   /** Its size in characters at this moment. */
   size(): { readonly columns: number; readonly rows: number };
+  /** Whether it has not taken yet what was written: a slow line, or one that is stopped (control-S). */
+  isBehind(): boolean;
   /** Takes a screen of its own, without a cursor, until the function it gives is called or the process ends in whatever way it can tell. */
   enter(): () => void;
   /** Calls back when its size has changed, until the function it gives is called. */

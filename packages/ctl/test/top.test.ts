@@ -298,6 +298,18 @@ test("a new size draws at once, and so do keys; held, nothing new is drawn", asy
   });
 });
 
+test("a terminal that does not take what is written gets no more frames until it does", async () => {
+  await liveTop(async (io) => {
+    io.terminal.behind = true;
+    const before = io.frames.length;
+    for (let i = 0; i < 100; i++) io.terminal.press("2");
+    assert.equal(io.frames.length, before);
+    io.terminal.behind = false;
+    await io.drawn(/╭─ latency /);
+    io.terminal.press("q");
+  });
+});
+
 test("a terminal that is gone ends it, and is left as it was", async () => {
   const broken = new FakeTerminal();
   const failing = new LiveIo(broken);
