@@ -2,10 +2,9 @@
  * quoratectl doctor on real members over real sockets: it finds nothing wrong with healthy clusters, and each fault that is planted.
  */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, suite, test } from "node:test";
@@ -26,6 +25,7 @@ import { leaderOf, statusOf, withClient } from "../support/checks.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { metric } from "../support/http.ts";
 import type { TestMember } from "../support/member.ts";
+import { shell } from "../support/operator-shell.ts";
 import { freePorts } from "../support/ports.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
@@ -60,41 +60,19 @@ async function doctor(endpoints: readonly string[], ...flags: string[]): Promise
   return report;
 }
 
-/** A folder with quoratectl under its name, as an installation puts it on PATH. */
-function programs(): string {
-  const bin = join(scratch, "bin");
-  mkdirSync(bin, { recursive: true });
-  const program = join(import.meta.dirname, "../../bin/quoratectl.js");
-  writeFileSync(join(bin, "quoratectl"), `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`);
-  chmodSync(join(bin, "quoratectl"), 0o755);
-  return bin;
-}
-
-/** An operator's shell: our programs on PATH, and these variables exported. */
-async function shell(line: string, env: Readonly<Record<string, string>>): Promise<{ code: number; output: string }> {
-  const child = spawn("sh", ["-c", line], {
-    env: { PATH: `${programs()}:${process.env["PATH"]}`, HOME: scratch, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => (output += piece.toString()));
-  const [code] = (await once(child, "close")) as [number];
-  return { code, output };
-}
-
 /**
  * Runs the doctor in an operator's shell, then each command that it prints as it stands there, in the same shell, as a reader would.
  * @param fails commands that cannot succeed, because of what is wrong
  */
 async function runPrinted(line: string, env: Readonly<Record<string, string>>, fails = /^$/): Promise<Report> {
-  const said = await shell(`${line} -w json`, env);
+  const said = await shell(scratch, `${line} -w json`, env);
   assert.equal(said.code, 1, said.output);
   const report = JSON.parse(said.output) as Report;
   for (const { check, member, run } of report.findings) {
     for (const command of run) {
       const isThere = spawnSync("sh", ["-c", `command -v ${/^(?:\w+=\S* )*(\S+)/.exec(command)![1]}`]).status === 0;
       if (!isThere && !command.includes("quoratectl")) continue;
-      const { code, output } = await shell(command, env);
+      const { code, output } = await shell(scratch, command, env);
       const what = `${check} of ${member}: ${command}\n${output}`;
       assert.doesNotMatch(output, /conflicting environment|--help|unknown (?:flag|command)|cannot be resolved/, what);
       if (!fails.test(command)) assert.equal(code, 0, what);
@@ -264,7 +242,7 @@ suite("a plain cluster", () => {
     const [compaction] = before.findings.find(({ check }) => check === "quota")!.run;
     assert.match(compaction!, /^ETCDCTL_ENDPOINTS=http:\S+ quoratectl compaction --physical [1-9]\d+$/);
     // With the members named by a flag instead, the commands name them so as well.
-    const named = (await shell(`quoratectl doctor --endpoints=${env.ETCDCTL_ENDPOINTS} --member-timeout=30s -w json`, {})).output;
+    const named = (await shell(scratch, `quoratectl doctor --endpoints=${env.ETCDCTL_ENDPOINTS} --member-timeout=30s -w json`, {})).output;
     const after = JSON.parse(named) as Report;
     for (const gone of ["quota m1", "learner m3"]) assert.ok(!checks(after).includes(gone), JSON.stringify(after));
     assert.ok(!after.findings.some(({ check }) => check === "started"), named);

@@ -64,7 +64,7 @@ function different(view: ClusterView, id: bigint, kind: string): Finding {
     next: heals
       ? "it fetches the leader's store by itself, and the alarm ends then; the hashes of all:"
       : id === 0n
-        ? "nobody can say who is right: compare, and see docs/operations.md, Members that differ: alarm disarm has them compare again; the hashes:"
+        ? "nobody can say who is right: see docs/operations.md, Members that differ (alarm disarm has them compare again); the hashes:"
         : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, see docs/operations.md), and end the alarm ` +
           "(alarm disarm); the hashes of all:",
     run: [ctl(view, "endpoint hashkv --cluster -w table")],
