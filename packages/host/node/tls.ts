@@ -37,7 +37,7 @@ export interface TlsOptions {
   readonly allowedHostnames?: readonly string[] | undefined;
   /** Serial numbers that are revoked, upper-case hexadecimal without leading zeros (see `revokedSerials`). */
   readonly revokedSerials?: ReadonlySet<string> | undefined;
-  /** When the revocation list says that its next edition is due, in milliseconds since 1970; undefined without a list or where it does not say. */
+  /** When the revocation list's next edition is due, in milliseconds since 1970; undefined without a list or where it does not say. */
   readonly crlNextUpdateMs?: number | undefined;
   /** OpenSSL's list of cipher suites, joined by colons; the platform's choice where absent. */
   readonly ciphers?: string | undefined;

@@ -48,6 +48,12 @@ export function metricsOf(config: ServerConfig, member: () => MeasuredMember | u
       watchers: () => member()?.watches.watcherCount ?? 0,
       slowWatchers: () => member()?.watches.slowWatcherCount ?? 0,
       pendingWatchEvents: () => member()?.watches.pendingEvents ?? 0,
+      crowds: {
+        watchBytes: () => member()?.watches.watchBudget.usedBytes ?? 0,
+        watchesRefused: () => member()?.watches.watchBudget.refusals ?? 0,
+        contestantBytes: () => member()?.watches.contestBudget.usedBytes ?? 0,
+        contestantsRefused: () => member()?.watches.contestBudget.refusals ?? 0,
+      },
     },
     { extensive: config.metrics === "extensive" },
   );
