@@ -17,7 +17,7 @@ const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().repla
 
 /** What comes next where a base snapshot is named as damaged: another one may reach the same revisions. */
 function withNextStep(message: string): string {
-  const base = /^(.*\/base-[0-9a-f]{16}-[0-9TZ]+\.db): /.exec(message)?.[1];
+  const base = /(?:^|: )([^:]*\/base-[0-9a-f]{16}-[0-9TZ]+\.db): /.exec(message)?.[1];
   if (base === undefined) return message;
   const dir = base.slice(0, base.lastIndexOf("/"));
   return `${message}. What to do next: "mv ${base} ${base}.damaged"; then "quorateutl backup list ${dir}" shows what the others reach`;
