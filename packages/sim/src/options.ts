@@ -87,6 +87,10 @@ export interface SimOptions {
   readonly archiveEveryMs: number;
   /** Whether a cluster is restored from the last of them in the end. */
   readonly restores: boolean;
+  /** Mean time between two malformed or heavy requests; 0: never. */
+  readonly hostileEveryMs: number;
+  /** Mean time between two malformed entries that a leader proposes unchecked; 0: never. */
+  readonly poisonEveryMs: number;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -245,6 +249,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     maxMembers: one(2, 3, 5, 7),
     operatorEveryMs: one(0, 300, 1000),
     ...drawOperations(seed),
+    ...drawHostility(seed),
     bug,
   };
   return theme === "leases" ? { ...drawn, ...LEASE_RUNS } : drawn;
@@ -269,6 +274,13 @@ function drawOperations(seed: number) {
     archiveEveryMs: one(0, 0, 0, 500, 2000),
     restores: one(true, false),
   };
+}
+
+/** Of a stream of its own, for the same reason. */
+function drawHostility(seed: number) {
+  const random = new SeededRandom(BigInt(seed)).fork("hostility");
+  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
 }
 
 /**

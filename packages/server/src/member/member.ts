@@ -9,7 +9,7 @@
  *
  * It knows no sockets: transport and engines are given to it.
  */
-import type { Clock, Logger, Random, Timer } from "@quorate/host";
+import type { Clock, Logger, Timer } from "@quorate/host";
 import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
 import { type Applied, checkRequest, InvalidRequestError, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
@@ -17,7 +17,7 @@ import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
-import { LeaseKeeper } from "../lease/keeper.ts";
+import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
@@ -29,6 +29,7 @@ import { WatchHub } from "../watch/index.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
+import { electionRandom } from "./election-random.ts";
 import { noFaults } from "./fault-points.ts";
 import { lateTransport } from "./late-transport.ts";
 import {
@@ -41,22 +42,17 @@ import {
   READ_RETRY_MS,
 } from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
+import { type MalformedReport, malformedReport } from "./malformed-report.ts";
 import { countPromotion, metricsOf, nameMember, saveTiming, walObserver } from "./metric-sources.ts";
 import { PeerMessages } from "./peer-messages.ts";
 import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
-import { Reads } from "./reads.ts";
+import { firstRound, Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
-import { SlowDisk } from "./slow-disk.ts";
+import { othersHave, SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 import { StoreExchange } from "./store-exchange.ts";
-
-/** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
-const LEASE_CHECKPOINT_INTERVAL_MS = 5 * 60_000;
-/** Lease ids that a server chooses are positive int64 (etcd: EtcdServer.LeaseGrant). */
-const MAX_LEASE_ID = 2n ** 63n - 1n;
-
-const HEADER_ID_BITS = 48n;
+import { timeoutReason } from "./timeout-reason.ts";
 
 export class Member {
   readonly id: bigint;
@@ -94,6 +90,7 @@ export class Member {
   readonly #requestMetrics: RequestMetrics;
   readonly #requestLimits: RequestLimits;
   readonly #peerMessages: PeerMessages;
+  readonly #malformed: MalformedReport;
   readonly #cluster: ClusterKeeping;
   #transport!: Transport;
   #store: Store;
@@ -115,9 +112,7 @@ export class Member {
       walSegmentBytes: deps.walSegmentBytes,
       callPeer: deps.callPeer,
       names: deps.names,
-      ...walObserver(metrics, (durationMs) => {
-        if (member !== undefined) member.#slowDisk.observe(durationMs);
-      }),
+      ...walObserver(metrics),
     });
     member = new Member(config, deps, metrics, state);
     try {
@@ -146,6 +141,7 @@ export class Member {
     this.#requestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
     const border = { limits: this.#requestLimits, clock: deps.clock, logger: this.#logger };
     this.#peerMessages = new PeerMessages({ ...border, memberId: this.id, refused: metrics.peerMessagesRefused });
+    this.#malformed = malformedReport(metrics.malformedEntries, this.#logger);
     const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
     const wake = () => this.#loop.wake();
     this.#proposals = new Proposals<Applied>(
@@ -154,8 +150,7 @@ export class Member {
     );
     this.#reads = new Reads(
       { maxWaiting: MAX_WAITING_READS, timeoutMs, retryMs: READ_RETRY_MS },
-      // Rounds of an earlier run of this member must not answer those of this one: a random start in a wide space.
-      { clock: deps.clock, wake, firstRound: Number(deps.random.fork("read-rounds").uint64() >> (64n - HEADER_ID_BITS)) },
+      { clock: deps.clock, wake, firstRound: firstRound(deps.random) },
     );
     const raftLogger = deps.logger.child("raft");
     this.#raft = new Raft(
@@ -379,6 +374,7 @@ export class Member {
       logger: this.#logger,
       metrics,
       syncingSinceMs: () => this.#wal.syncingSinceMs,
+      othersAreDone: () => othersHave(this.#raft.status(), this.#loop.unsyncedIndex),
       isLeader: () => this.isLeader,
       handOver: () => this.handOver(),
     });
@@ -482,7 +478,7 @@ export class Member {
 
   /** An id for a lease whose client has none in mind. */
   newLeaseId(): bigint {
-    return this.#requestIds.next() & MAX_LEASE_ID;
+    return this.#requestIds.nextLeaseId();
   }
 
   /**
@@ -568,18 +564,6 @@ export class Member {
     return nowMs;
   }
 
-  /** An entry of the log cannot be decoded: it has changed nothing, here and on every other member. */
-  #malformed(entry: raftpb.Entry, error: Error): void {
-    this.metrics.malformedEntries.add();
-    this.#logger.error("applied an entry that does not decode as an error; it changes nothing", {
-      index: entry.index,
-      term: entry.term,
-      "entry-type": entry.type,
-      bytes: entry.data.length,
-      error: error.message,
-    });
-  }
-
   #applyConfChange(entry: raftpb.Entry): void {
     this.#configuration.apply(entry);
     if (this.leader !== 0n || !this.#configuration.isAlone) return;
@@ -649,19 +633,9 @@ export class Member {
     if (isLeader) this.#cluster.versions.lead();
   }
 
-  /** The error of a proposal whose time ran out (etcd: parseProposeCtxErr). */
   #timeoutReason(startedMs: number): Error {
     this.metrics.proposalsFailed.add();
-    const leaderLostMs = this.#leaderElectedMs - 2 * this.config.electionTimeoutMs;
-    if (startedMs > leaderLostMs && startedMs < this.#leaderElectedMs) return errorOf("TimeoutDueToLeaderFail");
-    const leader = this.#loop.leader;
-    if (leader === 0n) return errorOf("Timeout");
-    const connected = this.#transport.peers().filter((peer) => peer.activeSinceMs !== undefined && peer.activeSinceMs <= startedMs);
-    const reachable =
-      leader === this.id
-        ? connected.length + 1 > this.#store.membership.members().length / 2
-        : connected.some((peer) => peer.id === leader);
-    return errorOf(reachable ? "Timeout" : "TimeoutDueToConnectionLost");
+    return errorOf(timeoutReason(startedMs, this.#leaderElectedMs, this, this.#transport.peers()));
   }
 
   // --- The end ---
@@ -720,10 +694,4 @@ export class Member {
       await this.#wal.close();
     }
   }
-}
-
-/** Randomness for elections from one stream, drawn below any bound. */
-function electionRandom(random: Random): (bound: number) => number {
-  const stream = random.fork("elections");
-  return (bound) => stream.below(bound);
 }

@@ -14,7 +14,6 @@ import {
   RangeRequest,
   type RangeResponse,
   type ResponseHeader,
-  TxnRequest,
   TxnResponse,
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
@@ -24,6 +23,7 @@ import {
   applyTxn,
   checkRange,
   checkTxn,
+  decodeTxn,
   isReadOnlyTxn,
   isSerializableTxn,
   noLeases,
@@ -93,7 +93,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     [
       Txn.path,
       async (bytes) => {
-        const request = TxnRequest.decode(bytes);
+        const request = decodeTxn(bytes, maxTxnOps);
         if (!member.space.keeper.hasRoom(txnCostBytes(request))) await member.space.keeper.refuse();
         if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes, request));
         refuse(checkTxn(request, maxTxnOps));
