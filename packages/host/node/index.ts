@@ -5,6 +5,7 @@ export { nodeDisk } from "./disk.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces } from "./keyspace.ts";
 export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
+export { machineLimits } from "./machine.ts";
 export { nodeNames } from "./names.ts";
 export {
   type HttpContext,
@@ -16,4 +17,5 @@ export { nodeRandom } from "./random.ts";
 export { sniff, sniffProtocol } from "./sniff.ts";
 export * from "./tls.ts";
 export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
+export { OpenTlsSockets } from "./open-sockets.ts";
 export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";

@@ -49,7 +49,7 @@ import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
 import { firstRound, Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
-import { SlowDisk } from "./slow-disk.ts";
+import { othersHave, SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 import { StoreExchange } from "./store-exchange.ts";
 import { timeoutReason } from "./timeout-reason.ts";
@@ -112,9 +112,7 @@ export class Member {
       walSegmentBytes: deps.walSegmentBytes,
       callPeer: deps.callPeer,
       names: deps.names,
-      ...walObserver(metrics, (durationMs) => {
-        if (member !== undefined) member.#slowDisk.observe(durationMs);
-      }),
+      ...walObserver(metrics),
     });
     member = new Member(config, deps, metrics, state);
     try {
@@ -185,8 +183,7 @@ export class Member {
         clusterId: this.clusterId,
         listener,
         metrics,
-        isRemoved: (id) => this.#store.membership.isRemoved(id),
-        selfRemoved: () => this.#cluster.departure.told(),
+        questions: this.#cluster.links,
       });
     const transport = lateTransport(() => this.#transport);
     this.#loop = new MemberLoop<Applied>(
@@ -228,7 +225,7 @@ export class Member {
         clock: deps.clock,
         disk: deps.disk,
         keyspaces: deps.keyspaces,
-        storeDir: config.storeDir,
+        config,
         logger: deps.logger.child("server/snapshots"),
         faults,
         received: (durationMs) => metrics.snapshotStoreDuration.observe(durationMs / 1000),
@@ -292,7 +289,7 @@ export class Member {
     this.#store.lessor.observer = this.#keeper;
     const call: PeerCall = deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
     this.#cluster = clusterKeeping({
-      memberId: this.id,
+      ...ids,
       config,
       timeoutMs,
       clock: deps.clock,
@@ -376,6 +373,7 @@ export class Member {
       logger: this.#logger,
       metrics,
       syncingSinceMs: () => this.#wal.syncingSinceMs,
+      othersAreDone: () => othersHave(this.#raft.status(), this.#loop.unsyncedIndex),
       isLeader: () => this.isLeader,
       handOver: () => this.handOver(),
     });
