@@ -13,6 +13,13 @@
 /** A computation that returns `T` and may pause at each `yield`. The state that it reads must stay valid across pauses. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
+/** Keys of the index that one step looks at, at most: some 0.1 ms. */
+export const STEP_KEYS = 1024;
+/** Records that one step reads from the store, at most: some 0.5 ms. */
+export const STEP_RECORDS = 32;
+/** Bytes of records after which a step ends, whatever their number. */
+export const STEP_BYTES: number = 256 << 10;
+
 /** Runs `steps` to the end without a pause and returns the result. @throws what the steps throw */
 export function runSteps<T>(steps: Steps<T>): T {
   for (;;) {

@@ -5,10 +5,10 @@
  *     const txn = mvcc.begin();
  *     txn.put(keyBytes, key, value, 0n);
  *     txn.commit();                                    // mvcc.currentRevision went up by one
- *     mvcc.view.find(keyRange(from, to), mvcc.view.resolve(revision));
+ *     runSteps(mvcc.view.find(keyRange(from, to), mvcc.view.resolve(revision)));
  *
- * The index of all keys is in memory, their records are in the backend. Reading and changing are synchronous: a caller that does not wait
- * in between sees one state.
+ * The index of all keys is in memory, their records are in the backend. Changes take effect at once; reads of ranges run in steps, which a
+ * caller may run to the end at once too.
  */
 import type { Backend } from "../backend.ts";
 import { assert } from "../errors.ts";

@@ -5,6 +5,7 @@
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
 import { assert } from "../errors.ts";
+import { runSteps } from "../steps.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { LeaseBook } from "./lease-book.ts";
@@ -92,7 +93,7 @@ export class WriteTxn extends ReadView {
   /** Deletes the keys of a range that exist; gives how many. */
   deleteRange(range: KeyRange): number {
     this.state.counts.deletes++;
-    const { found } = this.find(range);
+    const { found } = runSteps(this.find(range));
     for (const { key, index } of found) this.#delete(key, index);
     return found.length;
   }

@@ -10,12 +10,12 @@
  */
 import { errorOf, type RequestOp, type ResponseOp, type TxnRequest, type TxnResponse, toLatin1 } from "@quorate/proto";
 import { inRange, type KeyRange, keyRange, type LeaseBook, type Mvcc, type ReadView, type WriteTxn } from "../mvcc/index.ts";
-import { compareAll } from "./compare.ts";
+import { compareAllNow } from "./compare.ts";
 import { deleteRange } from "./delete-range.ts";
 import { headerAt } from "./header.ts";
 import { isReadOnlyTxn } from "./kinds.ts";
 import { checkLease, put } from "./put.ts";
-import { range } from "./range.ts";
+import { rangeNow } from "./range.ts";
 
 /** What was decided of a transaction: which list runs, and the same for its nested transactions, in order. */
 interface Plan {
@@ -41,7 +41,7 @@ export function applyTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, ans
 }
 
 function decide(view: ReadView, request: TxnRequest): Plan {
-  const succeeded = compareAll(view, request.compare);
+  const succeeded = compareAllNow(view, request.compare);
   const ops = succeeded ? request.success : request.failure;
   const nested: Plan[] = [];
   for (const { request: op } of ops) if (op?.case === "requestTxn") nested.push(decide(view, op.value));
@@ -125,8 +125,8 @@ function run(txn: WriteTxn, plan: Plan, answered: boolean): TxnResponse {
   return { header: headerAt(0), succeeded: plan.succeeded, responses };
 }
 
-function rangeOp(view: ReadView, request: Parameters<typeof range>[1], answered: boolean): ResponseOp {
+function rangeOp(view: ReadView, request: Parameters<typeof rangeNow>[1], answered: boolean): ResponseOp {
   if (!answered) view.counts.ranges++;
-  const value = answered ? range(view, request) : { header: headerAt(view.revision), kvs: [], more: false, count: 0 };
+  const value = answered ? rangeNow(view, request) : { header: headerAt(view.revision), kvs: [], more: false, count: 0 };
   return { response: { case: "responseRange", value } };
 }
