@@ -95,7 +95,9 @@ const TABLE: { readonly [K in RequestKind]?: Apply } = {
     const request = TxnRequest.decode(bytes);
     if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");
     const { mvcc, leases } = parts;
-    return isShortTxn(request, mvcc.stepKeys) ? applyShortTxn(mvcc, leases, request, answered) : txnInSteps(mvcc, leases, request, answered);
+    return isShortTxn(request, mvcc.stepKeys)
+      ? applyShortTxn(mvcc, leases, request, answered)
+      : txnInSteps(mvcc, leases, request, answered);
   },
   compaction: (parts, bytes) => applyCompaction(parts.mvcc, CompactionRequest.decode(bytes)),
   range: (parts, bytes) => range(parts.mvcc.view, RangeRequest.decode(bytes)),

@@ -5,11 +5,10 @@ import {
   CompactionRequest,
   CompactionResponse,
   DeleteRangeRequest,
-  DeleteRangeResponse,
+  type DeleteRangeResponse,
   type ErrorName,
   errorOf,
   KVService,
-  type MessageType,
   PutRequest,
   PutResponse,
   RangeRequest,
@@ -26,15 +25,20 @@ import {
   checkDeleteRange,
   checkPut,
   checkRange,
+  checkTotalOps,
   checkTxn,
+  checkWriteAnswer,
+  copiedBytes,
   isReadOnlyTxn,
   isSerializableTxn,
+  mayAnswerMuch,
   noLeases,
   putCostBytes,
   txnCostBytes,
 } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { encodeRange } from "./range-answer.ts";
+import { encodeDeleteRange, encodeTxn, inTurns } from "./write-answer.ts";
 
 function refuse(error: ErrorName | undefined): void {
   if (error !== undefined) throw errorOf(error);
@@ -45,13 +49,14 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { maxTxnOps } = member.config;
   const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 
-  const answer = <T extends { header: ResponseHeader | undefined }>(type: MessageType<T>, applied: Applied): Uint8Array => {
-    if (applied.error !== undefined) throw applied.error;
-    return encodeAnswer(type, applied.response as unknown as T);
+  /** The response with this member's header. */
+  const answered = <T extends { header: ResponseHeader | undefined }>({ error, response }: Applied): T => {
+    if (error !== undefined) throw error;
+    return withHeader(response as unknown as T);
   };
-  const encodeAnswer = <T extends { header: ResponseHeader | undefined }>(type: MessageType<T>, response: T): Uint8Array => {
+  const withHeader = <T extends { header: ResponseHeader | undefined }>(response: T): T => {
     response.header = member.header(response.header?.revision ?? 0);
-    return type.encode(response);
+    return response;
   };
 
   const [rangeFailed, rangeSucceeded] = ["false", "true"].map((success) => member.metrics.rangeDuration.with(success));
@@ -88,26 +93,36 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       Put.path,
       async (bytes) => {
         const request = PutRequest.decode(bytes);
-        if (!member.space.keeper.hasRoom(putCostBytes(request))) await member.space.keeper.refuse();
+        const costBytes = putCostBytes(request) + (request.ignoreValue ? copiedBytes(member.store.mvcc.view, request) : 0);
+        if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();
         refuse(checkPut(request));
-        return answer(PutResponse, await member.propose("put", bytes));
+        return PutResponse.encode(answered<PutResponse>(await member.propose("put", bytes)));
       },
     ],
     [
       DeleteRange.path,
       async (bytes) => {
-        refuse(checkDeleteRange(DeleteRangeRequest.decode(bytes)));
-        return answer(DeleteRangeResponse, await member.propose("deleteRange", bytes));
+        const request = DeleteRangeRequest.decode(bytes);
+        refuse(checkDeleteRange(request));
+        if (mayAnswerMuch(request)) await inTurns(member.clock, checkWriteAnswer(member.store.mvcc.view, request));
+        return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes)));
       },
     ],
     [
       Txn.path,
       async (bytes) => {
         const request = TxnRequest.decode(bytes);
-        if (!member.space.keeper.hasRoom(txnCostBytes(request))) await member.space.keeper.refuse();
+        checkTotalOps(request, maxTxnOps);
+        const costBytes = txnCostBytes(request);
+        if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
+          await member.space.keeper.refuse();
+        }
         refuse(checkTxn(request, maxTxnOps));
-        if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes));
-        return encodeAnswer(TxnResponse, await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request)));
+        if (!isReadOnlyTxn(request)) {
+          if (mayAnswerMuch(request)) await inTurns(member.clock, checkWriteAnswer(member.store.mvcc.view, request));
+          return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes)));
+        }
+        return TxnResponse.encode(withHeader(await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request))));
       },
     ],
     [

@@ -6,3 +6,12 @@ export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./kinds.ts";
 export { applyPut } from "./put.ts";
 export { applyRange, range } from "./range.ts";
 export { applyShortTxn, applyTxn, txnInSteps } from "./txn.ts";
+export {
+  checkTotalOps,
+  checkWriteAnswer,
+  copiedBytes,
+  MAX_COPIED_BYTES,
+  MAX_TXN_TOTAL_OPS,
+  MAX_WRITE_ANSWER_BYTES,
+  mayAnswerMuch,
+} from "./work.ts";
