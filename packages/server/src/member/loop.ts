@@ -136,8 +136,8 @@ export class MemberLoop<R> {
   }
 
   /**
-   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry that is being applied is finished before.
-   * Rejects while a snapshot is being installed.
+   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry that is being applied is finished
+   * before. Rejects while a snapshot is being installed.
    */
   async standStill(task: () => Promise<void>): Promise<void> {
     const { applier } = this.#parts;
