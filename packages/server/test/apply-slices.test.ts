@@ -257,3 +257,19 @@ test("a snapshot is installed on a member in the middle of an entry: it takes th
   await agree(world, 30);
   await world.stopAll();
 });
+
+test("a crowd of large puts goes into the log over several turns", async () => {
+  const world = await started(1);
+  const node = world.nodes[0]!;
+  const value = "x".repeat(1024 * 1024);
+  let appends = 0;
+  node.passes = (point) => {
+    if (point === "before-wal-append") appends++;
+  };
+  const puts = Promise.all(Array.from({ length: 24 }, (_, i) => put(node.member!, `large${i}`, value)));
+  await world.settled(puts);
+  // Four batches of a megabyte each, and what comes before it is noticed that this is enough.
+  assert.ok(appends >= 5, `${appends} appends for 24 MiB`);
+  assert.equal(node.member!.store.mvcc.keyCount, 24);
+  await world.stopAll();
+});

@@ -27,6 +27,8 @@ import type { Reads } from "./reads.ts";
 const MAX_READYS_PER_TURN = 8;
 /** Payload bytes that go into Raft as one append; a batch above it is split. */
 const MAX_BATCH_BYTES = 1024 * 1024;
+/** Payload bytes that go into Raft in one turn, and one batch more: to write them and their checksums takes some milliseconds. */
+const MAX_TURN_BYTES = 4 * 1024 * 1024;
 
 /**
  * A single entry is synced by a blocking call if the last sync took no longer than this: with nothing else to do meanwhile it saves the way
@@ -215,16 +217,22 @@ export class MemberLoop<R> {
     if (proposals.queuedCount === 0 || raft.leader === 0n) return;
     const queue = proposals.takeQueue();
     let start = 0;
+    let takenBytes = 0;
     while (start < queue.length) {
-      let end = start;
-      for (let bytes = 0; end < queue.length && (end === start || bytes + queue[end]!.length <= MAX_BATCH_BYTES); end++) {
-        bytes += queue[end]!.length;
+      if (takenBytes >= MAX_TURN_BYTES) {
+        proposals.putBack(queue.slice(start));
+        this.wake();
+        return;
       }
+      let end = start;
+      let bytes = 0;
+      for (; end < queue.length && (end === start || bytes + queue[end]!.length <= MAX_BATCH_BYTES); end++) bytes += queue[end]!.length;
       if (raft.propose(start === 0 && end === queue.length ? queue : queue.slice(start, end)) !== "accepted") {
         proposals.putBack(queue.slice(start));
         return;
       }
       start = end;
+      takenBytes += bytes;
     }
   }
 
