@@ -17,6 +17,7 @@ import {
   RangeResponse,
   TxnRequest,
 } from "@quorate/proto";
+import { MAX_PENDING_OPS } from "@quorate/store";
 import type { ApplyLimits } from "../src/member/applier.ts";
 import type { FaultPoint } from "../src/member/fault-points.ts";
 import type { Member } from "../src/member/member.ts";
@@ -271,5 +272,32 @@ test("a crowd of large puts goes into the log over several turns", async () => {
   // Four batches of a megabyte each, and what comes before it is noticed that this is enough.
   assert.ok(appends >= 5, `${appends} appends for 24 MiB`);
   assert.equal(node.member!.store.mvcc.keyCount, 24);
+  await world.stopAll();
+});
+
+test("a leader whose store takes long to write a batch goes on leading and logging, and applies when it can", async () => {
+  const world = await started(3);
+  const leader = world.leader()!;
+  const member = leader.member!;
+  const { term } = member;
+  leader.writeMs = 4000;
+  const fill = (from: number): Promise<Uint8Array> => {
+    const success = Array.from({ length: TXN_KEYS }, (_, n) => ({
+      request: { case: "requestPut" as const, value: PutRequest.create({ key: fromUtf8(`f${from + n}`), value: fromUtf8("v") }) },
+    }));
+    return call(member, KVService.methods.Txn.path, TxnRequest.encode({ success }));
+  };
+  // Two batches and more: the first is on its way, the second is full.
+  const filled = Promise.all(Array.from({ length: (3 * MAX_PENDING_OPS) / TXN_KEYS }, (_, i) => fill(i * TXN_KEYS)));
+  await world.until(() => member.commitIndex > member.appliedIndex + 20);
+  const applied = member.appliedIndex;
+  const written = put(member, "late", "1");
+  await world.run(2000);
+  assert.deepEqual([world.leader(), member.term, member.appliedIndex], [leader, term, applied]);
+  leader.writeMs = 2;
+  await world.settled(filled);
+  await world.settled(written);
+  await agree(world, 3 * MAX_PENDING_OPS + 1);
+  assert.equal(member.term, term);
   await world.stopAll();
 });
