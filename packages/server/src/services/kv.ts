@@ -1,5 +1,5 @@
 /**
- * etcdserverpb.KV. Requests are checked here, before they cost anything; the bytes of those that write go on as the client sent them.
+ * etcdserverpb.KV. What is read is checked here, what is written by `propose`; its bytes go on as the client sent them.
  */
 import {
   CompactionRequest,
@@ -22,8 +22,6 @@ import {
   type Applied,
   applyRange,
   applyTxn,
-  checkDeleteRange,
-  checkPut,
   checkRange,
   checkTotalOps,
   checkTxn,
@@ -95,17 +93,15 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
         const request = PutRequest.decode(bytes);
         const costBytes = putCostBytes(request) + (request.ignoreValue ? copiedBytes(member.store.mvcc.view, request) : 0);
         if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();
-        refuse(checkPut(request));
-        return PutResponse.encode(answered<PutResponse>(await member.propose("put", bytes)));
+        return PutResponse.encode(answered<PutResponse>(await member.propose("put", bytes, request)));
       },
     ],
     [
       DeleteRange.path,
       async (bytes) => {
         const request = DeleteRangeRequest.decode(bytes);
-        refuse(checkDeleteRange(request));
         if (mayAnswerMuch(request)) await inTurns(member.clock, checkWriteAnswer(member.store.mvcc.view, request));
-        return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes)));
+        return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)));
       },
     ],
     [
@@ -117,20 +113,20 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
         if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
           await member.space.keeper.refuse();
         }
-        refuse(checkTxn(request, maxTxnOps));
         if (!isReadOnlyTxn(request)) {
           if (mayAnswerMuch(request)) await inTurns(member.clock, checkWriteAnswer(member.store.mvcc.view, request));
-          return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes)));
+          return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes, request)));
         }
+        refuse(checkTxn(request, maxTxnOps));
         return TxnResponse.encode(withHeader(await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request))));
       },
     ],
     [
       Compact.path,
       async (bytes) => {
-        const { physical } = CompactionRequest.decode(bytes);
-        const applied = await member.propose("compaction", bytes);
-        if (physical && applied.error === undefined) await member.space.compacted();
+        const request = CompactionRequest.decode(bytes);
+        const applied = await member.propose("compaction", bytes, request);
+        if (request.physical && applied.error === undefined) await member.space.compacted();
         if (applied.error !== undefined) throw applied.error;
         return CompactionResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });
       },
