@@ -287,9 +287,13 @@ test("a leader whose store takes long to write a batch goes on leading and loggi
     }));
     return call(member, KVService.methods.Txn.path, TxnRequest.encode({ success }));
   };
-  // Two batches and more: the first is on its way, the second is full.
-  const filled = Promise.all(Array.from({ length: (3 * MAX_PENDING_OPS) / TXN_KEYS }, (_, i) => fill(i * TXN_KEYS)));
-  await world.until(() => member.store.isFull && member.commitIndex > member.appliedIndex);
+  const batch = (number: number): Promise<unknown> =>
+    Promise.all(Array.from({ length: MAX_PENDING_OPS / TXN_KEYS }, (_, i) => fill(number * MAX_PENDING_OPS + i * TXN_KEYS)));
+  // The first batch is on its way, the second is full, and the third has to wait.
+  await world.settled(batch(0));
+  await world.settled(batch(1));
+  await world.until(() => member.store.isFull);
+  const filled = batch(2);
   const applied = member.appliedIndex;
   const written = put(member, "late", "1");
   await world.run(2000);

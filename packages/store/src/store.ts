@@ -125,8 +125,8 @@ export class Store {
   }
 
   /**
-   * Begins to apply a normal entry, the one that follows the position. Returns what came of it, or, where that may take long, the steps that
-   * apply it. Between two steps the store can be read, flushed, compacted and streamed, and all of that finds the state before the
+   * Begins to apply a normal entry, the one that follows the position. Returns what came of it, or, where that may take long, the steps
+   * that apply it. Between two steps the store can be read, flushed, compacted and streamed, and all of that finds the state before the
    * entry; nothing else may be applied before the last. Steps that are given up leave the store unusable: it must be closed.
    * @param isAwaited as for `apply`
    */

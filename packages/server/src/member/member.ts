@@ -9,10 +9,10 @@
  *
  * It knows no sockets: transport and engines are given to it.
  */
-import type { Clock, Logger, Random, Timer } from "@quorate/host";
+import type { Clock, Logger, Timer } from "@quorate/host";
 import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, type raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import { type Applied, checkRequest, InvalidRequestError, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
+import { type Applied, checkRequest, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
@@ -23,13 +23,14 @@ import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
-import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { Space } from "../space/index.ts";
 import { WatchHub } from "../watch/index.ts";
+import { AppliedEntries } from "./applied-entries.ts";
 import { APPLY_LIMITS, Applier } from "./applier.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
+import { electionRandom } from "./election-random.ts";
 import { noFaults } from "./fault-points.ts";
 import { lateTransport } from "./late-transport.ts";
 import {
@@ -92,7 +93,7 @@ export class Member {
   readonly #configuration: Configuration;
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
-  readonly #requestMetrics: RequestMetrics;
+  readonly #applied: AppliedEntries;
   readonly #requestLimits: RequestLimits;
   readonly #peerMessages: PeerMessages;
   readonly #cluster: ClusterKeeping;
@@ -134,7 +135,6 @@ export class Member {
   private constructor(config: ServerConfig, deps: MemberDeps, metrics: MemberMetrics, state: Bootstrapped) {
     this.config = config;
     this.metrics = metrics;
-    this.#requestMetrics = new RequestMetrics(metrics);
     this.id = state.memberId;
     this.clusterId = state.clusterId;
     this.#deps = deps;
@@ -194,6 +194,11 @@ export class Member {
         selfRemoved: () => this.#cluster.departure.told(),
       });
     const transport = lateTransport(() => this.#transport);
+    this.#applied = new AppliedEntries({
+      ...{ metrics, logger: this.#logger, warningMs: config.warningApplyDurationMs },
+      settle: (requestId, applied) => this.#proposals.settle(requestId, applied),
+      succeeded: (kind) => this.#succeeded(kind),
+    });
     this.#loop = new MemberLoop<Applied>(
       {
         raft: this.#raft,
@@ -211,7 +216,7 @@ export class Member {
           faults,
           canApply: () => !this.#store.isFull,
           begin: (entry) => this.#store.begin(entry, this.#isAwaited),
-          applied: (entry, applied, startMs, nowMs) => this.#applied(entry, applied, startMs, nowMs),
+          applied: (entry, applied, startMs, nowMs) => this.#applied.applied(entry, applied, startMs, nowMs),
           applyConfChange: (entry) => this.#applyConfChange(entry),
           sliceEnded: (index, bytes) => this.#sliceEnded(index, bytes),
         }),
@@ -262,7 +267,7 @@ export class Member {
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
       removed: () => this.#cluster.departure.applied(),
-      malformed: (entry, error) => this.#malformed(entry, error),
+      malformed: (entry, error) => this.#applied.malformed(entry, error),
     });
     this.#publication = new Publication({
       clock: deps.clock,
@@ -536,47 +541,18 @@ export class Member {
 
   readonly #isAwaited = (requestId: bigint): boolean => this.#proposals.awaits(requestId);
 
-  /** An entry's request was applied, which took from `startMs` to `nowMs`. */
-  #applied(entry: raftpb.Entry, applied: Applied, startMs: number, nowMs: number): void {
-    const { kind } = applied;
-    const tookMs = nowMs - startMs;
-    this.#requestMetrics.applied(applied, tookMs);
-    if (tookMs > this.config.warningApplyDurationMs) {
-      this.metrics.slowApply.add(1);
-      this.#logger.warn("apply request took too long", {
-        took: `${tookMs.toFixed(1)}ms`,
-        "expected-duration": `${this.config.warningApplyDurationMs}ms`,
-        request: kind ?? "",
-      });
-    }
-    if (applied.error instanceof InvalidRequestError) this.#malformed(entry, applied.error);
-    if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
+  #succeeded(kind: RequestKind): void {
+    if (kind === "compaction") this.space.compactionScheduled();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
-    else if (kind === "alarm") {
-      this.space.alarmsChanged();
-      this.corruption.alarmsChanged();
-    }
-    if (applied.requestId === 0n) return;
-    const proposedMs = this.#proposals.settle(applied.requestId, applied);
-    if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
+    if (kind !== "alarm") return;
+    this.space.alarmsChanged();
+    this.corruption.alarmsChanged();
   }
 
   #sliceEnded(index: number, bytes: number): void {
     this.space.keeper.applied();
     this.#snapshots.applied(index, bytes);
     if (this.#store.isFlushDue) this.#flush();
-  }
-
-  /** An entry of the log cannot be decoded: it has changed nothing, here and on every other member. */
-  #malformed(entry: raftpb.Entry, error: Error): void {
-    this.metrics.malformedEntries.add();
-    this.#logger.error("applied an entry that does not decode as an error; it changes nothing", {
-      index: entry.index,
-      term: entry.term,
-      "entry-type": entry.type,
-      bytes: entry.data.length,
-      error: error.message,
-    });
   }
 
   #applyConfChange(entry: raftpb.Entry): void {
@@ -719,10 +695,4 @@ export class Member {
       await this.#wal.close();
     }
   }
-}
-
-/** Randomness for elections from one stream, drawn below any bound. */
-function electionRandom(random: Random): (bound: number) => number {
-  const stream = random.fork("elections");
-  return (bound) => stream.below(bound);
 }
