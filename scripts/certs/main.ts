@@ -105,7 +105,8 @@ function ownerFrom(text: string): Owner {
 function sayWhoReads(dir: string, owner: Owner | undefined): void {
   if (owner === undefined && process.getuid?.() === 0) {
     console.log(
-      `only root can read the keys in ${dir}: for a service that runs as another user, --owner USER (quorate for the units that come with it)`,
+      `only root can read the keys in ${dir}: for a service that runs as another user, --owner USER ` +
+        "(quorate for the units that come with it)",
     );
   }
 }

@@ -68,7 +68,7 @@ suite("top", () => {
   ] as const) {
     test(`on a terminal it is live until ${name}, and leaves it as it was`, { skip: skipWithoutScript }, async (t) => {
       const { child, drawn } = onTerminal(t);
-      await until("two frames are drawn", () => drawn().split("\u001b[H").length > 3);
+      await until("members are drawn, twice", () => drawn().split("m0 leads in term").length > 2);
       end(child);
       const [code] = await once(child, "close");
       assert.equal(code, 0);

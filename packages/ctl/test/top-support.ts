@@ -139,6 +139,10 @@ export class FakeTerminal implements Terminal {
   readonly happened: string[] = [];
   columns = 80;
   rows = 24;
+  behind = false;
+  isBehind(): boolean {
+    return this.behind;
+  }
   press: (key: string) => void = () => {};
   resize: () => void = () => {};
   size(): { columns: number; rows: number } {

@@ -5,7 +5,7 @@
  * serial numbers, the address a peer comes from) is checked here, before any byte reaches a protocol.
  */
 import type { X509Certificate } from "node:crypto";
-import { lookup, reverse } from "node:dns/promises";
+import { lookup, lookupService, reverse } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import {
@@ -37,7 +37,7 @@ export interface TlsOptions {
   readonly allowedHostnames?: readonly string[] | undefined;
   /** Serial numbers that are revoked, upper-case hexadecimal without leading zeros (see `revokedSerials`). */
   readonly revokedSerials?: ReadonlySet<string> | undefined;
-  /** When the revocation list says that its next edition is due, in milliseconds since 1970; undefined without a list or where it does not say. */
+  /** When the revocation list's next edition is due, in milliseconds since 1970; undefined without a list or where it does not say. */
   readonly crlNextUpdateMs?: number | undefined;
   /** OpenSSL's list of cipher suites, joined by colons; the platform's choice where absent. */
   readonly ciphers?: string | undefined;
@@ -168,6 +168,15 @@ export function refuseCertificate(options: TlsOptions, certificate: X509Certific
   return undefined;
 }
 
+/** The names of an address: those of the DNS, and that of the system's resolver, which knows /etc/hosts; `reverse` leaves that out. */
+async function namesOf(address: string): Promise<string[]> {
+  const [all, { hostname }] = await Promise.all([
+    reverse(address).catch(() => []),
+    lookupService(address, 0).catch(() => ({ hostname: address })),
+  ]);
+  return [...all, hostname].map((name) => name.replace(/\.$/, ""));
+}
+
 /**
  * Why a peer's certificate does not fit the address that it dials from, or undefined: an address or a DNS name in it must lead there. One
  * that carries neither is taken. Looks names up, so it may take as long as the resolver does.
@@ -179,7 +188,7 @@ export async function refuseClientAddress(certificate: X509Certificate, remoteAd
     if (certificate.checkIP(remoteAddress) !== undefined) return undefined;
     if (dnsNames.length === 0) return `x509: certificate is valid for ${ipAddresses.join(", ")}, not ${remoteAddress}`;
   }
-  const names = (await reverse(remoteAddress).catch(() => [])).map((name) => name.replace(/\.$/, ""));
+  const names = await namesOf(remoteAddress);
   const plain = dnsNames.filter((name) => !name.startsWith("*."));
   const suffixes = dnsNames.filter((name) => name.startsWith("*.")).map((name) => name.slice(1));
   if (names.some((name) => plain.includes(name) || suffixes.some((suffix) => name.endsWith(suffix)))) return undefined;

@@ -89,6 +89,10 @@ export interface SimOptions {
   readonly restores: boolean;
   /** Steps of one key each after which applying an entry pauses; 0: it does not pause. */
   readonly applySteps: number;
+  /** Mean time between two malformed or heavy requests; 0: never. */
+  readonly hostileEveryMs: number;
+  /** Mean time between two malformed entries that a leader proposes unchecked; 0: never. */
+  readonly poisonEveryMs: number;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -247,6 +251,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     maxMembers: one(2, 3, 5, 7),
     operatorEveryMs: one(0, 300, 1000),
     ...drawOperations(seed),
+    ...drawHostility(seed),
     bug,
   };
   return theme === "leases" ? { ...drawn, ...LEASE_RUNS } : drawn;
@@ -272,6 +277,13 @@ function drawOperations(seed: number) {
     restores: one(true, false),
     applySteps: one(0, 1, 1, 3),
   };
+}
+
+/** Of a stream of its own, for the same reason. */
+function drawHostility(seed: number) {
+  const random = new SeededRandom(BigInt(seed)).fork("hostility");
+  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
 }
 
 /**

@@ -142,6 +142,21 @@ export const SOURCE_BUGS = {
   found = { ...found, entries };
 `,
   },
+  "proposes-unchecked": {
+    file: "server/src/member/member.ts",
+    before: "checkRequest(kind, request, this.#requestLimits, decoded);",
+    after: "",
+  },
+  "takes-proposals-unchecked": {
+    file: "server/src/member/peer-messages.ts",
+    before: "const problem = this.#problem(entry, from);",
+    after: "const problem: string | undefined = undefined;",
+  },
+  "ends-on-malformed": {
+    file: "store/src/apply.ts",
+    before: "error instanceof WireError ? malformation(data) : undefined",
+    after: "undefined as InvalidRequestError | undefined",
+  },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 
 /** The names. */

@@ -44,6 +44,9 @@ const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "learner-limit-ignored": { ...MEMBERSHIP, maxLearners: 1, replaceEveryMs: 500, maxMembers: 7 },
   "learner-never-asks": { ...MEMBERSHIP, autoPromote: true },
   "survivor-drops-its-tail": { losesMajority: true, faultPhaseMs: 3000 },
+  "proposes-unchecked": { hostileEveryMs: 100, faultPhaseMs: 3000 },
+  "takes-proposals-unchecked": { poisonEveryMs: 100, members: 3, faultPhaseMs: 3000 },
+  "ends-on-malformed": { poisonEveryMs: 100, faultPhaseMs: 3000 },
 };
 
 for (const [name, bug] of Object.entries(SOURCE_BUGS)) {

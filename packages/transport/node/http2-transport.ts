@@ -3,7 +3,7 @@
  * entries and one for all else, so that a vote never waits behind a batch; a snapshot goes over a third one of its own. All streams carry
  * messages one way, from the side that dialled, so two members that work together have dialled each other.
  */
-import type { Random } from "@quorate/host";
+import type { Random, SlotCounters } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
 import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts";
 import type { ChannelKind } from "./channel.ts";
@@ -147,6 +147,11 @@ export class Http2Transport implements Transport {
   /** Open connections to this member. */
   get incomingConnections(): number {
     return this.#server.connections;
+  }
+
+  /** What was counted of connections to this member that were refused or had to go. */
+  get slotCounters(): SlotCounters {
+    return this.#server.slotCounters;
   }
 
   async close(): Promise<void> {

@@ -24,6 +24,9 @@ const REFUSED: Readonly<Record<RefusalReason, string>> = {
   request: "rejected stream from remote peer",
 };
 
+/** A snapshot that brings less than this in the time of a stall does not come along: a byte now and then would hold its place for ever. */
+const MIN_SNAPSHOT_PROGRESS_BYTES = 64 * 1024;
+
 export class Incoming {
   readonly #shared: Shared;
   readonly #listener: IncomingListener;
@@ -31,6 +34,8 @@ export class Incoming {
   readonly #connections = new Map<bigint, Set<{ destroy(): void }>>();
   readonly #rareLog: RareLog;
   #snapshots = 0;
+  /** The snapshot that comes from a member. */
+  readonly #receiving = new Map<bigint, ServerHttp2Stream>();
 
   constructor(shared: Shared, listener: IncomingListener) {
     this.#shared = shared;
@@ -38,8 +43,11 @@ export class Incoming {
     this.#listener = listener;
   }
 
-  /** Serves a member's stream of messages (see stream.ts), all of whose bytes are still to be read. */
-  acceptMessages(socket: Socket, remoteAddress: string): void {
+  /**
+   * Serves a member's stream of messages (see stream.ts), all of whose bytes are still to be read.
+   * @param isMember called when the member's introduction is accepted
+   */
+  acceptMessages(socket: Socket, remoteAddress: string, isMember: (id: bigint) => void): void {
     const { listener, options } = this.#shared;
     let from: bigint | undefined;
     let receive: ((bytes: Uint8Array) => void) | undefined;
@@ -51,6 +59,7 @@ export class Incoming {
           return;
         }
         from = introduction.from;
+        isMember(from);
         this.#remember(from, socket, socket);
         this.#listener.heardFrom(introduction);
         stream.agree();
@@ -66,6 +75,7 @@ export class Incoming {
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders & { ":method"?: string; ":path"?: string },
     remoteAddress: string,
+    isMember: (id: bigint) => void,
   ): boolean {
     if (headers[":path"] !== SNAPSHOT_PATH) return false;
     if (headers[":method"] !== "POST") {
@@ -75,6 +85,7 @@ export class Incoming {
     const introduction = this.#introduced(headers, remoteAddress);
     if ("reason" in introduction) this.#answer(stream, introduction.status, introduction.text);
     else {
+      isMember(introduction.from);
       this.#remember(introduction.from, stream, { destroy: () => stream.session?.destroy() });
       this.#listener.heardFrom(introduction);
       void this.#receiveSnapshot(stream, introduction.from);
@@ -150,11 +161,14 @@ export class Incoming {
 
   async #receiveSnapshot(stream: ServerHttp2Stream, from: bigint): Promise<void> {
     const { clock, listener, logger, observer, options } = this.#shared;
+    // A member sends one at a time: an older one was given up by its sender, and may not have ended here yet.
+    this.#receiving.get(from)?.close();
     if (this.#snapshots >= options.maxSnapshots) {
       this.#answer(stream, 503, "too many snapshots are being received");
       return;
     }
     this.#snapshots++;
+    this.#receiving.set(from, stream);
     const startedMs = clock.monotonicMs();
     let sizeBytes = 0;
     let fields: Record<string, string | number> = this.#fields(from);
@@ -187,24 +201,46 @@ export class Incoming {
     await frames.return();
     stream.resume();
     this.#snapshots--;
+    if (this.#receiving.get(from) === stream) this.#receiving.delete(from);
     observer.snapshotReceiveEnded(from, taken, clock.monotonicMs() - startedMs, sizeBytes);
   }
 
   /** The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they are taken, no faster. */
   async *#frames(stream: ServerHttp2Stream, received: (bytes: number) => void): AsyncGenerator<Uint8Array, void, void> {
-    const reader = new FrameReader(this.#shared.options.maxMessageBytes);
+    const { clock, options } = this.#shared;
+    const reader = new FrameReader(options.maxMessageBytes);
+    const stallMs = options.snapshotStallTimeoutMs;
+    const stalled = () => stream.destroy(new Error(`no progress for ${stallMs} ms`));
+    let timer = clock.after(stallMs, stalled);
+    let deadlineMs = clock.monotonicMs() + stallMs;
+    let progressBytes = 0;
+    const wait = (untilMs: number) => {
+      timer.cancel();
+      deadlineMs = untilMs;
+      timer = clock.after(Math.max(0, untilMs - clock.monotonicMs()), stalled);
+    };
     try {
       for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
         received(chunk.length);
+        progressBytes += chunk.length;
         reader.push(chunk);
         for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
           if (frame.length === 0) return;
+          // What this member needs for itself is no fault of the sender's.
+          const sinceMs = clock.monotonicMs();
+          timer.cancel();
           yield frame;
+          wait(deadlineMs + clock.monotonicMs() - sinceMs);
         }
+        if (progressBytes < MIN_SNAPSHOT_PROGRESS_BYTES) continue;
+        wait(clock.monotonicMs() + stallMs);
+        progressBytes = 0;
       }
     } catch (error) {
       if (error instanceof FrameError) throw error;
       throw new FrameError(`snapshot broke off: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      timer.cancel();
     }
     throw new FrameError("snapshot broke off");
   }

@@ -9,7 +9,7 @@ import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import type { Timer } from "@quorate/host";
+import { ConnectionSlots, LineLimit, type LogFields, type SlotCounters, type Timer } from "@quorate/host";
 import {
   alternativeNames,
   commonName,
@@ -31,6 +31,7 @@ import {
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
 import type { Incoming } from "./incoming.ts";
 import type { PeerListenAddress, Shared } from "./options.ts";
+import { PeerConnection } from "./peer-connection.ts";
 import { sniffStream } from "./stream.ts";
 
 /** An address that a transport listens on. */
@@ -40,8 +41,17 @@ export interface PeerBoundAddress {
   readonly secure: boolean;
 }
 
-/** Handshakes, and the first bytes after them, may take so long. */
+/** Handshakes, and then all up to the first headers, may take so long, however slowly bytes come. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** Node's own timeout of handshakes, which is not needed. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+/** How often deadlines are looked at. */
+const SWEEP_PERIOD_MS = 1000;
+/** How long an HTTP/1.1 request may take from its first byte to its last. */
+const HTTP1_REQUEST_TIMEOUT_MS = 60_000;
+const HTTP1_CHECK_PERIOD_MS = 5_000;
+/** A connection without a request may stay so long while most of the slots are taken. */
+const IDLE_UNDER_PRESSURE_MS = 10_000;
 /** A client of HTTP/2 may wait for the server's settings before it asks for anything: a member's stream does not. */
 const STREAM_SNIFF_TIMEOUT_MS = 1_000;
 /** An HTTP/1.1 connection may be idle for so long. */
@@ -57,8 +67,12 @@ export class PeerServer {
   readonly #http: HttpContext;
   readonly #httpServer: HttpServer;
   readonly #httpPeers = new WeakMap<Socket, HttpPeer>();
-  /** Open sockets with the bytes that had come in, and for how many checks nothing more has. */
-  readonly #sockets = new Map<Socket, { seenBytes: number; idleChecks: number }>();
+  /** Open sockets. */
+  readonly #sockets = new Map<Socket, PeerConnection>();
+  /** Of all slots a quarter is for connections that are no member's: these cannot take the members'. */
+  readonly #slots: ConnectionSlots;
+  #sweeper: Timer | undefined;
+  readonly #lines = new LineLimit();
   readonly #servers: NetServer[] = [];
   /** Ends the listening for new TLS options. */
   readonly #forgetTls: (() => void)[] = [];
@@ -69,11 +83,30 @@ export class PeerServer {
     this.#shared = shared;
     this.#incoming = incoming;
     this.#http = { handler, maxBodyBytes: shared.options.maxHttpBodyBytes, logger: shared.logger };
+    const { maxIncomingConnections } = shared.options;
+    const maxUnidentified = Math.max(1, maxIncomingConnections >>> 2);
+    this.#slots = new ConnectionSlots({
+      maxConnections: Math.max(1, maxIncomingConnections - maxUnidentified),
+      maxUnidentified,
+      stageTimeoutMs: HANDSHAKE_TIMEOUT_MS,
+      idleUnderPressureMs: IDLE_UNDER_PRESSURE_MS,
+    });
+    const timeouts = {
+      headersTimeout: HANDSHAKE_TIMEOUT_MS,
+      requestTimeout: HTTP1_REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: HTTP1_CHECK_PERIOD_MS,
+    };
     const peerOf = (socket: Socket) => this.#httpPeers.get(socket) ?? { peerAddress: addressOf(socket), peerCommonName: undefined };
-    this.#httpServer = createHttp1Server({ requireHostHeader: false }, (request, response) => {
-      void serveHttp1(this.#http, peerOf(request.socket), request, response, false);
+    this.#httpServer = createHttp1Server({ requireHostHeader: false, ...timeouts }, (request, response) => {
+      const connection = this.#connectionOf(request.socket);
+      connection?.request(1);
+      response.on("close", () => connection?.request(-1));
+      this.#requested(connection);
+      if (!request.socket.destroyed) void serveHttp1(this.#http, peerOf(request.socket), request, response, false);
     });
     this.#httpServer.timeout = HTTP_IDLE_TIMEOUT_MS;
+    // It is given its sockets and never listens, but only this event starts the timer that holds requests to their timeouts.
+    this.#httpServer.emit("listening");
   }
 
   /** Opens all addresses, or none: rejects with Node's error if one cannot be opened. */
@@ -87,6 +120,7 @@ export class PeerServer {
     }
     const periodMs = this.#shared.options.incomingIdleTimeoutMs / IDLE_CHECKS;
     this.#idleTimer = this.#shared.clock.every(periodMs, () => this.#dropIdle());
+    this.#sweeper = this.#shared.clock.every(SWEEP_PERIOD_MS, () => this.#slots.sweep(this.#shared.clock.monotonicMs()));
     return bound;
   }
 
@@ -95,9 +129,17 @@ export class PeerServer {
     return this.#sockets.size;
   }
 
+  /** What was counted of connections that were refused or had to go. */
+  get slotCounters(): SlotCounters {
+    return this.#slots.counters;
+  }
+
   /** Closes all at once. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#sweeper?.cancel();
+    // It does not listen, so closing it only stops its timer.
+    this.#httpServer.close();
     for (const forget of this.#forgetTls.splice(0)) forget();
     this.#idleTimer?.cancel();
     const closed = this.#servers.splice(0).map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
@@ -125,23 +167,54 @@ export class PeerServer {
 
   #accept(socket: Socket, tlsServer: TlsServer | undefined): void {
     socket.on("error", () => {});
-    if (this.#closed || this.#sockets.size >= this.#shared.options.maxIncomingConnections) {
+    if (this.#closed) {
       socket.destroy();
       return;
     }
-    this.#sockets.set(socket, { seenBytes: 0, idleChecks: 0 });
-    socket.on("close", () => this.#sockets.delete(socket));
     // Asked for now, the socket still knows it when a handshake has failed.
     const peerAddress = addressOf(socket);
+    const { clock } = this.#shared;
+    const connection = new PeerConnection(socket, clock, peerAddress);
+    this.#sockets.set(socket, connection);
+    connection.slot = this.#slots.open(connection, socket.remoteAddress ?? "", clock.monotonicMs(), () =>
+      this.#late(connection, tlsServer !== undefined),
+    );
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      this.#slots.close(connection.slot);
+    });
     if (tlsServer === undefined) this.#sniff(socket, { peerAddress, peerCommonName: undefined });
     else tlsServer.emit("connection", socket);
   }
 
+  /** A handshake, or the first headers, did not come to their end in time. */
+  #late(connection: PeerConnection, isTls: boolean): void {
+    const stage = isTls && connection.secured === undefined ? "tls: handshake timeout" : "no request in time";
+    this.#warn(LOG_REJECTED, { "remote-addr": connection.peerAddress, error: stage });
+    this.#shared.observer.refused(0n, "certificate");
+  }
+
+  #connectionOf(socket: Socket): PeerConnection | undefined {
+    return this.#sockets.get(socket) ?? this.#sockets.get((socket as { _parent?: Socket })._parent ?? socket);
+  }
+
+  /** A request has come that is no member's stream: without a verified certificate it is served in the share of strangers. */
+  #requested(connection: PeerConnection | undefined): void {
+    if (connection === undefined || connection.slot.stage !== "unidentified") return;
+    if (connection.certificate === undefined) this.#slots.served(connection.slot);
+    else if (!this.#slots.identify(connection.slot, `certificate ${connection.certificate}`)) connection.destroy();
+  }
+
   #tlsServer(source: TlsSource): TlsServer {
     const protocols = ["h2", "http/1.1"];
-    const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
+    const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: NO_TIMEOUT_MS });
     this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
-    server.on("tlsClientError", (error, socket) => this.#rejected(socket, handshakeFailure(error, socket)));
+    server.on("tlsClientError", (error, socket) => {
+      // One that was late has been reported.
+      if (this.#connectionOf(socket)?.slot.stage !== "closed") this.#rejected(socket, handshakeFailure(error, socket));
+      // Node only tells of it.
+      socket.destroy();
+    });
     server.on("secureConnection", (socket) => {
       socket.on("error", () => {});
       this.#check(source.current, socket).then(
@@ -171,8 +244,15 @@ export class PeerServer {
   }
 
   #secured(socket: TLSSocket): void {
-    if (socket.destroyed) return;
+    const connection = this.#connectionOf(socket);
+    if (socket.destroyed || connection === undefined) {
+      socket.destroy();
+      return;
+    }
     const certificate = socket.getPeerX509Certificate();
+    connection.secured = socket;
+    if (socket.authorized) connection.certificate = certificate?.fingerprint256;
+    this.#slots.nextStage(connection.slot, this.#shared.clock.monotonicMs());
     const peer = {
       peerAddress: addressOf(socket),
       peerCommonName: socket.authorized && certificate !== undefined ? commonName(certificate) : undefined,
@@ -196,8 +276,14 @@ export class PeerServer {
       this.#shared.logger.debug(LOG_REJECTED, fields);
       return;
     }
-    this.#shared.logger.warn(LOG_REJECTED, fields);
+    this.#warn(LOG_REJECTED, fields);
     this.#shared.observer.refused(0n, "certificate");
+  }
+
+  /** A warning that a stranger can cause: there are only so many. */
+  #warn(msg: string, fields: LogFields): void {
+    const omitted = this.#lines.allow(this.#shared.clock.monotonicMs());
+    if (omitted !== undefined) this.#shared.logger.warn(msg, { ...fields, ...omitted });
   }
 
   #sniff(socket: Socket, peer: HttpPeer): void {
@@ -214,7 +300,7 @@ export class PeerServer {
 
   #serveHttp2(socket: Socket, peer: HttpPeer): void {
     sniffStream(socket, this.#shared.clock, STREAM_SNIFF_TIMEOUT_MS, (isMember) => {
-      if (isMember) this.#incoming.acceptMessages(socket, peer.peerAddress);
+      if (isMember) this.#incoming.acceptMessages(socket, peer.peerAddress, (id) => this.#isMember(this.#connectionOf(socket), id));
       else this.#serveRequests(socket, peer);
     });
   }
@@ -222,24 +308,32 @@ export class PeerServer {
   #serveRequests(socket: Socket, peer: HttpPeer): void {
     const session: ServerHttp2Session = performServerHandshake(socket, SESSION_OPTIONS);
     widenSession(session);
+    const connection = this.#connectionOf(socket);
     session.on("error", (error) => {
       this.#shared.logger.debug("closed peer connection", { "remote-addr": peer.peerAddress, error: error.message });
     });
     session.on("stream", (stream, headers) => {
       // Must be listened to, or Node ends the process.
       stream.on("error", () => {});
-      if (this.#incoming.accept(stream, headers, peer.peerAddress)) return;
+      connection?.request(1);
+      stream.on("close", () => connection?.request(-1));
+      if (this.#incoming.accept(stream, headers, peer.peerAddress, (id) => this.#isMember(connection, id))) return;
+      this.#requested(connection);
       void serveHttp2(this.#http, peer, stream, headers).then(() => stream.resume());
     });
   }
 
+  /** A member has opened a stream, or sends a snapshot. */
+  #isMember(connection: PeerConnection | undefined, id: bigint): void {
+    if (connection === undefined) return;
+    connection.isMember = true;
+    if (!this.#slots.identify(connection.slot, `member ${id}`)) connection.destroy();
+  }
+
   #dropIdle(): void {
-    for (const [socket, state] of this.#sockets) {
-      const bytes = socket.bytesRead;
-      state.idleChecks = bytes === state.seenBytes ? state.idleChecks + 1 : 0;
-      state.seenBytes = bytes;
-      if (state.idleChecks < IDLE_CHECKS) continue;
-      this.#shared.logger.warn("closed idle peer connection", { "remote-addr": addressOf(socket) });
+    for (const [socket, connection] of this.#sockets) {
+      if (connection.silentChecks() < IDLE_CHECKS) continue;
+      this.#warn("closed idle peer connection", { "remote-addr": addressOf(socket) });
       socket.destroy();
     }
   }

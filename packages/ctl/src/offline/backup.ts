@@ -15,6 +15,14 @@ import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
 
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 
+/** What comes next where a base snapshot is named as damaged: another one may reach the same revisions. */
+function withNextStep(message: string): string {
+  const base = /^(.*\/base-[0-9a-f]{16}-[0-9TZ]+\.db): /.exec(message)?.[1];
+  if (base === undefined) return message;
+  const dir = base.slice(0, base.lastIndexOf("/"));
+  return `${message}. What to do next: "mv ${base} ${base}.damaged"; then "quorateutl backup list ${dir}" shows what the others reach`;
+}
+
 /** Runs a command on a backup; what is wrong with its files ends the program with their text. */
 function onBackup(task: () => Promise<void>): Promise<void> {
   return reportingErrors(async () => {
@@ -22,7 +30,7 @@ function onBackup(task: () => Promise<void>): Promise<void> {
       await task();
     } catch (error) {
       if (error instanceof BackupError || error instanceof BoltDamageError || error instanceof EtcdFileError) {
-        throw new Exit(ExitCode.error, error.message);
+        throw new Exit(ExitCode.error, withNextStep(error.message));
       }
       if (error instanceof StoreDamageError) throw new Exit(ExitCode.error, `${error.place}: ${error.problem}: the backup is damaged`);
       throw error;

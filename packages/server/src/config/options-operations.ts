@@ -133,11 +133,11 @@ export const operationsOptions = {
     doc: "A request whose application to the store takes longer than this is logged as a warning.",
     aliases: ["experimental-warning-apply-duration"],
   }),
-  "slow-fsync-handover": durationOption(1000, {
+  "slow-fsync-handover": durationOption(100, {
     group: features,
     doc:
-      "A leader that finds the 99th percentile of its log's fsyncs above this for half a minute hands leadership to another member, " +
-      "at most once in five minutes (0s turns it off). Not in etcd.",
+      "A leader whose log's fsyncs take longer than this, while enough others to make a majority without it have the same entries on " +
+      "disk sooner, hands leadership to one of them, at most once in five minutes (0s turns it off). Not in etcd.",
   }),
   "bootstrap-defrag-threshold-megabytes": uintOption(0, {
     group: features,

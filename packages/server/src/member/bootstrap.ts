@@ -19,6 +19,7 @@ import type { PeerCall } from "../lease/peer-call.ts";
 import { checkNotStartedBefore, type Joining, joinCluster, otherMembers } from "../membership/join.ts";
 import { survivorEntries } from "../membership/sole-survivor.ts";
 import { discoverBySrv } from "../membership/srv-discovery.ts";
+import { openUndamaged } from "./damaged-store.ts";
 
 /** A data directory that no member may be started on, and what to do. */
 export class BootstrapError extends Error {
@@ -212,9 +213,12 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
   const opened = Wal.open(disk, config.walDir, mark, walOptions);
   let store: Store | undefined;
   try {
-    checkStoreFiles(config, deps);
-    store = await openStore(config, deps);
     const ids = etcdserverpb.Metadata.decode(opened.metadata);
+    const open = () => {
+      checkStoreFiles(config, deps);
+      return openStore(config, deps);
+    };
+    store = await openUndamaged({ config, disk, logger, memberId: ids.NodeID, logBeginsBehind: mark.index, open });
     checkTogether(config, store, mark, opened.entries);
     if (store.membership.isRemoved(ids.NodeID)) {
       throw new BootstrapError(

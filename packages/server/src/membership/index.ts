@@ -13,6 +13,7 @@ import { Reconfiguration } from "./reconfiguration.ts";
 import { VersionMonitor } from "./version-monitor.ts";
 
 export { Leadership } from "./leadership.ts";
+export { quorumOf } from "./quorum-checks.ts";
 export { Reconfiguration } from "./reconfiguration.ts";
 
 /** The member, as these parts see it. */

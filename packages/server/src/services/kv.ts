@@ -14,7 +14,6 @@ import {
   RangeRequest,
   type RangeResponse,
   type ResponseHeader,
-  TxnRequest,
   TxnResponse,
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
@@ -23,10 +22,10 @@ import {
   applyRange,
   applyTxn,
   checkRange,
-  checkTotalOps,
   checkTxn,
   checkWriteAnswer,
   copiedBytes,
+  decodeTxn,
   isReadOnlyTxn,
   isSerializableTxn,
   mayAnswerMuch,
@@ -107,8 +106,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     [
       Txn.path,
       async (bytes) => {
-        const request = TxnRequest.decode(bytes);
-        checkTotalOps(request, maxTxnOps);
+        const request = decodeTxn(bytes, maxTxnOps);
         const costBytes = txnCostBytes(request);
         if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
           await member.space.keeper.refuse();

@@ -7,12 +7,13 @@
  *   LOG-4 leader completeness  what was committed before its term is in a leader's log
  *   LOG-5 committed once       no two members commit different entries at one index
  *   LOG-6 never back           a running member's term and commit index do not fall
+ *   LOG-7 nothing impossible   no member refuses another's message as one that no member sends
  *
  * An entry's content is seen when a member is given it to write, before anybody else can know of it there.
  */
-import { crc32c, type raftpb } from "@quorate/proto";
+import { crc32c, idToHex, type raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import { violate } from "./violation.ts";
+import { Violation, violate } from "./violation.ts";
 
 /** An entry by index and term, as the first member had it. */
 interface KnownEntry {
@@ -67,6 +68,16 @@ export class RaftCheck {
     };
     this.#watched.set(name, watched);
     this.#all = [...this.#watched.values()];
+    const step = raft.step.bind(raft);
+    raft.step = (message) => {
+      const refused = step(message);
+      if (refused !== undefined) {
+        fail(
+          new Violation(`LOG-7: ${name} refuses a message of ${idToHex(message.from)}, which has said nothing but what it may: ${refused}`),
+        );
+      }
+      return refused;
+    };
     const ready = raft.ready.bind(raft);
     raft.ready = () => {
       const given = ready();
