@@ -1,6 +1,6 @@
 /**
- * What follows from an applied entry, besides its effect on the store: the caller who waits for it gets its result, other parts of the member
- * are notified of what concerns them, and what took long or did not decode is logged and counted.
+ * What follows from an applied entry, besides its effect on the store: the caller who waits for it gets its result, other parts of the
+ * member are notified of what concerns them, and what took long or did not decode is logged and counted.
  */
 import type { Logger } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
