@@ -9,4 +9,5 @@ export { LineLimit } from "./src/line-limit.ts";
 export * from "./src/logger.ts";
 export type { Names, SrvTarget } from "./src/names.ts";
 export { parentOf } from "./src/paths.ts";
+export { escapeControls } from "./src/printable.ts";
 export * from "./src/random.ts";

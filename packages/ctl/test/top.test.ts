@@ -229,6 +229,22 @@ test("endpoints: a member is shown once however many lead to it; one that leads 
   assert.deepEqual([...looker.kept].sort(), [endpointOf(1), endpointOf(3), "http://nowhere:1"].sort());
 });
 
+test("a cluster that was made again from a backup, with other ids and a shorter log, is shown in the place of the old one", async () => {
+  const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
+  const observer = new Observer(looker, { endpoints: [1, 2].map(endpointOf), nowMs: () => 0, onChange: () => {} });
+  await observer.round();
+  looker.generation = 100;
+  for (const member of looker.roster) member.applied = 7;
+  for (let round = 0; round < 3; round++) await observer.round();
+  assert.deepEqual(
+    observer.rows.map(({ memberId, failure }) => [memberId, failure]),
+    [
+      [101n, undefined],
+      [102n, undefined],
+    ],
+  );
+});
+
 test("a paused member does not delay the rows of the others, and is not asked twice at a time", async () => {
   const terminal = new FakeTerminal();
   const io = new LiveIo(terminal);

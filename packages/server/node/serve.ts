@@ -25,6 +25,7 @@ import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
 import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
+import { closeFolders } from "./private-folders.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
 import { ensureSelfCert } from "./self-cert.ts";
@@ -70,6 +71,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   });
   await checkFree(config.listenPeerUrls, [...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
 
+  closeFolders(config, logger);
   for (const [tls, caller] of [
     [config.peerTls, "transport"],
     [config.clientTls, "rpc"],
@@ -128,9 +130,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           logger: logger.child("transport"),
           listener: request.listener,
           http: (httpRequest) => peerHttp(httpRequest),
-          observer: transportObserver(request.metrics, request.memberId, request.isRemoved),
-          isRemoved: (id) => request.isRemoved(id),
-          selfRemoved: () => request.selfRemoved(),
+          observer: transportObserver(request.metrics, request.memberId, request.questions.isRemoved),
+          ...request.questions,
         },
       );
       await transport.listen();

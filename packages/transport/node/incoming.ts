@@ -1,12 +1,20 @@
 /** Requests of other members: streams of messages that last, and snapshots. */
+import type { X509Certificate } from "node:crypto";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { idToHex, raftpb } from "@quorate/proto";
 import { decodeMessage, FrameError, FrameReader, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
 import { answerHeaders, checkRequest, type Introduction, type Refusal, remoteClusterId, remoteVersion, SNAPSHOT_PATH } from "./headers.ts";
+import { fitsUrls } from "./member-certificate.ts";
 import type { RefusalReason, Shared } from "./options.ts";
 import { acceptStream } from "./stream.ts";
+
+/** Who has connected: a peer that had to show a certificate, with it. */
+export interface Caller {
+  readonly peerAddress: string;
+  readonly certificate: X509Certificate | undefined;
+}
 
 /** What incoming requests mean for the rest of a transport. */
 export interface IncomingListener {
@@ -16,11 +24,13 @@ export interface IncomingListener {
 
 /** What the log says of a request that is turned away, in etcd's words. */
 const REFUSED: Readonly<Record<RefusalReason, string>> = {
-  certificate: "rejected connection on peer endpoint",
+  certificate: "rejected stream from remote peer because of its certificate",
   "cluster-id": "request cluster ID mismatch",
   version: "request version incompatibility",
   to: "ignored streaming request; ID mismatch",
   removed: "rejected stream from remote peer because it was removed",
+  unknown: "rejected stream from a stranger: no member of the cluster knows the remote peer",
+  asking: "asking other members about the remote peer",
   request: "rejected stream from remote peer",
 };
 
@@ -47,13 +57,13 @@ export class Incoming {
    * Serves a member's stream of messages (see stream.ts), all of whose bytes are still to be read.
    * @param isMember called when the member's introduction is accepted
    */
-  acceptMessages(socket: Socket, remoteAddress: string, isMember: (id: bigint) => void): void {
+  acceptMessages(socket: Socket, caller: Caller, isMember: (id: bigint) => void): void {
     const { listener, options } = this.#shared;
     let from: bigint | undefined;
     let receive: ((bytes: Uint8Array) => void) | undefined;
     acceptStream(socket, options, {
       requested: (stream, fields) => {
-        const introduction = this.#introduced(fields, remoteAddress);
+        const introduction = this.#introduced(fields, caller);
         if ("reason" in introduction) {
           stream.refuse(introduction.status, introduction.text);
           return;
@@ -74,7 +84,7 @@ export class Incoming {
   accept(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders & { ":method"?: string; ":path"?: string },
-    remoteAddress: string,
+    caller: Caller,
     isMember: (id: bigint) => void,
   ): boolean {
     if (headers[":path"] !== SNAPSHOT_PATH) return false;
@@ -82,7 +92,7 @@ export class Incoming {
       this.#answer(stream, 405, "Method Not Allowed");
       return true;
     }
-    const introduction = this.#introduced(headers, remoteAddress);
+    const introduction = this.#introduced(headers, caller);
     if ("reason" in introduction) this.#answer(stream, introduction.status, introduction.text);
     else {
       isMember(introduction.from);
@@ -99,10 +109,11 @@ export class Incoming {
   }
 
   /** Who sends a request; a refusal is noted. */
-  #introduced(headers: IncomingHttpHeaders, remoteAddress: string): Introduction | Refusal {
-    const introduction = checkRequest(this.#shared.options, headers, this.#shared.isRemoved);
-    if ("reason" in introduction) {
-      this.#logRefusal(headers, introduction, remoteAddress);
+  #introduced(headers: IncomingHttpHeaders, { peerAddress, certificate }: Caller): Introduction | Refusal {
+    const { options, isRemoved, directory } = this.#shared;
+    const introduction = checkRequest(options, headers, isRemoved, (id) => directory.standingOf(id, fitsUrls(options, certificate)));
+    if ("reason" in introduction && introduction.reason !== "asking") {
+      this.#logRefusal(headers, introduction, peerAddress);
       this.#shared.observer.refused(introduction.from, introduction.reason);
     }
     return introduction;

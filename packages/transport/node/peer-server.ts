@@ -19,6 +19,7 @@ import {
   type HttpHandler,
   type HttpPeer,
   handshakeFailure,
+  OpenTlsSockets,
   refuseCertificate,
   refuseClientAddress,
   serveHttp1,
@@ -29,7 +30,8 @@ import {
   type TlsSource,
 } from "@quorate/host/node";
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
-import type { Incoming } from "./incoming.ts";
+import type { Caller, Incoming } from "./incoming.ts";
+import { bindsCertificates, fitsUrls, refuseClientCertificate } from "./member-certificate.ts";
 import type { PeerListenAddress, Shared } from "./options.ts";
 import { PeerConnection } from "./peer-connection.ts";
 import { sniffStream } from "./stream.ts";
@@ -40,6 +42,12 @@ export interface PeerBoundAddress {
   readonly port: number;
   readonly secure: boolean;
 }
+
+/** Who has connected, for HTTP too. */
+interface HttpCaller extends Caller, HttpPeer {}
+
+/** What a certificate of no known member may get: a member that joins asks for it before all others have heard of it. */
+const OPEN_PATHS: ReadonlySet<string> = new Set(["/members", "/version"]);
 
 /** Handshakes, and then all up to the first headers, may take so long, however slowly bytes come. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -64,9 +72,9 @@ const LOG_REJECTED = "rejected connection on peer endpoint";
 export class PeerServer {
   readonly #shared: Shared;
   readonly #incoming: Incoming;
-  readonly #http: HttpContext;
+  readonly #handler: HttpHandler;
   readonly #httpServer: HttpServer;
-  readonly #httpPeers = new WeakMap<Socket, HttpPeer>();
+  readonly #httpCallers = new WeakMap<Socket, HttpCaller>();
   /** Open sockets. */
   readonly #sockets = new Map<Socket, PeerConnection>();
   /** Of all slots a quarter is for connections that are no member's: these cannot take the members'. */
@@ -82,7 +90,7 @@ export class PeerServer {
   constructor(shared: Shared, incoming: Incoming, handler: HttpHandler) {
     this.#shared = shared;
     this.#incoming = incoming;
-    this.#http = { handler, maxBodyBytes: shared.options.maxHttpBodyBytes, logger: shared.logger };
+    this.#handler = handler;
     const { maxIncomingConnections } = shared.options;
     const maxUnidentified = Math.max(1, maxIncomingConnections >>> 2);
     this.#slots = new ConnectionSlots({
@@ -96,13 +104,14 @@ export class PeerServer {
       requestTimeout: HTTP1_REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: HTTP1_CHECK_PERIOD_MS,
     };
-    const peerOf = (socket: Socket) => this.#httpPeers.get(socket) ?? { peerAddress: addressOf(socket), peerCommonName: undefined };
     this.#httpServer = createHttp1Server({ requireHostHeader: false, ...timeouts }, (request, response) => {
       const connection = this.#connectionOf(request.socket);
       connection?.request(1);
       response.on("close", () => connection?.request(-1));
       this.#requested(connection);
-      if (!request.socket.destroyed) void serveHttp1(this.#http, peerOf(request.socket), request, response, false);
+      if (request.socket.destroyed) return;
+      const caller = this.#httpCallers.get(request.socket) ?? stranger(addressOf(request.socket));
+      void serveHttp1(this.#contextOf(caller), caller, request, response, false);
     });
     this.#httpServer.timeout = HTTP_IDLE_TIMEOUT_MS;
     // It is given its sockets and never listens, but only this event starts the timer that holds requests to their timeouts.
@@ -183,8 +192,19 @@ export class PeerServer {
       this.#sockets.delete(socket);
       this.#slots.close(connection.slot);
     });
-    if (tlsServer === undefined) this.#sniff(socket, { peerAddress, peerCommonName: undefined });
+    if (tlsServer === undefined) this.#sniff(socket, stranger(peerAddress));
     else tlsServer.emit("connection", socket);
+  }
+
+  /** How requests of a caller are answered: for members, and a little for others whose certificate may be a member's. */
+  #contextOf({ certificate }: Caller): HttpContext {
+    const { directory, logger, options } = this.#shared;
+    const handler: HttpHandler = (request) => {
+      const isOpen = request.method === "GET" && OPEN_PATHS.has(request.path);
+      if (isOpen || directory.isSomeMembers(fitsUrls(options, certificate))) return this.#handler(request);
+      return { status: 403, headers: { "content-type": "text/plain; charset=utf-8" }, body: "the certificate is not that of a member\n" };
+    };
+    return { handler, maxBodyBytes: options.maxHttpBodyBytes, logger };
   }
 
   /** A handshake, or the first headers, did not come to their end in time. */
@@ -209,6 +229,11 @@ export class PeerServer {
     const protocols = ["h2", "http/1.1"];
     const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: NO_TIMEOUT_MS });
     this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
+    const open = new OpenTlsSockets(source, (socket, reason) => {
+      this.#rejected(socket, reason);
+      socket.destroy();
+    });
+    this.#forgetTls.push(() => open.close());
     server.on("tlsClientError", (error, socket) => {
       // One that was late has been reported.
       if (this.#connectionOf(socket)?.slot.stage !== "closed") this.#rejected(socket, handshakeFailure(error, socket));
@@ -219,8 +244,10 @@ export class PeerServer {
       socket.on("error", () => {});
       this.#check(source.current, socket).then(
         (refusal) => {
-          if (refusal === undefined) this.#secured(socket);
-          else {
+          if (refusal === undefined) {
+            open.add(socket);
+            this.#secured(socket);
+          } else {
             this.#rejected(socket, refusal);
             socket.destroy();
           }
@@ -239,7 +266,10 @@ export class PeerServer {
     if (!demanded) return undefined;
     const certificate = socket.getPeerX509Certificate();
     const refusal = refuseCertificate(tls, certificate, demanded);
-    if (refusal !== undefined || certificate === undefined || this.#shared.options.skipClientSanVerification) return refusal;
+    const { skipClientSanVerification } = this.#shared.options;
+    if (refusal !== undefined || certificate === undefined || skipClientSanVerification) return refusal;
+    const notMembers = bindsCertificates(tls, false) ? refuseClientCertificate(certificate) : undefined;
+    if (notMembers !== undefined) return notMembers;
     return refuseClientAddress(certificate, socket.remoteAddress ?? "");
   }
 
@@ -253,7 +283,8 @@ export class PeerServer {
     connection.secured = socket;
     if (socket.authorized) connection.certificate = certificate?.fingerprint256;
     this.#slots.nextStage(connection.slot, this.#shared.clock.monotonicMs());
-    const peer = {
+    const peer: HttpCaller = {
+      certificate: socket.authorized ? certificate : undefined,
       peerAddress: addressOf(socket),
       peerCommonName: socket.authorized && certificate !== undefined ? commonName(certificate) : undefined,
     };
@@ -286,26 +317,27 @@ export class PeerServer {
     if (omitted !== undefined) this.#shared.logger.warn(msg, { ...fields, ...omitted });
   }
 
-  #sniff(socket: Socket, peer: HttpPeer): void {
+  #sniff(socket: Socket, peer: HttpCaller): void {
     sniffProtocol(socket, this.#shared.clock, HANDSHAKE_TIMEOUT_MS, (isHttp2) => {
       if (isHttp2) this.#serveHttp2(socket, peer);
       else this.#serveHttp1(socket, peer);
     });
   }
 
-  #serveHttp1(socket: Socket, peer: HttpPeer): void {
-    this.#httpPeers.set(socket, peer);
+  #serveHttp1(socket: Socket, peer: HttpCaller): void {
+    this.#httpCallers.set(socket, peer);
     this.#httpServer.emit("connection", socket);
   }
 
-  #serveHttp2(socket: Socket, peer: HttpPeer): void {
+  #serveHttp2(socket: Socket, peer: HttpCaller): void {
     sniffStream(socket, this.#shared.clock, STREAM_SNIFF_TIMEOUT_MS, (isMember) => {
-      if (isMember) this.#incoming.acceptMessages(socket, peer.peerAddress, (id) => this.#isMember(this.#connectionOf(socket), id));
+      if (isMember) this.#incoming.acceptMessages(socket, peer, (id) => this.#isMember(this.#connectionOf(socket), id));
       else this.#serveRequests(socket, peer);
     });
   }
 
-  #serveRequests(socket: Socket, peer: HttpPeer): void {
+  #serveRequests(socket: Socket, peer: HttpCaller): void {
+    const context = this.#contextOf(peer);
     const session: ServerHttp2Session = performServerHandshake(socket, SESSION_OPTIONS);
     widenSession(session);
     const connection = this.#connectionOf(socket);
@@ -317,9 +349,9 @@ export class PeerServer {
       stream.on("error", () => {});
       connection?.request(1);
       stream.on("close", () => connection?.request(-1));
-      if (this.#incoming.accept(stream, headers, peer.peerAddress, (id) => this.#isMember(connection, id))) return;
+      if (this.#incoming.accept(stream, headers, peer, (id) => this.#isMember(connection, id))) return;
       this.#requested(connection);
-      void serveHttp2(this.#http, peer, stream, headers).then(() => stream.resume());
+      void serveHttp2(context, peer, stream, headers).then(() => stream.resume());
     });
   }
 
@@ -337,6 +369,11 @@ export class PeerServer {
       socket.destroy();
     }
   }
+}
+
+/** A caller that nothing is known of but its address. */
+function stranger(peerAddress: string): HttpCaller {
+  return { peerAddress, peerCommonName: undefined, certificate: undefined };
 }
 
 /** "host:port" of the other end, brackets around an IPv6 address. */

@@ -126,6 +126,7 @@ describe("strangers", () => {
     const net = await network(t);
     const a = await member(net, 1n);
     const b = await member(net, 2n);
+    a.transport.addPeer(9n, ["http://127.0.0.1:1"]);
     const random = new SeededRandom(11n);
     const bytes = (most: number) => Buffer.from(Array.from({ length: random.below(most) }, () => random.below(256)));
     const openings: readonly (() => Buffer)[] = [
@@ -149,6 +150,8 @@ describe("strangers", () => {
   it("that send snapshots of random bytes take up no place for long", async (t) => {
     const net = await network(t);
     const a = await member(net, 1n, { options: { maxSnapshots: 4 } });
+    // It is known, or nothing of it would be read.
+    a.transport.addPeer(9n, ["http://127.0.0.1:1"]);
     const random = new SeededRandom(12n);
     for (let i = 0; i < 60; i++) {
       const session = connectHttp2(a.urls[0]!);
@@ -177,6 +180,7 @@ describe("a snapshot that does not come along", () => {
     const net = await network(t);
     const clock = new ManualClock();
     const a = await member(net, 1n, { ...stall, clock });
+    for (const id of [7n, 8n, 9n]) a.transport.addPeer(id, ["http://127.0.0.1:1"]);
     const ask = (from: string) => {
       const session = connectHttp2(a.urls[0]!);
       session.on("error", () => {});

@@ -268,6 +268,7 @@ describe("the peer port", () => {
     const net = await network(t);
     let failed = 0;
     const a = await member(net, 1n, { options: { maxMessageBytes: 1000 }, observer: { receiveFailed: () => failed++ } });
+    a.transport.addPeer(2n, ["http://127.0.0.1:1"]);
     const data = (...bytes: number[]) => [0, 0, bytes.length, 0, 0, 0, 0, 0, 1, ...bytes];
     for (const garbage of [data(0, 0, 0, 3, 1, 2, 3), data(0, 0, 4, 0, 0), data(0, 0, 0, 0), [0, 0, 0, 5, 0, 0, 0, 0, 2]]) {
       const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
@@ -288,6 +289,7 @@ describe("the peer port", () => {
   it("ends a connection that asks and asks and never reads the answers", async (t) => {
     const net = await network(t);
     const a = await member(net, 1n);
+    a.transport.addPeer(2n, ["http://127.0.0.1:1"]);
     const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
     t.after(() => socket.destroy());
     socket.on("error", () => {});

@@ -2,7 +2,7 @@ import { BackupError, type Chain, chainFor, chainsOf, readCatalog, rebuild, veri
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
-import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
+import { AuthEnabledError, EtcdFileError, IGNORE_AUTH_FLAG, type NewCluster, StoreDamageError } from "@quorate/store";
 import { goJson, humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { drawTable } from "../printers/tables.ts";
@@ -11,7 +11,7 @@ import { Progress } from "../progress.ts";
 import { folderArgument, reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
-import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
+import { bumpFlags, bumpRevisionOf, ignoreAuthFlag, restoreMember } from "./restore.ts";
 
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 
@@ -29,6 +29,7 @@ function onBackup(task: () => Promise<void>): Promise<void> {
     try {
       await task();
     } catch (error) {
+      if (error instanceof AuthEnabledError) throw new Exit(ExitCode.error, error.message);
       if (error instanceof BackupError || error instanceof BoltDamageError || error instanceof EtcdFileError) {
         throw new Exit(ExitCode.error, withNextStep(error.message));
       }
@@ -143,6 +144,7 @@ history has gone back.`,
     at: { kind: "string", defaultText: "", doc: "a revision, or a time such as 2026-01-31T12:00:00Z (the newest if none is given)" },
     ...newMemberFlags,
     ...bumpFlags,
+    ...ignoreAuthFlag,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
@@ -156,6 +158,7 @@ history has gone back.`,
           storeDir,
           cluster: target.cluster,
           bumpRevision,
+          ignoreAuth: flags.bool(IGNORE_AUTH_FLAG),
           onProgress,
         }),
       );

@@ -75,7 +75,7 @@ export class Observer {
   constructor(looker: Looker, options: ObserverOptions) {
     this.#looker = looker;
     this.#options = options;
-    this.#places = [...new Set(options.endpoints)].slice(0, MAX_ROWS).map((endpoint) => new Place([endpoint], true));
+    this.#places = givenPlaces(options.endpoints);
   }
 
   get rows(): readonly Row[] {
@@ -128,7 +128,10 @@ export class Observer {
     try {
       const status = await this.#looker.status(endpoint);
       const id = status.header?.memberId;
-      if (place.member !== undefined && place.member.ID !== id) throw new Error(`${endpoint} leads to another member`);
+      if (place.member !== undefined && place.member.ID !== id) {
+        this.#forgetIfGone(place);
+        throw new Error(`${endpoint} leads to another member`);
+      }
       place.indexBefore = place.status?.raftIndex;
       place.round = round;
       place.status = status;
@@ -148,6 +151,18 @@ export class Observer {
       place.turn++;
     }
     onChange();
+  }
+
+  /** Where no listed member answers any more and others do in their place, the cluster was made again, from a backup say. */
+  #forgetIfGone(witness: Place): void {
+    if (
+      !this.#places.includes(witness) ||
+      this.#places.some((one) => one !== witness && one.member !== undefined && one.failure === undefined)
+    )
+      return;
+    this.#listed = [];
+    this.#listIndex = -1;
+    this.#places = givenPlaces(this.#options.endpoints);
   }
 
   async #askMetrics(place: Place, endpoint: string): Promise<void> {
@@ -184,6 +199,10 @@ export class Observer {
     this.#places = places;
     this.#looker.keepOnly(new Set(places.flatMap(({ endpoints }) => endpoints)));
   }
+}
+
+function givenPlaces(endpoints: readonly string[]): Place[] {
+  return [...new Set(endpoints)].slice(0, MAX_ROWS).map((endpoint) => new Place([endpoint], true));
 }
 
 function leadsTo(place: Place, member: Member): boolean {

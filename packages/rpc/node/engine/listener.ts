@@ -14,6 +14,7 @@ import {
   commonName,
   demandsClientCertificate,
   handshakeFailure,
+  OpenTlsSockets,
   refuseCertificate,
   serverTlsOptions,
   type TlsSource,
@@ -53,6 +54,8 @@ export class Listener implements AcceptedOwner {
   readonly #byRawSocket = new WeakMap<object, Accepted>();
   /** Ends the listening for new TLS options. */
   #forgetTls: () => void = () => {};
+  /** Its TLS connections whose certificates are looked at again when the options change. */
+  #openSecured: OpenTlsSockets | undefined;
   #failedHandshakes = 0;
   #handshakeTimeouts = 0;
   #silentConnections = 0;
@@ -179,7 +182,16 @@ export class Listener implements AcceptedOwner {
     const { serves } = this.address;
     const protocols = serves === "http" ? ["http/1.1"] : serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
     const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: 2 ** 31 - 1 });
-    this.#forgetTls = source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols)));
+    const forget = source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols)));
+    const open = new OpenTlsSockets(source, (socket, reason) => {
+      this.#handshakeFailed(socket, addressOf(socket), reason);
+      socket.destroy();
+    });
+    this.#openSecured = open;
+    this.#forgetTls = () => {
+      forget();
+      open.close();
+    };
     server.on("tlsClientError", (error: Error & { code?: string }, socket) => {
       if (this.#acceptedOf(socket)?.isLate === true) return;
       this.#handshakeFailed(socket, addressOf(socket), handshakeFailure(error, socket));
@@ -206,6 +218,7 @@ export class Listener implements AcceptedOwner {
       socket.destroy();
       return;
     }
+    this.#openSecured?.add(socket);
     one.secured = socket;
     one.peer = { peerAddress: addressOf(socket), peerCommonName: certificate === undefined ? undefined : commonName(certificate) };
     this.#slots.nextStage(one.slot, this.nowMs());

@@ -12,7 +12,7 @@
 import { type Clock, type Disk, type KeyspaceOpener, type Logger, type Names, parentOf } from "@quorate/host";
 import { etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
-import { checkLevelFiles, clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
+import { AuthEnabledError, checkLevelFiles, clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
@@ -196,6 +196,15 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
   });
   // The keyspace makes its own files durable, but not its folder's name.
   deps.disk.syncDir(config.storeDir);
+  if (store.isAuthEnabled) {
+    if (!config.ignoreAuth) {
+      await store.close({ flush: false });
+      throw new AuthEnabledError(`the store in ${config.storeDir}`);
+    }
+    deps.logger.warn("authentication is enabled in the store and is not enforced: every client may read and write everything", {
+      option: "--unsafe-serve-without-auth",
+    });
+  }
   return store;
 }
 

@@ -3,6 +3,7 @@ import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorat
 import type { Raft } from "@quorate/raft";
 import type { Transport, TransportListener } from "@quorate/transport";
 import type { PeerCall } from "../lease/peer-call.ts";
+import type { LinkQuestions } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { WatchLimits } from "../watch/index.ts";
 import type { FaultHook } from "./fault-points.ts";
@@ -13,10 +14,7 @@ export interface TransportRequest {
   readonly clusterId: bigint;
   readonly listener: TransportListener;
   readonly metrics: MemberMetrics;
-  /** Whether a member was removed from the cluster: it is told so. */
-  isRemoved(id: bigint): boolean;
-  /** A peer says that this member was removed. */
-  selfRemoved(): void;
+  readonly questions: LinkQuestions;
 }
 
 /** The world, as a member needs it. */

@@ -183,8 +183,7 @@ export class Member {
         clusterId: this.clusterId,
         listener,
         metrics,
-        isRemoved: (id) => this.#store.membership.isRemoved(id),
-        selfRemoved: () => this.#cluster.departure.told(),
+        questions: this.#cluster.links,
       });
     const transport = lateTransport(() => this.#transport);
     this.#loop = new MemberLoop<Applied>(
@@ -226,7 +225,7 @@ export class Member {
         clock: deps.clock,
         disk: deps.disk,
         keyspaces: deps.keyspaces,
-        storeDir: config.storeDir,
+        config,
         logger: deps.logger.child("server/snapshots"),
         faults,
         received: (durationMs) => metrics.snapshotStoreDuration.observe(durationMs / 1000),
@@ -290,7 +289,7 @@ export class Member {
     this.#store.lessor.observer = this.#keeper;
     const call: PeerCall = deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
     this.#cluster = clusterKeeping({
-      memberId: this.id,
+      ...ids,
       config,
       timeoutMs,
       clock: deps.clock,
