@@ -131,8 +131,8 @@ async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): 
   const { ca, peerCa } = certificateFiles(dir);
   if (existsSync(ca) && !existsSync(peerCa)) {
     throw new UsageError(
-      `${peerCa} is missing: the folder is of an earlier release, where one authority signed for clients and members. On every host, copy ` +
-        "ca.pem to peer-ca.pem and name that with --peer-trusted-ca-file, then rotate: members get an authority of their own",
+      `${peerCa} is missing: the folder is of an earlier release, where one authority signed for clients and members. On every host, ` +
+        "copy ca.pem to peer-ca.pem and name that with --peer-trusted-ca-file, then rotate: members get an authority of their own",
     );
   }
   const trouble = certificateTrouble(dir, 0);

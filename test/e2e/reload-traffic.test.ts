@@ -48,7 +48,8 @@ async function changeFiles(says: string, change: () => void): Promise<void> {
   const begins = members.map((member) => member.log().length);
   change();
   for (const member of members) member.signal("SIGHUP");
-  for (const [i, member] of members.entries()) await until(`${member.name} says: ${says}`, () => member.log().slice(begins[i]).includes(says));
+  for (const [i, member] of members.entries())
+    await until(`${member.name} says: ${says}`, () => member.log().slice(begins[i]).includes(says));
 }
 
 async function metricsOf(member: TestMember): Promise<string> {
@@ -148,7 +149,8 @@ test("broken files keep those from before in force, with a line in the log and a
   }
   for (const member of members) {
     const text = await metricsOf(member);
-    const value = (port: string) => Number(new RegExp(`^quorate_tls_reload_failures_total\\{port="${port}"\\} (\\d+)$`, "m").exec(text)?.[1]);
+    const value = (port: string) =>
+      Number(new RegExp(`^quorate_tls_reload_failures_total\\{port="${port}"\\} (\\d+)$`, "m").exec(text)?.[1]);
     assert.ok(value("client") >= 4 && value("peer") >= 1, `${member.name}: ${value("client")}, ${value("peer")}`);
   }
 });

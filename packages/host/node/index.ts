@@ -7,6 +7,7 @@ export { levelKeyspaces } from "./keyspace.ts";
 export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
 export { machineLimits } from "./machine.ts";
 export { nodeNames } from "./names.ts";
+export { OpenTlsSockets } from "./open-sockets.ts";
 export {
   type HttpContext,
   type HttpPeer,
@@ -17,5 +18,4 @@ export { nodeRandom } from "./random.ts";
 export { sniff, sniffProtocol } from "./sniff.ts";
 export * from "./tls.ts";
 export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
-export { OpenTlsSockets } from "./open-sockets.ts";
 export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";

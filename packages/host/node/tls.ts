@@ -286,7 +286,8 @@ function nextUpdateMs(parts: readonly DerItem[]): number | undefined {
 function crlsOf(list: Uint8Array): DerItem[][] {
   const text = Buffer.from(list).toString("latin1");
   const pems = [...text.matchAll(/-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/g)];
-  if (pems.length !== text.split("-----BEGIN X509 CRL-----").length - 1) throw new Error("a certificate revocation list in it is cut short");
+  if (pems.length !== text.split("-----BEGIN X509 CRL-----").length - 1)
+    throw new Error("a certificate revocation list in it is cut short");
   const ders = pems.length > 0 ? pems.map((pem) => Buffer.from(pem[1]!, "base64")) : [Buffer.from(list)];
   return ders.map((der) => derItems(derContent(derContent(der, 0, SEQUENCE), 0, SEQUENCE)));
 }

@@ -1,4 +1,4 @@
-/** etcd 20221, 20286: a watch that waits for a future revision is told nothing before it, also where the member was behind and caught up. */
+/** etcd 20221, 20286: a watch that waits for a future revision is told nothing before it, also where the member has caught up. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromLatin1 } from "@quorate/proto";

@@ -87,6 +87,8 @@ export interface SimOptions {
   readonly archiveEveryMs: number;
   /** Whether a cluster is restored from the last of them in the end. */
   readonly restores: boolean;
+  /** Steps of one key each after which applying an entry pauses; 0: it does not pause. */
+  readonly applySteps: number;
   /** Mean time between two malformed or heavy requests; 0: never. */
   readonly hostileEveryMs: number;
   /** Mean time between two malformed entries that a leader proposes unchecked; 0: never. */
@@ -273,6 +275,7 @@ function drawOperations(seed: number) {
     losesMajority: one(false, false, false, false, false, true),
     archiveEveryMs: one(0, 0, 0, 500, 2000),
     restores: one(true, false),
+    applySteps: one(0, 1, 1, 3),
   };
 }
 

@@ -1,11 +1,13 @@
 /**
- * An answer that takes the loop some milliseconds to make, and that anybody may ask for as often as they like: those who ask while one is
- * due share it, and the making takes no more than a tenth of the time. It is always made after it was asked for, so it is never stale.
+ * An answer that takes the loop some milliseconds to make, and that anybody may ask for as often as they like. Those who ask while one is
+ * due share it, and the making takes a quarter of the time; it rests for 50 ms at the most. An answer is always made after it was asked
+ * for, so it is never stale.
  */
 import type { Clock } from "@quorate/host";
 
-/** After one was made, the next one waits for this many times as long as that took. */
-const REST_FACTOR = 9;
+/** After one was made, the next one waits for this many times as long as that took, but no longer than this. */
+const REST_FACTOR = 3;
+const MAX_REST_MS = 50;
 
 export class SharedAnswer<T> {
   readonly #clock: Clock;
@@ -40,7 +42,7 @@ export class SharedAnswer<T> {
     );
     return made.finally(() => {
       const endMs = this.#clock.monotonicMs();
-      this.#restUntilMs = endMs + REST_FACTOR * (endMs - startMs);
+      this.#restUntilMs = endMs + Math.min(MAX_REST_MS, REST_FACTOR * (endMs - startMs));
     });
   }
 }

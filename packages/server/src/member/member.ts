@@ -10,9 +10,9 @@
  * It knows no sockets: transport and engines are given to it.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, raftpb } from "@quorate/proto";
+import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, type raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import { type Applied, checkRequest, InvalidRequestError, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
+import { type Applied, checkRequest, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
@@ -23,9 +23,10 @@ import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
-import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { Space } from "../space/index.ts";
 import { WatchHub } from "../watch/index.ts";
+import { AppliedEntries } from "./applied-entries.ts";
+import { APPLY_LIMITS, Applier } from "./applier.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
@@ -87,7 +88,7 @@ export class Member {
   readonly #configuration: Configuration;
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
-  readonly #requestMetrics: RequestMetrics;
+  readonly #applied: AppliedEntries;
   readonly #requestLimits: RequestLimits;
   readonly #peerMessages: PeerMessages;
   readonly #malformed: MalformedReport;
@@ -110,6 +111,7 @@ export class Member {
       clock: deps.clock,
       logger: deps.logger,
       walSegmentBytes: deps.walSegmentBytes,
+      stepKeys: deps.applyLimits?.stepKeys,
       callPeer: deps.callPeer,
       names: deps.names,
       ...walObserver(metrics),
@@ -127,7 +129,6 @@ export class Member {
   private constructor(config: ServerConfig, deps: MemberDeps, metrics: MemberMetrics, state: Bootstrapped) {
     this.config = config;
     this.metrics = metrics;
-    this.#requestMetrics = new RequestMetrics(metrics);
     this.id = state.memberId;
     this.clusterId = state.clusterId;
     this.#deps = deps;
@@ -186,6 +187,12 @@ export class Member {
         questions: this.#cluster.links,
       });
     const transport = lateTransport(() => this.#transport);
+    this.#applied = new AppliedEntries({
+      ...{ metrics, logger: this.#logger, warningMs: config.warningApplyDurationMs },
+      malformed: this.#malformed,
+      settle: (requestId, applied) => this.#proposals.settle(requestId, applied),
+      succeeded: (kind) => this.#succeeded(kind),
+    });
     this.#loop = new MemberLoop<Applied>(
       {
         raft: this.#raft,
@@ -197,8 +204,16 @@ export class Member {
         logger: this.#logger,
         metrics,
         faults,
-        canApply: () => !this.#store.isFull,
-        apply: (entries) => this.#apply(entries),
+        applier: new Applier({
+          clock: deps.clock,
+          limits: deps.applyLimits ?? APPLY_LIMITS,
+          faults,
+          canApply: () => !this.#store.isFull,
+          begin: (entry) => this.#store.begin(entry, this.#isAwaited),
+          applied: (entry, applied, startMs, nowMs) => this.#applied.applied(entry, applied, startMs, nowMs),
+          applyConfChange: (entry) => this.#applyConfChange(entry),
+          sliceEnded: (index, bytes) => this.#sliceEnded(index, bytes),
+        }),
         saveSnapshot: (snapshot) => this.#saveSnapshot(snapshot),
         install: (snapshot) => this.#install(snapshot),
         sendSnapshot: (message) => this.#snapshots.send(message),
@@ -246,7 +261,7 @@ export class Member {
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
       removed: () => this.#cluster.departure.applied(),
-      malformed: (entry, error) => this.#malformed(entry, error),
+      malformed: this.#malformed,
     });
     this.#publication = new Publication({
       clock: deps.clock,
@@ -338,6 +353,7 @@ export class Member {
       disk: deps.disk,
       keyspaces: deps.keyspaces,
       storeDir: config.storeDir,
+      stepKeys: deps.applyLimits?.stepKeys,
       faults,
       store: () => this.#store,
       detach: async () => {
@@ -518,49 +534,20 @@ export class Member {
 
   // --- Applying ---
 
-  #apply(entries: readonly raftpb.Entry[]): void {
-    const startMs = this.#clock.monotonicMs();
-    let bytes = 0;
-    let nowMs = startMs;
-    for (const entry of entries) {
-      bytes += entry.data.length;
-      if (entry.type === raftpb.EntryType.EntryNormal) nowMs = this.#applyRequest(entry, nowMs);
-      else this.#applyConfChange(entry);
-    }
-    const tookMs = this.#clock.monotonicMs() - startMs;
-    if (tookMs > this.config.warningApplyDurationMs) {
-      this.metrics.slowApply.add(entries.length);
-      this.#logger.warn("apply request took too long", {
-        took: `${tookMs.toFixed(1)}ms`,
-        "expected-duration": `${this.config.warningApplyDurationMs}ms`,
-        requests: entries.length,
-        bytes,
-      });
-    }
-    this.space.keeper.applied();
-    this.#snapshots.applied(entries[entries.length - 1]!.index, bytes);
-    if (this.#store.isFlushDue) this.#flush();
-  }
-
   readonly #isAwaited = (requestId: bigint): boolean => this.#proposals.awaits(requestId);
 
-  /** Gives the time when it was done. @param startMs when what came before was done */
-  #applyRequest(entry: raftpb.Entry, startMs: number): number {
-    const applied = this.#store.apply(entry, this.#isAwaited);
-    const { kind } = applied;
-    if (applied.error instanceof InvalidRequestError) this.#malformed(entry, applied.error);
-    const nowMs = this.#clock.monotonicMs();
-    this.#requestMetrics.applied(applied, nowMs - startMs);
-    if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
+  #succeeded(kind: RequestKind): void {
+    if (kind === "compaction") this.space.compactionScheduled();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
-    else if (kind === "alarm") {
-      this.space.alarmsChanged();
-      this.corruption.alarmsChanged();
-    }
-    if (applied.requestId === 0n) return nowMs;
-    const proposedMs = this.#proposals.settle(applied.requestId, applied);
-    if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
-    return nowMs;
+    if (kind !== "alarm") return;
+    this.space.alarmsChanged();
+    this.corruption.alarmsChanged();
+  }
+
+  #sliceEnded(index: number, bytes: number): void {
+    this.space.keeper.applied();
+    this.#snapshots.applied(index, bytes);
+    if (this.#store.isFlushDue) this.#flush();
   }
 
   #applyConfChange(entry: raftpb.Entry): void {

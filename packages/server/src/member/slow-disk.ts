@@ -8,10 +8,10 @@
  *     . too young to count   B behind: slow, and the others are done
  *
  * A leader's heartbeats go out on time even while its disk stands still, so nobody else stands for election, and writes wait. Whether a
- * disk is slow is judged by the others: a look counts as slow while a sync takes longer than the bound, and as behind if, meanwhile, so many
- * other voters have answered for the same entries that they could commit them without this member. What they take includes the network, so
- * the others are rather judged too slow than too fast. Where all disks are slow, or another leader would wait for this disk all the same,
- * nothing is handed over.
+ * disk is slow is judged by the others: a look counts as slow while a sync takes longer than the bound, and as behind if, meanwhile, so
+ * many other voters have answered for the same entries that they could commit them without this member. What they take includes the
+ * network, so the others are rather judged too slow than too fast. Where all disks are slow, or another leader would wait for this disk
+ * all the same, nothing is handed over.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import type { Status } from "@quorate/raft";
