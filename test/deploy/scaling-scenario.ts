@@ -28,8 +28,9 @@ const manifests = (what: Rendering): Manifest[] =>
 
 /** The names that values.yaml says a secret's certificate must have. */
 function namesFor(secret: string): string[] {
-  const comment =
-    new RegExp(`Names: ([^\\n]*)\\.\\n  ${secret}:`).exec(values)?.[1] ?? assert.fail(`values.yaml says no names for ${secret}`);
+  const before = values.slice(0, values.indexOf(`\n  ${secret}:`));
+  const comment = /Names: ([^\n]*?)\.(?:\s|$)/.exec(before.slice(before.lastIndexOf("Names: ")))?.[1];
+  if (comment === undefined) throw new Error(`values.yaml says no names for ${secret}`);
   const filled = comment
     .replaceAll("<release>", RELEASE)
     .replaceAll("<namespace>", NAMESPACE)
@@ -41,12 +42,12 @@ makeBridge();
 const kubernetes = new Kubernetes(dir, domain);
 const authority = makeAuthority();
 const tls = (parse(values) as { tls: Record<string, string> }).tls;
-for (const [secret, dnsNames] of [
-  ["serverSecret", namesFor("serverSecret")],
-  ["peerSecret", namesFor("peerSecret")],
-  ["clientSecret", []],
+for (const [secret, dnsNames, usage] of [
+  ["serverSecret", namesFor("serverSecret"), "server"],
+  ["peerSecret", namesFor("peerSecret"), "both"],
+  ["clientSecret", [], "client"],
 ] as const) {
-  const { certPem, keyPem } = makeCertificate({ name: secret, issuer: authority, dnsNames });
+  const { certPem, keyPem } = makeCertificate({ name: secret, issuer: authority, dnsNames, usage });
   kubernetes.secret(tls[secret]!, { "tls.crt": certPem, "tls.key": keyPem, "ca.crt": authority.certPem });
 }
 
