@@ -9,7 +9,17 @@
  *   SIM-6 consistent index      an opened store holds exactly the state at the index that it names, and no index from the future
  *   SIM-7 equal stores          members at one index have equal hashes
  */
-import { CompactionRequest, crc32c, EMPTY, type ErrorName, fromUtf8, InternalRaftRequest, RangeRequest, raftpb } from "@quorate/proto";
+import {
+  CompactionRequest,
+  crc32c,
+  EMPTY,
+  type ErrorName,
+  fromUtf8,
+  InternalRaftRequest,
+  LeaseCheckpointRequest,
+  RangeRequest,
+  raftpb,
+} from "@quorate/proto";
 import { type Alarm, type Applied, applyRange, type Store } from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
@@ -73,6 +83,11 @@ function equal(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
+/** Whether a checkpoint notes what is left of a lease, and does not only take back what was noted. */
+function notesTime(bytes: Uint8Array): boolean {
+  return LeaseCheckpointRequest.decode(bytes).checkpoints.some((one) => one.remaining_TTL > 0);
+}
+
 export class Safety {
   readonly #leaders = new Map<number, string>();
   /** Terms with leaders that are lost. */
@@ -94,6 +109,8 @@ export class Safety {
   readonly compacted = new Set<number>();
 
   readonly #removed = new Set<bigint>();
+  /** Entries that noted what is left of some lease. */
+  checkpoints = 0;
 
   constructor(leases: LeaseCheck, corruption: CorruptionCheck) {
     this.#leases = leases;
@@ -219,6 +236,7 @@ export class Safety {
     const isRequest = entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0;
     const internal = isRequest ? InternalRaftRequest.decode(entry.data) : undefined;
     const request = internal === undefined ? undefined : requestOfEntry(internal);
+    if (internal?.leaseCheckpoint !== undefined && notesTime(internal.leaseCheckpoint)) this.checkpoints++;
     const refusal = internal === undefined ? undefined : this.#refusal(state, internal, entry, request);
     if (applied?.error?.code !== refusal) {
       violate("SIM-5", `${name} at index ${entry.index}: ${applied?.error?.message ?? "no error"}, expected ${refusal ?? "none"}`);
@@ -255,7 +273,8 @@ export class Safety {
       this.compacted.add(revision);
       return undefined;
     }
-    if (request !== undefined && state.leasesOf(request).some((id) => !this.#leases.exists(id))) return "LeaseNotFound";
+    const refused = request === undefined ? undefined : state.refusal(request, (id) => this.#leases.exists(id));
+    if (refused !== undefined) return refused;
     return this.#leases.applied(internal, term, index);
   }
 
