@@ -25,6 +25,7 @@ import {
   type RangeResponse,
   TxnRequest,
   type TxnResponse,
+  WireError,
 } from "@quorate/proto";
 import type { Alarms } from "./alarms.ts";
 import type { Lessor } from "./lease/lessor.ts";
@@ -32,11 +33,11 @@ import type { Membership } from "./membership/membership.ts";
 import type { Mvcc } from "./mvcc/index.ts";
 import { applyAlarm } from "./requests/alarm.ts";
 import { txnCostBytes } from "./requests/cost.ts";
+import { type InvalidRequestError, malformation, type RequestKind } from "./requests/entry-request.ts";
 import { applyCompaction, applyDeleteRange, applyPut, applyRange, applyTxn } from "./requests/index.ts";
 import { applyLeaseCheckpoint, applyLeaseGrant, applyLeaseRevoke } from "./requests/lease.ts";
 
-/** The kinds of request that are applied, by their field in InternalRaftRequest. */
-export type RequestKind = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
+export type { RequestKind } from "./requests/entry-request.ts";
 
 export type ApplyResponse =
   | PutResponse
@@ -56,7 +57,8 @@ export interface Applied {
   readonly kind: RequestKind | undefined;
   /** The answer, with its revision in the header; undefined for kinds that have none, and for an error. */
   readonly response: ApplyResponse | undefined;
-  readonly error: EtcdError | undefined;
+  /** InvalidRequestError for an entry that does not decode: it has changed nothing, on any member. */
+  readonly error: EtcdError | InvalidRequestError | undefined;
 }
 
 /** The parts of the state that requests work on. */
@@ -132,10 +134,18 @@ function admit(alarms: Alarms, kind: RequestKind): void {
 
 const NOTHING: Applied = { requestId: 0n, kind: undefined, response: undefined, error: undefined };
 
-/** Applies the request in an entry's data. Throws what is no answer to a request: damage, broken invariants. */
+/**
+ * Applies the request in an entry's data. Data that does not decode comes to an error, the same on every member: nothing has been done
+ * then, for a request is decoded whole before it is carried out. Throws what is no answer to a request: damage, broken invariants.
+ */
 export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied {
   if (data.length === 0) return NOTHING;
-  const request = InternalRaftRequest.decode(data);
+  let request: InternalRaftRequest;
+  try {
+    request = InternalRaftRequest.decode(data);
+  } catch (error) {
+    return { ...NOTHING, error: blamed(data, error) };
+  }
   const requestId = request.ID !== 0n ? request.ID : (request.header?.ID ?? 0n);
   for (const kind of KINDS) {
     const bytes = request[kind];
@@ -144,11 +154,19 @@ export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied {
       if (parts.alarms.any) admit(parts.alarms, kind);
       return { requestId, kind, response: TABLE[kind]!(parts, bytes, parts.isAwaited(requestId)), error: undefined };
     } catch (error) {
-      if (error instanceof EtcdError) return { requestId, kind, response: undefined, error };
-      throw error;
+      return { requestId, kind, response: undefined, error: error instanceof EtcdError ? error : blamed(data, error) };
     }
   }
+  const malformed = malformation(data);
+  if (malformed !== undefined) return { requestId, kind: undefined, response: undefined, error: malformed };
   throw new Error(
     `an entry carries a request that this version does not know (${data.length} bytes): a newer member wrote it; upgrade this one`,
   );
+}
+
+/** The error of an entry that cannot be decoded. Rethrows `error` where the entry is not what is wrong: a record of the store may be. */
+function blamed(data: Uint8Array, error: unknown): InvalidRequestError {
+  const malformed = error instanceof WireError ? malformation(data) : undefined;
+  if (malformed === undefined) throw error;
+  return malformed;
 }

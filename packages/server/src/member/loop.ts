@@ -54,6 +54,8 @@ export interface LoopParts<R> {
   /** Streams the state to the peer that a MsgSnap is for. */
   sendSnapshot(message: raftpb.Message): void;
   leaderChanged(leader: bigint, isLeader: boolean): void;
+  /** Raft has refused a message as one that no member sends. */
+  refused(message: raftpb.Message, reason: string): void;
   /** The member cannot go on. Called once. */
   fatal(error: unknown): void;
 }
@@ -111,7 +113,10 @@ export class MemberLoop<R> {
   received(messages: readonly raftpb.Message[]): void {
     if (this.#stopped) return;
     this.#guard(() => {
-      for (const message of messages) this.#parts.raft.step(message);
+      for (const message of messages) {
+        const reason = this.#parts.raft.step(message);
+        if (reason !== undefined) this.#parts.refused(message, reason);
+      }
     });
     this.wake();
   }

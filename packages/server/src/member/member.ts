@@ -12,7 +12,7 @@
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
 import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import type { Applied, RequestKind, Store } from "@quorate/store";
+import { type Applied, checkRequest, InvalidRequestError, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
@@ -21,6 +21,7 @@ import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
+import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { Space } from "../space/index.ts";
@@ -41,6 +42,7 @@ import {
 } from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
 import { countPromotion, metricsOf, nameMember, saveTiming, walObserver } from "./metric-sources.ts";
+import { PeerMessages } from "./peer-messages.ts";
 import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
 import { Reads } from "./reads.ts";
@@ -90,6 +92,8 @@ export class Member {
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
   readonly #requestMetrics: RequestMetrics;
+  readonly #requestLimits: RequestLimits;
+  readonly #peerMessages: PeerMessages;
   readonly #cluster: ClusterKeeping;
   #transport!: Transport;
   #store: Store;
@@ -139,6 +143,9 @@ export class Member {
     this.#store = state.store;
     this.#wal = state.wal;
     this.#requestIds = new RequestIds(this.id, deps.clock.wallMs());
+    this.#requestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
+    const border = { limits: this.#requestLimits, clock: deps.clock, logger: this.#logger };
+    this.#peerMessages = new PeerMessages({ ...border, memberId: this.id, refused: metrics.peerMessagesRefused });
     const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
     const wake = () => this.#loop.wake();
     this.#proposals = new Proposals<Applied>(
@@ -202,6 +209,7 @@ export class Member {
         install: (snapshot) => this.#install(snapshot),
         sendSnapshot: (message) => this.#snapshots.send(message),
         leaderChanged: (leader, isLeader) => this.#leaderChanged(leader, isLeader),
+        refused: (message, reason) => this.#peerMessages.refuse(message, reason),
         fatal: (error) => this.#fatal(error),
       },
       { tickMs: config.heartbeatIntervalMs, appliedIndex: state.store.position.index },
@@ -244,6 +252,7 @@ export class Member {
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
       removed: () => this.#cluster.departure.applied(),
+      malformed: (entry, error) => this.#malformed(entry, error),
     });
     this.#publication = new Publication({
       clock: deps.clock,
@@ -451,10 +460,17 @@ export class Member {
 
   /**
    * Takes a request through Raft. Resolves with what applying it here came to, its error included; rejects with an EtcdError if it was
-   * not applied in time (it may still be, later).
+   * not applied in time (it may still be, later). The request is checked here, so that nothing malformed enters the log: rejects with
+   * WireError, EtcdError or InvalidRequestError for one that is not valid in itself.
    * @param request the request's bytes, as the client sent them.
+   * @param decoded the message that these bytes are, where the caller has decoded them already
    */
-  propose(kind: RequestKind, request: Uint8Array): Promise<Applied> {
+  propose(kind: RequestKind, request: Uint8Array, decoded?: unknown): Promise<Applied> {
+    try {
+      checkRequest(kind, request, this.#requestLimits, decoded);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     if (this.#raft.commitIndex - this.#loop.appliedIndex > MAX_APPLY_GAP_ENTRIES) return Promise.reject(errorOf("TooManyRequests"));
     const id = this.#requestIds.next();
     const payload = InternalRaftRequest.encode({ header: { ID: id, username: "", authRevision: 0 }, [kind]: request });
@@ -537,6 +553,7 @@ export class Member {
   #applyRequest(entry: raftpb.Entry, startMs: number): number {
     const applied = this.#store.apply(entry, this.#isAwaited);
     const { kind } = applied;
+    if (applied.error instanceof InvalidRequestError) this.#malformed(entry, applied.error);
     const nowMs = this.#clock.monotonicMs();
     this.#requestMetrics.applied(applied, nowMs - startMs);
     if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
@@ -549,6 +566,18 @@ export class Member {
     const proposedMs = this.#proposals.settle(applied.requestId, applied);
     if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
     return nowMs;
+  }
+
+  /** An entry of the log cannot be decoded: it has changed nothing, here and on every other member. */
+  #malformed(entry: raftpb.Entry, error: Error): void {
+    this.metrics.malformedEntries.add();
+    this.#logger.error("applied an entry that does not decode as an error; it changes nothing", {
+      index: entry.index,
+      term: entry.term,
+      "entry-type": entry.type,
+      bytes: entry.data.length,
+      error: error.message,
+    });
   }
 
   #applyConfChange(entry: raftpb.Entry): void {
@@ -602,7 +631,7 @@ export class Member {
 
   #transportListener(): TransportListener {
     return {
-      received: (messages) => this.#loop.received(messages),
+      received: (messages) => this.#loop.received(this.#peerMessages.admit(messages)),
       snapshotReceived: (stream) => this.#snapshots.receive(stream),
       unreachable: (id) => this.#loop.withRaft((raft) => raft.reportUnreachable(id)),
       snapshotSent: (id, taken) => this.#snapshots.sent(id, taken),

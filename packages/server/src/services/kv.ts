@@ -1,10 +1,9 @@
 /**
- * etcdserverpb.KV. Requests are checked here, before they cost anything; the bytes of those that write go on as the client sent them.
+ * etcdserverpb.KV. What is read is checked here, what is written by `propose`; its bytes go on as the client sent them.
  */
 import {
   CompactionRequest,
   CompactionResponse,
-  DeleteRangeRequest,
   DeleteRangeResponse,
   type ErrorName,
   errorOf,
@@ -23,8 +22,6 @@ import {
   type Applied,
   applyRange,
   applyTxn,
-  checkDeleteRange,
-  checkPut,
   checkRange,
   checkTxn,
   isReadOnlyTxn,
@@ -89,33 +86,26 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       async (bytes) => {
         const request = PutRequest.decode(bytes);
         if (!member.space.keeper.hasRoom(putCostBytes(request))) await member.space.keeper.refuse();
-        refuse(checkPut(request));
-        return answer(PutResponse, await member.propose("put", bytes));
+        return answer(PutResponse, await member.propose("put", bytes, request));
       },
     ],
-    [
-      DeleteRange.path,
-      async (bytes) => {
-        refuse(checkDeleteRange(DeleteRangeRequest.decode(bytes)));
-        return answer(DeleteRangeResponse, await member.propose("deleteRange", bytes));
-      },
-    ],
+    [DeleteRange.path, async (bytes) => answer(DeleteRangeResponse, await member.propose("deleteRange", bytes))],
     [
       Txn.path,
       async (bytes) => {
         const request = TxnRequest.decode(bytes);
         if (!member.space.keeper.hasRoom(txnCostBytes(request))) await member.space.keeper.refuse();
+        if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes, request));
         refuse(checkTxn(request, maxTxnOps));
-        if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes));
         return encodeAnswer(TxnResponse, await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request)));
       },
     ],
     [
       Compact.path,
       async (bytes) => {
-        const { physical } = CompactionRequest.decode(bytes);
-        const applied = await member.propose("compaction", bytes);
-        if (physical && applied.error === undefined) await member.space.compacted();
+        const request = CompactionRequest.decode(bytes);
+        const applied = await member.propose("compaction", bytes, request);
+        if (request.physical && applied.error === undefined) await member.space.compacted();
         if (applied.error !== undefined) throw applied.error;
         return CompactionResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });
       },
