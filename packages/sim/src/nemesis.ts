@@ -238,22 +238,22 @@ export class Nemesis {
     const leader = this.#nodes.find((one) => one.member?.isLeader === true);
     if (leader === undefined) return;
     const { electionMs } = this.#options;
-    const slowMs = electionMs * (0.4 + 0.5 * this.#random.unit());
+    const slowMs = electionMs * (0.7 + 0.25 * this.#random.unit());
     const links = this.#nodes.filter((one) => one !== leader).map((one) => this.#links.link(one.name, leader.name));
     for (const link of links) link.slowMs = slowMs;
-    this.#scheduler.after(this.#random.unit() * 0.2 * electionMs, () => this.#handOver());
+    this.#scheduler.after(this.#random.unit() * 0.4 * electionMs, () => this.#handOver());
     this.#scheduler.after(1.5 * electionMs, () => {
       for (const link of links) link.slowMs = 0;
     });
   }
 
-  /** After some of the checkpoints of leases the leader changes, and changes again: what they noted is to be taken back in between. */
+  /** After a checkpoint of leases the leader changes, and changes again: what they noted is to be taken back in between. */
   #watchCheckpoints(seen: number): void {
     if (!this.#active) return;
     const count = this.#checkpoints();
-    if (count > seen && this.#random.below(2) === 0) {
+    if (count > seen) {
       this.#scheduler.after(this.#random.unit() * 5000, () => this.#handOver());
-      this.#scheduler.after(15_000 + this.#random.unit() * 60_000, () => this.#handOver());
+      this.#scheduler.after(5000 + this.#random.unit() * 100_000, () => this.#handOver());
     }
     this.#scheduler.after(500, () => this.#watchCheckpoints(count));
   }
