@@ -92,7 +92,7 @@ export const SUBTLE: readonly Mutant[] = [
     before: "rangeEnd.length === 1 && rangeEnd[0] === 0 ? undefined : toLatin1(rangeEnd)",
     after: "rangeEnd.length === 0 ? undefined : toLatin1(rangeEnd)",
     tests: ["packages/store/test/*.test.ts"],
-    sim: "no",
+    sim: "default",
   },
   {
     name: "a comparison over a range holds if it does for some key",
@@ -100,7 +100,7 @@ export const SUBTLE: readonly Mutant[] = [
     before: "return found.every((key)",
     after: "return found.some((key)",
     tests: ["packages/store/test/*.test.ts"],
-    sim: "no",
+    sim: "default",
   },
   {
     name: "a checkpoint is forgotten by a second change of the leader",
@@ -155,7 +155,7 @@ export const SUBTLE: readonly Mutant[] = [
     before: "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n    const hardState",
     after:
       "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n    reads.release(snapshot.metadata!.index);\n    const hardState",
-    tests: ["packages/server/test/snapshot*.test.ts", "packages/server/test/loop*.test.ts"],
+    tests: ["packages/server/test/reads-at-install.test.ts"],
     sim: "default",
   },
   {
