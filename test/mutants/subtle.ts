@@ -97,8 +97,8 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a comparison over a range holds if it does for some key",
     file: "store/src/requests/compare.ts",
-    before: "return found.every((key)",
-    after: "return found.some((key)",
+    before: "    return all;\n  };\n  yield* view.each(",
+    after: "    return !all;\n  };\n  yield* view.each(",
     tests: ["packages/store/test/*.test.ts"],
     sim: "default",
   },

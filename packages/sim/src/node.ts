@@ -1,6 +1,7 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
 import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
 import { Member, type ServerConfig, serviceTable } from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
@@ -38,6 +39,9 @@ export interface NodeDeps {
   fail(error: unknown): void;
 }
 
+/** Entries are applied key by key, so that small ones take many slices too. */
+const EVERY_STEP = { maxSliceMs: Number.POSITIVE_INFINITY, stepKeys: 1 };
+
 export class Node {
   readonly name: string;
   readonly #deps: NodeDeps;
@@ -48,6 +52,8 @@ export class Node {
   /** Set while the member takes requests. */
   member: Member | undefined;
   services: ServiceTable | undefined;
+  /** The machine of its process, while that lives. */
+  raft: Raft | undefined;
   readonly crashPoints = new CrashPoints();
   /** It refused to start on its damaged disk. */
   refused = false;
@@ -198,13 +204,18 @@ export class Node {
       keyspaces: new ProcessKeyspaces(this.machine.keyspaces, process, twist),
       logger: silentLogger,
       walSegmentBytes: options.segmentBytes,
+      applyLimits: options.applySteps === 0 ? undefined : { ...EVERY_STEP, maxSliceSteps: options.applySteps },
       faults: (point) => {
         if (point === "after-snapshot-install" && started !== undefined) this.#watch(started);
         if (process.alive) this.#pass(point);
       },
       onRaft: (raft) => {
         raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
-        process.onEnd(() => raftCheck.forget(this.name));
+        this.raft = raft;
+        process.onEnd(() => {
+          raftCheck.forget(this.name);
+          if (this.raft === raft) this.raft = undefined;
+        });
       },
       callPeer: (url, path, body, timeoutMs) => network.ports.call(this.name, process, { url, path, body, timeoutMs }),
       openTransport: async (request) => network.open(this.name, process, request, this.urls),

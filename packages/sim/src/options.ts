@@ -93,6 +93,12 @@ export interface SimOptions {
   readonly archiveEveryMs: number;
   /** Whether a cluster is restored from the last of them in the end. */
   readonly restores: boolean;
+  /** Steps of one key each after which applying an entry pauses; 0: it does not pause. */
+  readonly applySteps: number;
+  /** Mean time between two malformed or heavy requests; 0: never. */
+  readonly hostileEveryMs: number;
+  /** Mean time between two malformed entries that a leader proposes unchecked; 0: never. */
+  readonly poisonEveryMs: number;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -327,6 +333,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     operatorEveryMs: one(0, 300, 1000),
     ...drawOperations(seed),
     wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
+    ...drawHostility(seed),
     bug,
   };
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
@@ -365,7 +372,15 @@ function drawOperations(seed: number) {
     losesMajority: one(false, false, false, false, false, true),
     archiveEveryMs: one(0, 0, 0, 500, 2000),
     restores: one(true, false),
+    applySteps: one(0, 1, 1, 3),
   };
+}
+
+/** Of a stream of its own, for the same reason. */
+function drawHostility(seed: number) {
+  const random = new SeededRandom(BigInt(seed)).fork("hostility");
+  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
 }
 
 /**

@@ -63,10 +63,25 @@ export const SOURCE_BUGS = {
   },
   "hash-drift": {
     file: "store/src/mvcc/write-txn.ts",
-    before: "const revision = encodeRevision(main, sub, true);\n    state.backend.put(Bucket.key, revision, record);",
+    before: "const revision = encodeRevision(main, sub, true);\n    this.state.backend.put(Bucket.key, revision, record);",
     after: `const revision = encodeRevision(main, sub, true);
-    state.forgotten = (state.forgotten ?? 0) + 1;
-    if (state.forgotten % 20 !== 0) state.backend.put(Bucket.key, revision, record);`,
+    this.state.forgotten = (this.state.forgotten ?? 0) + 1;
+    if (this.state.forgotten % 20 !== 0) this.state.backend.put(Bucket.key, revision, record);`,
+  },
+  "index-before-its-entry": {
+    file: "store/src/store.ts",
+    before: "    this.#revisionBefore = this.mvcc.currentRevision;\n",
+    after: "    this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };\n",
+  },
+  "half-an-entry-flushed": {
+    file: "store/src/mvcc/write-txn.ts",
+    before: "      this.#stageTombstone(key, sub);\n",
+    after: "      this.state.backend.put(Bucket.key, encodeRevision(main, sub, true), KeyValue.encode({ key: fromLatin1(key) }));\n",
+  },
+  "half-an-entry-read": {
+    file: "store/src/mvcc/read-view.ts",
+    before: "const at = revision <= 0 ? this.revision : revision;",
+    after: "const at = revision <= 0 ? Number.MAX_SAFE_INTEGER : revision;",
   },
   "difference-unnoticed": {
     file: "server/src/corruption/checker.ts",
@@ -126,6 +141,21 @@ export const SOURCE_BUGS = {
   const entries = found.entries.filter(({ index }) => index <= known);
   found = { ...found, entries };
 `,
+  },
+  "proposes-unchecked": {
+    file: "server/src/member/member.ts",
+    before: "checkRequest(kind, request, this.#requestLimits, decoded);",
+    after: "",
+  },
+  "takes-proposals-unchecked": {
+    file: "server/src/member/peer-messages.ts",
+    before: "const problem = this.#problem(entry, from);",
+    after: "const problem: string | undefined = undefined;",
+  },
+  "ends-on-malformed": {
+    file: "store/src/apply.ts",
+    before: "error instanceof WireError ? malformation(data) : undefined",
+    after: "undefined as InvalidRequestError | undefined",
   },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 

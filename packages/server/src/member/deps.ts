@@ -3,8 +3,10 @@ import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorat
 import type { Raft } from "@quorate/raft";
 import type { Transport, TransportListener } from "@quorate/transport";
 import type { PeerCall } from "../lease/peer-call.ts";
+import type { LinkQuestions } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { WatchLimits } from "../watch/index.ts";
+import type { ApplyLimits } from "./applier.ts";
 import type { FaultHook } from "./fault-points.ts";
 
 /** What the transport is made from. */
@@ -13,10 +15,7 @@ export interface TransportRequest {
   readonly clusterId: bigint;
   readonly listener: TransportListener;
   readonly metrics: MemberMetrics;
-  /** Whether a member was removed from the cluster: it is told so. */
-  isRemoved(id: bigint): boolean;
-  /** A peer says that this member was removed. */
-  selfRemoved(): void;
+  readonly questions: LinkQuestions;
 }
 
 /** The world, as a member needs it. */
@@ -31,6 +30,8 @@ export interface MemberDeps {
   readonly onRaft?: ((raft: Raft) => void) | undefined;
   /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
   readonly walSegmentBytes?: number | undefined;
+  /** How applying is cut into slices, for tests and simulations that want many. */
+  readonly applyLimits?: ApplyLimits | undefined;
   /** Bounds of watch, for tests and simulations that want to meet them. */
   readonly watchLimits?: WatchLimits | undefined;
   openTransport(request: TransportRequest): Promise<Transport>;

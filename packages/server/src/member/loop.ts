@@ -5,8 +5,9 @@
  *     received() propose() read() tick            turn()
  *          |         |       |     |      +-> append to the WAL, start fdatasync
  *          +---------+-------+-----+-> Raft -> Ready -> send (a leader's appends travel while its own disk works)
- *                                         +-> apply what is committed and durable here, answer its waiters
+ *                                         +-> queue what is committed and durable here
  *                  fdatasync is done --------> send what had to wait for the disk, tell Raft
+ *                      in each turn ---------> apply from the queue for a few milliseconds, answer its waiters
  *
  * Input only marks the loop; the work is done once at the end of the event loop's turn, so that all that arrived together shares one
  * append, one fdatasync and one write for each peer.
@@ -17,6 +18,7 @@ import type { Raft, Ready } from "@quorate/raft";
 import type { Transport } from "@quorate/transport";
 import type { Wal } from "@quorate/wal";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { Applier } from "./applier.ts";
 import type { FaultHook } from "./fault-points.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
@@ -25,6 +27,8 @@ import type { Reads } from "./reads.ts";
 const MAX_READYS_PER_TURN = 8;
 /** Payload bytes that go into Raft as one append; a batch above it is split. */
 const MAX_BATCH_BYTES = 1024 * 1024;
+/** Payload bytes that go into Raft in one turn, and one batch more: to write them and their checksums takes some milliseconds. */
+const MAX_TURN_BYTES = 4 * 1024 * 1024;
 
 /**
  * A single entry is synced by a blocking call if the last sync took no longer than this: with nothing else to do meanwhile it saves the way
@@ -43,10 +47,8 @@ export interface LoopParts<R> {
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
   readonly faults: FaultHook;
-  /** False while applying has to wait for the store; the loop is woken when that is over. */
-  canApply(): boolean;
-  /** Applies committed entries in order; must have taken effect when it returns. */
-  apply(entries: readonly raftpb.Entry[]): void;
+  /** Applies committed entries in order. Where it has to wait for the store, the loop is woken when that is over. */
+  readonly applier: Applier;
   /** Marks in the log that a snapshot was accepted; durable when it resolves. */
   saveSnapshot(snapshot: raftpb.Snapshot): Promise<void>;
   /** Puts the received store of a saved snapshot in place; durable when it resolves. */
@@ -65,6 +67,8 @@ interface Unsynced {
   readonly number: number;
   readonly messages: readonly raftpb.Message[];
   durable: boolean;
+  /** Of the last entry that is written; undefined if there is none. */
+  readonly lastIndex: number | undefined;
 }
 
 export class MemberLoop<R> {
@@ -76,6 +80,10 @@ export class MemberLoop<R> {
   /** Before `start` and after `stop` nothing happens. */
   #stopped = true;
   #installing = false;
+  /** When this turn began to apply; undefined: it has not. */
+  #sliceStartMs: number | undefined;
+  /** Waits for the end of the entry that is being applied. */
+  #entryEnded: (() => void) | undefined;
   #leader = 0n;
   #appliedIndex: number;
   /** A hard state whose only news is the commit index; it travels with the next append, because nobody depends on it being durable. */
@@ -107,6 +115,7 @@ export class MemberLoop<R> {
   stop(): void {
     this.#stopped = true;
     this.#tickTimer?.cancel();
+    this.#entryEnded?.();
   }
 
   /** Messages from a peer. */
@@ -128,6 +137,11 @@ export class MemberLoop<R> {
     if (hardState !== undefined) this.#parts.wal.append(hardState, []);
   }
 
+  /** The last of the oldest entries that are not known to be on this member's disk; undefined if all are. */
+  get unsyncedIndex(): number | undefined {
+    return this.#unsynced.find((step) => step.lastIndex !== undefined && !step.durable)?.lastIndex;
+  }
+
   /** Runs `change` on Raft (a transfer, a report) and sees to what follows from it. */
   withRaft<T>(change: (raft: Raft) => T): T {
     const result = change(this.#parts.raft);
@@ -135,14 +149,29 @@ export class MemberLoop<R> {
     return result;
   }
 
-  /** Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. Rejects while a snapshot is being installed. */
-  standStill(task: () => Promise<void>): Promise<void> {
-    if (this.#installing || this.#stopped) return Promise.reject(new Error("the member is installing a snapshot, or ending"));
+  /**
+   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry that is being applied is finished
+   * before. Rejects while a snapshot is being installed.
+   */
+  async standStill(task: () => Promise<void>): Promise<void> {
+    const { applier } = this.#parts;
+    if (this.#entryEnded !== undefined) throw new Error("the member is about to stand still already");
+    if (applier.isInEntry && !this.#installing && !this.#stopped) {
+      applier.isHeld = true;
+      await new Promise<void>((resolve) => {
+        this.#entryEnded = resolve;
+      });
+      this.#entryEnded = undefined;
+      applier.isHeld = false;
+    }
+    if (this.#installing || this.#stopped) throw new Error("the member is installing a snapshot, or ending");
     this.#installing = true;
-    return task().finally(() => {
+    try {
+      await task();
+    } finally {
       this.#installing = false;
       this.wake();
-    });
+    }
   }
 
   /** Sees to it that a turn follows. */
@@ -174,6 +203,7 @@ export class MemberLoop<R> {
   }
 
   #turn(): void {
+    this.#sliceStartMs = undefined;
     this.#takeProposals();
     this.#parts.reads.startRound((context) => this.#askReadIndex(context));
     for (let i = 0; this.#canProceed(); i++) {
@@ -183,11 +213,14 @@ export class MemberLoop<R> {
       }
       this.#process(this.#parts.raft.ready());
     }
+    if (this.#installing || this.#stopped || !this.#parts.applier.canRun) return;
+    this.#apply();
+    if (this.#canProceed() || this.#parts.applier.canRun) this.wake();
   }
 
-  /** While a snapshot is being installed, or the store is full, Raft goes on hearing its peers, but nothing new is written or applied. */
+  /** While a snapshot is being installed, Raft goes on hearing its peers, but nothing new is written or applied. */
   #canProceed(): boolean {
-    return !this.#installing && !this.#stopped && this.#parts.canApply() && this.#parts.raft.hasReady();
+    return !this.#installing && !this.#stopped && this.#parts.raft.hasReady();
   }
 
   /** Gives Raft the queued proposals in batches. What it does not take stays queued: there may be a leader, or room, in a later turn. */
@@ -196,16 +229,22 @@ export class MemberLoop<R> {
     if (proposals.queuedCount === 0 || raft.leader === 0n) return;
     const queue = proposals.takeQueue();
     let start = 0;
+    let takenBytes = 0;
     while (start < queue.length) {
-      let end = start;
-      for (let bytes = 0; end < queue.length && (end === start || bytes + queue[end]!.length <= MAX_BATCH_BYTES); end++) {
-        bytes += queue[end]!.length;
+      if (takenBytes >= MAX_TURN_BYTES) {
+        proposals.putBack(queue.slice(start));
+        this.wake();
+        return;
       }
+      let end = start;
+      let bytes = 0;
+      for (; end < queue.length && (end === start || bytes + queue[end]!.length <= MAX_BATCH_BYTES); end++) bytes += queue[end]!.length;
       if (raft.propose(start === 0 && end === queue.length ? queue : queue.slice(start, end)) !== "accepted") {
         proposals.putBack(queue.slice(start));
         return;
       }
       start = end;
+      takenBytes += bytes;
     }
   }
 
@@ -225,7 +264,10 @@ export class MemberLoop<R> {
       this.#parts.wal.syncNow();
       this.#synced(unsynced);
     }
-    if (ready.committed.length > 0) this.#apply(ready.committed);
+    if (ready.committed.length > 0) {
+      this.#parts.applier.push(ready.committed);
+      this.#apply();
+    }
     for (const read of ready.readStates) this.#parts.reads.answered(read.context, read.index);
     this.#parts.reads.release(this.#appliedIndex);
   }
@@ -237,7 +279,8 @@ export class MemberLoop<R> {
   #persist(ready: Ready): Unsynced | undefined {
     const { wal, faults } = this.#parts;
     const hardState = ready.hardState ?? this.#lazyHardState;
-    const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: false };
+    const lastIndex = ready.entries.at(-1)?.index;
+    const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: false, lastIndex };
     this.#unsynced.push(step);
     if (ready.mustSync || ready.entries.length > 0) {
       this.#lazyHardState = undefined;
@@ -292,17 +335,28 @@ export class MemberLoop<R> {
     this.#parts.transport.send(toPeers);
   }
 
-  #apply(entries: readonly raftpb.Entry[]): void {
-    this.#parts.faults("before-apply");
-    this.#parts.apply(entries);
-    this.#appliedIndex = entries[entries.length - 1]!.index;
-    this.#parts.raft.applied(this.#appliedIndex);
-    this.#parts.faults("after-apply");
+  /** Applies what is queued, until this turn has used up its time for that. */
+  #apply(): void {
+    const { applier, raft, clock, faults, reads } = this.#parts;
+    if (this.#sliceStartMs === undefined) this.#sliceStartMs = clock.monotonicMs();
+    else if (applier.isSliceOver(this.#sliceStartMs)) return;
+    faults("before-apply");
+    const index = applier.run(this.#sliceStartMs);
+    if (index !== undefined) {
+      this.#appliedIndex = index;
+      raft.applied(index);
+      reads.release(index);
+    }
+    faults("after-apply");
+    if (!applier.isInEntry) this.#entryEnded?.();
   }
 
   #install(ready: Ready, snapshot: raftpb.Snapshot): void {
-    const { wal, raft, reads } = this.#parts;
+    const { wal, raft, reads, applier } = this.#parts;
     this.#installing = true;
+    // The snapshot holds what these would have done.
+    applier.clear();
+    this.#entryEnded?.();
     this.#send(ready.messages);
     for (const read of ready.readStates) reads.answered(read.context, read.index);
     const hardState = ready.hardState ?? this.#lazyHardState;
@@ -321,7 +375,7 @@ export class MemberLoop<R> {
           this.#installing = false;
           this.#appliedIndex = snapshot.metadata!.index;
           raft.applied(this.#appliedIndex);
-          const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: true };
+          const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: true, lastIndex: undefined };
           this.#unsynced.push(step);
           this.#synced(step);
           reads.release(this.#appliedIndex);

@@ -9,26 +9,28 @@
  *
  * It knows no sockets: transport and engines are given to it.
  */
-import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, raftpb } from "@quorate/proto";
+import type { Clock, Logger, Timer } from "@quorate/host";
+import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, type raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import { type Applied, checkRequest, InvalidRequestError, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
+import { type Applied, checkRequest, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
-import { LeaseKeeper } from "../lease/keeper.ts";
+import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
-import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { Space } from "../space/index.ts";
 import { WatchHub } from "../watch/index.ts";
+import { AppliedEntries } from "./applied-entries.ts";
+import { APPLY_LIMITS, Applier } from "./applier.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
+import { electionRandom } from "./election-random.ts";
 import { noFaults } from "./fault-points.ts";
 import { lateTransport } from "./late-transport.ts";
 import {
@@ -41,22 +43,17 @@ import {
   READ_RETRY_MS,
 } from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
+import { type MalformedReport, malformedReport } from "./malformed-report.ts";
 import { countPromotion, metricsOf, nameMember, saveTiming, walObserver } from "./metric-sources.ts";
 import { PeerMessages } from "./peer-messages.ts";
 import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
-import { Reads } from "./reads.ts";
+import { firstRound, Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
-import { SlowDisk } from "./slow-disk.ts";
+import { othersHave, SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 import { StoreExchange } from "./store-exchange.ts";
-
-/** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
-const LEASE_CHECKPOINT_INTERVAL_MS = 5 * 60_000;
-/** Lease ids that a server chooses are positive int64 (etcd: EtcdServer.LeaseGrant). */
-const MAX_LEASE_ID = 2n ** 63n - 1n;
-
-const HEADER_ID_BITS = 48n;
+import { timeoutReason } from "./timeout-reason.ts";
 
 export class Member {
   readonly id: bigint;
@@ -91,9 +88,10 @@ export class Member {
   readonly #configuration: Configuration;
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
-  readonly #requestMetrics: RequestMetrics;
+  readonly #applied: AppliedEntries;
   readonly #requestLimits: RequestLimits;
   readonly #peerMessages: PeerMessages;
+  readonly #malformed: MalformedReport;
   readonly #cluster: ClusterKeeping;
   #transport!: Transport;
   #store: Store;
@@ -113,11 +111,10 @@ export class Member {
       clock: deps.clock,
       logger: deps.logger,
       walSegmentBytes: deps.walSegmentBytes,
+      stepKeys: deps.applyLimits?.stepKeys,
       callPeer: deps.callPeer,
       names: deps.names,
-      ...walObserver(metrics, (durationMs) => {
-        if (member !== undefined) member.#slowDisk.observe(durationMs);
-      }),
+      ...walObserver(metrics),
     });
     member = new Member(config, deps, metrics, state);
     try {
@@ -132,7 +129,6 @@ export class Member {
   private constructor(config: ServerConfig, deps: MemberDeps, metrics: MemberMetrics, state: Bootstrapped) {
     this.config = config;
     this.metrics = metrics;
-    this.#requestMetrics = new RequestMetrics(metrics);
     this.id = state.memberId;
     this.clusterId = state.clusterId;
     this.#deps = deps;
@@ -146,6 +142,7 @@ export class Member {
     this.#requestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
     const border = { limits: this.#requestLimits, clock: deps.clock, logger: this.#logger };
     this.#peerMessages = new PeerMessages({ ...border, memberId: this.id, refused: metrics.peerMessagesRefused });
+    this.#malformed = malformedReport(metrics.malformedEntries, this.#logger);
     const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
     const wake = () => this.#loop.wake();
     this.#proposals = new Proposals<Applied>(
@@ -154,8 +151,7 @@ export class Member {
     );
     this.#reads = new Reads(
       { maxWaiting: MAX_WAITING_READS, timeoutMs, retryMs: READ_RETRY_MS },
-      // Rounds of an earlier run of this member must not answer those of this one: a random start in a wide space.
-      { clock: deps.clock, wake, firstRound: Number(deps.random.fork("read-rounds").uint64() >> (64n - HEADER_ID_BITS)) },
+      { clock: deps.clock, wake, firstRound: firstRound(deps.random) },
     );
     const raftLogger = deps.logger.child("raft");
     this.#raft = new Raft(
@@ -188,10 +184,15 @@ export class Member {
         clusterId: this.clusterId,
         listener,
         metrics,
-        isRemoved: (id) => this.#store.membership.isRemoved(id),
-        selfRemoved: () => this.#cluster.departure.told(),
+        questions: this.#cluster.links,
       });
     const transport = lateTransport(() => this.#transport);
+    this.#applied = new AppliedEntries({
+      ...{ metrics, logger: this.#logger, warningMs: config.warningApplyDurationMs },
+      malformed: this.#malformed,
+      settle: (requestId, applied) => this.#proposals.settle(requestId, applied),
+      succeeded: (kind) => this.#succeeded(kind),
+    });
     this.#loop = new MemberLoop<Applied>(
       {
         raft: this.#raft,
@@ -203,8 +204,16 @@ export class Member {
         logger: this.#logger,
         metrics,
         faults,
-        canApply: () => !this.#store.isFull,
-        apply: (entries) => this.#apply(entries),
+        applier: new Applier({
+          clock: deps.clock,
+          limits: deps.applyLimits ?? APPLY_LIMITS,
+          faults,
+          canApply: () => !this.#store.isFull,
+          begin: (entry) => this.#store.begin(entry, this.#isAwaited),
+          applied: (entry, applied, startMs, nowMs) => this.#applied.applied(entry, applied, startMs, nowMs),
+          applyConfChange: (entry) => this.#applyConfChange(entry),
+          sliceEnded: (index, bytes) => this.#sliceEnded(index, bytes),
+        }),
         saveSnapshot: (snapshot) => this.#saveSnapshot(snapshot),
         install: (snapshot) => this.#install(snapshot),
         sendSnapshot: (message) => this.#snapshots.send(message),
@@ -231,7 +240,7 @@ export class Member {
         clock: deps.clock,
         disk: deps.disk,
         keyspaces: deps.keyspaces,
-        storeDir: config.storeDir,
+        config,
         logger: deps.logger.child("server/snapshots"),
         faults,
         received: (durationMs) => metrics.snapshotStoreDuration.observe(durationMs / 1000),
@@ -252,7 +261,7 @@ export class Member {
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
       removed: () => this.#cluster.departure.applied(),
-      malformed: (entry, error) => this.#malformed(entry, error),
+      malformed: this.#malformed,
     });
     this.#publication = new Publication({
       clock: deps.clock,
@@ -295,7 +304,7 @@ export class Member {
     this.#store.lessor.observer = this.#keeper;
     const call: PeerCall = deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
     this.#cluster = clusterKeeping({
-      memberId: this.id,
+      ...ids,
       config,
       timeoutMs,
       clock: deps.clock,
@@ -344,6 +353,7 @@ export class Member {
       disk: deps.disk,
       keyspaces: deps.keyspaces,
       storeDir: config.storeDir,
+      stepKeys: deps.applyLimits?.stepKeys,
       faults,
       store: () => this.#store,
       detach: async () => {
@@ -379,6 +389,7 @@ export class Member {
       logger: this.#logger,
       metrics,
       syncingSinceMs: () => this.#wal.syncingSinceMs,
+      othersAreDone: () => othersHave(this.#raft.status(), this.#loop.unsyncedIndex),
       isLeader: () => this.isLeader,
       handOver: () => this.handOver(),
     });
@@ -482,7 +493,7 @@ export class Member {
 
   /** An id for a lease whose client has none in mind. */
   newLeaseId(): bigint {
-    return this.#requestIds.next() & MAX_LEASE_ID;
+    return this.#requestIds.nextLeaseId();
   }
 
   /**
@@ -523,61 +534,20 @@ export class Member {
 
   // --- Applying ---
 
-  #apply(entries: readonly raftpb.Entry[]): void {
-    const startMs = this.#clock.monotonicMs();
-    let bytes = 0;
-    let nowMs = startMs;
-    for (const entry of entries) {
-      bytes += entry.data.length;
-      if (entry.type === raftpb.EntryType.EntryNormal) nowMs = this.#applyRequest(entry, nowMs);
-      else this.#applyConfChange(entry);
-    }
-    const tookMs = this.#clock.monotonicMs() - startMs;
-    if (tookMs > this.config.warningApplyDurationMs) {
-      this.metrics.slowApply.add(entries.length);
-      this.#logger.warn("apply request took too long", {
-        took: `${tookMs.toFixed(1)}ms`,
-        "expected-duration": `${this.config.warningApplyDurationMs}ms`,
-        requests: entries.length,
-        bytes,
-      });
-    }
-    this.space.keeper.applied();
-    this.#snapshots.applied(entries[entries.length - 1]!.index, bytes);
-    if (this.#store.isFlushDue) this.#flush();
-  }
-
   readonly #isAwaited = (requestId: bigint): boolean => this.#proposals.awaits(requestId);
 
-  /** Gives the time when it was done. @param startMs when what came before was done */
-  #applyRequest(entry: raftpb.Entry, startMs: number): number {
-    const applied = this.#store.apply(entry, this.#isAwaited);
-    const { kind } = applied;
-    if (applied.error instanceof InvalidRequestError) this.#malformed(entry, applied.error);
-    const nowMs = this.#clock.monotonicMs();
-    this.#requestMetrics.applied(applied, nowMs - startMs);
-    if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
+  #succeeded(kind: RequestKind): void {
+    if (kind === "compaction") this.space.compactionScheduled();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
-    else if (kind === "alarm") {
-      this.space.alarmsChanged();
-      this.corruption.alarmsChanged();
-    }
-    if (applied.requestId === 0n) return nowMs;
-    const proposedMs = this.#proposals.settle(applied.requestId, applied);
-    if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
-    return nowMs;
+    if (kind !== "alarm") return;
+    this.space.alarmsChanged();
+    this.corruption.alarmsChanged();
   }
 
-  /** An entry of the log cannot be decoded: it has changed nothing, here and on every other member. */
-  #malformed(entry: raftpb.Entry, error: Error): void {
-    this.metrics.malformedEntries.add();
-    this.#logger.error("applied an entry that does not decode as an error; it changes nothing", {
-      index: entry.index,
-      term: entry.term,
-      "entry-type": entry.type,
-      bytes: entry.data.length,
-      error: error.message,
-    });
+  #sliceEnded(index: number, bytes: number): void {
+    this.space.keeper.applied();
+    this.#snapshots.applied(index, bytes);
+    if (this.#store.isFlushDue) this.#flush();
   }
 
   #applyConfChange(entry: raftpb.Entry): void {
@@ -649,19 +619,9 @@ export class Member {
     if (isLeader) this.#cluster.versions.lead();
   }
 
-  /** The error of a proposal whose time ran out (etcd: parseProposeCtxErr). */
   #timeoutReason(startedMs: number): Error {
     this.metrics.proposalsFailed.add();
-    const leaderLostMs = this.#leaderElectedMs - 2 * this.config.electionTimeoutMs;
-    if (startedMs > leaderLostMs && startedMs < this.#leaderElectedMs) return errorOf("TimeoutDueToLeaderFail");
-    const leader = this.#loop.leader;
-    if (leader === 0n) return errorOf("Timeout");
-    const connected = this.#transport.peers().filter((peer) => peer.activeSinceMs !== undefined && peer.activeSinceMs <= startedMs);
-    const reachable =
-      leader === this.id
-        ? connected.length + 1 > this.#store.membership.members().length / 2
-        : connected.some((peer) => peer.id === leader);
-    return errorOf(reachable ? "Timeout" : "TimeoutDueToConnectionLost");
+    return errorOf(timeoutReason(startedMs, this.#leaderElectedMs, this, this.#transport.peers()));
   }
 
   // --- The end ---
@@ -720,10 +680,4 @@ export class Member {
       await this.#wal.close();
     }
   }
-}
-
-/** Randomness for elections from one stream, drawn below any bound. */
-function electionRandom(random: Random): (bound: number) => number {
-  const stream = random.fork("elections");
-  return (bound) => stream.below(bound);
 }

@@ -4,17 +4,16 @@
 import {
   CompactionRequest,
   CompactionResponse,
-  DeleteRangeResponse,
+  DeleteRangeRequest,
+  type DeleteRangeResponse,
   type ErrorName,
   errorOf,
   KVService,
-  type MessageType,
   PutRequest,
   PutResponse,
   RangeRequest,
   type RangeResponse,
   type ResponseHeader,
-  TxnRequest,
   TxnResponse,
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
@@ -24,14 +23,19 @@ import {
   applyTxn,
   checkRange,
   checkTxn,
+  checkWriteAnswer,
+  copiedBytes,
+  decodeTxn,
   isReadOnlyTxn,
   isSerializableTxn,
+  mayAnswerMuch,
   noLeases,
   putCostBytes,
   txnCostBytes,
 } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { encodeRange } from "./range-answer.ts";
+import { encodeDeleteRange, encodeTxn, inTurns } from "./write-answer.ts";
 
 function refuse(error: ErrorName | undefined): void {
   if (error !== undefined) throw errorOf(error);
@@ -42,13 +46,14 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { maxTxnOps } = member.config;
   const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 
-  const answer = <T extends { header: ResponseHeader | undefined }>(type: MessageType<T>, applied: Applied): Uint8Array => {
-    if (applied.error !== undefined) throw applied.error;
-    return encodeAnswer(type, applied.response as unknown as T);
+  /** The response with this member's header. */
+  const answered = <T extends { header: ResponseHeader | undefined }>({ error, response }: Applied): T => {
+    if (error !== undefined) throw error;
+    return withHeader(response as unknown as T);
   };
-  const encodeAnswer = <T extends { header: ResponseHeader | undefined }>(type: MessageType<T>, response: T): Uint8Array => {
+  const withHeader = <T extends { header: ResponseHeader | undefined }>(response: T): T => {
     response.header = member.header(response.header?.revision ?? 0);
-    return type.encode(response);
+    return response;
   };
 
   const [rangeFailed, rangeSucceeded] = ["false", "true"].map((success) => member.metrics.rangeDuration.with(success));
@@ -85,19 +90,33 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       Put.path,
       async (bytes) => {
         const request = PutRequest.decode(bytes);
-        if (!member.space.keeper.hasRoom(putCostBytes(request))) await member.space.keeper.refuse();
-        return answer(PutResponse, await member.propose("put", bytes, request));
+        const costBytes = putCostBytes(request) + (request.ignoreValue ? copiedBytes(member.store.mvcc.view, request) : 0);
+        if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();
+        return PutResponse.encode(answered<PutResponse>(await member.propose("put", bytes, request)));
       },
     ],
-    [DeleteRange.path, async (bytes) => answer(DeleteRangeResponse, await member.propose("deleteRange", bytes))],
+    [
+      DeleteRange.path,
+      async (bytes) => {
+        const request = DeleteRangeRequest.decode(bytes);
+        if (mayAnswerMuch(request)) await inTurns(member.clock, checkWriteAnswer(member.store.mvcc.view, request));
+        return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)));
+      },
+    ],
     [
       Txn.path,
       async (bytes) => {
-        const request = TxnRequest.decode(bytes);
-        if (!member.space.keeper.hasRoom(txnCostBytes(request))) await member.space.keeper.refuse();
-        if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes, request));
+        const request = decodeTxn(bytes, maxTxnOps);
+        const costBytes = txnCostBytes(request);
+        if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
+          await member.space.keeper.refuse();
+        }
+        if (!isReadOnlyTxn(request)) {
+          if (mayAnswerMuch(request)) await inTurns(member.clock, checkWriteAnswer(member.store.mvcc.view, request));
+          return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes, request)));
+        }
         refuse(checkTxn(request, maxTxnOps));
-        return encodeAnswer(TxnResponse, await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request)));
+        return TxnResponse.encode(withHeader(await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request))));
       },
     ],
     [

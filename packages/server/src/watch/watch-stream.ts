@@ -8,9 +8,10 @@ import type { Clock, Timer } from "@quorate/host";
 import { errorOf, type ResponseHeader, type WatchCreateRequest, WatchResponse } from "@quorate/proto";
 import type { CallContext, Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
+import { type ClientBudget, clientOf } from "../member/client-budget.ts";
 import type { WatchEvent } from "./event.ts";
 import type { EventList, EventLists } from "./event-list.ts";
-import type { WatchLimits } from "./limits.ts";
+import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
 import { Watcher } from "./watcher.ts";
 
@@ -40,6 +41,8 @@ export interface StreamOwner {
   /** Events that wait in all streams. */
   pendingEvents: number;
   readonly lists: EventLists;
+  /** What watches cost. */
+  readonly watchBudget: ClientBudget;
   readonly permission: WatchPermission;
   header(revision: number): ResponseHeader;
   headerField(revision: number): Uint8Array;
@@ -54,6 +57,8 @@ export interface StreamOwner {
   unpark(watchers: Iterable<StreamWatcher>): void;
   /** Something waits for `flush`. */
   touched(stream: WatchStream): void;
+  /** Something waits for `flush` that cannot be sent before a pass has read on. */
+  heldBack(stream: WatchStream): void;
   /** Events have been sent. */
   delivered(events: number): void;
   closed(stream: WatchStream): void;
@@ -66,6 +71,8 @@ export class WatchStream {
   /** Watchers with a queue, in the order of their first event. */
   #ready: StreamWatcher[] = [];
   #queuedBytes = 0;
+  /** The owner knows that something waits for `flush`. */
+  #isTouched = false;
   readonly #parked = new Set<StreamWatcher>();
   /** What of the owner's backlogBytes is this stream's. */
   #accountedBytes = 0;
@@ -74,10 +81,15 @@ export class WatchStream {
   #nextId = 0;
   #progressTimer: Timer | undefined;
   #closed = false;
+  /** Whose the watches are; empty for this member's own, which are bounded where they are made. */
+  readonly #client: string;
+  /** Taken from the owner's watchBudget. */
+  #watchBytes = 0;
 
   constructor(call: StreamCall, owner: StreamOwner) {
     this.#call = call;
     this.#owner = owner;
+    this.#client = clientOf(call.context);
   }
 
   /** All watchers, those too that were ended by a compaction and not yet cancelled by the client. */
@@ -101,7 +113,8 @@ export class WatchStream {
     // The least key, as in etcd.
     const key = request.key.length === 0 ? ONE_ZERO : request.key;
     const range = keyRange(key, request.rangeEnd);
-    const refusal = this.#refusal(request, range);
+    const costBytes = costOf(request);
+    const refusal = this.#refusal(request, range) ?? this.#tooMany(costBytes);
     const { revision } = this.#owner;
     if (refusal !== undefined) {
       const header = this.#owner.header(revision);
@@ -113,7 +126,13 @@ export class WatchStream {
       while (this.#watchers.has(this.#nextId)) this.#nextId++;
       id = this.#nextId++;
     }
-    const watcher: StreamWatcher = new Watcher(this, id, { ...request, range }, startRevision === 0 ? revision + 1 : startRevision);
+    this.#watchBytes += costBytes;
+    const watcher: StreamWatcher = new Watcher(
+      this,
+      id,
+      { ...request, range, costBytes },
+      startRevision === 0 ? revision + 1 : startRevision,
+    );
     this.#watchers.set(id, watcher);
     this.#answer({ header: this.#owner.header(revision), watchId: id, created: true });
     this.#owner.add(watcher, startRevision === 0 || startRevision > revision);
@@ -129,6 +148,22 @@ export class WatchStream {
     if (!range.single && range.to !== undefined && range.key >= range.to) return "mvcc: watcher range is empty";
     if (watchId !== 0 && this.#watchers.has(watchId)) return "mvcc: duplicate watch ID provided on the WatchStream";
     return undefined;
+  }
+
+  /** Takes what a watch costs; why it is not made, if there is no room. */
+  #tooMany(costBytes: number): string | undefined {
+    const { watchBudget } = this.#owner;
+    if (this.#client === "" || watchBudget.take(this.#client, costBytes)) return undefined;
+    const { maxClientBytes, maxTotalBytes } = watchBudget.limits;
+    return (
+      `etcdserver: too many watches: those of this client hold ${watchBudget.usedBy(this.#client)} bytes of ${maxClientBytes}, ` +
+      `those of all ${watchBudget.usedBytes} of ${maxTotalBytes}`
+    );
+  }
+
+  #giveBack(costBytes: number): void {
+    this.#watchBytes -= costBytes;
+    if (this.#client !== "") this.#owner.watchBudget.give(this.#client, costBytes);
   }
 
   /** A watch that is not there is none of its concern, as in etcd. */
@@ -181,9 +216,11 @@ export class WatchStream {
   }
 
   #end(watcher: StreamWatcher, cancelReason: string | undefined): void {
+    this.retractOpen(watcher);
     this.flush();
     if (watcher.place !== undefined) this.#owner.remove(watcher);
     this.#watchers.delete(watcher.id);
+    this.#giveBack(watcher.costBytes);
     const header = this.#owner.header(this.#owner.revision);
     this.#answer({ header, watchId: watcher.id, canceled: true, ...(cancelReason !== undefined && { cancelReason }) });
   }
@@ -203,6 +240,7 @@ export class WatchStream {
       if (watcher.place !== undefined) this.#owner.remove(watcher);
     }
     this.#watchers.clear();
+    this.#giveBack(this.#watchBytes);
     this.#owner.closed(this);
   }
 
@@ -228,8 +266,14 @@ export class WatchStream {
     if (queue !== undefined) watcher.queue = queue.and(event);
     else {
       watcher.queue = this.#owner.lists.of(event);
-      if (this.#ready.push(watcher) === 1) this.#owner.touched(this);
+      if (!watcher.isReady) this.#ready.push(watcher);
+      watcher.isReady = true;
     }
+    if (!this.#isTouched) {
+      this.#isTouched = true;
+      this.#owner.touched(this);
+    }
+    watcher.queuedBytes += sizeBytes;
     this.#queuedBytes += sizeBytes;
     this.#owner.pendingEvents++;
     this.#account();
@@ -250,13 +294,22 @@ export class WatchStream {
   /** Takes back what is queued of a revision. A watcher that has nothing left stays in #ready. */
   #withdraw(watcher: StreamWatcher, revision: number): void {
     let { queue } = watcher;
+    let sizeBytes = 0;
     while (queue !== undefined && queue.last.main === revision) {
       const event = queue.last;
-      this.#queuedBytes -= (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length + REFERENCE_BYTES;
+      sizeBytes += (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length + REFERENCE_BYTES;
       this.#owner.pendingEvents--;
       queue = queue.before;
     }
     watcher.queue = queue;
+    watcher.queuedBytes -= sizeBytes;
+    this.#queuedBytes -= sizeBytes;
+  }
+
+  /** Takes back what is queued of a revision that was read in part: the watcher is about to leave the pass that reads it. */
+  retractOpen(watcher: StreamWatcher): void {
+    const open = watcher.place?.openRevision;
+    if (open !== undefined) this.#withdraw(watcher, open);
   }
 
   /** Keeps a watcher, which is in no other place, until there is room. */
@@ -266,7 +319,8 @@ export class WatchStream {
   }
 
   #unpark(): void {
-    if (this.#blocked || this.#parked.size === 0) return;
+    // What is held back takes the room.
+    if (this.#blocked || this.#ready.length > 0 || this.#parked.size === 0) return;
     const parked = [...this.#parked];
     this.#parked.clear();
     this.#owner.unpark(parked);
@@ -274,6 +328,7 @@ export class WatchStream {
 
   /** A compaction has dropped what the watcher is still to get (etcd: the header has no revision then). */
   compacted(watcher: StreamWatcher, compactRevision: number): void {
+    this.retractOpen(watcher);
     this.flush();
     this.#answer({ header: this.#owner.header(0), watchId: watcher.id, canceled: true, compactRevision });
   }
@@ -281,16 +336,24 @@ export class WatchStream {
   /** Hands what is queued to the engine. */
   flush(): void {
     const ready = this.#ready;
+    this.#isTouched = false;
     if (ready.length > 0) {
       this.#ready = [];
-      this.#queuedBytes = 0;
       for (const watcher of ready) {
         const { queue } = watcher;
+        if (queue !== undefined && watcher.place?.openRevision === queue.last.main) {
+          this.#ready.push(watcher);
+          continue;
+        }
+        watcher.isReady = false;
         watcher.queue = undefined;
+        this.#queuedBytes -= watcher.queuedBytes;
+        watcher.queuedBytes = 0;
         if (queue !== undefined) this.#deliver(watcher, queue);
         watcher.caughtUpAt = 0;
       }
       this.#account();
+      if (this.#ready.length > 0) this.#owner.heldBack(this);
     }
     this.#unpark();
   }
@@ -356,6 +419,10 @@ export class WatchStream {
     this.#owner.backlogBytes += bytes - this.#accountedBytes;
     this.#accountedBytes = bytes;
   }
+}
+
+function costOf({ key, rangeEnd }: WatchCreateRequest): number {
+  return WATCH_BYTES + WATCH_KEY_FACTOR * (key.length + rangeEnd.length);
 }
 
 /**

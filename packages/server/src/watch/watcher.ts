@@ -15,6 +15,8 @@ import type { EventList } from "./event-list.ts";
 export interface Place<W> {
   /** Where history is read: up to where that is done. */
   readonly readThrough?: number;
+  /** The revision of which a part was read. */
+  readonly openRevision?: number | undefined;
   delete(watcher: W): void;
 }
 
@@ -27,6 +29,8 @@ export interface WatchRequest {
   readonly prevKv: boolean;
   readonly fragment: boolean;
   readonly progressNotify: boolean;
+  /** What it takes in memory, about. */
+  readonly costBytes: number;
 }
 
 export class Watcher<S> {
@@ -36,6 +40,7 @@ export class Watcher<S> {
   readonly startRevision: number;
   readonly prevKv: boolean;
   readonly fragment: boolean;
+  readonly costBytes: number;
   readonly #noPut: boolean;
   readonly #noDelete: boolean;
   /** Events before this revision are not for it. */
@@ -45,6 +50,10 @@ export class Watcher<S> {
   isSynced = false;
   /** Events that wait for the end of the turn; undefined: none. Kept by the stream. */
   queue: EventList | undefined = undefined;
+  /** Whether the stream has it in its list of those with a queue. Kept by the stream. */
+  isReady = false;
+  /** What the queue counts for. Kept by the stream. */
+  queuedBytes = 0;
   /** The store's revision when it had caught up, for the header of the response that says so; 0: nothing to say. */
   caughtUpAt = 0;
   /** True: send a progress notification at the next tick; undefined: none are wanted. */
@@ -57,6 +66,7 @@ export class Watcher<S> {
     this.startRevision = request.startRevision;
     this.prevKv = request.prevKv;
     this.fragment = request.fragment;
+    this.costBytes = request.costBytes;
     this.#noPut = request.filters.includes(WatchCreateRequest_FilterType.NOPUT);
     this.#noDelete = request.filters.includes(WatchCreateRequest_FilterType.NODELETE);
     this.nextRevision = nextRevision;

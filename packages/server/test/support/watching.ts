@@ -4,7 +4,7 @@ import { SeededRandom } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { Event, fromLatin1, KeyValue, raftpb, toLatin1, type WatchCreateRequest, WatchRequest, WatchResponse } from "@quorate/proto";
 import type { MessageBytes, Status, StreamCall, StreamListener } from "@quorate/rpc";
-import { keyRange, Store } from "@quorate/store";
+import { keyRange, runSteps, Store } from "@quorate/store";
 import { WatchHub, type WatchLimits, type WatchStream } from "../../src/watch/index.ts";
 
 /** So small that every bound is met all the time. */
@@ -16,6 +16,10 @@ export const TIGHT: WatchLimits = {
   maxRecentEvents: 8,
   maxRecentBytes: 2000,
   maxSliceEvents: 5,
+  maxWatchesTotalBytes: 100_000_000,
+  maxWatchesClientBytes: 100_000_000,
+  maxContestTotalBytes: 100_000_000,
+  maxContestClientBytes: 100_000_000,
 };
 
 /** A call whose messages wait until `read`. Beyond the budget `send` gives false, as an engine's would. */
@@ -33,13 +37,13 @@ export class MemoryCall implements StreamCall {
   #isOverBudget = false;
   readonly #held: Uint8Array[] = [];
 
-  constructor(options: { budgetBytes?: number; metadata?: Record<string, string> } = {}) {
+  constructor(options: { budgetBytes?: number; metadata?: Record<string, string>; address?: string } = {}) {
     this.budgetBytes = options.budgetBytes ?? 1024 * 1024;
     this.context = {
       path: "/etcdserverpb.Watch/Watch",
       metadata: (key) => options.metadata?.[key],
       deadlineMs: undefined,
-      peerAddress: "127.0.0.1:1",
+      peerAddress: options.address ?? "127.0.0.1:1",
       peerCommonName: undefined,
       cancelled: false,
       onCancel() {},
@@ -111,6 +115,8 @@ export class WatchBench {
   readonly failures: unknown[] = [];
   events = 0;
   store!: Store;
+  /** Small ones make deletions of a few keys too large to be told of at once. */
+  stepKeys: number | undefined;
 
   constructor(limits?: WatchLimits, options: { progressNotifyIntervalMs?: number; maxRequestBytes?: number } = {}) {
     this.hub = new WatchHub(
@@ -130,7 +136,7 @@ export class WatchBench {
   }
 
   async open(): Promise<this> {
-    this.store = await this.settled(Store.open(this.keyspaces, "/store"));
+    this.store = await this.settled(Store.open(this.keyspaces, "/store", { stepKeys: this.stepKeys }));
     // Transactions here do not come from a log; the store wants a position beside its data.
     if (this.store.position.index === 0)
       this.store.apply({ index: 1, term: 1, type: raftpb.EntryType.EntryNormal, data: new Uint8Array(0) });
@@ -164,17 +170,17 @@ export class WatchBench {
 
   /** One transaction: a value puts, undefined deletes. Gives the revision. */
   write(changes: Readonly<Record<string, string | undefined>>): number {
-    const txn = this.store.mvcc.begin();
+    const txn = this.stepKeys === undefined ? this.store.mvcc.begin() : this.store.mvcc.beginLong();
     for (const [key, value] of Object.entries(changes)) {
-      if (value === undefined) txn.deleteRange({ single: true, key });
+      if (value === undefined) txn.delete(key);
       else txn.put(fromLatin1(key), key, fromLatin1(value), 0n);
     }
     return txn.commit();
   }
 
   deleteRange(from: string, to: string): number {
-    const txn = this.store.mvcc.begin();
-    txn.deleteRange(keyRange(fromLatin1(from), fromLatin1(to)));
+    const txn = this.store.mvcc.beginLong();
+    runSteps(txn.deleteRange(keyRange(fromLatin1(from), fromLatin1(to))));
     return txn.commit();
   }
 

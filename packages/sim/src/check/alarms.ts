@@ -32,7 +32,7 @@ export class AlarmBook {
       return undefined;
     }
     if (this.#raised.size === 0) return undefined;
-    if (this.#has(AlarmType.CORRUPT) && NOT_WHEN_CORRUPT.some((kind) => internal[kind] !== undefined)) return "Corrupt";
+    if (this.#has(AlarmType.CORRUPT) && refusesWhenCorrupt(internal)) return "Corrupt";
     return this.#has(AlarmType.NOSPACE) && adds(internal, request) ? "NoSpace" : undefined;
   }
 
@@ -52,6 +52,11 @@ export class AlarmBook {
       this.#onCorrupt(memberID);
     }
   }
+}
+
+/** Whether an alarm CORRUPT refuses a request. */
+export function refusesWhenCorrupt(internal: InternalRaftRequest): boolean {
+  return NOT_WHEN_CORRUPT.some((kind) => internal[kind] !== undefined);
 }
 
 /** Whether a request may make the store larger, whatever its comparisons come to. */

@@ -7,14 +7,15 @@
  *   LOG-4 leader completeness  what was committed before its term is in a leader's log
  *   LOG-5 committed once       no two members commit different entries at one index
  *   LOG-6 never back           a running member's term and commit index do not fall
- *   LOG-7 one change at a time a leader adds a configuration change only when it has applied all before it
- *   LOG-8 honest matches       who follows a leader has the entry up to which the leader counts it, whenever that commits something
+ *   LOG-7 nothing impossible   no member refuses another's message as one that no member sends
+ *   LOG-8 one change at a time a leader adds a configuration change only when it has applied all before it
+ *   LOG-9 honest matches       who follows a leader has the entry up to which the leader counts it, whenever that commits something
  *
  * An entry's content is seen when a member is given it to write, before anybody else can know of it there.
  */
-import { crc32c, raftpb } from "@quorate/proto";
+import { crc32c, idToHex, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import { violate } from "./violation.ts";
+import { Violation, violate } from "./violation.ts";
 
 /** An entry by index and term, as the first member had it. */
 interface KnownEntry {
@@ -70,6 +71,16 @@ export class RaftCheck {
     };
     this.#watched.set(name, watched);
     this.#all = [...this.#watched.values()];
+    const step = raft.step.bind(raft);
+    raft.step = (message) => {
+      const refused = step(message);
+      if (refused !== undefined) {
+        fail(
+          new Violation(`LOG-7: ${name} refuses a message of ${idToHex(message.from)}, which has said nothing but what it may: ${refused}`),
+        );
+      }
+      return refused;
+    };
     const ready = raft.ready.bind(raft);
     raft.ready = () => {
       const given = ready();
@@ -141,7 +152,7 @@ export class RaftCheck {
     }
   }
 
-  /** LOG-8: who follows a leader has what the leader counts it for. */
+  /** LOG-9: who follows a leader has what the leader counts it for. */
   #compareMatches({ name, raft }: Watched, term: number): void {
     for (const { id, match } of raft.status().progress) {
       const other = this.#all.find((one) => one.raft.id === id);
@@ -150,16 +161,16 @@ export class RaftCheck {
       const own = other.raft.termOf(match);
       if (wanted === undefined || own === wanted) continue;
       const what = own === undefined ? `ends at ${other.raft.lastIndex}` : `has one of term ${own} there`;
-      violate("LOG-8", `${name} leads in term ${term} and counts entry ${match} of term ${wanted} as ${other.name}'s, whose log ${what}`);
+      violate("LOG-9", `${name} leads in term ${term} and counts entry ${match} of term ${wanted} as ${other.name}'s, whose log ${what}`);
     }
   }
 
-  /** LOG-7: a leader adds a configuration change only when it has applied all before it. */
+  /** LOG-8: a leader adds a configuration change only when it has applied all before it. */
   #addedConfChange({ name, raft }: Watched, index: number): void {
     for (let at = raft.appliedIndex + 1; at < index; at++) {
       const term = raft.termOf(at);
       if (term === undefined || this.#entries[at]?.get(term)?.isConfChange !== true) continue;
-      violate("LOG-7", `${name} adds a configuration change at ${index} in term ${raft.term}, and that at ${at} is not applied`);
+      violate("LOG-8", `${name} adds a configuration change at ${index} in term ${raft.term}, and that at ${at} is not applied`);
     }
   }
 

@@ -149,6 +149,11 @@ export class KeyIndex {
     return Math.floor(this.#packedAt(place) / FLAGS);
   }
 
+  /** Size of the record of the event at a place. */
+  sizeAt(place: number): number {
+    return place === LATEST ? this.#sizeBytes : this.#older![place + 2];
+  }
+
   /** True if main.sub is a put and is what a read at revision `at` finds: the test for what a hash covers. */
   isValueAt(main: number, sub: number, at: number): boolean {
     const place = this.find(at);

@@ -98,6 +98,31 @@ export class KeyTree<V> {
     }
   }
 
+  /**
+   * Visits at most `most` keys (at least one) as `scan` does. Returns the key to continue from in a later call, or undefined where the range
+   * is at its end or `visit` returned false. The tree may change between two calls: each key that is there during all of them is visited
+   * once.
+   */
+  scanPart(from: string, to: string | undefined, most: number, visit: (key: string, value: V) => boolean): string | undefined {
+    const leaves = this.#leaves;
+    let left = most;
+    let index = this.#leafOf(from);
+    let at = lowerBound(leaves[index].keys, from);
+    for (; index < leaves.length; index++, at = 0) {
+      const { keys, values } = leaves[index];
+      const inside = to === undefined || (index + 1 < leaves.length && this.#firsts[index + 1] <= to);
+      const last = inside ? keys.length : lowerBound(keys, to);
+      const end = Math.min(last, at + left);
+      left -= Math.max(0, end - at);
+      for (; at < end; at++) {
+        if (!visit(keys[at], values[at])) return undefined;
+      }
+      if (end < last) return keys[end];
+      if (!inside) return undefined;
+    }
+    return undefined;
+  }
+
   /** The leaf in which a key is, or belongs. */
   #leafOf(key: string): number {
     const firsts = this.#firsts;

@@ -1,15 +1,22 @@
-/** Reading keys at a revision. All reads take effect at once; nothing here waits. */
+/**
+ * Reading keys at a revision.
+ *
+ * What touches one key takes effect at once. What walks a range is a generator (steps.ts): it pauses every few hundred keys and continues
+ * by key, so that keys may be added, changed and deleted in between. A revision that compaction has not passed reads the same before and
+ * after, which is why everything that is found names its revision and asks the index again.
+ */
 import { errorOf } from "@quorate/proto";
+import { STEP_BYTES, STEP_KEYS, STEP_RECORDS, type Steps } from "../steps.ts";
 import { type KeyIndex, LATEST, NONE } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { MvccCounts, MvccState } from "./state.ts";
 
-/** A key as found at a revision. Valid until the store changes. */
+/** A key that exists at a revision. Stays valid while the store changes, until compaction passes that revision. */
 export interface Found {
   readonly key: string;
   readonly index: KeyIndex;
-  /** The place in `index` of the put that was found. */
-  readonly place: number;
+  /** The revision that is read. */
+  readonly at: number;
 }
 
 /** The keys of a range that exist at a revision. */
@@ -19,6 +26,15 @@ export interface Hits {
   /** How many there are without the limit. */
   readonly total: number;
 }
+
+/** Called for each key that is found, with its record if that was asked for; false ends the walk. */
+export type VisitKey = (key: string, index: KeyIndex, record: Uint8Array | undefined) => boolean;
+
+/** Called for each key that is found, before VisitKey; false: its record is not needed. */
+export type NeedsRecord = (index: KeyIndex) => boolean;
+
+/** Bytes of records that are read together, at most; one larger record more. */
+const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
 
 export class ReadView {
   protected readonly state: MvccState;
@@ -53,26 +69,105 @@ export class ReadView {
   /** A key as of revision `at` (from resolve()); undefined if it did not exist. */
   get(key: string, at: number = this.revision): Found | undefined {
     const index = this.state.index.get(key);
-    if (index === undefined) return undefined;
-    const place = index.find(at);
-    return place === NONE ? undefined : { key, index, place };
+    return index === undefined || index.find(at) === NONE ? undefined : { key, index, at };
+  }
+
+  /**
+   * Visits the keys of a range that exist as of revision `at`, in key order.
+   * @param needs whose records are read, asked in key order and some keys ahead of `visit`; without it none are
+   * @param between run between two batches of keys, for work that `visit` has collected
+   */
+  *each(range: KeyRange, at: number, visit: VisitKey, needs?: NeedsRecord, between?: () => Steps<void> | undefined): Steps<void> {
+    if (range.single) {
+      const index = this.state.index.get(range.key);
+      if (index === undefined || index.find(at) === NONE) return;
+      visit(range.key, index, needs?.(index) === true ? this.recordAt(index, at) : undefined);
+      return;
+    }
+    let from: string | undefined = range.key;
+    for (;;) {
+      if (needs !== undefined) from = yield* this.#batchWithRecords(from, range.to, at, visit, needs);
+      else {
+        from = this.state.index.scanPart(
+          from,
+          range.to,
+          STEP_KEYS,
+          (key, index) => index.find(at) === NONE || visit(key, index, undefined),
+        );
+      }
+      if (from === undefined) return;
+      yield;
+      const more = between?.();
+      if (more !== undefined) yield* more;
+    }
+  }
+
+  /** Visits some keys, reading records as needed; returns the key to continue from. */
+  *#batchWithRecords(first: string, to: string | undefined, at: number, visit: VisitKey, needs: NeedsRecord): Steps<string | undefined> {
+    const keys: string[] = [];
+    const indexes: KeyIndex[] = [];
+    /** Those whose records are needed, and their places in `keys`. */
+    const needed: KeyIndex[] = [];
+    const places: number[] = [];
+    let neededBytes = 0;
+    let next = this.state.index.scanPart(first, to, STEP_KEYS, (key, index) => {
+      const place = index.find(at);
+      if (place === NONE) return true;
+      if (needs(index)) {
+        places.push(keys.length);
+        needed.push(index);
+        neededBytes += index.sizeAt(place);
+      }
+      keys.push(key);
+      indexes.push(index);
+      return neededBytes < MAX_BATCH_BYTES;
+    });
+    if (neededBytes >= MAX_BATCH_BYTES) next = `${keys[keys.length - 1]}\0`;
+    let visited = 0;
+    const visitUpTo = (end: number): boolean => {
+      while (visited < end) {
+        const i = visited++;
+        if (!visit(keys[i], indexes[i], undefined)) return false;
+      }
+      return true;
+    };
+    const goesOn = yield* this.load(needed, at, (record, i) => {
+      const place = places[i];
+      if (!visitUpTo(place)) return false;
+      visited = place + 1;
+      return visit(keys[place], indexes[place], record);
+    });
+    return goesOn && visitUpTo(keys.length) ? next : undefined;
+  }
+
+  /**
+   * Reads the records of keys that exist as of revision `at`, and calls `visit` for each in the order given, with its place in `indexes`.
+   * False from `visit` ends it, and is what is returned then.
+   */
+  *load(indexes: readonly KeyIndex[], at: number, visit: (record: Uint8Array, i: number) => boolean): Steps<boolean> {
+    let sizeBytes = 0;
+    let read = 0;
+    for (let i = 0; i < indexes.length; i++) {
+      if (read === STEP_RECORDS || sizeBytes >= STEP_BYTES) {
+        yield;
+        sizeBytes = 0;
+        read = 0;
+      }
+      const record = this.recordAt(indexes[i], at);
+      read++;
+      sizeBytes += record.length;
+      if (!visit(record, i)) return false;
+    }
+    return true;
   }
 
   /** The keys of a range as of revision `at`, the first `limit` of them (0: all). */
-  find(range: KeyRange, at: number = this.revision, limit = 0): Hits {
+  *find(range: KeyRange, at: number = this.revision, limit = 0): Steps<Hits> {
     const found: Found[] = [];
-    if (range.single) {
-      const one = this.get(range.key, at);
-      if (one !== undefined) found.push(one);
-      return { found, total: found.length };
-    }
     let total = 0;
     const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
-    this.state.index.scan(range.key, range.to, (key, index) => {
-      const place = index.find(at);
-      if (place === NONE) return true;
-      if (total < most) found.push({ key, index, place });
-      total++;
+    yield* this.each(range, at, (key, index) => {
+      if (total++ < most) found.push({ key, index, at });
       return true;
     });
     return { found, total };
@@ -80,46 +175,43 @@ export class ReadView {
 
   /**
    * The records of the keys of a range as of revision `at`, in key order, the first `limit` of them (0: all), and how many there are
-   * without the limit: what `find` and `record` give together, without an object for each key.
+   * without the limit.
    */
-  records(range: KeyRange, at: number, limit: number): { readonly records: Uint8Array[]; readonly total: number } {
+  *records(range: KeyRange, at: number, limit: number): Steps<{ readonly records: Uint8Array[]; readonly total: number }> {
     const records: Uint8Array[] = [];
-    if (range.single) {
-      const one = this.get(range.key, at);
-      if (one !== undefined) records.push(this.record(one));
-      return { records, total: records.length };
-    }
-    const { state } = this;
     let total = 0;
     const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
-    state.index.scan(range.key, range.to, (_key, index) => {
-      const place = index.find(at);
-      if (place === NONE) return true;
-      if (total < most) records.push(state.record(index.mainAt(place), index.subAt(place)));
-      total++;
+    const keep: VisitKey = (_key, _index, record) => {
+      if (record !== undefined) records.push(record);
       return true;
-    });
+    };
+    yield* this.each(range, at, keep, () => total++ < most);
     return { records, total };
   }
 
   /** How many keys of a range exist as of revision `at`. */
-  count(range: KeyRange, at: number = this.revision): number {
-    if (range.single) return this.get(range.key, at) === undefined ? 0 : 1;
+  *count(range: KeyRange, at: number = this.revision): Steps<number> {
     let total = 0;
-    this.state.index.scan(range.key, range.to, (_key, index) => {
-      if (index.find(at) !== NONE) total++;
+    yield* this.each(range, at, () => {
+      total++;
       return true;
     });
     return total;
   }
 
   /** The encoded mvccpb.KeyValue of what was found, as it is stored. The bytes must not be changed. */
-  record({ index, place }: Found): Uint8Array {
-    return this.state.record(index.mainAt(place), index.subAt(place));
+  record({ index, at }: Found): Uint8Array {
+    return this.recordAt(index, at);
   }
 
-  /** True if what was found is the key's last change, so that the index knows its created revision, version and lease flag. */
-  isLatest({ place }: Found): boolean {
-    return place === LATEST;
+  /** The stored record of a key that exists as of revision `at`. The bytes must not be changed. */
+  recordAt(index: KeyIndex, at: number): Uint8Array {
+    const place = index.find(at);
+    return this.state.record(index.mainAt(place), index.subAt(place));
   }
+}
+
+/** True if what exists as of revision `at` is the key's last change, so that the index knows its created revision, version and lease flag. */
+export function isLatest(index: KeyIndex, at: number): boolean {
+  return index.find(at) === LATEST;
 }

@@ -38,14 +38,30 @@ export class MvccState {
   compactRevision: number = NEVER_COMPACTED;
   /** Keys that exist now. */
   keyCount = 0;
+  /** Bytes of the keys in the index, deleted ones with history included. */
+  keyBytes = 0;
   readonly liveBytes: LiveBytes;
   readonly counts: MvccCounts = { ranges: 0, puts: 0, putBytes: 0, deletes: 0, txns: 0 };
+  /** Keys that one step of a long transaction looks at, at most. */
+  readonly stepKeys: number;
   readonly #records = new RecordCache();
 
-  constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
+  constructor(backend: Backend, path: string, liveBytes: LiveBytes, stepKeys: number) {
     this.backend = backend;
     this.path = path;
     this.liveBytes = liveBytes;
+    this.stepKeys = stepKeys;
+  }
+
+  /** Adds a key to the index that it does not have. */
+  addKey(key: string, index: KeyIndex): void {
+    this.index.set(key, index);
+    this.keyBytes += key.length;
+  }
+
+  /** Removes a key from the index. */
+  removeKey(key: string): void {
+    if (this.index.delete(key)) this.keyBytes -= key.length;
   }
 
   /** The encoded mvccpb.KeyValue of a put that the index knows. */

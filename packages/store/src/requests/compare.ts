@@ -1,37 +1,87 @@
 /** The comparisons of a transaction. */
-import { type Compare, compare, EMPTY, KeyValue, Compare_CompareResult as Result, Compare_CompareTarget as Target } from "@quorate/proto";
-import type { Found, ReadView } from "../mvcc/index.ts";
-import { keyRange } from "../mvcc/index.ts";
+import {
+  type Compare,
+  compare,
+  EMPTY,
+  KeyValue,
+  Compare_CompareResult as Result,
+  Compare_CompareTarget as Target,
+  toLatin1,
+} from "@quorate/proto";
+import { isLatest, type KeyIndex, keyRange, type ReadView, type VisitKey } from "../mvcc/index.ts";
+import { runSteps, type Steps } from "../steps.ts";
 
-/** True if every comparison holds on the newest state. */
-export function compareAll(view: ReadView, compares: readonly Compare[]): boolean {
-  return compares.every((one) => holds(view, one));
+/** True if every comparison holds on the newest state; without a pause. */
+export function compareAllNow(view: ReadView, compares: readonly Compare[]): boolean {
+  const at = view.revision;
+  return compares.every((one) => (one.rangeEnd.length === 0 ? holdsForKey(view, one, at) : runSteps(holdsForRange(view, one, at))));
 }
 
 /**
- * True if the comparison holds for every key of its range. Where there is no key, one on the value fails, and the others see zero:
- * "created at 0" is how a client says that a key must not exist.
+ * True if every comparison holds as of revision `at`, in steps.
+ * @param at the newest revision when it begins; what is written during a pause does not count
  */
-function holds(view: ReadView, one: Compare): boolean {
-  const { found } = view.find(keyRange(one.key, one.rangeEnd));
-  if (found.length === 0) return one.target !== Target.VALUE && isResult(one.result, compareMissing(one));
-  return found.every((key) => isResult(one.result, compareFound(view, one, key)));
+export function* compareAll(view: ReadView, compares: readonly Compare[], at: number = view.revision): Steps<boolean> {
+  for (const one of compares) {
+    if (!(one.rangeEnd.length === 0 ? holdsForKey(view, one, at) : yield* holdsForRange(view, one, at))) return false;
+  }
+  return true;
 }
 
-/** A key's side against the request's: negative, 0 or positive. */
-function compareFound(view: ReadView, one: Compare, found: Found): number {
-  const { index } = found;
+function holdsForKey(view: ReadView, one: Compare, at: number): boolean {
+  const found = view.get(toLatin1(one.key), at);
+  if (found === undefined) return holdsForNone(one);
+  const record = needsRecord(one, found.index, at) ? view.record(found) : undefined;
+  return isResult(one.result, compareFound(one, found.index, at, record));
+}
+
+/** True if the comparison holds for every key of its range. The walk ends at the first key for which it does not. */
+function* holdsForRange(view: ReadView, one: Compare, at: number): Steps<boolean> {
+  let any = false;
+  let all = true;
+  const visit: VisitKey = (_key, index, record) => {
+    any = true;
+    all = isResult(one.result, compareFound(one, index, at, record));
+    return all;
+  };
+  yield* view.each(keyRange(one.key, one.rangeEnd), at, visit, (index) => needsRecord(one, index, at));
+  return any ? all : holdsForNone(one);
+}
+
+/** Where there is no key, one on the value fails, and the others see zero: "created at 0" is how a client says that a key must not exist. */
+function holdsForNone(one: Compare): boolean {
+  return one.target !== Target.VALUE && isResult(one.result, compareMissing(one));
+}
+
+/** True if the key's side is not in the index. */
+function needsRecord(one: Compare, index: KeyIndex, at: number): boolean {
   switch (one.target) {
     case Target.VALUE:
-      return compare(KeyValue.decode(view.record(found)).value, one.targetUnion?.case === "value" ? one.targetUnion.value : EMPTY);
+      return true;
     case Target.VERSION:
-      return index.version - wantedNumber(one, "version");
     case Target.CREATE:
-      return index.created - wantedNumber(one, "createRevision");
-    case Target.MOD:
-      return index.main - wantedNumber(one, "modRevision");
+      return !isLatest(index, at);
     case Target.LEASE:
-      return compareBig(index.leased ? KeyValue.decode(view.record(found)).lease : 0n, wantedLease(one));
+      return !isLatest(index, at) || index.leased;
+    default:
+      return false;
+  }
+}
+
+/** A key's side against the request's: negative, 0 or positive. @param record where needsRecord says so */
+function compareFound(one: Compare, index: KeyIndex, at: number, record: Uint8Array | undefined): number {
+  const kv = record === undefined ? undefined : KeyValue.decode(record);
+  switch (one.target) {
+    case Target.VALUE:
+      return compare(kv!.value, one.targetUnion?.case === "value" ? one.targetUnion.value : EMPTY);
+    case Target.VERSION:
+      return (kv ?? index).version - wantedNumber(one, "version");
+    case Target.CREATE:
+      return (kv === undefined ? index.created : kv.createRevision) - wantedNumber(one, "createRevision");
+    case Target.MOD:
+      return index.mainAt(index.find(at)) - wantedNumber(one, "modRevision");
+    case Target.LEASE:
+      return compareBig(kv?.lease ?? 0n, wantedLease(one));
     default:
       return 0;
   }

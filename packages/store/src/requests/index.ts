@@ -1,8 +1,16 @@
 /** The door of the requests for the rest of the store. */
 export { checkDeleteRange, checkPut, checkRange, checkTxn } from "./check.ts";
 export { applyCompaction } from "./compaction.ts";
-export { applyDeleteRange } from "./delete-range.ts";
-export { isReadOnlyTxn, isSerializableTxn } from "./kinds.ts";
+export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./decode-txn.ts";
+export { applyDelete, applyDeleteRange, deleteInSteps, isSingleDelete } from "./delete-range.ts";
+export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./kinds.ts";
 export { applyPut } from "./put.ts";
-export { applyRange } from "./range.ts";
-export { applyTxn } from "./txn.ts";
+export { applyRange, range } from "./range.ts";
+export { applyShortTxn, applyTxn, txnInSteps } from "./txn.ts";
+export {
+  checkWriteAnswer,
+  copiedBytes,
+  MAX_COPIED_BYTES,
+  MAX_WRITE_ANSWER_BYTES,
+  mayAnswerMuch,
+} from "./work.ts";

@@ -1,0 +1,287 @@
+/**
+ * npm run bench:hold: how long one call of one client makes all others wait. A store of many small keys gets each call of the API in turn,
+ * in its heaviest form, while another client puts a key every few milliseconds.
+ *
+ *     npm run bench:hold -- --help
+ *
+ * For each call: how long it took, the longest put meanwhile beside that of an idle store, the longest turn of the member's event loop (of
+ * ours), the most memory that the member has had so far, and whether it kept its leadership.
+ */
+
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { fromUtf8, KVService, LeaseService, MaintenanceService, PutRequest } from "@quorate/proto";
+import { CallError, TestClient } from "../test/support/client.ts";
+import { startCluster, type TestCluster } from "../test/support/cluster.ts";
+import { type Executable, etcd, quorate } from "../test/support/executables.ts";
+import { count, readArguments, refuse } from "./arguments.ts";
+import { type HeavyCall, heavyCalls, type Scene } from "./hold/calls.ts";
+import type { ProberData, ProberReport } from "./hold/prober.ts";
+import { takeSnapshot } from "./hold/snapshot.ts";
+import { watchAll } from "./hold/watch.ts";
+import { keyOf, randomValue } from "./keys.ts";
+import { align } from "./report.ts";
+import { peakResidentBytes } from "./usage.ts";
+
+const help = `npm run bench:hold -- [options]: what each call of the API does to the other clients, ours and etcd's in turn
+  --keys N        keys in the store, 500000 unless told
+  --leased N      keys of one lease, 100000 unless told
+  --leases N      leases beside it, 100000 unless told
+  --size N        members, 1 unless told; the calls go to the leader
+  --calls TEXT    only the calls whose names hold one of these texts, parted by ";"
+  --only NAME     quorate or etcd alone
+  --list          the names of the calls
+  --markdown      the table for docs/benchmarks.md (progress goes to standard error)`;
+
+const { values: args } = readArguments(help, {
+  keys: { type: "string", default: "500000" },
+  leased: { type: "string", default: "100000" },
+  leases: { type: "string", default: "100000" },
+  size: { type: "string", default: "1" },
+  calls: { type: "string", default: "" },
+  only: { type: "string" },
+  list: { type: "boolean", default: false },
+  markdown: { type: "boolean", default: false },
+});
+const keys = count("keys", args.keys);
+const leased = count("leased", args.leased);
+const leases = count("leases", args.leases);
+const size = count("size", args.size);
+const wanted = args.calls.split(";").filter((text) => text !== "");
+const calls = heavyCalls.filter(({ name }) => wanted.length === 0 || wanted.some((text) => name.includes(text)));
+const MIB = 2 ** 20;
+/** Keys of one transaction, and such transactions under way, while the store is filled. */
+const FILL_OPS = 100;
+const FILL_CALLS = 32;
+const VALUE_BYTES = 64;
+const IDLE_MS = 5000;
+const PUT_PAUSE_MS = 2;
+const LIMIT_MS = 180_000;
+const say = (text: string): void => console.error(text);
+
+interface Row {
+  readonly program: Executable["name"];
+  readonly call: string;
+  readonly tookMs: number;
+  readonly outcome: string;
+  readonly puts: ProberReport;
+  /** Above the longest put on the idle store. */
+  readonly delayMs: number;
+  readonly holdMs: number;
+  readonly peakMiB: number;
+  readonly leaderChanged: boolean;
+}
+
+/** Runs `task` for each number below `total`, some at a time. */
+async function each(total: number, atOnce: number, task: (i: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < total) await task(next++);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, total) }, work));
+}
+
+async function putMany(client: TestClient, letter: string, total: number, lease: bigint): Promise<void> {
+  await each(Math.ceil(total / FILL_OPS), FILL_CALLS, (part) => {
+    const first = part * FILL_OPS;
+    const success = Array.from({ length: Math.min(FILL_OPS, total - first) }, (_, i) => ({
+      request: {
+        case: "requestPut" as const,
+        // Values whose order is not that of the keys.
+        value: PutRequest.create({ key: keyOf(letter, first + i), value: valueFor(first + i), lease }),
+      },
+    }));
+    return client.call(KVService.methods.Txn, { compare: [], success, failure: [] }, LIMIT_MS);
+  });
+}
+
+const filler = randomValue(VALUE_BYTES);
+
+function valueFor(i: number): Uint8Array {
+  const value = Uint8Array.from(filler);
+  value.set(fromUtf8(String((i * 7_919) % 1_000_003).padStart(7, "0")), 0);
+  return value;
+}
+
+async function fill(client: TestClient, program: string, leader: TestCluster["members"][number], cluster: TestCluster): Promise<Scene> {
+  const startMs = performance.now();
+  const { ID: lease } = await client.call(LeaseService.methods.LeaseGrant, { TTL: 36_000 });
+  await putMany(client, "k", keys, 0n);
+  const { header } = await client.call(KVService.methods.Range, { key: fromUtf8("k") });
+  await putMany(client, "k", Math.floor(keys / 5), 0n);
+  await putMany(client, "l", leased, lease);
+  await each(leases, 512, () => client.call(LeaseService.methods.LeaseGrant, { TTL: 36_000 }, LIMIT_MS));
+  say(
+    `${program}: ${keys} keys, ${leased} of a lease, ${leases} leases are in after ${((performance.now() - startMs) / 1000).toFixed(0)} s`,
+  );
+  const { clientAddress } = leader;
+  return {
+    keys,
+    lease,
+    leasedKeys: leased,
+    firstRevision: header!.revision,
+    limitMs: LIMIT_MS,
+    snapshot: () => takeSnapshot(clientAddress, cluster.identity, LIMIT_MS),
+    watch: () => watchAll(clientAddress, cluster.identity, LIMIT_MS),
+  };
+}
+
+/** The other client. */
+class Prober {
+  readonly #worker: Worker;
+  #take: (report: ProberReport) => void = () => {};
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (report: ProberReport) => this.#take(report));
+  }
+
+  static async start(data: ProberData): Promise<Prober> {
+    const worker = new Worker(new URL("./hold/prober.ts", import.meta.url), { workerData: data });
+    await new Promise((resolve, reject) => {
+      worker.once("message", resolve);
+      worker.once("error", reject);
+    });
+    return new Prober(worker);
+  }
+
+  /** What was measured since the last report. */
+  report(): Promise<ProberReport> {
+    return new Promise((resolve, reject) => {
+      this.#take = resolve;
+      this.#worker.once("error", reject);
+      this.#worker.postMessage("report");
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+/** The longest turn of the member's loop since it was asked last, in milliseconds; NaN of a program that does not say. */
+function longestTurnMs(path: string): Promise<number> {
+  return new Promise((resolve) => {
+    let text = "";
+    const socket = connect(path);
+    socket.on("data", (bytes) => {
+      text += bytes;
+    });
+    socket.on("end", () => resolve(Number(text)));
+    socket.on("error", () => resolve(Number.NaN));
+  });
+}
+
+async function leaderOf(cluster: TestCluster): Promise<{ member: TestCluster["members"][number]; term: number }> {
+  for (const member of cluster.members) {
+    const client = new TestClient(member.clientAddress, cluster.identity);
+    const status = await client.call(MaintenanceService.methods.Status, {}, LIMIT_MS).finally(() => client.close());
+    if (status.leader !== 0n && status.leader === status.header!.memberId) return { member, term: status.raftTerm };
+  }
+  throw new Error("no member says that it leads");
+}
+
+async function measure(executable: Executable, asked: readonly HeavyCall[]): Promise<Row[]> {
+  const program = executable.name;
+  const socketOf = (name: string): string => join("/tmp", `quorate-hold-${process.pid}-${name}.sock`);
+  const probe = `--import=${new URL("./hold/probe.ts", import.meta.url).href}`;
+  const cluster = await startCluster({
+    executable,
+    size,
+    flags: ["--quota-backend-bytes=8589934592"],
+    envOf: (name): Record<string, string> =>
+      program === "quorate" ? { NODE_OPTIONS: probe, QUORATE_BENCH_HOLD_SOCKET: socketOf(name) } : {},
+  });
+  const rows: Row[] = [];
+  let client: TestClient | undefined;
+  let prober: Prober | undefined;
+  try {
+    let { member, term } = await leaderOf(cluster);
+    client = new TestClient(member.clientAddress, cluster.identity);
+    const scene = await fill(client, program, member, cluster);
+    // What the filling has left to be done: flushes, files that are joined.
+    await delay(IDLE_MS);
+    prober = await Prober.start({ url: member.clientUrl, identity: cluster.identity, pauseMs: PUT_PAUSE_MS });
+    await delay(1000);
+    let idleWorstMs = 0;
+    const run = async (name: string, task: () => Promise<unknown>): Promise<Row> => {
+      await prober!.report();
+      await longestTurnMs(socketOf(member.name));
+      const startMs = performance.now();
+      const outcome = await task().then(
+        () => "",
+        (error: unknown) => (error instanceof CallError ? error.details : String(error)),
+      );
+      const tookMs = performance.now() - startMs;
+      // A put that began before the call's end.
+      await delay(20);
+      const puts = await prober!.report();
+      const holdMs = await longestTurnMs(socketOf(member.name));
+      const now = await leaderOf(cluster);
+      const row: Row = {
+        program,
+        call: name,
+        tookMs,
+        outcome,
+        puts,
+        delayMs: Math.max(0, puts.worstMs - idleWorstMs),
+        holdMs,
+        peakMiB: peakResidentBytes([member.pid!]) / MIB,
+        leaderChanged: now.term !== term,
+      };
+      term = now.term;
+      rows.push(row);
+      say(`${program}: ${cellsOf(row).join("  ")}`);
+      return row;
+    };
+    idleWorstMs = (await run("nothing", () => delay(IDLE_MS))).puts.worstMs;
+    for (const call of asked) {
+      if (program === "etcd" && call.suitsEtcd === false) continue;
+      await run(call.name, () => call.run(client!, scene));
+      await delay(500);
+    }
+    return rows;
+  } catch (error) {
+    console.error(cluster.logTails(20));
+    throw error;
+  } finally {
+    client?.close();
+    await prober?.stop();
+    await cluster.destroy();
+  }
+}
+
+function cellsOf(row: Row): string[] {
+  const ms = (value: number): string => (Number.isNaN(value) ? "-" : value.toFixed(value < 100 ? 1 : 0));
+  const { puts } = row;
+  return [
+    row.call,
+    row.program,
+    ms(row.tookMs),
+    ms(puts.worstMs),
+    row.call === "nothing" ? "" : ms(row.delayMs),
+    ms(puts.p50Ms),
+    ms(row.holdMs),
+    row.peakMiB.toFixed(0),
+    [...(row.leaderChanged ? ["leader changed"] : []), ...(puts.failed > 0 ? [`${puts.failed} puts failed`] : []), row.outcome]
+      .filter((text) => text !== "")
+      .join("; "),
+  ];
+}
+
+const head = ["call", "", "took ms", "worst put ms", "above idle", "p50 ms", "longest turn ms", "MiB most", ""];
+
+if (args.list) {
+  for (const { name } of heavyCalls) console.log(name);
+  process.exit(0);
+}
+if (calls.length === 0) refuse(`no call is called "${args.calls}"; --list names them`);
+const programs = [quorate, etcd].filter((one) => one !== undefined).filter((one) => args.only === undefined || one.name === args.only);
+if (programs.length === 0) refuse(`there is no program ${args.only ?? ""} here`);
+const all: Row[] = [];
+for (const executable of programs) all.push(...(await measure(executable, calls)));
+const lines = [...Map.groupBy(all, (row) => row.call).values()].flat().map(cellsOf);
+if (args.markdown) console.log(`${keys.toLocaleString("en")} keys; ${size === 1 ? "1 member" : `${size} members`}.\n`);
+console.log(align([head, ...lines], [0, 1]));

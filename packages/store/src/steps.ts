@@ -1,0 +1,29 @@
+/**
+ * Work that can pause. A request that may touch many keys is a generator: it yields after a bounded number of keys, and its caller
+ * decides whether to go on at once or to return to the event loop first.
+ *
+ *     function* count(keys: Iterable<string>): Steps<number> {
+ *       let n = 0;
+ *       for (const _ of keys) if (++n % STEP_KEYS === 0) yield;
+ *       return n;
+ *     }
+ *     const total = runSteps(count(keys));     // to the end, without a pause
+ */
+
+/** A computation that returns `T` and may pause at each `yield`. The state that it reads must stay valid across pauses. */
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+/** Keys of the index that one step looks at, at most: some 0.1 ms. */
+export const STEP_KEYS = 1024;
+/** Records that one step reads from the store, at most: some 0.5 ms. */
+export const STEP_RECORDS = 32;
+/** Bytes of records after which a step ends, whatever their number. */
+export const STEP_BYTES: number = 256 << 10;
+
+/** Runs `steps` to the end without a pause and returns the result. @throws what the steps throw */
+export function runSteps<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
