@@ -6,6 +6,7 @@ import { runPool, seedsFrom, Totals } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
+const PLANT = join(import.meta.dirname, "plant.ts");
 const MAX_SEEDS = 400;
 const MAX_TEST_MS = 15 * 60_000;
 const MAX_OUTPUT_CHARS = 4 << 20;
@@ -27,7 +28,7 @@ export async function runTests(mutant: Mutant): Promise<Found | undefined> {
   if (files.length === 0) throw new Error(`${mutant.name}: no file matches ${mutant.tests.join(" ")}`);
   const { file, before, after } = mutant;
   const startMs = performance.now();
-  const args = ["--import", "./test/support/compile-cache.ts", "--import", "./test/mutants/plant.ts", "--test", "--test-reporter=tap"];
+  const args = ["--import", "./test/support/compile-cache.ts", "--import", PLANT, "--test", "--test-reporter=tap"];
   const env = { ...process.env, QUORATE_MUTANT: JSON.stringify({ file, before, after }), NODE_TEST_CONTEXT: undefined };
   const output = await outputOf([...args, "--test-timeout=120000", ...files], env);
   const seconds = (performance.now() - startMs) / 1000;

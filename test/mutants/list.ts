@@ -1,8 +1,8 @@
 /** All mutants: the subtle ones, the simulator's planted bugs that are changes of the source, and those of Raft's random clusters. */
 import { SOURCE_BUGS, type SourceBug } from "@quorate/sim";
-import { mutants as raftMutants } from "../../packages/raft/test/mutants.ts";
-import { FORCED } from "../../packages/sim/test/forced.ts";
+import { FORCED } from "./forced.ts";
 import type { Mutant } from "./mutant.ts";
+import { mutants as raftMutants } from "./raft.ts";
 import { SUBTLE } from "./subtle.ts";
 
 const planted = Object.entries(SOURCE_BUGS as Readonly<Record<string, SourceBug>>).map(

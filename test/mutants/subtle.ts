@@ -154,7 +154,8 @@ export const SUBTLE: readonly Mutant[] = [
     file: "server/src/member/loop.ts",
     before: "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n    const hardState",
     after:
-      "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n    reads.release(snapshot.metadata!.index);\n    const hardState",
+      "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n" +
+      "    reads.release(snapshot.metadata!.index);\n    const hardState",
     tests: ["packages/server/test/reads-at-install.test.ts"],
     sim: "default",
   },

@@ -86,8 +86,8 @@ function compareOf(random: Random, options: WideOptions): ModelCompare {
 }
 
 /**
- * A list of operations in which no key is put twice, or put and deleted, which would be refused: `free` are the names whose keys may still be
- * changed. Those that one branch takes the other may take too.
+ * A list of operations in which no key is put twice, or put and deleted, which would be refused: `free` are the names whose keys may still
+ * be changed. Those that one branch takes the other may take too.
  */
 function opsOf(random: Random, options: WideOptions, free: Set<number>, depth: number): ModelOp[] {
   return Array.from({ length: random.below(4) }, (): ModelOp => {

@@ -1,8 +1,8 @@
 /** The checkers find what is planted for them, each within 500 seeds; and what a seed needs to fail can be found out. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FORCED } from "../../../test/mutants/forced.ts";
 import { misplaced, optionsOf, PLANTED_BUGS, runPool, runSeed, SOURCE_BUGS, seedsFrom, shrinkSeed, Totals } from "../index.ts";
-import { FORCED } from "./forced.ts";
 
 const MAX_SEEDS = 500;
 const SHORT = { set: { faultPhaseMs: 2000 } };

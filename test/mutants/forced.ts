@@ -1,5 +1,5 @@
 /** Options of the runs in which a planted bug is looked for, where few of the runs that seeds draw can show it. */
-import type { Changes, PlantedBug } from "../index.ts";
+import type { Changes, PlantedBug } from "@quorate/sim";
 
 /** Long waits of members that have little to do cost less where they seldom have to tell each other so. */
 const SABOTAGE = { sabotageEveryMs: 600, members: 3, faultPhaseMs: 3000, heartbeatMs: 100, electionMs: 1000, clients: 3, thinkMs: 60 };
