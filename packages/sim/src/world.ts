@@ -127,6 +127,7 @@ class World {
       story,
       random: random.fork("nemesis"),
       mayDamage,
+      checkpoints: () => safety.checkpoints,
     });
     this.saboteur = new Saboteur(options, { ...shared, random: random.fork("saboteur"), check: corruptionCheck, mayDamage });
     this.archives = new ArchiveCheck(safety, leaseCheck);
@@ -211,7 +212,12 @@ class World {
     await this.#settled(settling.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     await this.#settled(this.#restore(), PROGRESS_MS, () => "ARCHIVE-2: a restored cluster does not serve");
     const hint = (revision: number) => this.safety.requestAt(revision);
-    this.verdict = judgeHistory(clients, { title: `seed ${this.options.seed}`, hint, explains: this.#explains });
+    this.verdict = judgeHistory(clients, {
+      title: `seed ${this.options.seed}`,
+      hint,
+      explains: this.#explains,
+      searches: !this.options.wholeApi,
+    });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
   }
 

@@ -17,6 +17,7 @@ import {
   type ErrorName,
   fromUtf8,
   InternalRaftRequest,
+  LeaseCheckpointRequest,
   RangeRequest,
   raftpb,
   toLatin1,
@@ -86,6 +87,11 @@ function equal(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
+/** Whether a checkpoint notes what is left of a lease, and does not only take back what was noted. */
+function notesTime(bytes: Uint8Array): boolean {
+  return LeaseCheckpointRequest.decode(bytes).checkpoints.some((one) => one.remaining_TTL > 0);
+}
+
 export class Safety {
   readonly #leaders = new Map<number, string>();
   /** Terms with leaders that are lost. */
@@ -107,6 +113,8 @@ export class Safety {
   readonly compacted = new Set<number>();
 
   readonly #removed = new Set<bigint>();
+  /** Entries that noted what is left of some lease. */
+  checkpoints = 0;
   /** Entries that were proposed unchecked, as text. */
   readonly #poisoned = new Set<string>();
 
@@ -240,6 +248,7 @@ export class Safety {
     const malformed = isRequest ? this.#malformed(name, entry) : undefined;
     const internal = isRequest && malformed === undefined ? InternalRaftRequest.decode(entry.data) : undefined;
     const request = internal === undefined ? undefined : requestOfEntry(internal);
+    if (internal?.leaseCheckpoint !== undefined && notesTime(internal.leaseCheckpoint)) this.checkpoints++;
     const refusal = malformed ?? (internal === undefined ? undefined : this.#refusal(state, internal, entry, request));
     if (applied?.error?.code !== refusal) {
       violate("SIM-5", `${name} at index ${entry.index}: ${applied?.error?.message ?? "no error"}, expected ${refusal ?? "none"}`);
@@ -294,7 +303,8 @@ export class Safety {
       this.compacted.add(revision);
       return undefined;
     }
-    if (request !== undefined && state.leasesOf(request).some((id) => !this.#leases.exists(id))) return "LeaseNotFound";
+    const refused = request === undefined ? undefined : state.refusal(request, (id) => this.#leases.exists(id));
+    if (refused !== undefined) return refused;
     return this.#leases.applied(internal, term, index);
   }
 
