@@ -42,6 +42,8 @@ function fakes(context: TestContext, scenarios = SCENARIOS): { folder: string; s
   const source = join(folder, "etcd");
   mkdirSync(join(source, "tests/robustness/scenarios"), { recursive: true });
   writeFileSync(join(source, "tests/robustness/scenarios/scenarios.go"), scenarios);
+  mkdirSync(join(source, "pkg/proxy"), { recursive: true });
+  writeFileSync(join(source, "pkg/proxy/server.go"), "errc: make(chan error, 16),\n");
   writeFileSync(join(folder, "tests"), TESTS);
   chmodSync(join(folder, "tests"), 0o755);
   const go = join(folder, "go");
