@@ -22,7 +22,7 @@ const help = `npm run mutants -- OPTIONS: plants bugs in the members' source, on
   --write         puts what came of it into the table of docs/correctness.md; other rows stay
   --help          prints this
 
-Ends with 1 if no layer catches a bug, with 2 if the command line makes no sense.`;
+Ends with 1 if no layer catches a bug or its tests cannot be run, with 2 if the command line makes no sense.`;
 
 const { values } = (() => {
   try {
@@ -76,10 +76,16 @@ function textOf(outcome: Outcome): string {
 async function runAll(chosen: readonly Mutant[], rows: Results, maxMs: number): Promise<number> {
   const startMs = performance.now();
   const done: Outcome[] = [];
+  let broken = 0;
   for (const mutant of chosen) {
     if (performance.now() - startMs > maxMs) break;
     const earlier = rows.get(mutant.name) ?? {};
-    const outcome = await layersOf(mutant, earlier);
+    const outcome = await layersOf(mutant, earlier).catch((error: Error) => error);
+    if (outcome instanceof Error) {
+      broken++;
+      print(`${mutant.name}: NOT JUDGED: ${outcome.message}`);
+      continue;
+    }
     rows.set(mutant.name, outcome);
     done.push(outcome);
     print(`${mutant.name}: ${textOf(outcome)}`);
@@ -87,9 +93,11 @@ async function runAll(chosen: readonly Mutant[], rows: Results, maxMs: number): 
     if (values.write === true) writeFileSync(DOCS, mergeTable(readFileSync(DOCS, "utf8"), rows));
   }
   const caught = done.filter(isCaught).length;
-  const left = chosen.length - done.length;
-  print(`${caught} of ${done.length} caught${left === 0 ? "" : `; ${left} left for another run`}`);
-  return caught === done.length ? 0 : 1;
+  const left = chosen.length - done.length - broken;
+  print(
+    `${caught} of ${done.length} caught${broken === 0 ? "" : `; ${broken} not judged`}${left === 0 ? "" : `; ${left} left for another run`}`,
+  );
+  return caught === done.length && broken === 0 ? 0 : 1;
 }
 
 async function main(): Promise<number> {
