@@ -13,6 +13,8 @@ Nothing is written to the source. Scenarios whose fault is a failpoint inside et
 
   --source FOLDER    a checkout of etcd 3.7
   --run PATTERN      only scenarios whose whole name matches this regular expression
+  --fault NAME       draws no faults for those scenarios that draw one, and takes this one: KillFailpoint, MemberReplace,
+                     BlackholePeerNetwork, BlackholeUntilSnapshot, DelayPeerNetwork or DropPeerNetwork (all but the first: three members)
   --rounds N         runs each scenario N times (default: 1); faults and traffic are random, so each round is another history
   --minutes N        begins no further scenario after N minutes (default: no limit but that of each scenario, 10 minutes times --patience)
   --patience N       multiplies the tests' own limits of time, and divides the requests a second that they demand, for machines that are
@@ -29,10 +31,10 @@ HELP
 
 fail() { echo "etcd-robustness.sh: $*" >&2; exit 1; }
 
-source= pattern='.*' rounds=1 minutes= patience=1 results= list=
+source= pattern='.*' fault= rounds=1 minutes= patience=1 results= list=
 while [ $# -gt 0 ]; do
   case $1 in
-    --source | --rounds | --minutes | --patience | --results | --run)
+    --source | --fault | --rounds | --minutes | --patience | --results | --run)
       [ $# -ge 2 ] || fail "$1 needs a value"
       case $1 in --run) pattern=$2 ;; *) declare "${1#--}=$2" ;; esac
       shift 2
@@ -51,6 +53,10 @@ tests=$source/tests/robustness
 [[ $rounds =~ ^[1-9][0-9]{0,3}$ ]] || fail "--rounds is a whole number from 1 to 9999, not $rounds"
 [[ -z $minutes || $minutes =~ ^[1-9][0-9]{0,3}$ ]] || fail "--minutes is a whole number from 1 to 9999, not $minutes"
 [[ $patience =~ ^[1-9][0-9]?$ ]] || fail "--patience is a whole number from 1 to 99, not $patience"
+case $fault in
+  '' | KillFailpoint | MemberReplace | BlackholePeerNetwork | BlackholeUntilSnapshot | DelayPeerNetwork | DropPeerNetwork) ;;
+  *) fail "--fault is one of those that --help names, not $fault" ;;
+esac
 go=${GO:-$(command -v go || true)}
 [ -n "$go" ] || fail "go is not installed (\$GO or the PATH)"
 
@@ -90,12 +96,15 @@ change scenarios/scenarios.go '/^func Exploratory/,/^}/s/WithGoFailEnabled\(true
 # The proxy between members stops accepting after 16 failed dials in its life, for nobody reads its errors: that is a member that takes
 # some seconds to start. Then no member reaches that one any more, and the test waits in vain.
 change ../../pkg/proxy/server.go 's/make\(chan error, 16\)/make(chan error, 1<<16)/'
+faults=()
+[ -z "$fault" ] || faults+=("s/^var allFailpoints = \[\]Failpoint\{/var allFailpoints = []Failpoint{$fault}\n\nvar _ = []Failpoint{/")
 if [ "$patience" != 1 ]; then
   change traffic/traffic.go "s/(RequestTimeout += )/\1$patience * /" "s/(WatchTimeout += )/\1$patience * /" \
     "s/(MinimalQPS: +)([0-9]+),/\1\2.0 \/ $patience,/"
-  change failpoint/failpoint.go "s/(triggerTimeout = )/\1$patience * /"
+  faults+=("s/(triggerTimeout = )/\1$patience * /")
   change main_test.go "s/5\*time\.Minute/$patience*5*time.Minute/"
 fi
+[ ${#faults[@]} = 0 ] || change failpoint/failpoint.go "${faults[@]}"
 cat > "$work/changed/names_test.go" <<'GO'
 package robustness
 
@@ -142,10 +151,10 @@ is_judged() {
 }
 
 run_one() { # TEST NAME ROUND
-  local run=^$1\$/^${2//\//\$/^}\$ started=$SECONDS log=$results/${2//\//-}-$3.log code=0 fault count events
+  local run=^$1\$/^${2//\//\$/^}\$ started=$SECONDS log=$results/${2//\//-}-$3.log code=0 happened count events
   EXPECT_DEBUG=true RESULTS_DIR=$results TMPDIR=$work/tmp timeout -k 5 $((limit + 10)) "${network[@]}" \
     "$work/tests" -test.v -test.timeout ${limit}s -test.run "$run" -bin-dir "$work/bin" > "$log" 2>&1 || code=$?
-  fault=$(sed -n 's/.*Triggering failpoint.*"failpoint": "\([^"]*\)".*/\1/p' "$log" | head -n 1)
+  happened=$(sed -n 's/.*Triggering failpoint.*"failpoint": "\([^"]*\)".*/\1/p' "$log" | head -n 1)
   count=$(figure "$log" traffic successes)
   events=$(figure "$log" watch events)
   rm -rf "$work/tmp" && mkdir "$work/tmp"
@@ -154,10 +163,10 @@ run_one() { # TEST NAME ROUND
     echo "skipped   $2: $(sed -n 's/^ *cluster.go:[0-9]*: //p' "$log" | tail -n 1)"
     skipped=$((skipped + 1))
   elif [ $code = 0 ] && [ "$count" -gt 0 ] && is_judged "$log"; then
-    echo "passed    $2 ($fault; $count requests, $events watch events, $((SECONDS - started)) s)"
+    echo "passed    $2 ($happened; $count requests, $events watch events, $((SECONDS - started)) s)"
     passed=$((passed + 1)) operations=$((operations + count))
   else
-    echo "FAILED    $2 ($fault; $((SECONDS - started)) s); of $log:"
+    echo "FAILED    $2 ($happened; $((SECONDS - started)) s); of $log:"
     [ $code != 0 ] || echo "    the test passed, but has not judged all that there is to judge"
     { grep -Ev '	(INFO|DEBUG|WARN)	|^/|^=== ' "$log" || true; } | tail -n 25 | cut -c 1-300 | sed 's/^/    /'
     failed+=("$2")

@@ -91,6 +91,7 @@ test("what makes no sense is refused with what would", (context) => {
   refused(/--source needs a value/, "--source");
   refused(/tests\/robustness\/scenarios is not there: is .* a checkout of etcd 3\.7\?/, "--source", folder);
   refused(/--rounds is a whole number from 1 to 9999, not 0/, "--source", source, "--rounds", "0");
+  refused(/--fault is one of those that --help names, not Flood/, "--source", source, "--fault", "Flood");
   refused(/--minutes is a whole number from 1 to 9999, not ten/, "--source", source, "--minutes", "ten");
   refused(/--patience is a whole number from 1 to 99, not 100/, "--source", source, "--patience", "100");
   refused(/unknown: --fast \(--help tells what there is\)/, "--fast");
