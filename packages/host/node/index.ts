@@ -5,6 +5,7 @@ export { nodeDisk } from "./disk.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces } from "./keyspace.ts";
 export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
+export { machineLimits } from "./machine.ts";
 export { nodeNames } from "./names.ts";
 export {
   type HttpContext,
