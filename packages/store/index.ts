@@ -22,5 +22,7 @@ export * from "./src/mvcc/index.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
 export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cost.ts";
 export * from "./src/requests/index.ts";
+export { mergeSort } from "./src/requests/rows.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";
+export { runSteps, STEP_KEYS, type Steps } from "./src/steps.ts";
 export { receiveSnapshot, Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

@@ -2,17 +2,18 @@
  * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the metrics port.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { levelKeyspaces, nodeDisk, nodeNames, nodeRandom, TlsFileSource } from "@quorate/host/node";
+import { levelKeyspaces, machineLimits, nodeDisk, nodeNames, nodeRandom, TlsFileSource } from "@quorate/host/node";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
 import { Http2Transport, PeerCalls } from "@quorate/transport/node";
-import type { ServerConfig, TlsConfig } from "../src/config/index.ts";
+import { budgetsFor, type ServerConfig, type TlsConfig } from "../src/config/index.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint, plainError } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
+import { answerLimitsFor } from "../src/reads/answer-memory.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { SlowCalls } from "../src/services/slow-calls.ts";
 import { type StandardServices, withStandardServices } from "../src/services/standard.ts";
@@ -93,6 +94,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     disk: nodeDisk,
     keyspaces: levelKeyspaces,
     logger,
+    answerLimits: answerLimitsFor(budgetsFor(machineLimits())),
     openTransport: async (request) => {
       const transport = new Http2Transport(
         {

@@ -23,6 +23,7 @@ import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
+import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
 import { WatchHub } from "../watch/index.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
@@ -67,6 +68,8 @@ export class Member {
   readonly watches: WatchHub;
   readonly leases: Leases;
   readonly space: Space;
+  /** Reads of many keys. */
+  readonly slices: Slices;
   readonly corruption: Corruption;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
@@ -331,6 +334,7 @@ export class Member {
       metrics,
       fatal: (error) => this.#fatal(error),
     });
+    this.slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, { clock: deps.clock, answers: deps.answerLimits });
     this.#exchange = new StoreExchange({
       disk: deps.disk,
       keyspaces: deps.keyspaces,
@@ -339,6 +343,7 @@ export class Member {
       store: () => this.#store,
       detach: async () => {
         await this.watches.detach();
+        await this.slices.detach();
         await this.space.detach();
         await this.#snapshots.close();
       },
@@ -348,6 +353,7 @@ export class Member {
       },
       attach: () => {
         if (this.#ended) return;
+        this.slices.attach();
         this.corruption.alarmsChanged();
         if (!this.corruption.isHealing) this.watches.attach(this.#store.mvcc);
         this.space.attach();
@@ -654,6 +660,7 @@ export class Member {
   #refuseAll(): void {
     this.#proposals.failAll(errorOf("Stopped"));
     this.#reads.failAll(errorOf("Stopped"));
+    this.slices.close(errorOf("Stopped"));
   }
 
   #fatal(error: unknown): void {
@@ -682,6 +689,7 @@ export class Member {
     // What is closed below must be the store that is there in the end.
     await this.#exchange.over().catch(() => {});
     await this.watches.detach();
+    await this.slices.drained();
     await this.space.stop();
     await this.#snapshots.close();
     try {

@@ -40,7 +40,7 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
       Campaign.path,
       async (bytes, context) => {
         const request = v3electionpb.CampaignRequest.decode(bytes);
-        return v3electionpb.CampaignResponse.encode(await campaign(client, request, context));
+        return v3electionpb.CampaignResponse.encode(await campaign(client.of(context), request, context));
       },
     ],
     [
@@ -54,8 +54,8 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
     ],
     [
       Leader.path,
-      async (bytes) => {
-        const { header, kvs } = await client.range(firstOf(prefixOf(v3electionpb.LeaderRequest.decode(bytes).name)));
+      async (bytes, context) => {
+        const { header, kvs } = await client.of(context).range(firstOf(prefixOf(v3electionpb.LeaderRequest.decode(bytes).name)));
         if (kvs[0] === undefined) throw new Error(NO_LEADER);
         return v3electionpb.LeaderResponse.encode({ header, kv: kvs[0] });
       },
@@ -86,7 +86,7 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
 /** The streaming handlers of the Election service, by path. */
 export function electionStreams(member: Member): ReadonlyMap<string, StreamHandler> {
   const client = new LocalClient(member);
-  return new Map<string, StreamHandler>([[ElectionService.methods.Observe.path, (call) => new Observation(client, call)]]);
+  return new Map<string, StreamHandler>([[ElectionService.methods.Observe.path, (call) => new Observation(client.of(call.context), call)]]);
 }
 
 async function campaign(

@@ -21,7 +21,7 @@ export function lockService(member: Member): ReadonlyMap<string, UnaryHandler> {
       }
     };
   return new Map<string, UnaryHandler>([
-    [Lock.path, guarded(async (bytes, context) => LockResponse.encode(await lock(client, LockRequest.decode(bytes), context)))],
+    [Lock.path, guarded(async (bytes, context) => LockResponse.encode(await lock(client.of(context), LockRequest.decode(bytes), context)))],
     [Unlock.path, guarded(async (bytes) => UnlockResponse.encode({ header: await client.delete(UnlockRequest.decode(bytes).key) }))],
   ]);
 }

@@ -29,6 +29,8 @@ import { WatcherGroup } from "./watcher-group.ts";
 /** gRPC's share of a message, which etcd allows on top of the request limit. */
 const GRPC_OVERHEAD_BYTES = 512 * 1024;
 const MIN_PROGRESS_INTERVAL_MS = 100;
+/** How long those who catch up may hold the event loop in one turn; the revision that reaches it is finished. */
+const MAX_SLICE_MS = 3;
 
 export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
@@ -341,13 +343,15 @@ export class WatchHub implements StreamOwner {
       this.#breakUp(pass);
       return;
     }
+    const { clock } = this;
+    const startMs = clock.monotonicMs();
     let work = 0;
     let last = 0;
     let stopped = false;
     this.#recent.scan(pass.cursor, (event) => {
       if (event.main !== last) {
         pass.cursor = event.main;
-        stopped = work >= this.limits.maxSliceEvents;
+        stopped = work >= this.limits.maxSliceEvents || clock.monotonicMs() - startMs >= MAX_SLICE_MS;
         if (stopped || pass.size === 0) return false;
         last = event.main;
       }
@@ -385,9 +389,11 @@ export class WatchHub implements StreamOwner {
         if (pass.aborted) return;
         this.#dropCompacted(pass, mvcc);
         if (pass.size === 0) return;
+        const startMs = this.clock.monotonicMs();
+        const isOver = () => work >= this.limits.maxSliceEvents || this.clock.monotonicMs() - startMs >= MAX_SLICE_MS;
         let work = 0;
         let main = 0;
-        for (; i < changes.length && (work < this.limits.maxSliceEvents || changes[i].main === main); i++) {
+        for (; i < changes.length && (changes[i].main === main || !isOver()); i++) {
           main = changes[i].main;
           work += 1 + pass.offer(new WatchEvent(changes[i]), this.#park);
         }

@@ -34,14 +34,20 @@ export type VisitKey = (key: string, index: KeyIndex, record: Uint8Array | undef
 export type NeedsRecord = (index: KeyIndex) => boolean;
 
 /** Bytes of records that are read together, at most; one larger record more. */
-const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
+export const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
 
 export class ReadView {
   protected readonly state: MvccState;
+  readonly #stepKeys: number;
 
-  constructor(state: MvccState) {
+  /** @param stepKeys keys of the index that one step looks at */
+  constructor(state: MvccState, stepKeys: number = STEP_KEYS) {
     this.state = state;
+    this.#stepKeys = stepKeys;
   }
+
+  /** Notes that the request in progress holds so many bytes more (or less) in memory. A view with a bound throws beyond it. */
+  charge(_bytes: number): void {}
 
   /** What was done since the store was opened; whoever answers a request counts it. */
   get counts(): MvccCounts {
@@ -73,6 +79,30 @@ export class ReadView {
   }
 
   /**
+   * The keys of a range that exist as of revision `at`, in key order, if the range has no more than `most` keys (deleted ones included) and
+   * their records no more than `mostBytes`, or there is only one. Else undefined.
+   */
+  few(range: KeyRange, at: number, most: number, mostBytes: number): KeyIndex[] | undefined {
+    const indexes: KeyIndex[] = [];
+    if (range.single) {
+      const index = this.state.index.get(range.key);
+      if (index !== undefined && index.find(at) !== NONE) indexes.push(index);
+      return indexes;
+    }
+    let sizeBytes = 0;
+    let isTooMuch = false;
+    const next = this.state.index.scanPart(range.key, range.to, most, (_key, index) => {
+      const place = index.find(at);
+      if (place === NONE) return true;
+      indexes.push(index);
+      sizeBytes += index.sizeAt(place);
+      isTooMuch = sizeBytes > mostBytes && indexes.length > 1;
+      return !isTooMuch;
+    });
+    return next === undefined && !isTooMuch ? indexes : undefined;
+  }
+
+  /**
    * Visits the keys of a range that exist as of revision `at`, in key order.
    * @param needs whose records are read, asked in key order and some keys ahead of `visit`; without it none are
    * @param between run between two batches of keys, for work that `visit` has collected
@@ -86,20 +116,17 @@ export class ReadView {
     }
     let from: string | undefined = range.key;
     for (;;) {
-      if (needs !== undefined) from = yield* this.#batchWithRecords(from, range.to, at, visit, needs);
-      else {
-        from = this.state.index.scanPart(
-          from,
-          range.to,
-          STEP_KEYS,
-          (key, index) => index.find(at) === NONE || visit(key, index, undefined),
-        );
-      }
+      from = needs === undefined ? this.#batch(from, range.to, at, visit) : yield* this.#batchWithRecords(from, range.to, at, visit, needs);
       if (from === undefined) return;
       yield;
       const more = between?.();
       if (more !== undefined) yield* more;
     }
+  }
+
+  /** Visits some keys; returns the key to continue from. */
+  #batch(first: string, to: string | undefined, at: number, visit: VisitKey): string | undefined {
+    return this.state.index.scanPart(first, to, this.#stepKeys, (key, index) => index.find(at) === NONE || visit(key, index, undefined));
   }
 
   /** Visits some keys, reading records as needed; returns the key to continue from. */
@@ -110,7 +137,7 @@ export class ReadView {
     const needed: KeyIndex[] = [];
     const places: number[] = [];
     let neededBytes = 0;
-    let next = this.state.index.scanPart(first, to, STEP_KEYS, (key, index) => {
+    let next = this.state.index.scanPart(first, to, this.#stepKeys, (key, index) => {
       const place = index.find(at);
       if (place === NONE) return true;
       if (needs(index)) {
@@ -179,24 +206,40 @@ export class ReadView {
    */
   *records(range: KeyRange, at: number, limit: number): Steps<{ readonly records: Uint8Array[]; readonly total: number }> {
     const records: Uint8Array[] = [];
-    let total = 0;
-    const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
-    const keep: VisitKey = (_key, _index, record) => {
-      if (record !== undefined) records.push(record);
-      return true;
-    };
-    yield* this.each(range, at, keep, () => total++ < most);
+    const total = yield* this.recordsInto(range, at, limit, records);
     return { records, total };
+  }
+
+  /** Adds what `records` finds to `into`, and returns how many keys there are without the limit. */
+  *recordsInto(range: KeyRange, at: number, limit: number, into: { push(record: Uint8Array): void }): Steps<number> {
+    const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
+    let taken = 0;
+    let next = range.key;
+    const take: VisitKey = (key, _index, record) => {
+      into.push(record!);
+      if (++taken < most) return true;
+      next = `${key}\0`;
+      return false;
+    };
+    let asked = 0;
+    yield* this.each(range, at, take, () => asked++ < most);
+    if (taken < most || range.single) return taken;
+    return taken + (yield* this.count({ ...range, key: next }, at));
   }
 
   /** How many keys of a range exist as of revision `at`. */
   *count(range: KeyRange, at: number = this.revision): Steps<number> {
+    if (range.single) return this.get(range.key, at) === undefined ? 0 : 1;
     let total = 0;
-    yield* this.each(range, at, () => {
-      total++;
-      return true;
-    });
-    return total;
+    let from: string | undefined = range.key;
+    for (;;) {
+      from = this.state.index.scanPart(from, range.to, this.#stepKeys, (_key, index) => {
+        if (index.find(at) !== NONE) total++;
+        return true;
+      });
+      if (from === undefined) return total;
+      yield;
+    }
   }
 
   /** The encoded mvccpb.KeyValue of what was found, as it is stored. The bytes must not be changed. */

@@ -48,6 +48,17 @@ export class MvccState {
     this.liveBytes = liveBytes;
   }
 
+  /** As `record`, if that needs no read from the disk, else undefined. */
+  recordInMemory(main: number, sub: number): Uint8Array | undefined {
+    return this.#records.get(main, sub) ?? this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ?? undefined;
+  }
+
+  /** Throws: a record that the index knows is not in the backend. @param key its revision as in the bucket key */
+  missing(key: Uint8Array): never {
+    const { main, sub } = decodeRevision(key)!;
+    throw new StoreDamageError(this.path, `bucket key, revision ${main}.${sub}`, "the record is missing");
+  }
+
   /** The encoded mvccpb.KeyValue of a put that the index knows. */
   record(main: number, sub: number): Uint8Array {
     const known = this.#records.get(main, sub);
@@ -55,7 +66,7 @@ export class MvccState {
     const key = encodeRevision(main, sub, false);
     const pending = this.backend.pending(Bucket.key, key);
     const record = pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
-    if (record === undefined) throw new StoreDamageError(this.path, `bucket key, revision ${main}.${sub}`, "the record is missing");
+    if (record === undefined) this.missing(key);
     // One that waits for the disk is found in memory as it is, and its bytes may be part of something larger.
     if (pending === undefined) this.#records.add(main, sub, record);
     return record;

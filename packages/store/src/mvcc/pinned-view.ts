@@ -1,0 +1,114 @@
+/**
+ * Reading one revision over several turns of the event loop. While a view is pinned, compaction drops nothing that a read through it can
+ * meet. Many records are fetched together and off the loop; a read that waits for them says so in `ReadIo`.
+ */
+import { Bucket } from "../backend.ts";
+import { STEP_BYTES, STEP_RECORDS, type Steps } from "../steps.ts";
+import type { KeyIndex } from "./key-index.ts";
+import { ReadView } from "./read-view.ts";
+import { encodeRevision } from "./revision.ts";
+import type { MvccState } from "./state.ts";
+
+/** Up to so many records are read at once on the loop: a trip to another thread takes longer. */
+const MAX_SYNC_RECORDS = 8;
+
+/** Set by a read while it waits, so that whoever runs its steps need not call it before that. */
+export interface ReadIo {
+  /** Resolves, and never rejects, when the read can continue; undefined: at once. */
+  waitsFor: Promise<void> | undefined;
+}
+
+/** What a pinned read asks of its surroundings. */
+export interface PinOptions {
+  readonly io: ReadIo;
+  /** Told how many bytes more (or less) the read holds in memory. Throws to end the read. */
+  readonly charge: (bytes: number) => void;
+  /** Keys of the index that one step looks at; STEP_KEYS unless set. */
+  readonly stepKeys?: number | undefined;
+}
+
+export class PinnedView extends ReadView {
+  readonly #revision: number;
+  readonly #compactRevision: number;
+  readonly #options: PinOptions;
+  readonly #release: () => void;
+
+  /** Made by Mvcc.pin(). */
+  constructor(state: MvccState, release: () => void, options: PinOptions) {
+    super(state, options.stepKeys);
+    this.#revision = state.currentRevision;
+    this.#compactRevision = state.compactRevision;
+    this.#release = release;
+    this.#options = options;
+  }
+
+  /** The store's revision when the view was made. */
+  override get revision(): number {
+    return this.#revision;
+  }
+
+  override get compactRevision(): number {
+    return this.#compactRevision;
+  }
+
+  override charge(bytes: number): void {
+    this.#options.charge(bytes);
+  }
+
+  /** Lets compaction continue. The view must not be used afterwards. */
+  release(): void {
+    this.#release();
+  }
+
+  override *load(indexes: readonly KeyIndex[], at: number, visit: (record: Uint8Array, i: number) => boolean): Steps<boolean> {
+    if (indexes.length <= MAX_SYNC_RECORDS) return yield* super.load(indexes, at, visit);
+    const records = new Array<Uint8Array | undefined>(indexes.length);
+    const keys: Uint8Array[] = [];
+    const places: number[] = [];
+    for (let i = 0; i < indexes.length; i++) {
+      const place = indexes[i].find(at);
+      const [main, sub] = [indexes[i].mainAt(place), indexes[i].subAt(place)];
+      records[i] = this.state.recordInMemory(main, sub);
+      if (records[i] !== undefined) continue;
+      keys.push(encodeRevision(main, sub, false));
+      places.push(i);
+    }
+    if (keys.length > 0) {
+      yield;
+      const fetched = yield* this.#fetch(keys);
+      for (let i = 0; i < places.length; i++) records[places[i]] = fetched[i] ?? this.state.missing(keys[i]);
+    }
+    let sizeBytes = 0;
+    for (let i = 0; i < records.length; i++) {
+      if (i % (4 * STEP_RECORDS) === 0 || sizeBytes >= STEP_BYTES) {
+        yield;
+        sizeBytes = 0;
+      }
+      const record = records[i]!;
+      sizeBytes += record.length;
+      if (!visit(record, i)) return false;
+    }
+    return true;
+  }
+
+  *#fetch(keys: readonly Uint8Array[]): Steps<readonly (Uint8Array | undefined)[]> {
+    const { io } = this.#options;
+    let values: readonly (Uint8Array | undefined)[] | undefined;
+    let failure: unknown;
+    let isDone = false;
+    io.waitsFor = this.state.backend.writtenMany(Bucket.key, keys).then(
+      (found) => {
+        values = found;
+        isDone = true;
+      },
+      (error: unknown) => {
+        failure = error;
+        isDone = true;
+      },
+    );
+    while (!isDone) yield;
+    io.waitsFor = undefined;
+    if (values === undefined) throw failure;
+    return values;
+  }
+}
