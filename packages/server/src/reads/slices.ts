@@ -32,6 +32,8 @@ export interface SliceLimits {
   /** Reads that have not ended, of one client and of all. */
   readonly maxPerClient: number;
   readonly maxTotal: number;
+  /** Reads from the disk at a time: more would hold the loop for too long when all come back in one turn. */
+  readonly maxFetches: number;
   /** How long a read may take from its first step. It holds compaction back as long. */
   readonly maxReadMs: number;
   /** Keys that one step looks at. */
@@ -46,6 +48,7 @@ export const SLICE_LIMITS: SliceLimits = {
   runningPerConnection: 4,
   maxPerClient: 4096,
   maxTotal: 16_384,
+  maxFetches: 2,
   maxReadMs: 60_000,
 };
 
@@ -61,6 +64,37 @@ export interface Caller {
   onCancel(listener: () => void): void;
 }
 
+/** Reads from the disk: a few at a time, the others in the order in which they came. */
+class Fetches {
+  readonly #max: number;
+  readonly #waiting: (() => void)[] = [];
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  run<T>(read: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const start = (): void => {
+        const done = read().then(resolve, reject);
+        this.#running.add(done);
+        void done.then(() => {
+          this.#running.delete(done);
+          this.#waiting.shift()?.();
+        });
+      };
+      if (this.#running.size < this.#max) start();
+      else this.#waiting.push(start);
+    });
+  }
+
+  /** Resolves when none is in progress. */
+  async drained(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+}
+
 /** What a read is given to run with. */
 export interface SliceTask {
   readonly io: ReadIo;
@@ -73,7 +107,7 @@ type Outcome = "done" | "more" | "waits";
 
 /** One read. */
 class Task<T> implements SliceTask, AnswerHolder {
-  readonly io: ReadIo = { waitsFor: undefined };
+  readonly io: ReadIo;
   readonly caller: Caller;
   readonly stepKeys: number | undefined;
   readonly charge: (bytes: number) => void;
@@ -89,7 +123,8 @@ class Task<T> implements SliceTask, AnswerHolder {
   readonly #memory: AnswerMemory;
   #steps: Steps<T> | undefined;
 
-  constructor(caller: Caller, make: (task: SliceTask) => Steps<T>, memory: AnswerMemory, stepKeys: number | undefined) {
+  constructor(caller: Caller, make: (task: SliceTask) => Steps<T>, memory: AnswerMemory, fetches: Fetches, stepKeys: number | undefined) {
+    this.io = { waitsFor: undefined, fetch: (read) => fetches.run(read) };
     this.caller = caller;
     this.#make = make;
     this.#memory = memory;
@@ -168,8 +203,7 @@ export class Slices {
   readonly #tasks = new Set<Task<unknown>>();
   readonly #perClient = new Map<string, number>();
   readonly #connections = new Map<string, Connection>();
-  /** Reads from the disk in progress. */
-  readonly #fetches = new Set<Promise<void>>();
+  readonly #fetches: Fetches;
   #isScheduled = false;
   #isAttached = true;
   #closed: Error | undefined;
@@ -181,6 +215,7 @@ export class Slices {
   constructor(limits: SliceLimits, deps: { clock: Clock; answers?: AnswerLimits | undefined }) {
     this.#limits = limits;
     this.#clock = deps.clock;
+    this.#fetches = new Fetches(limits.maxFetches);
     this.memory = new AnswerMemory(deps.answers ?? DEFAULT_ANSWER_LIMITS);
   }
 
@@ -200,7 +235,7 @@ export class Slices {
     const { maxPerClient, maxTotal } = this.#limits;
     const ofClient = this.#perClient.get(caller.client) ?? 0;
     if (ofClient >= maxPerClient || this.#tasks.size >= maxTotal) throw errorOf("TooManyRequests");
-    const task = new Task<T>(caller, make, this.memory, this.#limits.stepKeys);
+    const task = new Task<T>(caller, make, this.memory, this.#fetches, this.#limits.stepKeys);
     let waits = false;
     if (this.#isAttached && this.#hasTime() && !this.#connections.has(caller.connection)) {
       const outcome = this.#advance(task);
@@ -251,7 +286,7 @@ export class Slices {
   async detach(): Promise<void> {
     this.#isAttached = false;
     for (const task of this.#tasks) task.restart();
-    await Promise.all(this.#fetches);
+    await this.#fetches.drained();
   }
 
   /** The store in use may be read again. */
@@ -268,7 +303,7 @@ export class Slices {
 
   /** Resolves when no read from the disk is in progress any more. */
   async drained(): Promise<void> {
-    await Promise.all(this.#fetches);
+    await this.#fetches.drained();
   }
 
   // --- Which runs next ---
@@ -293,10 +328,7 @@ export class Slices {
 
   /** Queues the task again when what it waits for has come. */
   #park(task: Task<unknown>): void {
-    const fetch = task.io.waitsFor!;
-    this.#fetches.add(fetch);
-    void fetch.then(() => {
-      this.#fetches.delete(fetch);
+    void task.io.waitsFor!.then(() => {
       if (!task.isDone) this.#enqueue(task);
     });
   }

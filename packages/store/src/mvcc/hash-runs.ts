@@ -17,7 +17,7 @@ interface Run<T> {
 
 export class HashRuns {
   #runs: Run<unknown>[] = [];
-  #last: Promise<unknown> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
 
   /**
    * Shares a run of this key that waits, or that is in progress and current, or else queues one.
@@ -28,12 +28,13 @@ export class HashRuns {
     const shared = this.#runs.find((run) => run.key === key && (!run.hasBegun || run.isCurrent()));
     if (shared !== undefined) return shared.result as Promise<T>;
     if (this.#runs.length > MAX_WAITING_HASHES) throw errorOf("TooManyRequests");
-    const begin = (): Promise<T> => {
+    const isAlone = this.#runs.length === 0;
+    const result = isAlone ? make() : this.#last.then(begin);
+    const run: Run<T> = { key, isCurrent, hasBegun: isAlone, result };
+    function begin(): Promise<T> {
       run.hasBegun = true;
       return make();
-    };
-    const result = this.#last.then(begin);
-    const run: Run<T> = { key, isCurrent, hasBegun: false, result };
+    }
     this.#runs.push(run);
     const end = (): void => {
       this.#runs = this.#runs.filter((one) => one !== run);
