@@ -99,7 +99,7 @@ class LevelKeyspace implements Keyspace {
     return this.#run(async () => (await this.#level.getMany(keys as Uint8Array[])).map((value) => value && plain(value)));
   }
 
-  write(batch: readonly KeyspaceWrite[]): Promise<void> {
+  write(batch: Iterable<KeyspaceWrite>): Promise<void> {
     // One after the other: a small one must not overtake a large one that is still being put together.
     const before = this.#writing;
     const written = this.#run(() => (before === undefined ? this.#write(batch) : before.then(() => this.#write(batch))));
@@ -114,14 +114,14 @@ class LevelKeyspace implements Keyspace {
     return written;
   }
 
-  async #write(batch: readonly KeyspaceWrite[]): Promise<void> {
+  async #write(batch: Iterable<KeyspaceWrite>): Promise<void> {
     const chain = this.#level.batch();
     let startMs = performance.now();
-    for (let i = 0; i < batch.length; i++) {
-      const { key, value } = batch[i]!;
+    let count = 0;
+    for (const { key, value } of batch) {
       if (value) chain.put(key, value);
       else chain.del(key);
-      if (i % RECORDS_BETWEEN_LOOKS !== 0 || performance.now() - startMs < MAX_HOLD_MS) continue;
+      if (count++ % RECORDS_BETWEEN_LOOKS !== 0 || performance.now() - startMs < MAX_HOLD_MS) continue;
       await turn();
       startMs = performance.now();
     }

@@ -31,8 +31,11 @@ export interface Keyspace {
   get(key: Uint8Array): Uint8Array | undefined;
   /** The values of `keys` in their order; one trip for all. */
   getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>;
-  /** Writes all or nothing, durable (synced) when the promise resolves. Later writes for the same key in one batch win. */
-  write(batch: readonly KeyspaceWrite[]): Promise<void>;
+  /**
+   * Writes all or nothing, durable (synced) when the promise resolves. Later writes for the same key in one batch win. A long batch is read
+   * in slices over several turns of the event loop, so what it yields must not change before the promise settles.
+   */
+  write(batch: Iterable<KeyspaceWrite>): Promise<void>;
   /** As KeyspaceSnapshot.scan, on the state at the time of the call. */
   scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]>;
   snapshot(): KeyspaceSnapshot;

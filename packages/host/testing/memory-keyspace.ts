@@ -127,10 +127,10 @@ class MemoryKeyspace implements Keyspace {
     return keys.map((key) => this.get(key));
   }
 
-  async write(batch: readonly KeyspaceWrite[]): Promise<void> {
+  async write(batch: Iterable<KeyspaceWrite>): Promise<void> {
     this.#check();
     if (this.#failed) throw this.#failed;
-    const copy: Batch = batch.map(({ key, value }) => [toKey(key), value?.slice()] as const);
+    const copy: Batch = Array.from(batch, ({ key, value }) => [toKey(key), value?.slice()] as const);
     this.#store.pending.push(copy);
     const previous = this.#lastWrite;
     const done = previous

@@ -1,7 +1,7 @@
 /** Sees to it that every entry which a member applies is looked at, whichever store it has at the time. */
 import { AlarmType, type raftpb } from "@quorate/proto";
 import type { Member } from "@quorate/server";
-import type { Store } from "@quorate/store";
+import { type Applied, isSteps, type Steps, type Store } from "@quorate/store";
 import type { HashCheck } from "./check/hashes.ts";
 import { type Safety, violate } from "./check/safety.ts";
 import type { Story } from "./report/story.ts";
@@ -34,30 +34,44 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   const { name } = applier;
   look(() => safety.opened(name, store, applier.isAltered));
   deps.named(isNamed(member.id, store));
-  const watch = (entry: raftpb.Entry, apply: () => ReturnType<Store["apply"]> | undefined) => {
-    const applied = apply();
+  const wasApplied = (entry: raftpb.Entry, applied: Applied | undefined, { isAltered, timesAltered }: Before): void => {
     const { index, term } = entry;
     const revision = store.mvcc.currentRevision;
     story.tell(name, () => `applies ${index} of term ${term} to revision ${revision}`, undefined, index * 65_537 + revision);
-    const { isAltered, timesAltered } = applier;
     const isSound = () => applier.timesAltered === timesAltered;
     look(() => {
       safety.applied(name, store, entry, applied, isAltered);
       if (!isAltered) hashCheck.applied(name, store, index, (error) => deps.fail(error), isSound);
     });
     deps.named(isNamed(member.id, store));
-    return applied;
   };
-  const apply = store.apply.bind(store);
+  const begin = store.begin.bind(store);
   const applyConfChange = store.applyConfChange.bind(store);
-  store.apply = (entry) => watch(entry, () => apply(entry))!;
+  const before = (): Before => ({ isAltered: applier.isAltered, timesAltered: applier.timesAltered });
+  // All answers are made: somebody could have waited for each.
+  store.begin = (entry) => {
+    const outcome = begin(entry);
+    if (isSteps(outcome)) return whenDone(outcome, (applied) => wasApplied(entry, applied, before()));
+    wasApplied(entry, outcome, before());
+    return outcome;
+  };
   store.applyConfChange = (entry, change, confState) => {
-    watch(entry, () => {
-      applyConfChange(entry, change, confState);
-      return undefined;
-    });
+    applyConfChange(entry, change, confState);
+    wasApplied(entry, undefined, before());
     look(() => countLearners(name, store, maxLearners));
   };
+}
+
+/** What was known of the member's store when an entry was applied. */
+interface Before {
+  readonly isAltered: boolean;
+  readonly timesAltered: number;
+}
+
+function* whenDone<T>(steps: Steps<T>, done: (result: T) => void): Steps<T> {
+  const result = yield* steps;
+  done(result);
+  return result;
 }
 
 /** SIM-10. */

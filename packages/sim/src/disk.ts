@@ -98,7 +98,7 @@ export class ProcessKeyspaces implements KeyspaceOpener {
     return {
       get: (key) => keyspace.get(key),
       getMany: (keys) => keyspace.getMany(keys),
-      write: (batch) => keyspace.write(twist(batch)),
+      write: (batch) => keyspace.write(twist([...batch])),
       scan: (range, scanOptions) => keyspace.scan(range, scanOptions),
       snapshot: () => keyspace.snapshot(),
       compact: (range) => keyspace.compact(range),

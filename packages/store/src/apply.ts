@@ -1,6 +1,9 @@
 /**
  * From a committed entry to its effect. One table says what each kind of request does; the same entries give the same bytes on every
  * member.
+ *
+ * A request that may take long is applied in steps (steps.ts), and its caller may do other work in between; no other entry is applied
+ * meanwhile. The others are applied at once, which is cheaper.
  */
 import {
   AlarmRequest,
@@ -32,8 +35,19 @@ import type { Membership } from "./membership/membership.ts";
 import type { Mvcc } from "./mvcc/index.ts";
 import { applyAlarm } from "./requests/alarm.ts";
 import { txnCostBytes } from "./requests/cost.ts";
-import { applyCompaction, applyDeleteRange, applyPut, applyRange, applyTxn } from "./requests/index.ts";
-import { applyLeaseCheckpoint, applyLeaseGrant, applyLeaseRevoke } from "./requests/lease.ts";
+import {
+  applyCompaction,
+  applyDelete,
+  applyPut,
+  applyShortTxn,
+  deleteInSteps,
+  isShortTxn,
+  isSingleDelete,
+  range,
+  txnInSteps,
+} from "./requests/index.ts";
+import { applyLeaseCheckpoint, applyLeaseGrant, applyLeaseRevoke, isShortRevoke, revokeInSteps } from "./requests/lease.ts";
+import type { Steps } from "./steps.ts";
 
 /** The kinds of request that are applied, by their field in InternalRaftRequest. */
 export type RequestKind = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
@@ -68,21 +82,28 @@ export interface ApplyParts {
   readonly isAwaited: (requestId: bigint) => boolean;
 }
 
-type Apply = (parts: ApplyParts, request: Uint8Array, answered: boolean) => ApplyResponse | undefined;
+type Apply = (parts: ApplyParts, request: Uint8Array, answered: boolean) => ApplyResponse | Steps<ApplyResponse> | undefined;
 
 /** What each kind does. A kind that is not here is one that this version never proposes: meeting it is an error of the request. */
 const TABLE: { readonly [K in RequestKind]?: Apply } = {
   put: (parts, bytes, answered) => applyPut(parts.mvcc, parts.leases, PutRequest.decode(bytes), answered),
-  deleteRange: (parts, bytes, answered) => applyDeleteRange(parts.mvcc, parts.leases, DeleteRangeRequest.decode(bytes), answered),
+  deleteRange: ({ mvcc, leases }, bytes, answered) => {
+    const request = DeleteRangeRequest.decode(bytes);
+    return isSingleDelete(request) ? applyDelete(mvcc, leases, request, answered) : deleteInSteps(mvcc, leases, request, answered);
+  },
   txn: (parts, bytes, answered) => {
     const request = TxnRequest.decode(bytes);
     if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");
-    return applyTxn(parts.mvcc, parts.leases, request, answered);
+    const { mvcc, leases } = parts;
+    return isShortTxn(request) ? applyShortTxn(mvcc, leases, request, answered) : txnInSteps(mvcc, leases, request, answered);
   },
   compaction: (parts, bytes) => applyCompaction(parts.mvcc, CompactionRequest.decode(bytes)),
-  range: (parts, bytes) => applyRange(parts.mvcc, RangeRequest.decode(bytes)),
+  range: (parts, bytes) => range(parts.mvcc.view, RangeRequest.decode(bytes)),
   leaseGrant: (parts, bytes) => applyLeaseGrant(parts.mvcc, parts.leases, LeaseGrantRequest.decode(bytes)),
-  leaseRevoke: (parts, bytes) => applyLeaseRevoke(parts.mvcc, parts.leases, LeaseRevokeRequest.decode(bytes)),
+  leaseRevoke: ({ mvcc, leases }, bytes) => {
+    const request = LeaseRevokeRequest.decode(bytes);
+    return isShortRevoke(leases, request) ? applyLeaseRevoke(mvcc, leases, request) : revokeInSteps(mvcc, leases, request);
+  },
   leaseCheckpoint: (parts, bytes) => applyLeaseCheckpoint(parts.mvcc, parts.leases, LeaseCheckpointRequest.decode(bytes)),
   alarm: (parts, bytes) => applyAlarm(parts.mvcc, parts.alarms, AlarmRequest.decode(bytes)),
   clusterVersionSet: (parts, bytes) => {
@@ -132,8 +153,11 @@ function admit(alarms: Alarms, kind: RequestKind): void {
 
 const NOTHING: Applied = { requestId: 0n, kind: undefined, response: undefined, error: undefined };
 
-/** Applies the request in an entry's data. Throws what is no answer to a request: damage, broken invariants. */
-export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied {
+/**
+ * Applies the request in an entry's data: returns what came of it, or the steps that do it, which must be run to their end before anything
+ * else is applied. Throws, or the steps throw, what is no answer to a request: damage, broken invariants.
+ */
+export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied | Steps<Applied> {
   if (data.length === 0) return NOTHING;
   const request = InternalRaftRequest.decode(data);
   const requestId = request.ID !== 0n ? request.ID : (request.header?.ID ?? 0n);
@@ -142,13 +166,33 @@ export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied {
     if (bytes === undefined) continue;
     try {
       if (parts.alarms.any) admit(parts.alarms, kind);
-      return { requestId, kind, response: TABLE[kind]!(parts, bytes, parts.isAwaited(requestId)), error: undefined };
+      const outcome = TABLE[kind]!(parts, bytes, parts.isAwaited(requestId));
+      if (isSteps(outcome)) return finish(requestId, kind, outcome);
+      return { requestId, kind, response: outcome, error: undefined };
     } catch (error) {
-      if (error instanceof EtcdError) return { requestId, kind, response: undefined, error };
-      throw error;
+      return failed(requestId, kind, error);
     }
   }
   throw new Error(
     `an entry carries a request that this version does not know (${data.length} bytes): a newer member wrote it; upgrade this one`,
   );
+}
+
+function* finish(requestId: bigint, kind: RequestKind, steps: Steps<ApplyResponse>): Steps<Applied> {
+  try {
+    return { requestId, kind, response: yield* steps, error: undefined };
+  } catch (error) {
+    return failed(requestId, kind, error);
+  }
+}
+
+/** An error that is an answer to the request; another one is thrown on. */
+function failed(requestId: bigint, kind: RequestKind, error: unknown): Applied {
+  if (error instanceof EtcdError) return { requestId, kind, response: undefined, error };
+  throw error;
+}
+
+/** Tells steps from a result. */
+export function isSteps<T extends object>(outcome: T | Steps<T> | undefined): outcome is Steps<T> {
+  return outcome !== undefined && "next" in outcome && typeof outcome.next === "function";
 }

@@ -19,12 +19,16 @@
  * keyspace on disk is always exactly the state at some index, and the WAL replays from there. While a batch is on its way new changes
  * collect in a second buffer; reads look in the new one, then in the one on its way, then on disk.
  *
+ * An entry that is applied in several turns of the event loop stages its changes: they are apart from the others until `commitStaged`, so
+ * that a batch that is made in between holds nothing of the entry.
+ *
  * Bound: the server flushes every 100 ms and every MAX_PENDING_OPS changes; a batch on its way holds back the next, so two batches at the
- * most are in memory, and `isFull` tells the server to wait with applying.
+ * most are in memory, and `isFull` tells the server to wait with applying. One entry may exceed the bound of a batch.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
 import { assert } from "./errors.ts";
+import { type BulkRecords, ChangeSet } from "./staged-changes.ts";
 
 /** The prefix byte of each bucket. */
 export const Bucket = {
@@ -46,14 +50,12 @@ export const MAX_PENDING_OPS = 10_000;
 /** Bytes after which a batch is written at the latest: large values reach it before the count does. */
 export const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
-/** Changes by full key as latin1; undefined deletes. */
-type Changes = Map<string, Uint8Array | undefined>;
-
 function fullKey(bucket: Bucket, key: Uint8Array): string {
   return String.fromCharCode(bucket) + toLatin1(key);
 }
 
-function prefixed(bucket: number, key: Uint8Array): Uint8Array {
+/** The key in the keyspace of a bucket's key. */
+export function prefixed(bucket: number, key: Uint8Array): Uint8Array {
   const full = new Uint8Array(key.length + 1);
   full[0] = bucket;
   full.set(key, 1);
@@ -62,6 +64,18 @@ function prefixed(bucket: number, key: Uint8Array): Uint8Array {
 
 function sliceOptions(sliceBytes: number | undefined): { sliceBytes?: number } {
   return sliceBytes === undefined ? {} : { sliceBytes };
+}
+
+/** The value of a key in a set; null where the set deletes it, undefined where it does not have it. */
+function valueIn(set: ChangeSet | undefined, key: string): Uint8Array | null | undefined {
+  const value = set?.changes.get(key);
+  return value === undefined && set?.changes.has(key) === true ? null : value;
+}
+
+/** The changes of a set as one batch, made while it is read. Records in bulk come first: a later change may be of one of them. */
+function* batchOf({ changes, bulk }: ChangeSet): Generator<KeyspaceWrite> {
+  for (const records of bulk) yield* records;
+  for (const [key, value] of changes) yield { key: fromLatin1(key), value };
 }
 
 /** A view of the backend as of one flush. It must be closed. */
@@ -99,9 +113,10 @@ export class BackendSnapshot {
 
 export class Backend {
   readonly #keyspace: Keyspace;
-  #active: Changes = new Map();
-  #activeBytes = 0;
-  #flushing: Changes | undefined;
+  #active = new ChangeSet();
+  #flushing: ChangeSet | undefined;
+  /** Those of the entry that is being applied in several turns. */
+  #staged: ChangeSet | undefined;
   #flushed: Promise<void> = Promise.resolve();
   #failure: unknown;
   /** Called right before a batch is made, to put what belongs into every batch (the consistent index). */
@@ -113,11 +128,11 @@ export class Backend {
 
   /** Changes that are not on their way to the disk yet. */
   get pendingOps(): number {
-    return this.#active.size;
+    return this.#active.ops;
   }
 
   get pendingBytes(): number {
-    return this.#activeBytes;
+    return this.#active.sizeBytes;
   }
 
   /** True when a batch is on its way and the next one has reached its bound too: apply nothing more until `flush` has resolved. */
@@ -127,7 +142,7 @@ export class Backend {
 
   /** True when the collected changes have reached the bound of a batch. */
   get isDue(): boolean {
-    return this.#active.size >= MAX_PENDING_OPS || this.#activeBytes >= MAX_PENDING_BYTES;
+    return this.#active.ops >= MAX_PENDING_OPS || this.#active.sizeBytes >= MAX_PENDING_BYTES;
   }
 
   /** The value of a key, changes in memory included; undefined where there is none. The bytes must not be changed. */
@@ -138,12 +153,11 @@ export class Backend {
 
   /** The value of a key that waits for the disk; null where a deletion waits, undefined where nothing does. */
   pending(bucket: Bucket, key: Uint8Array): Uint8Array | null | undefined {
-    if (this.#active.size === 0 && this.#flushing === undefined) return undefined;
+    if (this.#active.changes.size === 0 && this.#flushing === undefined && this.#staged === undefined) return undefined;
     const full = fullKey(bucket, key);
-    const active = this.#active.get(full);
-    if (active !== undefined || this.#active.has(full)) return active ?? null;
-    const flushing = this.#flushing?.get(full);
-    return flushing === undefined && this.#flushing?.has(full) ? null : flushing;
+    let value = valueIn(this.#staged, full);
+    if (value === undefined) value = valueIn(this.#active, full);
+    return value === undefined ? valueIn(this.#flushing, full) : value;
   }
 
   /** The value of a key on the disk, whatever waits for it. */
@@ -159,12 +173,32 @@ export class Backend {
   /** Puts a record. The backend keeps `value` itself, which must not be changed afterwards. */
   put(bucket: Bucket, key: Uint8Array, value: Uint8Array): void {
     this.#active.set(fullKey(bucket, key), value);
-    this.#activeBytes += value.length + key.length;
   }
 
   delete(bucket: Bucket, key: Uint8Array): void {
     this.#active.set(fullKey(bucket, key), undefined);
-    this.#activeBytes += key.length;
+  }
+
+  /** Begins to stage changes. Only one set can be staged at a time; what is staged when the backend is closed is dropped. */
+  stage(): void {
+    assert(this.#staged === undefined, "STORE-8", "one entry at a time stages its changes");
+    this.#staged = new ChangeSet();
+  }
+
+  /** As `put`, but staged: reads see it, batches do not. */
+  putStaged(bucket: Bucket, key: Uint8Array, value: Uint8Array): void {
+    this.#staged!.set(fullKey(bucket, key), value);
+  }
+
+  /** Stages records in bulk. They are not read before they are on the disk. */
+  stageBulk(records: BulkRecords): void {
+    this.#staged!.addBulk(records);
+  }
+
+  /** What is staged becomes a part of the batch that is being collected. */
+  commitStaged(): void {
+    this.#active.addAll(this.#staged!);
+    this.#staged = undefined;
   }
 
   /**
@@ -179,16 +213,13 @@ export class Backend {
   async #flushOnce(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     this.beforeFlush();
-    if (this.#active.size === 0) return;
+    if (this.#active.ops === 0) return;
     assert(this.#flushing === undefined, "STORE-1", "one batch at a time is on its way to the disk");
-    const changes = this.#active;
-    this.#flushing = changes;
-    this.#active = new Map();
-    this.#activeBytes = 0;
-    const batch: KeyspaceWrite[] = [];
-    for (const [key, value] of changes) batch.push({ key: fromLatin1(key), value });
+    const set = this.#active;
+    this.#flushing = set;
+    this.#active = new ChangeSet();
     try {
-      await this.#keyspace.write(batch);
+      await this.#keyspace.write(batchOf(set));
     } catch (error) {
       this.#failure = error;
       throw error;

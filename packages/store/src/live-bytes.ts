@@ -18,6 +18,11 @@ const RECORD_BYTES = 16;
 /** The byte of the bucket before each key. */
 const PREFIX_BYTES = 1;
 
+/** What a record counts for, by the lengths of its key (without the bucket) and its value. */
+export function liveSizeBytes(keyLength: number, valueLength: number): number {
+  return PREFIX_BYTES + keyLength + valueLength;
+}
+
 export class LiveBytes {
   #bytes = 0;
 
@@ -28,9 +33,14 @@ export class LiveBytes {
 
   /** Counts a record that was written; gives its size, with which it is to be taken out again. */
   added(key: Uint8Array, value: Uint8Array): number {
-    const sizeBytes = PREFIX_BYTES + key.length + value.length;
+    const sizeBytes = liveSizeBytes(key.length, value.length);
     this.#bytes += sizeBytes;
     return sizeBytes;
+  }
+
+  /** Counts records that were written together and have these bytes by `liveSizeBytes`. */
+  addedAll(sizeBytes: number): void {
+    this.#bytes += sizeBytes;
   }
 
   /** A record of this size is gone. */

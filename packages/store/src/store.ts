@@ -11,7 +11,7 @@
 import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
-import { type Applied, applyRequest } from "./apply.ts";
+import { type Applied, applyRequest, isSteps } from "./apply.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
 import { assert, StoreDamageError } from "./errors.ts";
 import { type EtcdSnapshot, exportEtcdFile } from "./etcd-file/export.ts";
@@ -22,10 +22,13 @@ import { Membership } from "./membership/membership.ts";
 import { type Position, readPosition, writePosition } from "./meta.ts";
 import { Mvcc } from "./mvcc/index.ts";
 import { decodeSnapshot, encodeSnapshot, SnapshotStreamError } from "./snapshot-stream.ts";
+import { runSteps, type Steps } from "./steps.ts";
 
 export interface StoreOptions {
   /** Told the number of records read while the index is rebuilt at open. */
   readonly onProgress?: ((records: number) => void) | undefined;
+  /** Keys that one step of applying an entry looks at, at most; STEP_KEYS unless set. For tests and simulations that want many steps. */
+  readonly stepKeys?: number | undefined;
 }
 
 /** The whole state at one position, to be streamed. It must be closed. */
@@ -57,6 +60,8 @@ export class Store {
   #position: Position;
   /** The index that the last batch on its way or on disk holds. */
   #writtenIndex: number;
+  /** The store's revision before the entry that is being applied in steps; undefined: there is none. */
+  #revisionBefore: number | undefined;
 
   private constructor(backend: Backend, path: string, parts: StoreParts, position: Position) {
     this.#backend = backend;
@@ -69,6 +74,8 @@ export class Store {
     this.#position = position;
     this.#writtenIndex = position.index;
     backend.beforeFlush = () => {
+      const before = this.#revisionBefore;
+      assert(before === undefined || before === this.mvcc.currentRevision, "STORE-10", "a batch holds whole entries");
       // Compaction drops records without an entry: its batches have a new sum alone.
       if (backend.pendingOps > 0 || this.#writtenIndex !== this.#position.index) this.#liveBytes.write(backend, this.#position.index);
       if (this.#writtenIndex === this.#position.index) return;
@@ -86,7 +93,7 @@ export class Store {
       const snapshot = await backend.snapshot();
       const liveBytes = new LiveBytes();
       const lessor = await Lessor.open(backend, snapshot, path, liveBytes);
-      const mvcc = await Mvcc.open(backend, path, options.onProgress, lessor, liveBytes);
+      const mvcc = await Mvcc.open(backend, path, options.onProgress, lessor, liveBytes, options.stepKeys);
       const membership = await Membership.open(backend, snapshot, path);
       const alarms = await Alarms.open(backend, snapshot, path);
       await snapshot.close();
@@ -108,16 +115,36 @@ export class Store {
   }
 
   /**
-   * Applies a normal entry: the one that follows the position.
+   * Applies a normal entry without a pause: the one that follows the position.
    * @param isAwaited whether somebody waits here for the request of this id. Where nobody does, what only the answer needs (ranges, earlier
    *   values) is not read; the state comes out the same.
    */
-  apply(entry: raftpb.Entry, isAwaited: (requestId: bigint) => boolean = () => true): Applied {
+  apply(entry: raftpb.Entry, isAwaited?: (requestId: bigint) => boolean): Applied {
+    const outcome = this.begin(entry, isAwaited);
+    return isSteps(outcome) ? runSteps(outcome) : outcome;
+  }
+
+  /**
+   * Begins to apply a normal entry, the one that follows the position. Returns what came of it, or, where that may take long, the steps that
+   * apply it. Between two steps the store can be read, flushed, compacted and streamed, and all of that finds the state before the entry;
+   * nothing else may be applied before the last. Steps that are given up leave the store unusable: it must be closed.
+   * @param isAwaited as for `apply`
+   */
+  begin(entry: raftpb.Entry, isAwaited: (requestId: bigint) => boolean = () => true): Applied | Steps<Applied> {
     this.#checkNext(entry);
-    const applied = applyRequest(
+    const outcome = applyRequest(
       { mvcc: this.mvcc, membership: this.membership, leases: this.lessor, alarms: this.alarms, isAwaited },
       entry.data,
     );
+    if (isSteps(outcome)) return this.#finish(entry, outcome);
+    this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
+    return outcome;
+  }
+
+  *#finish(entry: raftpb.Entry, steps: Steps<Applied>): Steps<Applied> {
+    this.#revisionBefore = this.mvcc.currentRevision;
+    const applied = yield* steps;
+    this.#revisionBefore = undefined;
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return applied;
   }
@@ -133,6 +160,7 @@ export class Store {
   }
 
   #checkNext(entry: raftpb.Entry): void {
+    assert(this.#revisionBefore === undefined, "STORE-9", `entry ${entry.index} is applied while the one before it is not finished`);
     assert(
       entry.index === this.#position.index + 1,
       "STORE-3",

@@ -26,7 +26,8 @@ export class HeldKeyspace implements Keyspace {
     go.resolve();
   }
 
-  async write(batch: readonly KeyspaceWrite[]): Promise<void> {
+  async write(writes: Iterable<KeyspaceWrite>): Promise<void> {
+    const batch = [...writes];
     this.writes.push(batch);
     const go = this.#let.promise;
     this.#arrived.resolve();

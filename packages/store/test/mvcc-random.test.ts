@@ -18,6 +18,9 @@ class NotedLeases implements LeaseBook {
   exists(id: bigint): boolean {
     return LEASES.includes(id);
   }
+  leaseOf(key: string): bigint {
+    return LEASES.find((id) => this.attached.has(`${id} ${key}`)) ?? 0n;
+  }
   attach(id: bigint, key: string): void {
     assert.ok(!this.attached.has(`${id} ${key}`), "attached twice");
     this.attached.add(`${id} ${key}`);
@@ -25,6 +28,8 @@ class NotedLeases implements LeaseBook {
   detach(id: bigint, key: string): void {
     assert.ok(this.attached.delete(`${id} ${key}`), "detached without being attached");
   }
+  beginLong(): void {}
+  endLong(): void {}
 }
 
 function rangeAnswer(response: RangeResponse): RangeAnswer {

@@ -34,6 +34,8 @@ export interface BootstrapDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly walSegmentBytes?: number | undefined;
+  /** StoreOptions.stepKeys. */
+  readonly stepKeys?: number | undefined;
   /** Asks other members; without it a new cluster is formed unseen, and none can be joined. */
   readonly callPeer?: PeerCall | undefined;
   readonly names?: Names | undefined;
@@ -187,6 +189,7 @@ function checkStoreFiles(config: ServerConfig, { disk, clock, logger }: Bootstra
 async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Store> {
   let nextReport = 1_000_000;
   const store = await Store.open(deps.keyspaces, config.storeDir, {
+    stepKeys: deps.stepKeys,
     onProgress: (records) => {
       if (records < nextReport) return;
       nextReport += 1_000_000;

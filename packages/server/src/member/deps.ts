@@ -7,6 +7,7 @@ import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { AnswerLimits } from "../reads/answer-memory.ts";
 import type { SliceLimits } from "../reads/slices.ts";
 import type { WatchLimits } from "../watch/index.ts";
+import type { ApplyLimits } from "./applier.ts";
 import type { FaultHook } from "./fault-points.ts";
 
 /** What the transport is made from. */
@@ -33,6 +34,8 @@ export interface MemberDeps {
   readonly onRaft?: ((raft: Raft) => void) | undefined;
   /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
   readonly walSegmentBytes?: number | undefined;
+  /** How applying is cut into slices, for tests and simulations that want many. */
+  readonly applyLimits?: ApplyLimits | undefined;
   /** Bounds of watch, for tests and simulations that want to meet them. */
   readonly watchLimits?: WatchLimits | undefined;
   /** Bounds of reads that run in slices, for tests and simulations that want to meet them. */

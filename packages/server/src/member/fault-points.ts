@@ -7,6 +7,7 @@ export type FaultPoint =
   | "after-wal-sync"
   | "before-send"
   | "before-apply"
+  | "between-apply-slices"
   | "after-apply"
   | "before-backend-flush"
   | "after-backend-flush"

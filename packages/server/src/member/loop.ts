@@ -5,8 +5,9 @@
  *     received() propose() read() tick            turn()
  *          |         |       |     |      +-> append to the WAL, start fdatasync
  *          +---------+-------+-----+-> Raft -> Ready -> send (a leader's appends travel while its own disk works)
- *                                         +-> apply what is committed and durable here, answer its waiters
+ *                                         +-> queue what is committed and durable here
  *                  fdatasync is done --------> send what had to wait for the disk, tell Raft
+ *                      in each turn ---------> apply from the queue for a few milliseconds, answer its waiters
  *
  * Input only marks the loop; the work is done once at the end of the event loop's turn, so that all that arrived together shares one
  * append, one fdatasync and one write for each peer.
@@ -17,6 +18,7 @@ import type { Raft, Ready } from "@quorate/raft";
 import type { Transport } from "@quorate/transport";
 import type { Wal } from "@quorate/wal";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { Applier } from "./applier.ts";
 import type { FaultHook } from "./fault-points.ts";
 import type { Proposals } from "./proposals.ts";
 import type { Reads } from "./reads.ts";
@@ -43,10 +45,8 @@ export interface LoopParts<R> {
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
   readonly faults: FaultHook;
-  /** False while applying has to wait for the store; the loop is woken when that is over. */
-  canApply(): boolean;
-  /** Applies committed entries in order; must have taken effect when it returns. */
-  apply(entries: readonly raftpb.Entry[]): void;
+  /** Applies committed entries in order. Where it has to wait for the store, the loop is woken when that is over. */
+  readonly applier: Applier;
   /** Marks in the log that a snapshot was accepted; durable when it resolves. */
   saveSnapshot(snapshot: raftpb.Snapshot): Promise<void>;
   /** Puts the received store of a saved snapshot in place; durable when it resolves. */
@@ -74,6 +74,10 @@ export class MemberLoop<R> {
   /** Before `start` and after `stop` nothing happens. */
   #stopped = true;
   #installing = false;
+  /** When this turn began to apply; undefined: it has not. */
+  #sliceStartMs: number | undefined;
+  /** Waits for the end of the entry that is being applied. */
+  #entryEnded: (() => void) | undefined;
   #leader = 0n;
   #appliedIndex: number;
   /** A hard state whose only news is the commit index; it travels with the next append, because nobody depends on it being durable. */
@@ -105,6 +109,7 @@ export class MemberLoop<R> {
   stop(): void {
     this.#stopped = true;
     this.#tickTimer?.cancel();
+    this.#entryEnded?.();
   }
 
   /** Messages from a peer. */
@@ -130,14 +135,29 @@ export class MemberLoop<R> {
     return result;
   }
 
-  /** Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. Rejects while a snapshot is being installed. */
-  standStill(task: () => Promise<void>): Promise<void> {
-    if (this.#installing || this.#stopped) return Promise.reject(new Error("the member is installing a snapshot, or ending"));
+  /**
+   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry that is being applied is finished before.
+   * Rejects while a snapshot is being installed.
+   */
+  async standStill(task: () => Promise<void>): Promise<void> {
+    const { applier } = this.#parts;
+    if (this.#entryEnded !== undefined) throw new Error("the member is about to stand still already");
+    if (applier.isInEntry && !this.#installing && !this.#stopped) {
+      applier.isHeld = true;
+      await new Promise<void>((resolve) => {
+        this.#entryEnded = resolve;
+      });
+      this.#entryEnded = undefined;
+      applier.isHeld = false;
+    }
+    if (this.#installing || this.#stopped) throw new Error("the member is installing a snapshot, or ending");
     this.#installing = true;
-    return task().finally(() => {
+    try {
+      await task();
+    } finally {
       this.#installing = false;
       this.wake();
-    });
+    }
   }
 
   /** Sees to it that a turn follows. */
@@ -169,6 +189,7 @@ export class MemberLoop<R> {
   }
 
   #turn(): void {
+    this.#sliceStartMs = undefined;
     this.#takeProposals();
     this.#parts.reads.startRound((context) => this.#askReadIndex(context));
     for (let i = 0; this.#canProceed(); i++) {
@@ -178,11 +199,14 @@ export class MemberLoop<R> {
       }
       this.#process(this.#parts.raft.ready());
     }
+    if (this.#installing || this.#stopped || !this.#parts.applier.canRun) return;
+    this.#apply();
+    if (this.#canProceed() || this.#parts.applier.canRun) this.wake();
   }
 
-  /** While a snapshot is being installed, or the store is full, Raft goes on hearing its peers, but nothing new is written or applied. */
+  /** While a snapshot is being installed, Raft goes on hearing its peers, but nothing new is written or applied. */
   #canProceed(): boolean {
-    return !this.#installing && !this.#stopped && this.#parts.canApply() && this.#parts.raft.hasReady();
+    return !this.#installing && !this.#stopped && this.#parts.raft.hasReady();
   }
 
   /** Gives Raft the queued proposals in batches. What it does not take stays queued: there may be a leader, or room, in a later turn. */
@@ -220,7 +244,10 @@ export class MemberLoop<R> {
       this.#parts.wal.syncNow();
       this.#synced(unsynced);
     }
-    if (ready.committed.length > 0) this.#apply(ready.committed);
+    if (ready.committed.length > 0) {
+      this.#parts.applier.push(ready.committed);
+      this.#apply();
+    }
     for (const read of ready.readStates) this.#parts.reads.answered(read.context, read.index);
     this.#parts.reads.release(this.#appliedIndex);
   }
@@ -287,17 +314,28 @@ export class MemberLoop<R> {
     this.#parts.transport.send(toPeers);
   }
 
-  #apply(entries: readonly raftpb.Entry[]): void {
-    this.#parts.faults("before-apply");
-    this.#parts.apply(entries);
-    this.#appliedIndex = entries[entries.length - 1]!.index;
-    this.#parts.raft.applied(this.#appliedIndex);
-    this.#parts.faults("after-apply");
+  /** Applies what is queued, until this turn has used up its time for that. */
+  #apply(): void {
+    const { applier, raft, clock, faults, reads } = this.#parts;
+    if (this.#sliceStartMs === undefined) this.#sliceStartMs = clock.monotonicMs();
+    else if (applier.isSliceOver(this.#sliceStartMs)) return;
+    faults("before-apply");
+    const index = applier.run(this.#sliceStartMs);
+    if (index !== undefined) {
+      this.#appliedIndex = index;
+      raft.applied(index);
+      reads.release(index);
+    }
+    faults("after-apply");
+    if (!applier.isInEntry) this.#entryEnded?.();
   }
 
   #install(ready: Ready, snapshot: raftpb.Snapshot): void {
-    const { wal, raft, reads } = this.#parts;
+    const { wal, raft, reads, applier } = this.#parts;
     this.#installing = true;
+    // The snapshot holds what these would have done.
+    applier.clear();
+    this.#entryEnded?.();
     this.#send(ready.messages);
     for (const read of ready.readStates) reads.answered(read.context, read.index);
     const hardState = ready.hardState ?? this.#lazyHardState;

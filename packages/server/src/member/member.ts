@@ -10,7 +10,7 @@
  * It knows no sockets: transport and engines are given to it.
  */
 import type { Clock, Logger, Random, Timer } from "@quorate/host";
-import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, raftpb } from "@quorate/proto";
+import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, type raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
 import type { Applied, RequestKind, Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
@@ -26,6 +26,7 @@ import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
 import { WatchHub } from "../watch/index.ts";
+import { APPLY_LIMITS, Applier } from "./applier.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
@@ -112,6 +113,7 @@ export class Member {
       clock: deps.clock,
       logger: deps.logger,
       walSegmentBytes: deps.walSegmentBytes,
+      stepKeys: deps.applyLimits?.stepKeys,
       callPeer: deps.callPeer,
       names: deps.names,
       ...walObserver(metrics, (durationMs) => {
@@ -199,8 +201,16 @@ export class Member {
         logger: this.#logger,
         metrics,
         faults,
-        canApply: () => !this.#store.isFull,
-        apply: (entries) => this.#apply(entries),
+        applier: new Applier({
+          clock: deps.clock,
+          limits: deps.applyLimits ?? APPLY_LIMITS,
+          faults,
+          canApply: () => !this.#store.isFull,
+          begin: (entry) => this.#store.begin(entry, this.#isAwaited),
+          applied: (applied, startMs, nowMs) => this.#applied(applied, startMs, nowMs),
+          applyConfChange: (entry) => this.#applyConfChange(entry),
+          sliceEnded: (index, bytes) => this.#sliceEnded(index, bytes),
+        }),
         saveSnapshot: (snapshot) => this.#saveSnapshot(snapshot),
         install: (snapshot) => this.#install(snapshot),
         sendSnapshot: (message) => this.#snapshots.send(message),
@@ -317,6 +327,8 @@ export class Member {
       call,
       timeoutMs,
       lessor: () => this.#store.lessor,
+      slices: () => this.slices,
+      revision: () => this.#store.mvcc.currentRevision,
       isLeader: () => this.isLeader,
       leaderUrls: () => (this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls),
       linearizable: () => this.linearizable(),
@@ -339,6 +351,7 @@ export class Member {
       disk: deps.disk,
       keyspaces: deps.keyspaces,
       storeDir: config.storeDir,
+      stepKeys: deps.applyLimits?.stepKeys,
       faults,
       store: () => this.#store,
       detach: async () => {
@@ -513,48 +526,36 @@ export class Member {
 
   // --- Applying ---
 
-  #apply(entries: readonly raftpb.Entry[]): void {
-    const startMs = this.#clock.monotonicMs();
-    let bytes = 0;
-    let nowMs = startMs;
-    for (const entry of entries) {
-      bytes += entry.data.length;
-      if (entry.type === raftpb.EntryType.EntryNormal) nowMs = this.#applyRequest(entry, nowMs);
-      else this.#applyConfChange(entry);
-    }
-    const tookMs = this.#clock.monotonicMs() - startMs;
+  readonly #isAwaited = (requestId: bigint): boolean => this.#proposals.awaits(requestId);
+
+  /** A request was applied, which took from `startMs` to `nowMs`. */
+  #applied(applied: Applied, startMs: number, nowMs: number): void {
+    const { kind } = applied;
+    const tookMs = nowMs - startMs;
+    this.#requestMetrics.applied(applied, tookMs);
     if (tookMs > this.config.warningApplyDurationMs) {
-      this.metrics.slowApply.add(entries.length);
+      this.metrics.slowApply.add(1);
       this.#logger.warn("apply request took too long", {
         took: `${tookMs.toFixed(1)}ms`,
         "expected-duration": `${this.config.warningApplyDurationMs}ms`,
-        requests: entries.length,
-        bytes,
+        request: kind ?? "",
       });
     }
-    this.space.keeper.applied();
-    this.#snapshots.applied(entries[entries.length - 1]!.index, bytes);
-    if (this.#store.isFlushDue) this.#flush();
-  }
-
-  readonly #isAwaited = (requestId: bigint): boolean => this.#proposals.awaits(requestId);
-
-  /** Gives the time when it was done. @param startMs when what came before was done */
-  #applyRequest(entry: raftpb.Entry, startMs: number): number {
-    const applied = this.#store.apply(entry, this.#isAwaited);
-    const { kind } = applied;
-    const nowMs = this.#clock.monotonicMs();
-    this.#requestMetrics.applied(applied, nowMs - startMs);
     if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
     else if (kind === "alarm") {
       this.space.alarmsChanged();
       this.corruption.alarmsChanged();
     }
-    if (applied.requestId === 0n) return nowMs;
+    if (applied.requestId === 0n) return;
     const proposedMs = this.#proposals.settle(applied.requestId, applied);
     if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
-    return nowMs;
+  }
+
+  #sliceEnded(index: number, bytes: number): void {
+    this.space.keeper.applied();
+    this.#snapshots.applied(index, bytes);
+    if (this.#store.isFlushDue) this.#flush();
   }
 
   #applyConfChange(entry: raftpb.Entry): void {

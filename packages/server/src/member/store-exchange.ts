@@ -11,6 +11,8 @@ export interface StoreExchangeParts {
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
   readonly storeDir: string;
+  /** StoreOptions.stepKeys. */
+  readonly stepKeys?: number | undefined;
   readonly faults: FaultHook;
   readonly store: () => Store;
   /** Nothing reads the store in use any more when it resolves. */
@@ -64,12 +66,12 @@ export class StoreExchange {
   }
 
   async #exchange(index: number, replay: (store: Store) => Promise<void>): Promise<void> {
-    const { disk, keyspaces, storeDir, faults } = this.#parts;
+    const { disk, keyspaces, storeDir, stepKeys, faults } = this.#parts;
     faults("before-snapshot-install");
     await this.#parts.detach();
     await this.#parts.store().close({ flush: false });
     installReceived(disk, storeDir, index);
-    const store = await Store.open(keyspaces, storeDir);
+    const store = await Store.open(keyspaces, storeDir, { stepKeys });
     await replay(store);
     this.#parts.opened(store);
     faults("after-snapshot-install");

@@ -36,8 +36,6 @@ export interface SliceLimits {
   readonly maxFetches: number;
   /** How long a read may take from its first step. It holds compaction back as long. */
   readonly maxReadMs: number;
-  /** Keys that one step looks at. */
-  readonly stepKeys?: number | undefined;
 }
 
 export const SLICE_LIMITS: SliceLimits = {
@@ -98,7 +96,6 @@ class Fetches {
 /** What a read is given to run with. */
 export interface SliceTask {
   readonly io: ReadIo;
-  readonly stepKeys: number | undefined;
   /** Notes memory that the answer takes. @throws StatusError */
   readonly charge: (bytes: number) => void;
 }
@@ -109,7 +106,6 @@ type Outcome = "done" | "more" | "waits";
 class Task<T> implements SliceTask, AnswerHolder {
   readonly io: ReadIo;
   readonly caller: Caller;
-  readonly stepKeys: number | undefined;
   readonly charge: (bytes: number) => void;
   heldBytes = 0;
   startedMs = -1;
@@ -123,12 +119,11 @@ class Task<T> implements SliceTask, AnswerHolder {
   readonly #memory: AnswerMemory;
   #steps: Steps<T> | undefined;
 
-  constructor(caller: Caller, make: (task: SliceTask) => Steps<T>, memory: AnswerMemory, fetches: Fetches, stepKeys: number | undefined) {
+  constructor(caller: Caller, make: (task: SliceTask) => Steps<T>, memory: AnswerMemory, fetches: Fetches) {
     this.io = { waitsFor: undefined, fetch: (read) => fetches.run(read) };
     this.caller = caller;
     this.#make = make;
     this.#memory = memory;
-    this.stepKeys = stepKeys;
     this.charge = (bytes) => memory.charge(this, bytes);
   }
 
@@ -235,7 +230,7 @@ export class Slices {
     const { maxPerClient, maxTotal } = this.#limits;
     const ofClient = this.#perClient.get(caller.client) ?? 0;
     if (ofClient >= maxPerClient || this.#tasks.size >= maxTotal) throw errorOf("TooManyRequests");
-    const task = new Task<T>(caller, make, this.memory, this.#fetches, this.#limits.stepKeys);
+    const task = new Task<T>(caller, make, this.memory, this.#fetches);
     let waits = false;
     if (this.#isAttached && this.#hasTime() && !this.#connections.has(caller.connection)) {
       const outcome = this.#advance(task);

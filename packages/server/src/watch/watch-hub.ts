@@ -16,9 +16,10 @@
 import type { Clock, Random } from "@quorate/host";
 import { EMPTY, type ResponseHeader } from "@quorate/proto";
 import type { Status, StreamCall } from "@quorate/rpc";
-import type { Change, Mvcc } from "@quorate/store";
+import type { Change, KeyRange, Mvcc } from "@quorate/store";
 import { WatchEvent } from "./event.ts";
 import { EventLists } from "./event-list.ts";
+import { KeyIntervals } from "./key-intervals.ts";
 import { WATCH_LIMITS, type WatchLimits } from "./limits.ts";
 import { Pass } from "./pass.ts";
 import { RecentEvents } from "./recent-events.ts";
@@ -29,8 +30,10 @@ import { WatcherGroup } from "./watcher-group.ts";
 /** gRPC's share of a message, which etcd allows on top of the request limit. */
 const GRPC_OVERHEAD_BYTES = 512 * 1024;
 const MIN_PROGRESS_INTERVAL_MS = 100;
-/** How long those who catch up may hold the event loop in one turn; the revision that reaches it is finished. */
-const MAX_SLICE_MS = 3;
+/** Reading history, or sending what is queued, goes on for so long in one turn of the event loop. */
+const MAX_SLICE_MS = 4;
+const EVENTS_BETWEEN_LOOKS = 64;
+const STREAMS_BETWEEN_LOOKS = 64;
 
 export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
@@ -207,6 +210,10 @@ export class WatchHub implements StreamOwner {
     this.#schedule();
   }
 
+  heldBack(stream: WatchStream): void {
+    this.#touched.push(stream);
+  }
+
   delivered(events: number): void {
     this.#deps.events.add(events);
   }
@@ -218,6 +225,7 @@ export class WatchHub implements StreamOwner {
     if (mvcc === undefined || mvcc.onChange !== undefined || this.#watcherCount === 0) return;
     this.#recent = new RecentEvents(mvcc.currentRevision + 1, this.limits);
     mvcc.onChange = (change) => this.#changed(change);
+    mvcc.onLargeChange = (main, touched) => this.#changedMuch(main, touched);
   }
 
   #changed(change: Change): void {
@@ -230,6 +238,21 @@ export class WatchHub implements StreamOwner {
       else refused.push(watcher);
     });
     if (refused !== undefined) for (const watcher of refused) this.#park(watcher, event.main);
+  }
+
+  /** A revision with too many changes to offer them here: the watchers that it may concern read it from the backend, in slices. */
+  #changedMuch(main: number, touched: readonly KeyRange[]): void {
+    this.#recent = new RecentEvents(main + 1, this.limits);
+    const keys = new KeyIntervals(touched);
+    for (const stream of this.#streams) {
+      for (const watcher of stream.watchers) {
+        if (!watcher.isSynced || !keys.overlaps(watcher.range)) continue;
+        watcher.isSynced = false;
+        watcher.nextRevision = Math.max(watcher.nextRevision, main);
+        this.#synced.delete(watcher);
+        this.#enqueue(watcher);
+      }
+    }
   }
 
   readonly #park = (watcher: StreamWatcher, revision: number): void => {
@@ -278,7 +301,15 @@ export class WatchHub implements StreamOwner {
   #flush(): void {
     const touched = this.#touched;
     this.#touched = [];
-    for (const stream of touched) stream.flush();
+    const startMs = this.clock.monotonicMs();
+    for (let i = 0; i < touched.length; i++) {
+      touched[i].flush();
+      if (i % STREAMS_BETWEEN_LOOKS !== STREAMS_BETWEEN_LOOKS - 1 || this.clock.monotonicMs() - startMs < MAX_SLICE_MS) continue;
+      // The others follow in the next turn.
+      this.#touched = touched.slice(i + 1).concat(this.#touched);
+      this.#schedule();
+      break;
+    }
     this.lists.clear();
   }
 
@@ -304,7 +335,8 @@ export class WatchHub implements StreamOwner {
 
   /** Watchers that need what the pass has left behind go on waiting, for the next one. */
   #joinOrStart(pass: Pass | undefined, watchers: readonly StreamWatcher[]): Pass | undefined {
-    const joining = pass === undefined ? watchers : watchers.filter((watcher) => watcher.nextRevision >= pass.cursor);
+    const joining =
+      pass === undefined ? watchers : watchers.filter((watcher) => watcher.nextRevision > (pass.openRevision ?? pass.readThrough));
     for (const watcher of joining) this.#waiting.delete(watcher);
     if (pass === undefined) return joining.length === 0 ? undefined : new Pass(joining);
     for (const watcher of joining) pass.add(watcher);
@@ -329,6 +361,7 @@ export class WatchHub implements StreamOwner {
   /** Lets the watchers of a pass wait again where it has got to. */
   #breakUp(pass: Pass): void {
     for (const watcher of [...pass.watchers]) {
+      watcher.stream.retractOpen(watcher);
       watcher.nextRevision = pass.nextOf(watcher);
       pass.delete(watcher);
       this.#wait(watcher);
@@ -389,16 +422,13 @@ export class WatchHub implements StreamOwner {
         if (pass.aborted) return;
         this.#dropCompacted(pass, mvcc);
         if (pass.size === 0) return;
-        const startMs = this.clock.monotonicMs();
-        const isOver = () => work >= this.limits.maxSliceEvents || this.clock.monotonicMs() - startMs >= MAX_SLICE_MS;
-        let work = 0;
-        let main = 0;
-        for (; i < changes.length && (changes[i].main === main || !isOver()); i++) {
-          main = changes[i].main;
-          work += 1 + pass.offer(new WatchEvent(changes[i]), this.#park);
-        }
+        i = this.#offerSome(pass, changes, i);
+        const next = changes[i]?.main;
+        // What the slice ends with, or is cut within, may go on: it is not sent before it is complete.
+        const read = next === undefined ? through : next - 1;
+        pass.openRevision = changes[i - 1].main > read ? changes[i - 1].main : undefined;
         // Not back behind a compaction.
-        pass.cursor = Math.max(pass.cursor, (i === changes.length ? through : main) + 1);
+        pass.cursor = Math.max(pass.cursor, read + 1);
         this.#flush();
         await new Promise<void>((resolve) => this.clock.endOfTurn(resolve));
       }
@@ -406,6 +436,20 @@ export class WatchHub implements StreamOwner {
     if (pass.aborted) return;
     // What a compaction dropped before it could be read was in no slice, and may have been all there was.
     this.#dropCompacted(pass, mvcc);
+    pass.openRevision = undefined;
     pass.cursor = Math.max(pass.cursor, last + 1);
+    this.#flush();
+  }
+
+  /** Offers changes to a pass, from place `start` on and as many as fit into a turn. Returns the place of the next. */
+  #offerSome(pass: Pass, changes: readonly Change[], start: number): number {
+    const startMs = this.clock.monotonicMs();
+    let work = 0;
+    let i = start;
+    while (i < changes.length && work < this.limits.maxSliceEvents) {
+      work += 1 + pass.offer(new WatchEvent(changes[i++]), this.#park);
+      if (i % EVENTS_BETWEEN_LOOKS === 0 && this.clock.monotonicMs() - startMs >= MAX_SLICE_MS) break;
+    }
+    return i;
   }
 }

@@ -54,6 +54,8 @@ export interface StreamOwner {
   unpark(watchers: Iterable<StreamWatcher>): void;
   /** Something waits for `flush`. */
   touched(stream: WatchStream): void;
+  /** Something waits for `flush` that cannot be sent before a pass has read on. */
+  heldBack(stream: WatchStream): void;
   /** Events have been sent. */
   delivered(events: number): void;
   closed(stream: WatchStream): void;
@@ -66,6 +68,8 @@ export class WatchStream {
   /** Watchers with a queue, in the order of their first event. */
   #ready: StreamWatcher[] = [];
   #queuedBytes = 0;
+  /** The owner knows that something waits for `flush`. */
+  #isTouched = false;
   readonly #parked = new Set<StreamWatcher>();
   /** What of the owner's backlogBytes is this stream's. */
   #accountedBytes = 0;
@@ -181,6 +185,7 @@ export class WatchStream {
   }
 
   #end(watcher: StreamWatcher, cancelReason: string | undefined): void {
+    this.retractOpen(watcher);
     this.flush();
     if (watcher.place !== undefined) this.#owner.remove(watcher);
     this.#watchers.delete(watcher.id);
@@ -228,8 +233,14 @@ export class WatchStream {
     if (queue !== undefined) watcher.queue = queue.and(event);
     else {
       watcher.queue = this.#owner.lists.of(event);
-      if (this.#ready.push(watcher) === 1) this.#owner.touched(this);
+      if (!watcher.isReady) this.#ready.push(watcher);
+      watcher.isReady = true;
     }
+    if (!this.#isTouched) {
+      this.#isTouched = true;
+      this.#owner.touched(this);
+    }
+    watcher.queuedBytes += sizeBytes;
     this.#queuedBytes += sizeBytes;
     this.#owner.pendingEvents++;
     this.#account();
@@ -250,13 +261,22 @@ export class WatchStream {
   /** Takes back what is queued of a revision. A watcher that has nothing left stays in #ready. */
   #withdraw(watcher: StreamWatcher, revision: number): void {
     let { queue } = watcher;
+    let sizeBytes = 0;
     while (queue !== undefined && queue.last.main === revision) {
       const event = queue.last;
-      this.#queuedBytes -= (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length + REFERENCE_BYTES;
+      sizeBytes += (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length + REFERENCE_BYTES;
       this.#owner.pendingEvents--;
       queue = queue.before;
     }
     watcher.queue = queue;
+    watcher.queuedBytes -= sizeBytes;
+    this.#queuedBytes -= sizeBytes;
+  }
+
+  /** Takes back what is queued of a revision that was read in part: the watcher is about to leave the pass that reads it. */
+  retractOpen(watcher: StreamWatcher): void {
+    const open = watcher.place?.openRevision;
+    if (open !== undefined) this.#withdraw(watcher, open);
   }
 
   /** Keeps a watcher, which is in no other place, until there is room. */
@@ -266,7 +286,8 @@ export class WatchStream {
   }
 
   #unpark(): void {
-    if (this.#blocked || this.#parked.size === 0) return;
+    // What is held back takes the room.
+    if (this.#blocked || this.#ready.length > 0 || this.#parked.size === 0) return;
     const parked = [...this.#parked];
     this.#parked.clear();
     this.#owner.unpark(parked);
@@ -274,6 +295,7 @@ export class WatchStream {
 
   /** A compaction has dropped what the watcher is still to get (etcd: the header has no revision then). */
   compacted(watcher: StreamWatcher, compactRevision: number): void {
+    this.retractOpen(watcher);
     this.flush();
     this.#answer({ header: this.#owner.header(0), watchId: watcher.id, canceled: true, compactRevision });
   }
@@ -281,16 +303,24 @@ export class WatchStream {
   /** Hands what is queued to the engine. */
   flush(): void {
     const ready = this.#ready;
+    this.#isTouched = false;
     if (ready.length > 0) {
       this.#ready = [];
-      this.#queuedBytes = 0;
       for (const watcher of ready) {
         const { queue } = watcher;
+        if (queue !== undefined && watcher.place?.openRevision === queue.last.main) {
+          this.#ready.push(watcher);
+          continue;
+        }
+        watcher.isReady = false;
         watcher.queue = undefined;
+        this.#queuedBytes -= watcher.queuedBytes;
+        watcher.queuedBytes = 0;
         if (queue !== undefined) this.#deliver(watcher, queue);
         watcher.caughtUpAt = 0;
       }
       this.#account();
+      if (this.#ready.length > 0) this.#owner.heldBack(this);
     }
     this.#unpark();
   }

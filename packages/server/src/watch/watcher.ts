@@ -15,6 +15,8 @@ import type { EventList } from "./event-list.ts";
 export interface Place<W> {
   /** Where history is read: up to where that is done. */
   readonly readThrough?: number;
+  /** The revision of which a part was read. */
+  readonly openRevision?: number | undefined;
   delete(watcher: W): void;
 }
 
@@ -45,6 +47,10 @@ export class Watcher<S> {
   isSynced = false;
   /** Events that wait for the end of the turn; undefined: none. Kept by the stream. */
   queue: EventList | undefined = undefined;
+  /** Whether the stream has it in its list of those with a queue. Kept by the stream. */
+  isReady = false;
+  /** What the queue counts for. Kept by the stream. */
+  queuedBytes = 0;
   /** The store's revision when it had caught up, for the header of the response that says so; 0: nothing to say. */
   caughtUpAt = 0;
   /** True: send a progress notification at the next tick; undefined: none are wanted. */

@@ -14,7 +14,7 @@ import {
   TxnRequest,
   toLatin1,
 } from "@quorate/proto";
-import { inRange, keyRange, Store } from "@quorate/store";
+import { inRange, isSteps, keyRange, type Steps, Store } from "@quorate/store";
 
 export interface ModelEvent {
   readonly revision: number;
@@ -36,7 +36,7 @@ export class KeyModel {
 
   /** Feeds the model with what any store in this process applies, until `run` is over. All stores must agree. */
   async observe(run: () => Promise<void>): Promise<void> {
-    const { apply } = Store.prototype;
+    const { begin } = Store.prototype;
     const take = (store: Store, entry: raftpb.Entry): void => {
       let known = this.#applied.get(entry.index);
       if (known === undefined) {
@@ -47,15 +47,16 @@ export class KeyModel {
       assert.deepEqual(new Uint8Array(entry.data), known.data, `one entry at index ${entry.index}`);
       assert.equal(store.mvcc.currentRevision, known.revision, `the revision after entry ${entry.index}`);
     };
-    Store.prototype.apply = function (this: Store, entry, isAwaited) {
-      const applied = apply.call(this, entry, isAwaited);
+    Store.prototype.begin = function (this: Store, entry, isAwaited) {
+      const outcome = begin.call(this, entry, isAwaited);
+      if (isSteps(outcome)) return whenDone(outcome, () => take(this, entry));
       take(this, entry);
-      return applied;
+      return outcome;
     };
     try {
       await run();
     } finally {
-      Store.prototype.apply = apply;
+      Store.prototype.begin = begin;
     }
   }
 
@@ -100,6 +101,13 @@ export class KeyModel {
     this.#leases.delete(lease);
     for (const key of [...this.#values.keys()].sort()) if (this.#values.get(key)!.lease === lease) this.#delete(key);
   }
+}
+
+/** The same steps, and then a call. */
+function* whenDone<T>(steps: Steps<T>, done: () => void): Steps<T> {
+  const result = yield* steps;
+  done();
+  return result;
 }
 
 /** What a watch is about. */

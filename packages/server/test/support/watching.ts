@@ -4,7 +4,7 @@ import { SeededRandom } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { Event, fromLatin1, KeyValue, raftpb, toLatin1, type WatchCreateRequest, WatchRequest, WatchResponse } from "@quorate/proto";
 import type { MessageBytes, Status, StreamCall, StreamListener } from "@quorate/rpc";
-import { keyRange, Store } from "@quorate/store";
+import { keyRange, runSteps, Store } from "@quorate/store";
 import { WatchHub, type WatchLimits, type WatchStream } from "../../src/watch/index.ts";
 
 /** So small that every bound is met all the time. */
@@ -166,15 +166,15 @@ export class WatchBench {
   write(changes: Readonly<Record<string, string | undefined>>): number {
     const txn = this.store.mvcc.begin();
     for (const [key, value] of Object.entries(changes)) {
-      if (value === undefined) txn.deleteRange({ single: true, key });
+      if (value === undefined) txn.delete(key);
       else txn.put(fromLatin1(key), key, fromLatin1(value), 0n);
     }
     return txn.commit();
   }
 
   deleteRange(from: string, to: string): number {
-    const txn = this.store.mvcc.begin();
-    txn.deleteRange(keyRange(fromLatin1(from), fromLatin1(to)));
+    const txn = this.store.mvcc.beginLong();
+    runSteps(txn.deleteRange(keyRange(fromLatin1(from), fromLatin1(to))));
     return txn.commit();
   }
 

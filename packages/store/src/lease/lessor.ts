@@ -10,7 +10,8 @@ import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { assert, StoreDamageError } from "../errors.ts";
 import { LiveBytes } from "../live-bytes.ts";
-import type { LeaseBook, Mvcc } from "../mvcc/index.ts";
+import { KeyTree, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
+import type { Steps } from "../steps.ts";
 
 /** The longest time to live that is granted, in seconds (etcd: MaxLeaseTTL). */
 export const MAX_LEASE_TTL_SECONDS = 9_000_000_000;
@@ -66,6 +67,10 @@ export class Lessor implements LeaseBook {
   readonly #path: string;
   readonly #liveBytes: LiveBytes;
   readonly #leases = new Map<bigint, Held>();
+  /** The lease of each key that hangs on one. */
+  readonly #leaseOf = new Map<string, Held>();
+  /** While an entry is applied in several turns: the leases, before it, of the keys that it has changed; 0n for none. */
+  #before: Map<string, bigint> | undefined;
 
   private constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
     this.#backend = backend;
@@ -105,13 +110,25 @@ export class Lessor implements LeaseBook {
     return this.#leases.values();
   }
 
-  /** The keys that hang on a lease, in key order; none for a lease that does not exist. */
+  /**
+   * The keys that hang on a lease, in no promised order; none for a lease that does not exist. Without what an unfinished entry has
+   * changed.
+   */
   keysOf(id: bigint): string[] {
-    return [...(this.#leases.get(id)?.keys ?? [])].sort();
+    const keys = [...(this.#leases.get(id)?.keys ?? [])];
+    const before = this.#before;
+    if (before === undefined || before.size === 0) return keys;
+    const unchanged = keys.filter((key) => !before.has(key));
+    for (const [key, lease] of before) if (lease === id) unchanged.push(key);
+    return unchanged;
   }
 
   exists(id: bigint): boolean {
     return this.#leases.has(id);
+  }
+
+  leaseOf(key: string): bigint {
+    return this.#leaseOf.get(key)?.id ?? 0n;
   }
 
   attach(id: bigint, key: string): void {
@@ -119,13 +136,25 @@ export class Lessor implements LeaseBook {
     if (lease === undefined) {
       throw new StoreDamageError(this.#path, `bucket key, key ${toHex(fromLatin1(key))}`, `its lease ${id} does not exist`);
     }
+    if (this.#before?.has(key) === false) this.#before.set(key, 0n);
     lease.keys ??= new Set();
     lease.keys.add(key);
+    this.#leaseOf.set(key, lease);
   }
 
   detach(id: bigint, key: string): void {
     const keys = this.#leases.get(id)?.keys;
     assert(keys?.delete(key) === true, "STORE-7", `a key hangs on the lease ${id} that it is detached from`);
+    if (this.#before?.has(key) === false) this.#before.set(key, id);
+    this.#leaseOf.delete(key);
+  }
+
+  beginLong(): void {
+    this.#before = new Map();
+  }
+
+  endLong(): void {
+    this.#before = undefined;
   }
 
   /**
@@ -148,10 +177,30 @@ export class Lessor implements LeaseBook {
     const lease = this.#leases.get(id);
     if (lease === undefined) throw errorOf("LeaseNotFound");
     const txn = mvcc.begin(this);
-    for (const key of this.keysOf(id)) txn.deleteRange({ single: true, key });
+    for (const key of [...(lease.keys ?? [])].sort()) txn.delete(key);
+    this.#end(lease, txn);
+  }
+
+  /** As `revoke`, in steps, for a lease with many keys. */
+  *revokeInSteps(id: bigint, mvcc: Mvcc): Steps<void> {
+    const lease = this.#leases.get(id);
+    if (lease === undefined) throw errorOf("LeaseNotFound");
+    // A tree puts them in order bit by bit; sorting an array of them would be one long step.
+    const keys = new KeyTree<true>();
+    let count = 0;
+    for (const key of lease.keys ?? []) {
+      keys.set(key, true);
+      if (++count % mvcc.stepKeys === 0) yield;
+    }
+    const txn = mvcc.beginLong(this);
+    yield* txn.deleteAll(keys);
+    this.#end(lease, txn);
+  }
+
+  #end({ id, sizeBytes }: Held, txn: WriteTxn): void {
     this.#leases.delete(id);
     this.#backend.delete(Bucket.lease, leaseKey(id));
-    this.#liveBytes.removed(lease.sizeBytes);
+    this.#liveBytes.removed(sizeBytes);
     txn.commit();
     this.observer?.revoked(id);
   }

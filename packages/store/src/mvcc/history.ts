@@ -18,9 +18,13 @@ export interface HistorySlice {
   readonly through: number;
 }
 
+/** Changes after which a slice may end within a revision. */
+const MAX_OPEN_CHANGES = 4096;
+
 /**
- * The changes from revision `first` to `last` (both included, at most the current one), in order, in slices of whole revisions. Flushes
- * the backend when it begins. What it has opened is closed when the caller leaves the loop.
+ * The changes from revision `first` to `last` (both included, at most the current one), in order, in slices of whole revisions; one with
+ * many changes is cut, and its last slice says that it is complete. Flushes the backend when it begins. What it has opened is closed when
+ * the caller leaves the loop.
  */
 export async function* readHistory(state: MvccState, first: number, last: number): AsyncGenerator<HistorySlice> {
   const snapshot = await state.backend.snapshot();
@@ -35,6 +39,10 @@ export async function* readHistory(state: MvccState, first: number, last: number
       const end = next.findIndex(({ main }) => main !== open);
       if (open === undefined || end < 0) {
         changes = changes.concat(next);
+        if (changes.length < MAX_OPEN_CHANGES) continue;
+        // Whether the last revision is complete shows in the next slice only.
+        yield { changes, through: changes[changes.length - 1].main - 1 };
+        changes = [];
         continue;
       }
       yield { changes: changes.concat(next.slice(0, end)), through: open };

@@ -13,32 +13,38 @@
 import type { Backend } from "../backend.ts";
 import { assert } from "../errors.ts";
 import { LiveBytes } from "../live-bytes.ts";
+import { STEP_KEYS } from "../steps.ts";
 import { Compaction } from "./compaction.ts";
 import { hashAll, hashKV, type KeyValueHash } from "./hash.ts";
 import { HashRuns } from "./hash-runs.ts";
 import { type HistorySlice, readHistory } from "./history.ts";
+import type { KeyRange } from "./key-range.ts";
 import { type LeaseBook, noLeases } from "./lease-book.ts";
 import { PinnedView, type PinOptions } from "./pinned-view.ts";
 import { ReadView } from "./read-view.ts";
 import { restoreIndex } from "./restore.ts";
 import { FINISHED_COMPACT, type MvccCounts, MvccState, SCHEDULED_COMPACT } from "./state.ts";
-import { type Change, WriteTxn } from "./write-txn.ts";
+import { type Change, type TxnCommitted, WriteTxn } from "./write-txn.ts";
+
+/**
+ * Is told of a transaction with so many changes that telling each of them at once would take too long, right after its commit as revision
+ * `main`: the changes can be read by `history`. All its keys are in `touched`, and maybe others.
+ */
+export type LargeChangeListener = (main: number, touched: readonly KeyRange[]) => void;
 
 export class Mvcc {
-  /** Told of each change, in order, right after its transaction was committed. Nothing is collected while it is undefined. */
+  /**
+   * Told of each change, in order, right after its transaction was committed; of a long one of more than MAX_KEPT_CHANGES changes
+   * `onLargeChange` is told instead. Nothing is collected while it is undefined.
+   */
   onChange: ((change: Change) => void) | undefined;
+  onLargeChange: LargeChangeListener | undefined;
   /** Reads of what is committed. */
   readonly view: ReadView;
   readonly #state: MvccState;
   readonly #compaction: Compaction;
   readonly #hashes = new HashRuns();
   #open: WriteTxn | undefined;
-  readonly #done = (txn: WriteTxn): void => {
-    assert(this.#open === txn, "MVCC-5", "a transaction is committed once");
-    this.#open = undefined;
-    if (this.onChange !== undefined) for (const change of txn.changes) this.onChange(change);
-  };
-
   private constructor(state: MvccState, compaction: Compaction) {
     this.#state = state;
     this.#compaction = compaction;
@@ -51,6 +57,7 @@ export class Mvcc {
    * @param onProgress told the number of records read so far while the index is rebuilt
    * @param leases told each key that has a lease
    * @param liveBytes told the size of each record, now and later
+   * @param stepKeys keys that one step of a long transaction looks at, at most
    * @throws StoreDamageError where the records are not what a store writes
    */
   static async open(
@@ -59,8 +66,9 @@ export class Mvcc {
     onProgress?: (records: number) => void,
     leases: LeaseBook = noLeases,
     liveBytes: LiveBytes = new LiveBytes(),
+    stepKeys: number = STEP_KEYS,
   ): Promise<Mvcc> {
-    const state = new MvccState(backend, path, liveBytes);
+    const state = new MvccState(backend, path, liveBytes, stepKeys);
     const scheduled = state.readMark(SCHEDULED_COMPACT);
     const compaction = new Compaction(state, state.readMark(FINISHED_COMPACT), scheduled);
     const snapshot = await backend.snapshot();
@@ -84,6 +92,11 @@ export class Mvcc {
     return this.#state.compactRevision;
   }
 
+  /** Keys that one step of a long transaction looks at, at most. */
+  get stepKeys(): number {
+    return this.#state.stepKeys;
+  }
+
   /** Keys that exist now. */
   get keyCount(): number {
     return this.#state.keyCount;
@@ -99,12 +112,34 @@ export class Mvcc {
     return new PinnedView(this.#state, this.#compaction.pin(), options);
   }
 
-  /** Begins a write transaction; the one before must have been committed. */
+  /** Begins a write transaction that commits in this turn of the event loop; the one before must have been committed. */
   begin(leases: LeaseBook = noLeases): WriteTxn {
+    return this.#begin(leases, false);
+  }
+
+  /** Begins a write transaction that may take several turns of the event loop. Nobody else sees its changes before its commit. */
+  beginLong(leases: LeaseBook = noLeases): WriteTxn {
+    return this.#begin(leases, true);
+  }
+
+  /** True while a transaction is open: seen from outside, one that is applied in several turns of the event loop. */
+  get isChanging(): boolean {
+    return this.#open !== undefined;
+  }
+
+  #begin(leases: LeaseBook, isLong: boolean): WriteTxn {
     assert(this.#open === undefined, "MVCC-6", "a write transaction is open already: one that failed half way");
-    this.#open = new WriteTxn(this.#state, leases, this.onChange !== undefined, this.#done);
+    this.#open = new WriteTxn(this.#state, leases, { isWatched: this.onChange !== undefined, isLong }, this.#committed);
     return this.#open;
   }
+
+  readonly #committed: TxnCommitted = (txn, changes) => {
+    assert(this.#open === txn, "MVCC-5", "a transaction is committed once");
+    this.#open = undefined;
+    if (this.onChange === undefined || txn.changeCount === 0) return;
+    if (changes === undefined) this.onLargeChange?.(this.currentRevision, txn.touched);
+    else for (const change of changes) this.onChange(change);
+  };
 
   /** The stored record of a key as of a revision, for watch's prev_kv; undefined if it did not exist then, or that history is dropped. */
   recordAt(key: string, revision: number): Uint8Array | undefined {

@@ -27,8 +27,6 @@ export interface PinOptions {
   readonly io: ReadIo;
   /** Told how many bytes more (or less) the read holds in memory. Throws to end the read. */
   readonly charge: (bytes: number) => void;
-  /** Keys of the index that one step looks at; STEP_KEYS unless set. */
-  readonly stepKeys?: number | undefined;
 }
 
 export class PinnedView extends ReadView {
@@ -39,7 +37,7 @@ export class PinnedView extends ReadView {
 
   /** Made by Mvcc.pin(). */
   constructor(state: MvccState, release: () => void, options: PinOptions) {
-    super(state, options.stepKeys);
+    super(state);
     this.#revision = state.currentRevision;
     this.#compactRevision = state.compactRevision;
     this.#release = release;

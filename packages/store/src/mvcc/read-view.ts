@@ -6,7 +6,7 @@
  * after, which is why everything that is found names its revision and asks the index again.
  */
 import { errorOf } from "@quorate/proto";
-import { STEP_BYTES, STEP_KEYS, STEP_RECORDS, type Steps } from "../steps.ts";
+import { STEP_BYTES, STEP_RECORDS, type Steps } from "../steps.ts";
 import { type KeyIndex, LATEST, NONE } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { MvccCounts, MvccState } from "./state.ts";
@@ -38,12 +38,9 @@ export const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
 
 export class ReadView {
   protected readonly state: MvccState;
-  readonly #stepKeys: number;
 
-  /** @param stepKeys keys of the index that one step looks at */
-  constructor(state: MvccState, stepKeys: number = STEP_KEYS) {
+  constructor(state: MvccState) {
     this.state = state;
-    this.#stepKeys = stepKeys;
   }
 
   /** Notes that the request in progress holds so many bytes more (or less) in memory. A view with a bound throws beyond it. */
@@ -126,7 +123,12 @@ export class ReadView {
 
   /** Visits some keys; returns the key to continue from. */
   #batch(first: string, to: string | undefined, at: number, visit: VisitKey): string | undefined {
-    return this.state.index.scanPart(first, to, this.#stepKeys, (key, index) => index.find(at) === NONE || visit(key, index, undefined));
+    return this.state.index.scanPart(
+      first,
+      to,
+      this.state.stepKeys,
+      (key, index) => index.find(at) === NONE || visit(key, index, undefined),
+    );
   }
 
   /** Visits some keys, reading records as needed; returns the key to continue from. */
@@ -137,7 +139,7 @@ export class ReadView {
     const needed: KeyIndex[] = [];
     const places: number[] = [];
     let neededBytes = 0;
-    let next = this.state.index.scanPart(first, to, this.#stepKeys, (key, index) => {
+    let next = this.state.index.scanPart(first, to, this.state.stepKeys, (key, index) => {
       const place = index.find(at);
       if (place === NONE) return true;
       if (needs(index)) {
@@ -233,7 +235,7 @@ export class ReadView {
     let total = 0;
     let from: string | undefined = range.key;
     for (;;) {
-      from = this.state.index.scanPart(from, range.to, this.#stepKeys, (_key, index) => {
+      from = this.state.index.scanPart(from, range.to, this.state.stepKeys, (_key, index) => {
         if (index.find(at) !== NONE) total++;
         return true;
       });

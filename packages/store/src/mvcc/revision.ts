@@ -12,6 +12,8 @@ import { alloc, readU64BE, writeU32BE, writeU64BE } from "@quorate/proto";
 
 /** Length of a revision key, and of the records that hold a revision. */
 export const REVISION_BYTES = 17;
+/** Length of the key of a deletion. */
+export const TOMBSTONE_BYTES: number = REVISION_BYTES + 1;
 const SEPARATOR = 0x5f;
 const TOMBSTONE = 0x74;
 

@@ -40,12 +40,15 @@ export class MvccState {
   keyCount = 0;
   readonly liveBytes: LiveBytes;
   readonly counts: MvccCounts = { ranges: 0, puts: 0, putBytes: 0, deletes: 0, txns: 0 };
+  /** Keys that one step of a long transaction looks at, at most. */
+  readonly stepKeys: number;
   readonly #records = new RecordCache();
 
-  constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
+  constructor(backend: Backend, path: string, liveBytes: LiveBytes, stepKeys: number) {
     this.backend = backend;
     this.path = path;
     this.liveBytes = liveBytes;
+    this.stepKeys = stepKeys;
   }
 
   /** As `record`, if that needs no read from the disk, else undefined. */

@@ -1,17 +1,24 @@
 /**
  * A write transaction: changes get the next revision and, within it, sub-revisions from 0. Reads through it see its own changes. There is
- * no way back: who calls has checked before that nothing can fail.
+ * no way back: the caller has checked before that nothing can fail.
+ *
+ * A short one begins and commits in one turn of the event loop. A long one may pause, and nobody else sees anything of it before its
+ * commit: it changes the index in place under its own revision, which is above every revision that is read meanwhile; its records are
+ * staged in the backend; the sums (live bytes, number of keys) change at the commit.
  */
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
 import { assert } from "../errors.ts";
-import { runSteps } from "../steps.ts";
+import { liveSizeBytes } from "../live-bytes.ts";
+import type { Steps } from "../steps.ts";
 import { KeyIndex } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
+import type { KeyTree } from "./key-tree.ts";
 import type { LeaseBook } from "./lease-book.ts";
 import { ReadView } from "./read-view.ts";
-import { encodeRevision } from "./revision.ts";
+import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
 import type { MvccState } from "./state.ts";
+import { Tombstones, tombstoneBytes } from "./tombstones.ts";
 
 /** One change of a transaction, for those who watch. */
 export interface Change {
@@ -23,20 +30,36 @@ export interface Change {
   readonly deleted: boolean;
 }
 
+/** Called by commit(), with all changes in order, or undefined if they were not kept. */
+export type TxnCommitted = (txn: WriteTxn, changes: readonly Change[] | undefined) => void;
+
+/** A long transaction with more changes does not keep them for the watchers, who read them from the backend after its commit. */
+export const MAX_KEPT_CHANGES = 1000;
+
 export class WriteTxn extends ReadView {
   readonly #leases: LeaseBook;
   readonly #main: number;
-  readonly #changes: Change[] | undefined;
-  readonly #done: (txn: WriteTxn) => void;
+  readonly #committed: TxnCommitted;
+  readonly #isLong: boolean;
+  /** Undefined when nobody watches, or when they have become too many to keep. */
+  #changes: Change[] | undefined;
   #count = 0;
+  #addedBytes = 0;
+  #addedKeys = 0;
+  #tombstones: Tombstones | undefined;
+  readonly #touched: KeyRange[] = [];
 
-  /** Made by Mvcc.begin(). `done` is called by commit(); `keepChanges` says whether `changes` will be asked for. */
-  constructor(state: MvccState, leases: LeaseBook, keepChanges: boolean, done: (txn: WriteTxn) => void) {
+  /** Made by Mvcc.begin() and Mvcc.beginLong(). `isWatched` says whether anybody is to be told of the changes. */
+  constructor(state: MvccState, leases: LeaseBook, options: { isWatched: boolean; isLong: boolean }, committed: TxnCommitted) {
     super(state);
     this.#leases = leases;
     this.#main = state.currentRevision + 1;
-    this.#changes = keepChanges ? [] : undefined;
-    this.#done = done;
+    this.#changes = options.isWatched ? [] : undefined;
+    this.#isLong = options.isLong;
+    this.#committed = committed;
+    if (!options.isLong) return;
+    state.backend.stage();
+    leases.beginLong();
   }
 
   /** The newest revision as this transaction sees it: its own, once it has changed something. */
@@ -49,27 +72,28 @@ export class WriteTxn extends ReadView {
     return this.#count;
   }
 
-  /** The changes so far in order; empty unless the transaction was told to keep them. */
-  get changes(): readonly Change[] {
-    return this.#changes ?? [];
+  /** Of a long transaction: ranges, in no order, that together have every key that it has changed, and may have others. */
+  get touched(): readonly KeyRange[] {
+    return this.#touched;
   }
 
   /** Puts a key. `lease` (0n: none) must exist. */
   put(keyBytes: Uint8Array, key: string, value: Uint8Array, lease: bigint): void {
     const { state } = this;
+    if (this.#isLong) this.#touched.push({ single: true, key });
     state.counts.puts++;
     state.counts.putBytes += keyBytes.length + value.length;
     const main = this.#main;
     const sub = this.#count++;
     const leased = lease !== 0n;
     let index = state.index.get(key);
-    const leaseBefore = index === undefined ? 0n : this.#leaseOf(index);
+    const leaseBefore = index === undefined ? 0n : this.#leaseOf(key, index);
     if (index === undefined) {
       index = KeyIndex.put(main, sub, leased);
       state.index.set(key, index);
-      state.keyCount++;
+      this.#addedKeys++;
     } else {
-      if (!index.exists) state.keyCount++;
+      if (!index.exists) this.#addedKeys++;
       index.put(main, sub, leased);
     }
     const record = KeyValue.encode({
@@ -81,49 +105,124 @@ export class WriteTxn extends ReadView {
       lease,
     });
     const revision = encodeRevision(main, sub, false);
-    state.backend.put(Bucket.key, revision, record);
-    index.sizeBytes = state.liveBytes.added(revision, record);
+    if (this.#isLong) state.backend.putStaged(Bucket.key, revision, record);
+    else state.backend.put(Bucket.key, revision, record);
+    this.#account(index, liveSizeBytes(revision.length, record.length));
     if (leaseBefore !== lease) {
       if (leaseBefore !== 0n) this.#leases.detach(leaseBefore, key);
       if (leased) this.#leases.attach(lease, key);
     }
-    this.#changes?.push({ main, sub, key, record, deleted: false });
+    if (this.#changes !== undefined) this.#keep(key, sub, record, false);
   }
 
-  /** Deletes the keys of a range that exist; gives how many. */
-  deleteRange(range: KeyRange): number {
+  /** Deletes a key; false if it does not exist. */
+  delete(key: string): boolean {
     this.state.counts.deletes++;
-    const { found } = runSteps(this.find(range));
-    for (const { key, index } of found) this.#delete(key, index);
-    return found.length;
+    const index = this.state.index.get(key);
+    if (index === undefined || !index.exists) return false;
+    if (this.#isLong) this.#touched.push({ single: true, key });
+    this.#delete(key, index);
+    return true;
   }
 
+  /** Deletes keys in order. All of them exist. For a long transaction. */
+  *deleteAll(keys: KeyTree<unknown>): Steps<void> {
+    this.state.counts.deletes += keys.size;
+    for (let from: string | undefined = ""; from !== undefined; ) {
+      let first: string | undefined;
+      let last = "";
+      from = keys.scanPart(from, undefined, this.state.stepKeys, (key) => {
+        first ??= key;
+        last = key;
+        this.#delete(key, this.state.index.get(key)!);
+        return true;
+      });
+      if (first !== undefined) this.#touched.push({ single: false, key: first, to: `${last}\0` });
+      if (from !== undefined) yield;
+    }
+  }
+
+  /** Deletes the keys of a range that exist; returns how many. For a long transaction. */
+  *deleteRange(range: KeyRange): Steps<number> {
+    if (range.single) return this.delete(range.key) ? 1 : 0;
+    this.state.counts.deletes++;
+    this.#touched.push(range);
+    const before = this.#count;
+    const visit = (key: string, index: KeyIndex): boolean => {
+      if (index.exists) this.#delete(key, index);
+      return true;
+    };
+    let from: string | undefined = range.key;
+    for (;;) {
+      from = this.state.index.scanPart(from, range.to, this.state.stepKeys, visit);
+      if (from === undefined) return this.#count - before;
+      yield;
+    }
+  }
+
+  /** The key must exist. */
   #delete(key: string, index: KeyIndex): void {
-    const { state } = this;
     const main = this.#main;
     const sub = this.#count++;
-    const lease = this.#leaseOf(index);
+    const lease = this.#leaseOf(key, index);
     index.delete(main, sub);
-    state.keyCount--;
+    this.#addedKeys--;
+    if (lease !== 0n) this.#leases.detach(lease, key);
+    this.#account(index, liveSizeBytes(TOMBSTONE_BYTES, tombstoneBytes(key.length)));
+    if (this.#isLong) {
+      this.#stageTombstone(key, sub);
+      if (this.#changes !== undefined) this.#keep(key, sub, KeyValue.encode({ key: fromLatin1(key) }), true);
+      return;
+    }
     const record = KeyValue.encode({ key: fromLatin1(key) });
     const revision = encodeRevision(main, sub, true);
-    state.backend.put(Bucket.key, revision, record);
-    index.sizeBytes = state.liveBytes.added(revision, record);
-    if (lease !== 0n) this.#leases.detach(lease, key);
-    this.#changes?.push({ main, sub, key, record, deleted: true });
+    this.state.backend.put(Bucket.key, revision, record);
+    if (this.#changes !== undefined) this.#keep(key, sub, record, true);
   }
 
-  /** The lease of the key's last put, which is read only if it has one. */
-  #leaseOf(index: KeyIndex): bigint {
-    return index.leased ? KeyValue.decode(this.state.record(index.main, index.sub)).lease : 0n;
+  #stageTombstone(key: string, sub: number): void {
+    if (this.#tombstones?.continuesWith(sub) !== true) {
+      this.#stageTombstones();
+      this.#tombstones = new Tombstones(this.#main, sub);
+    }
+    this.#tombstones!.push(key);
   }
 
-  /** Ends the transaction: the store's revision becomes its own if it changed something. Gives the store's revision. */
+  /** Hands over the last run of deletions, which is complete. */
+  #stageTombstones(): void {
+    if (this.#tombstones !== undefined) this.state.backend.stageBulk(this.#tombstones);
+  }
+
+  /** Counts a record that was made, and notes its size in the index. */
+  #account(index: KeyIndex, sizeBytes: number): void {
+    index.sizeBytes = sizeBytes;
+    this.#addedBytes += sizeBytes;
+  }
+
+  #keep(key: string, sub: number, record: Uint8Array, deleted: boolean): void {
+    const changes = this.#changes!;
+    if (this.#isLong && changes.length === MAX_KEPT_CHANGES) this.#changes = undefined;
+    else changes.push({ main: this.#main, sub, key, record, deleted });
+  }
+
+  /** The lease that the key hangs on. The index says whether there is one. */
+  #leaseOf(key: string, index: KeyIndex): bigint {
+    return index.leased ? this.#leases.leaseOf(key) : 0n;
+  }
+
+  /** Ends the transaction: the store's revision becomes its own if it changed something. Returns the store's revision. */
   commit(): number {
     const { state } = this;
     assert(state.currentRevision === this.#main - 1, "MVCC-3", `transaction ${this.#main} commits at revision ${state.currentRevision}`);
+    if (this.#isLong) {
+      this.#stageTombstones();
+      state.backend.commitStaged();
+      this.#leases.endLong();
+    }
+    state.liveBytes.addedAll(this.#addedBytes);
+    state.keyCount += this.#addedKeys;
     state.currentRevision = this.revision;
-    this.#done(this);
+    this.#committed(this, this.#changes);
     return state.currentRevision;
   }
 }

@@ -14,3 +14,25 @@ export function isSerializableTxn(request: TxnRequest): boolean {
 function both(request: TxnRequest, test: (op: RequestOp) => boolean): boolean {
   return request.success.every(test) && request.failure.every(test);
 }
+
+/** Operations, and comparisons, of a transaction that is applied at once. */
+const MAX_SHORT_OPS = 16;
+
+/** True for few operations on single keys, none of them nested: what is applied at once, without steps. */
+export function isShortTxn({ compare, success, failure }: TxnRequest): boolean {
+  if (compare.length > MAX_SHORT_OPS || success.length > MAX_SHORT_OPS || failure.length > MAX_SHORT_OPS) return false;
+  for (const { rangeEnd } of compare) if (rangeEnd.length > 0) return false;
+  return success.every(isOfOneKey) && failure.every(isOfOneKey);
+}
+
+function isOfOneKey({ request: op }: RequestOp): boolean {
+  switch (op?.case) {
+    case "requestRange":
+    case "requestDeleteRange":
+      return op.value.rangeEnd.length === 0;
+    case "requestTxn":
+      return false;
+    default:
+      return true;
+  }
+}

@@ -9,6 +9,7 @@ import type {
 } from "@quorate/proto";
 import type { Lessor } from "../lease/lessor.ts";
 import type { Mvcc } from "../mvcc/index.ts";
+import type { Steps } from "../steps.ts";
 import { headerAt } from "./header.ts";
 
 /** @throws EtcdError LeaseNotFound (id 0), LeaseTTLTooLarge, LeaseExist */
@@ -17,9 +18,23 @@ export function applyLeaseGrant(mvcc: Mvcc, lessor: Lessor, request: LeaseGrantR
   return { header: headerAt(mvcc.currentRevision), ID: id, TTL: ttlSeconds, error: "" };
 }
 
-/** Its keys go at one new revision; without keys the revision stays. @throws EtcdError LeaseNotFound */
+/** Keys of a lease that is revoked at once, without steps. */
+const MAX_SHORT_KEYS = 64;
+
+/** True if the revocation takes no more than some hundred microseconds. */
+export function isShortRevoke(lessor: Lessor, request: LeaseRevokeRequest): boolean {
+  return (lessor.get(request.ID)?.keyCount ?? 0) <= MAX_SHORT_KEYS;
+}
+
+/** Its keys are deleted at one new revision; without keys the revision stays. @throws EtcdError LeaseNotFound */
 export function applyLeaseRevoke(mvcc: Mvcc, lessor: Lessor, request: LeaseRevokeRequest): LeaseRevokeResponse {
   lessor.revoke(request.ID, mvcc);
+  return { header: headerAt(mvcc.currentRevision) };
+}
+
+/** As applyLeaseRevoke, in steps, for a lease with many keys. Nothing of it is seen before the last. */
+export function* revokeInSteps(mvcc: Mvcc, lessor: Lessor, request: LeaseRevokeRequest): Steps<LeaseRevokeResponse> {
+  yield* lessor.revokeInSteps(request.ID, mvcc);
   return { header: headerAt(mvcc.currentRevision) };
 }
 

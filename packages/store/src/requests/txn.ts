@@ -5,17 +5,29 @@
  *     2. what could fail in the operations that will run is checked: revisions of ranges, leases, keys that must exist
  *     3. the operations run in order and see what those before them changed
  *
+ * A transaction of few operations on single keys is applied at once. Any other runs in steps, and nothing of it is seen before the last.
+ *
  * So an error leaves nothing behind. (etcd checks a key that ignore_value needs only on the state before; where an operation before the
  * put deletes it, etcd's members crash. Here that is KeyNotFound.)
  */
-import { errorOf, type RequestOp, type ResponseOp, type TxnRequest, type TxnResponse, toLatin1 } from "@quorate/proto";
+import {
+  errorOf,
+  type RangeRequest,
+  type RangeResponse,
+  type RequestOp,
+  type ResponseOp,
+  type TxnRequest,
+  type TxnResponse,
+  toLatin1,
+} from "@quorate/proto";
 import { inRange, type KeyRange, keyRange, type LeaseBook, type Mvcc, type ReadView, type WriteTxn } from "../mvcc/index.ts";
-import { compareAllNow } from "./compare.ts";
-import { deleteRange } from "./delete-range.ts";
+import { runSteps, type Steps } from "../steps.ts";
+import { compareAll, compareAllNow } from "./compare.ts";
+import { deleteKey, deleteRange } from "./delete-range.ts";
 import { headerAt } from "./header.ts";
-import { isReadOnlyTxn } from "./kinds.ts";
+import { isReadOnlyTxn, isShortTxn } from "./kinds.ts";
 import { checkLease, put } from "./put.ts";
-import { rangeNow } from "./range.ts";
+import { range, rangeNow } from "./range.ts";
 
 /** What was decided of a transaction: which list runs, and the same for its nested transactions, in order. */
 interface Plan {
@@ -25,26 +37,52 @@ interface Plan {
 }
 
 /**
- * Runs a transaction.
+ * Runs a transaction without a pause.
  * @param answered false where nobody waits for the answer: ranges are not run and prev_kv not read
  * @throws EtcdError FutureRev, Compacted, LeaseNotFound, KeyNotFound; nothing has changed then
  */
 export function applyTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, answered = true): TxnResponse {
-  const plan = decide(mvcc.view, request);
-  check(mvcc.view, leases, plan, []);
-  if (operationsOf(plan) > 1) mvcc.counts.txns++;
-  if (isReadOnlyTxn(request)) return readOnly(mvcc.view, plan, answered);
+  return isShortTxn(request) ? applyShortTxn(mvcc, leases, request, answered) : runSteps(txnInSteps(mvcc, leases, request, answered));
+}
+
+/** As applyTxn, for a transaction that is short (isShortTxn). */
+export function applyShortTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, answered: boolean): TxnResponse {
+  const succeeded = compareAllNow(mvcc.view, request.compare);
+  const ops = succeeded ? request.success : request.failure;
+  const effects: Effects = [];
+  for (const op of ops) checkOp(mvcc.view, leases, op, effects);
+  if (ops.length > 1) mvcc.counts.txns++;
+  const responses: ResponseOp[] = [];
+  if (isReadOnlyTxn(request)) {
+    for (const { request: op } of ops) if (op?.case === "requestRange") responses.push(rangeOpNow(mvcc.view, op.value, answered));
+    return { header: headerAt(mvcc.currentRevision), succeeded, responses };
+  }
   const txn = mvcc.begin(leases);
-  const response = run(txn, plan, answered);
+  for (const op of ops) responses.push(runShortOp(txn, op, answered));
+  return { header: headerAt(txn.commit()), succeeded, responses };
+}
+
+/** As applyTxn, in steps, for any transaction. No other entry may be applied between the steps. */
+export function* txnInSteps(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, answered = true): Steps<TxnResponse> {
+  const plan = yield* decide(mvcc.view, request);
+  yield* check(mvcc.view, leases, plan, []);
+  if (operationsOf(plan) > 1) mvcc.counts.txns++;
+  if (isReadOnlyTxn(request)) return yield* readOnly(mvcc.view, plan, answered);
+  const txn = mvcc.beginLong(leases);
+  const response = yield* run(txn, plan, answered);
   response.header = headerAt(txn.commit());
   return response;
 }
 
-function decide(view: ReadView, request: TxnRequest): Plan {
-  const succeeded = compareAllNow(view, request.compare);
+function* decide(view: ReadView, request: TxnRequest): Steps<Plan> {
+  const succeeded = yield* compareAll(view, request.compare);
   const ops = succeeded ? request.success : request.failure;
   const nested: Plan[] = [];
-  for (const { request: op } of ops) if (op?.case === "requestTxn") nested.push(decide(view, op.value));
+  for (const { request: op } of ops) {
+    if (op?.case !== "requestTxn") continue;
+    nested.push(yield* decide(view, op.value));
+    yield;
+  }
   return { succeeded, ops, nested };
 }
 
@@ -56,27 +94,31 @@ function operationsOf({ ops, nested }: Plan): number {
 /** Keys that the operations before would put or delete, in order. */
 type Effects = { readonly keys: KeyRange; readonly puts: boolean }[];
 
-function check(view: ReadView, leases: LeaseBook, plan: Plan, effects: Effects): void {
+function* check(view: ReadView, leases: LeaseBook, plan: Plan, effects: Effects): Steps<void> {
   let nested = 0;
-  for (const { request: op } of plan.ops) {
-    switch (op?.case) {
-      case "requestRange":
-        checkRevision(view, op.value.revision);
-        break;
-      case "requestPut": {
-        checkLease(leases, op.value);
-        const key = toLatin1(op.value.key);
-        if ((op.value.ignoreValue || op.value.ignoreLease) && !willExist(view, key, effects)) throw errorOf("KeyNotFound");
-        effects.push({ keys: { single: true, key }, puts: true });
-        break;
-      }
-      case "requestDeleteRange":
-        effects.push({ keys: keyRange(op.value.key, op.value.rangeEnd), puts: false });
-        break;
-      case "requestTxn":
-        check(view, leases, plan.nested[nested++], effects);
-        break;
+  for (const op of plan.ops) {
+    yield;
+    if (op.request?.case === "requestTxn") yield* check(view, leases, plan.nested[nested++], effects);
+    else checkOp(view, leases, op, effects);
+  }
+}
+
+/** Checks an operation that is no transaction, and adds what it would change to `effects`. */
+function checkOp(view: ReadView, leases: LeaseBook, { request: op }: RequestOp, effects: Effects): void {
+  switch (op?.case) {
+    case "requestRange":
+      checkRevision(view, op.value.revision);
+      break;
+    case "requestPut": {
+      checkLease(leases, op.value);
+      const key = toLatin1(op.value.key);
+      if ((op.value.ignoreValue || op.value.ignoreLease) && !willExist(view, key, effects)) throw errorOf("KeyNotFound");
+      effects.push({ keys: { single: true, key }, puts: true });
+      break;
     }
+    case "requestDeleteRange":
+      effects.push({ keys: keyRange(op.value.key, op.value.rangeEnd), puts: false });
+      break;
   }
 }
 
@@ -92,41 +134,56 @@ function willExist(view: ReadView, key: string, effects: Effects): boolean {
   return last === undefined ? view.get(key) !== undefined : last.puts;
 }
 
-function readOnly(view: ReadView, plan: Plan, answered: boolean): TxnResponse {
+function* readOnly(view: ReadView, plan: Plan, answered: boolean): Steps<TxnResponse> {
   const responses: ResponseOp[] = [];
   for (const { request: op } of plan.ops) {
-    if (op?.case === "requestRange") responses.push(rangeOp(view, op.value, answered));
+    if (op?.case === "requestRange") responses.push(yield* rangeOp(view, op.value, answered));
+    yield;
   }
   return { header: headerAt(view.revision), succeeded: plan.succeeded, responses };
 }
 
 /** Runs the operations. The answer to a nested transaction has an empty header, as in etcd. */
-function run(txn: WriteTxn, plan: Plan, answered: boolean): TxnResponse {
+function* run(txn: WriteTxn, plan: Plan, answered: boolean): Steps<TxnResponse> {
   const responses: ResponseOp[] = [];
   let nested = 0;
-  for (const { request: op } of plan.ops) {
-    switch (op?.case) {
-      case "requestRange":
-        responses.push(rangeOp(txn, op.value, answered));
-        break;
-      case "requestPut":
-        responses.push({ response: { case: "responsePut", value: put(txn, op.value, answered) } });
-        break;
-      case "requestDeleteRange":
-        responses.push({ response: { case: "responseDeleteRange", value: deleteRange(txn, op.value, answered) } });
-        break;
-      case "requestTxn":
-        responses.push({ response: { case: "responseTxn", value: run(txn, plan.nested[nested++], answered) } });
-        break;
-      default:
-        responses.push({ response: undefined });
-    }
+  for (const op of plan.ops) {
+    yield;
+    const { request } = op;
+    if (request?.case === "requestRange") responses.push(yield* rangeOp(txn, request.value, answered));
+    else if (request?.case === "requestDeleteRange") {
+      responses.push({ response: { case: "responseDeleteRange", value: yield* deleteRange(txn, request.value, answered) } });
+    } else if (request?.case === "requestTxn") {
+      responses.push({ response: { case: "responseTxn", value: yield* run(txn, plan.nested[nested++], answered) } });
+    } else responses.push(runShortOp(txn, op, answered));
   }
   return { header: headerAt(0), succeeded: plan.succeeded, responses };
 }
 
-function rangeOp(view: ReadView, request: Parameters<typeof rangeNow>[1], answered: boolean): ResponseOp {
-  if (!answered) view.counts.ranges++;
-  const value = answered ? rangeNow(view, request) : { header: headerAt(view.revision), kvs: [], more: false, count: 0 };
-  return { response: { case: "responseRange", value } };
+/** Runs an operation on a single key. */
+function runShortOp(txn: WriteTxn, { request: op }: RequestOp, answered: boolean): ResponseOp {
+  switch (op?.case) {
+    case "requestRange":
+      return rangeOpNow(txn, op.value, answered);
+    case "requestPut":
+      return { response: { case: "responsePut", value: put(txn, op.value, answered) } };
+    case "requestDeleteRange":
+      return { response: { case: "responseDeleteRange", value: deleteKey(txn, op.value, answered) } };
+    default:
+      return { response: undefined };
+  }
+}
+
+function rangeOpNow(view: ReadView, request: RangeRequest, answered: boolean): ResponseOp {
+  return { response: { case: "responseRange", value: answered ? rangeNow(view, request) : unread(view) } };
+}
+
+function* rangeOp(view: ReadView, request: RangeRequest, answered: boolean): Steps<ResponseOp> {
+  return { response: { case: "responseRange", value: answered ? yield* range(view, request) : unread(view) } };
+}
+
+/** What stands for the answer to a range that nobody waits for. */
+function unread(view: ReadView): RangeResponse {
+  view.counts.ranges++;
+  return { header: headerAt(view.revision), kvs: [], more: false, count: 0 };
 }

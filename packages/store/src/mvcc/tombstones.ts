@@ -1,0 +1,55 @@
+/** Deletions in a row of one transaction. They are kept as their keys alone, which the index holds anyway, and encoded when they are written. */
+import type { KeyspaceWrite } from "@quorate/host";
+import { fromLatin1, KeyValue } from "@quorate/proto";
+import { Bucket, prefixed } from "../backend.ts";
+import type { BulkRecords } from "../staged-changes.ts";
+import { encodeRevision, TOMBSTONE_BYTES } from "./revision.ts";
+
+/** Keys of one run at most: a longer array would be copied for too long when it grows. */
+export const MAX_RUN_KEYS = 65_536;
+
+/** Bytes of a deletion's record: an mvccpb.KeyValue with the key alone. */
+export function tombstoneBytes(keyLength: number): number {
+  let lengthBytes = 1;
+  for (let rest = keyLength; rest > 0x7f; rest >>>= 7) lengthBytes++;
+  return 1 + lengthBytes + keyLength;
+}
+
+/** The deletions `main`.`firstSub`, `main`.`firstSub + 1`, and so on. */
+export class Tombstones implements BulkRecords {
+  readonly #main: number;
+  readonly #firstSub: number;
+  readonly #keys: string[] = [];
+  #sizeBytes = 0;
+
+  constructor(main: number, firstSub: number) {
+    this.#main = main;
+    this.#firstSub = firstSub;
+  }
+
+  get count(): number {
+    return this.#keys.length;
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  /** Whether the deletion `sub` is the next one of this run, and the run has room. */
+  continuesWith(sub: number): boolean {
+    return this.#firstSub + this.#keys.length === sub && this.#keys.length < MAX_RUN_KEYS;
+  }
+
+  /** Adds the deletion of a key as the next one. */
+  push(key: string): void {
+    this.#keys.push(key);
+    this.#sizeBytes += TOMBSTONE_BYTES + tombstoneBytes(key.length);
+  }
+
+  *[Symbol.iterator](): Generator<KeyspaceWrite> {
+    for (let i = 0; i < this.#keys.length; i++) {
+      const revision = encodeRevision(this.#main, this.#firstSub + i, true);
+      yield { key: prefixed(Bucket.key, revision), value: KeyValue.encode({ key: fromLatin1(this.#keys[i]) }) };
+    }
+  }
+}
