@@ -27,7 +27,10 @@ export interface Hits {
   readonly total: number;
 }
 
-/** Called for each key that is found, with its record if that was asked for; false ends the walk. */
+/**
+ * Called for each key that is found, with its record if that was asked for, or if the key was changed meanwhile, so that its index tells of
+ * a later change. False ends the walk.
+ */
 export type VisitKey = (key: string, index: KeyIndex, record: Uint8Array | undefined) => boolean;
 
 /** Called for each key that is found, before VisitKey; false: its record is not needed. */
@@ -135,6 +138,8 @@ export class ReadView {
   *#batchWithRecords(first: string, to: string | undefined, at: number, visit: VisitKey, needs: NeedsRecord): Steps<string | undefined> {
     const keys: string[] = [];
     const indexes: KeyIndex[] = [];
+    /** The last change of each key when it was found: of one that changes during a pause, only the record tells how it was. */
+    const changes: number[] = [];
     /** Those whose records are needed, and their places in `keys`. */
     const needed: KeyIndex[] = [];
     const places: number[] = [];
@@ -149,6 +154,7 @@ export class ReadView {
       }
       keys.push(key);
       indexes.push(index);
+      changes.push(index.main);
       return neededBytes < MAX_BATCH_BYTES;
     });
     if (neededBytes >= MAX_BATCH_BYTES) next = `${keys[keys.length - 1]}\0`;
@@ -156,7 +162,8 @@ export class ReadView {
     const visitUpTo = (end: number): boolean => {
       while (visited < end) {
         const i = visited++;
-        if (!visit(keys[i], indexes[i], undefined)) return false;
+        const index = indexes[i];
+        if (!visit(keys[i], index, index.main === changes[i] ? undefined : this.recordAt(index, at))) return false;
       }
       return true;
     };

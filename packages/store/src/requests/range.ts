@@ -33,7 +33,7 @@ import {
 } from "../mvcc/index.ts";
 import { runSteps, STEP_KEYS, type Steps } from "../steps.ts";
 import { headerAt } from "./header.ts";
-import { FirstRows, LastRows, type RowBuffer, SortedRows } from "./rows.ts";
+import { LastRows, type RowBuffer, SortedRows } from "./rows.ts";
 
 /** Reads what is applied, without a pause. @throws EtcdError FutureRev, Compacted */
 export function applyRange(mvcc: Mvcc, request: RangeRequest): RangeResponse {
@@ -113,12 +113,10 @@ export function* rangeInto(view: ReadView, request: RangeRequest, into: RecordSi
   const keys = keyRange(request.key, request.rangeEnd);
   const { revision } = view;
   if (request.countOnly) return { revision, more: false, count: yield* view.count(keys, at) };
-  const { limit } = request;
-  const inKeyOrder = isInKeyOrder(request);
-  if (inKeyOrder && request.sortTarget === Target.KEY && !hasRevisionBounds(request) && !request.keysOnly) {
-    const count = yield* view.recordsInto(keys, at, limit, into);
-    return { revision, more: limit > 0 && count > limit, count };
+  if (request.sortTarget === Target.KEY && request.sortOrder !== Order.DESCEND) {
+    return { revision, ...(yield* inKeyOrder(view, request, keys, at, into)) };
   }
+  const { limit } = request;
   const rows = collectorFor(view, request);
   try {
     const count = yield* collect(view, request, keys, at, rows);
@@ -129,6 +127,44 @@ export function* rangeInto(view: ReadView, request: RangeRequest, into: RecordSi
   } finally {
     rows.drop();
   }
+}
+
+/** The answer in the order of the index: nothing is collected, and after the limit keys are only counted. */
+function* inKeyOrder(
+  view: ReadView,
+  request: RangeRequest,
+  keys: KeyRange,
+  at: number,
+  into: RecordSink,
+): Steps<Pick<RangeSummary, "more" | "count">> {
+  const { keysOnly } = request;
+  const most = request.limit > 0 ? request.limit : Number.POSITIVE_INFINITY;
+  const isCreatedAsked = request.minCreateRevision !== 0 || request.maxCreateRevision !== 0;
+  let asked = 0;
+  let given = 0;
+  let count = 0;
+  let last: string | undefined;
+  const needs = (index: KeyIndex): boolean => {
+    if (!isWithinModBounds(request, index, at)) return false;
+    // Without a filter by creation, what is asked for is given.
+    if (isCreatedAsked ? given >= most : asked++ >= most) return false;
+    return !keysOnly || !isKnown(index, at);
+  };
+  const visit: VisitKey = (key, index, record) => {
+    count++;
+    if (!isWithinBounds(request, index, at, record)) return true;
+    if (given === most) {
+      last = key;
+      return false;
+    }
+    given++;
+    if (record === undefined) into.push(keyOf(key, index));
+    else into.push(keysOnly ? withoutValue(record) : record);
+    return true;
+  };
+  yield* view.each(keys, at, visit, needs);
+  if (last === undefined || keys.single) return { more: false, count };
+  return { more: true, count: count + (yield* view.count({ ...keys, key: `${last}\0` }, at)) };
 }
 
 /** What a row takes in memory beside a record, about. */
@@ -144,29 +180,29 @@ interface Row {
   readonly record: Uint8Array | undefined;
 }
 
-/** True if the answer has the keys as the index gives them. */
-function isInKeyOrder({ sortOrder, sortTarget }: RangeRequest): boolean {
-  return sortOrder === Order.NONE || (sortTarget === Target.KEY && sortOrder === Order.ASCEND);
+/** True if the index has all of what is found but its value: no later change came, and no lease hangs on the key. */
+function isKnown(index: KeyIndex, at: number): boolean {
+  return isLatest(index, at) && !index.leased;
 }
 
 function hasRevisionBounds(request: RangeRequest): boolean {
   return request.minModRevision !== 0 || request.maxModRevision !== 0 || request.minCreateRevision !== 0 || request.maxCreateRevision !== 0;
 }
 
-/** What keeps the rows of the answer, in its order. */
+/** What keeps the rows of an answer that is not in key order. */
 function collectorFor(view: ReadView, request: RangeRequest): RowBuffer<Row> {
   const { limit, sortTarget } = request;
   const charge = (bytes: number): void => view.charge(bytes);
   const sign = request.sortOrder === Order.DESCEND ? -1 : 1;
-  if (sortTarget === Target.KEY) return sign < 0 ? new LastRows(limit, charge) : new FirstRows(limit, charge);
+  if (sortTarget === Target.KEY) return new LastRows(limit, charge);
   if (sortTarget === Target.VALUE) return new SortedRows(limit, charge, (a, b) => sign * compare(a.by as Uint8Array, b.by as Uint8Array));
   return new SortedRows(limit, charge, (a, b) => sign * ((a.by as number) - (b.by as number)));
 }
 
 /** Adds the keys of the range that pass the request's filters to `rows`; returns how many keys the range has without the filters. */
 function* collect(view: ReadView, request: RangeRequest, keys: KeyRange, at: number, rows: RowBuffer<Row>): Steps<number> {
-  // In key order, one more than the limit tells whether there is more; a sort without an order sees no more than that either.
-  const isCut = request.limit > 0 && isInKeyOrder(request) && !hasRevisionBounds(request);
+  // A sort without an order sees one more than the limit (see above).
+  const isCut = request.limit > 0 && request.sortOrder === Order.NONE && !hasRevisionBounds(request);
   const most = isCut ? request.limit + 1 : Number.POSITIVE_INFINITY;
   let needed = 0;
   let count = 0;
@@ -221,21 +257,20 @@ function sortValue({ sortTarget }: RangeRequest, index: KeyIndex, at: number, re
 /** Gives the records of the rows to `into`, as the request wants them. */
 function* answer(view: ReadView, request: RangeRequest, at: number, rows: readonly Row[], into: RecordSink): Steps<void> {
   const { keysOnly } = request;
-  // The index has all but the value, unless a later change came or a lease hangs on the key.
-  const isKnown = ({ index, record }: Row): boolean => record !== undefined || (keysOnly && isLatest(index, at) && !index.leased);
+  const isAtHand = ({ index, record }: Row): boolean => record !== undefined || (keysOnly && isKnown(index, at));
   const give = ({ key, index, record }: Row): void => {
     if (record === undefined) into.push(keyOf(key, index));
     else into.push(keysOnly ? withoutValue(record) : record);
   };
   for (let next = 0; next < rows.length; ) {
     if (next > 0) yield;
-    // A run of rows that are known, then one of those that are not.
+    // A run of rows that are at hand, then one of those that are not.
     let end = Math.min(next + STEP_KEYS, rows.length);
-    while (next < end && isKnown(rows[next])) give(rows[next++]);
+    while (next < end && isAtHand(rows[next])) give(rows[next++]);
     const start = next;
     const missing: KeyIndex[] = [];
     let missingBytes = 0;
-    for (end = Math.min(start + STEP_KEYS, rows.length); next < end && missingBytes < MAX_BATCH_BYTES && !isKnown(rows[next]); next++) {
+    for (end = Math.min(start + STEP_KEYS, rows.length); next < end && missingBytes < MAX_BATCH_BYTES && !isAtHand(rows[next]); next++) {
       const { index } = rows[next];
       missing.push(index);
       missingBytes += index.sizeAt(index.find(at));

@@ -32,36 +32,6 @@ export interface RowBuffer<R> {
 /** Told how many bytes more, or less, are held in memory. May throw to end the request. */
 export type Charge = (bytes: number) => void;
 
-/** The order in which the rows come. */
-export class FirstRows<R> implements RowBuffer<R> {
-  readonly #most: number;
-  readonly #rows: R[] = [];
-  readonly #held: Held;
-  readonly isFull = false;
-  total = 0;
-
-  constructor(limit: number, charge: Charge) {
-    this.#most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
-    this.#held = new Held(limit, charge);
-  }
-
-  add(row: R, sizeBytes: number): void {
-    if (this.total++ >= this.#most) return;
-    this.#held.add(sizeBytes);
-    this.#rows.push(row);
-  }
-
-  cut(): undefined {}
-
-  result(): R[] {
-    return this.#rows;
-  }
-
-  drop(): void {
-    this.#held.drop();
-  }
-}
-
 /** The opposite of the order in which the rows come. */
 export class LastRows<R> implements RowBuffer<R> {
   readonly #limit: number;
@@ -171,7 +141,7 @@ class Held {
 
   cut(rows: number): void {
     const before = this.#cutBytes + this.#spareBytes;
-    this.#cutBytes = this.#limit > 0 && rows > this.#limit ? (before * this.#limit) / rows : before;
+    this.#cutBytes = this.#limit > 0 && rows > this.#limit ? Math.floor((before * this.#limit) / rows) : before;
     this.#spareBytes = 0;
     this.#charge(this.#cutBytes - before);
   }
