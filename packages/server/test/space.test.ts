@@ -69,6 +69,22 @@ async function started(size: number, flags: readonly string[]): Promise<World> {
   return world;
 }
 
+test("long keys count for the quota with their place in memory too", async () => {
+  const world = await started(1, QUOTA);
+  const { member } = world.nodes[0]!;
+  let taken = 0;
+  // Half of the quota in records is all of it with the keys of the index.
+  for (; taken < 100; taken++) {
+    const error = await errorOf(world, put(member!, `${taken}`.padStart(2000, "k"), ""));
+    if (error === "") continue;
+    assert.equal(error, textOf("NoSpace"));
+    break;
+  }
+  assert.ok(member!.store.liveBytes < 0.6 * QUOTA_BYTES, `${taken} keys, ${member!.store.liveBytes} bytes`);
+  assert.ok(member!.store.quotaBytes > 0.85 * QUOTA_BYTES);
+  await world.stopAll();
+});
+
 test("a full store: writes are refused everywhere, reads, deletes and compaction go on, and a compaction ends it", async () => {
   const world = await started(3, QUOTA);
   const full = followerOf(world).member!;

@@ -14,6 +14,7 @@ const FAULT_POINTS: readonly FaultPoint[] = [
   "after-wal-sync",
   "before-send",
   "before-apply",
+  "between-apply-slices",
   "after-apply",
   "before-backend-flush",
   "after-backend-flush",

@@ -38,6 +38,9 @@ export interface NodeDeps {
   fail(error: unknown): void;
 }
 
+/** Entries are applied key by key, so that small ones take many slices too. */
+const EVERY_STEP = { maxSliceMs: Number.POSITIVE_INFINITY, stepKeys: 1 };
+
 export class Node {
   readonly name: string;
   readonly #deps: NodeDeps;
@@ -198,6 +201,7 @@ export class Node {
       keyspaces: new ProcessKeyspaces(this.machine.keyspaces, process, twist),
       logger: silentLogger,
       walSegmentBytes: options.segmentBytes,
+      applyLimits: options.applySteps === 0 ? undefined : { ...EVERY_STEP, maxSliceSteps: options.applySteps },
       faults: (point) => {
         if (point === "after-snapshot-install" && started !== undefined) this.#watch(started);
         if (process.alive) this.#pass(point);

@@ -87,6 +87,8 @@ export interface SimOptions {
   readonly archiveEveryMs: number;
   /** Whether a cluster is restored from the last of them in the end. */
   readonly restores: boolean;
+  /** Steps of one key each after which applying an entry pauses; 0: it does not pause. */
+  readonly applySteps: number;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -268,6 +270,7 @@ function drawOperations(seed: number) {
     losesMajority: one(false, false, false, false, false, true),
     archiveEveryMs: one(0, 0, 0, 500, 2000),
     restores: one(true, false),
+    applySteps: one(0, 1, 1, 3),
   };
 }
 

@@ -68,6 +68,21 @@ export const SOURCE_BUGS = {
     state.forgotten = (state.forgotten ?? 0) + 1;
     if (state.forgotten % 20 !== 0) state.backend.put(Bucket.key, revision, record);`,
   },
+  "index-before-its-entry": {
+    file: "store/src/store.ts",
+    before: "    this.#revisionBefore = this.mvcc.currentRevision;\n",
+    after: "    this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };\n",
+  },
+  "half-an-entry-flushed": {
+    file: "store/src/mvcc/write-txn.ts",
+    before: "      this.#stageTombstone(key, sub);\n",
+    after: "      this.state.backend.put(Bucket.key, encodeRevision(main, sub, true), KeyValue.encode({ key: fromLatin1(key) }));\n",
+  },
+  "half-an-entry-read": {
+    file: "store/src/mvcc/read-view.ts",
+    before: "const at = revision <= 0 ? this.revision : revision;",
+    after: "const at = revision <= 0 ? Number.MAX_SAFE_INTEGER : revision;",
+  },
   "difference-unnoticed": {
     file: "server/src/corruption/checker.ts",
     before: "if (groups.size === 1) return true;",

@@ -21,6 +21,8 @@ const SHORT = { set: { faultPhaseMs: 2000 } };
 /** Long waits of members that have little to do cost less where they seldom have to tell each other so. */
 const SABOTAGE = { sabotageEveryMs: 600, members: 3, faultPhaseMs: 3000, heartbeatMs: 100, electionMs: 1000, clients: 3, thinkMs: 60 };
 const MEMBERSHIP = { membershipEveryMs: 500, faultPhaseMs: 3000 };
+/** Entries take many slices, and members crash, write their stores and are read between them. */
+const SLICES = { applySteps: 1, keys: 12, deletes: 6, puts: 10, batchIntervalMs: 1, quotaBytes: 0, faultPhaseMs: 4000 };
 /** Where a bug shows in few of the runs that seeds draw: those in which it can, so that this does not take all day. */
 const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "difference-unnoticed": SABOTAGE,
@@ -35,6 +37,9 @@ const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "snapshot-misses-a-record": { archiveEveryMs: 500 },
   "restore-forgets-leases": { archiveEveryMs: 500, leaseClients: 2 },
   "restore-not-synced": { archiveEveryMs: 500, restores: true },
+  "index-before-its-entry": SLICES,
+  "half-an-entry-flushed": SLICES,
+  "half-an-entry-read": { ...SLICES, reads: 10, turnMs: 2 },
   "update-not-followed": { ...MEMBERSHIP, moves: true },
   "learner-limit-ignored": { ...MEMBERSHIP, maxLearners: 1, replaceEveryMs: 500, maxMembers: 7 },
   "learner-never-asks": { ...MEMBERSHIP, autoPromote: true },

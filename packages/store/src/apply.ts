@@ -95,14 +95,16 @@ const TABLE: { readonly [K in RequestKind]?: Apply } = {
     const request = TxnRequest.decode(bytes);
     if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");
     const { mvcc, leases } = parts;
-    return isShortTxn(request) ? applyShortTxn(mvcc, leases, request, answered) : txnInSteps(mvcc, leases, request, answered);
+    return isShortTxn(request, mvcc.stepKeys)
+      ? applyShortTxn(mvcc, leases, request, answered)
+      : txnInSteps(mvcc, leases, request, answered);
   },
   compaction: (parts, bytes) => applyCompaction(parts.mvcc, CompactionRequest.decode(bytes)),
   range: (parts, bytes) => range(parts.mvcc.view, RangeRequest.decode(bytes)),
   leaseGrant: (parts, bytes) => applyLeaseGrant(parts.mvcc, parts.leases, LeaseGrantRequest.decode(bytes)),
   leaseRevoke: ({ mvcc, leases }, bytes) => {
     const request = LeaseRevokeRequest.decode(bytes);
-    return isShortRevoke(leases, request) ? applyLeaseRevoke(mvcc, leases, request) : revokeInSteps(mvcc, leases, request);
+    return isShortRevoke(leases, request, mvcc.stepKeys) ? applyLeaseRevoke(mvcc, leases, request) : revokeInSteps(mvcc, leases, request);
   },
   leaseCheckpoint: (parts, bytes) => applyLeaseCheckpoint(parts.mvcc, parts.leases, LeaseCheckpointRequest.decode(bytes)),
   alarm: (parts, bytes) => applyAlarm(parts.mvcc, parts.alarms, AlarmRequest.decode(bytes)),

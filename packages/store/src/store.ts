@@ -230,9 +230,14 @@ export class Store {
     return this.#backend.sizeOnDiskBytes();
   }
 
-  /** Bytes of the records of keys, history included, and leases: what the quota counts. */
+  /** Bytes of the records of keys, history included, and leases. */
   get liveBytes(): number {
     return this.#liveBytes.bytes;
+  }
+
+  /** What the quota counts: the records, and the keys once more, because the index has them in memory. */
+  get quotaBytes(): number {
+    return this.#liveBytes.bytes + this.mvcc.keyBytes;
   }
 
   /** Rewrites the files so that removed records give their space back; resolves when that is done. Other work goes on beside it. */

@@ -87,6 +87,31 @@ test("compaction gives live bytes back, to the byte", async () => {
   assert.equal((await open(keyspaces)).liveBytes, before - onePut);
 });
 
+test("the quota counts a key twice: in its records, and once in the index, until a compaction has dropped it", async () => {
+  const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+  let store = await open(keyspaces);
+  const log = new Log();
+  const long = "k".repeat(100_000);
+  log.put(long, "1");
+  log.put(long, "2");
+  log.put("short", "x");
+  for (const entry of log.entries) applyEntry(store, entry);
+  assert.equal(store.mvcc.keyBytes, 100_005);
+  assert.equal(store.quotaBytes, store.liveBytes + 100_005);
+  log.request({ deleteRange: DeleteRangeRequest.encode({ key: fromLatin1("k"), rangeEnd: fromLatin1("l") }) });
+  applyEntry(store, log.entries[3]);
+  assert.equal(store.mvcc.keyBytes, 100_005, "its history can still be read");
+  await store.close({ flush: true });
+  store = await open(keyspaces);
+  assert.equal(store.mvcc.keyBytes, 100_005, "counted again when the index is rebuilt");
+  log.put("short", "y");
+  log.request({ compaction: CompactionRequest.encode({ revision: 6 }) });
+  for (const entry of log.entries.slice(4)) applyEntry(store, entry);
+  while (!store.mvcc.compactStep(10));
+  assert.equal(store.mvcc.keyBytes, 5);
+  await store.close({ flush: true });
+});
+
 test("records that are not those that were written are damage, found when the store is opened", async () => {
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   const log = new Log();

@@ -5,6 +5,8 @@ import {
   EMPTY,
   fromUtf8,
   InternalRaftRequest,
+  LeaseGrantRequest,
+  LeaseRevokeRequest,
   membershippb,
   PutRequest,
   RangeRequest,
@@ -83,16 +85,21 @@ function changedVoters(store: Store, change: raftpb.ConfChange): bigint[] {
 
 /**
  * A random log of every kind of entry. Compactions and revisions to read at are chosen by a bound on what the log can have reached, so
- * some miss: errors are answers too.
+ * some miss: errors are answers too. The `leases` are granted and revoked at times.
  */
-export function randomLog(seed: number, length: number): Log {
+export function randomLog(seed: number, length: number, leases: readonly bigint[] = []): Log {
   const prng = new Prng(seed);
   const log = new Log();
   let current = 1;
   let compact = -1;
-  const history = new History(prng, { leases: [], noLease: 9n, revision: () => ({ current, compact }) });
+  const history = new History(prng, { leases: [...leases], noLease: 9n, revision: () => ({ current, compact }) });
   for (let id = 1n; id <= 3n; id++) log.change(addMember(member(id)));
   while (log.entries.length < length) {
+    if (leases.length > 0 && prng.chance(8)) {
+      const ID = prng.pick([...leases]);
+      if (prng.chance(40)) log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID }) });
+      else log.request({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL: 10 }) });
+    }
     const kind = prng.below(100);
     if (kind < 40) log.request({ put: PutRequest.encode(history.put()) });
     else if (kind < 50) log.request({ deleteRange: DeleteRangeRequest.encode(history.deleteRange()) });

@@ -5,18 +5,17 @@ import {
   CompactionRequest,
   CompactionResponse,
   DeleteRangeRequest,
-  DeleteRangeResponse,
+  type DeleteRangeResponse,
   type ErrorName,
   errorOf,
   KVService,
-  type MessageType,
   PutRequest,
   PutResponse,
   RangeRequest,
   RangeResponse,
   type ResponseHeader,
   TxnRequest,
-  TxnResponse,
+  type TxnResponse,
 } from "@quorate/proto";
 import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
 import {
@@ -25,10 +24,14 @@ import {
   checkDeleteRange,
   checkPut,
   checkRange,
+  checkTotalOps,
   checkTxn,
+  checkWriteAnswer,
+  copiedBytes,
   isPlainGet,
   isReadOnlyTxn,
   isSerializableTxn,
+  mayAnswerMuch,
   putCostBytes,
   rangeIfSmall,
   rangeInto,
@@ -43,6 +46,8 @@ import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
 
 /** A record from this size on counts for the time of a turn. */
 const LARGE_RECORD_BYTES: number = 16 << 10;
+
+import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 
 function refuse(error: ErrorName | undefined): void {
   if (error !== undefined) throw errorOf(error);
@@ -105,16 +110,19 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { maxTxnOps } = member.config;
   const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 
-  const answer = <T extends { header: ResponseHeader | undefined }>(type: MessageType<T>, applied: Applied): Uint8Array => {
-    if (applied.error !== undefined) throw applied.error;
-    return encodeAnswer(type, applied.response as unknown as T);
+  /** The response with this member's header. */
+  const answered = <T extends { header: ResponseHeader | undefined }>({ error, response }: Applied): T => {
+    if (error !== undefined) throw error;
+    return withHeader(response as unknown as T);
   };
-  const encodeAnswer = <T extends { header: ResponseHeader | undefined }>(type: MessageType<T>, response: T): Uint8Array => {
+  const withHeader = <T extends { header: ResponseHeader | undefined }>(response: T): T => {
     response.header = member.header(response.header?.revision ?? 0);
-    return type.encode(response);
+    return response;
   };
 
   const ranges = rangeHandler(member);
+  const mayAnswer = (request: DeleteRangeRequest | TxnRequest, context: CallContext): void | Promise<void> =>
+    member.slices.run(callerOf(context), (task) => pinned(member, task, (view) => checkWriteAnswer(view, request)));
 
   return new Map<string, UnaryHandler>([
     [Range.path, ranges],
@@ -122,25 +130,35 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       Put.path,
       async (bytes) => {
         const request = PutRequest.decode(bytes);
-        if (!member.space.keeper.hasRoom(putCostBytes(request))) await member.space.keeper.refuse();
+        const costBytes = putCostBytes(request) + (request.ignoreValue ? copiedBytes(member.store.mvcc.view, request) : 0);
+        if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();
         refuse(checkPut(request));
-        return answer(PutResponse, await member.propose("put", bytes));
+        return PutResponse.encode(answered<PutResponse>(await member.propose("put", bytes)));
       },
     ],
     [
       DeleteRange.path,
-      async (bytes) => {
-        refuse(checkDeleteRange(DeleteRangeRequest.decode(bytes)));
-        return answer(DeleteRangeResponse, await member.propose("deleteRange", bytes));
+      async (bytes, context) => {
+        const request = DeleteRangeRequest.decode(bytes);
+        refuse(checkDeleteRange(request));
+        if (mayAnswerMuch(request)) await mayAnswer(request, context);
+        return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes)));
       },
     ],
     [
       Txn.path,
       async (bytes, context) => {
         const request = TxnRequest.decode(bytes);
-        if (!member.space.keeper.hasRoom(txnCostBytes(request))) await member.space.keeper.refuse();
+        checkTotalOps(request, maxTxnOps);
+        const costBytes = txnCostBytes(request);
+        if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
+          await member.space.keeper.refuse();
+        }
         refuse(checkTxn(request, maxTxnOps));
-        if (!isReadOnlyTxn(request)) return answer(TxnResponse, await member.propose("txn", bytes));
+        if (!isReadOnlyTxn(request)) {
+          if (mayAnswerMuch(request)) await mayAnswer(request, context);
+          return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes)));
+        }
         await mayRead(member, isSerializableTxn(request));
         const steps = (task: SliceTask) => pinned(member, task, (view) => readTxn(view, request, () => new RangeWriter(task.charge)));
         const read = await member.slices.run(callerOf(context), steps);

@@ -6,7 +6,8 @@
  *
  *     compaction was carried out, live bytes are below 80 %: the leader ends the alarm through the log (--quota-auto-disarm)
  *
- * What counts is the bytes of live records, not those of files, so compaction alone gives room back. How far it has come differs between
+ * What counts is the bytes of live records, and of the keys in the index, which is in memory; not those of files, so compaction alone gives
+ * room back. How far it has come differs between
  * members, so nothing that is applied depends on the quota: a member that is full refuses its own clients and raises the alarm through the
  * log, and the alarm is what all members refuse by. Requests that were on their way when the quota was reached are applied and answered.
  */
@@ -70,10 +71,10 @@ export class SpaceKeeper {
     this.#timer?.cancel();
   }
 
-  /** Live bytes as a share of the quota: 0 without a quota. */
+  /** What the quota counts as a share of it: 0 without a quota. */
   get usedShare(): number {
     const { quotaBytes } = this.#options;
-    return quotaBytes === undefined ? 0 : this.#parts.store().liveBytes / quotaBytes;
+    return quotaBytes === undefined ? 0 : this.#parts.store().quotaBytes / quotaBytes;
   }
 
   /** The warning that holds: 0, 80 or 90 (percent). */
@@ -84,7 +85,7 @@ export class SpaceKeeper {
   /** Whether there is room for a request that costs so much (its estimate; 0 for one that adds nothing). */
   hasRoom(costBytes: number): boolean {
     const { quotaBytes } = this.#options;
-    return costBytes === 0 || quotaBytes === undefined || this.#parts.store().liveBytes + costBytes < quotaBytes;
+    return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;
   }
 
   /** For a request that found no room: raises the alarm, waits until it holds, and throws NoSpace. */
@@ -127,6 +128,7 @@ export class SpaceKeeper {
       this.#parts.logger.warn("the store is close to its quota; compact it, or raise --quota-backend-bytes", {
         "used-percent": Math.floor(share * 100),
         "live-bytes": this.#parts.store().liveBytes,
+        "key-bytes": this.#parts.store().mvcc.keyBytes,
         "quota-size-bytes": this.#options.quotaBytes ?? 0,
       });
     } else if (due === this.#warned || share >= this.#warned - HYSTERESIS) {
@@ -153,6 +155,7 @@ export class SpaceKeeper {
     this.#parts.logger.warn("message exceeded backend quota; raising alarm", {
       "quota-size-bytes": quotaBytes ?? 0,
       "live-bytes": this.#parts.store().liveBytes,
+      "key-bytes": this.#parts.store().mvcc.keyBytes,
     });
     await this.#parts.propose({ action: AlarmRequest_AlarmAction.ACTIVATE, memberID: memberId, alarm: AlarmType.NOSPACE });
   }

@@ -3,7 +3,7 @@
  * in `run` and `until`, so a test waits for nothing real and runs the same each time.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { type Names, SeededRandom, silentLogger } from "@quorate/host";
+import { type Clock, type Names, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { type EtcdError, errorOf, fromUtf8, KeyValue, PutRequest, RangeRequest, RangeResponse, type raftpb, toUtf8 } from "@quorate/proto";
 import { type CallContext, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
@@ -12,6 +12,7 @@ import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../../src/http/peer-endpoints.ts";
 import type { PeerAnswer } from "../../src/lease/peer-call.ts";
+import type { ApplyLimits } from "../../src/member/applier.ts";
 import type { TransportRequest } from "../../src/member/deps.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";
 import { Member } from "../../src/member/member.ts";
@@ -41,6 +42,10 @@ export interface Node {
   flags: readonly string[];
   /** The version that it tells others, its own if undefined. */
   serverVersion?: string | undefined;
+  /** How its member's applying is cut into slices; as in production if undefined. */
+  applyLimits?: ApplyLimits | undefined;
+  /** Called at each fault point that its member passes. */
+  passes?: ((point: FaultPoint) => void) | undefined;
 }
 
 /** The network: who is cut off hears and says nothing. */
@@ -107,6 +112,17 @@ class MemoryTransport implements Transport {
   }
 }
 
+/** A clock whose turns take time, in which other things may happen. */
+function withTurns(clock: Clock, turnMs: number): Clock {
+  return {
+    wallMs: () => clock.wallMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, task) => clock.after(delayMs, task),
+    every: (periodMs, task) => clock.every(periodMs, task),
+    endOfTurn: (task) => clock.after(turnMs, task),
+  };
+}
+
 export class World {
   readonly clock = new ManualClock();
   readonly random: SeededRandom;
@@ -116,6 +132,8 @@ export class World {
   /** Bounds of the members' reads; to be set before they start. */
   sliceLimits: SliceLimits | undefined;
   answerLimits: AnswerLimits | undefined;
+  /** How long a turn of a member's event loop takes at the least. */
+  turnMs = 0;
   /** What the DNS tells, if it is asked. */
   names: Names | undefined;
   readonly #flags: readonly string[];
@@ -176,13 +194,16 @@ export class World {
 
   async start(node: Node): Promise<Member> {
     node.ended = undefined;
+    const { clock, turnMs } = this;
     const starting = Member.start(await this.config(node), {
-      clock: this.clock,
+      clock: turnMs === 0 ? clock : withTurns(clock, turnMs),
       random: this.random.fork(node.name),
       disk: node.disk,
       keyspaces: node.keyspaces,
       logger: silentLogger,
+      applyLimits: node.applyLimits,
       faults: (point) => {
+        node.passes?.(point);
         if (node.crashAt !== point) return;
         node.crashAt = undefined;
         throw new Crash(point);

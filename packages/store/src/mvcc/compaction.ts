@@ -101,7 +101,7 @@ export class Compaction {
         return false;
       }
     });
-    for (const key of empty) state.index.delete(key);
+    for (const key of empty) state.removeKey(key);
     if (next !== undefined) {
       this.#cursor = next;
       return false;

@@ -102,6 +102,11 @@ export class Mvcc {
     return this.#state.keyCount;
   }
 
+  /** Bytes of the keys in the index in memory, each key once; deleted ones with history included. */
+  get keyBytes(): number {
+    return this.#state.keyBytes;
+  }
+
   /** What was done since the store was opened, for metrics; on this member alone. */
   get counts(): MvccCounts {
     return this.#state.counts;

@@ -70,7 +70,7 @@ function restorePut(state: MvccState, key: string, { main, sub }: Revision, kv: 
     if (kv.version < 1 || kv.createRevision < 1 || kv.createRevision > main) {
       return `the record says version ${kv.version}, created at ${kv.createRevision}`;
     }
-    state.index.set(key, KeyIndex.put(main, sub, leased, kv.createRevision, kv.version));
+    state.addKey(key, KeyIndex.put(main, sub, leased, kv.createRevision, kv.version));
     state.keyCount++;
     return undefined;
   }
@@ -85,7 +85,7 @@ function restoreDelete(state: MvccState, key: string, { main, sub }: Revision, s
   const index = state.index.get(key);
   if (index === undefined) {
     if (main > scheduledCompact) return "a key is deleted that did not exist";
-    state.index.set(key, KeyIndex.tombstone(main, sub));
+    state.addKey(key, KeyIndex.tombstone(main, sub));
     return undefined;
   }
   if (!index.exists) return `a key is deleted again that was deleted at ${index.main}`;

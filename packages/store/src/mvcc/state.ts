@@ -38,6 +38,8 @@ export class MvccState {
   compactRevision: number = NEVER_COMPACTED;
   /** Keys that exist now. */
   keyCount = 0;
+  /** Bytes of the keys in the index, deleted ones with history included. */
+  keyBytes = 0;
   readonly liveBytes: LiveBytes;
   readonly counts: MvccCounts = { ranges: 0, puts: 0, putBytes: 0, deletes: 0, txns: 0 };
   /** Keys that one step of a long transaction looks at, at most. */
@@ -60,6 +62,17 @@ export class MvccState {
   missing(key: Uint8Array): never {
     const { main, sub } = decodeRevision(key)!;
     throw new StoreDamageError(this.path, `bucket key, revision ${main}.${sub}`, "the record is missing");
+  }
+
+  /** Adds a key to the index that it does not have. */
+  addKey(key: string, index: KeyIndex): void {
+    this.index.set(key, index);
+    this.keyBytes += key.length;
+  }
+
+  /** Removes a key from the index. */
+  removeKey(key: string): void {
+    if (this.index.delete(key)) this.keyBytes -= key.length;
   }
 
   /** The encoded mvccpb.KeyValue of a put that the index knows. */

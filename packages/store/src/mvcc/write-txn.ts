@@ -90,7 +90,7 @@ export class WriteTxn extends ReadView {
     const leaseBefore = index === undefined ? 0n : this.#leaseOf(key, index);
     if (index === undefined) {
       index = KeyIndex.put(main, sub, leased);
-      state.index.set(key, index);
+      state.addKey(key, index);
       this.#addedKeys++;
     } else {
       if (!index.exists) this.#addedKeys++;

@@ -7,3 +7,12 @@ export { applyPut } from "./put.ts";
 export { applyRange, isPlainGet, type RangeSummary, type RecordSink, range, rangeIfSmall, rangeInto } from "./range.ts";
 export { type ReadTxnAnswer, readTxn } from "./read-txn.ts";
 export { applyShortTxn, applyTxn, txnInSteps } from "./txn.ts";
+export {
+  checkTotalOps,
+  checkWriteAnswer,
+  copiedBytes,
+  MAX_COPIED_BYTES,
+  MAX_TXN_TOTAL_OPS,
+  MAX_WRITE_ANSWER_BYTES,
+  mayAnswerMuch,
+} from "./work.ts";

@@ -18,9 +18,13 @@ function both(request: TxnRequest, test: (op: RequestOp) => boolean): boolean {
 /** Operations, and comparisons, of a transaction that is applied at once. */
 const MAX_SHORT_OPS = 16;
 
-/** True for few operations on single keys, none of them nested: what is applied at once, without steps. */
-export function isShortTxn({ compare, success, failure }: TxnRequest): boolean {
-  if (compare.length > MAX_SHORT_OPS || success.length > MAX_SHORT_OPS || failure.length > MAX_SHORT_OPS) return false;
+/**
+ * True for few operations on single keys, none of them nested: what is applied at once, without steps.
+ * @param stepKeys keys that one step looks at, at most
+ */
+export function isShortTxn({ compare, success, failure }: TxnRequest, stepKeys: number): boolean {
+  const most = Math.min(MAX_SHORT_OPS, stepKeys);
+  if (compare.length > most || success.length > most || failure.length > most) return false;
   for (const { rangeEnd } of compare) if (rangeEnd.length > 0) return false;
   return success.every(isOfOneKey) && failure.every(isOfOneKey);
 }

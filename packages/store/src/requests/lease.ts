@@ -21,9 +21,9 @@ export function applyLeaseGrant(mvcc: Mvcc, lessor: Lessor, request: LeaseGrantR
 /** Keys of a lease that is revoked at once, without steps. */
 const MAX_SHORT_KEYS = 64;
 
-/** True if the revocation takes no more than some hundred microseconds. */
-export function isShortRevoke(lessor: Lessor, request: LeaseRevokeRequest): boolean {
-  return (lessor.get(request.ID)?.keyCount ?? 0) <= MAX_SHORT_KEYS;
+/** True if the revocation takes no more than some hundred microseconds. @param stepKeys keys that one step looks at, at most */
+export function isShortRevoke(lessor: Lessor, request: LeaseRevokeRequest, stepKeys: number): boolean {
+  return (lessor.get(request.ID)?.keyCount ?? 0) <= Math.min(MAX_SHORT_KEYS, stepKeys);
 }
 
 /** Its keys are deleted at one new revision; without keys the revision stays. @throws EtcdError LeaseNotFound */

@@ -42,7 +42,9 @@ interface Plan {
  * @throws EtcdError FutureRev, Compacted, LeaseNotFound, KeyNotFound; nothing has changed then
  */
 export function applyTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, answered = true): TxnResponse {
-  return isShortTxn(request) ? applyShortTxn(mvcc, leases, request, answered) : runSteps(txnInSteps(mvcc, leases, request, answered));
+  return isShortTxn(request, mvcc.stepKeys)
+    ? applyShortTxn(mvcc, leases, request, answered)
+    : runSteps(txnInSteps(mvcc, leases, request, answered));
 }
 
 /** As applyTxn, for a transaction that is short (isShortTxn). */

@@ -1,0 +1,114 @@
+/**
+ * The answers of requests that write. Most are small and are encoded at once. One with many records (earlier values of a deleted range,
+ * ranges of a transaction) is encoded in steps and in pieces, so that no step copies a whole answer.
+ */
+import type { Clock } from "@quorate/host";
+import { alloc, DeleteRangeResponse, PutResponse, RangeResponse, ResponseOp, TxnResponse } from "@quorate/proto";
+import type { MessageBytes } from "@quorate/rpc";
+import type { Steps } from "@quorate/store";
+
+/** An answer with more records is encoded in steps. */
+const MAX_RECORDS_AT_ONCE = 256;
+/** Bytes of records that one step copies, and one record more. */
+const MAX_STEP_BYTES: number = 1 << 20;
+/** How long steps go on in one turn of the event loop. */
+const MAX_SLICE_MS = 4;
+
+/** TxnResponse.responses, and the fields of ResponseOp. */
+const RESPONSES_TAG = 0x1a;
+const OP_TAGS = { responseRange: 0x0a, responsePut: 0x12, responseDeleteRange: 0x1a, responseTxn: 0x22 } as const;
+/** A tag and a length of up to 2^35. */
+const MAX_PREFIX_BYTES = 6;
+
+/** Runs steps in slices, with turns of the event loop between them. @throws what the steps throw */
+export async function inTurns<T>(clock: Clock, steps: Steps<T>): Promise<T> {
+  for (;;) {
+    const startMs = clock.monotonicMs();
+    do {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    } while (clock.monotonicMs() - startMs < MAX_SLICE_MS);
+    await new Promise<void>((resolve) => clock.endOfTurn(resolve));
+  }
+}
+
+/** Encodes an answer: at once if it is small, else over several turns of the event loop. */
+export function encodeDeleteRange(clock: Clock, response: DeleteRangeResponse): MessageBytes | Promise<MessageBytes> {
+  return response.prevKvs.length <= MAX_RECORDS_AT_ONCE
+    ? DeleteRangeResponse.encode(response)
+    : inTurns(clock, deleteRangePieces(response));
+}
+
+/** As encodeDeleteRange. */
+export function encodeTxn(clock: Clock, response: TxnResponse): MessageBytes | Promise<MessageBytes> {
+  return recordsIn(response) <= MAX_RECORDS_AT_ONCE ? TxnResponse.encode(response) : inTurns(clock, txnPieces(response));
+}
+
+function recordsIn({ responses }: TxnResponse): number {
+  let records = responses.length;
+  for (const { response: op } of responses) {
+    if (op?.case === "responseRange") records += op.value.kvs.length;
+    else if (op?.case === "responseDeleteRange") records += op.value.prevKvs.length;
+    else if (op?.case === "responseTxn") records += recordsIn(op.value);
+  }
+  return records;
+}
+
+/** A message may be cut between its fields: what is decoded of all parts together is the whole. */
+function* deleteRangePieces({ header, deleted, prevKvs }: DeleteRangeResponse): Steps<Uint8Array[]> {
+  const pieces = [DeleteRangeResponse.encode({ header, deleted })];
+  yield* encodeParts(prevKvs, (part) => pieces.push(DeleteRangeResponse.encode({ prevKvs: part })));
+  return pieces;
+}
+
+function* rangePieces({ header, kvs, more, count }: RangeResponse): Steps<Uint8Array[]> {
+  const pieces = [RangeResponse.encode({ header, more, count })];
+  yield* encodeParts(kvs, (part) => pieces.push(RangeResponse.encode({ kvs: part })));
+  return pieces;
+}
+
+function* encodeParts(records: readonly Uint8Array[], encode: (part: Uint8Array[]) => void): Steps<void> {
+  for (let start = 0; start < records.length; ) {
+    yield;
+    let end = start;
+    for (let bytes = 0; end < records.length && end - start < MAX_RECORDS_AT_ONCE && bytes < MAX_STEP_BYTES; end++) {
+      bytes += records[end]!.length;
+    }
+    encode(records.slice(start, end));
+    start = end;
+  }
+}
+
+function* txnPieces({ header, succeeded, responses }: TxnResponse): Steps<Uint8Array[]> {
+  const pieces = [TxnResponse.encode({ header, succeeded })];
+  for (const one of responses) {
+    yield;
+    const { response: op } = one;
+    if (op === undefined) {
+      const bytes = ResponseOp.encode(one);
+      pieces.push(prefix(RESPONSES_TAG, bytes.length), bytes);
+      continue;
+    }
+    let inner: Uint8Array[];
+    if (op.case === "responseRange") inner = yield* rangePieces(op.value);
+    else if (op.case === "responseDeleteRange") inner = yield* deleteRangePieces(op.value);
+    else if (op.case === "responseTxn") inner = yield* txnPieces(op.value);
+    else inner = [PutResponse.encode(op.value)];
+    let sizeBytes = 0;
+    for (const piece of inner) sizeBytes += piece.length;
+    const opPrefix = prefix(OP_TAGS[op.case], sizeBytes);
+    pieces.push(prefix(RESPONSES_TAG, opPrefix.length + sizeBytes), opPrefix);
+    for (const piece of inner) pieces.push(piece);
+  }
+  return pieces;
+}
+
+function prefix(tag: number, length: number): Uint8Array {
+  const bytes = alloc(MAX_PREFIX_BYTES);
+  bytes[0] = tag;
+  let at = 1;
+  let rest = length;
+  for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 0x80;
+  bytes[at++] = rest;
+  return bytes.subarray(0, at);
+}

@@ -1,0 +1,71 @@
+/** Large answers of requests that write: encoded in pieces over several turns, and the same message as at once. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Clock } from "@quorate/host";
+import { SeededRandom } from "@quorate/host";
+import { DeleteRangeResponse, fromUtf8, KeyValue, type ResponseHeader, type ResponseOp, TxnResponse } from "@quorate/proto";
+import { encodeDeleteRange, encodeTxn } from "../src/services/write-answer.ts";
+
+/** Each look at it is a millisecond later, so that every slice is four steps. */
+function steppingClock(): Clock & { turns: number } {
+  let nowMs = 0;
+  return {
+    turns: 0,
+    wallMs: () => nowMs,
+    monotonicMs: () => nowMs++,
+    after: () => assert.fail("no timers"),
+    every: () => assert.fail("no timers"),
+    endOfTurn(task) {
+      this.turns++;
+      queueMicrotask(task);
+    },
+  };
+}
+
+const header: ResponseHeader = { clusterId: 1n, memberId: 2n, revision: 3, raftTerm: 4 };
+const join = (answer: Uint8Array | readonly Uint8Array[]): Buffer => Buffer.concat(answer instanceof Uint8Array ? [answer] : [...answer]);
+
+function records(random: SeededRandom, count: number): Uint8Array[] {
+  return Array.from({ length: count }, (_, i) => KeyValue.encode({ key: fromUtf8(`k${i}`), value: new Uint8Array(random.below(300)) }));
+}
+
+test("the earlier values of a deleted range", async () => {
+  const clock = steppingClock();
+  const response = { header, deleted: 5000, prevKvs: records(new SeededRandom(1n), 5000) };
+  const answer = join(await encodeDeleteRange(clock, response));
+  assert.deepEqual(DeleteRangeResponse.decode(answer), DeleteRangeResponse.decode(DeleteRangeResponse.encode(response)));
+  assert.ok(clock.turns >= 4, `${clock.turns} turns`);
+  const large = { header, deleted: 300, prevKvs: Array.from({ length: 300 }, () => new Uint8Array(100_000)) };
+  const pieces = (await encodeDeleteRange(clock, large)) as readonly Uint8Array[];
+  assert.ok(
+    pieces.every(({ length }) => length < 1_300_000),
+    "no piece copies much more than a megabyte",
+  );
+  assert.equal(DeleteRangeResponse.decode(join(pieces)).prevKvs.length, 300);
+});
+
+for (const seed of [1, 2, 3, 4, 5]) {
+  test(`transactions with ranges, deletions and transactions in them (seed ${seed})`, async () => {
+    const random = new SeededRandom(BigInt(seed));
+    const ops = (depth: number): ResponseOp[] =>
+      Array.from({ length: 1 + random.below(6) }, (): ResponseOp => {
+        const kvs = records(random, random.below(3) === 0 ? 400 + random.below(1200) : random.below(3));
+        const kind = random.below(depth > 0 ? 5 : 4);
+        if (kind === 0)
+          return { response: { case: "responseRange", value: { header, kvs, more: random.below(2) === 0, count: kvs.length } } };
+        if (kind === 1) return { response: { case: "responseDeleteRange", value: { header, deleted: kvs.length, prevKvs: kvs } } };
+        if (kind === 2) return { response: { case: "responsePut", value: { header, prevKv: kvs[0] } } };
+        if (kind === 3) return { response: undefined };
+        return { response: { case: "responseTxn", value: { header: undefined, succeeded: true, responses: ops(depth - 1) } } };
+      });
+    let turns = 0;
+    for (let i = 0; i < 30; i++) {
+      const clock = steppingClock();
+      const response: TxnResponse = { header, succeeded: i % 2 === 0, responses: ops(3) };
+      const answer = join(await encodeTxn(clock, response));
+      assert.deepEqual(TxnResponse.decode(answer), TxnResponse.decode(TxnResponse.encode(response)));
+      turns += clock.turns;
+    }
+    assert.ok(turns > 10, `${turns} turns`);
+  });
+}

@@ -1,0 +1,143 @@
+/**
+ * How much work a request may be, checked before it is proposed. etcd has no such bounds. What the size of a request bounds well enough has
+ * none here either, and what touches many keys is applied in steps rather than refused: what is bounded is what would take memory, or the
+ * event loop, without end.
+ */
+import { type DeleteRangeRequest, EtcdError, errorOf, type PutRequest, type RangeRequest, type TxnRequest, toLatin1 } from "@quorate/proto";
+import { type KeyRange, keyRange, type ReadView } from "../mvcc/index.ts";
+import type { Steps } from "../steps.ts";
+
+/** Operations and comparisons of a transaction with all that it nests, both branches counted. A flat one may always be full. */
+export const MAX_TXN_TOTAL_OPS = 8192;
+/** Bytes of records that the puts of one request with ignore_value copy. */
+export const MAX_COPIED_BYTES: number = 64 << 20;
+/** Bytes of records in the answer to one request that writes: earlier values, and ranges of a transaction. */
+export const MAX_WRITE_ANSWER_BYTES: number = 128 << 20;
+
+/** @throws EtcdError TooManyOps, naming the limit */
+export function checkTotalOps(request: TxnRequest, maxTxnOps: number): void {
+  const most = Math.max(MAX_TXN_TOTAL_OPS, 3 * maxTxnOps);
+  if (totalOps(request, most) <= most) return;
+  throw new EtcdError(
+    "TooManyOps",
+    `${errorOf("TooManyOps").message}: with those of nested transactions there are more than ${most} operations and comparisons`,
+  );
+}
+
+/** Stops counting above `most`. */
+function totalOps({ compare, success, failure }: TxnRequest, most: number): number {
+  let total = compare.length + success.length + failure.length;
+  for (const ops of [success, failure]) {
+    for (const { request: op } of ops) {
+      if (total > most) return total;
+      if (op?.case === "requestTxn") total += totalOps(op.value, most - total);
+    }
+  }
+  return total;
+}
+
+/** Bytes of records that puts with ignore_value copy, as the store is now. @throws EtcdError RequestTooLarge, naming the limit */
+export function copiedBytes(view: ReadView, request: PutRequest | TxnRequest, maxBytes: number = MAX_COPIED_BYTES): number {
+  const bytes = "success" in request ? copiedByTxn(view, request) : copiedByPut(view, request);
+  if (bytes <= maxBytes) return bytes;
+  throw new EtcdError(
+    "RequestTooLarge",
+    `${errorOf("RequestTooLarge").message}: its puts with ignore_value would copy ${bytes} bytes; at most ${maxBytes} are copied`,
+  );
+}
+
+function copiedByPut(view: ReadView, { key, ignoreValue }: PutRequest): number {
+  const found = ignoreValue ? view.get(toLatin1(key)) : undefined;
+  return found === undefined ? 0 : found.index.sizeAt(found.index.find(found.at));
+}
+
+/** The larger of its two lists: which one runs is not known beforehand. */
+function copiedByTxn(view: ReadView, { success, failure }: TxnRequest): number {
+  const sums = [success, failure].map((ops) => {
+    let bytes = 0;
+    for (const { request: op } of ops) {
+      if (op?.case === "requestPut") bytes += copiedByPut(view, op.value);
+      else if (op?.case === "requestTxn") bytes += copiedByTxn(view, op.value);
+    }
+    return bytes;
+  });
+  return Math.max(...sums);
+}
+
+/** True if the answer to the request may hold the records of many keys. */
+export function mayAnswerMuch(request: DeleteRangeRequest | TxnRequest): boolean {
+  if (!("success" in request)) return request.prevKv && request.rangeEnd.length > 0;
+  for (const ops of [request.success, request.failure]) {
+    for (const { request: op } of ops) {
+      if (op?.case === "requestTxn" && mayAnswerMuch(op.value)) return true;
+      if (op?.case === "requestDeleteRange" && mayAnswerMuch(op.value)) return true;
+      if (op?.case === "requestRange" && op.value.rangeEnd.length > 0 && !op.value.countOnly) return true;
+    }
+  }
+  return false;
+}
+
+/**
+ * Looks at how many bytes of records the answer to a request that writes would hold as the store is now. Keys and values are not read for
+ * that. @throws EtcdError RequestTooLarge, naming the limit
+ */
+export function* checkWriteAnswer(
+  view: ReadView,
+  request: DeleteRangeRequest | TxnRequest,
+  maxBytes: number = MAX_WRITE_ANSWER_BYTES,
+): Steps<void> {
+  const sum: Sum = { view, maxBytes, at: view.revision };
+  const bytes = "success" in request ? yield* answeredByTxn(sum, request) : yield* answeredByDelete(sum, request);
+  if (bytes <= maxBytes) return;
+  throw new EtcdError(
+    "RequestTooLarge",
+    `${errorOf("RequestTooLarge").message}: its answer would hold more than ${maxBytes} bytes of earlier values and ranges; ` +
+      "ask for less, or in parts",
+  );
+}
+
+/** What bytes are added up of, and the bound above which that may end early. */
+interface Sum {
+  readonly view: ReadView;
+  readonly at: number;
+  readonly maxBytes: number;
+}
+
+function* answeredByDelete(sum: Sum, { key, rangeEnd, prevKv }: DeleteRangeRequest): Steps<number> {
+  return prevKv ? yield* recordBytes(sum, keyRange(key, rangeEnd), 0) : 0;
+}
+
+function* answeredByTxn(sum: Sum, { success, failure }: TxnRequest): Steps<number> {
+  let most = 0;
+  for (const ops of [success, failure]) {
+    let bytes = 0;
+    for (const { request: op } of ops) {
+      if (bytes > sum.maxBytes) break;
+      yield;
+      if (op?.case === "requestTxn") bytes += yield* answeredByTxn(sum, op.value);
+      else if (op?.case === "requestDeleteRange") bytes += yield* answeredByDelete(sum, op.value);
+      else if (op?.case === "requestRange") bytes += yield* answeredByRange(sum, op.value);
+    }
+    most = Math.max(most, bytes);
+  }
+  return most;
+}
+
+function* answeredByRange(sum: Sum, { key, rangeEnd, countOnly, limit }: RangeRequest): Steps<number> {
+  return countOnly ? 0 : yield* recordBytes(sum, keyRange(key, rangeEnd), limit);
+}
+
+/** Bytes of the records of a range; of `limit` records at the most, each taken to be the largest, if that is not 0. */
+function* recordBytes({ view, at, maxBytes }: Sum, range: KeyRange, limit: number): Steps<number> {
+  let count = 0;
+  let bytes = 0;
+  let largest = 0;
+  yield* view.each(range, at, (_key, index) => {
+    const sizeBytes = index.sizeAt(index.find(at));
+    count++;
+    bytes += sizeBytes;
+    largest = Math.max(largest, sizeBytes);
+    return limit > 0 || bytes <= maxBytes;
+  });
+  return limit > 0 ? Math.min(bytes, Math.min(limit, count) * largest) : bytes;
+}

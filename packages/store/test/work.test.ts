@@ -1,0 +1,87 @@
+/** How much one request may be: what is refused before it is proposed, with an error that names the limit. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { DeleteRangeRequest, fromUtf8, PutRequest, RangeRequest, type RequestOp, TxnRequest } from "@quorate/proto";
+import { checkTxn, checkWriteAnswer, copiedBytes, MAX_TXN_TOTAL_OPS, mayAnswerMuch } from "../src/requests/index.ts";
+import { runSteps } from "../src/steps.ts";
+import { Store } from "../src/store.ts";
+import { Log } from "./store-log.ts";
+
+const putOf = (key: string, more: Partial<PutRequest> = {}): RequestOp => ({
+  request: { case: "requestPut", value: PutRequest.create({ key: fromUtf8(key), ...more }) },
+});
+const txnOf = (success: RequestOp[], failure: RequestOp[] = []): TxnRequest => TxnRequest.create({ success, failure });
+const nested = (txn: TxnRequest): RequestOp => ({ request: { case: "requestTxn", value: txn } });
+const ALL = { key: fromUtf8("k"), rangeEnd: fromUtf8("l") };
+
+test("a transaction is bounded with all that it nests; a flat one may be as long as its lists", () => {
+  let name = 0;
+  const puts = (count: number): RequestOp[] => Array.from({ length: count }, () => putOf(`k${name++}`));
+  const tree = (outer: number, inner: number): TxnRequest => txnOf(Array.from({ length: outer }, () => nested(txnOf(puts(inner)))));
+  // 90 transactions of 90 puts, and themselves.
+  assert.equal(checkTxn(tree(90, 90), 200), undefined);
+  assert.throws(() => checkTxn(tree(91, 91), 200), {
+    code: "TooManyOps",
+    message: `etcdserver: too many operations in txn request: with those of nested transactions there are more than ${MAX_TXN_TOTAL_OPS} operations and comparisons`,
+  });
+  // Both branches count, at any depth.
+  assert.throws(() => checkTxn(txnOf([nested(txnOf([], [nested(tree(80, 103))]))]), 200), { code: "TooManyOps" });
+  assert.equal(checkTxn(txnOf(puts(10_000)), 10_000), undefined, "--max-txn-ops alone bounds a flat one");
+  assert.equal(checkTxn(txnOf(puts(10_001)), 10_000), "TooManyOps");
+});
+
+async function filled(): Promise<Store> {
+  const disk = new MemoryDisk();
+  const store = await Store.open(new MemoryKeyspaceOpener(disk), "/store");
+  const log = new Log();
+  for (let i = 0; i < 10; i++) log.put(`k${i}`, "v".repeat(1000));
+  for (const entry of log.entries) store.apply(entry);
+  return store;
+}
+
+test("puts with ignore_value cost what they copy, and one request copies up to a bound", async () => {
+  const { view } = (await filled()).mvcc;
+  const one = copiedBytes(view, PutRequest.create({ key: fromUtf8("k1"), ignoreValue: true }));
+  assert.ok(one > 1000 && one < 1100, `${one}`);
+  assert.equal(copiedBytes(view, PutRequest.create({ key: fromUtf8("k1") })), 0);
+  assert.equal(copiedBytes(view, PutRequest.create({ key: fromUtf8("none"), ignoreValue: true })), 0);
+  const keep = { ignoreValue: true };
+  const txn = txnOf([putOf("k1", keep), nested(txnOf([putOf("k2", keep), putOf("k3", keep)], [putOf("k4", keep)]))], [putOf("k5", keep)]);
+  assert.equal(copiedBytes(view, txn), 3 * one);
+  assert.equal(copiedBytes(view, txn, 3 * one), 3 * one);
+  assert.throws(() => copiedBytes(view, txn, 3 * one - 1), {
+    code: "RequestTooLarge",
+    message: `etcdserver: request is too large: its puts with ignore_value would copy ${3 * one} bytes; at most ${3 * one - 1} are copied`,
+  });
+});
+
+test("the answer of a request that writes is bounded before it is proposed", async () => {
+  const store = await filled();
+  const { view } = store.mvcc;
+  const record = store.liveBytes / 10;
+  const refused = (request: DeleteRangeRequest | TxnRequest, records: number): void => {
+    assert.equal(mayAnswerMuch(request), true);
+    runSteps(checkWriteAnswer(view, request, records * record));
+    assert.throws(() => runSteps(checkWriteAnswer(view, request, records * record - 1)), {
+      code: "RequestTooLarge",
+      message: /answer would hold more than \d+ bytes of earlier values and ranges; ask for less, or in parts$/,
+    });
+  };
+  const deletion = DeleteRangeRequest.create({ ...ALL, prevKv: true });
+  const remove: RequestOp = { request: { case: "requestDeleteRange", value: deletion } };
+  const rangeOf = (more: Partial<RangeRequest>): RequestOp => ({
+    request: { case: "requestRange", value: RangeRequest.create({ ...ALL, ...more }) },
+  });
+  refused(deletion, 10);
+  refused(txnOf([remove, rangeOf({ limit: 3 })]), 13);
+  refused(txnOf([putOf("x")], [nested(txnOf([], [rangeOf({})]))]), 10);
+  for (const small of [
+    DeleteRangeRequest.create(ALL),
+    DeleteRangeRequest.create({ key: fromUtf8("k1"), prevKv: true }),
+    txnOf([putOf("k1"), rangeOf({ countOnly: true })]),
+  ]) {
+    assert.equal(mayAnswerMuch(small), false);
+  }
+  await store.close({ flush: false });
+});
