@@ -14,6 +14,7 @@ const limits: SliceLimits = {
   turnSteps: 8,
   quantumSteps: 2,
   runningPerConnection: 2,
+  mostSmallKeys: 16,
   maxPerClient: 6,
   maxTotal: 10,
   maxFetches: 1,

@@ -29,6 +29,8 @@ export interface SliceLimits {
   readonly quantumSteps: number;
   /** Reads of one connection that run in turn; the next wait until one of them has ended. */
   readonly runningPerConnection: number;
+  /** Keys of a range that is read at once, while the turn has time. */
+  readonly mostSmallKeys: number;
   /** Reads that have not ended, of one client and of all. */
   readonly maxPerClient: number;
   readonly maxTotal: number;
@@ -44,6 +46,7 @@ export const SLICE_LIMITS: SliceLimits = {
   turnSteps: 4096,
   quantumSteps: 1024,
   runningPerConnection: 4,
+  mostSmallKeys: 16,
   maxPerClient: 4096,
   maxTotal: 16_384,
   maxFetches: 2,
@@ -254,12 +257,13 @@ export class Slices {
    * Runs a read of a few keys at once, if the turn has time left and the caller's connection has no reads waiting. Undefined: it was not
    * run, and belongs into `run`.
    */
-  now<T>(caller: Caller, read: () => T): T | undefined {
-    if (!this.#isAttached || !this.#hasTime() || this.#connections.has(caller.connection)) return undefined;
+  now<T>(caller: Caller, read: (mostKeys: number) => T): T | undefined {
+    const { mostSmallKeys } = this.#limits;
+    if (mostSmallKeys === 0 || !this.#isAttached || !this.#hasTime() || this.#connections.has(caller.connection)) return undefined;
     this.#scheduleReset();
     const startMs = this.#clock.monotonicMs();
     try {
-      return read();
+      return read(mostSmallKeys);
     } finally {
       this.#spentMs += this.#clock.monotonicMs() - startMs;
       this.#spentSteps++;

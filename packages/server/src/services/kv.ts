@@ -78,7 +78,7 @@ function rangeHandler(member: Member): UnaryHandler {
   const read = (request: RangeRequest, context: CallContext): MessageBytes | Promise<MessageBytes> => {
     if (isPlainGet(request) && slices.hasTime) return get(request);
     const caller = callerOf(context);
-    const few = slices.now(caller, () => rangeIfSmall(member.store.mvcc.view, request));
+    const few = slices.now(caller, (mostKeys) => rangeIfSmall(member.store.mvcc.view, request, mostKeys));
     if (few !== undefined) return encode(few);
     return slices.run(caller, (task) => rangeSteps(member, request, task));
   };

@@ -50,20 +50,19 @@ export function isPlainGet(request: RangeRequest): boolean {
   return request.rangeEnd.length === 0 && !request.countOnly && !request.keysOnly && !hasRevisionBounds(request);
 }
 
-/** Keys that a small range looks at, at most. */
-const SMALL_RANGE_KEYS = 16;
 /** Bytes of a small range's records, at most; one record always. */
 const SMALL_RANGE_BYTES: number = 64 << 10;
 
 /**
  * Reads a range of few keys that is returned as it is, without steps. Undefined for any other; nothing was counted then.
+ * @param mostKeys keys that it looks at, at most
  * @throws EtcdError FutureRev, Compacted
  */
-export function rangeIfSmall(view: ReadView, request: RangeRequest): RangeResponse | undefined {
+export function rangeIfSmall(view: ReadView, request: RangeRequest, mostKeys: number): RangeResponse | undefined {
   const { sortTarget, keysOnly, limit } = request;
   if (keysOnly || sortTarget !== Target.KEY || request.sortOrder === Order.DESCEND || hasRevisionBounds(request)) return undefined;
   const at = view.resolve(request.revision);
-  const indexes = view.few(keyRange(request.key, request.rangeEnd), at, SMALL_RANGE_KEYS, SMALL_RANGE_BYTES);
+  const indexes = view.few(keyRange(request.key, request.rangeEnd), at, mostKeys, SMALL_RANGE_BYTES);
   if (indexes === undefined) return undefined;
   view.counts.ranges++;
   const answered = limit > 0 && limit < indexes.length ? limit : indexes.length;
