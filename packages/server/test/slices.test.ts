@@ -14,6 +14,7 @@ const limits: SliceLimits = {
   turnSteps: 8,
   quantumSteps: 2,
   runningPerConnection: 2,
+  turnGets: 3,
   mostSmallKeys: 16,
   maxPerClient: 6,
   maxTotal: 10,
@@ -217,6 +218,35 @@ test("a read that takes longer than it may ends", async () => {
   }
   await late;
   assert.deepEqual(ended, ["a"]);
+});
+
+test("of reads of one key a turn takes so many at once, and those of a few keys while it has time", async () => {
+  const { clock, slices, reading, begin } = world();
+  assert.deepEqual(
+    [1, 2, 3, 4].map(() => slices.takesGet()),
+    [true, true, true, false],
+  );
+  await clock.turn();
+  assert.ok(slices.takesGet());
+  const caller = new TestCaller("a");
+  assert.equal(
+    slices.now(caller, (mostKeys) => mostKeys),
+    limits.mostSmallKeys,
+  );
+  slices.noteBytes(10_000_000);
+  assert.deepEqual([slices.takesGet(), slices.now(caller, () => 1)], [false, undefined], "a large record has used up the turn");
+  await clock.turn();
+  begin(caller, reading("heavy", 100));
+  assert.equal(
+    slices.now(caller, () => 1),
+    undefined,
+    "behind what the connection waits for",
+  );
+  assert.equal(
+    slices.now(new TestCaller("b"), () => 1),
+    1,
+  );
+  slices.close(errorOf("Stopped"));
 });
 
 test("reads from the disk go on in turn, and hold up nobody else", async () => {

@@ -29,6 +29,8 @@ export interface SliceLimits {
   readonly quantumSteps: number;
   /** Reads of one connection that run in turn; the next wait until one of them has ended. */
   readonly runningPerConnection: number;
+  /** Reads of one key that run at once in one turn. */
+  readonly turnGets: number;
   /** Keys of a range that is read at once, while the turn has time. */
   readonly mostSmallKeys: number;
   /** Reads that have not ended, of one client and of all. */
@@ -46,9 +48,10 @@ export const SLICE_LIMITS: SliceLimits = {
   turnSteps: 4096,
   quantumSteps: 1024,
   runningPerConnection: 4,
+  turnGets: 1024,
   mostSmallKeys: 16,
-  maxPerClient: 4096,
-  maxTotal: 16_384,
+  maxPerClient: 32_768,
+  maxTotal: 100_000,
   maxFetches: 2,
   maxReadMs: 60_000,
 };
@@ -190,7 +193,7 @@ class Task<T> implements SliceTask, AnswerHolder {
 /** The reads of one connection. */
 interface Connection {
   running: number;
-  readonly waiting: Task<unknown>[];
+  readonly waiting: Set<Task<unknown>>;
 }
 
 export class Slices {
@@ -208,6 +211,7 @@ export class Slices {
   /** What reads have taken of the present turn, before and in slices. */
   #spentMs = 0;
   #spentSteps = 0;
+  #gets = 0;
   #isResetScheduled = false;
 
   constructor(limits: SliceLimits, deps: { clock: Clock; answers?: AnswerLimits | undefined }) {
@@ -270,9 +274,12 @@ export class Slices {
     }
   }
 
-  /** True while the present turn has time left for reads. */
-  get hasTime(): boolean {
-    return this.#hasTime();
+  /** Whether a read of one key may run at once: the present turn has time left, and has not had too many of them. It counts then. */
+  takesGet(): boolean {
+    if (!this.#hasTime() || this.#gets >= this.#limits.turnGets) return false;
+    this.#gets++;
+    this.#scheduleReset();
+    return true;
   }
 
   /** Notes a large record that was read outside of slices. */
@@ -309,9 +316,9 @@ export class Slices {
 
   #admit(task: Task<unknown>, waits: boolean): void {
     let connection = this.#connections.get(task.caller.connection);
-    if (connection === undefined) this.#connections.set(task.caller.connection, (connection = { running: 0, waiting: [] }));
+    if (connection === undefined) this.#connections.set(task.caller.connection, (connection = { running: 0, waiting: new Set() }));
     if (connection.running >= this.#limits.runningPerConnection) {
-      connection.waiting.push(task);
+      connection.waiting.add(task);
       return;
     }
     connection.running++;
@@ -341,13 +348,13 @@ export class Slices {
     const connection = this.#connections.get(name);
     if (connection === undefined) return;
     if (!task.isRunning) {
-      const at = connection.waiting.indexOf(task);
-      if (at >= 0) connection.waiting.splice(at, 1);
+      connection.waiting.delete(task);
       return;
     }
     connection.running--;
-    const next = connection.waiting.shift();
+    const [next] = connection.waiting;
     if (next !== undefined) {
+      connection.waiting.delete(next);
       connection.running++;
       next.isRunning = true;
       this.#enqueue(next);
@@ -414,6 +421,7 @@ export class Slices {
       this.#isResetScheduled = false;
       this.#spentMs = 0;
       this.#spentSteps = 0;
+      this.#gets = 0;
     });
   }
 }

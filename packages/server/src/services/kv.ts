@@ -76,7 +76,7 @@ function rangeHandler(member: Member): UnaryHandler {
     return encode(response);
   };
   const read = (request: RangeRequest, context: CallContext): MessageBytes | Promise<MessageBytes> => {
-    if (isPlainGet(request) && slices.hasTime) return get(request);
+    if (isPlainGet(request) && slices.takesGet()) return get(request);
     const caller = callerOf(context);
     const few = slices.now(caller, (mostKeys) => rangeIfSmall(member.store.mvcc.view, request, mostKeys));
     if (few !== undefined) return encode(few);
