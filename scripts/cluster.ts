@@ -1,6 +1,6 @@
 /**
- * The tool behind scripts/start-all.sh, stop-all.sh, restart.sh, clean.sh and restore.sh, and quorate-cluster of a release: three members
- * on this machine, infra0 to infra2, with mutual TLS.
+ * The tool behind scripts/start-all.sh, stop-all.sh, restart.sh, status.sh, clean.sh and restore.sh, and quorate-cluster of a release:
+ * three members on this machine, infra0 to infra2, with mutual TLS.
  *
  * QUORATE_EXECUTABLE names another program with etcd's flags to run instead of our own, such as /usr/bin/etcd.
  */
@@ -13,17 +13,19 @@ import { type ClusterPlan, certsDir, clientUrl, localCluster } from "./cluster/l
 import { commandLineOf } from "./cluster/processes.ts";
 import { callOf, commandOf, defaultDir, isReleased } from "./cluster/programs.ts";
 import { restoreCluster } from "./cluster/restore.ts";
+import { clusterStatus } from "./cluster/status.ts";
 import { systemTrouble } from "./cluster/trouble.ts";
 
 const NAME = isReleased ? "quorate-cluster" : "node scripts/cluster.ts";
 
-const HELP = `use: ${NAME} start | stop | restart | clean | restore [SNAPSHOT] [OPTIONS]
+const HELP = `use: ${NAME} start | stop | restart | status | clean | restore [SNAPSHOT] [OPTIONS]
 
 Three members on this machine, infra0 to infra2, with mutual TLS, on the ports 3379, 4379 and 5379 of 127.0.0.1.
 
   start      starts those that do not run, with new certificates if there are none
   stop       stops them
   restart    stops and starts them
+  status     shows each member: process, role, health, size, version; the exit code is 0 if all are healthy
   clean      stops them and removes their data, logs and certificates
   restore    saves a snapshot, takes all data away, and restores every member from the file
 
@@ -56,7 +58,7 @@ function readOptions(args: readonly string[]): Options | undefined {
   const [command, file] = positionals;
   const most = command === "restore" ? 2 : 1;
   const keepCerts = values["keep-certs"];
-  if (!["start", "stop", "restart", "clean", "restore"].includes(command ?? "") || positionals.length > most) {
+  if (!["start", "stop", "restart", "status", "clean", "restore"].includes(command ?? "") || positionals.length > most) {
     throw new Error(`unknown: ${positionals.join(" ") || "no command"}`);
   }
   if (keepCerts && command !== "clean") throw new Error("unknown: --keep-certs, which is for clean");
@@ -79,6 +81,8 @@ async function main(args: readonly string[]): Promise<boolean> {
   const executable = process.env["QUORATE_EXECUTABLE"];
   const plan = executable ? localCluster(dir, [executable]) : localCluster(dir);
   try {
+    // Changes nothing, so it may look while another run is at work.
+    if (command === "status") return await clusterStatus(plan, say, Date.now());
     return await alone(plan, () => run(plan, command, file, keepCerts));
   } catch (error) {
     const trouble = systemTrouble(error, dir);
@@ -140,7 +144,7 @@ function sayHowToUse(plan: ClusterPlan, wasRunning: boolean): void {
   }
   say("");
   const where = plan.dir === defaultDir ? "" : ` --dir ${quoted(plan.dir)}`;
-  say(`${callOf("stop")}${where} stops it, ${callOf("clean")}${where} removes its data.`);
+  say(`${callOf("status")}${where} shows how it stands, ${callOf("stop")}${where} stops it, ${callOf("clean")}${where} removes its data.`);
 }
 
 /** A word as a shell takes it. */

@@ -44,6 +44,7 @@ export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { misplaced, SOURCE_BUGS } from "./src/planted-sources.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
+export { commandOf } from "./src/run/changes.ts";
 export { type PoolOptions, runPool, seedsFrom } from "./src/run/pool.ts";
 export { shrinkSeed } from "./src/run/shrink.ts";
 export { Totals } from "./src/run/totals.ts";

@@ -7,6 +7,7 @@ export * from "./src/etcd-file/index.ts";
 export { dropIncoming, installReceived, recoverFolders } from "./src/folders.ts";
 export { type Lease, type LeaseObserver, Lessor, MAX_LEASE_TTL_SECONDS } from "./src/lease/lessor.ts";
 export { type CheckedTables, checkLevelFiles } from "./src/level-files/check.ts";
+export { checkConfChangeData, readConfChange } from "./src/membership/conf-change.ts";
 export { clusterId, memberId } from "./src/membership/ids.ts";
 export {
   type ChangeContext,
@@ -21,6 +22,13 @@ export type { Position } from "./src/meta.ts";
 export * from "./src/mvcc/index.ts";
 export { applyAlarm } from "./src/requests/alarm.ts";
 export { LEASE_COST_BYTES, putCostBytes, txnCostBytes } from "./src/requests/cost.ts";
+export {
+  checkEntryData,
+  checkRequest,
+  InvalidRequestError,
+  MAX_CHECKPOINT_LEASES,
+  type RequestLimits,
+} from "./src/requests/entry-request.ts";
 export * from "./src/requests/index.ts";
 export { mergeSort } from "./src/requests/rows.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";

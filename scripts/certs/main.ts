@@ -1,11 +1,16 @@
 /** The tool behind scripts/certs.sh, and quorate-certs of a release: makes, checks and rotates a folder of certificates. */
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { certificateFiles, certificateTrouble, type LeafNames, leafNamesOf, localHosts, writeCertificates } from "../certs.ts";
+import { folderOwner, giveTo, type Owner, ownerOf } from "./owner.ts";
 import { nextStep, type RotationStep, rotate } from "./rotate.ts";
 
-const HELP = `use: certs COMMAND --dir FOLDER [OPTIONS]
+/** In a release the program is a file of its name. */
+const NAME = basename(process.argv[1] ?? "", ".mjs") === "quorate-certs" ? "quorate-certs" : "scripts/certs.sh";
+
+const HELP = `use: ${NAME} COMMAND --dir FOLDER [OPTIONS]
 
   create    makes an authority, and a server, a peer and a client certificate that it signs
   check     says what is wrong with the certificates, or nothing; the exit code is 1 then
@@ -15,11 +20,15 @@ const HELP = `use: certs COMMAND --dir FOLDER [OPTIONS]
   --hosts LIST      names and addresses, by commas, for the server and peer certificates
                     (default: ${localHosts.join(",")}; for rotate those of the old ones)
   --client NAME     the client certificate's common name, which is its user's name (default: client; for rotate the old one)
+  --owner USER[:GROUP]
+                    whose the folder and all files in it are to be: the user that the member runs as, who alone can read the keys
+                    (default: who runs this; for rotate the folder's owner)
   --days N          check: how long they must be good for (default: 30)
   --step STEP       rotate: only this step of trust, issue and drop; copy the folder to all hosts after each, and wait
   --wait SECONDS    rotate: how long everybody has to read the files again after each step (default: 15; members do it every 5)
   --help            this text
 
+The hosts should be all names and addresses by which clients and members call, 127.0.0.1 too where something on the host itself does.
 The authority's key is never written: nobody can add a certificate to the folder, only replace all of them.
 `;
 
@@ -31,6 +40,7 @@ interface Options {
   readonly dir: string;
   readonly hosts: readonly string[] | undefined;
   readonly client: string | undefined;
+  readonly owner: Owner | undefined;
   readonly days: number;
   readonly step: RotationStep | undefined;
   readonly waitMs: number;
@@ -44,6 +54,7 @@ function readOptions(args: readonly string[]): Options | undefined {
       dir: { type: "string" },
       hosts: { type: "string" },
       client: { type: "string" },
+      owner: { type: "string" },
       days: { type: "string", default: "30" },
       step: { type: "string" },
       wait: { type: "string", default: "15" },
@@ -64,9 +75,11 @@ function readOptions(args: readonly string[]): Options | undefined {
     if (!/^\d+(?:\.\d+)?$/.test(text)) throw new UsageError(`--${name} is ${JSON.stringify(text)}; it should be a number`);
     return Number(text);
   };
+  if (values.owner !== undefined && command === "check") throw new UsageError("--owner is for create and rotate");
   return {
     command,
     dir: values.dir,
+    owner: values.owner === undefined ? undefined : ownerFrom(values.owner),
     hosts: values.hosts?.split(",").filter((host) => host !== ""),
     client: values.client,
     days: number("days", values.days),
@@ -75,24 +88,51 @@ function readOptions(args: readonly string[]): Options | undefined {
   };
 }
 
-async function create({ dir, hosts, client }: Options): Promise<void> {
+/** Before anything is made: what is half done would have to be taken away by hand. */
+function ownerFrom(text: string): Owner {
+  let owner: Owner;
+  try {
+    owner = ownerOf(text);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+  const self = process.getuid?.();
+  if (self !== 0 && self !== owner.uid) throw new UsageError(`--owner ${text}: only root can give files to another user; run it with sudo`);
+  return owner;
+}
+
+/** Says where others than the caller are to read keys and cannot, before somebody finds that out by a member that does not start. */
+function sayWhoReads(dir: string, owner: Owner | undefined): void {
+  if (owner === undefined && process.getuid?.() === 0) {
+    console.log(
+      `only root can read the keys in ${dir}: for a service that runs as another user, --owner USER (quorate for the units that come with it)`,
+    );
+  }
+}
+
+async function create({ dir, hosts, client, owner }: Options): Promise<void> {
   const { ca } = certificateFiles(dir);
   if (existsSync(ca)) throw new UsageError(`${ca} is there already; "rotate" exchanges the certificates of the folder`);
   await writeCertificates(dir, { hosts: hosts ?? localHosts, client: client ?? "client" });
+  if (owner !== undefined) giveTo(dir, owner);
   console.log(`made the certificates in ${dir}`);
+  sayWhoReads(dir, owner);
 }
 
 const TOLD = { trust: "trusts the old and the new authority", issue: "has the new certificates", drop: "trusts the new authority alone" };
 
-async function rotateAll({ dir, hosts, client, step, waitMs }: Options): Promise<void> {
+async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): Promise<void> {
   const trouble = certificateTrouble(dir, 0);
   // Expired ones are the reason why; a folder without some cannot be told what to make.
   if (trouble !== undefined && !trouble.includes("expires at")) throw new UsageError(trouble);
   const old = leafNamesOf(dir);
   const names: LeafNames = { hosts: hosts ?? old.hosts, client: client ?? old.client };
+  // Who runs this may be root, and the member not.
+  const keeper = owner ?? folderOwner(dir);
   for (;;) {
     const next = step ?? nextStep(dir);
     await rotate(dir, next, names);
+    if (keeper !== undefined && process.getuid !== undefined && (owner !== undefined || process.getuid() === 0)) giveTo(dir, keeper);
     console.log(`${next}: ${dir} ${TOLD[next]}`);
     if (step !== undefined || next === "drop") return;
     console.log(`waiting ${waitMs / 1000} s until everybody has read it`);
@@ -117,7 +157,7 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;
-    console.error(isUsage ? `${message}\n--help tells more.` : message);
+    console.error(isUsage ? `${message}\n${NAME} --help tells more.` : message);
     return isUsage ? 2 : 1;
   }
 }

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { certificateFiles, certificateTrouble, writeCertificates } from "../certs.ts";
 import { createHealthProbe } from "./health.ts";
 import { type ClusterPlan, certsDir, clientUrl, dataDir, logFile, type MemberPlan, memberFlags, pidFile } from "./layout.ts";
-import { commandLineOf, isPortFree, portHolder } from "./processes.ts";
+import { commandLineOf, hasEnded, portTrouble } from "./processes.ts";
 import { callOf } from "./programs.ts";
 
 /** Where the words for the user go, a line at a time. */
@@ -51,11 +51,10 @@ async function portsAreFree(members: readonly MemberPlan[], say: Say): Promise<b
       [member.clientPort, "client"],
       [member.peerPort, "peer"],
     ] as const) {
-      if (await isPortFree(port)) continue;
+      const trouble = await portTrouble(port);
+      if (trouble === undefined) continue;
       free = false;
-      const holder = portHolder(port);
-      const who = holder?.pid === undefined ? "a process of another user" : `pid ${holder.pid}: ${holder.command ?? "(no command line)"}`;
-      say(`port ${port}, the ${use} port of ${member.name}, is in use by ${who}`);
+      say(`port ${port}, the ${use} port of ${member.name}, ${trouble}`);
     }
   }
   if (!free) say("nothing was started");
@@ -180,7 +179,9 @@ export async function stopCluster(plan: ClusterPlan, say: Say): Promise<boolean>
   if (stopping.size === 0) say("no member is running");
   while (stopping.size > 0) {
     for (const [member, pid] of [...stopping]) {
-      if (runningPid(plan, member) !== undefined) continue;
+      // Its ports are free for the next start only when all of it is gone, or its number has passed to a stranger.
+      const isStranger = commandLineOf(pid) !== undefined && runningPid(plan, member) === undefined;
+      if (!hasEnded(pid) && !isStranger) continue;
       stopping.delete(member);
       rmSync(pidFile(plan, member), { force: true });
       say(`${member.name} stopped (pid ${pid}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s)`);

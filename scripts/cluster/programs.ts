@@ -19,7 +19,7 @@ export function commandOf(name: "quorate" | "quoratectl" | "quorateutl"): string
 export const defaultDir: string = isReleased ? join(homedir(), ".quorate") : join(repository, ".quorate");
 
 /** How people call an action of this tool. */
-export function callOf(action: "start" | "stop" | "restart" | "clean"): string {
+export function callOf(action: "start" | "stop" | "restart" | "status" | "clean"): string {
   if (isReleased) return `quorate-cluster ${action}`;
   return `scripts/${action === "start" || action === "stop" ? `${action}-all` : action}.sh`;
 }

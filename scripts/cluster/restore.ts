@@ -5,33 +5,12 @@
  *     DIR/snapshots/TIME.db     what was saved
  *     DIR/data.before-restore   the old data, until the new cluster has been read
  */
-import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { certificateFiles } from "../certs.ts";
 import { runningPid, type Say, startCluster, stopCluster } from "./control.ts";
-import { type ClusterPlan, certsDir, clientUrl, dataDir, type MemberPlan, peerUrl } from "./layout.ts";
-import { callOf, commandOf } from "./programs.ts";
-
-/** A tool that failed, with its words. */
-class ToolError extends Error {}
-
-/** Runs one of our tools; gives its standard output. The caller's ETCDCTL_* variables are for other endpoints than the one asked here. */
-function tool(name: "quoratectl" | "quorateutl", args: readonly string[]): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const [program, ...first] = commandOf(name);
-    const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("ETCDCTL_")));
-    execFile(program!, [...first, ...args], { maxBuffer: 64 << 20, env }, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(new ToolError(`${name} ${args.filter((arg) => !arg.startsWith("--")).join(" ")}: ${stderr.trim() || error.message}`));
-    });
-  });
-}
-
-function ctl(plan: ClusterPlan, member: MemberPlan, ...args: readonly string[]): Promise<string> {
-  const { ca, client, clientKey } = certificateFiles(certsDir(plan));
-  return tool("quoratectl", [`--endpoints=${clientUrl(member)}`, `--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`, ...args]);
-}
+import { type ClusterPlan, dataDir, type MemberPlan, peerUrl } from "./layout.ts";
+import { callOf } from "./programs.ts";
+import { ctl, ToolError, tool } from "./tools.ts";
 
 /** The hash of all keys up to a revision, as a member tells it. */
 async function hashAt(plan: ClusterPlan, member: MemberPlan, revision: number): Promise<number> {

@@ -6,7 +6,7 @@
  *   systemd/     units and the example environment files
  *   share/       man pages and shell completions
  *   licences/    of everything inside; NOTICE lists them
- *   docs/        README.md and docs/ of the repository
+ *   README.md, docs/, deploy/  of the repository: pages, and alerts, dashboard, manifests and chart
  *   install.sh   installs (and uninstalls) all of it
  *   SHA256SUMS   of all other files
  */
@@ -15,6 +15,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Bundle, NATIVE_MODULE } from "./bundle.ts";
 import { MAINTAINER } from "./debian.ts";
+import { documents } from "./documents.ts";
 import { launcherText } from "./launcher.ts";
 import { type Licence, noticeText } from "./licences.ts";
 import type { Platform } from "./platform.ts";
@@ -66,11 +67,6 @@ function unitFiles(): { readonly name: string; readonly content: Buffer }[] {
   return readdirSync(join(root, folder))
     .sort()
     .map((name) => ({ name, content: ours(`${folder}/${name}`) }));
-}
-
-function documents(): Entry[] {
-  const names = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
-  return [file("README.md", ours("README.md")), ...names.map((name) => file(`docs/${name}`, ours(`docs/${name}`)))];
 }
 
 /** Everything in an archive, without the folder around it. */

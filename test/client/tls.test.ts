@@ -1,7 +1,7 @@
 /** Whom the client trusts: the server's certificate must come from the CA and be good for the host, be that a name or an address. */
 import assert from "node:assert/strict";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { type ClientError, connect } from "@quorate/client";
 import { GrpcStatus } from "@quorate/proto";
@@ -82,4 +82,20 @@ test("a certificate of another CA is refused, unless checks are turned off", asy
 
 test("certificates that cannot be read are refused when connecting", () => {
   assert.throws(() => connect({ endpoints: ["https://h:1"], tls: { cert: "junk", key: "junk" } }));
+});
+
+test("a closed client leaves no handshake open with a server that never answers", { timeout: 60_000 }, async () => {
+  const ends: Promise<unknown>[] = [];
+  const server = createServer((socket: Socket) => {
+    socket.on("error", () => {});
+    socket.resume();
+    ends.push(new Promise((resolve) => socket.once("close", resolve)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const { grpcCode } = await ask(`https://127.0.0.1:${port}`, authority.certPem, false, 600);
+  assert.equal(grpcCode, GrpcStatus.DEADLINE_EXCEEDED);
+  assert.ok(ends.length > 0);
+  await Promise.all(ends);
+  server.close();
 });

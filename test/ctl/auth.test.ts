@@ -121,3 +121,19 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
     await prints("get p/1 --user u1:whatever", "p/1\nw\n");
   });
 });
+
+test("a member of ours says in plain words that it has no users and roles yet", async () => {
+  const cluster = await startCluster({ size: 1 });
+  try {
+    for (const line of ["user list", "role list", "auth status", "user add a:b", "auth enable"]) {
+      const { code, stdout, stderr } = await runInProcess(quoratectl, [`--endpoints=${cluster.endpoints[0]}`, ...line.split(" ")]);
+      assert.deepEqual([code, stdout], [1, ""], line);
+      assert.match(
+        stderr,
+        /^Error: this server does not support users and roles yet \(\w+ is not implemented\); .* demand client certificates/,
+      );
+    }
+  } finally {
+    await cluster.destroy();
+  }
+});

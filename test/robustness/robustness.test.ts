@@ -74,8 +74,26 @@ const isOp = (kind: string, fits: (line: OpLine) => boolean = () => true) => {
   return (line: Line): line is OpLine =>
     line.t === "op" && line.request.kind === kind && line.outcome.kind === "answered" && line.atRevision === 0 && fits(line);
 };
-const finds = ({ outcome }: OpLine): boolean =>
-  outcome.kind === "answered" && outcome.answer.answers.some((one) => one.kind === "range" && one.kvs.length > 0);
+const revisionOf = ({ outcome }: OpLine): number => (outcome.kind === "answered" ? outcome.answer.revision : 0);
+const isWrite = (line: Line): line is OpLine => isOp("put")(line) && revisionOf(line as OpLine) > 0;
+
+type Shown = Mutable<{ readonly key: string; readonly value: string; readonly mod: number }>;
+/** What the answers of a read show. */
+function shownBy({ outcome }: OpLine): Shown[][] {
+  return outcome.kind === "answered"
+    ? outcome.answer.answers.map((one) => (one.kind === "range" ? (one.kvs as readonly Shown[] as Shown[]) : []))
+    : [];
+}
+
+/**
+ * The first read that stands behind a put that was answered and shows one: what it must show does not depend on where writes of unknown
+ * outcome are placed, and few of them come before it.
+ */
+function readOfAnsweredWrites(lines: readonly Line[]): OpLine {
+  const puts = new Set(lines.filter(isWrite).map(revisionOf));
+  const isRead = isOp("range", (line) => puts.has(revisionOf(line)) && puts.has(shownBy(line)[0]?.[0]?.mod ?? 0));
+  return lines.find(isRead) ?? assert.fail("the run has recorded no read behind an answered put");
+}
 
 type BatchLine = Extract<Line, { t: "batch" }>;
 type LeaseLine = Extract<Line, { t: "lease" }>;
@@ -88,7 +106,13 @@ const spoilers: readonly [what: string, spoil: (lines: Line[]) => readonly Line[
   [
     "an answered write was refused",
     (lines) => {
-      Object.assign(find(lines, isOp("put")), { outcome: { kind: "refused", error: "no" } });
+      // One that a watch has shown: no write of unknown outcome can stand in its place.
+      const shown = new Set(lines.flatMap((line) => (isBatch(line) ? [line.revision] : [])));
+      const put = find(
+        lines,
+        isOp("put", (line) => shown.has(revisionOf(line))),
+      );
+      Object.assign(put, { outcome: { kind: "refused", error: "no" } });
       return lines;
     },
     /HIST-2/,
@@ -96,13 +120,25 @@ const spoilers: readonly [what: string, spoil: (lines: Line[]) => readonly Line[
   [
     "a read finds another value",
     (lines) => {
-      const { outcome } = find(lines, isOp("range", finds)) as unknown as {
-        outcome: { answer: { answers: { kvs: { value: string }[] }[] } };
-      };
-      outcome.answer.answers[0]!.kvs[0]!.value = "other";
+      const [kvs] = shownBy(readOfAnsweredWrites(lines));
+      kvs![0]!.value = "other";
       return lines;
     },
     /HIST-3/,
+  ],
+  [
+    "a read finds another value, and nobody was answered for the write that it shows",
+    (lines) => {
+      const [kvs] = shownBy(readOfAnsweredWrites(lines));
+      const { key, mod } = kvs![0]!;
+      const shown = lines.flatMap((line) => (line.t === "op" ? shownBy(line).flat() : []));
+      for (const kv of shown) if (kv.key === key && kv.mod === mod) kv.value = "other";
+      const write = lines.find((line) => isWrite(line) && revisionOf(line) === mod);
+      // It may have been made, but as it was called, and not as it is read.
+      Object.assign(write!, { outcome: { kind: "unknown", error: "time is up" } });
+      return lines;
+    },
+    /HIST-2: revision \d+ is nobody's/,
   ],
   [
     "a read was called after all that others saw",

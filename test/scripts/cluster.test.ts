@@ -8,10 +8,20 @@ import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
 import { cleanCluster, runningPid, startCluster, stopCluster } from "../../scripts/cluster/control.ts";
 import { type ClusterPlan, localCluster, memberFlags, pidFile } from "../../scripts/cluster/layout.ts";
-import { portHolder } from "../../scripts/cluster/processes.ts";
+import {
+  commandLineOf,
+  hasEnded,
+  isPortFree,
+  type PortHolder,
+  type PortView,
+  portHolder,
+  portTrouble,
+} from "../../scripts/cluster/processes.ts";
+import { clusterStatus, shownDuration } from "../../scripts/cluster/status.ts";
 import { systemTrouble } from "../../scripts/cluster/trouble.ts";
 import { endsWith } from "../support/children.ts";
 import { freePorts } from "../support/ports.ts";
+import { until } from "../support/until.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "quorate-cluster-"));
 const said: string[] = [];
@@ -77,6 +87,108 @@ test("a port in use is named with the process that holds it, and nothing starts"
     await new Promise((resolve) => holder.close(resolve));
   }
   assert.equal(portHolder(plan.members[1]!.peerPort), undefined);
+});
+
+/** Ports as they are while a process ends: in use for so many looks, by whom `holder` says. */
+function portsThatStayInUse(looks: number, holder: PortHolder | undefined): PortView & { looked: number } {
+  const view = { looked: 0, isFree: async () => ++view.looked > looks, holder: () => holder, ownUserId: () => 1000, delay: async () => {} };
+  return view;
+}
+
+test("a port of a process that is ending is waited for; what is told of a holder is what is known", async () => {
+  const unseen = (userId: number | undefined): PortHolder => ({ pid: undefined, command: undefined, userId });
+  for (const holder of [undefined, unseen(1000), unseen(0), { pid: 7, command: undefined, userId: 1000 }]) {
+    assert.equal(await portTrouble(4711, portsThatStayInUse(3, holder)), undefined);
+  }
+  const known = portsThatStayInUse(1000, { pid: 7, command: "etcd --name x", userId: 1000 });
+  assert.equal(await portTrouble(4711, known), "is in use by pid 7: etcd --name x");
+  assert.equal(known.looked, 1);
+  const hint = 'as root, "ss -ltnp sport = :4711" shows it';
+  for (const [holder, told] of [
+    [unseen(1000), `is in use by a process that cannot be determined; ${hint}`],
+    [unseen(undefined), `is in use by a process that cannot be determined; ${hint}`],
+    [unseen(104), `is in use by a process of the user with the id 104; ${hint}`],
+    [{ pid: 7, command: undefined, userId: 1000 }, "is in use by pid 7, which is ending"],
+    [undefined, "is in use, but nobody listens there: a connection of another program may have it as its own port"],
+  ] as const) {
+    const view = portsThatStayInUse(1000, holder);
+    assert.equal(await portTrouble(4711, view), told);
+    assert.ok(view.looked < 200);
+  }
+});
+
+test("a process has ended when all of its threads have, whether or not its parent has looked", {
+  skip: process.platform === "linux" ? false : "/proc is Linux's",
+}, async () => {
+  // The shell becomes a program that never looks at its child, so the child stays a corpse.
+  const parent = endsWith(spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 600"], { stdio: ["ignore", "pipe", "inherit"] }));
+  const child = Number(await new Promise<string>((resolve) => parent.stdout!.once("data", (data) => resolve(String(data)))));
+  await until("the child has ended", () => commandLineOf(child) === undefined);
+  await until("nothing of it lives", () => hasEnded(child));
+  assert.ok(existsSync(`/proc/${child}`), "the corpse is there");
+  assert.equal(hasEnded(parent.pid!), false);
+  assert.equal(hasEnded(process.pid), false);
+  assert.equal(hasEnded(2 ** 30), true);
+  const gone = new Promise((resolve) => parent.once("exit", resolve));
+  parent.kill("SIGKILL");
+  await gone;
+});
+
+test("a member's ports are free once it is said to have stopped", async () => {
+  for (let round = 0; round < 10; round++) {
+    assert.equal(await startCluster(plan, say), true, said.join("\n"));
+    assert.equal(await stopCluster(plan, say), true, said.join("\n"));
+    for (const { clientPort } of plan.members) assert.equal(await isPortFree(clientPort), true, `round ${round}`);
+  }
+  words();
+});
+
+test("status shows members that run, that stand still and that are down, and its result is their health", async () => {
+  const many = await freePorts(6);
+  const real: ClusterPlan = {
+    dir: join(dir, "real"),
+    token: "t",
+    members: [0, 1, 2].map((i) => ({ name: `m${i}`, clientPort: many[2 * i]!, peerPort: many[2 * i + 1]! })),
+    command: [process.execPath, join(import.meta.dirname, "../../bin/quorate.js")],
+  };
+  const status = async (): Promise<[boolean, string[][], string[]]> => {
+    const good = await clusterStatus(real, say, Date.now());
+    const lines = words().split("\n");
+    return [good, lines.slice(1, 4).map((line) => line.split(/ {2,}/)), lines.slice(4)];
+  };
+  try {
+    let [good, rows, notes] = await status();
+    assert.equal(good, false);
+    assert.deepEqual(rows[0], ["m0", "-", "-", `https://127.0.0.1:${many[0]}`, "down", "-", "-", "-"]);
+    assert.match(notes[0]!, /^m0: it does not run; scripts\/start-all\.sh starts it$/);
+    assert.equal(await startCluster(real, say), true, said.join("\n"));
+    words();
+    [good, rows, notes] = await status();
+    assert.deepEqual([good, notes], [true, []]);
+    assert.deepEqual(rows.map((row) => row[2]).sort(), ["follower", "follower", "leader"]);
+    for (const [i, row] of rows.entries()) {
+      assert.deepEqual([row[0], row[1], row[4], row[6]], [`m${i}`, String(runningPid(real, real.members[i]!)), "healthy", "3.7.0"]);
+      assert.match(row[5]!, /^[\d.]+ [kM]?B$/);
+      assert.match(row[7]!, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(\d.*s\)$/);
+    }
+    const [still, down] = [0, 1].map((i) => runningPid(real, real.members[i]!)!) as [number, number];
+    process.kill(down, "SIGKILL");
+    await until("m1 is gone", () => hasEnded(down));
+    process.kill(still, "SIGSTOP");
+    try {
+      [good, rows, notes] = await status();
+    } finally {
+      process.kill(still, "SIGCONT");
+    }
+    assert.equal(good, false);
+    assert.deepEqual([rows[0]![1], rows[0]![2], rows[0]![4]], [String(still), "-", "unhealthy"]);
+    assert.deepEqual([rows[1]![1], rows[1]![4]], ["-", "down"]);
+    assert.deepEqual(notes.map((note) => note.split(":")[0]).slice(0, 2), ["m0", "m1"]);
+  } finally {
+    assert.equal(await stopCluster(real, say), true, said.join("\n"));
+    words();
+  }
+  assert.deepEqual([45_000, 190_000, 7_500_000, 349_200_000].map(shownDuration), ["45s", "3m 10s", "2h 5m", "4d 1h"]);
 });
 
 test("a pid file that names a stranger's process is stale: the stranger lives on", async () => {

@@ -10,7 +10,9 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { gzipSync as gzip } from "node:zlib";
 import { bundlePrograms, startFiles } from "../../scripts/release/bundle.ts";
+import { archiveContents, debianContents, type Parts } from "../../scripts/release/contents.ts";
 import { debianPackage } from "../../scripts/release/debian.ts";
+import { linksOf } from "../../scripts/release/documents.ts";
 import { launcherText } from "../../scripts/release/launcher.ts";
 import { ownPlatform, platforms } from "../../scripts/release/platform.ts";
 import { releasePrograms } from "../../scripts/release/programs.ts";
@@ -39,6 +41,38 @@ test("the same files give the same bundle, and nothing in it depends on where it
   for (const [name, content] of one!.files) {
     assert.ok(Buffer.compare(content, two!.files.get(name)!) === 0, name);
     assert.ok(!Buffer.from(content).includes(root), `${name} names ${root}`);
+  }
+});
+
+/** Parts of a release of which only the texts are real. */
+function partsOf(platform: (typeof platforms)[number]): Parts {
+  const bundle = { files: new Map(), sources: new Map(), imports: new Map(), packages: [] };
+  const [node, native] = [bytes("node"), bytes("native")];
+  const empty = { licences: [], manPages: new Map(), completions: new Map(), libatomic: undefined };
+  return { version: "1.2.3", time: new Date(0), platform, programs: releasePrograms(), bundle, node, native, ...empty };
+}
+
+test("every link of every page in a package leads to something in the package", () => {
+  for (const platform of platforms) {
+    const packages = [
+      archiveContents(partsOf(platform)),
+      ...(platform.debian === undefined ? [] : [debianContents(partsOf(platform), gzip)]),
+    ];
+    for (const entries of packages) {
+      const there = new Set(withFolders(entries).map(({ path }) => path.replace(/\/$/, "")));
+      const pages = entries.filter(({ path, content }) => path.endsWith(".md") && content !== undefined);
+      assert.ok(pages.length > 10, `${pages.length} pages`);
+      const links = pages.flatMap(({ path, content }) =>
+        linksOf(path, Buffer.from(content!).toString("utf8")).map((to) => [path, to] as const),
+      );
+      assert.ok(links.length > 40, `${links.length} links`);
+      const dead = links.filter(([, to]) => !there.has(to)).map(([path, to]) => `${path} -> ${to}`);
+      assert.deepEqual(dead, []);
+      // What the alerts call their runbook is there as well.
+      const home = pages.find(({ path }) => path.endsWith("README.md"))!.path.replace(/README\.md$/, "");
+      for (const path of ["docs/runbook.md", "deploy/prometheus/alerts.yml", "deploy/grafana/quorate.json"])
+        assert.ok(there.has(home + path), path);
+    }
   }
 });
 

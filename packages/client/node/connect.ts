@@ -1,12 +1,12 @@
 /** Connecting: options, credentials, links. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js";
+import { type ChannelOptions, credentials } from "@grpc/grpc-js";
 import { Client, type Credentials } from "../src/client.ts";
 import { parseEndpoint } from "../src/endpoint.ts";
 import { Failover } from "../src/failover.ts";
 import type { ClientTimer, Link } from "../src/link.ts";
 import { GrpcLink } from "./grpc-link.ts";
-import { TlsCredentials } from "./tls-credentials.ts";
+import { TlsCredentials, tlsContext } from "./tls-credentials.ts";
 
 /** TLS towards the cluster. All are PEM contents, not paths. */
 export interface TlsOptions {
@@ -61,10 +61,10 @@ function pem(content: Uint8Array | string | undefined): Buffer | string | undefi
 /** A client of the cluster at `endpoints`. Connections are made when calls need them. Throws RangeError for an endpoint that is none. */
 export function connect(options: ClientOptions): Client {
   const { tls } = options;
-  let secure: ChannelCredentials | undefined;
-  const secureCredentials = (): ChannelCredentials => {
-    secure ??= new TlsCredentials({ ca: pem(tls?.ca), cert: pem(tls?.cert), key: pem(tls?.key) }, tls ?? {});
-    return secure;
+  let context: ReturnType<typeof tlsContext> | undefined;
+  const secureCredentials = (): TlsCredentials => {
+    context ??= tlsContext({ ca: pem(tls?.ca), cert: pem(tls?.cert), key: pem(tls?.key) });
+    return new TlsCredentials(context, tls ?? {});
   };
   const channelOptions: ChannelOptions = {
     // A member that was restarted should be found again within a blink, not after the second that is the default.

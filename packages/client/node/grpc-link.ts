@@ -12,6 +12,7 @@ import {
 import type { Endpoint } from "../src/endpoint.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 import { neverLeft, reasonOf } from "./grpc-words.ts";
+import { TlsCredentials } from "./tls-credentials.ts";
 
 const passBuffer = (bytes: Buffer): Buffer => bytes;
 
@@ -66,9 +67,12 @@ class GrpcStream implements LinkStream {
 export class GrpcLink implements Link {
   readonly endpoint: string;
   readonly #client: Client;
+  readonly #credentials: ChannelCredentials;
 
+  /** @param credentials of this link alone, which closes them */
   constructor(endpoint: Endpoint, credentials: ChannelCredentials, options: ChannelOptions) {
     this.endpoint = endpoint.text;
+    this.#credentials = credentials;
     this.#client = new Client(endpoint.address, credentials, options);
   }
 
@@ -98,6 +102,7 @@ export class GrpcLink implements Link {
 
   close(): void {
     this.#client.close();
+    if (this.#credentials instanceof TlsCredentials) this.#credentials.close();
   }
 
   /** Waits until the channel has connected or failed to. A call on a failed channel fails at once and says why, so that is left to it. */

@@ -15,6 +15,17 @@ const REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
     /^Client network socket disconnected before secure TLS connection was established$/,
     "the connection was closed during the TLS handshake",
   ],
+  // OpenSSL's: a number of its own, the library, the function, the reason, a file of its sources.
+  [/^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(tlsv1\w* alert certificate required):.*$/s, "the member wants a client certificate ($1)"],
+  [
+    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:((?:ssl|tls)v\d+ alert (?:bad certificate|unknown ca|certificate \w+|unsupported certificate|access denied)):.*$/s,
+    "the member does not take this client's certificate ($1)",
+  ],
+  [
+    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(wrong version number|packet length too long|http request):.*$/s,
+    "what answers there does not speak TLS ($1)",
+  ],
+  [/^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:([^:]+):.*$/s, "the TLS handshake failed ($1)"],
   [/^Protocol error$/, "what answers there does not speak gRPC"],
   [/^Received HTTP status code (\d+)$/, "what answers there does not speak gRPC (HTTP status $1)"],
   [/^Received RST_STREAM with code (\d+).*$/, "the stream was broken off (HTTP/2 code $1)"],

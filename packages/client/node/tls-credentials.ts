@@ -10,15 +10,26 @@ type GrpcUri = Parameters<ChannelCredentials["_createSecureConnector"]>[0];
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
 type SecureConnectResult = Awaited<ReturnType<SecureConnector["connect"]>>;
 
+type SecureContext = ReturnType<typeof createSecureContext>;
+
+/** What certificates and keys are made into. Throws the reason if they cannot be read. */
+export function tlsContext(options: SecureContextOptions): SecureContext {
+  return createSecureContext({ ...options, minVersion: "TLSv1.2" });
+}
+
+/** The credentials of one link, which closes them. */
 export class TlsCredentials extends ChannelCredentials {
-  readonly #context: ReturnType<typeof createSecureContext>;
+  readonly #context: SecureContext;
   readonly #verifies: boolean;
   readonly #serverName: string | undefined;
 
-  /** Throws the reason if the certificates or the key cannot be read. */
-  constructor(options: SecureContextOptions, how: { readonly insecureSkipVerify?: boolean; readonly serverName?: string }) {
+  /** Sockets whose handshakes are under way. */
+  readonly #handshakes = new Set<Socket>();
+  #isClosed = false;
+
+  constructor(context: SecureContext, how: { readonly insecureSkipVerify?: boolean; readonly serverName?: string }) {
     super();
-    this.#context = createSecureContext({ ...options, minVersion: "TLSv1.2" });
+    this.#context = context;
     this.#verifies = how.insecureSkipVerify !== true;
     this.#serverName = how.serverName;
   }
@@ -41,8 +52,23 @@ export class TlsCredentials extends ChannelCredentials {
     };
   }
 
+  /**
+   * Ends the handshakes that are under way; there are no more after that. grpc-js does not: a server that takes a connection and never says
+   * a word (a member that is stopped by a signal) would keep the process of the client alive for ever.
+   */
+  close(): void {
+    this.#isClosed = true;
+    for (const socket of this.#handshakes) socket.destroy();
+  }
+
   #handshake(socket: Socket, host: string): Promise<SecureConnectResult> {
     return new Promise((resolve, reject) => {
+      if (this.#isClosed) {
+        socket.destroy();
+        reject(new Error("the client was closed"));
+        return;
+      }
+      this.#handshakes.add(socket);
       const secure = tlsConnect({
         socket,
         host,
@@ -51,10 +77,16 @@ export class TlsCredentials extends ChannelCredentials {
         rejectUnauthorized: this.#verifies,
         ALPNProtocols: ["h2"],
       });
-      secure.once("secureConnect", () => resolve({ socket: secure, secure: true }));
+      secure.once("secureConnect", () => {
+        this.#handshakes.delete(socket);
+        resolve({ socket: secure, secure: true });
+      });
       secure.once("error", reject);
       // A server that refuses without a word leaves neither of the two.
-      secure.once("close", () => reject(new Error("the connection was closed during the TLS handshake")));
+      secure.once("close", () => {
+        this.#handshakes.delete(socket);
+        reject(new Error("the connection was closed during the TLS handshake"));
+      });
     });
   }
 }

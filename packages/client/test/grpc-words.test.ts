@@ -14,6 +14,21 @@ const reasons: readonly (readonly [details: string, reason: string])[] = [
     wrapped("Error: Client network socket disconnected before secure TLS connection was established"),
     "the connection was closed during the TLS handshake",
   ],
+  [
+    "40E3FAB3A77F0000:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../deps/openssl/rec_layer_s3.c:918:SSL alert number 116\n",
+    "the member wants a client certificate (tlsv13 alert certificate required)",
+  ],
+  [
+    wrapped("Error: 40E3:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:../deps/x.c:918:SSL alert number 48\n"),
+    "the member does not take this client's certificate (tlsv1 alert unknown ca)",
+  ],
+  [
+    wrapped(
+      "Error: 40234A281E7F0000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../deps/tlsany_meth.c:78:\n",
+    ),
+    "what answers there does not speak TLS (wrong version number)",
+  ],
+  [wrapped("Error: 40E3:error:0A000410:SSL routines:f:some other reason:../deps/x.c:1:\n"), "the TLS handshake failed (some other reason)"],
   [wrapped("Failed to connect (2026-11-22T01:40:31.023Z)"), "the connection was closed"],
   [wrapped("Protocol error (2026-11-22T01:41:00.784Z)"), "what answers there does not speak gRPC"],
   [wrapped("null"), "no connection"],

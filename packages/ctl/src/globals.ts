@@ -117,7 +117,14 @@ export async function clientOf(invocation: Invocation, endpoints?: readonly stri
   try {
     return { client: build.connect(options), build, methods };
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, (error as Error).message);
+    const { message } = error as Error;
+    if (/key values mismatch/.test(message)) {
+      throw new Exit(
+        ExitCode.badArguments,
+        `${flags.string("key")} is not the key of the certificate in ${flags.string("cert")}: give the two that were made together`,
+      );
+    }
+    throw new Exit(ExitCode.badArguments, message);
   }
 }
 
@@ -169,6 +176,11 @@ export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
     // An endpoint without a scheme is plain unless a certificate or a flag asks for TLS.
     plainByDefault: !isAsked,
   };
+}
+
+/** How the flags show this program to the cluster; a password is asked for once, here. Throws Exit. */
+export async function accessOf({ flags, io }: Invocation): Promise<Access> {
+  return { tls: tlsOf(flags, io), auth: await authOf(flags, io) };
 }
 
 async function authOf(flags: FlagValues, io: Io): Promise<ClientOptions["auth"]> {
@@ -225,10 +237,25 @@ export function asExit(error: unknown, io: Io): unknown {
   const { endpoint, code, grpcCode, cause, message } = error as ClientError;
   if (cause instanceof Error) warnOfFailure(io, error as ClientError);
   else hint(io, message);
+  if (grpcCode === UNIMPLEMENTED) return new Exit(ExitCode.error, unsupported(message));
   const name = code === undefined ? FOREIGN_CODES[grpcCode] : undefined;
   if (name === undefined) return new Exit(ExitCode.error, message);
   const place = name === "Unavailable" && endpoint !== undefined ? `${endpoint}: ` : "";
   return new Exit(ExitCode.error, `rpc error: code = ${name} desc = ${place}${message}`);
+}
+
+const UNIMPLEMENTED = 12;
+
+/** What a server says of a method that it does not have ("method UserList not implemented", "unknown method ..."), in words that help. */
+function unsupported(message: string): string {
+  const method = /method (?:"?\/?[\w.]+\/)?"?(\w+)/.exec(message)?.[1];
+  if (method !== undefined && /^(?:User|Role|Auth)/.test(method)) {
+    return (
+      `this server does not support users and roles yet (${method} is not implemented); whoever can connect to it may read and write ` +
+      "everything: have it demand client certificates (--client-cert-auth with --trusted-ca-file)"
+    );
+  }
+  return `this server does not support this command: ${message}`;
 }
 
 /** Go's names of the gRPC codes of errors that are not etcd's own; a deadline and an end by the caller have words of their own. */
@@ -242,7 +269,6 @@ const FOREIGN_CODES: Readonly<Record<number, string>> = {
   9: "FailedPrecondition",
   10: "Aborted",
   11: "OutOfRange",
-  12: "Unimplemented",
   13: "Internal",
   14: "Unavailable",
   15: "DataLoss",

@@ -8,7 +8,7 @@ export interface Terminal {
   enter(): () => void;
   /** Calls back when its size has changed, until the function it gives is called. */
   onResize(changed: () => void): () => void;
-  /** Calls back with each key as it is typed, without echo, until the function it gives is called; undefined where nobody can type. */
+  /** Calls back with each key as it is typed (an arrow as its escape sequence), without echo, until the function it gives is called; undefined where nobody can type. */
   onKey(typed: (key: string) => void): (() => void) | undefined;
 }
 

@@ -4,6 +4,10 @@ import { readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ChildEnd, type ChildRun, ExitCode, type Io, systemReason, type Terminal } from "./io.ts";
 
+/** A key as a terminal sends it: an arrow or the like as a sequence that begins with escape, else a character. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: such sequences begin with one
+const KEY = /\u001b\[[\d;]*[A-Za-z~]|\u001bO[A-Za-z]|[\s\S]/gu;
+
 /** Reads a line from the terminal, showing nothing. */
 async function askPassword(prompt: string): Promise<string> {
   if (!process.stdin.isTTY) throw new Error("there is no terminal to ask for the password on");
@@ -48,7 +52,7 @@ function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
     onKey(typed) {
       if (stdin.isTTY !== true) return undefined;
       const onData = (piece: Buffer): void => {
-        for (const key of piece.toString("utf8")) typed(key);
+        for (const [key] of piece.toString("utf8").matchAll(KEY)) typed(key);
       };
       stdin.setRawMode(true);
       stdin.on("data", onData);

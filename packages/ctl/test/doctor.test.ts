@@ -4,14 +4,18 @@ import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { Member, ResponseHeader, StatusResponse } from "@quorate/proto";
 import { runProgram } from "../index.ts";
+import { readCommandLine } from "../src/command-line.ts";
+import { commandMaker } from "../src/doctor/commands.ts";
 import { diagnose } from "../src/doctor/diagnose.ts";
 import { probeDisk } from "../src/doctor/disk.ts";
+import { look } from "../src/doctor/look.ts";
 import { humanReport } from "../src/doctor/report.ts";
 import type { ClusterView, MemberView } from "../src/doctor/view.ts";
 import { MetricsText } from "../src/observe/metrics-text.ts";
 import { quoratectl } from "../src/quoratectl.ts";
 import { painted, plain } from "../src/terminal.ts";
 import { FakeIo } from "./fake-io.ts";
+import { endpointOf, FakeLooker, fakeMember } from "./top-support.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 22);
 const DAY_MS = 86_400_000;
@@ -34,7 +38,8 @@ function member(n: number, parts: Partial<MemberView> = {}, status: Partial<Stat
 
 function view(members: readonly MemberView[], parts: Partial<ClusterView> = {}): ClusterView {
   const limits = { fsyncMs: 100, clockMs: 1000, certificateDays: 30 };
-  return { members, files: [], disk: undefined, nowMs: NOW_MS, limits, endpoint: "https://h1:2379", ...parts };
+  const command = (words: string, endpoint: string): string => `quoratectl --endpoints=${endpoint} ${words}`;
+  return { members, files: [], disk: undefined, nowMs: NOW_MS, limits, endpoint: "https://h1:2379", command, ...parts };
 }
 
 /** "severity check member: what was seen" of each finding. */
@@ -137,8 +142,8 @@ test("the report for people: coloured on a terminal, the same words plain in a p
 
 warning  voters  cluster  4 voters: no more of them may fail than with 3
          right: an odd number of voters, 3 or 5
-         next:  quoratectl --endpoints=https://h1:2379 member add NAME --learner --peer-urls=URL, or: \
-quoratectl --endpoints=https://h1:2379 member remove ID
+         next:  add one (member add NAME --learner --peer-urls=URL), or take one out (member remove ID); these are the members:
+                quoratectl --endpoints=https://h1:2379 member list -w table
 
 warning  clock   m4       its clock is at least 2000 ms ahead of this machine's
          right: clocks within 1000 ms: certificates, logs and times of backups go by them
@@ -153,6 +158,152 @@ note     m1: not looked at
   assert.notEqual(coloured, text);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the codes of colours begin with one
   assert.equal(coloured.replace(/\u001b\[[\d;]*m/g, ""), text);
+});
+
+const FSYNC = "etcd_disk_wal_fsync_duration_seconds_bucket";
+const syncs = (quick: number, slow: number): MetricsText =>
+  new MetricsText(
+    `${FSYNC}{le="0.064"} ${quick}\n${FSYNC}{le="0.128"} ${quick}\n${FSYNC}{le="4"} ${quick + slow}\n${FSYNC}{le="+Inf"} ${quick + slow}\n`,
+  );
+
+test("a disk is judged by many syncs: one slow one of thirteen, or a few of many thousands, are no fault", () => {
+  const disks = (quick: number, slow: number) => found([member(1, { metrics: syncs(quick, slow) }), member(2), member(3)]);
+  assert.deepEqual(disks(12, 1), []);
+  assert.deepEqual(disks(45, 4), []);
+  assert.deepEqual(disks(60, 4), []);
+  assert.deepEqual(disks(10_000, 50), []);
+  assert.match(disks(60, 6)[0]!, /^error disk m1: 1% of the syncs of its log took longer than \d+ ms since it was started \(of 66\)$/);
+});
+
+test("settings that differ: whose are not those of most, and all where there is no most", () => {
+  const metrics = (parts: { quota?: number; election?: number; files?: number; gate?: number }) =>
+    new MetricsText(`etcd_server_quota_backend_bytes ${parts.quota ?? 2e9}
+quorate_server_election_timeout_seconds ${parts.election ?? 1}
+quorate_server_heartbeat_interval_seconds 0.1
+process_max_fds ${parts.files ?? 65536}
+etcd_server_feature_enabled{name="CompactHashCheck",stage="BETA"} ${parts.gate ?? 0}
+`);
+  const three = (a: MetricsText, b: MetricsText, c: MetricsText) =>
+    found([member(1, { metrics: a }), member(2, { metrics: b }), member(3, { metrics: c })]);
+  assert.deepEqual(three(metrics({}), metrics({}), metrics({})), []);
+  assert.deepEqual(three(metrics({}), metrics({ quota: 8e9, election: 0.5, files: 1024, gate: 1 }), metrics({})), [
+    "warning quota m2: quota: 8.0 GB, where most have 2.0 GB",
+    "warning timing m2: election timeout: 500 ms, where most have 1 s",
+    "warning files m2: limit of open files: 1024, where most have 65536",
+    "warning feature m2: feature gate CompactHashCheck: on, where most have off",
+  ]);
+  assert.deepEqual(three(metrics({ election: 1 }), metrics({ election: 2 }), metrics({ election: 3 })), [
+    "warning timing m1: election timeout: 1 s, others have another",
+    "warning timing m2: election timeout: 2 s, others have another",
+    "warning timing m3: election timeout: 3 s, others have another",
+  ]);
+  // One of etcd's tells nothing of timeouts.
+  assert.deepEqual(three(metrics({}), new MetricsText("process_max_fds 65536\n"), metrics({})), []);
+});
+
+test("authorities and revocation lists, which no handshake shows", () => {
+  const inDays = (days: number) => NOW_MS / 1000 + days * 86_400;
+  const metrics = new MetricsText(`quorate_tls_certificate_not_after_seconds{role="server"} ${inDays(3)}
+quorate_tls_certificate_not_after_seconds{role="client_ca"} ${inDays(10)}
+quorate_tls_certificate_not_after_seconds{role="peer_ca"} ${inDays(-1)}
+quorate_tls_crl_next_update_seconds{role="client"} ${inDays(1)}
+quorate_tls_crl_next_update_seconds{role="peer"} ${inDays(-2)}
+`);
+  assert.deepEqual(found([member(1, { metrics }), member(2), member(3)]), [
+    "error certificate m1: an authority that it trusts for members expired at 2026-11-21T00:00:00Z",
+    "warning certificate m1: an authority that it trusts for clients expires in 10 days, at 2026-12-02T00:00:00Z",
+    "warning certificate m1: the revocation list for members was to be renewed at 2026-11-20T00:00:00Z",
+  ]);
+});
+
+test("NOSPACE: the present revision; no more than what is needed", () => {
+  const full = (metrics: string, status: Partial<StatusResponse> = {}) => {
+    const header = ResponseHeader.create({ memberId: 1n, clusterId: 9n, revision: 77 });
+    const one = member(
+      1,
+      { metrics: new MetricsText(metrics) },
+      { header, dbSizeQuota: 100, errors: ["memberID:1 alarm:NOSPACE"], ...status },
+    );
+    const { next, run } = diagnose(view([one])).find(({ check }) => check === "alarm")!;
+    return [next, ...run.map((line) => line.replace("quoratectl --endpoints=https://h1:2379 ", ""))];
+  };
+  const ours = (share: number, disarms: number, compacted = 5) =>
+    `quorate_server_quota_used_ratio ${share}\nquorate_server_quota_auto_disarm ${disarms}\netcd_debugging_mvcc_compact_revision ${compacted}\n`;
+  assert.deepEqual(full(ours(0.97, 1)), [
+    "give history up (what is older than this revision cannot be read any more); the alarm ends by itself once less than 80% of the quota is used:",
+    "compaction --physical 77",
+  ]);
+  assert.deepEqual(full(ours(0.97, 0)).slice(1), ["compaction --physical 77", "alarm disarm"]);
+  assert.deepEqual(full(ours(0.3, 1)), ["there is room again; the alarm ends by itself once less than 80% of the quota is used"]);
+  assert.deepEqual(full(ours(0.3, 0)), ["there is room again; end the alarm:", "alarm disarm"]);
+  assert.match(full(ours(0.97, 1, 77))[0]!, /^there is no history left to give up: delete keys and compact again/);
+  assert.deepEqual(full("etcd_debugging_mvcc_compact_revision 5\n", { dbSize: 99 }).slice(1), [
+    "compaction --physical 77",
+    "defrag --cluster --command-timeout=10m",
+    "alarm disarm",
+  ]);
+});
+
+test("a command that is the whole cluster's is printed once", () => {
+  const full = (n: number) =>
+    member(
+      n,
+      {},
+      { dbSize: 95, dbSizeInUse: 90, dbSizeQuota: 100, header: ResponseHeader.create({ memberId: BigInt(n), clusterId: 9n, revision: 7 }) },
+    );
+  const findings = diagnose(view([full(1), full(2), member(3)]));
+  assert.deepEqual(
+    findings.map(({ member: of, run }) => [of, run]),
+    [
+      ["m1", ["quoratectl --endpoints=https://h1:2379 compaction --physical 7"]],
+      ["m2", []],
+    ],
+  );
+  assert.match(findings[1]!.next, /--quota-backend-bytes on all members \(see the command above\)$/);
+});
+
+test("commands carry the flags that led to the cluster, and none for which the shell has a variable; nothing in them is the shell's", () => {
+  const words = (argv: string[], env: Record<string, string> = {}) => {
+    const flags = readCommandLine(quoratectl, ["doctor", ...argv], []).flags;
+    for (const [name, text] of Object.entries(env)) flags.set(name.replace("ETCDCTL_", "").toLowerCase(), text);
+    return commandMaker(flags, env)("member list", "http://a:1");
+  };
+  assert.equal(words([]), "quoratectl --endpoints=http://a:1 member list");
+  assert.equal(words([], { ETCDCTL_ENDPOINTS: "http://b:1" }), "ETCDCTL_ENDPOINTS=http://a:1 quoratectl member list");
+  assert.equal(
+    words(["--cacert=my ca.pem", "--user=root:secret"], { ETCDCTL_CERT: "c.pem", ETCDCTL_KEY: "k.pem" }),
+    "quoratectl --endpoints=http://a:1 --cacert='my ca.pem' --user=root member list",
+  );
+  const flags = readCommandLine(quoratectl, ["doctor", "--endpoints=x:1,y:2"], []).flags;
+  assert.equal(commandMaker(flags, {})("member list", ""), "quoratectl --endpoints=x:1,y:2 member list");
+  assert.equal(
+    commandMaker(flags, {})("member list", "http://a:1;touch /tmp/x'\n$(id)"),
+    "quoratectl --endpoints='http://a:1;touch /tmp/x'\\''?$(id)' member list",
+  );
+});
+
+test("members are asked side by side, each once, those that are only listed after those that were given", async () => {
+  const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3, { failure: "paused" }), fakeMember(4, { failure: "paused" })]);
+  const looking = look(looker, { endpoints: [endpointOf(1), endpointOf(3)], tls: undefined, timeoutMs: 1000 });
+  const turns = async () => {
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+  };
+  await turns();
+  assert.deepEqual(looker.asked, [endpointOf(1), endpointOf(3)]);
+  looker.timeOut();
+  await turns();
+  assert.deepEqual(looker.asked.slice(2).sort(), [endpointOf(2), endpointOf(4)]);
+  looker.timeOut();
+  const { members } = await looking;
+  assert.deepEqual(
+    members.map(({ label, failure }) => [label, failure]),
+    [
+      ["m1", undefined],
+      ["m2", undefined],
+      ["m3", "no answer within 1 s"],
+      ["m4", "no answer within 1 s"],
+    ],
+  );
 });
 
 test("what it cannot do is refused", async () => {

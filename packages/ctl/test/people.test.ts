@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemberListResponse, ResponseHeader } from "@quorate/proto";
 import { adviceFor } from "../src/advice.ts";
+import { asExit } from "../src/globals.ts";
+import type { Exit } from "../src/io.ts";
 import { layOut } from "../src/printers/page.ts";
 import { SimplePrinter } from "../src/printers/simple.ts";
 import { runProgram } from "../src/program.ts";
@@ -38,6 +40,23 @@ test("the simple form is a table for people and lists for scripts", () => {
   assert.equal(
     terminal.out,
     "ID    STATUS   NAME  PEER ADDRS  CLIENT ADDRS  IS LEARNER\n8e9e  started  a     http://p    http://c      false\n",
+  );
+});
+
+test("a method that the server does not have: in words, with etcdctl's exit code", () => {
+  const exitFor = (message: string) =>
+    asExit(Object.assign(new Error(message), { name: "ClientError", grpcCode: 12 }), new FakeIo()) as Exit;
+  for (const message of ["method UserList not implemented", "unknown method UserList for service etcdserverpb.Auth"]) {
+    const { code, message: text } = exitFor(message);
+    assert.equal(code, 1);
+    assert.match(
+      text,
+      /^this server does not support users and roles yet \(UserList is not implemented\); whoever can connect .*--client-cert-auth/,
+    );
+  }
+  assert.equal(
+    exitFor("method Downgrade not implemented").message,
+    "this server does not support this command: method Downgrade not implemented",
   );
 });
 

@@ -1,222 +1,326 @@
-/** Frames of top, made from samples; and the live view on a terminal that is made up. */
+/** Frames of top, made from members that are made up; keys; and the live view on a terminal that is made up. */
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
-import { ResponseHeader, StatusResponse } from "@quorate/proto";
 import { runProgram } from "../index.ts";
-import type { StopSignal, Terminal } from "../src/io.ts";
-import { MetricsText } from "../src/observe/metrics-text.ts";
 import { quoratectl } from "../src/quoratectl.ts";
-import { painted, plain } from "../src/terminal.ts";
-import { frame } from "../src/top/frame.ts";
-import type { MemberSample, Sample } from "../src/top/sample.ts";
+import { painted, paintFor, plain } from "../src/terminal.ts";
+import { views } from "../src/top/columns.ts";
+import { frame, plainFrame } from "../src/top/frame.ts";
+import { helpFrame } from "../src/top/help.ts";
+import { HISTORY_SAMPLES, History } from "../src/top/history.ts";
+import { afterKey, firstState } from "../src/top/keys.ts";
+import { MAX_ROWS, Observer } from "../src/top/observer.ts";
+import { live } from "../src/top/run.ts";
+import { graph, sparkline } from "../src/top/spark.ts";
 import { FakeIo } from "./fake-io.ts";
+import { endpointOf, FakeLooker, FakeTerminal, fakeMember, LiveIo, pictureAfter } from "./top-support.ts";
 
-const WALL_MS = Date.UTC(2026, 10, 22, 10);
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the codes of colours begin with one
+const uncoloured = (text: string): string => text.replace(/\u001b\[[\d;]*m/g, "");
 
-function member(id: number, atMs: number, metrics: string | undefined, status: Partial<StatusResponse> = {}): MemberSample {
-  const header = ResponseHeader.create({ memberId: BigInt(id), clusterId: 9n, revision: 1204 });
-  return {
-    label: `m${id}`,
-    atMs,
-    status: StatusResponse.create({
-      header,
-      version: "3.7.0",
-      leader: 1n,
-      raftTerm: 4,
-      raftIndex: 30_500,
-      raftAppliedIndex: 30_500,
-      dbSize: 25_000_000,
-      dbSizeInUse: 5_000_000,
-      dbSizeQuota: 100_000_000,
-      ...status,
-    }),
-    failure: undefined,
-    metrics: metrics === undefined ? undefined : new MetricsText(metrics),
-  };
+/** Compares with a file of fixtures/top; UPDATE_FRAMES=1 writes it. */
+function assertFrame(name: string, lines: readonly string[]): void {
+  const path = join(import.meta.dirname, "fixtures/top", `${name}.txt`);
+  const text = `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
+  if (process.env["UPDATE_FRAMES"] === "1") writeFileSync(path, text);
+  assert.equal(text, readFileSync(path, "utf8"));
 }
 
-const FSYNC_BUCKET = "etcd_disk_wal_fsync_duration_seconds_bucket";
-const fsync = (count: number): string => `${FSYNC_BUCKET}{le="0.002"} ${count}\n${FSYNC_BUCKET}{le="+Inf"} ${count}\n`;
-
-function metricsOf(puts: number, ranges: number, fast: number): string {
-  return `etcd_mvcc_put_total ${puts}
-etcd_mvcc_range_total ${ranges}
-etcd_mvcc_txn_total 3
-quorate_server_quota_used_ratio 0.42
-etcd_debugging_mvcc_watcher_total 7
-quorate_server_leases 12345
-process_resident_memory_bytes 190000000
-process_cpu_seconds_total ${puts / 1000}
-nodejs_heap_size_used_bytes 60000000
-nodejs_eventloop_lag_p99_seconds 0.0123
-quorate_rpc_connections 3
-${fsync(fast)}`;
+/** Three members under load; m2 lags and has an alarm, m3 went silent after a while. */
+async function troubled(): Promise<FakeLooker> {
+  const [m1, m2, m3] = [fakeMember(1), fakeMember(2), fakeMember(3)];
+  m2.status = { raftAppliedIndex: 29_000, errors: ["memberID:2 alarm:NOSPACE"] };
+  return new FakeLooker([m1, m2, m3]);
 }
 
-const before: Sample = {
-  wallMs: WALL_MS - 2000,
-  members: [member(1, 1000, metricsOf(1000, 100, 50)), member(2, 1000, metricsOf(1000, 300, 50))],
-};
-const down: MemberSample = { label: "m3", atMs: 3000, status: undefined, failure: "connect ECONNREFUSED", metrics: undefined };
-const now: Sample = {
-  wallMs: WALL_MS,
-  members: [
-    member(1, 3000, metricsOf(2000, 200, 150)),
-    member(2, 3000, metricsOf(1990, 303, 60), { raftAppliedIndex: 29_000, errors: ["memberID:2 alarm:NOSPACE"] }),
-    down,
-  ],
-};
+async function troubledPicture() {
+  const looker = await troubled();
+  return pictureAfter(looker, 30, (round) => {
+    if (round === 20) looker.roster[2]!.failure = "paused";
+    return 100 * (round % 8);
+  });
+}
 
-const expected = `quoratectl top   2 of 3 members answer   m1 leads in term 4   revision 1,204   2026-11-22 10:00:00Z
-500 puts/s   52 ranges/s   0 txns/s   - deletes/s
+for (const [columns, rows] of [
+  [60, 20],
+  [80, 24],
+  [200, 50],
+] as const) {
+  test(`a frame of ${columns} columns and ${rows} rows`, async () => {
+    const lines = frame(await troubledPicture(), firstState, { columns, rows }, plain);
+    assert.equal(lines.length, rows);
+    for (const line of lines) assert.ok([...line].length <= columns, line);
+    assertFrame(`${columns}x${rows}`, lines);
+  });
+}
 
-MEMBER  ROLE       VERSION   INDEX    LAG  DB SIZE  IN USE  QUOTA
-m1      leader     3.7.0    30,500      0    25 MB  5.0 MB    42%
-m2      follower   3.7.0    29,000  1,500    25 MB  5.0 MB    42%
-m3      no answer  -             -      -        -       -      -
-
-MEMBER  RANGES/S  REQUEST P99  APPLY P99  FSYNC P99  COMMIT P99  PEER P99
-m1            50            -          -    1.98 ms           -         -
-m2           1.5            -          -    1.98 ms           -         -
-m3             -            -          -          -           -         -
-
-MEMBER  WATCHERS  LEASES  CONNECTIONS  CPU  MEMORY   HEAP  LOOP P99
-m1             7  12,345            3  50%  190 MB  60 MB     12 ms
-m2             7  12,345            3  50%  190 MB  60 MB     12 ms
-m3             -       -            -    -       -      -         -
-
-memberID:2 alarm:NOSPACE
-m3: connect ECONNREFUSED`;
-
-test("a frame has rates and latencies of the time between two samples", () => {
-  assert.equal(frame(now, before, undefined, plain).join("\n"), expected);
+test("a healthy cluster, the other tables, and the help", async () => {
+  const picture = await pictureAfter(new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3)]), 12);
+  const size = { columns: 80, rows: 24 };
+  assertFrame("healthy", frame(picture, firstState, size, plain));
+  for (const [view, { name }] of views.entries()) {
+    const first = frame(picture, { ...firstState, view }, size, plain)[2]!;
+    assert.ok(first.startsWith(`╭─ ${name} ─ key ${view + 1} `), first);
+    const help = helpFrame({ ...firstState, view }, { columns: 80, rows: 40 }, plain).join("\n");
+    for (const { title, doc } of views[view]!.columns) assert.ok(help.includes(title) && help.includes(doc), title);
+  }
 });
 
-test("without a sample before, or after a restart, rates are not known", () => {
-  assert.match(frame(now, undefined, undefined, plain)[1]!, /^- puts\/s {3}- ranges\/s {3}- txns\/s {3}- deletes\/s$/);
-  const restarted: Sample = { ...now, members: [member(1, 3000, metricsOf(10, 10, 5))] };
-  assert.match(frame(restarted, before, undefined, plain)[1]!, /^- puts\/s/);
+test("in a pipe: all tables with all columns, plain", async () => {
+  assertFrame("pipe", plainFrame(await troubledPicture()));
 });
 
-test("colours change no character; lines and frames are cut to the terminal", () => {
-  const wide = { columns: 200, rows: 100 };
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the codes of colours begin with one
-  const uncoloured = (text: string): string => text.replace(/\u001b\[[\d;]*m/g, "");
-  const coloured = frame(now, before, wide, painted).join("\n");
-  assert.notEqual(coloured, expected);
-  assert.equal(uncoloured(coloured), expected);
+test("colours change no character; nothing is wider or longer than the terminal, however small that is", async () => {
+  const picture = await troubledPicture();
   for (const size of [
+    { columns: 200, rows: 100 },
+    { columns: 100, rows: 24 },
+    { columns: 60, rows: 20 },
     { columns: 40, rows: 10 },
     { columns: 8, rows: 3 },
     { columns: 1, rows: 1 },
   ]) {
-    const lines = frame(now, before, size, painted).map(uncoloured);
-    assert.ok(lines.length <= size.rows);
-    for (const line of lines) assert.ok(line.length <= size.columns, line);
+    for (const isHelp of [false, true]) {
+      const draw = (paint: typeof plain) => (isHelp ? helpFrame(firstState, size, paint) : frame(picture, firstState, size, paint));
+      const lines = draw(painted).map(uncoloured);
+      assert.deepEqual(lines, draw(plain));
+      assert.ok(lines.length <= size.rows);
+      for (const line of lines) assert.ok([...line].length <= size.columns, `${size.columns}: ${line}`);
+    }
   }
-  assert.equal(frame(now, before, { columns: 40, rows: 10 }, plain).at(-1), "... there is more than fits");
 });
 
-/** A terminal that keeps what it was asked for. */
-class FakeTerminal implements Terminal {
-  readonly happened: string[] = [];
-  columns = 60;
-  press: (key: string) => void = () => {};
-  resize: () => void = () => {};
-  size(): { columns: number; rows: number } {
-    return { columns: this.columns, rows: 30 };
-  }
-  enter(): () => void {
-    this.happened.push("enter");
-    return () => this.happened.push("leave");
-  }
-  onResize(changed: () => void): () => void {
-    this.resize = changed;
-    return () => this.happened.push("resize off");
-  }
-  onKey(typed: (key: string) => void): () => void {
-    this.press = typed;
-    return () => this.happened.push("keys off");
-  }
-}
+test("what is worth a look is yellow, what hurts red, what is old dim; a silent member's old figures are never shown as current", async () => {
+  const lines = frame(await troubledPicture(), firstState, { columns: 100, rows: 24 }, painted);
+  const row = (name: string): string => lines.find((line) => uncoloured(line).startsWith(`│ ${name} `))!.replaceAll("\u001b", "ESC");
+  assert.ok(row("m2").includes("ESC[33m1,500ESC[0m"), "m2 lags by more than 1,000");
+  assert.ok(/ESC\[33m +85%/.test(row("m2")), "m2 has used 85% of its quota");
+  assert.ok(row("m3").includes("ESC[1;31msilent 10s"), row("m3"));
+  assert.ok(/ESC\[2m +190 MB/.test(row("m3")), "m3's memory is dimmed");
+  assert.ok(!/ESC\[2m +190 MB/.test(row("m1")), "m1's is not");
+});
 
-/** Runs top live where no member is, until `end` has ended it. Gives what was drawn. */
-async function liveTop(end: (terminal: FakeTerminal, io: LiveIo) => void): Promise<{ code: number; io: LiveIo; terminal: FakeTerminal }> {
+test("NO_COLOR, TERM=dumb, --no-color and a pipe mean no colours", () => {
+  const io = (env: Record<string, string>) => Object.assign(new LiveIo(new FakeTerminal()), { env });
+  assert.equal(paintFor(io({}))("x", "red"), "\u001b[31mx\u001b[0m");
+  assert.equal(paintFor(io({}), true)("x", "red"), "x");
+  assert.equal(paintFor(io({ NO_COLOR: "1" }))("x", "red"), "x");
+  assert.equal(paintFor(io({ TERM: "dumb" }))("x", "red"), "x");
+  assert.equal(paintFor(new FakeIo())("x", "red"), "x");
+});
+
+test("the leader is whom the newest term names; one that is silent does not lead on", async () => {
+  const looker = new FakeLooker([fakeMember(1, { failure: "paused" }), fakeMember(2), fakeMember(3)]);
+  const title = async () => frame(await pictureAfter(looker, 2), firstState, { columns: 100, rows: 24 }, plain)[0]!;
+  assert.match(await title(), / 2 of 3 members answer {2}m1 should lead in term 4, and is silent /);
+  looker.roster[1]!.status = { leader: 2n, raftTerm: 5 };
+  assert.match(await title(), / m2 leads in term 5 /);
+  for (const member of looker.roster) member.status = { leader: 0n };
+  assert.match(await title(), / nobody leads /);
+});
+
+test("control characters in a member's name do not reach the terminal; a long one is cut", async () => {
+  const looker = new FakeLooker([fakeMember(1, { name: "evil\u001b[2J\u0007" }), fakeMember(2, { name: "x".repeat(300) })]);
+  const text = frame(await pictureAfter(looker, 2), firstState, { columns: 100, rows: 24 }, plain).join("\n");
+  assert.ok(text.includes("evil?[2J?") && !text.includes("\u001b"), text);
+  assert.ok(text.includes(`${"x".repeat(31)}…`) && !text.includes("x".repeat(33)));
+});
+
+test("a lag is that of one round, not of what was written between two", async () => {
+  const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
+  let nowMs = 0;
+  const seen: string[] = [];
+  const observer = new Observer(looker, {
+    endpoints: [endpointOf(1), endpointOf(2)],
+    nowMs: () => nowMs,
+    onChange: () =>
+      seen.push(
+        ...observer.rows.map((row) =>
+          String(views[0]!.columns[2]!.value(row, observer.rows, { silentMs: undefined, hasOldMetrics: false })),
+        ),
+      ),
+  });
+  for (let round = 0; round < 3; round++) {
+    nowMs += 1000;
+    for (const member of looker.roster) member.applied += 4000;
+    await observer.round();
+  }
+  assert.deepEqual([...new Set(seen)].sort(), ["0", "undefined"]);
+});
+
+test("sorting: by the next column and the one before, greatest numbers first, m2 before m10, the unknown last", async () => {
+  const looker = new FakeLooker([
+    fakeMember(10),
+    fakeMember(2, { applied: 100, status: { raftIndex: 100 } }),
+    fakeMember(1),
+    fakeMember(3, { failure: "refused" }),
+  ]);
+  const picture = await pictureAfter(looker, 3);
+  const names = (state: typeof firstState): string[] =>
+    frame(picture, state, { columns: 100, rows: 30 }, plain)
+      .slice(4, 8)
+      .map((line) => line.slice(2).split(" ")[0]!);
+  const press = (...keys: string[]) => keys.reduce((state, key) => afterKey(state, key, 4).state, firstState);
+  assert.deepEqual(names(press()), ["m1", "m2", "m3", "m10"]);
+  assert.deepEqual(names(press("r")), ["m10", "m3", "m2", "m1"]);
+  assert.equal(press("s", "s").sortBy, "LAG");
+  assert.deepEqual(names(press("s", "s"))[0], "m2");
+  assert.deepEqual(names(press("s", "s")).at(-1), "m3");
+  assert.equal(press("s", "s", "S", "S").sortBy, "MEMBER");
+});
+
+test("keys: help and back, tables, scrolling, hold, end", () => {
+  const press = (...keys: string[]) => keys.reduce((state, key) => afterKey(state, key, 5).state, firstState);
+  assert.equal(press("?").isHelp, true);
+  assert.deepEqual(press("?", "z"), firstState);
+  assert.equal(press("3").view, 2);
+  assert.equal(press("\t", "\t", "\t", "\t").view, 0);
+  assert.equal(press("\u001b[B", "j", "k").scrolled, 1);
+  assert.equal(press("j", "j", "j", "j", "j", "j", "j").scrolled, 4);
+  assert.equal(press("k").scrolled, 0);
+  assert.equal(press("p").isPaused, true);
+  assert.equal(press("p", " ").isPaused, false);
+  assert.deepEqual(press("x", "", "\u001b[5~", "9"), firstState);
+  for (const key of ["q", "Q", "\u0003"]) assert.equal(afterKey(firstState, key, 1).action, "quit");
+  assert.equal(afterKey(firstState, " ", 1).action, "ask");
+});
+
+test("more members than fit are scrolled to; more than there are rows for are counted", async () => {
+  const many = Array.from({ length: MAX_ROWS + 6 }, (_, i) => fakeMember(i + 1));
+  const picture = await pictureAfter(new FakeLooker(many), 2);
+  const text = (scrolled: number) => frame(picture, { ...firstState, scrolled }, { columns: 80, rows: 20 }, plain).join("\n");
+  assert.ok(text(0).includes("│ m1 ") && !text(0).includes("│ m40 "));
+  assert.ok(text(35).includes("│ m40 ") && !text(35).includes("│ m1 "));
+  assert.ok(text(1000).includes("│ m64 "), "scrolling ends at the last");
+  assert.match(text(0), /6 more members are not shown/);
+  assert.match(text(0), /\d+ of 64, scroll with the arrows/);
+});
+
+test("history is bounded, and gaps in it are blanks", () => {
+  const history = new History();
+  for (let i = 0; i < 10 * HISTORY_SAMPLES; i++) history.push(i);
+  assert.equal(history.length, HISTORY_SAMPLES);
+  const all = history.last(Number.MAX_SAFE_INTEGER);
+  assert.deepEqual([all.length, all[0], all.at(-1)], [HISTORY_SAMPLES, 9 * HISTORY_SAMPLES, 10 * HISTORY_SAMPLES - 1]);
+  assert.deepEqual(history.last(2), all.slice(-2));
+  assert.equal(sparkline([0, Number.NaN, 4, 8], 6), "  ▁ ▄█");
+  assert.equal(sparkline([0, 0], 2), "▁▁");
+  assert.equal(sparkline([], 3), "   ");
+  assert.deepEqual(graph([0, Number.NaN, 8, 16], 4, 2), ["   █", "▁ ██"]);
+});
+
+test("endpoints: a member is shown once however many lead to it; one that leads elsewhere is left; removed members go", async () => {
+  const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3)]);
+  const observer = new Observer(looker, { endpoints: [endpointOf(1), "http://nowhere:1"], nowMs: () => 0, onChange: () => {} });
+  await observer.round();
+  assert.deepEqual(
+    observer.rows.map(({ label }) => label),
+    ["m1", "m2", "m3", "http://nowhere:1"],
+  );
+  assert.equal(observer.rows[3]!.failure, "connection refused");
+  looker.roster.splice(1, 1);
+  await observer.round();
+  assert.deepEqual(
+    observer.rows.map(({ label }) => label),
+    ["m1", "m3", "http://nowhere:1"],
+  );
+  assert.deepEqual([...looker.kept].sort(), [endpointOf(1), endpointOf(3), "http://nowhere:1"].sort());
+});
+
+test("a paused member does not delay the rows of the others, and is not asked twice at a time", async () => {
   const terminal = new FakeTerminal();
-  const io = new LiveIo(terminal, () => end(terminal, io));
-  const code = await runProgram(quoratectl, ["top", "--endpoints=127.0.0.1:1", "--command-timeout=300ms", "--interval=10m"], io);
-  return { code, io, terminal };
-}
-
-class LiveIo extends FakeIo {
-  readonly terminal: FakeTerminal;
-  readonly #drawn: () => void;
-  stop = (_signal: StopSignal): void => {};
-  frames = 0;
-
-  constructor(terminal: FakeTerminal, drawn: () => void) {
-    super();
-    this.terminal = terminal;
-    this.#drawn = drawn;
-  }
-
-  override stdout(content: string | Uint8Array): void {
-    super.stdout(content);
-    this.frames++;
-    setImmediate(this.#drawn);
-  }
-
-  override onStop(stop?: (signal: StopSignal) => void): () => void {
-    if (stop !== undefined) this.stop = stop;
-    return () => this.terminal.happened.push("stop off");
-  }
-}
+  const io = new LiveIo(terminal);
+  const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3, { failure: "paused" })]);
+  const endpoints = [1, 2, 3].map(endpointOf);
+  const over = live(io, terminal, looker, { endpoints, intervalMs: 100, paint: plain });
+  // The third one has not answered, and its deadline has not passed: the fake passes only when it is told to.
+  await io.drawn(/│ m1 +leader[\s\S]*│ m2 +follower/);
+  for (const member of looker.roster) member.puts += 50;
+  await io.drawn(/puts\/s [1-9]/);
+  const asked = looker.asked.filter((endpoint) => endpoint === endpointOf(3));
+  assert.equal(asked.length, 1);
+  assert.ok(looker.asked.length > 3, "the others have been asked again");
+  looker.timeOut();
+  await io.drawn(/2 of 3 members answer[\s\S]*│ m3 +no answer[\s\S]*m3: no answer within 1 s/);
+  // It goes on.
+  looker.roster[2]!.failure = undefined;
+  looker.timeOut();
+  await io.drawn(/3 members[\s\S]*│ m3 +follower/);
+  terminal.press("q");
+  await over;
+});
 
 const tidied = ["enter", "stop off", "resize off", "keys off", "leave"];
 
+/** Runs the live view with members that answer, until `act` has ended it. */
+async function liveTop(act: (io: LiveIo) => void | Promise<void>): Promise<LiveIo> {
+  const terminal = new FakeTerminal();
+  const io = new LiveIo(terminal);
+  const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
+  const over = live(io, terminal, looker, { endpoints: [endpointOf(1)], intervalMs: 600_000, paint: plain });
+  await io.drawn(/│ m2 +follower/);
+  await act(io);
+  await over;
+  assert.deepEqual(terminal.happened, tidied);
+  return io;
+}
+
 test("q, control-C and a signal end the live view and leave the terminal as it was", async () => {
   for (const end of [
-    (terminal: FakeTerminal) => terminal.press("q"),
-    (terminal: FakeTerminal) => terminal.press("\u0003"),
-    (_terminal: FakeTerminal, io: LiveIo) => io.stop("SIGTERM"),
+    (io: LiveIo) => io.terminal.press("q"),
+    (io: LiveIo) => io.terminal.press("\u0003"),
+    (io: LiveIo) => io.stop("SIGTERM"),
   ]) {
-    const { code, io, terminal } = await liveTop(end);
-    assert.equal(code, 0);
-    assert.deepEqual(terminal.happened, tidied);
-    assert.ok(io.out.startsWith("\u001b[H") && io.out.includes("quoratectl top"), io.out);
+    const io = await liveTop(end);
+    assert.ok(io.frames[0]!.startsWith("\u001b[H") && io.frames[0]!.includes("asking 1 endpoint"), io.frames[0]);
   }
 });
 
-test("a new size draws the same frame anew, the space bar another one; an error leaves the terminal as it was", async () => {
-  let asked = false;
-  const { io, terminal } = await liveTop((one, out) => {
-    if (out.frames === 1) {
-      one.columns = 20;
-      one.resize();
-    } else if (!asked) {
-      asked = true;
-      one.press(" ");
-    } else one.press("q");
+test("a new size draws at once, and so do keys; held, nothing new is drawn", async () => {
+  await liveTop(async (io) => {
+    io.terminal.columns = 40;
+    io.terminal.resize();
+    for (const line of io.frames.at(-1)!.split("\r\n")) {
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor begins with one
+      assert.ok([...line.replace(/\u001b\[[\d;]*[A-Za-z]/g, "")].length <= 40, line);
+    }
+    io.terminal.columns = 100;
+    io.terminal.press("?");
+    assert.match(io.frames.at(-1)!, /╭─ keys /);
+    io.terminal.press("?");
+    io.terminal.press("2");
+    assert.match(io.frames.at(-1)!, /╭─ latency ─ key 2 /);
+    io.terminal.press("p");
+    assert.match(io.frames.at(-1)!, / HELD /);
+    io.terminal.press("q");
   });
-  assert.equal(io.frames, 3);
-  assert.deepEqual(terminal.happened, tidied);
+});
 
+test("a terminal that is gone ends it, and is left as it was", async () => {
   const broken = new FakeTerminal();
-  const failing = new LiveIo(broken, () => {});
+  const failing = new LiveIo(broken);
   failing.stdout = () => {
     throw new Error("the terminal is gone");
   };
-  await assert.rejects(runProgram(quoratectl, ["top", "--endpoints=127.0.0.1:1", "--command-timeout=300ms"], failing), /is gone/);
+  const looker = new FakeLooker([fakeMember(1)]);
+  await assert.rejects(live(failing, broken, looker, { endpoints: [endpointOf(1)], intervalMs: 1000, paint: plain }), /is gone/);
   assert.deepEqual(broken.happened, tidied);
 });
 
 test("in a pipe one frame is printed; where nobody answers, that is an error", async () => {
   const io = new FakeIo();
-  const args = ["top", "--endpoints=127.0.0.1:1", "--command-timeout=300ms", "--interval=100ms"];
+  const args = ["top", "--endpoints=127.0.0.1:1", "--member-timeout=300ms", "--interval=100ms"];
   assert.deepEqual([await runProgram(quoratectl, args, io), io.err], [1, "Error: no member answers\n"]);
   assert.deepEqual(io.sleeps, [100]);
-  assert.match(io.out, /^quoratectl top {3}0 of 1 members answer {3}nobody leads/);
-  const hasty = new FakeIo();
-  assert.equal(await runProgram(quoratectl, ["top", "--interval=1ms"], hasty), 128);
-  assert.equal(hasty.err, "Error: --interval must be 100ms or more\n");
+  assert.match(io.out, /^quoratectl top {2}0 of 1 members answer {2}nobody leads/);
+  for (const [flag, message] of [
+    ["--interval=1ms", "--interval must be 100ms or more"],
+    ["--member-timeout=0s", "--member-timeout must be more than 0"],
+  ] as const) {
+    const hasty = new FakeIo();
+    assert.equal(await runProgram(quoratectl, ["top", flag], hasty), 128);
+    assert.equal(hasty.err, `Error: ${message}\n`);
+  }
 });

@@ -16,4 +16,5 @@ export {
 export { nodeRandom } from "./random.ts";
 export { sniff, sniffProtocol } from "./sniff.ts";
 export * from "./tls.ts";
+export { type TlsExpiries, tlsExpiries } from "./tls-check.ts";
 export { TLS_RELOAD_PERIOD_MS, TlsFileSource, type TlsSource, tlsSource } from "./tls-source.ts";

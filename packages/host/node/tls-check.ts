@@ -40,6 +40,23 @@ export function certificateExpiries(files: TlsFiles, options: TlsOptions): reado
   });
 }
 
+/** The ends of a port's certificates in milliseconds since 1970; undefined for what it does not have. */
+export interface TlsExpiries {
+  /** Its own certificate, or what ends first of that one's chain. */
+  readonly own: number | undefined;
+  /** The one that it shows when it dials, where that is another. */
+  readonly dialling: number | undefined;
+  /** The first of the authorities that it trusts. */
+  readonly authorities: number | undefined;
+}
+
+/** When what `options` hold ends. */
+export function tlsExpiries({ certPem, clientCertPem, trustedCaPem }: TlsOptions): TlsExpiries {
+  const first = (pem: string | undefined): number | undefined =>
+    pem === undefined ? undefined : Math.min(...certificatesOf(pem, "").map((certificate) => certificate.validToDate.getTime()));
+  return { own: first(certPem), dialling: first(clientCertPem), authorities: first(trustedCaPem) };
+}
+
 function checkPair(certPem: string, certFile: string, keyPem: string, keyFile: string): void {
   const [certificate] = certificatesOf(certPem, certFile);
   let key: KeyObject;

@@ -37,6 +37,8 @@ export interface TlsOptions {
   readonly allowedHostnames?: readonly string[] | undefined;
   /** Serial numbers that are revoked, upper-case hexadecimal without leading zeros (see `revokedSerials`). */
   readonly revokedSerials?: ReadonlySet<string> | undefined;
+  /** When the revocation list says that its next edition is due, in milliseconds since 1970; undefined without a list or where it does not say. */
+  readonly crlNextUpdateMs?: number | undefined;
   /** OpenSSL's list of cipher suites, joined by colons; the platform's choice where absent. */
   readonly ciphers?: string | undefined;
   readonly minVersion?: TlsVersion | undefined;
@@ -49,7 +51,10 @@ export interface TlsOptions {
 
 /** TlsOptions with paths in place of texts. */
 export interface TlsFiles
-  extends Omit<TlsOptions, "certPem" | "keyPem" | "clientCertPem" | "clientKeyPem" | "trustedCaPem" | "revokedSerials"> {
+  extends Omit<
+    TlsOptions,
+    "certPem" | "keyPem" | "clientCertPem" | "clientKeyPem" | "trustedCaPem" | "revokedSerials" | "crlNextUpdateMs"
+  > {
   readonly certFile: string;
   readonly keyFile: string;
   readonly clientCertFile?: string | undefined;
@@ -68,14 +73,14 @@ export function readTlsFiles(files: TlsFiles): TlsOptions {
     clientCertPem: clientCertFile ? readFileSync(clientCertFile, "utf8") : undefined,
     clientKeyPem: clientKeyFile ? readFileSync(clientKeyFile, "utf8") : undefined,
     trustedCaPem: trustedCaFile ? readFileSync(trustedCaFile, "utf8") : undefined,
-    revokedSerials: crlFile ? revokedSerialsOf(crlFile) : undefined,
+    ...(crlFile ? revocationsOf(crlFile) : { revokedSerials: undefined }),
   };
 }
 
-function revokedSerialsOf(crlFile: string): ReadonlySet<string> {
+function revocationsOf(crlFile: string): Pick<TlsOptions, "revokedSerials" | "crlNextUpdateMs"> {
   const list = readFileSync(crlFile);
   try {
-    return revokedSerials(list);
+    return { revokedSerials: revokedSerials(list), crlNextUpdateMs: crlNextUpdateMs(list) };
   } catch (error) {
     throw new Error(`${crlFile}: ${(error as Error).message}`);
   }
@@ -238,19 +243,39 @@ function plainSerial(hex: string): string {
  * what is not one.
  */
 export function revokedSerials(list: Uint8Array): ReadonlySet<string> {
-  const text = Buffer.from(list).toString("latin1");
-  const pem = /-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/.exec(text);
-  const der = pem ? Buffer.from(pem[1], "base64") : Buffer.from(list);
-  // CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry }, ... }
-  const certificateList = derContent(der, 0, SEQUENCE);
-  const parts = derItems(derContent(certificateList, 0, SEQUENCE));
+  const parts = crlParts(list);
   const entries = parts.slice(parts[0]?.tag === INTEGER ? 4 : 3).find((part) => part.tag === SEQUENCE);
   const revoked = entries === undefined ? [] : derItems(entries.content);
   return new Set(revoked.map((entry) => plainSerial(derContent(entry.content, 0, INTEGER).toString("hex"))));
 }
 
+/** When the next edition of a certificate revocation list is due, in milliseconds since 1970; undefined where it does not say. */
+export function crlNextUpdateMs(list: Uint8Array): number | undefined {
+  // The times are thisUpdate and, if it is there, nextUpdate.
+  const [, next] = crlParts(list).filter(({ tag }) => tag === UTC_TIME || tag === GENERALIZED_TIME);
+  if (next === undefined) return undefined;
+  const text = next.content.toString("latin1");
+  // RFC 5280 section 4.1.2.5: two digits of a year below 50 are of this century.
+  const century = next.tag === GENERALIZED_TIME ? "" : Number(text.slice(0, 2)) < 50 ? "20" : "19";
+  const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(century + text);
+  if (parts === null) throw new Error("not a certificate revocation list");
+  const [, year, month, day, hour, minute, second] = parts.map(Number) as [number, number, number, number, number, number, number];
+  return Date.UTC(year, month - 1, day, hour, minute, second);
+}
+
+/** CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry }, ... } */
+function crlParts(list: Uint8Array): DerItem[] {
+  const text = Buffer.from(list).toString("latin1");
+  const pem = /-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/.exec(text);
+  const der = pem ? Buffer.from(pem[1], "base64") : Buffer.from(list);
+  const certificateList = derContent(der, 0, SEQUENCE);
+  return derItems(derContent(certificateList, 0, SEQUENCE));
+}
+
 const SEQUENCE = 0x30;
 const INTEGER = 0x02;
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
 
 interface DerItem {
   readonly tag: number;

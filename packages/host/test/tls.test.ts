@@ -8,6 +8,7 @@ import { makeAuthority, makeCertificate, makeLocalCertificate, makeRevocationLis
 import {
   alternativeNames,
   commonName,
+  crlNextUpdateMs,
   demandsClientCertificate,
   handshakeFailure,
   readTlsFiles,
@@ -70,6 +71,22 @@ describe("a revocation list", () => {
     const reason = `transport: certificate serial ${PEER.serial.toString(16)} revoked`;
     assert.equal(refuseCertificate({ ...BASE, revokedSerials: expected }, parsed(PEER), true), reason);
     assert.equal(refuseCertificate({ ...BASE, revokedSerials: new Set(["FFFF"]) }, parsed(PEER), true), undefined);
+  });
+
+  it("says when its next edition is due, in either form of a time, or does not", () => {
+    const der = makeRevocationList(CA, [PEER]);
+    const dueMs = crlNextUpdateMs(der)!;
+    assert.ok(Math.abs(dueMs - Date.now() - 86_400_000) < 60_000, new Date(dueMs).toISOString());
+    const list = (...parts: string[]) => {
+      const wrap = (tag: string, hex: string) => tag + (hex.length / 2).toString(16).padStart(2, "0") + hex;
+      const times = parts.map((text) => wrap(text.length === 13 ? "17" : "18", Buffer.from(text).toString("hex")));
+      return Buffer.from(wrap("30", wrap("30", ["3000", "3000", ...times].join(""))), "hex");
+    };
+    assert.equal(crlNextUpdateMs(list("260102030405Z", "270102030405Z")), Date.UTC(2027, 0, 2, 3, 4, 5));
+    assert.equal(crlNextUpdateMs(list("20260102030405Z", "20510102030405Z")), Date.UTC(2051, 0, 2, 3, 4, 5));
+    assert.equal(crlNextUpdateMs(list("260102030405Z", "990102030405Z")), Date.UTC(1999, 0, 2, 3, 4, 5));
+    assert.equal(crlNextUpdateMs(list("260102030405Z")), undefined);
+    assert.throws(() => crlNextUpdateMs(list("260102030405Z", "2601020304xxZ")), /not a certificate revocation list/);
   });
 
   it("is refused when it is cut or something else", () => {

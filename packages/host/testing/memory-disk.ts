@@ -30,7 +30,7 @@ export interface MemoryDiskOptions {
 
 class Folder {
   entries = new Map<string, Folder | MemoryFileContent>();
-  #durable = new Map<string, Folder | MemoryFileContent>();
+  readonly #durable = new Map<string, Folder | MemoryFileContent>();
   #changes: (readonly [name: string, node: Folder | MemoryFileContent | undefined])[][] = [];
 
   change(...changes: [name: string, node: Folder | MemoryFileContent | undefined][]): void {
@@ -38,19 +38,23 @@ class Folder {
     for (const [name, node] of changes) put(this.entries, name, node);
   }
 
+  /** Costs what the changes since the last sync cost, not what the folder holds: a log may have thousands of segments. */
   sync(): void {
-    this.#durable = new Map(this.entries);
+    this.#makeDurable(this.#changes.length);
     this.#changes = [];
   }
 
   /** Leaves the names that the crash spares, durable from now on. */
   crash(random: Random): void {
-    const count = random.below(this.#changes.length + 1);
+    this.#makeDurable(random.below(this.#changes.length + 1));
+    this.#changes = [];
+    this.entries = new Map(this.#durable);
+  }
+
+  #makeDurable(count: number): void {
     for (const changes of this.#changes.slice(0, count)) {
       for (const [name, node] of changes) put(this.#durable, name, node);
     }
-    this.entries = this.#durable;
-    this.sync();
   }
 }
 

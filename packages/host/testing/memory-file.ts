@@ -49,12 +49,12 @@ export class MemoryFileContent {
 
   read(target: Uint8Array, position: number): number {
     const count = Math.max(0, Math.min(target.length, this.sizeBytes - position));
+    target.fill(0, 0, count);
     for (let done = 0; done < count; ) {
       const offset = (position + done) % PAGE_BYTES;
       const length = Math.min(PAGE_BYTES - offset, count - done);
       const page = this.#pages.get(Math.floor((position + done) / PAGE_BYTES));
       if (page) target.set(page.data.subarray(offset, offset + length), done);
-      else target.fill(0, done, done + length);
       done += length;
     }
     return count;

@@ -20,10 +20,10 @@ export interface MemoryKeyspaceOptions {
 
 const DEFAULT_SLICE_BYTES = 256 << 10;
 
-/** The records at one moment: keys as latin1 strings in order, and their values. */
+/** The records at one moment: keys as latin1 strings in order, and their records, which scans return as they are. */
 interface Records {
   readonly keys: string[];
-  readonly values: Map<string, Uint8Array>;
+  readonly byKey: Map<string, KeyspaceRecord>;
 }
 
 type Batch = readonly (readonly [key: string, value: Uint8Array | undefined])[];
@@ -63,17 +63,20 @@ function lowerBound(keys: readonly string[], key: string): number {
 
 function apply(store: Store, batch: Batch): void {
   if (store.shared) {
-    store.records = { keys: store.records.keys.slice(), values: new Map(store.records.values) };
+    store.records = { keys: store.records.keys.slice(), byKey: new Map(store.records.byKey) };
     store.shared = false;
   }
-  const { keys, values } = store.records;
+  const { keys, byKey } = store.records;
   for (const [key, value] of batch) {
-    const there = values.has(key);
+    const old = byKey.get(key);
     if (value) {
-      values.set(key, value);
-      if (!there) keys.splice(lowerBound(keys, key), 0, key);
-    } else if (there) {
-      values.delete(key);
+      byKey.set(key, [old?.[0] ?? fromKey(key), value]);
+      if (old !== undefined) continue;
+      // Most keys are revisions, which come in order.
+      if (keys.length === 0 || keys[keys.length - 1] < key) keys.push(key);
+      else keys.splice(lowerBound(keys, key), 0, key);
+    } else if (old !== undefined) {
+      byKey.delete(key);
       keys.splice(lowerBound(keys, key), 1);
     }
   }
@@ -91,9 +94,9 @@ async function* slices(records: Records, range: KeyspaceRange, sliceBytes: numbe
   for (let i = range.from ? lowerBound(records.keys, toKey(range.from)) : 0; i < records.keys.length; i++) {
     const key = records.keys[i];
     if (to !== undefined && key >= to) break;
-    const value = records.values.get(key) as Uint8Array;
-    slice.push([fromKey(key), value]);
-    bytes += key.length + value.length;
+    const record = records.byKey.get(key) as KeyspaceRecord;
+    slice.push(record);
+    bytes += key.length + record[1].length;
     if (bytes >= sliceBytes) {
       yield slice;
       slice = [];
@@ -120,7 +123,7 @@ class MemoryKeyspace implements Keyspace {
 
   get(key: Uint8Array): Uint8Array | undefined {
     this.#check();
-    return this.#store.records.values.get(toKey(key));
+    return this.#store.records.byKey.get(toKey(key))?.[1];
   }
 
   async getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
@@ -176,7 +179,7 @@ class MemoryKeyspace implements Keyspace {
 
   sizeOnDiskBytes(): number {
     let bytes = 0;
-    for (const [key, value] of this.#store.records.values) bytes += key.length + value.length;
+    for (const [key, value] of this.#store.records.byKey.values()) bytes += key.length + value.length;
     return bytes;
   }
 
@@ -224,7 +227,7 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
         this.#disk.makeDir(path);
         folder = this.#disk.folder(path) as object;
       }
-      store = { records: { keys: [], values: new Map() }, shared: false, open: false, damaged: false, pending: [] };
+      store = { records: { keys: [], byKey: new Map() }, shared: false, open: false, damaged: false, pending: [] };
       this.#stores.set(folder, store);
     }
     if (store.open) throw new DiskError("Locked", path, "the backend is open already");
@@ -243,14 +246,14 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
   }
 
   /** The records of the store at `path` as they are on the disk, by their keys in latin1; undefined if there is none. */
-  records(path: string): ReadonlyMap<string, Uint8Array> | undefined {
-    return this.#find(path)?.records.values;
+  records(path: string): ReadonlyMap<string, KeyspaceRecord> | undefined {
+    return this.#find(path)?.records.byKey;
   }
 
   /** Puts another value in the place of a record's, behind the back of whoever has the store open. False if there is no such record. */
   alter(path: string, key: string, value: Uint8Array): boolean {
     const store = this.#find(path);
-    if (store?.records.values.has(key) !== true) return false;
+    if (store?.records.byKey.has(key) !== true) return false;
     apply(store, [[key, value]]);
     return true;
   }

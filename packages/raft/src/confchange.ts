@@ -60,18 +60,24 @@ export function sameConfState(a: ConfState, b: ConfState): boolean {
   );
 }
 
-/** Throws RAFT-14 if a ConfState contradicts itself; gives it back otherwise. */
-export function checkConfState(conf: ConfState): ConfState {
+/** How a ConfState contradicts itself; undefined if it does not. */
+export function problemOf(conf: ConfState): string | undefined {
   for (const id of conf.learners) {
-    if (conf.voters.includes(id) || conf.votersOutgoing.includes(id)) violated("RAFT-14", `${id} is voter and learner`);
+    if (conf.voters.includes(id) || conf.votersOutgoing.includes(id)) return `${id} is voter and learner`;
   }
   for (const id of conf.learnersNext) {
-    if (!conf.votersOutgoing.includes(id)) violated("RAFT-14", `${id} waits to become a learner but votes nowhere`);
-    if (conf.voters.includes(id)) violated("RAFT-14", `${id} waits to become a learner but goes on voting`);
+    if (!conf.votersOutgoing.includes(id)) return `${id} waits to become a learner but votes nowhere`;
+    if (conf.voters.includes(id)) return `${id} waits to become a learner but goes on voting`;
   }
-  if (!isJoint(conf) && (conf.learnersNext.length > 0 || conf.autoLeave))
-    violated("RAFT-14", "marks of a joint configuration in a simple one");
-  if (isJoint(conf) && conf.voters.length === 0) violated("RAFT-14", "a joint configuration enters one without voters");
+  if (!isJoint(conf) && (conf.learnersNext.length > 0 || conf.autoLeave)) return "marks of a joint configuration in a simple one";
+  if (isJoint(conf) && conf.voters.length === 0) return "a joint configuration enters one without voters";
+  return undefined;
+}
+
+/** Throws RAFT-14 if a ConfState contradicts itself; gives it back otherwise. */
+export function checkConfState(conf: ConfState): ConfState {
+  const problem = problemOf(conf);
+  if (problem !== undefined) violated("RAFT-14", problem);
   return conf;
 }
 

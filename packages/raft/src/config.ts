@@ -1,6 +1,10 @@
 /** What a machine is made from: its settings, and the state found on disk. */
 import type { raftpb } from "@quorate/proto";
 
+/** No term and no index is higher: they, and what is computed from them, stay exact as numbers. */
+export const MAX_TERM: number = 2 ** 52;
+export const MAX_INDEX: number = 2 ** 52;
+
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** Receives the machine's rare events (role changes, elections, snapshots, refusals). Ids in fields are hex as etcd prints them. */

@@ -9,7 +9,7 @@
  */
 import { idToHex, type raftpb } from "@quorate/proto";
 import { checkConfState, normalize } from "./confchange.ts";
-import { checkConfig, type InitialState, type LogLevel, type RaftConfig } from "./config.ts";
+import { checkConfig, type InitialState, type LogLevel, MAX_TERM, type RaftConfig } from "./config.ts";
 import { isConfChange } from "./entries.ts";
 import { violated } from "./invariants.ts";
 import { RaftLog } from "./log.ts";
@@ -94,6 +94,7 @@ export class Core {
   /** Enters a higher term, in which no vote is cast yet; the same term changes nothing. */
   enterTerm(term: number): void {
     if (term < this.#term) violated("RAFT-9", `${this.#term} to ${term}`);
+    if (term > MAX_TERM) violated("RAFT-16", `${this.#term} to ${term}`);
     if (term === this.#term) return;
     this.#term = term;
     this.#vote = 0n;

@@ -1,5 +1,6 @@
 /** Campaigns, and votes asked of this machine. */
 import { idToHex, raftpb } from "@quorate/proto";
+import { MAX_TERM } from "./config.ts";
 import type { Core } from "./core.ts";
 import { CAMPAIGN_TRANSFER } from "./message.ts";
 import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from "./roles.ts";
@@ -14,6 +15,10 @@ export function tryCampaign(core: Core, campaign: Campaign): void {
   if (core.isLeader) return;
   if (!core.promotable) {
     core.note("debug", "does not campaign: not a voter, or its snapshot is not in place");
+    return;
+  }
+  if (core.term >= MAX_TERM) {
+    core.note("error", "does not campaign: no term is left");
     return;
   }
   if (core.log.hasUnappliedConfChange()) {

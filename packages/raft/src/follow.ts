@@ -1,5 +1,5 @@
 /** What a follower does with its leader's messages. They are of its own term, and their sender is known to lead. */
-import { idToHex, raftpb } from "@quorate/proto";
+import { raftpb } from "@quorate/proto";
 import { checkConfState, normalize } from "./confchange.ts";
 import type { Core } from "./core.ts";
 
@@ -11,27 +11,11 @@ function acknowledge(core: Core, to: bigint, index: number): void {
   core.sendAfterSync(response);
 }
 
-/** True if the entries of an append follow (index, logTerm) without a gap and with terms that fit. */
-function isCoherent(append: raftpb.Message): boolean {
-  let index = append.index;
-  let term = append.logTerm;
-  for (const entry of append.entries) {
-    if (entry.index !== index + 1 || entry.term < term || entry.term > append.term) return false;
-    index = entry.index;
-    term = entry.term;
-  }
-  return true;
-}
-
 /** Takes entries over, or says where the logs may meet. */
 export function handleAppend(core: Core, append: raftpb.Message): void {
   const log = core.log;
   if (append.index < log.committed) {
     acknowledge(core, append.from, log.committed);
-    return;
-  }
-  if (!isCoherent(append)) {
-    core.note("error", "dropped an append whose entries do not follow one another", { from: idToHex(append.from), index: append.index });
     return;
   }
   const last = log.tryAppend(append.index, append.logTerm, append.entries, append.commit);

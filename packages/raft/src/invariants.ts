@@ -2,7 +2,8 @@
  * What must always hold inside one machine. Each invariant has a number, one place that enforces it and one test that names it
  * (test/invariants.test.ts checks both). A broken one throws an InvariantError, and the member has to stop: its state is not to be trusted.
  *
- * What must hold between machines (election safety and the like) cannot be seen from inside one; test/sim/safety.ts checks that.
+ * What must hold between machines (election safety and the like) cannot be seen from inside one; test/sim/safety.ts checks that. What
+ * another member may not say is no invariant: check.ts refuses it.
  */
 
 /** The numbered list. The text says what holds, in the terms of the file that enforces it. */
@@ -22,7 +23,7 @@ export const invariants = {
   "RAFT-13": "the window of messages in flight takes rising indexes and no more messages than its limit",
   "RAFT-14": "nobody is voter and learner at once, and only a joint configuration has the marks of one",
   "RAFT-15": "a committed configuration change fits the configuration it is applied to",
-  "RAFT-16": "nobody else leads in the term in which this machine leads",
+  "RAFT-16": "no term is higher than MAX_TERM",
   "RAFT-17": "a follower is sent a snapshot only after the log was compacted",
   "RAFT-18": "no message is addressed to the machine that sends it",
   "RAFT-19": "while a machine leads, its log only grows",

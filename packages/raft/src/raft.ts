@@ -110,9 +110,11 @@ export class Raft {
   /**
    * Takes a message from another member. Messages that do not belong (to another member, of an old term, answers from strangers, local
    * types) are dropped. The message and its entries are kept and must not be changed afterwards.
+   *
+   * Gives undefined, or, for a message that no member sends that keeps to the protocol, why it was refused. That changes nothing here.
    */
-  step(message: raftpb.Message): void {
-    step(this.#core, message);
+  step(message: raftpb.Message): string | undefined {
+    return step(this.#core, message);
   }
 
   /**

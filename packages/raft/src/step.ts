@@ -1,9 +1,9 @@
 /** Where messages and ticks come in: terms and leases first, then whoever handles the message in this role. */
 import { equals, idToHex, raftpb } from "@quorate/proto";
+import { impossible } from "./check.ts";
 import type { Core } from "./core.ts";
 import { countVote, handleVoteRequest, hintCommit, learnCommit, tryCampaign } from "./election.ts";
 import { handleAppend, handleHeartbeat, handleSnapshot } from "./follow.ts";
-import { violated } from "./invariants.ts";
 import { checkQuorum, handleAppendResponse, handleHeartbeatResponse, startTransfer } from "./lead.ts";
 import { CAMPAIGN_TRANSFER, isFromLeader, isLocalMessage, isResponse, isTermless, messageName } from "./message.ts";
 import { handleProposal, leaveJointIfDue } from "./propose.ts";
@@ -27,16 +27,22 @@ const {
   MsgVoteResp,
 } = raftpb.MessageType;
 
-/** Takes a message from another member. What does not belong is dropped, with a note to the logger. */
-export function step(core: Core, message: raftpb.Message): void {
+/**
+ * Takes a message from another member. What does not belong is dropped, with a note to the logger. Gives the reason where it is refused as
+ * one that no member sends (check.ts).
+ */
+export function step(core: Core, message: raftpb.Message): string | undefined {
   if (!isAcceptable(core, message)) {
     if (core.hasLogger) core.note("debug", "dropped a message", { type: messageName(message.type), from: idToHex(message.from) });
-    return;
+    return undefined;
   }
-  if (!isTermless(message.type) && !settleTerm(core, message)) return;
+  const wrong = impossible(core, message);
+  if (wrong !== undefined) return wrong;
+  if (!isTermless(message.type) && !settleTerm(core, message)) return undefined;
   if (message.type === MsgVote || message.type === MsgPreVote) handleVoteRequest(core, message);
   else if (core.isLeader) stepLeader(core, message);
   else stepOther(core, message);
+  return undefined;
 }
 
 function isAcceptable(core: Core, message: raftpb.Message): boolean {
@@ -91,7 +97,6 @@ function answerStale(core: Core, message: raftpb.Message): void {
 }
 
 function stepLeader(core: Core, message: raftpb.Message): void {
-  if (isFromLeader(message.type)) violated("RAFT-16", `${idToHex(message.from)} in term ${core.term}`);
   if (message.type === MsgProp) {
     handleProposal(core, message);
     return;

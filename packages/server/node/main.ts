@@ -4,6 +4,7 @@ import { type NodeLogger, nodeClock, nodeLogger } from "@quorate/host/node";
 import { type LogConfig, startFields } from "../src/config/index.ts";
 import { QUORATE_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { invoke } from "./cli/invoke.ts";
+import { nextStep, thisUser } from "./next-step.ts";
 import { loggerLevel, reload } from "./reload.ts";
 import { type ServingMember, serve } from "./serve.ts";
 import { supervisorOf } from "./supervisor.ts";
@@ -38,6 +39,10 @@ export async function main(): Promise<void> {
     };
     const describe = (error: unknown) =>
       error instanceof Error ? { error: error.message, stack: error.stack ?? "" } : { error: String(error) };
+    const advice = (error: unknown): { readonly next?: string } => {
+      const next = error instanceof Error ? nextStep(error.message, thisUser()) : undefined;
+      return next === undefined ? {} : { next };
+    };
     process.on("uncaughtException", (error) => {
       logger.error("the member cannot go on", describe(error));
       end(1);
@@ -79,14 +84,14 @@ export async function main(): Promise<void> {
         logger,
         onEnd: (error) => {
           if (stopping) return;
-          if (error !== undefined) logger.error("the member has stopped", describe(error));
+          if (error !== undefined) logger.error("the member has stopped", { ...describe(error), ...advice(error) });
           end(error === undefined ? 0 : 1);
         },
       });
       supervisor.ready();
     } catch (error) {
       const { message } = error as Error;
-      logger.error("failed to start the member", { error: message });
+      logger.error("failed to start the member", { error: message, ...advice(error) });
       end(1);
     }
   }

@@ -27,6 +27,8 @@ import { transportObserver } from "./peer-metrics.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
 import { ensureSelfCert } from "./self-cert.ts";
+import { settingMetrics } from "./setting-metrics.ts";
+import { tlsMetrics } from "./tls-metrics.ts";
 import type { Tracing } from "./tracing/index.ts";
 
 /** A member that has no quorum yet serves all the same after this long (etcd: --experimental-wait-cluster-ready-timeout). */
@@ -159,6 +161,14 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     const clockHelp = "This member's clock at the moment of the scrape, in seconds since 1970.";
     started.metrics.registry.gauge("quorate_server_clock_seconds", clockHelp, () => clock.wallMs() / 1000);
     started.metrics.registry.gauge("quorate_server_leases", "Leases that have not ended.", () => started.store.lessor.count);
+    tlsMetrics(started.metrics.registry, { client: clientTls, peer: peerTls });
+    settingMetrics(started.metrics.registry, config);
+    const isHealing = () => (started.corruption.isHealing ? 1 : 0);
+    started.metrics.registry.gauge(
+      "quorate_server_healing",
+      "1 while the member fetches the leader's store in place of its own, else 0.",
+      isHealing,
+    );
     // What is not on is not loaded.
     if (config.tracing.isOn) {
       const { startTracing } = await import("./tracing/index.ts");

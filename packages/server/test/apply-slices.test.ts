@@ -17,6 +17,7 @@ import {
   RangeResponse,
   TxnRequest,
 } from "@quorate/proto";
+import { MAX_PENDING_OPS } from "@quorate/store";
 import type { ApplyLimits } from "../src/member/applier.ts";
 import type { FaultPoint } from "../src/member/fault-points.ts";
 import type { Member } from "../src/member/member.ts";
@@ -255,5 +256,52 @@ test("a snapshot is installed on a member in the middle of an entry: it takes th
   );
   assert.ok(slow!.member!.appliedIndex > before + 1);
   await agree(world, 30);
+  await world.stopAll();
+});
+
+test("a crowd of large puts goes into the log over several turns", async () => {
+  const world = await started(1);
+  const node = world.nodes[0]!;
+  const value = "x".repeat(1024 * 1024);
+  let appends = 0;
+  node.passes = (point) => {
+    if (point === "before-wal-append") appends++;
+  };
+  const puts = Promise.all(Array.from({ length: 24 }, (_, i) => put(node.member!, `large${i}`, value)));
+  await world.settled(puts);
+  // Four batches of a megabyte each, and what comes before it is noticed that this is enough.
+  assert.ok(appends >= 5, `${appends} appends for 24 MiB`);
+  assert.equal(node.member!.store.mvcc.keyCount, 24);
+  await world.stopAll();
+});
+
+test("a leader whose store takes long to write a batch goes on leading and logging, and applies when it can", async () => {
+  const world = await started(3);
+  const leader = world.leader()!;
+  const member = leader.member!;
+  const { term } = member;
+  leader.writeMs = 4000;
+  const fill = (from: number): Promise<Uint8Array> => {
+    const success = Array.from({ length: TXN_KEYS }, (_, n) => ({
+      request: { case: "requestPut" as const, value: PutRequest.create({ key: fromUtf8(`f${from + n}`), value: fromUtf8("v") }) },
+    }));
+    return call(member, KVService.methods.Txn.path, TxnRequest.encode({ success }));
+  };
+  const batch = (number: number): Promise<unknown> =>
+    Promise.all(Array.from({ length: MAX_PENDING_OPS / TXN_KEYS }, (_, i) => fill(number * MAX_PENDING_OPS + i * TXN_KEYS)));
+  // The first batch is on its way, the second is full, and the third has to wait.
+  await world.settled(batch(0));
+  await world.settled(batch(1));
+  await world.until(() => member.store.isFull);
+  const filled = batch(2);
+  const applied = member.appliedIndex;
+  const written = put(member, "late", "1");
+  await world.run(2000);
+  assert.deepEqual([world.leader(), member.term, member.appliedIndex], [leader, term, applied]);
+  leader.writeMs = 2;
+  await world.settled(filled);
+  await world.settled(written);
+  await agree(world, 3 * MAX_PENDING_OPS + 1);
+  assert.equal(member.term, term);
   await world.stopAll();
 });

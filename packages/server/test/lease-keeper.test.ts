@@ -13,11 +13,10 @@ import {
   LeaseGrantRequest,
   raftpb,
 } from "@quorate/proto";
-import { type Applied, Store } from "@quorate/store";
+import { type Applied, MAX_CHECKPOINT_LEASES, Store } from "@quorate/store";
 import { Deadlines, type Due } from "../src/lease/deadlines.ts";
 import {
   LeaseKeeper,
-  MAX_CHECKPOINT_LEASES,
   MAX_HURRIED_REVOKES_PER_SECOND,
   MAX_INFLIGHT_CHECKPOINTS,
   MAX_INFLIGHT_REVOKES,

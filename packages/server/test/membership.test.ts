@@ -310,3 +310,55 @@ test("more changes than may wait are refused", async () => {
   await update(world, world.leader()!.member!, leader.id, ["http://127.0.0.1:9"]);
   await world.stopAll();
 });
+
+test("with a minority dead a learner is added, promoted, and the dead one removed; a voter is refused as in etcd", async () => {
+  for (const [size, deadCount] of [
+    [3, 1],
+    [5, 2],
+  ] as const) {
+    const world = await healthyWorld(size);
+    const dead = world.nodes.filter((node) => node !== world.leader()).slice(0, deadCount);
+    const deadIds = dead.map((node) => node.member!.id);
+    for (const id of deadIds) world.cutOff.add(id);
+    await world.run(HEALTHY_MS);
+    const leader = world.leader()!.member!;
+    // A new voter would count for the quorum before it is there: 2 of 4 and 3 of 6 are none.
+    await assert.rejects(add(world, leader, "http://127.0.0.1:9"), { message: textOf("Unhealthy"), code: 14 });
+    for (const id of deadIds) {
+      const node = await grow(world, true);
+      await promote(world, leader, node.member!.id);
+      await remove(world, leader, id);
+      await world.settled(put(leader, "k", `without ${id}`));
+    }
+    const members = await list(world, leader);
+    assert.equal(members.length, size);
+    assert.ok(members.every((one) => !one.isLearner && !deadIds.includes(one.ID)));
+    await world.stopAll();
+  }
+});
+
+test("a learner that died after it had caught up is not promoted where that would end the quorum", async () => {
+  const world = await healthyWorld(3);
+  const leader = world.leader()!.member!;
+  const dead = followerOf(world).member!;
+  const learner = (await grow(world, true)).member!;
+  await world.run(HEALTHY_MS);
+  world.cutOff.add(dead.id);
+  world.cutOff.add(learner.id);
+  await world.run(10);
+  await assert.rejects(promote(world, leader, learner.id), { message: textOf("Unhealthy"), code: 14 });
+  await world.settled(put(leader, "k", "still serving"));
+  world.cutOff.delete(learner.id);
+  await world.until(() => !learner.isLearner || leader.isLeader);
+  await world.run(HEALTHY_MS);
+  await promote(world, leader, learner.id);
+  await world.settled(put(leader, "k", "three of four"));
+  await world.stopAll();
+});
+
+test("without a quorum of healthy links no learner is added", async () => {
+  const world = new World(3);
+  await world.startAll();
+  await assert.rejects(add(world, world.leader()!.member!, "http://127.0.0.1:9", true), { message: textOf("Unhealthy"), code: 14 });
+  await world.stopAll();
+});

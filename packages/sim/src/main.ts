@@ -1,5 +1,6 @@
 /** The simulator's command: what it takes is in `help` below. */
 import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { judgeHistory, parseHistory } from "./check/judge.ts";
 import { optionsOf } from "./options.ts";
@@ -23,7 +24,7 @@ Many runs:
   --seeds N | A..B      so many from --from on, or these
   --minutes M           as many as there is time for
   --from N              the first seed (1)
-  --workers N           processors to use (2)
+  --workers N           processors to use (all)
   --summary FILE        adds a line of JSON with the sums to the file
 
 What is run:
@@ -135,7 +136,7 @@ async function main(): Promise<boolean> {
   const totals = await runMany({
     ...(values.seeds === undefined ? { first: numberOf("from", 1), count: Number.POSITIVE_INFINITY } : rangeOf(values.seeds)),
     forMs: values.minutes === undefined ? Number.POSITIVE_INFINITY : numberOf("minutes", 1) * 60_000,
-    workers: numberOf("workers", 2),
+    workers: numberOf("workers", availableParallelism()),
     bug,
     changes,
     summaryFile: values.summary,

@@ -63,10 +63,10 @@ export const SOURCE_BUGS = {
   },
   "hash-drift": {
     file: "store/src/mvcc/write-txn.ts",
-    before: "const revision = encodeRevision(main, sub, true);\n    state.backend.put(Bucket.key, revision, record);",
+    before: "const revision = encodeRevision(main, sub, true);\n    this.state.backend.put(Bucket.key, revision, record);",
     after: `const revision = encodeRevision(main, sub, true);
-    state.forgotten = (state.forgotten ?? 0) + 1;
-    if (state.forgotten % 20 !== 0) state.backend.put(Bucket.key, revision, record);`,
+    this.state.forgotten = (this.state.forgotten ?? 0) + 1;
+    if (this.state.forgotten % 20 !== 0) this.state.backend.put(Bucket.key, revision, record);`,
   },
   "index-before-its-entry": {
     file: "store/src/store.ts",

@@ -37,13 +37,13 @@ export class Sabotage {
   /** Alters a record; false if there is none yet. */
   alter(): boolean {
     const { keyspaces, random, storePath, tell } = this.#deps;
-    const records = keyspaces.records(storePath) ?? new Map<string, Uint8Array>();
-    const places = [...records.keys()].filter((place) => place.startsWith(KEY_BUCKET) && place.length === RECORD_KEY_BYTES).sort();
+    const records = keyspaces.records(storePath);
+    const places = [...(records?.keys() ?? [])].filter((place) => place.startsWith(KEY_BUCKET) && place.length === RECORD_KEY_BYTES).sort();
     if (places.length === 0) return false;
     // The newest more often than others: those are what clients see.
     const newest = Math.min(places.length, 6);
     const place = places[random.below(3) === 0 ? random.below(places.length) : places.length - 1 - random.below(newest)];
-    const kv = KeyValue.decode(records.get(place)!);
+    const kv = KeyValue.decode(records!.get(place)![1]);
     if (kv.value.length === 0) return false;
     const bytes = kv.value.slice();
     bytes[random.below(bytes.length)] ^= 1;
@@ -60,7 +60,7 @@ export class Sabotage {
     if (this.#done.length === 0) return [];
     const records = this.#deps.keyspaces.records(this.#deps.storePath);
     return this.#done.filter(({ place, value }) => {
-      const now = records?.get(place);
+      const now = records?.get(place)?.[1];
       return now !== undefined && equals(now, value);
     });
   }

@@ -18,7 +18,10 @@ const CALL_TIMEOUT_MS = 8000;
 /** The operator looks as often, and gives up a member that keeps others from starting after so many looks without an answer. */
 const LOOK_EVERY_MS = 700;
 const MAX_SILENT_LOOKS = 12;
-/** It compares hashes and gives up who differs after so many looks at an alarm that names nobody. */
+/**
+ * After so many looks at an alarm that names nobody it compares hashes, and does what the alarm's text says: it gives up who differs, or,
+ * where members mend themselves, ends all alarms. A member that mends itself is no witness; with the alarm against it, that ends.
+ */
 const MAX_NAMELESS_LOOKS = 12;
 
 export interface SaboteurDeps {
@@ -113,7 +116,14 @@ export class Saboteur {
         continue;
       }
       silent = 0;
-      for (const { memberID } of AlarmResponse.decode(bytes).alarms) await this.#deal(memberID, node);
+      const raised = AlarmResponse.decode(bytes).alarms.map(({ memberID }) => memberID);
+      if (this.#options.selfHeal && raised.includes(0n) && nodes.some((one) => !one.refused && this.#isVisible(one))) {
+        if (this.#isActive || ++this.#nameless < MAX_NAMELESS_LOOKS) continue;
+        this.#nameless = 0;
+        for (const memberId of raised) await this.#end(memberId, node);
+        continue;
+      }
+      for (const memberId of raised) await this.#deal(memberId, node);
     }
   }
 
@@ -125,9 +135,13 @@ export class Saboteur {
     if (named !== undefined && !named.refused) this.#condemn(named);
     // Nobody was named: that is over when whoever differs has been, or when the operator has found out who that is.
     if (memberId === 0n && nodes.some((node) => !node.refused && this.#isVisible(node))) {
-      if (this.#isActive || this.#options.selfHeal || ++this.#nameless < MAX_NAMELESS_LOOKS) return;
+      if (this.#isActive || ++this.#nameless < MAX_NAMELESS_LOOKS) return;
       this.#giveUpAltered();
     }
+    await this.#end(memberId, asked);
+  }
+
+  async #end(memberId: bigint, asked: Node): Promise<void> {
     const end = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT });
     this.#deps.story.tell("operator", `ends the alarm CORRUPT of ${memberId.toString(16)} through ${asked.name}`);
     const { bytes } = await this.#deps.network.exchange(asked, Alarm.path, end, CALL_TIMEOUT_MS);

@@ -28,6 +28,7 @@ import {
   type RangeResponse,
   TxnRequest,
   type TxnResponse,
+  WireError,
 } from "@quorate/proto";
 import type { Alarms } from "./alarms.ts";
 import type { Lessor } from "./lease/lessor.ts";
@@ -35,6 +36,7 @@ import type { Membership } from "./membership/membership.ts";
 import type { Mvcc } from "./mvcc/index.ts";
 import { applyAlarm } from "./requests/alarm.ts";
 import { txnCostBytes } from "./requests/cost.ts";
+import { type InvalidRequestError, malformation, type RequestKind } from "./requests/entry-request.ts";
 import {
   applyCompaction,
   applyDelete,
@@ -49,8 +51,7 @@ import {
 import { applyLeaseCheckpoint, applyLeaseGrant, applyLeaseRevoke, isShortRevoke, revokeInSteps } from "./requests/lease.ts";
 import type { Steps } from "./steps.ts";
 
-/** The kinds of request that are applied, by their field in InternalRaftRequest. */
-export type RequestKind = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
+export type { RequestKind } from "./requests/entry-request.ts";
 
 export type ApplyResponse =
   | PutResponse
@@ -70,7 +71,8 @@ export interface Applied {
   readonly kind: RequestKind | undefined;
   /** The answer, with its revision in the header; undefined for kinds that have none, and for an error. */
   readonly response: ApplyResponse | undefined;
-  readonly error: EtcdError | undefined;
+  /** InvalidRequestError for an entry that does not decode: it has changed nothing, on any member. */
+  readonly error: EtcdError | InvalidRequestError | undefined;
 }
 
 /** The parts of the state that requests work on. */
@@ -157,11 +159,17 @@ const NOTHING: Applied = { requestId: 0n, kind: undefined, response: undefined, 
 
 /**
  * Applies the request in an entry's data: returns what came of it, or the steps that do it, which must be run to their end before anything
- * else is applied. Throws, or the steps throw, what is no answer to a request: damage, broken invariants.
+ * else is applied. Data that does not decode comes to an error, the same on every member: nothing has been done then, for a request is
+ * decoded whole before it is carried out. Throws, or the steps throw, what is no answer to a request: damage, broken invariants.
  */
 export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied | Steps<Applied> {
   if (data.length === 0) return NOTHING;
-  const request = InternalRaftRequest.decode(data);
+  let request: InternalRaftRequest;
+  try {
+    request = InternalRaftRequest.decode(data);
+  } catch (error) {
+    return { ...NOTHING, error: blamed(data, error) };
+  }
   const requestId = request.ID !== 0n ? request.ID : (request.header?.ID ?? 0n);
   for (const kind of KINDS) {
     const bytes = request[kind];
@@ -169,32 +177,40 @@ export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied | Ste
     try {
       if (parts.alarms.any) admit(parts.alarms, kind);
       const outcome = TABLE[kind]!(parts, bytes, parts.isAwaited(requestId));
-      if (isSteps(outcome)) return finish(requestId, kind, outcome);
+      if (isSteps(outcome)) return finish(requestId, kind, data, outcome);
       return { requestId, kind, response: outcome, error: undefined };
     } catch (error) {
-      return failed(requestId, kind, error);
+      return failed(requestId, kind, data, error);
     }
   }
+  const malformed = malformation(data);
+  if (malformed !== undefined) return { requestId, kind: undefined, response: undefined, error: malformed };
   throw new Error(
     `an entry carries a request that this version does not know (${data.length} bytes): a newer member wrote it; upgrade this one`,
   );
 }
 
-function* finish(requestId: bigint, kind: RequestKind, steps: Steps<ApplyResponse>): Steps<Applied> {
+function* finish(requestId: bigint, kind: RequestKind, data: Uint8Array, steps: Steps<ApplyResponse>): Steps<Applied> {
   try {
     return { requestId, kind, response: yield* steps, error: undefined };
   } catch (error) {
-    return failed(requestId, kind, error);
+    return failed(requestId, kind, data, error);
   }
 }
 
 /** An error that is an answer to the request; another one is thrown on. */
-function failed(requestId: bigint, kind: RequestKind, error: unknown): Applied {
-  if (error instanceof EtcdError) return { requestId, kind, response: undefined, error };
-  throw error;
+function failed(requestId: bigint, kind: RequestKind, data: Uint8Array, error: unknown): Applied {
+  return { requestId, kind, response: undefined, error: error instanceof EtcdError ? error : blamed(data, error) };
 }
 
 /** Tells steps from a result. */
 export function isSteps<T extends object>(outcome: T | Steps<T> | undefined): outcome is Steps<T> {
   return outcome !== undefined && "next" in outcome && typeof outcome.next === "function";
+}
+
+/** The error of an entry that cannot be decoded. Rethrows `error` where the entry is not what is wrong: a record of the store may be. */
+function blamed(data: Uint8Array, error: unknown): InvalidRequestError {
+  const malformed = error instanceof WireError ? malformation(data) : undefined;
+  if (malformed === undefined) throw error;
+  return malformed;
 }

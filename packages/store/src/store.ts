@@ -9,7 +9,7 @@
  *     await store.close({ flush: true });
  */
 import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
-import type { raftpb } from "@quorate/proto";
+import { raftpb, toHex } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
 import { type Applied, applyRequest, isSteps } from "./apply.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
@@ -125,9 +125,9 @@ export class Store {
   }
 
   /**
-   * Begins to apply a normal entry, the one that follows the position. Returns what came of it, or, where that may take long, the steps that
-   * apply it. Between two steps the store can be read, flushed, compacted and streamed, and all of that finds the state before the entry;
-   * nothing else may be applied before the last. Steps that are given up leave the store unusable: it must be closed.
+   * Begins to apply a normal entry, the one that follows the position. Returns what came of it, or, where that may take long, the steps
+   * that apply it. Between two steps the store can be read, flushed, compacted and streamed, and all of that finds the state before the
+   * entry; nothing else may be applied before the last. Steps that are given up leave the store unusable: it must be closed.
    * @param isAwaited as for `apply`
    */
   begin(entry: raftpb.Entry, isAwaited: (requestId: bigint) => boolean = () => true): Applied | Steps<Applied> {
@@ -253,6 +253,8 @@ export class Store {
 /**
  * Receives a snapshot into a folder beside the store in use. When it resolves, the folder is complete, verified and marked as such;
  * installReceived puts it in place. Whatever goes wrong leaves nothing that could be taken for complete.
+ * @param index where the store must stand
+ * @param announced the term and the configuration that it must have, where they were announced
  * @throws SnapshotStreamError also where the position in it is not `index`; DiskError; what `chunks` throws
  */
 export async function receiveSnapshot(
@@ -261,6 +263,7 @@ export async function receiveSnapshot(
   index: number,
   chunks: AsyncIterable<Uint8Array>,
   progress?: (bytes: number) => void,
+  announced: Partial<Position> = {},
 ): Promise<void> {
   const incoming = incomingFolder(dir, index);
   deps.disk.remove(incoming);
@@ -269,9 +272,8 @@ export async function receiveSnapshot(
     const lengthBytes = await decodeSnapshot(chunks, keyspace, progress);
     const backend = new Backend(keyspace);
     const position = readPosition((key) => backend.get(Bucket.meta, key), incoming);
-    if (position.index !== index) {
-      throw new SnapshotStreamError(lengthBytes, `it holds the state at index ${position.index}, announced was ${index}`);
-    }
+    const difference = differenceOf(position, { ...announced, index });
+    if (difference !== undefined) throw new SnapshotStreamError(lengthBytes, difference);
   } catch (error) {
     await keyspace.close().catch(() => {});
     deps.disk.remove(incoming);
@@ -279,4 +281,13 @@ export async function receiveSnapshot(
   }
   await keyspace.close();
   markReceived(deps.disk, dir, index);
+}
+
+/** How a received store's position differs from the announced one; undefined if it does not. */
+function differenceOf(position: Position, { index, term, confState }: Pick<Position, "index"> & Partial<Position>): string | undefined {
+  if (position.index !== index) return `it holds the state at index ${position.index}, announced was ${index}`;
+  if (term !== undefined && position.term !== term) return `it holds the state of term ${position.term}, announced was ${term}`;
+  if (confState === undefined) return undefined;
+  const [held, told] = [position.confState, confState].map((state) => toHex(raftpb.ConfState.encode(state)));
+  return held === told ? undefined : "it holds another configuration than the one that was announced";
 }

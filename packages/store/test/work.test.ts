@@ -23,7 +23,9 @@ test("a transaction is bounded with all that it nests; a flat one may be as long
   assert.equal(checkTxn(tree(90, 90), 200), undefined);
   assert.throws(() => checkTxn(tree(91, 91), 200), {
     code: "TooManyOps",
-    message: `etcdserver: too many operations in txn request: with those of nested transactions there are more than ${MAX_TXN_TOTAL_OPS} operations and comparisons`,
+    message:
+      "etcdserver: too many operations in txn request: " +
+      `with those of nested transactions there are more than ${MAX_TXN_TOTAL_OPS} operations and comparisons`,
   });
   // Both branches count, at any depth.
   assert.throws(() => checkTxn(txnOf([nested(txnOf([], [nested(tree(80, 103))]))]), 200), { code: "TooManyOps" });

@@ -134,11 +134,13 @@ export class Incoming {
 
   #damaged(from: bigint, error: FrameError): void {
     this.#shared.observer.receiveFailed(from);
+    if (!this.#rareLog.allows(`${from} damaged`)) return;
     this.#shared.logger.warn("failed to read Raft message", { ...this.#fields(from), error: error.message });
   }
 
   #misdirected(from: bigint, message: raftpb.Message): void {
     this.#shared.observer.receiveFailed(from);
+    if (!this.#rareLog.allows(`${from} misdirected`)) return;
     this.#shared.logger.warn("ignored Raft message with a wrong address", {
       ...this.#fields(from),
       "message-from": idToHex(message.from),

@@ -34,6 +34,11 @@ const PASSING = new Set<string | undefined>([
   "TimeoutDueToLeaderFail",
   "TimeoutDueToConnectionLost",
   "TooManyRequests",
+  // The step was taken, but its answer was lost: the cluster is asked again how it stands.
+  "PeerURLExist",
+  "MemberExist",
+  "MemberNotLearner",
+  "MemberNotFound",
 ]);
 const UNAVAILABLE = 14;
 const DEADLINE_EXCEEDED = 4;

@@ -5,6 +5,7 @@ import { printerOf } from "../printers/choose.ts";
 import { SimplePrinter } from "../printers/simple.ts";
 import type { Command, Invocation } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
+import { addOnce, idempotentFlag, promoteOnce, removeOnce } from "./member-done-before.ts";
 import { parseMemberId } from "./member-id.ts";
 import { replaceCommand } from "./member-replace.ts";
 import { printVariables } from "./member-variables.ts";
@@ -27,7 +28,10 @@ function memberId({ args }: Invocation): bigint {
 const addCommand: Command = {
   use: "add <memberName> [options]",
   short: "Adds a member to the cluster",
-  long: "Adds a member to the cluster, and prints the variables that the new member is to be started with.",
+  long: `Adds a member to the cluster, and prints the variables that the new member is to be started with.
+
+The command may be repeated when its outcome is not known: a member that has exactly these peer URLs, and the same name or none yet, was
+added before and is printed again, with exit code 0.`,
   flags: {
     "peer-urls": { kind: "string", defaultText: "", doc: "comma-separated peer URLs of the new member" },
     learner: { kind: "bool", defaultText: "false", doc: "add it as a learner, which does not vote until it is promoted" },
@@ -41,18 +45,22 @@ const addCommand: Command = {
     }
     const urls = peerUrls(invocation);
     const printer = printerOf(invocation);
-    const response = await withClient(invocation, ({ client }) => client.memberAdd(urls, { isLearner: flags.bool("learner") }));
+    const addition = { name: args[0]!, urls, isLearner: flags.bool("learner") };
+    const response = await withClient(invocation, ({ client }) => addOnce(client, io, addition));
     printer.memberAdd(response);
     if (printer instanceof SimplePrinter) printVariables(io, args[0]!, urls, response);
   },
 };
 
 const removeCommand: Command = {
-  use: "remove <memberID>",
+  use: "remove <memberID> [options]",
   short: "Removes a member from the cluster",
+  flags: { ...idempotentFlag },
   async run(invocation) {
     const id = memberId(invocation);
-    printerOf(invocation).memberRemove(id, await withClient(invocation, ({ client }) => client.memberRemove(id)));
+    const isRepeatable = invocation.flags.bool("idempotent");
+    const printer = printerOf(invocation);
+    printer.memberRemove(id, await withClient(invocation, ({ client }) => removeOnce(client, invocation.io, id, isRepeatable)));
   },
 };
 
@@ -68,12 +76,15 @@ const updateCommand: Command = {
 };
 
 const promoteCommand: Command = {
-  use: "promote <memberID>",
+  use: "promote <memberID> [options]",
   short: "Makes a learner a voter",
   long: "Makes a learner a voter, if it has caught up with the leader.",
+  flags: { ...idempotentFlag },
   async run(invocation) {
     const id = memberId(invocation);
-    printerOf(invocation).memberPromote(id, await withClient(invocation, ({ client }) => client.memberPromote(id)));
+    const isRepeatable = invocation.flags.bool("idempotent");
+    const printer = printerOf(invocation);
+    printer.memberPromote(id, await withClient(invocation, ({ client }) => promoteOnce(client, invocation.io, id, isRepeatable)));
   },
 };
 

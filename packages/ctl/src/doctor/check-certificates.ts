@@ -1,7 +1,8 @@
 /** Certificates: of the members' client and peer ports, and in the client's own files. */
 import type { ShownCertificate } from "../observe/http.ts";
+import { shellWord } from "../observe/text.ts";
 import type { Finding, Severity } from "./finding.ts";
-import { type ClusterView, ctl, type MemberView } from "./view.ts";
+import type { ClusterView, MemberView } from "./view.ts";
 
 const DAY_MS = 86_400_000;
 /** OpenSSL's codes that speak of dates, which are found by themselves. */
@@ -12,6 +13,7 @@ export function checkCertificates(view: ClusterView): Finding[] {
     ...(one.certificate === undefined ? [] : memberCertificate(view, one, one.certificate, "client")),
     ...(one.peerCertificate === undefined ? [] : memberCertificate(view, one, one.peerCertificate, "peer")),
   ]);
+  findings.push(...view.members.flatMap((one) => heldByMember(view, one)));
   for (const { flag, path, subject, validFromMs, validToMs } of view.files) {
     const found = dates(view, validFromMs, validToMs);
     if (found === undefined) continue;
@@ -21,10 +23,45 @@ export function checkCertificates(view: ClusterView): Finding[] {
       member: "client",
       seen: `${flag} ${path} (${subject}) ${found.text}`,
       right: datesRight(view),
-      next: `have a new one issued, and look at the present one: openssl x509 -noout -dates -subject -in ${path}`,
+      next: "have a new one issued; the present one:",
+      run: [`openssl x509 -noout -dates -subject -in ${shellWord(path)}`],
     });
   }
   return findings;
+}
+
+/** What a member holds and nobody sees in a handshake: authorities, the certificates that it shows when it calls, revocation lists. */
+const HELD: readonly (readonly [metric: string, role: string, what: string, flag: string])[] = [
+  ["quorate_tls_certificate_not_after_seconds", "client_ca", "an authority that it trusts for clients", "--trusted-ca-file"],
+  ["quorate_tls_certificate_not_after_seconds", "peer_ca", "an authority that it trusts for members", "--peer-trusted-ca-file"],
+  ["quorate_tls_certificate_not_after_seconds", "peer_dialling", "the certificate that it shows to members", "--peer-client-cert-file"],
+  ["quorate_tls_certificate_not_after_seconds", "client_dialling", "the certificate that it shows when it calls", "--client-cert-file"],
+  ["quorate_tls_crl_next_update_seconds", "client", "the revocation list for clients", "--client-crl-file"],
+  ["quorate_tls_crl_next_update_seconds", "peer", "the revocation list for members", "--peer-crl-file"],
+];
+
+function heldByMember(view: ClusterView, { label, metrics }: MemberView): Finding[] {
+  return HELD.flatMap(([metric, role, what, flag]): Finding[] => {
+    const isList = metric.includes("_crl_");
+    const end = metrics?.value(metric, `role="${role}"`);
+    if (end === undefined) return [];
+    // A list is renewed every few days as a rule: only one that is overdue is a fault.
+    const found = isList && end * 1000 > view.nowMs ? undefined : dates(view, Number.NEGATIVE_INFINITY, end * 1000);
+    if (found === undefined) return [];
+    return [
+      {
+        severity: isList ? "warning" : found.severity,
+        check: "certificate",
+        member: label,
+        seen: isList
+          ? `${what} was to be renewed at ${new Date(end * 1000).toISOString().replace(/\.\d+Z$/, "Z")}`
+          : `${what} ${found.text}`,
+        right: isList ? "a list that is not overdue: what was revoked since is still taken" : datesRight(view),
+        next: `put a new one where ${flag} points: the member reads it by itself`,
+        run: [],
+      },
+    ];
+  });
 }
 
 function memberCertificate(
@@ -35,6 +72,7 @@ function memberCertificate(
 ): Finding[] {
   const url = port === "client" ? endpoint : (member?.peerURLs[0] ?? "");
   const what = `the certificate of its ${port} port (${shown.subject}, issued by ${shown.issuer})`;
+  const look = `openssl s_client -connect ${shellWord(url.replace(/^\w+:\/\//, "").replace(/\/$/, ""))} </dev/null | openssl x509 -noout -text`;
   const finding = (severity: Severity, problem: string, right: string, next: string): Finding => ({
     severity,
     check: "certificate",
@@ -42,14 +80,19 @@ function memberCertificate(
     seen: `${what} ${problem}`,
     right,
     next,
+    run: [look],
   });
-  const look = `openssl s_client -connect ${url.replace(/^\w+:\/\//, "")} </dev/null | openssl x509 -noout -text`;
   const findings: Finding[] = [];
   const found = dates(view, shown.validFromMs, shown.validToMs);
   if (found !== undefined) {
     const flags = port === "client" ? "--cert-file" : "--peer-cert-file";
     findings.push(
-      finding(found.severity, found.text, datesRight(view), `issue a new one, put it where ${flags} points, and: systemctl reload quorate`),
+      finding(
+        found.severity,
+        found.text,
+        datesRight(view),
+        `issue a new one and put it where ${flags} points: the member reads it by itself; the present one:`,
+      ),
     );
   }
   // Which authority the members trust among themselves, a client does not know.
@@ -59,7 +102,7 @@ function memberCertificate(
         "error",
         `does not come from the authority that --cacert names (${shown.chainProblem})`,
         "all members' certificates come from the authority that clients trust",
-        `${look}; issue one from the right authority, or name that one: ${ctl(view, "--cacert=FILE endpoint health", endpoint)}`,
+        "issue one from the right authority, or name the authority that it is from in --cacert; the present one:",
       ),
     );
   }
@@ -69,7 +112,7 @@ function memberCertificate(
         "error",
         `is not for the name in ${url}: ${shown.nameProblem}`,
         "it names every host and address that the URL may have",
-        look,
+        "issue one with all names and addresses (quorate-certs create --hosts); the present one:",
       ),
     );
   }

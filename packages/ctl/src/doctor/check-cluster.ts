@@ -1,7 +1,8 @@
 /** Who is there, who leads, who votes, who is behind, who differs. */
 import { idToHex } from "@quorate/proto";
+import { printable, shellWord } from "../observe/text.ts";
 import type { Finding } from "./finding.ts";
-import { type ClusterView, ctl, labelOf } from "./view.ts";
+import { type ClusterView, ctl } from "./view.ts";
 
 /** Entries that a member may be behind: what etcd, too, takes for too far. */
 const MAX_LAG_ENTRIES = 5000;
@@ -20,13 +21,28 @@ export function checkReachable(view: ClusterView): Finding[] {
           member: label,
           seen: `added as a ${member.isLearner ? "learner" : "voter"}, and never started`,
           right: "every member runs: one that votes and does not run counts for the quorum and helps nobody",
-          next: `start it with its peer URL ${member.peerURLs.join(",")}, or: ${ctl(view, `member remove ${idToHex(member.ID)}`)}`,
+          next: `start it with the peer URL ${printable(member.peerURLs.join(","))}; or, if it is not to come, take it out again:`,
+          run: [ctl(view, `member remove ${idToHex(member.ID)}`)],
         },
       ];
     }
     // Where the certificate is to blame, that is found elsewhere.
     const isRefused = certificate !== undefined && (certificate.chainProblem ?? certificate.nameProblem) !== undefined;
     if (failure === undefined || isRefused) return [];
+    if (certificate !== undefined && /connection was closed|socket hang up|certificate/i.test(failure)) {
+      const own = view.files.find(({ flag }) => flag === "--cert");
+      return [
+        {
+          severity: "error",
+          check: "certificate",
+          member: "client",
+          seen: `${label} shows its certificate at ${endpoint}, and then closes the connection: it does not take ${own === undefined ? "clients without a certificate" : `the certificate in ${own.path}`}`,
+          right: "a certificate of the authority that members trust for clients (--trusted-ca-file)",
+          next: own === undefined ? "give --cert and --key" : "give --cert and --key of that authority; who issued this one:",
+          run: own === undefined ? [] : [`openssl x509 -noout -issuer -subject -dates -in ${shellWord(own.path)}`],
+        },
+      ];
+    }
     return [
       {
         severity: "error",
@@ -34,7 +50,8 @@ export function checkReachable(view: ClusterView): Finding[] {
         member: label,
         seen: `does not answer at ${endpoint === "" ? "any client URL" : endpoint}: ${failure}`,
         right: "every member answers",
-        next: `on its machine: systemctl status quorate; journalctl -u quorate -n 50; then ${ctl(view, "endpoint health", endpoint)}`,
+        next: "on its machine: systemctl status quorate; journalctl -u quorate -n 50; when it is back:",
+        run: [ctl(view, "endpoint health", endpoint)],
       },
     ];
   });
@@ -54,7 +71,8 @@ export function checkOneCluster(view: ClusterView): Finding[] {
       member: "cluster",
       seen: `the endpoints belong to different clusters: ${seen}`,
       right: "all endpoints are members of one cluster",
-      next: ctl(view, "member list -w table"),
+      next: "name the endpoints of one cluster in --endpoints; these are the members that one of them knows:",
+      run: [ctl(view, "member list -w table")],
     },
   ];
 }
@@ -75,7 +93,8 @@ export function checkLeader(view: ClusterView): Finding[] {
       right: "one leader, which every member knows",
       next: isAll
         ? "start members until a majority of the voters runs; if it is lost for good: --force-new-cluster, docs/operations.md"
-        : `see that it reaches the others at their peer URLs: ${ctl(view, "member list")}`,
+        : "see that it reaches the others at their peer URLs:",
+      run: isAll ? [] : [ctl(view, "member list -w table")],
     },
   ];
 }
@@ -92,7 +111,8 @@ export function checkMembership(view: ClusterView): Finding[] {
       member: "cluster",
       seen: `${voters.length} voters: no more of them may fail than with ${voters.length - 1}`,
       right: "an odd number of voters, 3 or 5",
-      next: `${ctl(view, "member add NAME --learner --peer-urls=URL")}, or: ${ctl(view, "member remove ID")}`,
+      next: "add one (member add NAME --learner --peer-urls=URL), or take one out (member remove ID); these are the members:",
+      run: [ctl(view, "member list -w table")],
     });
   }
   const leader = view.members.find(({ status }) => status !== undefined && status.leader === status.header?.memberId);
@@ -105,7 +125,8 @@ export function checkMembership(view: ClusterView): Finding[] {
       member: label,
       seen: `is a learner${behind === undefined ? "" : behind <= MAX_LAG_ENTRIES ? " that has caught up" : `, ${behind} entries behind`}`,
       right: "a learner becomes a voter when it has caught up, or goes again: it does not count for the quorum",
-      next: ctl(view, `member promote ${idToHex(member.ID)}`),
+      next: behind !== undefined && behind > MAX_LAG_ENTRIES ? "wait until it has caught up, then:" : "make it a voter:",
+      run: [ctl(view, `member promote ${idToHex(member.ID)}`)],
     });
   }
   return findings;
@@ -124,7 +145,8 @@ export function checkLag(view: ClusterView): Finding[] {
         member: label,
         seen: `${lag} entries behind (it has applied ${status!.raftAppliedIndex} of ${newest})`,
         right: `at most ${MAX_LAG_ENTRIES} entries behind`,
-        next: `see whether it catches up, and its disk and network if not: ${ctl(view, "top", endpoint)}`,
+        next: "see whether it catches up, and look at its disk and network if not:",
+        run: [ctl(view, "top --once", endpoint)],
       },
     ];
   });
@@ -146,7 +168,8 @@ export function checkVersions(view: ClusterView): Finding[] {
       member: labels.join(", "),
       seen: `version ${version}, where others have ${usual}`,
       right: "all members have one version, but for the time of an upgrade",
-      next: `end the upgrade, one member after the other, and look again: ${ctl(view, "endpoint status --cluster -w table")}`,
+      next: "end the upgrade, one member after the other; who has which version:",
+      run: [ctl(view, "endpoint status --cluster -w table")],
     }));
 }
 
@@ -169,7 +192,8 @@ export function checkElections(view: ClusterView): Finding[] {
       member: "cluster",
       seen: `${worst.changes} changes of the leader in ${time}, as ${worst.label} has counted`,
       right: "a leader stays for days; slow disks, busy processors and lossy networks unseat it",
-      next: `look at disks and delays: ${ctl(view, "top")}`,
+      next: "look at the disks and delays of all members:",
+      run: [ctl(view, "top --once")],
     },
   ];
 }
@@ -187,34 +211,9 @@ export function checkPeers(view: ClusterView): Finding[] {
         member: label,
         seen: `has connections to ${active} of the ${running.length - 1} other members that run`,
         right: "every member is connected to every other",
-        next: `see that it reaches their peer URLs, and their certificates: ${ctl(view, "member list")}`,
+        next: "see that it reaches their peer URLs, and that their certificates are good; its log has the reasons:",
+        run: [ctl(view, "member list -w table")],
       },
     ];
-  });
-}
-
-/** An alarm as members tell of it among the errors of their status: that works without a leader too. */
-const ALARM = /^(?:memberID:(\d+)\s+)?alarm:(\w+)/;
-
-/** Alarms that are raised. */
-export function checkAlarms(view: ClusterView): Finding[] {
-  const told = new Set(view.members.flatMap(({ status }) => status?.errors ?? []).filter((error) => ALARM.test(error)));
-  return [...told].map((text): Finding => {
-    const [, id = "0", kind] = ALARM.exec(text)!;
-    const finding = { severity: "error", check: "alarm", member: labelOf(view, BigInt(id)) } as const;
-    if (kind === "NOSPACE") {
-      return {
-        ...finding,
-        seen: "the alarm NOSPACE: its store is full, and the cluster takes no puts",
-        right: "room in the store",
-        next: `${ctl(view, "compaction REVISION --physical")}, ${ctl(view, "defrag --cluster")}, then ${ctl(view, "alarm disarm")}`,
-      };
-    }
-    return {
-      ...finding,
-      seen: `the alarm ${kind === "CORRUPT" ? "CORRUPT: its data differs from that of the others" : kind}`,
-      right: "all members have the same data",
-      next: `${ctl(view, "endpoint hashkv --cluster -w table")}; replace the member that differs, then ${ctl(view, "alarm disarm")}`,
-    };
   });
 }

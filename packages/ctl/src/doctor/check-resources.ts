@@ -1,11 +1,13 @@
 /** Clocks, disks, space and limits of single members. */
 import { humanBytes } from "../go-format.ts";
-import { countOf, quantile } from "../observe/metrics-text.ts";
+import { countAbove, countOf, quantile } from "../observe/metrics-text.ts";
+import { compactionOf } from "./check-alarms.ts";
 import type { Finding } from "./finding.ts";
-import { type ClusterView, ctl, type MemberView } from "./view.ts";
+import { type ClusterView, ctl, quotaUse } from "./view.ts";
 
-/** Fewer syncs than this say nothing of a disk. */
-const MIN_SYNCS = 10;
+/** Fewer syncs than this say nothing of a disk, and neither does it that so few of them were slow: any disk has a bad moment. */
+const MIN_SYNCS = 50;
+const MIN_SLOW_SYNCS = 5;
 /** Space that is not in use and does not count as wasted: LevelDB keeps that much around for itself. */
 const FREE_SLACK_BYTES = 64 * 1024 * 1024;
 /** Open files as a share of the limit. */
@@ -29,7 +31,8 @@ export function checkClocks(view: ClusterView): Finding[] {
         member: "client",
         seen: `this machine's clock is ${shownMs(leastMs)} or more ${signs.has(1) ? "behind" : "ahead of"} those of all members`,
         right,
-        next: "on this machine: timedatectl status; chronyc tracking",
+        next: "see what sets this machine's clock (chronyc tracking says more where it is chrony):",
+        run: ["timedatectl status"],
       },
     ];
   }
@@ -40,6 +43,7 @@ export function checkClocks(view: ClusterView): Finding[] {
     seen: `its clock is at least ${shownMs(distance(clock!))} ${clock!.lowMs > 0 ? "ahead of" : "behind"} this machine's`,
     right,
     next: "on its machine: timedatectl status; chronyc tracking",
+    run: [],
   }));
 }
 
@@ -54,18 +58,20 @@ export function checkDisks(view: ClusterView): Finding[] {
   const right = `99% of syncs within ${shownMs(fsyncMs)} (10 ms on a good disk)`;
   const findings: Finding[] = view.members.flatMap(({ label, metrics, endpoint }): Finding[] => {
     const histogram = metrics?.histogram("etcd_disk_wal_fsync_duration_seconds");
-    const p99Ms = histogram === undefined || countOf(histogram) < MIN_SYNCS ? undefined : (quantile(histogram, 0.99) ?? 0) * 1000;
-    if (p99Ms === undefined || p99Ms <= fsyncMs) return [];
+    if (histogram === undefined || countOf(histogram) < MIN_SYNCS) return [];
+    const p99Ms = (quantile(histogram, 0.99) ?? 0) * 1000;
+    if (p99Ms <= fsyncMs || countAbove(histogram, fsyncMs / 1000) < MIN_SLOW_SYNCS) return [];
     return [
       {
         severity: p99Ms > 5 * fsyncMs ? "error" : "warning",
         check: "disk",
         member: label,
-        seen: `1% of the syncs of its log took longer than ${shownMs(p99Ms)} since it was started (of ${countOf(histogram!)})`,
+        seen: `1% of the syncs of its log took longer than ${shownMs(p99Ms)} since it was started (of ${countOf(histogram)})`,
         right,
         next:
-          "on its machine: quoratectl doctor --probe-dir=DATA-DIR tells the disk from other load; give the log a disk of its own " +
-          `(--wal-dir); now: ${ctl(view, "top", endpoint)}`,
+          "on its machine, quoratectl doctor --probe-dir=DATA-DIR tells the disk from other load; give the log a disk of its own " +
+          "(--wal-dir); how it is now:",
+        run: [ctl(view, "top --once", endpoint)],
       },
     ];
   });
@@ -77,7 +83,8 @@ export function checkDisks(view: ClusterView): Finding[] {
       member: "client",
       seen: `${disk.path}: half of ${disk.syncs} synced writes took ${shownMs(disk.p50Ms)}, 1% longer than ${shownMs(disk.p99Ms)}`,
       right,
-      next: `find what else uses it: iostat -x 1; or take another disk than that of ${disk.path}`,
+      next: `find what else uses it (iostat -x 1), or take another disk than that of ${disk.path}`,
+      run: [],
     });
   }
   return findings;
@@ -86,10 +93,11 @@ export function checkDisks(view: ClusterView): Finding[] {
 /** Stores that fill up. */
 export function checkQuota(view: ClusterView): Finding[] {
   return view.members.flatMap((one): Finding[] => {
-    const { label, endpoint } = one;
+    const { label } = one;
     const use = quotaUse(one);
     if (use === undefined || use.share < 0.8) return [];
     const percent = Math.floor(use.share * 100);
+    const compaction = compactionOf(view);
     return [
       {
         severity: percent >= 90 ? "error" : "warning",
@@ -97,20 +105,11 @@ export function checkQuota(view: ClusterView): Finding[] {
         member: label,
         seen: `${percent}% of the quota is used: ${humanBytes(use.usedBytes)} of ${humanBytes(use.quotaBytes)}`,
         right: "below 80%: at 100% the cluster takes no more puts",
-        next: `${ctl(view, "compaction REVISION --physical", endpoint)}; or --auto-compaction-retention, or more --quota-backend-bytes`,
+        next: `${compaction.length > 0 ? "give history up, and have that done by itself (--auto-compaction-retention)" : "there is no history left to give up: delete keys"}; or raise --quota-backend-bytes on all members${compaction.length > 0 ? ":" : ""}`,
+        run: compaction,
       },
     ];
   });
-}
-
-/** What counts against the quota: live records at a member of ours, the whole file at one of etcd's. */
-function quotaUse({ status, metrics }: MemberView): { usedBytes: number; quotaBytes: number; share: number } | undefined {
-  if (status === undefined) return undefined;
-  const quotaBytes = status.dbSizeQuota > 0 ? status.dbSizeQuota : (metrics?.value("etcd_server_quota_backend_bytes") ?? 0);
-  if (!(quotaBytes > 0) || !Number.isFinite(quotaBytes)) return undefined;
-  const ours = metrics?.value("quorate_server_quota_used_ratio");
-  const usedBytes = ours === undefined ? status.dbSize : ours * quotaBytes;
-  return { usedBytes, quotaBytes, share: usedBytes / quotaBytes };
 }
 
 /** Stores that take much more space on the disk than what is in them. */
@@ -126,7 +125,8 @@ export function checkSpace(view: ClusterView): Finding[] {
         member: label,
         seen: `its store takes ${humanBytes(status.dbSize)} on the disk, for ${humanBytes(status.dbSizeInUse)} in use`,
         right: "less than half of it free",
-        next: ctl(view, "defrag --command-timeout=10m", endpoint),
+        next: "have it rewrite its files; it serves meanwhile:",
+        run: [ctl(view, "defrag --command-timeout=10m", endpoint)],
       },
     ];
   });
@@ -146,6 +146,7 @@ export function checkFiles(view: ClusterView): Finding[] {
         seen: `${open} of ${limit} open files`,
         right: "less than 80% of the limit: each client and each part of the store takes one",
         next: "raise LimitNOFILE in its systemd unit (systemctl edit quorate) and start it again",
+        run: [],
       },
     ];
   });

@@ -1,7 +1,7 @@
 /** All checks, worst findings first. */
+import { checkAlarms } from "./check-alarms.ts";
 import { checkCertificates } from "./check-certificates.ts";
 import {
-  checkAlarms,
   checkElections,
   checkLag,
   checkLeader,
@@ -12,6 +12,7 @@ import {
   checkVersions,
 } from "./check-cluster.ts";
 import { checkClocks, checkDisks, checkFiles, checkQuota, checkSpace } from "./check-resources.ts";
+import { checkSettings } from "./check-settings.ts";
 import type { Finding } from "./finding.ts";
 import type { ClusterView } from "./view.ts";
 
@@ -24,6 +25,7 @@ const checks: readonly ((view: ClusterView) => Finding[])[] = [
   checkPeers,
   checkMembership,
   checkVersions,
+  checkSettings,
   checkLag,
   checkElections,
   checkQuota,
@@ -36,5 +38,22 @@ const checks: readonly ((view: ClusterView) => Finding[])[] = [
 /** What is wrong with the cluster: errors, then warnings, each in the order of the checks. */
 export function diagnose(view: ClusterView): Finding[] {
   const found = checks.flatMap((check) => check(view));
-  return [...found.filter(({ severity }) => severity === "error"), ...found.filter(({ severity }) => severity === "warning")];
+  return eachCommandOnce([
+    ...found.filter(({ severity }) => severity === "error"),
+    ...found.filter(({ severity }) => severity === "warning"),
+  ]);
+}
+
+/** A command that a finding before has is left out: a compaction, say, is the whole cluster's, and fails when it is done again. */
+function eachCommandOnce(findings: readonly Finding[]): Finding[] {
+  const printed = new Set<string>();
+  return findings.map((finding) => {
+    const run = finding.run.filter((command) => !printed.has(command));
+    for (const command of run) printed.add(command);
+    const next =
+      finding.run.length > run.length
+        ? `${finding.next.replace(/:$/, "")} (see the command above)${run.length > 0 ? ":" : ""}`
+        : finding.next;
+    return { ...finding, next, run };
+  });
 }

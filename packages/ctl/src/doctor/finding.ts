@@ -12,8 +12,10 @@ export interface Finding {
   readonly seen: string;
   /** What would be right. */
   readonly right: string;
-  /** The command to run next. */
+  /** What to do next, in words; what has to be filled in stands in capitals. */
   readonly next: string;
+  /** Command lines that a shell on this machine runs as they stand here, in this order. */
+  readonly run: readonly string[];
 }
 
 /** Something that could not be looked at: no fault by itself. */

@@ -10,11 +10,13 @@ export function humanReport(view: ClusterView, findings: readonly Finding[], not
   const lines = [summary(view)];
   const checkWidth = Math.max(0, ...findings.map(({ check }) => check.length));
   const memberWidth = Math.max(0, ...findings.map(({ member }) => member.length));
-  for (const { severity, check, member, seen, right, next } of findings) {
+  for (const { severity, check, member, seen, right, next, run } of findings) {
     const mark = paint(severity.padEnd(7), "bold", severity === "error" ? "red" : "yellow");
     const indent = " ".repeat(9);
     lines.push("", `${mark}  ${check.padEnd(checkWidth)}  ${paint(member.padEnd(memberWidth), "bold")}  ${seen}`);
-    lines.push(`${indent}${paint("right:", "dim")} ${right}`, `${indent}${paint("next: ", "dim")} ${paint(next, "cyan")}`);
+    lines.push(`${indent}${paint("right:", "dim")} ${right}`, `${indent}${paint("next: ", "dim")} ${next}`);
+    // By itself on a line, and nothing before it but blanks, so that it can be copied.
+    lines.push(...run.map((command) => `${indent}       ${paint(command, "cyan")}`));
   }
   if (notes.length > 0) lines.push("", ...notes.map(({ member, text }) => `${paint("note", "dim")}     ${member}: ${text}`));
   const count = (severity: Finding["severity"], name: string): string => {

@@ -1,9 +1,12 @@
 /** quoratectl doctor: looks, judges, reports. */
 import { X509Certificate } from "node:crypto";
 import type { Invocation } from "../command.ts";
-import { clientOf, tlsOf } from "../globals.ts";
+import { accessOf, endpointsOf } from "../globals.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
+import { memberTimeoutMs } from "../observe/flags.ts";
+import { looker } from "../observe/looker.ts";
 import { paintFor } from "../terminal.ts";
+import { commandMaker } from "./commands.ts";
 import { diagnose } from "./diagnose.ts";
 import { probeDisk } from "./disk.ts";
 import { look } from "./look.ts";
@@ -22,16 +25,14 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
     clockMs: flags.durationMs("clock-limit"),
     certificateDays: flags.int("certificate-days"),
   };
-  const tls = tlsOf(flags, io);
+  const timeoutMs = memberTimeoutMs(flags);
+  const [endpoints, access] = [await endpointsOf(invocation), await accessOf(invocation)];
+  if (endpoints.length === 0) throw new Exit(ExitCode.badConnection, "etcdclient: no available endpoints");
   const files = ["cert", "cacert"].flatMap((flag) => fileCertificates(io, `--${flag}`, flags.string(flag)));
   const disk = probeOf(io, flags.string("probe-dir"));
-  const { client } = await clientOf(invocation);
+  const asked = looker(invocation, access, timeoutMs);
   try {
-    const { members, notes } = await look(client, {
-      endpoints: flags.strings("endpoints"),
-      tls,
-      timeoutMs: flags.durationMs("command-timeout"),
-    });
+    const { members, notes } = await look(asked, { endpoints, tls: access.tls, timeoutMs });
     const view: ClusterView = {
       members,
       files,
@@ -39,12 +40,15 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
       nowMs: Date.now(),
       limits,
       endpoint: members.find(({ status }) => status !== undefined)?.endpoint ?? "",
+      command: commandMaker(flags, io.env),
     };
     const findings = diagnose(view);
-    io.stdout(form === "json" ? jsonReport(view, findings, notes) : humanReport(view, findings, notes, paintFor(io)));
+    io.stdout(
+      form === "json" ? jsonReport(view, findings, notes) : humanReport(view, findings, notes, paintFor(io, flags.bool("no-color"))),
+    );
     if (findings.length > 0) throw new Exit(ExitCode.error, "");
   } finally {
-    client.close();
+    asked.close();
   }
 }
 

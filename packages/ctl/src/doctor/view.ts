@@ -2,6 +2,7 @@
 import type { Member, StatusResponse } from "@quorate/proto";
 import type { ShownCertificate } from "../observe/http.ts";
 import type { MetricsText } from "../observe/metrics-text.ts";
+import type { CommandMaker } from "./commands.ts";
 
 /** How far a member's clock is ahead of this machine's, in milliseconds: somewhere between the two. */
 export interface ClockOffset {
@@ -61,6 +62,7 @@ export interface ClusterView {
   readonly limits: Limits;
   /** One endpoint that answers, for the commands that are advised; "" if there is none. */
   readonly endpoint: string;
+  readonly command: CommandMaker;
 }
 
 /** The name of the member with an id, or the id. */
@@ -70,6 +72,21 @@ export function labelOf(view: ClusterView, id: bigint): string {
 }
 
 /** A command of quoratectl's for this cluster, asked at `endpoint` or where somebody answers. */
-export function ctl(view: ClusterView, command: string, endpoint = view.endpoint): string {
-  return `quoratectl ${endpoint === "" ? "" : `--endpoints=${endpoint} `}${command}`;
+export function ctl(view: ClusterView, words: string, endpoint = view.endpoint): string {
+  return view.command(words, endpoint);
+}
+
+/** Whether a member is one of Quorate's, as its metrics show. */
+export function isOurs({ metrics }: MemberView): boolean {
+  return metrics?.value("quorate_server_quota_used_ratio") !== undefined;
+}
+
+/** What counts against the quota: live records at a member of ours, the whole file at one of etcd's. */
+export function quotaUse({ status, metrics }: MemberView): { usedBytes: number; quotaBytes: number; share: number } | undefined {
+  if (status === undefined) return undefined;
+  const quotaBytes = status.dbSizeQuota > 0 ? status.dbSizeQuota : (metrics?.value("etcd_server_quota_backend_bytes") ?? 0);
+  if (!(quotaBytes > 0) || !Number.isFinite(quotaBytes)) return undefined;
+  const ours = metrics?.value("quorate_server_quota_used_ratio");
+  const usedBytes = ours === undefined ? status.dbSize : ours * quotaBytes;
+  return { usedBytes, quotaBytes, share: usedBytes / quotaBytes };
 }

@@ -34,6 +34,11 @@ export class MetricsText {
     return samples.reduce((sum, one) => sum + one.value, 0);
   }
 
+  /** A metric's samples, each with its labels as they stand in the text. */
+  series(name: string): readonly { readonly labels: string; readonly value: number }[] {
+    return this.#samples.get(name) ?? [];
+  }
+
   /** A histogram over all of its labels, or those that hold all of `labels`; undefined if there is none. */
   histogram(name: string, ...labels: readonly string[]): HistogramValues | undefined {
     const byBound = new Map<number, number>();
@@ -52,6 +57,12 @@ export class MetricsText {
 /** How many observations a histogram has. */
 export function countOf({ cumulative }: HistogramValues): number {
   return cumulative.at(-1) ?? 0;
+}
+
+/** How many observations were certainly above a value: those beyond the first bound that is not below it. */
+export function countAbove({ bounds, cumulative }: HistogramValues, value: number): number {
+  const at = bounds.findIndex((bound) => bound >= value);
+  return (cumulative.at(-1) ?? 0) - (cumulative[at] ?? 0);
 }
 
 /** What came to `later` since `earlier`; all of it if the member was started anew in between, or `earlier` is not there. */

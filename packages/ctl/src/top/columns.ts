@@ -1,105 +1,298 @@
-/** The columns of top's tables: what each says of a member, from its status and its metrics of two times. */
-import { histogramSince, type MetricsText, quantile } from "../observe/metrics-text.ts";
-import { grouped, shownBytes, shownCount, shownRate, shownSeconds, shownShare, UNKNOWN } from "./numbers.ts";
-import type { MemberSample } from "./sample.ts";
+/** The columns of top's tables: what each says of a member, and from which value on that is worth a look. */
+import { figures, leads, p99, rate } from "./figures.ts";
+import { shownBytes, shownCount, shownRate, shownSeconds, shownShare, UNKNOWN } from "./numbers.ts";
+import type { Row } from "./observer.ts";
 
-/** A member beside what it was at the sample before. */
-export interface Pair {
-  readonly now: MemberSample;
-  readonly before: MemberSample | undefined;
+/** warn: worth a look; bad: hurts. */
+export type Level = "warn" | "bad";
+
+/** What is true of a row at the time of the frame. */
+export interface RowAge {
+  /** For how long a member has been silent, in milliseconds; undefined while it answers. */
+  readonly silentMs: number | undefined;
+  /** Whether its metrics are older than they should be. */
+  readonly hasOldMetrics: boolean;
 }
 
 export interface TopColumn {
   readonly title: string;
+  /** For the help. */
+  readonly doc: string;
   /** Texts stand to the left, numbers to the right. */
   readonly isText?: boolean;
-  readonly cell: (pair: Pair, all: readonly Pair[]) => string;
+  /** Where it comes from: what is old is dimmed. */
+  readonly from: "status" | "metrics";
+  /** Columns with a small number stay when the screen is narrow. */
+  readonly rank: number;
+  readonly value: (row: Row, all: readonly Row[], age: RowAge) => number | string | undefined;
+  readonly show?: (value: number) => string;
+  /** The values from which on it is warn, and bad. */
+  readonly limits?: readonly [warn: number, bad: number];
 }
 
-const nameColumn: TopColumn = { title: "MEMBER", isText: true, cell: ({ now }) => now.label };
+/** What a cell says. */
+export function cellText(column: TopColumn, value: number | string | undefined): string {
+  if (value === undefined) return UNKNOWN;
+  return typeof value === "string" ? value : (column.show ?? shownCount)(value);
+}
 
-/** Where each member stands. */
-export const stateColumns: readonly TopColumn[] = [
-  nameColumn,
-  { title: "ROLE", isText: true, cell: ({ now }) => role(now) },
-  { title: "VERSION", isText: true, cell: ({ now }) => now.status?.version ?? UNKNOWN },
-  { title: "INDEX", cell: ({ now }) => shownCount(now.status?.raftAppliedIndex) },
-  { title: "LAG", cell: ({ now }, all) => lag(now, all) },
-  { title: "DB SIZE", cell: ({ now }) => shownBytes(now.status?.dbSize) },
-  { title: "IN USE", cell: ({ now }) => shownBytes(now.status?.dbSizeInUse) },
-  { title: "QUOTA", cell: ({ now }) => quota(now) },
+export function levelOf({ limits }: TopColumn, value: number | string | undefined): Level | undefined {
+  if (limits === undefined || typeof value !== "number") return undefined;
+  return value >= limits[1] ? "bad" : value >= limits[0] ? "warn" : undefined;
+}
+
+/** A time in few characters: "9s", "3m", "2h". */
+export function shownAge(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  return seconds < 120 ? `${seconds}s` : seconds < 7200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3600)}h`;
+}
+
+function role(row: Row, { silentMs }: RowAge): string {
+  if (row.isNeverStarted) return "unstarted";
+  if (silentMs !== undefined) return row.status === undefined ? "no answer" : `silent ${shownAge(silentMs)}`;
+  if (row.status === undefined) return "asking";
+  if (leads(row)) return "leader";
+  return row.status.isLearner ? "learner" : row.status.leader === 0n ? "no leader" : "follower";
+}
+
+const memberColumn: TopColumn = {
+  title: "MEMBER",
+  doc: "the member's name",
+  isText: true,
+  from: "status",
+  rank: 0,
+  value: ({ label }) => label,
+};
+
+const roleColumn: TopColumn = {
+  title: "ROLE",
+  doc: "leader, follower, learner; or for how long it has been silent",
+  isText: true,
+  from: "status",
+  rank: 0,
+  value: (row, _all, age) => role(row, age),
+};
+
+const metric =
+  (name: string) =>
+  ({ now }: Row) =>
+    now?.metrics.value(name);
+
+const lagColumn: TopColumn = {
+  title: "LAG",
+  doc: "entries behind the newest that anybody knows",
+  from: "status",
+  rank: 1,
+  value: (row, all) => figures.lag(row, all),
+  limits: [1000, 5000],
+};
+const quotaColumn: TopColumn = {
+  title: "QUOTA",
+  doc: "share of the space quota that is used",
+  from: "metrics",
+  rank: 3,
+  value: figures.quota,
+  show: shownShare,
+  limits: [0.8, 0.9],
+};
+const fsyncColumn: TopColumn = {
+  title: "FSYNC",
+  doc: "99th percentile of the syncs of its log's disk",
+  from: "metrics",
+  rank: 2,
+  value: figures.fsyncP99,
+  show: shownSeconds,
+  limits: [0.05, 0.1],
+};
+const loopColumn: TopColumn = {
+  title: "LOOP",
+  doc: "99th percentile of the turns of its event loop",
+  from: "metrics",
+  rank: 7,
+  value: metric("nodejs_eventloop_lag_p99_seconds"),
+  show: shownSeconds,
+  limits: [0.05, 0.25],
+};
+const cpuColumn: TopColumn = {
+  title: "CPU",
+  doc: "processor time; 100% is one processor",
+  from: "metrics",
+  rank: 4,
+  value: (row) => rate(row, "process_cpu_seconds_total"),
+  show: shownShare,
+  limits: [0.9, 2],
+};
+const memoryColumn: TopColumn = {
+  title: "MEMORY",
+  doc: "resident memory",
+  from: "metrics",
+  rank: 5,
+  value: metric("process_resident_memory_bytes"),
+  show: shownBytes,
+};
+const requestColumn: TopColumn = {
+  title: "REQUEST",
+  doc: "99th percentile of its requests",
+  from: "metrics",
+  rank: 6,
+  value: (row) => p99(row, "etcd_server_request_duration_seconds"),
+  show: shownSeconds,
+  limits: [0.1, 0.5],
+};
+
+/** A table that can be chosen. */
+export interface View {
+  readonly name: string;
+  readonly columns: readonly TopColumn[];
+}
+
+/** In the order of their keys, 1 and so on. */
+export const views: readonly View[] = [
+  {
+    name: "members",
+    columns: [
+      memberColumn,
+      roleColumn,
+      lagColumn,
+      { title: "CALLS/S", doc: "gRPC calls that ended, a second", from: "metrics", rank: 2, value: figures.calls, show: shownRate },
+      {
+        title: "READS/S",
+        doc: "ranges a second",
+        from: "metrics",
+        rank: 6,
+        value: (row) => rate(row, "etcd_mvcc_range_total"),
+        show: shownRate,
+      },
+      requestColumn,
+      fsyncColumn,
+      loopColumn,
+      cpuColumn,
+      memoryColumn,
+      quotaColumn,
+      { title: "CONNS", doc: "connections of clients", from: "metrics", rank: 8, value: metric("quorate_rpc_connections") },
+      { title: "WATCHERS", doc: "watchers", from: "metrics", rank: 9, value: metric("etcd_debugging_mvcc_watcher_total") },
+      {
+        title: "VERSION",
+        doc: "version of the server",
+        isText: true,
+        from: "status",
+        rank: 10,
+        value: ({ status }) => status?.version,
+      },
+    ],
+  },
+  {
+    name: "latency",
+    columns: [
+      memberColumn,
+      roleColumn,
+      { ...requestColumn, rank: 1 },
+      {
+        title: "APPLY",
+        doc: "99th percentile of applying an entry",
+        from: "metrics",
+        rank: 2,
+        value: (row) => p99(row, "etcd_server_apply_duration_seconds"),
+        show: shownSeconds,
+        limits: [0.05, 0.25],
+      },
+      { ...fsyncColumn, rank: 1 },
+      {
+        title: "COMMIT",
+        doc: "99th percentile of the synced batches of its store",
+        from: "metrics",
+        rank: 3,
+        value: (row) => p99(row, "etcd_disk_backend_commit_duration_seconds"),
+        show: shownSeconds,
+        limits: [0.25, 1],
+      },
+      {
+        title: "PEER",
+        doc: "99th percentile of the way to other members and back",
+        from: "metrics",
+        rank: 4,
+        value: (row) => p99(row, "etcd_network_peer_round_trip_time_seconds"),
+        show: shownSeconds,
+        limits: [0.05, 0.15],
+      },
+      { ...loopColumn, rank: 5 },
+      {
+        title: "PENDING",
+        doc: "proposals that wait",
+        from: "metrics",
+        rank: 6,
+        value: metric("etcd_server_proposals_pending"),
+        limits: [100, 1000],
+      },
+    ],
+  },
+  {
+    name: "store",
+    columns: [
+      memberColumn,
+      roleColumn,
+      { ...quotaColumn, rank: 1 },
+      {
+        title: "IN USE",
+        doc: "bytes of live records",
+        from: "status",
+        rank: 1,
+        value: ({ status }) => status?.dbSizeInUse,
+        show: shownBytes,
+      },
+      {
+        title: "DB SIZE",
+        doc: "bytes of the store's files",
+        from: "status",
+        rank: 2,
+        value: ({ status }) => status?.dbSize,
+        show: shownBytes,
+      },
+      { title: "KEYS", doc: "keys", from: "metrics", rank: 3, value: metric("etcd_debugging_mvcc_keys_total") },
+      { title: "LEASES", doc: "leases", from: "metrics", rank: 4, value: figures.leases },
+      {
+        title: "INDEX",
+        doc: "the last entry that it has applied",
+        from: "status",
+        rank: 3,
+        value: ({ status }) => status?.raftAppliedIndex,
+      },
+      { ...lagColumn, rank: 5 },
+      { title: "TERM", doc: "Raft's term", from: "status", rank: 6, value: ({ status }) => status?.raftTerm },
+    ],
+  },
+  {
+    name: "process",
+    columns: [
+      memberColumn,
+      roleColumn,
+      { ...cpuColumn, rank: 1 },
+      { ...memoryColumn, rank: 1 },
+      { title: "HEAP", doc: "used memory of the language's own", from: "metrics", rank: 3, value: figures.heap, show: shownBytes },
+      { ...loopColumn, rank: 2 },
+      { title: "CONNS", doc: "connections of clients", from: "metrics", rank: 2, value: metric("quorate_rpc_connections") },
+      { title: "WATCHERS", doc: "watchers", from: "metrics", rank: 3, value: metric("etcd_debugging_mvcc_watcher_total") },
+      {
+        title: "FILES",
+        doc: "open files as a share of the limit",
+        from: "metrics",
+        rank: 4,
+        value: ({ now }) => share(now?.metrics.value("process_open_fds"), now?.metrics.value("process_max_fds")),
+        show: shownShare,
+        limits: [0.6, 0.8],
+      },
+      { title: "UPTIME", doc: "since its process started", from: "metrics", rank: 5, value: uptime, show: (ms) => shownAge(ms) },
+    ],
+  },
 ];
 
-/** How quick it was since the sample before. */
-export const latencyColumns: readonly TopColumn[] = [
-  nameColumn,
-  { title: "RANGES/S", cell: (pair) => shownRate(rate(pair, "etcd_mvcc_range_total")) },
-  { title: "REQUEST P99", cell: (pair) => p99(pair, "etcd_server_request_duration_seconds") },
-  { title: "APPLY P99", cell: (pair) => p99(pair, "etcd_server_apply_duration_seconds") },
-  { title: "FSYNC P99", cell: (pair) => p99(pair, "etcd_disk_wal_fsync_duration_seconds") },
-  { title: "COMMIT P99", cell: (pair) => p99(pair, "etcd_disk_backend_commit_duration_seconds") },
-  { title: "PEER P99", cell: (pair) => p99(pair, "etcd_network_peer_round_trip_time_seconds") },
-];
-
-/** What its process has to do. */
-export const processColumns: readonly TopColumn[] = [
-  nameColumn,
-  { title: "WATCHERS", cell: ({ now }) => shownCount(now.metrics?.value("etcd_debugging_mvcc_watcher_total")) },
-  { title: "LEASES", cell: ({ now }) => shownCount(now.metrics?.value("quorate_server_leases") ?? leases(now.metrics)) },
-  { title: "CONNECTIONS", cell: ({ now }) => shownCount(now.metrics?.value("quorate_rpc_connections")) },
-  { title: "CPU", cell: (pair) => shownShare(rate(pair, "process_cpu_seconds_total")) },
-  { title: "MEMORY", cell: ({ now }) => shownBytes(now.metrics?.value("process_resident_memory_bytes")) },
-  { title: "HEAP", cell: ({ now }) => shownBytes(heap(now.metrics)) },
-  { title: "LOOP P99", cell: ({ now }) => shownSeconds(now.metrics?.value("nodejs_eventloop_lag_p99_seconds")) },
-];
-
-/** Whether it says of itself that it leads. */
-export function leads({ status }: MemberSample): boolean {
-  return status !== undefined && status.leader !== 0n && status.leader === status.header?.memberId;
+function share(part: number | undefined, whole: number | undefined): number | undefined {
+  return part === undefined || whole === undefined || whole <= 0 ? undefined : part / whole;
 }
 
-/** What a counter grew by in a second; undefined without two samples, or after a restart. */
-export function rate({ now, before }: Pair, metric: string): number | undefined {
-  const later = now.metrics?.value(metric);
-  const earlier = before?.metrics?.value(metric);
-  if (later === undefined || earlier === undefined || later < earlier || now.atMs <= before!.atMs) return undefined;
-  return ((later - earlier) * 1000) / (now.atMs - before!.atMs);
-}
-
-function role(one: MemberSample): string {
-  if (one.status === undefined) return "no answer";
-  if (leads(one)) return "leader";
-  return one.status.isLearner ? "learner" : one.status.leader === 0n ? "no leader" : "follower";
-}
-
-/** How many entries a member is behind the newest that anybody knows. */
-function lag({ status }: MemberSample, all: readonly Pair[]): string {
-  if (status === undefined) return UNKNOWN;
-  const newest = Math.max(...all.map(({ now }) => now.status?.raftIndex ?? 0));
-  return grouped(Math.max(0, newest - status.raftAppliedIndex));
-}
-
-/** Live records count against the quota of a member of ours, the whole file against that of one of etcd's. */
-function quota({ status, metrics }: MemberSample): string {
-  const used = metrics?.value("quorate_server_quota_used_ratio");
-  if (used !== undefined) return shownShare(used);
-  return status !== undefined && status.dbSizeQuota > 0 ? shownShare(status.dbSize / status.dbSizeQuota) : UNKNOWN;
-}
-
-function p99({ now, before }: Pair, metric: string): string {
-  const later = now.metrics?.histogram(metric);
-  const earlier = before?.metrics?.histogram(metric);
-  return later === undefined || earlier === undefined ? UNKNOWN : shownSeconds(quantile(histogramSince(later, earlier), 0.99));
-}
-
-/** Where a member does not count its leases: those granted less those revoked since it was started, if that can be. */
-function leases(metrics: MetricsText | undefined): number | undefined {
-  const granted = metrics?.value("etcd_debugging_lease_granted_total");
-  const revoked = metrics?.value("etcd_debugging_lease_revoked_total");
-  return granted === undefined || revoked === undefined || revoked > granted ? undefined : granted - revoked;
-}
-
-/** Node's heap, or Go's. */
-function heap(metrics: MetricsText | undefined): number | undefined {
-  return metrics?.value("nodejs_heap_size_used_bytes") ?? metrics?.value("go_memstats_heap_inuse_bytes");
+/** By the member's own clock where it tells that. */
+function uptime({ now }: Row): number | undefined {
+  const started = now?.metrics.value("process_start_time_seconds");
+  const clock = now?.metrics.value("quorate_server_clock_seconds");
+  return started === undefined || clock === undefined ? undefined : Math.max(0, clock - started) * 1000;
 }

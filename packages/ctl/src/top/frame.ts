@@ -1,87 +1,235 @@
 /**
- * A frame of top as lines of text, from two samples: no terminal and no clock are touched here.
+ * A frame of top as lines, from what is known at one moment: no terminal and no clock are touched here. On 80 columns:
  *
- *     quoratectl top   3 members   m0 leads in term 4   revision 1,204   2026-11-22 10:00:00Z
- *     412 puts/s   1,904 ranges/s   3 txns/s   0 deletes/s
- *
- *     MEMBER  ROLE      VERSION  INDEX  LAG  DB SIZE  IN USE  QUOTA
- *     ...
- *     MEMBER  RANGES/S  REQUEST P99  APPLY P99  FSYNC P99  COMMIT P99  PEER P99
- *     ...
- *     MEMBER  WATCHERS  LEASES  CONNECTIONS  CPU  MEMORY  HEAP  LOOP P99
+ *     quoratectl top  3 members  m1 leads in term 4  revision 1,204                 10:00:00Z
+ *     writes/s   412 ▁▂▃▄▅▆▇█▇▆▅▄▃▂▁▂   reads/s 1,904 ▁▂▃▄▅▆▇█▇▆▅▄▃▂▁▂
+ *     ╭─ members ─ 1 of 4 ───────────────────────────────────────────────────────────────────╮
+ *     │ MEMBER▲  ROLE        LAG  CALLS/S    FSYNC   CPU  MEMORY  QUOTA                      │
+ *     │ m1       leader        0      812  1.98 ms   31%  190 MB    42%                      │
+ *     ╰──────────────────────────────────────────────────────────────────────────────────────╯
+ *     ...graphs and other tables where there is room, then what is wrong, and the keys
  */
+import { idToHex } from "@quorate/proto";
 import type { Paint } from "../terminal.ts";
-import { latencyColumns, leads, type Pair, processColumns, rate, stateColumns, type TopColumn } from "./columns.ts";
+import { shownAge, type TopColumn, type View, views } from "./columns.ts";
+import { figures } from "./figures.ts";
+import type { ScreenState } from "./keys.ts";
+import { boxed, cutLine, type Line, lineWidth, type Span, shownLine, span } from "./line.ts";
 import { grouped, shownRate } from "./numbers.ts";
-import type { Sample } from "./sample.ts";
+import type { Row } from "./observer.ts";
+import { ageOf, isFresh, leaderOf, type Picture } from "./picture.ts";
+import { graph, peak, sparkline } from "./spark.ts";
+import { table } from "./table.ts";
 
-/** The room that a frame has. */
+/** The room that a frame has, in characters. */
 export interface FrameSize {
   readonly columns: number;
   readonly rows: number;
 }
 
-/**
- * The lines of a frame. Rates and latencies are those between the samples; without one before they are not known.
- * @param size cuts lines that are too wide and frames that are too long; undefined for a pipe
- */
-export function frame(now: Sample, before: Sample | undefined, size: FrameSize | undefined, paint: Paint): string[] {
-  const pairs = now.members.map((one): Pair => ({ now: one, before: before?.members.find((other) => other.label === one.label) }));
-  const lines = header(now, pairs, size, paint);
-  for (const columns of [stateColumns, latencyColumns, processColumns]) lines.push("", ...table(columns, pairs, size, paint));
-  const alarms = new Set(pairs.flatMap(({ now: { status } }) => status?.errors ?? []));
-  const troubles = [...alarms, ...pairs.flatMap(({ now: { label, failure } }) => (failure === undefined ? [] : [`${label}: ${failure}`]))];
-  if (troubles.length > 0) lines.push("", ...troubles.map((text) => paint(cut(text, size), "red")));
-  if (size === undefined || lines.length <= size.rows) return lines;
-  return [...lines.slice(0, size.rows - 1), paint(cut("... there is more than fits", size), "dim")];
+/** Below this a frame is a title and a bare table. */
+const LEAST_BOXED: FrameSize = { columns: 30, rows: 12 };
+/** Lines of a graph, without the frame around it. */
+const MIN_GRAPH_LINES = 3;
+const MAX_GRAPH_LINES = 16;
+/** Two graphs stand side by side from this width on. */
+const SIDE_BY_SIDE_COLUMNS = 76;
+const MAX_TROUBLES = 4;
+
+/** The lines of a frame, none longer than `size` and not more of them than fit. */
+export function frame(picture: Picture, state: ScreenState, size: FrameSize, paint: Paint): string[] {
+  const lines =
+    size.columns < LEAST_BOXED.columns || size.rows < LEAST_BOXED.rows ? bare(picture, state, size) : full(picture, state, size);
+  return lines.slice(0, size.rows).map((line) => shownLine(cutLine(line, size.columns), paint));
 }
 
-function header({ wallMs, members }: Sample, pairs: readonly Pair[], size: FrameSize | undefined, paint: Paint): string[] {
-  const leader = members.find(leads);
-  const revision = Math.max(0, ...members.map(({ status }) => status?.header?.revision ?? 0));
-  const answering = members.filter(({ status }) => status !== undefined).length;
-  const parts = [
-    answering === members.length
-      ? `${members.length} member${members.length === 1 ? "" : "s"}`
-      : `${answering} of ${members.length} members answer`,
-    leader === undefined ? "nobody leads" : `${leader.label} leads in term ${leader.status!.raftTerm}`,
-    `revision ${grouped(revision)}`,
-    new Date(wallMs)
-      .toISOString()
-      .replace("T", " ")
-      .replace(/\.\d+Z$/, "Z"),
+/** Plain text for a pipe: all tables with all columns. */
+export function plainFrame(picture: Picture): string[] {
+  const ages = (row: Row) => ageOf(row, picture);
+  const rows = [...picture.rows].sort((a, b) => a.label.localeCompare(b.label, "en", { numeric: true }));
+  const tables = views.flatMap(({ columns }, i) => {
+    const shown = i === 0 ? columns : columns.filter(({ title }) => title === "MEMBER" || !isShownBefore(title, i));
+    return [[], ...table(shown, rows, ages, { width: undefined })];
+  });
+  const troubles = troublesOf(picture);
+  const lines: Line[] = [
+    titleLine(picture, undefined),
+    ratesLine(picture, undefined),
+    ...tables,
+    ...(troubles.length > 0 ? [[], ...troubles] : []),
   ];
-  const known = (metric: string): number[] => pairs.map((pair) => rate(pair, metric)).filter((one) => one !== undefined);
-  // Every member applies every change, so the quickest tells how many there were; reads are each member's own.
-  const most = (metric: string): string => shownRate(known(metric).reduce<number | undefined>((a, b) => Math.max(a ?? b, b), undefined));
-  const sum = (metric: string): string => shownRate(known(metric).reduce<number | undefined>((a, b) => (a ?? 0) + b, undefined));
-  const rates = [
-    `${most("etcd_mvcc_put_total")} puts/s`,
-    `${sum("etcd_mvcc_range_total")} ranges/s`,
-    `${most("etcd_mvcc_txn_total")} txns/s`,
-    `${most("etcd_mvcc_delete_total")} deletes/s`,
-  ];
-  const title = cut("quoratectl top", size);
-  const rest = `   ${parts.join("   ")}`.slice(0, size === undefined ? undefined : size.columns - title.length);
-  return [paint(title, "bold") + paint(rest, leader === undefined ? "red" : "green"), cut(rates.join("   "), size)];
+  return lines.map((line) => shownLine(line, (text) => text).trimEnd());
 }
 
-function table(columns: readonly TopColumn[], pairs: readonly Pair[], size: FrameSize | undefined, paint: Paint): string[] {
-  const rows = pairs.map((pair) => columns.map(({ cell }) => cell(pair, pairs)));
-  const widths = columns.map(({ title }, i) => Math.max(title.length, ...rows.map((row) => row[i]!.length)));
-  const line = (cells: readonly string[]): string => {
-    const padded = cells.map((cell, i) => (columns[i]!.isText === true ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)));
-    return cut(padded.join("  ").trimEnd(), size);
-  };
+function isShownBefore(title: string, view: number): boolean {
+  return views.slice(0, view).some(({ columns }) => columns.some((column) => column.title === title));
+}
+
+function bare(picture: Picture, state: ScreenState, size: FrameSize): Line[] {
+  const { columns } = views[state.view]!;
+  const rows = table(columns, picture.rows, (row) => ageOf(row, picture), { width: size.columns, ...sorting(state) });
+  return [titleLine(picture, size.columns), ...scrolled(rows, state, size.rows - 2), ...troublesOf(picture)];
+}
+
+function full(picture: Picture, state: ScreenState, size: FrameSize): Line[] {
+  const troubles = troublesOf(picture).slice(0, MAX_TROUBLES);
+  const top = [titleLine(picture, size.columns), ratesLine(picture, size.columns)];
+  const bottom = [...troubles, footer(state, size)];
+  let left = size.rows - top.length - bottom.length;
+  const view = views[state.view]!;
+  const shownRows = Math.max(1, Math.min(picture.rows.length, left - 3));
+  const main = tableBox(picture, state, view, size.columns, shownRows);
+  left -= main.length;
+  const others: Line[][] = [];
+  for (const other of views) {
+    const needed = picture.rows.length + 3;
+    if (other === view || left < needed + MIN_GRAPH_LINES + 2) continue;
+    others.push(tableBox(picture, state, other, size.columns, picture.rows.length));
+    left -= needed;
+  }
+  const graphs = left >= MIN_GRAPH_LINES + 2 ? graphBoxes(picture, size.columns, Math.min(MAX_GRAPH_LINES, left - 2)) : [];
+  const middle = [...main, ...graphs, ...others.flat()];
+  const blanks = Math.max(0, size.rows - top.length - middle.length - bottom.length);
+  return [...top, ...middle, ...new Array<Line>(blanks).fill([]), ...bottom];
+}
+
+function sorting({ sortBy, descending }: ScreenState): { sortBy: string; descending: boolean } {
+  return { sortBy, descending };
+}
+
+function tableBox(picture: Picture, state: ScreenState, view: View, width: number, rows: number): Line[] {
+  const at = views.indexOf(view);
+  const columns: readonly TopColumn[] = view.columns;
+  const all = table(columns, picture.rows, (row) => ageOf(row, picture), { width: width - 4, trend: at === 0, ...sorting(state) });
+  const hidden = picture.rows.length - rows;
+  const note = [`key ${at + 1}`, ...(hidden > 0 ? [`${rows} of ${picture.rows.length}, scroll with the arrows`] : [])].join(", ");
+  return boxed(view.name, note, scrolled(all, state, rows), width);
+}
+
+/** The title line, and as many of the others as there is room for. */
+function scrolled([head, ...rows]: readonly Line[], { scrolled: past }: ScreenState, count: number): Line[] {
+  const from = Math.max(0, Math.min(past, rows.length - count));
+  return [head ?? [], ...rows.slice(from, from + Math.max(0, count))];
+}
+
+function titleLine(picture: Picture, width: number | undefined): Line {
+  const { rows, wallMs } = picture;
+  const answering = rows.filter((row) => row.status !== undefined && ageOf(row, picture).silentMs === undefined);
+  const revision = Math.max(0, ...answering.map(({ status }) => status!.header?.revision ?? 0));
+  const isAll = answering.length === rows.length;
+  const isAsking = rows.every((row) => row.status === undefined && row.failure === undefined);
+  const members = isAll ? `${rows.length} member${rows.length === 1 ? "" : "s"}` : `${answering.length} of ${rows.length} members answer`;
+  const clock = new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
+  const parts: Span[] = isAsking
+    ? [span(`asking ${rows.length} endpoint${rows.length === 1 ? "" : "s"}`, "dim")]
+    : [span(members, isAll ? "green" : "yellow"), leaderSpan(picture), span(`revision ${grouped(revision)}`)];
+  let spans: Line = [span("quoratectl top", "bold")];
+  for (const [i, part] of parts.entries()) {
+    const longer = [...spans, span("  "), part];
+    // What comes last may go; a line that is cut says so.
+    if (i < 2 || width === undefined || lineWidth(longer) <= width) spans = longer;
+  }
+  if (width === undefined) return [...spans, span("  "), span(clock.replace("T", " "))];
+  const time = width >= 110 ? clock.replace("T", " ") : clock.slice(11);
+  const blanks = width - lineWidth(spans) - time.length;
+  return blanks < 2 ? spans : [...spans, span(" ".repeat(blanks)), span(time, "dim")];
+}
+
+function leaderSpan(picture: Picture): Span {
+  const leader = leaderOf(picture);
+  if (leader === undefined) return span("nobody leads", "bold", "red");
+  const id = picture.rows.find((row) => row.status?.raftTerm === leader.term && row.status.leader !== 0n)?.status?.leader ?? 0n;
+  const name = leader.row?.label ?? idToHex(id);
+  if (leader.isSilent) return span(`${name} should lead in term ${leader.term}, and is silent`, "bold", "red");
+  return span(`${name} leads in term ${leader.term}`, "green");
+}
+
+function ratesLine(picture: Picture, width: number | undefined): Line {
+  const fresh = picture.rows.filter((row) => isFresh(row, picture));
+  const { puts, reads, txns, deletes } = figures;
+  if (width === undefined || width < 60) {
+    const parts = [`${shownRate(puts(fresh))} puts/s`, `${shownRate(reads(fresh))} ranges/s`, `${shownRate(txns(fresh))} txns/s`];
+    return [span([...parts, `${shownRate(deletes(fresh))} deletes/s`].join("   "))];
+  }
+  const texts = [
+    [" puts/s ", shownRate(puts(fresh))],
+    ["  deletes/s ", shownRate(deletes(fresh))],
+    ["  txns/s ", shownRate(txns(fresh))],
+    ["  ranges/s ", shownRate(reads(fresh))],
+  ] as const;
+  const spans = texts.flatMap(([name, value]) => [span(name, "dim"), span(value, "bold")]);
+  const free = Math.min(60, Math.floor((width - lineWidth(spans) - 20) / 2));
+  if (free < 8) return spans;
   return [
-    paint(line(columns.map(({ title }) => title)), "bold"),
-    ...rows.map((row, i) => {
-      const { now } = pairs[i]!;
-      return now.status === undefined ? paint(line(row), "red") : leads(now) ? paint(line(row), "cyan") : line(row);
-    }),
+    ...spans,
+    span("   writes ", "dim"),
+    span(sparkline(picture.writes, free), "green"),
+    span("  reads ", "dim"),
+    span(sparkline(picture.reads, free), "blue"),
   ];
 }
 
-function cut(text: string, size: FrameSize | undefined): string {
-  return size === undefined ? text : text.slice(0, size.columns);
+function graphBoxes(picture: Picture, width: number, height: number): Line[] {
+  const box = (name: string, values: readonly number[], style: "green" | "blue", boxWidth: number, lines: number): Line[] => {
+    const shown = values.slice(-(boxWidth - 4));
+    const newest = shown.at(-1) ?? Number.NaN;
+    const note = `${Number.isNaN(newest) ? "not known" : shownRate(newest)}, peak ${shownRate(peak(shown))} in ${shownAge(shown.length * picture.intervalMs)}`;
+    return boxed(
+      name,
+      note,
+      graph(shown, boxWidth - 4, lines).map((text): Line => [span(text, style)]),
+      boxWidth,
+    );
+  };
+  if (width < SIDE_BY_SIDE_COLUMNS) {
+    const half = Math.floor((height - 2) / 2);
+    if (half < MIN_GRAPH_LINES) return box("writes/s", picture.writes, "green", width, height);
+    return [...box("writes/s", picture.writes, "green", width, half), ...box("reads/s", picture.reads, "blue", width, half)];
+  }
+  const leftWidth = Math.floor(width / 2);
+  const left = box("writes/s", picture.writes, "green", leftWidth, height);
+  const right = box("reads/s", picture.reads, "blue", width - leftWidth, height);
+  return left.map((line, i) => [...line, ...right[i]!]);
+}
+
+/** Alarms, members that do not answer and why, what is not shown. */
+function troublesOf(picture: Picture): Line[] {
+  const { rows, leftOut } = picture;
+  const errors = new Set(rows.flatMap((row) => (ageOf(row, picture).silentMs === undefined ? (row.status?.errors ?? []) : [])));
+  const alarms = [...errors].map((text) => namedAlarm(text, rows));
+  const silent = rows.flatMap((row) => {
+    const { silentMs } = ageOf(row, picture);
+    if (row.isNeverStarted) return [`${row.label}: added, and never started`];
+    if (silentMs === undefined) return [];
+    const since = row.status === undefined ? "" : `; what stands here is ${shownAge(silentMs)} old`;
+    return [`${row.label}: ${row.failure ?? "no answer yet"}${since}`];
+  });
+  const more = leftOut > 0 ? [`${leftOut} more members are not shown`] : [];
+  return [...alarms, ...silent, ...more].map((text): Line => [span(text, "red")]);
+}
+
+/** "memberID:123 alarm:NOSPACE" with the member's name. */
+function namedAlarm(text: string, rows: readonly Row[]): string {
+  const [, id, kind] = /^memberID:(\d+)\s+alarm:(\w+)/.exec(text) ?? [];
+  if (id === undefined) return text;
+  const row = rows.find(({ memberId }) => memberId === BigInt(id));
+  return `alarm ${kind} of ${row?.label ?? idToHex(BigInt(id))}: quoratectl doctor says what to do`;
+}
+
+function footer({ isPaused }: ScreenState, { columns }: FrameSize): Line {
+  const keys = [
+    ["q", "quit"],
+    ["?", "help"],
+    ["1-4", "tables"],
+    ["s", "sort"],
+    ["r", "reverse"],
+    ["space", "ask now"],
+    ["p", isPaused ? "go on" : "hold"],
+  ] as const;
+  let line: Line = isPaused ? [span(" HELD ", "inverse"), span(" ")] : [];
+  for (const [key, what] of keys) {
+    const longer = [...line, span(key, "bold", "cyan"), span(` ${what}  `, "dim")];
+    if (lineWidth(longer) <= columns) line = longer;
+  }
+  return cutLine(line, columns);
 }

@@ -1,15 +1,20 @@
-/** quoratectl top: samples, draws, waits; and leaves the terminal as it was, however it ends. */
+/** quoratectl top: asks, draws, waits; and leaves the terminal as it was, however it ends. */
 import type { Invocation } from "../command.ts";
-import { clientOf, tlsOf } from "../globals.ts";
+import { accessOf, endpointsOf } from "../globals.ts";
 import { Exit, ExitCode, type Io, type Terminal } from "../io.ts";
-import { type Paint, paintFor, plain } from "../terminal.ts";
-import { frame } from "./frame.ts";
-import { type Sample, takeSample } from "./sample.ts";
+import { memberTimeoutMs } from "../observe/flags.ts";
+import { type Looker, looker } from "../observe/looker.ts";
+import { type Paint, paintFor } from "../terminal.ts";
+import { frame, plainFrame } from "./frame.ts";
+import { helpFrame } from "./help.ts";
+import { afterKey, firstState } from "./keys.ts";
+import { Observer } from "./observer.ts";
+import { isFresh, pictureOf } from "./picture.ts";
 
 /** Members are not asked more often. */
 const MIN_INTERVAL_MS = 100;
-/** Control-C, which a terminal in raw mode gives as a key. */
-const INTERRUPT = "\u0003";
+/** Answers that come within this time of each other are drawn together. */
+const DRAW_PAUSE_MS = 30;
 
 /** Throws Exit. */
 export async function runTop(invocation: Invocation): Promise<void> {
@@ -17,101 +22,104 @@ export async function runTop(invocation: Invocation): Promise<void> {
   if (args.length > 0) throw new Exit(ExitCode.badArguments, "top command accepts no arguments");
   const intervalMs = flags.durationMs("interval");
   if (!(intervalMs >= MIN_INTERVAL_MS)) throw new Exit(ExitCode.badArguments, `--interval must be ${MIN_INTERVAL_MS}ms or more`);
-  const tls = tlsOf(flags, io);
-  const { client } = await clientOf(invocation);
-  const options = {
-    endpoints: flags.strings("endpoints"),
-    tls,
-    timeoutMs: flags.durationMs("command-timeout"),
-    nowNs: () => io.nowNs(),
-  };
-  const sample = (): Promise<Sample> => takeSample(client, options);
+  const timeoutMs = memberTimeoutMs(flags);
+  const [endpoints, access] = [await endpointsOf(invocation), await accessOf(invocation)];
+  const asked = looker(invocation, access, timeoutMs);
+  const options = { endpoints, intervalMs, paint: paintFor(io, flags.bool("no-color")) };
   try {
-    if (io.terminal === undefined || flags.bool("once")) await once(io, sample, intervalMs);
-    else await live(io, io.terminal, sample, intervalMs);
+    if (io.terminal === undefined || flags.bool("once")) await once(io, asked, options);
+    else await live(io, io.terminal, asked, options);
   } finally {
-    client.close();
+    asked.close();
   }
 }
 
-/** One frame without colours, of the time between two samples. */
-async function once(io: Io, sample: () => Promise<Sample>, intervalMs: number): Promise<void> {
-  const before = await sample();
-  await io.sleep(intervalMs);
-  const now = await sample();
-  io.stdout(`${frame(now, before, undefined, plain).join("\n")}\n`);
-  if (now.members.every(({ status }) => status === undefined)) throw new Exit(ExitCode.error, "no member answers");
+export interface TopOptions {
+  readonly endpoints: readonly string[];
+  readonly intervalMs: number;
+  readonly paint: Paint;
 }
 
-async function live(io: Io, terminal: Terminal, sample: () => Promise<Sample>, intervalMs: number): Promise<void> {
-  const screen = new Screen(io, terminal, paintFor(io));
-  let isOver = false;
-  let wake = (): void => {};
+function monotonicMs(io: Io): number {
+  return Number(io.nowNs() / 1000n) / 1000;
+}
+
+/** One frame without colours, of the time between two looks. Throws Exit where no member answers. */
+export async function once(io: Io, asked: Looker, { endpoints, intervalMs }: TopOptions): Promise<void> {
+  const nowMs = (): number => monotonicMs(io);
+  const observer = new Observer(asked, { endpoints, nowMs, onChange: () => {} });
+  await observer.round();
+  await io.sleep(intervalMs);
+  await observer.round();
+  // Members answered at different times of this round: all of them are of now.
+  const picture = pictureOf(observer, { wallMs: Date.now(), nowMs: nowMs(), intervalMs: Number.MAX_SAFE_INTEGER });
+  io.stdout(`${plainFrame(picture).join("\n")}\n`);
+  if (observer.rows.every(({ status, failure }) => status === undefined || failure !== undefined)) {
+    throw new Exit(ExitCode.error, "no member answers");
+  }
+}
+
+/** Draws until a key or a signal ends it. */
+export async function live(io: Io, terminal: Terminal, asked: Looker, options: TopOptions): Promise<void> {
+  const { endpoints, intervalMs, paint } = options;
+  const nowMs = (): number => monotonicMs(io);
+  let state = firstState;
+  let drawing: NodeJS.Timeout | undefined;
+  let ticking: NodeJS.Timeout | undefined;
+  let fail = (_error: unknown): void => {};
   let stop = (): void => {};
-  const stopped = new Promise<void>((resolve) => {
-    stop = () => {
-      isOver = true;
-      resolve();
-      wake();
-    };
+  const over = new Promise<void>((resolve, reject) => {
+    stop = resolve;
+    fail = reject;
   });
+  const observer = new Observer(asked, {
+    endpoints,
+    nowMs,
+    onChange: () => {
+      if (!state.isPaused) drawing ??= setTimeout(draw, DRAW_PAUSE_MS);
+    },
+  });
+  // Over what is there, line by line, so that nothing flickers.
+  function draw(): void {
+    clearTimeout(drawing);
+    drawing = undefined;
+    try {
+      const picture = pictureOf(observer, { wallMs: Date.now(), nowMs: nowMs(), intervalMs });
+      const size = terminal.size();
+      const lines = state.isHelp ? helpFrame(state, size, paint) : frame(picture, state, size, paint);
+      io.stdout(`\u001b[H${lines.map((line) => `${line}\u001b[K`).join("\r\n")}\u001b[J`);
+    } catch (error) {
+      fail(error);
+    }
+  }
+  function tick(): void {
+    const times = { nowMs: nowMs(), intervalMs };
+    observer.tick((row) => isFresh(row, times));
+    observer.round().catch(fail);
+    // What nobody answers grows older all the same.
+    if (!state.isPaused) draw();
+  }
   const leave = terminal.enter();
   const undo = [
     io.onStop(stop),
-    terminal.onResize(() => screen.draw()),
+    terminal.onResize(draw),
     terminal.onKey((key) => {
-      if (key === "q" || key === "Q" || key === INTERRUPT) stop();
-      else if (key === " ") wake();
+      const { state: next, action } = afterKey(state, key, observer.rows.length);
+      state = next;
+      if (action === "quit") stop();
+      else if (action === "ask") observer.round().catch(fail);
+      if (action !== "quit") draw();
     }),
   ];
   try {
-    let before: Sample | undefined;
-    while (!isOver) {
-      const startNs = io.nowNs();
-      // A member that hangs does not hold up the end.
-      const now = await Promise.race([sample(), stopped]);
-      if (now === undefined) break;
-      screen.show(now, before);
-      before = now;
-      const leftMs = intervalMs - Number((io.nowNs() - startNs) / 1_000_000n);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.max(leftMs, 0));
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
+    draw();
+    observer.round().catch(fail);
+    ticking = setInterval(tick, intervalMs);
+    await over;
   } finally {
+    clearInterval(ticking);
+    clearTimeout(drawing);
     for (const one of undo) one?.();
     leave();
-  }
-}
-
-/** The frame that is shown. */
-class Screen {
-  readonly #io: Io;
-  readonly #terminal: Terminal;
-  readonly #paint: Paint;
-  #now: Sample | undefined;
-  #before: Sample | undefined;
-
-  constructor(io: Io, terminal: Terminal, paint: Paint) {
-    this.#io = io;
-    this.#terminal = terminal;
-    this.#paint = paint;
-  }
-
-  show(now: Sample, before: Sample | undefined): void {
-    this.#now = now;
-    this.#before = before;
-    this.draw();
-  }
-
-  /** Draws over what is there, line by line, so that nothing flickers. */
-  draw(): void {
-    if (this.#now === undefined) return;
-    const lines = frame(this.#now, this.#before, this.#terminal.size(), this.#paint);
-    this.#io.stdout(`\u001b[H${lines.map((line) => `${line}\u001b[K`).join("\r\n")}\u001b[J`);
   }
 }

@@ -331,8 +331,8 @@ export class Lab {
   #deliver(message: raftpb.Message): string[] {
     const member = this.#members.get(message.to);
     if (member?.raft === undefined) return [`lost ${showMessage(message)}`];
-    member.raft.step(message);
-    return [showMessage(message)];
+    const refused = member.raft.step(message);
+    return refused === undefined ? [showMessage(message)] : [showMessage(message), `refused: ${refused}`];
   }
 
   #settle(): string[] {
@@ -360,8 +360,8 @@ export class Lab {
         });
       } else (message as unknown as Record<string, number>)[name] = Number(value);
     }
-    this.#raft(to).step(message);
-    return [];
+    const refused = this.#raft(to).step(message);
+    return refused === undefined ? [] : [`refused: ${refused}`];
   }
 
   #log(member: LabMember): string[] {

@@ -201,7 +201,8 @@ export class World implements Surroundings {
       return;
     }
     this.#note(() => `${message.from}->${message.to} ${describe(message)}`);
-    member.raft.step(message);
+    const refused = member.raft.step(message);
+    if (refused !== undefined) throw new Error(`${message.to} refuses a message of ${message.from}: ${refused}`);
     if (message.type === MsgSnap) this.#lostSnapshots.push({ from: message.from, to: message.to, ok: true });
     this.#check(member);
   }

@@ -67,7 +67,11 @@ function readTlsFile(path: string, flag: string, readFile: ReadFile): string {
   try {
     return readFile(path);
   } catch (error) {
-    throw new ConfigError("BadFile", `--${flag}: cannot read ${path}: ${(error as Error).message}`);
+    const { message } = error as Error;
+    // Keys are for one user, and folders of certificates made by root are for root.
+    const next =
+      message === "permission denied" ? "; the user that runs the member must be able to read it (quorate-certs --owner USER)" : "";
+    throw new ConfigError("BadFile", `--${flag}: cannot read ${path}: ${message}${next}`);
   }
 }
 

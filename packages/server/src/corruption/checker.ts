@@ -19,6 +19,10 @@ const HASH_TIMEOUT_MS = 60_000;
 /** At start nobody waits for others as long (etcd: ReqTimeout). */
 const INITIAL_TIMEOUT_MS = 7000;
 
+const NO_MAJORITY =
+  "members differ, and no hash is that of a majority: the alarm is raised for the whole cluster; " +
+  "compare the members by 'quoratectl endpoint hashkv --cluster', stop those that are wrong, then run 'quoratectl alarm disarm'";
+
 /** How a member's history compares with that of a majority of all members. */
 export type Standing = "of the majority" | "differs" | "unknown";
 
@@ -185,7 +189,7 @@ export class CorruptionChecker {
     for (const peer of peers) if (peer.hash !== undefined && peer.hash.hash !== hash.hash) this.#warn(text, hash, peer);
     const majority = majorityOf(groups, peers.length + 1);
     if (majority === undefined) {
-      this.#parts.logger.error("members differ, and no hash is that of a majority: the alarm is raised for the whole cluster", {
+      this.#parts.logger.error(NO_MAJORITY, {
         revision: hash.revision,
         "compact-revision": hash.compactRevision,
       });

@@ -6,7 +6,15 @@
  *
  * The keys are those of Go's concurrency package, so both can contend for the same thing.
  */
-import { fromUtf8, PutRequest, RangeRequest, RangeRequest_SortOrder, RangeRequest_SortTarget, type RequestOp } from "@quorate/proto";
+import {
+  fromUtf8,
+  PutRequest,
+  RangeRequest,
+  RangeRequest_SortOrder,
+  RangeRequest_SortTarget,
+  type RequestOp,
+  WireError,
+} from "@quorate/proto";
 import { type CallContext, StatusError } from "@quorate/rpc";
 import type { KeyEvent, LocalClient } from "./local-client.ts";
 
@@ -15,9 +23,12 @@ const SESSION_TTL_SECONDS = 60;
 const SLASH = 0x2f;
 const GRPC_UNKNOWN = 2;
 
-/** An error of these services. They are clients in etcd, whose errors reach the caller as plain texts: all with status UNKNOWN. */
-export function contestError(error: unknown): StatusError {
-  if (error instanceof StatusError) return error;
+/**
+ * An error of these services. They are clients in etcd, whose errors reach the caller as plain texts: all with status UNKNOWN, but for a
+ * request that does not decode.
+ */
+export function contestError(error: unknown): Error {
+  if (error instanceof StatusError || error instanceof WireError) return error;
   return new StatusError(GRPC_UNKNOWN, error instanceof Error ? error.message : String(error));
 }
 

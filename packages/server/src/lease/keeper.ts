@@ -17,7 +17,7 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
-import type { Applied, Lease, LeaseObserver, Lessor } from "@quorate/store";
+import { type Applied, type Lease, type LeaseObserver, type Lessor, MAX_CHECKPOINT_LEASES } from "@quorate/store";
 import { Deadlines, type Due } from "./deadlines.ts";
 
 /** Expired leases that are revoked in a second as a rule (etcd: defaultLeaseRevokeRate). */
@@ -29,8 +29,6 @@ export const MAX_REVOKES_PER_SECOND = 1000;
 export const MAX_HURRIED_REVOKES_PER_SECOND = 10_000;
 /** Revocations whose result is awaited at the most. */
 export const MAX_INFLIGHT_REVOKES = 5000;
-/** Leases of one checkpoint entry (etcd: maxLeaseCheckpointBatchSize). */
-export const MAX_CHECKPOINT_LEASES = 1000;
 /** Checkpoint entries whose result is awaited at the most. */
 export const MAX_INFLIGHT_CHECKPOINTS = 8;
 /** How often the leader looks for leases that are due. */

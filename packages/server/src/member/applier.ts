@@ -31,7 +31,7 @@ export interface ApplierParts {
   canApply(): boolean;
   begin(entry: raftpb.Entry): Applied | Steps<Applied>;
   /** An entry with a request was applied. */
-  applied(applied: Applied, startMs: number, nowMs: number): void;
+  applied(entry: raftpb.Entry, applied: Applied, startMs: number, nowMs: number): void;
   applyConfChange(entry: raftpb.Entry): void;
   /** Entries were applied in a slice, up to `index`, with `bytes` of data. */
   sliceEnded(index: number, bytes: number): void;
@@ -121,7 +121,7 @@ export class Applier {
       }
       this.#beganMs = nowMs;
       const outcome = this.#parts.begin(entry);
-      if (!isSteps(outcome)) return this.#finished(outcome);
+      if (!isSteps(outcome)) return this.#finished(entry, outcome);
       this.#steps = outcome;
     }
     const { maxSliceMs, maxSliceSteps } = this.#parts.limits;
@@ -130,13 +130,13 @@ export class Applier {
       const step = this.#steps.next();
       if (step.done !== true) continue;
       this.#steps = undefined;
-      return this.#finished(step.value);
+      return this.#finished(entry, step.value);
     }
   }
 
-  #finished(applied: Applied): number {
+  #finished(entry: raftpb.Entry, applied: Applied): number {
     const nowMs = this.#parts.clock.monotonicMs();
-    this.#parts.applied(applied, this.#beganMs, nowMs);
+    this.#parts.applied(entry, applied, this.#beganMs, nowMs);
     return nowMs;
   }
 }

@@ -5,7 +5,7 @@
 import type { Clock, Logger } from "@quorate/host";
 import { type EtcdError, errorOf, idToHex, raftpb } from "@quorate/proto";
 import { confChangeOf, type Raft } from "@quorate/raft";
-import { decodeChangeContext, type Member, type Store } from "@quorate/store";
+import { decodeChangeContext, InvalidRequestError, type Member, readConfChange, type Store } from "@quorate/store";
 import type { Transport } from "@quorate/transport";
 
 export interface ConfigurationParts {
@@ -28,6 +28,8 @@ export interface ConfigurationParts {
   settled(requestId: bigint, error: EtcdError | undefined): void;
   /** This member was removed. */
   removed(): void;
+  /** An entry does not decode; it has changed nothing. */
+  malformed(entry: raftpb.Entry, error: Error): void;
 }
 
 export class Configuration {
@@ -43,12 +45,17 @@ export class Configuration {
   apply(entry: raftpb.Entry): void {
     const { raft } = this.#parts;
     const store = this.#parts.store();
-    if (entry.type === raftpb.EntryType.EntryConfChangeV2) {
-      // Raft's own, which leaves a joint configuration: it changes no member.
-      store.applyConfChange(entry, undefined, raft.applyConfChange(raftpb.ConfChangeV2.decode(entry.data)));
+    const change = readConfChange(entry);
+    if (change instanceof InvalidRequestError) {
+      store.applyConfChange(entry, undefined, raft.confState);
+      this.#parts.malformed(entry, change);
       return;
     }
-    const change = raftpb.ConfChange.decode(entry.data);
+    if ("changes" in change) {
+      // Raft's own, which leaves a joint configuration: it changes no member.
+      store.applyConfChange(entry, undefined, raft.applyConfChange(change));
+      return;
+    }
     const refusal = store.membership.refusal(change, this.#parts.maxLearners);
     const confState = refusal === undefined ? raft.applyConfChange(confChangeOf(entry)!) : raft.confState;
     store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
@@ -59,9 +66,10 @@ export class Configuration {
   /** Applies such an entry once more, to a store that lacks it: Raft and the links to peers have followed it already. */
   replay(store: Store, entry: raftpb.Entry): void {
     const { raft, maxLearners } = this.#parts;
-    const change = entry.type === raftpb.EntryType.EntryConfChange ? raftpb.ConfChange.decode(entry.data) : undefined;
-    const isRefused = change !== undefined && store.membership.refusal(change, maxLearners) !== undefined;
-    store.applyConfChange(entry, isRefused ? undefined : change, raft.confState);
+    const change = readConfChange(entry);
+    const ofMember = change instanceof InvalidRequestError || "changes" in change ? undefined : change;
+    const isRefused = ofMember !== undefined && store.membership.refusal(ofMember, maxLearners) !== undefined;
+    store.applyConfChange(entry, isRefused ? undefined : ofMember, raft.confState);
   }
 
   #follow(change: raftpb.ConfChange): void {

@@ -27,6 +27,8 @@ import type { Reads } from "./reads.ts";
 const MAX_READYS_PER_TURN = 8;
 /** Payload bytes that go into Raft as one append; a batch above it is split. */
 const MAX_BATCH_BYTES = 1024 * 1024;
+/** Payload bytes that go into Raft in one turn, and one batch more: to write them and their checksums takes some milliseconds. */
+const MAX_TURN_BYTES = 4 * 1024 * 1024;
 
 /**
  * A single entry is synced by a blocking call if the last sync took no longer than this: with nothing else to do meanwhile it saves the way
@@ -54,6 +56,8 @@ export interface LoopParts<R> {
   /** Streams the state to the peer that a MsgSnap is for. */
   sendSnapshot(message: raftpb.Message): void;
   leaderChanged(leader: bigint, isLeader: boolean): void;
+  /** Raft has refused a message as one that no member sends. */
+  refused(message: raftpb.Message, reason: string): void;
   /** The member cannot go on. Called once. */
   fatal(error: unknown): void;
 }
@@ -116,7 +120,10 @@ export class MemberLoop<R> {
   received(messages: readonly raftpb.Message[]): void {
     if (this.#stopped) return;
     this.#guard(() => {
-      for (const message of messages) this.#parts.raft.step(message);
+      for (const message of messages) {
+        const reason = this.#parts.raft.step(message);
+        if (reason !== undefined) this.#parts.refused(message, reason);
+      }
     });
     this.wake();
   }
@@ -136,8 +143,8 @@ export class MemberLoop<R> {
   }
 
   /**
-   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry that is being applied is finished before.
-   * Rejects while a snapshot is being installed.
+   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry that is being applied is finished
+   * before. Rejects while a snapshot is being installed.
    */
   async standStill(task: () => Promise<void>): Promise<void> {
     const { applier } = this.#parts;
@@ -215,16 +222,22 @@ export class MemberLoop<R> {
     if (proposals.queuedCount === 0 || raft.leader === 0n) return;
     const queue = proposals.takeQueue();
     let start = 0;
+    let takenBytes = 0;
     while (start < queue.length) {
-      let end = start;
-      for (let bytes = 0; end < queue.length && (end === start || bytes + queue[end]!.length <= MAX_BATCH_BYTES); end++) {
-        bytes += queue[end]!.length;
+      if (takenBytes >= MAX_TURN_BYTES) {
+        proposals.putBack(queue.slice(start));
+        this.wake();
+        return;
       }
+      let end = start;
+      let bytes = 0;
+      for (; end < queue.length && (end === start || bytes + queue[end]!.length <= MAX_BATCH_BYTES); end++) bytes += queue[end]!.length;
       if (raft.propose(start === 0 && end === queue.length ? queue : queue.slice(start, end)) !== "accepted") {
         proposals.putBack(queue.slice(start));
         return;
       }
       start = end;
+      takenBytes += bytes;
     }
   }
 

@@ -9,10 +9,10 @@
  *
  * It knows no sockets: transport and engines are given to it.
  */
-import type { Clock, Logger, Random, Timer } from "@quorate/host";
+import type { Clock, Logger, Timer } from "@quorate/host";
 import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, type raftpb } from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import type { Applied, RequestKind, Store } from "@quorate/store";
+import { type Applied, checkRequest, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
@@ -21,15 +21,17 @@ import { LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
+import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
-import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
 import { WatchHub } from "../watch/index.ts";
+import { AppliedEntries } from "./applied-entries.ts";
 import { APPLY_LIMITS, Applier } from "./applier.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { Configuration } from "./configuration.ts";
 import type { MemberDeps } from "./deps.ts";
+import { electionRandom } from "./election-random.ts";
 import { noFaults } from "./fault-points.ts";
 import { lateTransport } from "./late-transport.ts";
 import {
@@ -43,6 +45,7 @@ import {
 } from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
 import { countPromotion, metricsOf, nameMember, saveTiming, walObserver } from "./metric-sources.ts";
+import { PeerMessages } from "./peer-messages.ts";
 import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
 import { Reads } from "./reads.ts";
@@ -93,7 +96,9 @@ export class Member {
   readonly #configuration: Configuration;
   readonly #publication: Publication;
   readonly #slowDisk: SlowDisk;
-  readonly #requestMetrics: RequestMetrics;
+  readonly #applied: AppliedEntries;
+  readonly #requestLimits: RequestLimits;
+  readonly #peerMessages: PeerMessages;
   readonly #cluster: ClusterKeeping;
   #transport!: Transport;
   #store: Store;
@@ -133,7 +138,6 @@ export class Member {
   private constructor(config: ServerConfig, deps: MemberDeps, metrics: MemberMetrics, state: Bootstrapped) {
     this.config = config;
     this.metrics = metrics;
-    this.#requestMetrics = new RequestMetrics(metrics);
     this.id = state.memberId;
     this.clusterId = state.clusterId;
     this.#deps = deps;
@@ -144,6 +148,9 @@ export class Member {
     this.#store = state.store;
     this.#wal = state.wal;
     this.#requestIds = new RequestIds(this.id, deps.clock.wallMs());
+    this.#requestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
+    const border = { limits: this.#requestLimits, clock: deps.clock, logger: this.#logger };
+    this.#peerMessages = new PeerMessages({ ...border, memberId: this.id, refused: metrics.peerMessagesRefused });
     const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
     const wake = () => this.#loop.wake();
     this.#proposals = new Proposals<Applied>(
@@ -190,6 +197,11 @@ export class Member {
         selfRemoved: () => this.#cluster.departure.told(),
       });
     const transport = lateTransport(() => this.#transport);
+    this.#applied = new AppliedEntries({
+      ...{ metrics, logger: this.#logger, warningMs: config.warningApplyDurationMs },
+      settle: (requestId, applied) => this.#proposals.settle(requestId, applied),
+      succeeded: (kind) => this.#succeeded(kind),
+    });
     this.#loop = new MemberLoop<Applied>(
       {
         raft: this.#raft,
@@ -207,7 +219,7 @@ export class Member {
           faults,
           canApply: () => !this.#store.isFull,
           begin: (entry) => this.#store.begin(entry, this.#isAwaited),
-          applied: (applied, startMs, nowMs) => this.#applied(applied, startMs, nowMs),
+          applied: (entry, applied, startMs, nowMs) => this.#applied.applied(entry, applied, startMs, nowMs),
           applyConfChange: (entry) => this.#applyConfChange(entry),
           sliceEnded: (index, bytes) => this.#sliceEnded(index, bytes),
         }),
@@ -215,6 +227,7 @@ export class Member {
         install: (snapshot) => this.#install(snapshot),
         sendSnapshot: (message) => this.#snapshots.send(message),
         leaderChanged: (leader, isLeader) => this.#leaderChanged(leader, isLeader),
+        refused: (message, reason) => this.#peerMessages.refuse(message, reason),
         fatal: (error) => this.#fatal(error),
       },
       { tickMs: config.heartbeatIntervalMs, appliedIndex: state.store.position.index },
@@ -257,6 +270,7 @@ export class Member {
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
       removed: () => this.#cluster.departure.applied(),
+      malformed: (entry, error) => this.#applied.malformed(entry, error),
     });
     this.#publication = new Publication({
       clock: deps.clock,
@@ -470,10 +484,17 @@ export class Member {
 
   /**
    * Takes a request through Raft. Resolves with what applying it here came to, its error included; rejects with an EtcdError if it was
-   * not applied in time (it may still be, later).
+   * not applied in time (it may still be, later). The request is checked here, so that nothing malformed enters the log: rejects with
+   * WireError, EtcdError or InvalidRequestError for one that is not valid in itself.
    * @param request the request's bytes, as the client sent them.
+   * @param decoded the message that these bytes are, where the caller has decoded them already
    */
-  propose(kind: RequestKind, request: Uint8Array): Promise<Applied> {
+  propose(kind: RequestKind, request: Uint8Array, decoded?: unknown): Promise<Applied> {
+    try {
+      checkRequest(kind, request, this.#requestLimits, decoded);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     if (this.#raft.commitIndex - this.#loop.appliedIndex > MAX_APPLY_GAP_ENTRIES) return Promise.reject(errorOf("TooManyRequests"));
     const id = this.#requestIds.next();
     const payload = InternalRaftRequest.encode({ header: { ID: id, username: "", authRevision: 0 }, [kind]: request });
@@ -528,28 +549,12 @@ export class Member {
 
   readonly #isAwaited = (requestId: bigint): boolean => this.#proposals.awaits(requestId);
 
-  /** A request was applied, which took from `startMs` to `nowMs`. */
-  #applied(applied: Applied, startMs: number, nowMs: number): void {
-    const { kind } = applied;
-    const tookMs = nowMs - startMs;
-    this.#requestMetrics.applied(applied, tookMs);
-    if (tookMs > this.config.warningApplyDurationMs) {
-      this.metrics.slowApply.add(1);
-      this.#logger.warn("apply request took too long", {
-        took: `${tookMs.toFixed(1)}ms`,
-        "expected-duration": `${this.config.warningApplyDurationMs}ms`,
-        request: kind ?? "",
-      });
-    }
-    if (kind === "compaction" && applied.error === undefined) this.space.compactionScheduled();
+  #succeeded(kind: RequestKind): void {
+    if (kind === "compaction") this.space.compactionScheduled();
     else if (kind === "clusterVersionSet") this.#publication.versionMayBeKnown();
-    else if (kind === "alarm") {
-      this.space.alarmsChanged();
-      this.corruption.alarmsChanged();
-    }
-    if (applied.requestId === 0n) return;
-    const proposedMs = this.#proposals.settle(applied.requestId, applied);
-    if (proposedMs !== undefined) this.#requestMetrics.answered(applied, nowMs - proposedMs);
+    if (kind !== "alarm") return;
+    this.space.alarmsChanged();
+    this.corruption.alarmsChanged();
   }
 
   #sliceEnded(index: number, bytes: number): void {
@@ -609,7 +614,7 @@ export class Member {
 
   #transportListener(): TransportListener {
     return {
-      received: (messages) => this.#loop.received(messages),
+      received: (messages) => this.#loop.received(this.#peerMessages.admit(messages)),
       snapshotReceived: (stream) => this.#snapshots.receive(stream),
       unreachable: (id) => this.#loop.withRaft((raft) => raft.reportUnreachable(id)),
       snapshotSent: (id, taken) => this.#snapshots.sent(id, taken),
@@ -700,10 +705,4 @@ export class Member {
       await this.#wal.close();
     }
   }
-}
-
-/** Randomness for elections from one stream, drawn below any bound. */
-function electionRandom(random: Random): (bound: number) => number {
-  const stream = random.fork("elections");
-  return (bound) => stream.below(bound);
 }

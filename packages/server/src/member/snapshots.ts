@@ -192,6 +192,11 @@ export class Snapshots {
           }
           const { index, term, confState } = snapshot.position;
           sending.snapshot = snapshot;
+          if (term > message.term) {
+            // This member led when the message was made, and another has led since.
+            this.sent(message.to, false);
+            return;
+          }
           sending.index = index;
           logger.info("sending database snapshot", {
             "snapshot-index": index,
@@ -241,7 +246,7 @@ export class Snapshots {
     try {
       if (this.#expecting === undefined) dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
       logger.info("receiving database snapshot", { "snapshot-index": index, "remote-snapshot-sender-id": idToHex(message.from) });
-      await receiveSnapshot({ disk, keyspaces }, storeDir, index, stream.body);
+      await receiveSnapshot({ disk, keyspaces }, storeDir, index, stream.body, undefined, message.snapshot?.metadata);
       this.#parts.received(this.#parts.clock.monotonicMs() - startMs);
       logger.info("received and saved database snapshot", {
         "snapshot-index": index,

@@ -29,9 +29,9 @@ function votersOf(view: QuorumView): Member[] {
   return view.members.filter((member) => !member.isLearner);
 }
 
-/** How many of `members` this one has been connected to for the health interval; it counts itself. */
-function connectedCount(view: QuorumView, members: readonly Member[]): number {
-  const sinceMs = view.nowMs - HEALTH_INTERVAL_MS;
+/** How many of `members` this one has been connected to for the interval, the health interval unless given; it counts itself. */
+function connectedCount(view: QuorumView, members: readonly Member[], intervalMs = HEALTH_INTERVAL_MS): number {
+  const sinceMs = view.nowMs - intervalMs;
   return members.filter(({ id }) => {
     if (id === view.selfId) return true;
     const activeSinceMs = view.peers.find((peer) => peer.id === id)?.activeSinceMs;
@@ -42,13 +42,18 @@ function connectedCount(view: QuorumView, members: readonly Member[]): number {
 /** Why a change is refused, as the name of its error; undefined if nothing speaks against it. */
 export type Refusal = "MemberNotEnoughStarted" | "Unhealthy" | undefined;
 
-/** Whether a member may be added: a voter needs a quorum of started members afterwards, any member a quorum of healthy links. */
+/**
+ * Whether a member may be added. A new voter counts for the quorum at once and is not reachable yet, so the others must be a quorum of the
+ * larger cluster. A learner leaves the quorum as it is, so the quorum of today is enough; etcd asks for that of the larger cluster here
+ * too, and so refuses the first step of replacing a dead member of three.
+ */
 export function refuseAdd(view: QuorumView, isLearner: boolean): Refusal {
   const voters = votersOf(view);
+  if (isLearner) return connectedCount(view, voters) < quorumOf(voters.length) ? "Unhealthy" : undefined;
   const started = voters.filter(isStarted).length;
   // A cluster of one that was restored grows while its quorum is open.
   const growsFromOne = started === 1 && voters.length === 1;
-  if (!isLearner && !growsFromOne && started < quorumOf(voters.length + 1)) return "MemberNotEnoughStarted";
+  if (!growsFromOne && started < quorumOf(voters.length + 1)) return "MemberNotEnoughStarted";
   if (voters.length > 1 && connectedCount(view, voters) < quorumOf(voters.length + 1)) return "Unhealthy";
   return undefined;
 }
@@ -65,8 +70,14 @@ export function refuseRemove(view: QuorumView, id: bigint): Refusal {
   return connectedCount(view, voters) - 1 < quorumOf(voters.length - 1) ? "Unhealthy" : undefined;
 }
 
-/** Whether a learner may become a voter: it is counted as started. */
-export function refusePromote(view: QuorumView): Refusal {
+/**
+ * Whether a learner may become a voter: it is counted as started. The members that are connected now must be a quorum with it, or one dead
+ * voter and a learner that died after it had caught up would end the quorum of three; etcd does not look at the links here.
+ */
+export function refusePromote(view: QuorumView, id: bigint): Refusal {
   const voters = votersOf(view);
-  return voters.filter(isStarted).length + 1 < quorumOf(voters.length + 1) ? "MemberNotEnoughStarted" : undefined;
+  const needed = quorumOf(voters.length + 1);
+  if (voters.filter(isStarted).length + 1 < needed) return "MemberNotEnoughStarted";
+  const later = view.members.filter((member) => !member.isLearner || member.id === id);
+  return connectedCount(view, later, 0) < needed ? "Unhealthy" : undefined;
 }

@@ -124,7 +124,7 @@ export class Reconfiguration {
 
   async #promoteHere(id: bigint): Promise<void> {
     this.#checkReady(id, await this.#leaderStatus());
-    this.#check("promote", id, refusePromote(this.#view()));
+    this.#check("promote", id, refusePromote(this.#view(), id));
     const context = encodeChangeContext({ member: { id, name: "", peerUrls: [], clientUrls: [], isLearner: false }, isPromote: true });
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeAddNode, nodeId: id, context });
   }

@@ -43,6 +43,8 @@ export class MemberMetrics {
   readonly proposalsFailed: Counter;
   readonly heartbeatSendFailures: Counter;
   readonly slowApply: Counter;
+  readonly malformedEntries: Counter;
+  readonly peerMessagesRefused: Family<Counter>;
   readonly slowDiskHandovers: Counter;
   readonly healthSuccess: Counter;
   readonly healthFailures: Counter;
@@ -146,6 +148,15 @@ export class MemberMetrics {
       "Heartbeats that this leader sent too late, mostly because its disk was slow.",
     );
     this.slowApply = r.counter("etcd_server_slow_apply_total", "Requests whose application took longer than the warning bound.");
+    this.malformedEntries = r.counter(
+      "quorate_server_malformed_entries_total",
+      "Entries of the log that do not decode. Each was applied as an error and has changed nothing.",
+    );
+    this.peerMessagesRefused = r.counters(
+      "quorate_server_peer_messages_refused_total",
+      "Messages and proposals of other members that were refused, because no member sends such content.",
+      ["type"],
+    );
     r.readCounter("etcd_server_slow_read_indexes_total", "Read index rounds that had to be sent again.", sources.slowReadIndexes);
     r.readCounter("etcd_server_read_indexes_failed_total", "Linearizable reads that failed.", sources.failedReadIndexes);
     this.slowDiskHandovers = r.counter(

@@ -1,7 +1,6 @@
 /** etcdserverpb.Cluster: who belongs to the cluster, and changes of that. */
 import {
   ClusterService,
-  errorOf,
   MemberAddRequest,
   MemberAddResponse,
   MemberListRequest,
@@ -16,22 +15,12 @@ import {
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
 import type { Member as ClusterMember } from "@quorate/store";
-import { parseUrl, ValueError } from "../config/index.ts";
 import type { Member } from "../member/member.ts";
+import { checkedUrls } from "../membership/member-urls.ts";
 
 /** A member as the API has it. */
 export function wireMember({ id, name, peerUrls, clientUrls, isLearner }: ClusterMember): WireMember {
   return WireMember.create({ ID: id, name, peerURLs: [...peerUrls], clientURLs: [...clientUrls], isLearner });
-}
-
-/** Peer URLs, checked, in the order given. Throws EtcdError. */
-function checkedUrls(urls: readonly string[]): string[] {
-  try {
-    if (urls.length > 0) return urls.map((url) => parseUrl(url).text);
-  } catch (error) {
-    if (!(error instanceof ValueError)) throw error;
-  }
-  throw errorOf("MemberBadURLs");
 }
 
 /** The handlers of the Cluster service, by path. */

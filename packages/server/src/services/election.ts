@@ -24,6 +24,7 @@ import {
 } from "../lease/contest.ts";
 import { type KeyEvent, LocalClient } from "../lease/local-client.ts";
 import type { Member } from "../member/member.ts";
+import { toStatusError } from "./status.ts";
 
 type LeaderKey = v3electionpb.LeaderKey;
 
@@ -161,7 +162,7 @@ class Observation implements StreamListener {
     this.#run(this.#prefix).catch((error: unknown) => {
       if (this.#isOver) return;
       this.cancelled();
-      this.#call.end(contestError(error));
+      this.#call.end(toStatusError(contestError(error)));
     });
   }
 

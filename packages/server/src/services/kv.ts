@@ -1,5 +1,5 @@
 /**
- * etcdserverpb.KV. Requests are checked here, before they cost anything; the bytes of those that write go on as the client sent them.
+ * etcdserverpb.KV. What is read is checked here, what is written by `propose`; its bytes go on as the client sent them.
  */
 import {
   CompactionRequest,
@@ -21,8 +21,6 @@ import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
 import {
   type Applied,
   applyRange,
-  checkDeleteRange,
-  checkPut,
   checkRange,
   checkTotalOps,
   checkTxn,
@@ -132,17 +130,15 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
         const request = PutRequest.decode(bytes);
         const costBytes = putCostBytes(request) + (request.ignoreValue ? copiedBytes(member.store.mvcc.view, request) : 0);
         if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();
-        refuse(checkPut(request));
-        return PutResponse.encode(answered<PutResponse>(await member.propose("put", bytes)));
+        return PutResponse.encode(answered<PutResponse>(await member.propose("put", bytes, request)));
       },
     ],
     [
       DeleteRange.path,
       async (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
-        refuse(checkDeleteRange(request));
         if (mayAnswerMuch(request)) await mayAnswer(request, context);
-        return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes)));
+        return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)));
       },
     ],
     [
@@ -154,11 +150,11 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
         if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
           await member.space.keeper.refuse();
         }
-        refuse(checkTxn(request, maxTxnOps));
         if (!isReadOnlyTxn(request)) {
           if (mayAnswerMuch(request)) await mayAnswer(request, context);
-          return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes)));
+          return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes, request)));
         }
+        refuse(checkTxn(request, maxTxnOps));
         await mayRead(member, isSerializableTxn(request));
         const steps = (task: SliceTask) => pinned(member, task, (view) => readTxn(view, request, () => new RangeWriter(task.charge)));
         const read = await member.slices.run(callerOf(context), steps);
@@ -168,9 +164,9 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     [
       Compact.path,
       async (bytes) => {
-        const { physical } = CompactionRequest.decode(bytes);
-        const applied = await member.propose("compaction", bytes);
-        if (physical && applied.error === undefined) await member.space.compacted();
+        const request = CompactionRequest.decode(bytes);
+        const applied = await member.propose("compaction", bytes, request);
+        if (request.physical && applied.error === undefined) await member.space.compacted();
         if (applied.error !== undefined) throw applied.error;
         return CompactionResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });
       },

@@ -2,11 +2,11 @@
  * etcdserverpb.Lease. Grants and revocations go through Raft; keep-alives do not: the leader answers them, from whichever member they come.
  */
 import {
-  errorOf,
   LeaseGrantRequest,
   LeaseGrantResponse,
   LeaseKeepAliveRequest,
   LeaseKeepAliveResponse,
+  LeaseLeasesRequest,
   LeaseLeasesResponse,
   LeaseRevokeResponse,
   LeaseService,
@@ -15,7 +15,7 @@ import {
   type ResponseHeader,
 } from "@quorate/proto";
 import type { MessageBytes, StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
-import { LEASE_COST_BYTES, MAX_LEASE_TTL_SECONDS, STEP_KEYS, type Steps } from "@quorate/store";
+import { LEASE_COST_BYTES, STEP_KEYS, type Steps } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { callerOf } from "../reads/pinned.ts";
 import { messageOf } from "./range-answer.ts";
@@ -53,7 +53,6 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
       async (bytes) => {
         const { ID, TTL } = LeaseGrantRequest.decode(bytes);
         if (!member.space.keeper.hasRoom(LEASE_COST_BYTES)) await member.space.keeper.refuse();
-        if (TTL > MAX_LEASE_TTL_SECONDS) throw errorOf("LeaseTTLTooLarge");
         // What depends on this member's settings is decided before the entry, so that all members apply the same.
         const request = { ID: ID === 0n ? member.newLeaseId() : ID, TTL: Math.max(TTL, member.minLeaseTtlSeconds) };
         const { error, response } = await member.propose("leaseGrant", LeaseGrantRequest.encode(request));
@@ -84,7 +83,8 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
     ],
     [
       LeaseLeases.path,
-      async (_bytes, context) => {
+      async (bytes, context) => {
+        LeaseLeasesRequest.decode(bytes);
         await member.servable();
         return member.slices.run(callerOf(context), function* (task) {
           const first = LeaseLeasesResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });

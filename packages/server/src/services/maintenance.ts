@@ -3,12 +3,15 @@ import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
   AlarmResponse,
+  DefragmentRequest,
   DefragmentResponse,
   errorOf,
   HashKVRequest,
   HashKVResponse,
+  HashRequest,
   HashResponse,
   MaintenanceService,
+  StatusRequest,
   StatusResponse,
 } from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
@@ -40,14 +43,15 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
           const { mvcc, alarms } = member.store;
           return AlarmResponse.encode({ ...applyAlarm(mvcc, alarms, request), header: member.header(mvcc.currentRevision) });
         }
-        const { response, error } = await member.propose("alarm", bytes);
+        const { response, error } = await member.propose("alarm", bytes, request);
         if (error !== undefined) throw error;
         return AlarmResponse.encode({ ...(response as AlarmResponse), header: member.header(response?.header?.revision ?? 0) });
       },
     ],
     [
       Defragment.path,
-      async () => {
+      async (bytes) => {
+        DefragmentRequest.decode(bytes);
         await member.readable();
         await member.space.defragment();
         return DefragmentResponse.encode({});
@@ -55,7 +59,8 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
     ],
     [
       Status.path,
-      async () => {
+      async (bytes) => {
+        StatusRequest.decode(bytes);
         await member.readable();
         const { store } = member;
         return StatusResponse.encode({
@@ -77,7 +82,8 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
     ],
     [
       Hash.path,
-      async () => {
+      async (bytes) => {
+        HashRequest.decode(bytes);
         await member.readable();
         const { mvcc } = member.store;
         const { currentRevision } = mvcc;

@@ -3,7 +3,7 @@
  * api/v3rpc/maintenance.go). The member goes on serving; a slow reader holds back the reading of the store, so that no more than one slice
  * of it waits in memory.
  */
-import { errorOf, MaintenanceService, SnapshotResponse } from "@quorate/proto";
+import { errorOf, MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
 import type { StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
 import type { EtcdSnapshot } from "@quorate/store";
 import type { Member } from "../member/member.ts";
@@ -42,6 +42,15 @@ class Sending implements StreamListener {
   constructor(member: Member, call: StreamCall) {
     this.#member = member;
     this.#call = call;
+  }
+
+  message(bytes: Uint8Array): void {
+    try {
+      SnapshotRequest.decode(bytes);
+    } catch (error) {
+      this.cancelled();
+      throw error;
+    }
   }
 
   drained(): void {

@@ -111,6 +111,8 @@ export class WatchBench {
   readonly failures: unknown[] = [];
   events = 0;
   store!: Store;
+  /** Small ones make deletions of a few keys too large to be told of at once. */
+  stepKeys: number | undefined;
 
   constructor(limits?: WatchLimits, options: { progressNotifyIntervalMs?: number; maxRequestBytes?: number } = {}) {
     this.hub = new WatchHub(
@@ -130,7 +132,7 @@ export class WatchBench {
   }
 
   async open(): Promise<this> {
-    this.store = await this.settled(Store.open(this.keyspaces, "/store"));
+    this.store = await this.settled(Store.open(this.keyspaces, "/store", { stepKeys: this.stepKeys }));
     // Transactions here do not come from a log; the store wants a position beside its data.
     if (this.store.position.index === 0)
       this.store.apply({ index: 1, term: 1, type: raftpb.EntryType.EntryNormal, data: new Uint8Array(0) });
@@ -164,7 +166,7 @@ export class WatchBench {
 
   /** One transaction: a value puts, undefined deletes. Gives the revision. */
   write(changes: Readonly<Record<string, string | undefined>>): number {
-    const txn = this.store.mvcc.begin();
+    const txn = this.stepKeys === undefined ? this.store.mvcc.begin() : this.store.mvcc.beginLong();
     for (const [key, value] of Object.entries(changes)) {
       if (value === undefined) txn.delete(key);
       else txn.put(fromLatin1(key), key, fromLatin1(value), 0n);

@@ -31,6 +31,8 @@ export interface Node {
   /** How long a sync of the disk takes. */
   syncMs: number;
   readonly keyspaces: MemoryKeyspaceOpener;
+  /** How long a batch of the store takes to be written. */
+  writeMs: number;
   member: Member | undefined;
   /** Where the next pass crashes, if set. */
   crashAt: FaultPoint | undefined;
@@ -152,10 +154,10 @@ export class World {
   addNode(flags: readonly string[]): Node {
     const i = this.nodes.length;
     const disk: MemoryDisk = new MemoryDisk({ clock: this.clock, syncDelayMs: () => node.syncMs });
-    const keyspaces = new MemoryKeyspaceOpener(disk, { clock: this.clock, writeDelayMs: () => 2 });
+    const keyspaces = new MemoryKeyspaceOpener(disk, { clock: this.clock, writeDelayMs: () => node.writeMs });
     const peerUrl = `http://127.0.0.1:${12380 + 10 * i}`;
     const process = { member: undefined, crashAt: undefined, ended: undefined, request: undefined };
-    const node: Node = { name: `m${i}`, disk, syncMs: 1, keyspaces, ...process, peerUrl, flags };
+    const node: Node = { name: `m${i}`, disk, syncMs: 1, keyspaces, writeMs: 2, ...process, peerUrl, flags };
     this.nodes.push(node);
     return node;
   }

@@ -1,4 +1,6 @@
 /** Runs the seeds that it is told, one by one, in a thread of its own; with its own build of a member, if it has a bug to plant. */
+import { enableCompileCache } from "node:module";
+import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { type Changes, optionsOf } from "../options.ts";
 import { type PlantedBug, plant } from "../planted.ts";
@@ -23,6 +25,8 @@ export interface WorkerData {
 }
 
 const { bug } = workerData as WorkerData;
+// Half of what a start costs is translating and compiling what did not change since the last one.
+enableCompileCache(join(import.meta.dirname, "../../../../node_modules/.cache/quorate-sim"));
 plant(bug);
 const world = import("../world.ts");
 

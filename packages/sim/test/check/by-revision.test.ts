@@ -89,6 +89,17 @@ describe("what no client may see", () => {
 
   test("a write behind one that was answered before it was called", () => wrong([put(0, 1, "x", 3), put(2, 3, "y", 2)], /HIST-1/));
 
+  test("another value at the revision of an answered write, whatever else is unknown", () => {
+    const lost = Array.from({ length: 12 }, (_, i) => lostPut(0, `lost${i}`));
+    const read = get(4, 5, 2, { value: "other", create: 2, mod: 2, version: 1 });
+    wrong([put(1, 2, "x", 2), read, ...lost], /HIST-3: at revision 2/);
+  });
+
+  test("another value at a revision whose write nobody was answered for", () => {
+    const read = get(4, 5, 2, { value: "other", create: 2, mod: 2, version: 1 });
+    wrong([lostPut(0, "x"), lostPut(0, "y"), read], /HIST-2: revision 2 is nobody's/);
+  });
+
   test("two writes of one revision", () => wrong([put(0, 2, "x", 2), put(1, 3, "y", 2)], /HIST-2: two writes of revision 2/));
 
   test("a revision without a write", () => {

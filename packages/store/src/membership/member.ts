@@ -4,6 +4,9 @@
  */
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 
+/** Digits of the largest number of 64 bits. */
+const MAX_ID_DIGITS = 20;
+
 export interface Member {
   readonly id: bigint;
   /** Empty until the member has published itself. */
@@ -52,7 +55,7 @@ export function decodeMembers(bytes: Uint8Array): Member[] {
   return parsed.map((one: unknown) => {
     if (typeof one !== "object" || one === null) throw new SyntaxError("not a list of JSON objects");
     const { id } = one as { id?: unknown };
-    if (typeof id !== "string") throw new SyntaxError('a member without an "id"');
+    if (typeof id !== "string" || id.length > MAX_ID_DIGITS) throw new SyntaxError('a member without an "id"');
     return memberOf(one as Record<string, unknown>, BigInt.asUintN(64, BigInt(id)));
   });
 }
@@ -75,6 +78,7 @@ export function decodeChangeContext(bytes: Uint8Array): ChangeContext {
   const fields = parsed as Record<string, unknown>;
   // The id is taken from the text: as a number it would lose its low bits.
   const id = /"id"\s*:\s*(\d+)/.exec(text)?.[1];
+  if (id !== undefined && id.length > MAX_ID_DIGITS) throw new SyntaxError(`an "id" of ${id.length} digits`);
   return {
     member: memberOf(fields, id === undefined ? 0n : BigInt.asUintN(64, BigInt(id))),
     isPromote: fields["isPromote"] === true,

@@ -1,4 +1,7 @@
-/** Deletions in a row of one transaction. They are kept as their keys alone, which the index holds anyway, and encoded when they are written. */
+/**
+ * Deletions in a row of one transaction. They are kept as their keys alone, which the index holds anyway, and encoded when they are
+ * written.
+ */
 import type { KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Bucket, prefixed } from "../backend.ts";

@@ -33,8 +33,12 @@ export interface Change {
 /** Called by commit(), with all changes in order, or undefined if they were not kept. */
 export type TxnCommitted = (txn: WriteTxn, changes: readonly Change[] | undefined) => void;
 
-/** A long transaction with more changes does not keep them for the watchers, who read them from the backend after its commit. */
+/**
+ * A long transaction with more changes, or with more than some steps make, does not keep them for the watchers, who read them from the
+ * backend after its commit.
+ */
 export const MAX_KEPT_CHANGES = 1000;
+const KEPT_STEPS = 4;
 
 export class WriteTxn extends ReadView {
   readonly #leases: LeaseBook;
@@ -201,7 +205,8 @@ export class WriteTxn extends ReadView {
 
   #keep(key: string, sub: number, record: Uint8Array, deleted: boolean): void {
     const changes = this.#changes!;
-    if (this.#isLong && changes.length === MAX_KEPT_CHANGES) this.#changes = undefined;
+    const most = Math.min(MAX_KEPT_CHANGES, KEPT_STEPS * this.state.stepKeys);
+    if (this.#isLong && changes.length === most) this.#changes = undefined;
     else changes.push({ main: this.#main, sub, key, record, deleted });
   }
 

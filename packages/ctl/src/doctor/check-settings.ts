@@ -1,0 +1,120 @@
+/** Settings that should be the same on all members, and features. */
+import { humanBytes } from "../go-format.ts";
+import type { MetricsText } from "../observe/metrics-text.ts";
+import type { Finding } from "./finding.ts";
+import type { ClusterView, MemberView } from "./view.ts";
+
+interface Setting {
+  readonly check: string;
+  readonly name: string;
+  /** How to change it. */
+  readonly how: string;
+  /** Why it should be the same. */
+  readonly why: string;
+  readonly read: (metrics: MetricsText) => number | undefined;
+  readonly show: (value: number) => string;
+}
+
+const seconds = (value: number): string => (value < 1 ? `${Math.round(value * 1000)} ms` : `${value} s`);
+const metric = (name: string) => (metrics: MetricsText) => metrics.value(name);
+
+const SETTINGS: readonly Setting[] = [
+  {
+    check: "quota",
+    name: "quota",
+    how: "--quota-backend-bytes",
+    why: "the smallest one stops the puts of all",
+    read: metric("etcd_server_quota_backend_bytes"),
+    show: (value) => (value > 0 ? humanBytes(value) : "none"),
+  },
+  {
+    check: "timing",
+    name: "election timeout",
+    how: "--election-timeout",
+    why: "one that waits for less time than the others unseats leaders that are well",
+    read: metric("quorate_server_election_timeout_seconds"),
+    show: seconds,
+  },
+  {
+    check: "timing",
+    name: "heartbeat interval",
+    how: "--heartbeat-interval",
+    why: "whoever leads has to be heard often enough by all",
+    read: metric("quorate_server_heartbeat_interval_seconds"),
+    show: seconds,
+  },
+  {
+    check: "files",
+    name: "limit of open files",
+    how: "LimitNOFILE in its systemd unit (systemctl edit quorate)",
+    why: "clients that move to this member must find the room that they had",
+    read: metric("process_max_fds"),
+    show: (value) => String(value),
+  },
+  {
+    check: "quota",
+    name: "--quota-auto-disarm",
+    how: "--quota-auto-disarm",
+    why: "whether the alarm NOSPACE ends by itself depends on who leads",
+    read: metric("quorate_server_quota_auto_disarm"),
+    show: (value) => (value === 0 ? "off" : "on"),
+  },
+  {
+    check: "healing",
+    name: "--self-heal",
+    how: "--self-heal",
+    why: "a member without it has to be replaced by hand",
+    read: metric("quorate_server_self_heal"),
+    show: (value) => (value === 0 ? "off" : "on"),
+  },
+];
+
+/** Members whose settings are not those of most. */
+export function checkSettings(view: ClusterView): Finding[] {
+  const gates = new Set(view.members.flatMap(({ metrics }) => (metrics?.series("etcd_server_feature_enabled") ?? []).map(gateOf)));
+  const all = [...SETTINGS, ...[...gates].filter((name) => name !== undefined).map(gateSetting)];
+  return all.flatMap((setting) => compare(view, setting));
+}
+
+function gateOf({ labels }: { readonly labels: string }): string | undefined {
+  return /(?:^|,)name="([^"]*)"/.exec(labels)?.[1];
+}
+
+function gateSetting(name: string): Setting {
+  return {
+    check: "feature",
+    name: `feature gate ${name}`,
+    how: "--feature-gates",
+    why: "what a feature promises holds only where all members have it",
+    read: (metrics) => metrics.value("etcd_server_feature_enabled", `name="${name}"`),
+    show: (value) => (value === 0 ? "off" : "on"),
+  };
+}
+
+function compare({ members }: ClusterView, setting: Setting): Finding[] {
+  const known = members.flatMap((one): { one: MemberView; text: string }[] => {
+    const value = one.metrics === undefined ? undefined : setting.read(one.metrics);
+    return value === undefined ? [] : [{ one, text: setting.show(value) }];
+  });
+  const counts = new Map<string, number>();
+  for (const { text } of known) counts.set(text, (counts.get(text) ?? 0) + 1);
+  if (counts.size <= 1) return [];
+  const most = Math.max(...counts.values());
+  const usual = [...counts].filter(([, count]) => count === most).map(([text]) => text);
+  const isEven = usual.length > 1;
+  const odd = isEven ? known : known.filter(({ text }) => text !== usual[0]);
+  const texts = [...new Set(odd.map(({ text }) => text))];
+  return texts.map((text) => {
+    const labels = odd.filter((other) => other.text === text).map(({ one }) => one.label);
+    const others = isEven ? "others have another" : `where most have ${usual[0]}`;
+    return {
+      severity: "warning",
+      check: setting.check,
+      member: labels.join(", "),
+      seen: `${setting.name}: ${text}, ${others}`,
+      right: `the same on all members: ${setting.why}`,
+      next: `change ${setting.how} on ${labels.length === 1 ? "its machine" : "their machines"}, and start ${labels.length === 1 ? "it" : "them, one after the other,"} again`,
+      run: [],
+    };
+  });
+}

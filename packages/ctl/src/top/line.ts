@@ -1,0 +1,66 @@
+/** Lines of a screen as pieces of text with styles, so that they can be measured and cut before colours add invisible characters. */
+import type { Paint, Style } from "../terminal.ts";
+
+/** A text with the styles that it is shown in. */
+export interface Span {
+  readonly text: string;
+  readonly styles?: readonly Style[];
+}
+
+export type Line = readonly Span[];
+
+export function span(text: string, ...styles: Style[]): Span {
+  return { text, styles };
+}
+
+/** Characters of a text as a terminal counts them, but for those that take two cells. */
+export function widthOf(text: string): number {
+  return [...text].length;
+}
+
+export function lineWidth(line: Line): number {
+  return line.reduce((sum, { text }) => sum + widthOf(text), 0);
+}
+
+/** At most `width` characters of a line. A cut shows as "…" in the last of them. */
+export function cutLine(line: Line, width: number): Line {
+  if (lineWidth(line) <= width) return line;
+  const kept: Span[] = [];
+  let left = Math.max(0, width - 1);
+  for (const { text, styles = [] } of line) {
+    if (left <= 0) break;
+    const part = [...text].slice(0, left).join("");
+    kept.push({ text: part, styles });
+    left -= widthOf(part);
+  }
+  return width <= 0 ? [] : [...kept, { text: "…", styles: ["dim"] }];
+}
+
+/** A line of exactly `width` characters. */
+export function fitLine(line: Line, width: number): Line {
+  const cut = cutLine(line, width);
+  const missing = width - lineWidth(cut);
+  return missing > 0 ? [...cut, { text: " ".repeat(missing) }] : cut;
+}
+
+/** The line as it is written. */
+export function shownLine(line: Line, paint: Paint): string {
+  return line.map(({ text, styles = [] }) => paint(text, ...styles)).join("");
+}
+
+/** Lines in a frame with a title, `width` characters wide. */
+export function boxed(title: string, note: string, lines: readonly Line[], width: number): Line[] {
+  const inner = width - 4;
+  const head: Line = [
+    span("╭─ ", "dim"),
+    span(title, "bold", "cyan"),
+    ...(note !== "" && widthOf(title) + widthOf(note) + 10 <= width ? [span(" ─ ", "dim"), span(note, "dim")] : []),
+    span(" ", "dim"),
+  ];
+  const rule = Math.max(0, width - lineWidth(head) - 1);
+  return [
+    cutLine([...head, span(`${"─".repeat(rule)}╮`, "dim")], width),
+    ...lines.map((line): Line => [span("│ ", "dim"), ...fitLine(line, inner), span(" │", "dim")]),
+    [span(`╰${"─".repeat(Math.max(0, width - 2))}╯`, "dim")],
+  ];
+}

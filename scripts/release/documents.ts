@@ -1,0 +1,53 @@
+/**
+ * The pages of a release, with what they link to: README.md, docs/ with its pictures, and deploy/ (alerts, dashboard, manifests, chart, units).
+ * The sources are not in a release: a link to them becomes its text.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix, relative } from "node:path";
+import { root } from "./programs.ts";
+import type { Entry } from "./tar.ts";
+
+/** Of docs/ and deploy/: what is read by people and by their tools. Texts that pictures are drawn from, and what makes packages, are not. */
+const LEFT_OUT = /^docs\/pictures\/.*\.txt$|^deploy\/package\//;
+/** A link in Markdown to something that is no URL: its text, the path, the anchor. */
+const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g;
+
+/** Files by path from the release's folder of documents. */
+export function documents(): Entry[] {
+  const paths = ["README.md", ...filesIn("docs"), ...filesIn("deploy")].filter((path) => !LEFT_OUT.test(path)).sort();
+  const there = new Set(paths.flatMap((path) => [path, ...foldersOf(path)]));
+  return paths.map((path) => {
+    const content = readFileSync(join(root, path));
+    return {
+      path,
+      mode: 0o644,
+      content: path.endsWith(".md") ? Buffer.from(withoutDeadLinks(path, content.toString("utf8"), there)) : content,
+    };
+  });
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
+
+function foldersOf(path: string): string[] {
+  const folder = dirname(path);
+  return folder === "." ? [] : [folder, ...foldersOf(folder)];
+}
+
+/** Where each relative link of a page leads, from the folder of documents; links inside the page are not among them. */
+export function linksOf(path: string, text: string): string[] {
+  return [...text.matchAll(LINK)].filter(({ 3: target }) => target !== "").map(({ 3: target }) => targetOf(path, target!));
+}
+
+function targetOf(path: string, target: string): string {
+  return posix.normalize(posix.join(posix.dirname(path), target)).replace(/\/$/, "");
+}
+
+function withoutDeadLinks(path: string, text: string, there: ReadonlySet<string>): string {
+  return text.replace(LINK, (link: string, _mark: string, words: string, target: string) =>
+    target === "" || there.has(targetOf(path, target)) ? link : words,
+  );
+}

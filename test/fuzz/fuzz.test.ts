@@ -1,0 +1,49 @@
+/** The fuzzer: some seconds of it find nothing, and a planted bug is found. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { endsWithUs } from "../support/children.ts";
+import { helpText, readOptions } from "./options.ts";
+import { misplaced } from "./plant.ts";
+
+const MAIN = join(import.meta.dirname, "main.ts");
+const PLANT = pathToFileURL(join(import.meta.dirname, "plant.ts")).href;
+
+async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ code: number | null; output: string }> {
+  const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  endsWithUs(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, output };
+}
+
+test("eight seconds of it find nothing", async () => {
+  const { code, output } = await run(["--minutes", "0.13", "--seed", "11", "--round-seconds", "4"]);
+  assert.equal(code, 0, output);
+  assert.match(output, /^seed 11; \{"minutes":0\.13,/);
+  const [, counts] = /^clean: (\{.*\})$/m.exec(output)!;
+  const { calls, peerMessages, peerRequests, rounds } = JSON.parse(counts!) as Record<string, number>;
+  assert.ok(calls! > 50 && peerMessages! > 20 && peerRequests! > 3 && rounds! >= 1, output);
+});
+
+test("a member that proposes unchecked, and ends on what does not decode, is found", async () => {
+  assert.equal(misplaced(), undefined);
+  const env = { NODE_OPTIONS: `--import=${PLANT}`, QUORATE_FUZZ_PLANT: "1", NODE_DISABLE_COMPILE_CACHE: "1" };
+  const { code, output } = await run(["--minutes", "2", "--seed", "12"], env);
+  assert.equal(code, 1, output);
+  assert.match(output, /FOUND: m\d has ended by itself/);
+  assert.match(output, /again with: npm run fuzz:cluster -- --seed 12/);
+});
+
+test("its command line", async () => {
+  assert.equal(readOptions(["--help"]), undefined);
+  assert.match(helpText(), /--minutes N +how long/);
+  assert.equal(readOptions(["--minutes", "240", "--seed", "5"])!.minutes, 240);
+  assert.throws(() => readOptions(["--minutes", "x"]), /--minutes must be a number above 0/);
+  const { code, output } = await run(["--nonsense"]);
+  assert.equal(code, 2);
+  assert.match(output, /Unknown option '--nonsense'/);
+});
