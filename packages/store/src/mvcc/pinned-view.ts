@@ -6,6 +6,7 @@ import { Bucket } from "../backend.ts";
 import type { Steps } from "../steps.ts";
 import type { KeyIndex } from "./key-index.ts";
 import { ReadView } from "./read-view.ts";
+import { MAX_CACHED_BYTES } from "./record-cache.ts";
 import { encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
@@ -13,6 +14,9 @@ import type { MvccState } from "./state.ts";
 const MAX_SYNC_RECORDS = 8;
 /** Records that are fetched together: taking them over from the other thread takes some 0.5 ms. */
 const MAX_FETCHED_RECORDS = 256;
+
+/** Bytes of records that one read adds to the cache, at most. */
+const MAX_KEPT_BYTES: number = MAX_CACHED_BYTES / 2;
 
 /** Set by a read while it waits, so that whoever runs its steps need not call it before that. */
 export interface ReadIo {
@@ -34,6 +38,7 @@ export class PinnedView extends ReadView {
   readonly #compactRevision: number;
   readonly #options: PinOptions;
   readonly #release: () => void;
+  #keptBytes = 0;
 
   /** Made by Mvcc.pin(). */
   constructor(state: MvccState, release: () => void, options: PinOptions) {
@@ -90,8 +95,20 @@ export class PinnedView extends ReadView {
     if (keys.length === 0) return records;
     yield;
     const fetched = yield* this.#fetch(keys);
-    for (let i = 0; i < places.length; i++) records[places[i]] = fetched[i] ?? this.state.missing(keys[i]);
+    for (let i = 0; i < places.length; i++) {
+      const record = fetched[i] ?? this.state.missing(keys[i]);
+      records[places[i]] = record;
+      this.#keep(indexes[places[i]], at, record);
+    }
     return records;
+  }
+
+  /** A list that is read often stays in the cache; one that is larger than the cache does not empty it. */
+  #keep(index: KeyIndex, at: number, record: Uint8Array): void {
+    if (this.#keptBytes > MAX_KEPT_BYTES) return;
+    this.#keptBytes += record.length;
+    const place = index.find(at);
+    this.state.keep(index.mainAt(place), index.subAt(place), record);
   }
 
   *#fetch(keys: readonly Uint8Array[]): Steps<readonly (Uint8Array | undefined)[]> {

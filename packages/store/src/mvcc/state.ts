@@ -58,6 +58,11 @@ export class MvccState {
     return this.#records.get(main, sub) ?? this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ?? undefined;
   }
 
+  /** Keeps a record that was read from the disk, for those who read it next. */
+  keep(main: number, sub: number, record: Uint8Array): void {
+    this.#records.add(main, sub, record);
+  }
+
   /** Throws: a record that the index knows is not in the backend. @param key its revision as in the bucket key */
   missing(key: Uint8Array): never {
     const { main, sub } = decodeRevision(key)!;
