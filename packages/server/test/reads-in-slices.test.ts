@@ -29,6 +29,7 @@ import {
   toUtf8,
 } from "@quorate/proto";
 import type { Member } from "../src/member/member.ts";
+import { SLICE_LIMITS } from "../src/reads/slices.ts";
 import { call, put, World } from "./support/world.ts";
 
 const { Range, Txn, Compact, Put } = KVService.methods;
@@ -84,7 +85,11 @@ test("a put is answered while a sort of many keys runs, and the sort answers as 
 });
 
 test("heavy calls of each kind let a put through before they are done", async () => {
-  const { world, member } = await filled(KEYS, () => {}, 77n);
+  const limit = (one: World) => {
+    one.sliceLimits = { ...SLICE_LIMITS, turnSteps: 2, quantumSteps: 1 };
+  };
+  const { world, member } = await filled(KEYS, limit, 77n);
+  world.turnMs = 1;
   const compareAll = Compare.create({
     ...ALL,
     result: Compare_CompareResult.NOT_EQUAL,

@@ -6,7 +6,8 @@ import { errorOf } from "@quorate/proto";
 import type { Steps } from "@quorate/store";
 import { AnswerMemory, answerLimitsFor, MAX_MESSAGE_BYTES } from "../src/reads/answer-memory.ts";
 import { FairQueue } from "../src/reads/fair-queue.ts";
-import { type Caller, SLICE_LIMITS, type SliceLimits, Slices, type SliceTask } from "../src/reads/slices.ts";
+import type { Caller, SliceTask } from "../src/reads/slice-task.ts";
+import { SLICE_LIMITS, type SliceLimits, Slices } from "../src/reads/slices.ts";
 
 const limits: SliceLimits = {
   turnMs: 2,
@@ -256,7 +257,7 @@ test("reads from the disk go on in turn, and hold up nobody else", async () => {
     function* ({ io }: SliceTask): Steps<string> {
       let came: string | undefined;
       const read = () => new Promise<string>((resolve) => asked.push(() => resolve(name)));
-      io.waitsFor = io.fetch(read).then((value) => {
+      io.waitsFor = io.fromDisk(read).then((value) => {
         came = value;
       });
       while (came === undefined) {
@@ -291,7 +292,7 @@ test("when the store is exchanged, reads wait for what they have asked of it, an
     const from = store;
     charge(50);
     try {
-      io.waitsFor = io.fetch(
+      io.waitsFor = io.fromDisk(
         () =>
           new Promise<void>((resolve) => {
             answer = resolve;

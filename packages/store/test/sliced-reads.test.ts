@@ -87,7 +87,7 @@ async function run(seed: number, stepKeys: number, turns: number): Promise<Recor
   let records = 0;
 
   const begin = (): void => {
-    const io: ReadIo = { waitsFor: undefined, fetch: (read) => read() };
+    const io: ReadIo = { waitsFor: undefined, fromDisk: (read) => read() };
     const as = model.clone();
     const charge = (bytes: number): void => {
       reading.held += bytes;
@@ -198,7 +198,7 @@ test("many records are fetched together, and the read waits for them while the s
   const keys = Array.from({ length: 3000 }, (_, i) => `k${String(i).padStart(6, "0")}`);
   for (const key of keys) applyPut(mvcc, noLeases, { ...emptyPut(), key: fromLatin1(key), value: fromLatin1(`before ${key}`) });
   await backend.flush();
-  const io: ReadIo = { waitsFor: undefined, fetch: (read) => read() };
+  const io: ReadIo = { waitsFor: undefined, fromDisk: (read) => read() };
   const view = mvcc.pin({ io, charge: () => {} });
   const kvs: Uint8Array[] = [];
   const steps = view.recordsInto({ single: false, key: "", to: undefined }, view.revision, 0, kvs);

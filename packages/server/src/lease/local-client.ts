@@ -21,7 +21,7 @@ import { type CallContext, LOCAL_CALL, type MessageBytes } from "@quorate/rpc";
 import { checkDeleteRange, checkTxn, type RequestKind, rangeInto } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { callerOf, LOCAL_CALLER, pinned } from "../reads/pinned.ts";
-import type { Caller } from "../reads/slices.ts";
+import type { Caller } from "../reads/slice-task.ts";
 
 /** An event of a watch. */
 export interface KeyEvent {

@@ -72,7 +72,6 @@ export class Member {
   readonly watches: WatchHub;
   readonly leases: Leases;
   readonly space: Space;
-  /** Reads of many keys. */
   readonly slices: Slices;
   readonly corruption: Corruption;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
@@ -113,10 +112,7 @@ export class Member {
     let member: Member | undefined;
     const metrics = metricsOf(config, () => member);
     const state = await bootstrap(config, {
-      disk: deps.disk,
-      keyspaces: deps.keyspaces,
-      clock: deps.clock,
-      logger: deps.logger,
+      ...{ disk: deps.disk, keyspaces: deps.keyspaces, clock: deps.clock, logger: deps.logger },
       walSegmentBytes: deps.walSegmentBytes,
       stepKeys: deps.applyLimits?.stepKeys,
       callPeer: deps.callPeer,
@@ -340,9 +336,7 @@ export class Member {
       keeper: this.#keeper,
       call,
       timeoutMs,
-      lessor: () => this.#store.lessor,
-      slices: () => this.slices,
-      revision: () => this.#store.mvcc.currentRevision,
+      ...{ lessor: () => this.#store.lessor, revision: () => this.#store.mvcc.currentRevision, slices: () => this.slices },
       isLeader: () => this.isLeader,
       leaderUrls: () => (this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls),
       linearizable: () => this.linearizable(),
@@ -369,8 +363,7 @@ export class Member {
       faults,
       store: () => this.#store,
       detach: async () => {
-        await this.watches.detach();
-        await this.slices.detach();
+        await Promise.all([this.watches.detach(), this.slices.detach()]);
         await this.space.detach();
         await this.#snapshots.close();
       },
@@ -694,8 +687,7 @@ export class Member {
     await this.#transport?.close();
     // What is closed below must be the store that is there in the end.
     await this.#exchange.over().catch(() => {});
-    await this.watches.detach();
-    await this.slices.drained();
+    await Promise.all([this.watches.detach(), this.slices.drained()]);
     await this.space.stop();
     await this.#snapshots.close();
     try {

@@ -1,7 +1,7 @@
 /** What services read with: a view of one revision in slices, and who asks for it. */
 import type { CallContext } from "@quorate/rpc";
 import type { Mvcc, PinnedView, Steps } from "@quorate/store";
-import type { Caller, SliceTask } from "./slices.ts";
+import type { Caller, SliceTask } from "./slice-task.ts";
 
 /** Runs a read over a view that stays as it is now, and releases the view whatever happens. */
 export function* pinned<T>(

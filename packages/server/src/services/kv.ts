@@ -39,7 +39,7 @@ import {
 } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { callerOf, pinned } from "../reads/pinned.ts";
-import type { SliceTask } from "../reads/slices.ts";
+import type { SliceTask } from "../reads/slice-task.ts";
 import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
 
 /** A record from this size on counts for the time of a turn. */

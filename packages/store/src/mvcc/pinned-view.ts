@@ -23,7 +23,7 @@ export interface ReadIo {
   /** Resolves, and never rejects, when the read can continue; undefined: at once. */
   waitsFor: Promise<void> | undefined;
   /** Runs a read from the disk, when those before it leave room. */
-  fetch<T>(read: () => Promise<T>): Promise<T>;
+  fromDisk<T>(read: () => Promise<T>): Promise<T>;
 }
 
 /** What a pinned read asks of its surroundings. */
@@ -94,7 +94,7 @@ export class PinnedView extends ReadView {
     }
     if (keys.length === 0) return records;
     yield;
-    const fetched = yield* this.#fetch(keys);
+    const fetched = yield* this.#fromDisk(keys);
     for (let i = 0; i < places.length; i++) {
       const record = fetched[i] ?? this.state.missing(keys[i]);
       records[places[i]] = record;
@@ -111,14 +111,14 @@ export class PinnedView extends ReadView {
     this.state.keep(index.mainAt(place), index.subAt(place), record);
   }
 
-  *#fetch(keys: readonly Uint8Array[]): Steps<readonly (Uint8Array | undefined)[]> {
+  *#fromDisk(keys: readonly Uint8Array[]): Steps<readonly (Uint8Array | undefined)[]> {
     const { io } = this.#options;
     let values: readonly (Uint8Array | undefined)[] | undefined;
     let failure: unknown;
     let isDone = false;
     const { backend } = this.state;
     io.waitsFor = io
-      .fetch(() => backend.writtenMany(Bucket.key, keys))
+      .fromDisk(() => backend.writtenMany(Bucket.key, keys))
       .then(
         (found) => {
           values = found;
