@@ -1,8 +1,8 @@
 /**
- * The answers of ranges and of transactions that read, encoded while the records are found: in blocks of up to 64 KiB, with large records
- * between them as they are, so that no step copies a whole answer.
+ * The answers of ranges and of transactions that read, encoded while the records are found: in blocks of up to 64 KiB, with the larger
+ * records between them as they are, so that no step copies a whole answer.
  */
-import { alloc, RangeResponse, type ResponseHeader, TxnResponse } from "@quorate/proto";
+import { alloc, EMPTY, RangeResponse, type ResponseHeader, TxnResponse } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 import type { RangeSummary, ReadTxnAnswer, RecordSink } from "@quorate/store";
 
@@ -10,8 +10,10 @@ import type { RangeSummary, ReadTxnAnswer, RecordSink } from "@quorate/store";
 export const MIN_PIECES_BYTES: number = 32 << 10;
 const FIRST_BLOCK_BYTES = 2048;
 const MAX_BLOCK_BYTES: number = 64 << 10;
-/** A record from this size on is a piece of its own. */
-const MIN_OWN_PIECE_BYTES: number = 8 << 10;
+/** A record from this size on is a piece of its own: copying it would cost more than another piece does. */
+const MIN_OWN_PIECE_BYTES = 512;
+/** What a piece takes in memory beside its bytes, about. */
+const PIECE_BYTES = 128;
 /** RangeResponse.kvs, ResponseOp.response_range and TxnResponse.responses, each with a length. */
 const KVS_TAG = 0x12;
 const RESPONSE_RANGE_TAG = 0x0a;
@@ -23,11 +25,14 @@ const MAX_PREFIX_BYTES = 6;
 export class RangeWriter implements RecordSink {
   readonly #charge: (bytes: number) => void;
   readonly #pieces: Uint8Array[] = [];
-  #block: Uint8Array = alloc(0);
+  #block: Uint8Array = EMPTY;
   /** Of the block: where the next piece begins, and where the next byte goes. */
   #start = 0;
   #end = 0;
   #sizeBytes = 0;
+  /** Tag and length of the last record that was a piece of its own. */
+  #before: Uint8Array = EMPTY;
+  #beforeLength = -1;
 
   /** @param charge told of each piece of memory that the answer takes; throws where that is too much */
   constructor(charge: (bytes: number) => void = () => {}) {
@@ -36,19 +41,30 @@ export class RangeWriter implements RecordSink {
 
   push(record: Uint8Array): void {
     const { length } = record;
-    const needed = MAX_PREFIX_BYTES + (length >= MIN_OWN_PIECE_BYTES ? 0 : length);
-    if (this.#block.length - this.#end < needed) this.#newBlock(needed);
-    const from = this.#end;
-    this.#end = writePrefix(this.#block, from, KVS_TAG, length);
-    this.#sizeBytes += this.#end - from + length;
-    if (length < MIN_OWN_PIECE_BYTES) {
-      this.#block.set(record, this.#end);
-      this.#end += length;
+    if (length >= MIN_OWN_PIECE_BYTES) {
+      this.#pushPiece(record);
       return;
     }
-    this.#charge(length);
+    const needed = MAX_PREFIX_BYTES + length;
+    if (this.#block.length - this.#end < needed) this.#newBlock(needed);
+    const from = this.#end;
+    const at = writePrefix(this.#block, from, KVS_TAG, length);
+    this.#block.set(record, at);
+    this.#end = at + length;
+    this.#sizeBytes += this.#end - from;
+  }
+
+  #pushPiece(record: Uint8Array): void {
+    const { length } = record;
+    this.#charge(length + PIECE_BYTES);
+    // Records of one length follow each other often; they share what goes before them.
+    if (length !== this.#beforeLength) {
+      this.#before = prefix(KVS_TAG, length);
+      this.#beforeLength = length;
+    }
     this.#endPiece();
-    this.#pieces.push(record);
+    this.#pieces.push(this.#before, record);
+    this.#sizeBytes += this.#before.length + length;
   }
 
   /** The encoded response, whole or in pieces, and its length. */

@@ -60,7 +60,8 @@ export class MvccState {
 
   /** Keeps a record that was read from the disk, for those who read it next. */
   keep(main: number, sub: number, record: Uint8Array): void {
-    this.#records.add(main, sub, record);
+    // Reads in slices may have fetched it side by side.
+    if (this.#records.get(main, sub) === undefined) this.#records.add(main, sub, record);
   }
 
   /** Throws: a record that the index knows is not in the backend. @param key its revision as in the bucket key */
