@@ -86,10 +86,11 @@ test("a put is answered while a sort of many keys runs, and the sort answers as 
 
 test("heavy calls of each kind let a put through before they are done", async () => {
   const limit = (one: World) => {
-    one.sliceLimits = { ...SLICE_LIMITS, turnSteps: 1, quantumSteps: 1, runningPerConnection: 1 };
+    one.sliceLimits = { ...SLICE_LIMITS, turnSteps: 1, quantumSteps: 1 };
+    // A step of a read takes a turn, and a turn takes time.
+    one.turnMs = 1;
   };
   const { world, member } = await filled(KEYS, limit, 77n);
-  world.turnMs = 1;
   const compareAll = Compare.create({
     ...ALL,
     result: Compare_CompareResult.NOT_EQUAL,
