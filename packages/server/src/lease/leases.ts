@@ -65,8 +65,8 @@ export class Leases {
   }
 
   /**
-   * What is left of a lease, with its keys if they are asked for; undefined if there is no such lease. The header has the revision alone, and
-   * is there only if this member leads. Rejects with EtcdError.
+   * What is left of a lease, with its keys if they are asked for; undefined if there is no such lease. The header has the revision
+   * alone, and is there only if this member leads. Rejects with EtcdError.
    */
   timeToLive(request: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
     return this.#askAgain(async () => {

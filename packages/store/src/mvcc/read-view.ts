@@ -263,7 +263,7 @@ export class ReadView {
   }
 }
 
-/** True if what exists as of revision `at` is the key's last change, so that the index knows its created revision, version and lease flag. */
+/** True if what exists as of revision `at` is the key's last change, so that the index has all but the value. */
 export function isLatest(index: KeyIndex, at: number): boolean {
   return index.find(at) === LATEST;
 }
