@@ -1,6 +1,9 @@
 /**
- * Certificates for the local cluster and for tests: an authority in memory, and the leaf certificates that it signs. ECDSA on P-256.
- * The authority's key is never written, so nobody can add to a directory of certificates: a new authority replaces all of it.
+ * Certificates for the local cluster, for tests and for operators: authorities in memory, and the leaf certificates that they sign. ECDSA
+ * on P-256. The authorities' keys are never written, so nobody can add to a directory of certificates: new authorities replace all of it.
+ *
+ *     ca.pem        signs server.pem (shown to clients) and client.pem (good for clients only)
+ *     peer-ca.pem   signs peer.pem and nothing else: members trust it between themselves, so no client's certificate passes for a member's
  */
 import type { webcrypto } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -107,6 +110,7 @@ function newSerial(): string {
 /** The certificate files of a directory, by absolute path. */
 export interface CertificateFiles {
   readonly ca: string;
+  readonly peerCa: string;
   readonly server: string;
   readonly serverKey: string;
   readonly peer: string;
@@ -119,6 +123,7 @@ export interface CertificateFiles {
 export function certificateFiles(dir: string): CertificateFiles {
   return {
     ca: join(dir, "ca.pem"),
+    peerCa: join(dir, "peer-ca.pem"),
     server: join(dir, "server.pem"),
     serverKey: join(dir, "server-key.pem"),
     peer: join(dir, "peer.pem"),
@@ -145,7 +150,7 @@ export function leafNamesOf(dir: string): LeafNames {
   return { hosts: names.map((name) => name.value), client: client.subjectName.getField("CN")[0] ?? "client" };
 }
 
-/** Makes an authority and a server, a peer and a client certificate in `dir` (0700; keys 0600). */
+/** Makes two authorities and a server, a peer and a client certificate in `dir` (0700; keys 0600). */
 export async function writeCertificates(
   dir: string,
   names: LeafNames = { hosts: localHosts, client: "client" },
@@ -153,10 +158,12 @@ export async function writeCertificates(
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   chmodSync(dir, 0o700);
   const files = certificateFiles(dir);
-  // The name tells authorities apart that follow each other.
-  const authority = await createAuthority(`Quorate CA ${newSerial().slice(-8)}`);
+  // The names tell authorities apart that follow each other.
+  const series = newSerial().slice(-8);
+  const authority = await createAuthority(`Quorate CA ${series}`);
+  const peerAuthority = await createAuthority(`Quorate peer CA ${series}`);
   const server = await authority.issue({ commonName: "server", hosts: names.hosts, usage: "both" });
-  const peer = await authority.issue({ commonName: "peer", hosts: names.hosts, usage: "both" });
+  const peer = await peerAuthority.issue({ commonName: "peer", hosts: names.hosts, usage: "both" });
   const client = await authority.issue({ commonName: names.client, hosts: [], usage: "client" });
   writePrivately(files.server, server.certPem, 0o644);
   writePrivately(files.serverKey, server.keyPem, 0o600);
@@ -164,6 +171,7 @@ export async function writeCertificates(
   writePrivately(files.peerKey, peer.keyPem, 0o600);
   writePrivately(files.client, client.certPem, 0o644);
   writePrivately(files.clientKey, client.keyPem, 0o600);
+  writePrivately(files.peerCa, peerAuthority.caPem, 0o644);
   // Last: a directory without ca.pem is one whose making was cut short.
   writePrivately(files.ca, authority.caPem, 0o644);
   return files;

@@ -15,6 +15,7 @@ import { gzipSync } from "node:zlib";
 import { type Bundle, bundlePrograms, NATIVE_MODULE } from "./release/bundle.ts";
 import { archiveContents, debianContents, type Parts } from "./release/contents.ts";
 import { debianPackage } from "./release/debian.ts";
+import { givenNode } from "./release/given-node.ts";
 import { collectLicences } from "./release/licences.ts";
 import { libatomic, nativeModule, nodeFolder, ownPlatform, type Platform, platforms } from "./release/platform.ts";
 import { releasePrograms, root } from "./release/programs.ts";
@@ -27,10 +28,13 @@ Makes quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.de
   --platform LIST    which, by commas: ${platforms.map((one) => one.name).join(", ")} (default: all)
   --out FOLDER       where to (default: dist)
   --no-deb           no Debian packages
+  --node FILE        Node for the one platform: nodejs.org's archive (.tar.gz, .tar.xz) or its program bin/node, which you have verified
+  --node-sums FILE   SHASUMS256.txt of that release of Node, to compare the archive with
   --compression N    1 (fast) to 9 (small) (default: 9)
   --help             this text
 
-Node for other platforms comes from the npm registry, libatomic for other processors from Debian; both are kept in node_modules/.cache.
+Without --node, Node comes from packages of a third party in the npm registry, whose checksums are in package-lock.json; those for other
+platforms, and libatomic from Debian for other processors, are kept in node_modules/.cache. docs/security.md says whom that trusts.
 SOURCE_DATE_EPOCH, in seconds, stands for the time of the commit.
 `;
 
@@ -46,6 +50,8 @@ interface Options {
   readonly out: string;
   readonly deb: boolean;
   readonly level: number;
+  readonly node: string | undefined;
+  readonly nodeSums: string | undefined;
 }
 
 function readOptions(args: readonly string[]): Options | undefined {
@@ -56,6 +62,8 @@ function readOptions(args: readonly string[]): Options | undefined {
       out: { type: "string", default: "dist" },
       "no-deb": { type: "boolean", default: false },
       compression: { type: "string", default: "9" },
+      node: { type: "string" },
+      "node-sums": { type: "string" },
       help: { type: "boolean", short: "h", default: false },
     },
   });
@@ -70,7 +78,12 @@ function readOptions(args: readonly string[]): Options | undefined {
   const level = Number(values.compression);
   if (!(Number.isInteger(level) && level >= 1 && level <= 9))
     throw new UsageError(`--compression is ${values.compression}; it goes from 1 to 9`);
-  return { wanted, out: resolve(values.out), deb: !values["no-deb"], level };
+  const { node, "node-sums": nodeSums } = values;
+  if (node !== undefined && wanted.length !== 1) throw new UsageError("--node is for one platform: name it with --platform");
+  if (nodeSums !== undefined && !/\.tar\.(?:gz|xz)$/.test(node ?? "")) {
+    throw new UsageError("--node-sums compares an archive of nodejs.org: give that with --node (SHASUMS256.txt has no line for bin/node)");
+  }
+  return { wanted, out: resolve(values.out), deb: !values["no-deb"], level, node, nodeSums };
 }
 
 /** The time that all files get. */
@@ -126,7 +139,7 @@ function write(out: string, name: string, content: Uint8Array): string {
   return `${createHash("sha256").update(content).digest("hex")}  ${name}\n`;
 }
 
-async function release({ wanted, out, deb, level }: Options): Promise<void> {
+async function release({ wanted, out, deb, level, node, nodeSums }: Options): Promise<void> {
   const mtimeSeconds = releaseTime();
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   const programs = releasePrograms();
@@ -142,16 +155,18 @@ async function release({ wanted, out, deb, level }: Options): Promise<void> {
   for (const platform of wanted) {
     const folder = nodeFolder(platform, say);
     const nodeVersion = (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
+    const given = node === undefined ? undefined : givenNode(node, nodeSums, platform, nodeVersion, say);
+    if (given === undefined) say(`Node ${nodeVersion} from the npm package ${platform.nodePackage}, a third party's: --node takes another`);
     const parts: Parts = {
       version,
       time: new Date(mtimeSeconds * 1000),
       platform,
       programs,
       bundle,
-      node: readFileSync(join(folder, "bin/node")),
+      node: given?.binary ?? readFileSync(join(folder, "bin/node")),
       native: nativeModule(platform),
       libatomic: libatomic(platform, say),
-      licences: collectLicences(bundle.packages, folder, nodeVersion),
+      licences: collectLicences(bundle.packages, folder, nodeVersion, given?.licence),
       manPages,
       completions,
     };

@@ -144,7 +144,14 @@ install_system() {
     name=$(basename "$path")
     case $name in
       *.env)
-        if [ -e "$etc/$name" ]; then echo "kept $etc/$name"; else cp "$path" "$etc/$name"; chmod 644 "$etc/$name"; fi
+        # Variables may hold passwords; systemd reads the file as root.
+        if [ -e "$etc/$name" ]; then
+          echo "kept $etc/$name"
+          chmod o= "$etc/$name"
+        else
+          (umask 077 && cp "$path" "$etc/$name")
+          chmod 600 "$etc/$name"
+        fi
         ;;
       *)
         sed "s#/opt/quorate#$prefix#g" "$path" >"$units/$name"

@@ -24,5 +24,5 @@ export * as v3lockpb from "./src/gen/v3lock.ts";
 export * as walpb from "./src/gen/wal.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
-export { MAX_NESTING_DEPTH, Reader } from "./src/wire/reader.ts";
+export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";
 export { WRITER_INITIAL_BYTES, WRITER_MAX_KEPT_BYTES, Writer } from "./src/wire/writer.ts";

@@ -41,7 +41,7 @@ export {
 } from "./src/model.ts";
 export { type Changes, FAULT_KINDS, type FaultKind, optionsOf, type SimOptions } from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
-export { misplaced, SOURCE_BUGS } from "./src/planted-sources.ts";
+export { misplaced, SOURCE_BUGS, type SourceBug } from "./src/planted-sources.ts";
 export { historyPicture } from "./src/report/picture.ts";
 export type { RunResult } from "./src/result.ts";
 export { commandOf } from "./src/run/changes.ts";

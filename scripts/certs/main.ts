@@ -12,11 +12,12 @@ const NAME = basename(process.argv[1] ?? "", ".mjs") === "quorate-certs" ? "quor
 
 const HELP = `use: ${NAME} COMMAND --dir FOLDER [OPTIONS]
 
-  create    makes an authority, and a server, a peer and a client certificate that it signs
+  create    makes an authority for server and client certificates, one for peer certificates, and one certificate of each kind
   check     says what is wrong with the certificates, or nothing; the exit code is 1 then
-  rotate    exchanges all of them, the authority too, in three steps, while a cluster that reads them runs
+  rotate    exchanges all of them, the authorities too, in three steps, while a cluster that reads them runs
 
-  --dir FOLDER      where ca.pem, server.pem, server-key.pem, peer.pem, peer-key.pem, client.pem and client-key.pem are
+  --dir FOLDER      where the files are: ca.pem, server.pem, server-key.pem, client.pem and client-key.pem for clients,
+                    peer-ca.pem, peer.pem and peer-key.pem for members among themselves
   --hosts LIST      names and addresses, by commas, for the server and peer certificates
                     (default: ${localHosts.join(",")}; for rotate those of the old ones)
   --client NAME     the client certificate's common name, which is its user's name (default: client; for rotate the old one)
@@ -29,7 +30,7 @@ const HELP = `use: ${NAME} COMMAND --dir FOLDER [OPTIONS]
   --help            this text
 
 The hosts should be all names and addresses by which clients and members call, 127.0.0.1 too where something on the host itself does.
-The authority's key is never written: nobody can add a certificate to the folder, only replace all of them.
+The authorities' keys are never written: nobody can add a certificate to the folder, only replace all of them.
 `;
 
 /** A mistake on the command line. */
@@ -105,7 +106,8 @@ function ownerFrom(text: string): Owner {
 function sayWhoReads(dir: string, owner: Owner | undefined): void {
   if (owner === undefined && process.getuid?.() === 0) {
     console.log(
-      `only root can read the keys in ${dir}: for a service that runs as another user, --owner USER (quorate for the units that come with it)`,
+      `only root can read the keys in ${dir}: for a service that runs as another user, --owner USER ` +
+        "(quorate for the units that come with it)",
     );
   }
 }
@@ -119,9 +121,20 @@ async function create({ dir, hosts, client, owner }: Options): Promise<void> {
   sayWhoReads(dir, owner);
 }
 
-const TOLD = { trust: "trusts the old and the new authority", issue: "has the new certificates", drop: "trusts the new authority alone" };
+const TOLD = {
+  trust: "trusts the old and the new authorities",
+  issue: "has the new certificates",
+  drop: "trusts the new authorities alone",
+};
 
 async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): Promise<void> {
+  const { ca, peerCa } = certificateFiles(dir);
+  if (existsSync(ca) && !existsSync(peerCa)) {
+    throw new UsageError(
+      `${peerCa} is missing: the folder is of an earlier release, where one authority signed for clients and members. On every host, ` +
+        "copy ca.pem to peer-ca.pem and name that with --peer-trusted-ca-file, then rotate: members get an authority of their own",
+    );
+  }
   const trouble = certificateTrouble(dir, 0);
   // Expired ones are the reason why; a folder without some cannot be told what to make.
   if (trouble !== undefined && !trouble.includes("expires at")) throw new UsageError(trouble);

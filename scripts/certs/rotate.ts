@@ -1,16 +1,16 @@
 /**
- * Exchanges all certificates of a folder, the authority too, while a cluster runs on them and nobody is refused:
+ * Exchanges all certificates of a folder, the authorities too, while a cluster runs on them and nobody is refused:
  *
- *   1. trust   ca.pem holds the old authority and the new one; everybody trusts both
- *   2. issue   server, peer and client certificates of the new authority take the place of the old ones
- *   3. drop    ca.pem holds the new authority alone
+ *   1. trust   ca.pem and peer-ca.pem hold the old authority and the new one each; everybody trusts both
+ *   2. issue   server, peer and client certificates of the new authorities take the place of the old ones
+ *   3. drop    ca.pem and peer-ca.pem hold the new authorities alone
  *
  * Between the steps every reader of the files must have read them again: members do so every few seconds, other programs when they start
  * or as they do. A folder that is copied to other hosts is copied after each step. What a step needs lies in next/ until the last one is
- * done, so that a rotation that was cut short goes on where it was. The authority's key is never written.
+ * done, so that a rotation that was cut short goes on where it was. The authorities' keys are never written.
  *
  *   DIR/next/       the new files (0700), from step 1 to step 2
- *   DIR/next/ca.pem the new authority, until step 3
+ *   DIR/next/ca.pem, DIR/next/peer-ca.pem   the new authorities, until step 3
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -25,9 +25,18 @@ const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 export function nextStep(dir: string): RotationStep {
   const next = certificateFiles(join(dir, "next"));
   if (!existsSync(next.ca)) return "trust";
-  const trusted = readFileSync(certificateFiles(dir).ca, "utf8");
-  if (!trusted.includes(readFileSync(next.ca, "utf8").trim())) return "trust";
+  if (authorities(certificateFiles(dir), next).some(([now, coming]) => !read(now).includes(read(coming).trim()))) return "trust";
   return pairs(next).some(({ cert }) => existsSync(cert)) ? "issue" : "drop";
+}
+
+const read = (path: string): string => readFileSync(path, "utf8");
+
+/** The files of authorities, each with the one that follows it. */
+function authorities(now: CertificateFiles, next: CertificateFiles): readonly (readonly [string, string])[] {
+  return [
+    [now.peerCa, next.peerCa],
+    [now.ca, next.ca],
+  ];
 }
 
 /** Each certificate with its key. */
@@ -52,8 +61,10 @@ export async function rotate(dir: string, step: RotationStep, names: LeafNames =
       mkdirSync(nextDir, { mode: 0o700 });
       await writeCertificates(nextDir, names);
     }
-    const newest = readFileSync(now.ca, "utf8").match(PEM) ?? [];
-    writePrivately(now.ca, [...newest, readFileSync(next.ca, "utf8").trim(), ""].join("\n"), 0o644);
+    for (const [trusted, coming] of authorities(now, next)) {
+      const isThere = read(trusted).includes(read(coming).trim());
+      if (!isThere) writePrivately(trusted, [...(read(trusted).match(PEM) ?? []), read(coming).trim(), ""].join("\n"), 0o644);
+    }
   } else if (step === "issue") {
     for (const [i, { cert, key }] of pairs(next).entries()) {
       const target = pairs(now)[i]!;
@@ -62,7 +73,7 @@ export async function rotate(dir: string, step: RotationStep, names: LeafNames =
       if (existsSync(cert)) renameSync(cert, target.cert);
     }
   } else {
-    writePrivately(now.ca, readFileSync(next.ca, "utf8"), 0o644);
+    for (const [trusted, coming] of authorities(now, next)) writePrivately(trusted, read(coming), 0o644);
     rmSync(nextDir, { recursive: true });
   }
 }

@@ -69,7 +69,7 @@ export function memberFlags(plan: ClusterPlan, member: MemberPlan): string[] {
     "--client-cert-auth",
     `--peer-cert-file=${certs.peer}`,
     `--peer-key-file=${certs.peerKey}`,
-    `--peer-trusted-ca-file=${certs.ca}`,
+    `--peer-trusted-ca-file=${certs.peerCa}`,
     "--peer-client-cert-auth",
   ];
 }

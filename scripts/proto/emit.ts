@@ -219,7 +219,7 @@ function emitDecode(member: Member): string[] {
   return [
     ...one,
     ...emitCase(tagOf(field, true), [
-      "const outer = r.enter();",
+      "const outer = r.enterPacked();",
       `while (r.pos < r.end) ${target}.push(${readCall(field.type)});`,
       "r.leave(outer);",
     ]),

@@ -121,7 +121,8 @@ export function debianContents(parts: Parts, compress: (content: Uint8Array) => 
           .replaceAll(PREFIX, `/${home}`),
       ),
     ),
-    ...settings.map(({ name, content }) => file(`etc/quorate/${name}`, content)),
+    // Variables may hold passwords; systemd reads the files as root.
+    ...settings.map(({ name, content }) => file(`etc/quorate/${name}`, content, 0o600)),
     ...[...parts.manPages].map(([name, content]) => file(`usr/share/${manPath(name)}.gz`, compress(content))),
     ...[...parts.completions].map(([path, content]) => file(`usr/share/${path}`, content)),
     ...documents().map((entry) => ({ ...entry, path: `${docs}/${entry.path}` })),

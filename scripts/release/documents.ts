@@ -1,13 +1,13 @@
 /**
- * The pages of a release, with what they link to: README.md, docs/ with its pictures, and deploy/ (alerts, dashboard, manifests, chart, units).
- * The sources are not in a release: a link to them becomes its text.
+ * The pages of a release, with what they link to: README.md, docs/ with its pictures, and deploy/ (alerts, dashboard, manifests, chart,
+ * units). The sources are not in a release: a link to them becomes its text.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { root } from "./programs.ts";
 import type { Entry } from "./tar.ts";
 
-/** Of docs/ and deploy/: what is read by people and by their tools. Texts that pictures are drawn from, and what makes packages, are not. */
+/** What nobody reads in a release: texts that pictures are drawn from, and what makes packages. */
 const LEFT_OUT = /^docs\/pictures\/.*\.txt$|^deploy\/package\//;
 /** A link in Markdown to something that is no URL: its text, the path, the anchor. */
 const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g;

@@ -20,12 +20,17 @@ const compiledIn = [
 ];
 
 /** The licences for an archive with these npm packages and the Node of `nodeFolder`. Throws for a package that brings no licence text. */
-export function collectLicences(packages: readonly string[], nodeFolder: string, nodeVersion: string): Licence[] {
+export function collectLicences(
+  packages: readonly string[],
+  nodeFolder: string,
+  nodeVersion: string,
+  nodeLicence: Uint8Array = readFileSync(join(nodeFolder, "LICENSE")),
+): Licence[] {
   const found: Licence[] = [
     {
       file: `node-${nodeVersion}.txt`,
       what: `Node.js ${nodeVersion} and all that it contains`,
-      text: readFileSync(join(nodeFolder, "LICENSE")),
+      text: nodeLicence,
     },
   ];
   for (const name of packages) {

@@ -2,10 +2,9 @@
  * quoratectl doctor on real members over real sockets: it finds nothing wrong with healthy clusters, and each fault that is planted.
  */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, suite, test } from "node:test";
@@ -26,6 +25,7 @@ import { leaderOf, statusOf, withClient } from "../support/checks.ts";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { metric } from "../support/http.ts";
 import type { TestMember } from "../support/member.ts";
+import { shell } from "../support/operator-shell.ts";
 import { freePorts } from "../support/ports.ts";
 import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
@@ -60,41 +60,19 @@ async function doctor(endpoints: readonly string[], ...flags: string[]): Promise
   return report;
 }
 
-/** A folder with quoratectl under its name, as an installation puts it on PATH. */
-function programs(): string {
-  const bin = join(scratch, "bin");
-  mkdirSync(bin, { recursive: true });
-  const program = join(import.meta.dirname, "../../bin/quoratectl.js");
-  writeFileSync(join(bin, "quoratectl"), `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`);
-  chmodSync(join(bin, "quoratectl"), 0o755);
-  return bin;
-}
-
-/** An operator's shell: our programs on PATH, and these variables exported. */
-async function shell(line: string, env: Readonly<Record<string, string>>): Promise<{ code: number; output: string }> {
-  const child = spawn("sh", ["-c", line], {
-    env: { PATH: `${programs()}:${process.env["PATH"]}`, HOME: scratch, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => (output += piece.toString()));
-  const [code] = (await once(child, "close")) as [number];
-  return { code, output };
-}
-
 /**
  * Runs the doctor in an operator's shell, then each command that it prints as it stands there, in the same shell, as a reader would.
  * @param fails commands that cannot succeed, because of what is wrong
  */
 async function runPrinted(line: string, env: Readonly<Record<string, string>>, fails = /^$/): Promise<Report> {
-  const said = await shell(`${line} -w json`, env);
+  const said = await shell(scratch, `${line} -w json`, env);
   assert.equal(said.code, 1, said.output);
   const report = JSON.parse(said.output) as Report;
   for (const { check, member, run } of report.findings) {
     for (const command of run) {
       const isThere = spawnSync("sh", ["-c", `command -v ${/^(?:\w+=\S* )*(\S+)/.exec(command)![1]}`]).status === 0;
       if (!isThere && !command.includes("quoratectl")) continue;
-      const { code, output } = await shell(command, env);
+      const { code, output } = await shell(scratch, command, env);
       const what = `${check} of ${member}: ${command}\n${output}`;
       assert.doesNotMatch(output, /conflicting environment|--help|unknown (?:flag|command)|cannot be resolved/, what);
       if (!fails.test(command)) assert.equal(code, 0, what);
@@ -176,6 +154,7 @@ const QUOTA_BYTES = 8 * 1024 * 1024;
 
 suite("a plain cluster", () => {
   let cluster: TestCluster;
+  let learner: TestMember;
   const clockFile = join(scratch, "clock");
   const disk = new MemberDisk(join(scratch, "unused"), join(scratch, "disk"), false);
 
@@ -214,15 +193,21 @@ suite("a plain cluster", () => {
     // A disk is judged by many syncs.
     for (let i = 0; i < 60; i++) await put(cluster, m0, "quick", 10);
     disk.slow(250);
-    for (let i = 0; i < 14; i++) await put(cluster, m0, `fill${i}`, 512 * 1024);
+    for (let i = 0; i < 14; i++) await put(cluster, m0, `fill${i % 7}`, 512 * 1024);
     await until("the slow disk of m2 shows", async () => {
       await put(cluster, m0, "more", 10);
       return (await metric(cluster, m2, "etcd_disk_wal_fsync_duration_seconds_sum")) > 3;
     });
-    const learner = await cluster.prepareMember("m3");
+    learner = await cluster.prepareMember("m3");
     const added = await ctl(cluster, "member", "add", "m3", "--learner", `--peer-urls=${learner.options.peerUrl}`);
     learner.start([`--initial-cluster=${/ETCD_INITIAL_CLUSTER="([^"]+)"/.exec(added)![1]}`, "--initial-cluster-state=existing"]);
     await until("the learner has said its name", async () => / started, m3, /.test(await ctl(cluster, "member", "list")));
+    await until("the learner serves", () =>
+      statusOf(cluster, learner).then(
+        () => true,
+        () => false,
+      ),
+    );
     disk.slow(0);
     await ctl(cluster, "member", "add", "m4", "--peer-urls=http://127.0.0.1:1");
     const fake = await impostor(cluster, m0, "3.6.5");
@@ -257,9 +242,9 @@ suite("a plain cluster", () => {
     const [compaction] = before.findings.find(({ check }) => check === "quota")!.run;
     assert.match(compaction!, /^ETCDCTL_ENDPOINTS=http:\S+ quoratectl compaction --physical [1-9]\d+$/);
     // With the members named by a flag instead, the commands name them so as well.
-    const named = (await shell(`quoratectl doctor --endpoints=${env.ETCDCTL_ENDPOINTS} --member-timeout=30s -w json`, {})).output;
+    const named = (await shell(scratch, `quoratectl doctor --endpoints=${env.ETCDCTL_ENDPOINTS} --member-timeout=30s -w json`, {})).output;
     const after = JSON.parse(named) as Report;
-    for (const gone of ["quota m1", "learner m3", "voters cluster"]) assert.ok(!checks(after).includes(gone), JSON.stringify(after));
+    for (const gone of ["quota m1", "learner m3"]) assert.ok(!checks(after).includes(gone), JSON.stringify(after));
     assert.ok(!after.findings.some(({ check }) => check === "started"), named);
     for (const { run } of after.findings) for (const line of run) assert.match(line, /^quoratectl --endpoints=http|^timedatectl/);
   });
@@ -300,7 +285,12 @@ suite("a plain cluster", () => {
     );
     m1.signal("SIGSTOP");
     await m0.kill();
-    await until("m2 knows that nobody leads", async () => (await statusOf(cluster, m2)).leader === 0n);
+    for (const member of [m2, learner]) {
+      await until(`${member.name} knows that nobody leads, or is a learner`, async () => {
+        const { leader, isLearner } = await statusOf(cluster, member);
+        return leader === 0n || isLearner;
+      });
+    }
     const report = await doctor([m2.clientUrl], "--command-timeout=3s");
     assertFound(report, "alarm", "m0", /^the alarm NOSPACE/);
     assertFound(report, "alarm", "m0", /^the alarm CORRUPT/);
@@ -347,6 +337,15 @@ suite("a cluster with certificates", () => {
     assert.deepEqual(report.findings, []);
     assert.deepEqual(report.notes, []);
     assert.equal(report.members.length, 3);
+  });
+
+  test("top takes the same flags", async () => {
+    const { ca, client, clientKey } = cluster.certs!;
+    const flags = [`--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`, "--member-timeout=30s", "--interval=100ms"];
+    const { code, stdout, stderr } = await runQuoratectl([cluster.endpoints[0]!], ["top", "--once", ...flags]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(stdout, /^quoratectl top {2}3 members {2}m\d leads in term \d+ /);
+    assert.equal(stdout.match(/^m\d +(?:leader|follower) +\d/gm)?.length, 3, stdout);
   });
 
   test("one that expires, one of another authority, one of another name, and the client's own", async () => {

@@ -19,6 +19,9 @@ test("each program of a release calls itself by its own name in its help", async
   const { files } = await bundlePrograms(releasePrograms());
   const lib = join(dir, "lib");
   mkdirSync(lib);
+  // Beside the launchers, as in an archive.
+  mkdirSync(join(dir, "bin"));
+  for (const { name } of releasePrograms()) writeFileSync(join(dir, "bin", name), "");
   for (const [name, content] of files) writeFileSync(join(lib, name), content);
   if (ownPlatform === undefined) return t.skip("there is no release for this platform");
   writeFileSync(join(lib, NATIVE_MODULE), nativeModule(ownPlatform));
@@ -38,7 +41,8 @@ function skip(): string | false {
   for (const program of ["unshare", "ip", "chroot", "setpriv", "useradd", "tar"]) {
     if (findProgram(program) === undefined) return `${program} is not installed`;
   }
-  const trial = `set -e; ip link add br0 type bridge; ip link add v0 type veth peer name v1; mkdir -p ${dir}/t; mount -t tmpfs t ${dir}/t; mkdir ${dir}/t/u ${dir}/t/w ${dir}/t/r
+  const trial = `set -e; ip link add br0 type bridge; ip link add v0 type veth peer name v1
+    mkdir -p ${dir}/t; mount -t tmpfs t ${dir}/t; mkdir ${dir}/t/u ${dir}/t/w ${dir}/t/r
     mount -t overlay o -o lowerdir=/,upperdir=${dir}/t/u,workdir=${dir}/t/w ${dir}/t/r`;
   const { status } = spawnSync("unshare", ["--mount", "--net", "--pid", "--fork", "sh", "-c", trial]);
   return status === 0 ? false : "namespaces with a bridge and an overlay are not allowed here";
@@ -67,13 +71,17 @@ test("the commands of the installation guide bring three members up, as the unit
   writeFileSync(
     waits,
     `export ETCDCTL_CACERT=/etc/quorate/pki/ca.pem ETCDCTL_CERT=/etc/quorate/pki/client.pem ETCDCTL_KEY=/etc/quorate/pki/client-key.pem
-for n in $(seq 120); do if quoratectl --endpoints=https://10.0.0.10:2379,https://10.0.0.11:2379,https://10.0.0.12:2379 endpoint health >/dev/null 2>&1; then exit 0; fi
-  systemctl is-active quorate || { cat /run/quorate.log; exit 1; }; sleep 0.5; done; cat /run/quorate.log; exit 1`,
+export ETCDCTL_ENDPOINTS=https://10.0.0.10:2379,https://10.0.0.11:2379,https://10.0.0.12:2379
+for n in $(seq 120); do
+  if quoratectl endpoint health >/dev/null 2>&1; then exit 0; fi
+  systemctl is-active quorate || { cat /run/quorate.log; exit 1; }; sleep 0.5
+done
+cat /run/quorate.log; exit 1`,
   );
   const looks = join(dir, "looks.sh");
   writeFileSync(
     looks,
-    'ps -o user:20= -p "$(cat /run/quorate.pid)"; ls -ld /etc/quorate/pki /etc/quorate/pki/server-key.pem; quorate-certs --help | head -1\n',
+    'ps -o user:20= -p "$(cat /run/quorate.pid)"; cd /etc/quorate; ls -ld pki pki/server-key.pem; quorate-certs --help | head -1\n',
   );
   const script = join(dir, "walk.sh");
   writeFileSync(
@@ -103,7 +111,7 @@ on 2 ${block("quorate-backup.timer")}
   }
   assert.match(said, /made the certificates in \/etc\/quorate\/pki\n/);
   assert.equal(
-    said.match(/^quorate +\ndrwx------ .* quorate quorate .*\n-rw------- .* quorate quorate .*\nuse: quorate-certs /gm)?.length,
+    said.match(/^quorate *\ndrwx------ .* quorate quorate .*\n-rw------- .* quorate quorate .*\nuse: quorate-certs /gm)?.length,
     3,
     said,
   );

@@ -35,9 +35,9 @@ const DEADLINE = 4;
 function bodiesFor(method: Walked, maker: MessageMaker): Uint8Array[] {
   const valid = Array.from({ length: 3 }, () => maker.valid(method.requestTypeName));
   const [longest] = [...valid].sort((a, b) => b.length - a.length);
-  const cuts = Array.from({ length: Math.min(longest!.length, 60) }, (_, length) => longest!.subarray(0, length));
-  const spoilt = Array.from({ length: 40 }, () => maker.malformed(method.requestTypeName));
-  return [Uint8Array.of(8), ...valid, ...cuts, ...spoilt, nested(method.requestTypeName, 100_000)];
+  const cuts = Array.from({ length: Math.min(longest!.length, 40) }, (_, length) => longest!.subarray(0, length));
+  const spoilt = Array.from({ length: 25 }, () => maker.malformed(method.requestTypeName));
+  return [...valid, ...cuts, ...spoilt, nested(method.requestTypeName, 100_000)];
 }
 
 /** What a call may come to: an answer, or an error that the member itself gives. */
@@ -51,6 +51,9 @@ function isSound(method: Walked, { code, details }: Outcome): boolean {
 async function walk(cluster: TestCluster, method: Walked, maker: MessageMaker): Promise<void> {
   const clients = cluster.members.map((member) => openChannel(member.clientAddress, cluster.identity));
   try {
+    // Refused at once, also by a method that waits.
+    const refused = await rawCall(clients[0]!, method, [Uint8Array.of(8)], ANSWER_MS);
+    assert.ok([INTERNAL, UNIMPLEMENTED].includes(refused.code), `${method.path}: the byte 08 gives ${JSON.stringify(refused)}`);
     const bodies = bodiesFor(method, maker);
     const limitMs = method.waits ? WAIT_MS : ANSWER_MS;
     const outcomes: Outcome[] = [];
@@ -58,8 +61,6 @@ async function walk(cluster: TestCluster, method: Walked, maker: MessageMaker): 
       const some = bodies.slice(at, at + PARALLEL);
       outcomes.push(...(await Promise.all(some.map((body, i) => rawCall(clients[(at + i) % clients.length]!, method, [body], limitMs)))));
     }
-    const [first] = outcomes;
-    assert.ok([INTERNAL, UNIMPLEMENTED].includes(first!.code), `${method.path}: the byte 08 gives ${JSON.stringify(first)}`);
     outcomes.forEach((outcome, i) => {
       assert.ok(
         isSound(method, outcome),
@@ -91,6 +92,7 @@ test(`every method of every service, malformed (seed ${SEED})`, async () => {
         await disarm(client);
         await client.call(KVService.methods.Put, { key: fromUtf8("living"), value: fromUtf8(method.path) });
       }
+      await endLeases(client);
       await assertEqualHashes(cluster);
     } finally {
       client.close();
@@ -102,6 +104,17 @@ test(`every method of every service, malformed (seed ${SEED})`, async () => {
     await assertEqualHashes(cluster);
   });
 });
+
+/** Ends the leases that valid requests among the others have made: none must end while hashes are compared. */
+async function endLeases(client: TestClient): Promise<void> {
+  const { LeaseLeases, LeaseRevoke } = LeaseService.methods;
+  for (;;) {
+    const { leases } = await client.call(LeaseLeases, {});
+    if (leases.length === 0) return;
+    // One may end by itself meanwhile.
+    await Promise.all(leases.map(({ ID }) => client.call(LeaseRevoke, { ID }).catch(() => {})));
+  }
+}
 
 const key = fromLatin1("k");
 

@@ -136,7 +136,7 @@ export class Fuzzer {
     const target = this.#cluster.members[at]!;
     const { certs } = this.#cluster;
     const read = (path: string): string => readFileSync(path, "utf8");
-    const tls = certs === undefined ? {} : { tls: { ca: read(certs.ca), cert: read(certs.peer), key: read(certs.peerKey) } };
+    const tls = certs === undefined ? {} : { tls: { ca: read(certs.peerCa), cert: read(certs.peer), key: read(certs.peerKey) } };
     const scene = { from: from.id, to: to.id, term: to.term, lastIndex: to.lastIndex };
     return { scene, identity: { from: from.id, to: to.id, clusterId: to.clusterId, ...tls }, target };
   }

@@ -1,5 +1,5 @@
 /** The command `npm run fuzz:cluster`: three real members under hostile requests (fuzzer.ts; options.ts says what it can do). */
-import { cpSync, mkdtempSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCluster } from "../support/cluster.ts";
@@ -26,6 +26,10 @@ async function main(): Promise<number> {
   print(`seed ${options.seed}; ${JSON.stringify(options)}`);
   const cluster = await startCluster({ size: 3, tls: options.tls, flags: ["--snapshot-count=500", "--snapshot-catchup-entries=100"] });
   const keep = (): void => {
+    if (!existsSync(cluster.dir)) {
+      print(`data and logs are gone: somebody has removed ${cluster.dir}`);
+      return;
+    }
     const kept = mkdtempSync(join(tmpdir(), "quorate-fuzz-"));
     cpSync(cluster.dir, kept, { recursive: true });
     print(`data and logs are kept in ${kept}`);

@@ -1,6 +1,6 @@
 /**
- * A bug that the fuzzer must find: loaded before a member (NODE_OPTIONS=--import), it makes the member propose unchecked, and end on what it
- * cannot decode, as version 0.1 did.
+ * A bug that the fuzzer must find: loaded before a member (NODE_OPTIONS=--import), it makes the member propose unchecked, and end on
+ * what it cannot decode, as version 0.1 did.
  */
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";

@@ -3,7 +3,7 @@
  * at fifty random revisions: each equals the model, with every revision before it.
  */
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { quorateutl } from "@quorate/ctl";
@@ -187,3 +187,33 @@ test("the original is backed up as well, and ours starts from it", { skip: skipW
     }),
   );
 });
+
+test("a damaged base snapshot is named with the next commands, and what another one reaches is rebuilt", { timeout }, async (t) => {
+  await withCluster({ executable: quorate, size: 1 }, async (cluster) => {
+    const dir = join(cluster.dir, "backup");
+    const client = clientOf(cluster);
+    const put = (value: string) => client.call(KVService.methods.Put, { key: fromLatin1("k"), value: fromLatin1(value) });
+    for (const value of ["one", "two"]) {
+      await put(value);
+      const run = new BackupRun(t, cluster.endpoints, dir, "--interval=1s");
+      const wanted = value === "one" ? 1 : 2;
+      await until("a base is taken", () => existsSync(dir) && readdirSync(dir).filter(isBase).length >= wanted, 100);
+      await run.end("SIGTERM");
+    }
+    const revision = Number((await client.call(KVService.methods.Range, { key: fromLatin1("k") })).header!.revision);
+    const last = readdirSync(dir).filter(isBase).sort().at(-1)!;
+    const path = join(dir, last);
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.with(bytes.length >> 1, bytes[bytes.length >> 1]! ^ 1));
+    const verified = await utl("backup", "verify", dir);
+    assert.equal(verified.code, 1, verified.out);
+    const next = /What to do next: "mv (\S+) (\S+)"; then "quorateutl (backup list) (\S+)" shows what the others reach/.exec(verified.out);
+    assert.deepEqual(next?.slice(1), [path, `${path}.damaged`, "backup list", dir], verified.out);
+    renameSync(next![1]!, next![2]!);
+    assert.ok((await recorded(dir)) >= revision - 1, "the first base reaches as far as its segments do");
+    assert.equal((await utl("backup", "verify", dir)).code, 0);
+    client.close();
+  });
+});
+
+const isBase = (name: string): boolean => /^base-[0-9a-f]{16}-[0-9TZ]+\.db$/.test(name);

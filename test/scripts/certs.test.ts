@@ -10,10 +10,10 @@ import { certificateTrouble, createAuthority, localHosts, writeCertificates } fr
 const dir = mkdtempSync(join(tmpdir(), "quorate-certs-"));
 after(() => rmSync(dir, { recursive: true }));
 
-test("the directory holds the seven files with the right modes, and is usable until a certificate is about to expire", async () => {
+test("the directory holds the eight files with the right modes, and is usable until a certificate is about to expire", async () => {
   const files = await writeCertificates(dir, { hosts: localHosts, client: "someone" });
   assert.equal(statSync(dir).mode & 0o777, 0o700);
-  assert.equal(Object.keys(files).length, 7);
+  assert.equal(Object.keys(files).length, 8);
   for (const [name, path] of Object.entries(files)) {
     assert.equal(statSync(path).mode & 0o777, name.endsWith("Key") ? 0o600 : 0o644, path);
   }
@@ -24,7 +24,21 @@ test("the directory holds the seven files with the right modes, and is usable un
   assert.equal(server.checkHost("localhost"), "localhost");
   assert.equal(server.checkIP("127.0.0.1"), "127.0.0.1");
   assert.equal(server.checkIP("::1"), "::1");
-  assert.match(new X509Certificate(readFileSync(files.client)).subject, /CN=someone/);
+  const client = new X509Certificate(readFileSync(files.client));
+  assert.match(client.subject, /CN=someone/);
+  // Members have an authority of their own, and nobody but them has a certificate of it.
+  const peer = new X509Certificate(readFileSync(files.peer));
+  const peerCa = new X509Certificate(readFileSync(files.peerCa));
+  const usages = ({ keyUsage }: X509Certificate) => keyUsage?.map((oid) => ({ "1.3.6.1.5.5.7.3.1": "server" })[oid] ?? "client");
+  assert.deepEqual([usages(server), usages(peer), usages(client)], [["server", "client"], ["server", "client"], ["client"]]);
+  assert.deepEqual(
+    [server, peer, client].map((one) => one.verify(peerCa.publicKey)),
+    [false, true, false],
+  );
+  assert.deepEqual(
+    [server, peer, client].map((one) => one.verify(ca.publicKey)),
+    [true, false, true],
+  );
 
   assert.equal(certificateTrouble(dir), undefined);
   assert.match(certificateTrouble(dir, 100_000)!, /expires at/);

@@ -57,7 +57,8 @@ test("three steps, without a failed call, and then the old authority is nobody",
     assert.equal(nextStep(dir), "trust");
     await assert.rejects(rotate(dir, "issue"), /the next step of the rotation in .* is "trust", not "issue"/);
     await everybodyReads(() => rotate(dir, "trust"));
-    assert.equal(read(files.ca).split("BEGIN CERTIFICATE").length - 1, 2);
+    const trusted = () => [files.ca, files.peerCa].map((path) => read(path).split("BEGIN CERTIFICATE").length - 1);
+    assert.deepEqual(trusted(), [2, 2]);
     assert.equal(statSync(join(dir, "next")).mode & 0o777, 0o700);
 
     assert.equal(nextStep(dir), "issue");
@@ -66,7 +67,7 @@ test("three steps, without a failed call, and then the old authority is nobody",
 
     assert.equal(nextStep(dir), "drop");
     await everybodyReads(() => rotate(dir, "drop"));
-    assert.equal(read(files.ca).split("BEGIN CERTIFICATE").length - 1, 1);
+    assert.deepEqual(trusted(), [1, 1]);
     assert.ok(!existsSync(join(dir, "next")));
     assert.equal(nextStep(dir), "trust");
     standing.close();
@@ -107,15 +108,21 @@ test("the tool makes, checks and rotates a folder, keeps names, goes on with wha
   assert.match(call("rotate", "--dir", "pki", "--step", "drop").stderr, /the next step .* is "issue", not "drop"/);
   const all = call("rotate", "--dir", "pki", "--wait", "0");
   assert.equal(all.status, 0, all.stderr);
-  assert.match(all.stdout, /^issue: pki has the new certificates\nwaiting 0 s [^\n]+\ndrop: pki trusts the new authority alone\n$/);
+  assert.match(all.stdout, /^issue: pki has the new certificates\nwaiting 0 s [^\n]+\ndrop: pki trusts the new authorities alone\n$/);
   const ca = new X509Certificate(readFileSync(files.ca));
+  const peerCa = new X509Certificate(readFileSync(files.peerCa));
   assert.notEqual(readFileSync(files.ca, "utf8"), old);
-  for (const path of [files.server, files.peer, files.client]) {
-    assert.ok(new X509Certificate(readFileSync(path)).checkIssued(ca), path);
-  }
+  for (const path of [files.server, files.client]) assert.ok(new X509Certificate(readFileSync(path)).checkIssued(ca), path);
+  assert.ok(new X509Certificate(readFileSync(files.peer)).checkIssued(peerCa));
   assert.equal(statSync(files.serverKey).mode & 0o777, 0o600);
   assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
 
+  // A folder of an earlier release has one authority for all.
+  rmSync(files.peerCa);
+  assert.match(
+    call("rotate", "--dir", "pki").stderr,
+    /peer-ca\.pem is missing: .* copy ca\.pem to peer-ca\.pem and name that with --peer-/,
+  );
   assert.match(call("rotate", "--dir", "nowhere").stderr, /nowhere\/ca\.pem is missing/);
   assert.match(call("rotate").stderr, /--dir is missing/);
   assert.match(call("turn", "--dir", "pki").stderr, /the command is "turn"; it should be create, check or rotate/);
@@ -130,5 +137,5 @@ test("a rotation that was cut short while it made the new files begins anew", as
   writeFileSync(next.server, "half");
   await rotate(dir, "trust");
   assert.ok(new X509Certificate(readFileSync(next.server)).subject.includes("server"));
-  assert.equal(readFileSync(files.ca, "utf8").split("BEGIN CERTIFICATE").length - 1, 2);
+  for (const path of [files.ca, files.peerCa]) assert.equal(readFileSync(path, "utf8").split("BEGIN CERTIFICATE").length - 1, 2);
 });

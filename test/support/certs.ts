@@ -19,15 +19,20 @@ export interface TestCertificateOptions {
   /** Who signs; itself if absent. */
   readonly issuer?: TestCertificate | undefined;
   readonly isCa?: boolean | undefined;
+  /** For whom it is good: extended key usage; both if absent. */
+  readonly usage?: "server" | "client" | "both" | undefined;
   readonly dnsNames?: readonly string[] | undefined;
   readonly ipAddresses?: readonly string[] | undefined;
   /** Days from now; a negative one is expired. */
   readonly validDays?: number | undefined;
 }
 
+/** serverAuth and clientAuth. */
+const USAGES = { server: ["2b06010505070301"], client: ["2b06010505070302"], both: ["2b06010505070301", "2b06010505070302"] } as const;
+
 let lastSerial = 0x1000;
 
-/** Makes a certificate for both ends of TLS (extended key usage server and client). */
+/** Makes a certificate. */
 export function makeCertificate(options: TestCertificateOptions): TestCertificate {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const serial = ++lastSerial;
@@ -43,7 +48,7 @@ export function makeCertificate(options: TestCertificateOptions): TestCertificat
     ...(options.isCa
       ? [extension("551d13", true, sequence(der(0x01, Buffer.from([0xff])))), extension("551d0f", true, hex("03020106"))]
       : []),
-    ...(options.isCa ? [] : [extension("551d25", false, sequence(oid("2b06010505070301"), oid("2b06010505070302")))]),
+    ...(options.isCa ? [] : [extension("551d25", false, sequence(...USAGES[options.usage ?? "both"].map(oid)))]),
     ...(names.length > 0 ? [extension("551d11", false, sequence(...names))] : []),
   ];
   const tbs = sequence(

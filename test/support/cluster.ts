@@ -162,7 +162,7 @@ export function tlsFlags(certs: CertificateFiles): string[] {
     "--client-cert-auth",
     `--peer-cert-file=${certs.peer}`,
     `--peer-key-file=${certs.peerKey}`,
-    `--peer-trusted-ca-file=${certs.ca}`,
+    `--peer-trusted-ca-file=${certs.peerCa}`,
     "--peer-client-cert-auth",
   ];
 }

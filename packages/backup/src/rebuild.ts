@@ -23,11 +23,13 @@ export interface RebuildTarget {
   readonly storeDir: string;
   readonly cluster: NewCluster;
   readonly bumpRevision?: number;
+  /** Takes a base in which authentication is enabled, too. */
+  readonly ignoreAuth?: boolean;
   /** Told what has been done of how much: bytes of the base, then of the segments. */
   readonly onProgress?: (bytes: number, totalBytes: number) => void;
 }
 
-/** Makes the store; gives the revision it is at. @throws BackupError, BoltDamageError, EtcdFileError, DiskError */
+/** Makes the store; gives the revision it is at. @throws BackupError, BoltDamageError, EtcdFileError, AuthEnabledError, DiskError */
 export async function rebuild(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
   chain: Chain,
@@ -80,6 +82,7 @@ export async function rebuild(
 
   await importEtcdFile(deps, base.path, target.storeDir, target.cluster, {
     bumpRevision: target.bumpRevision,
+    ignoreAuth: target.ignoreAuth,
     onProgress: (bytes, baseBytes) => target.onProgress?.((bytes / baseBytes) * base.sizeBytes, totalBytes),
     later: {
       changes: later,

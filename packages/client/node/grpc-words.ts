@@ -18,7 +18,7 @@ const REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
   // OpenSSL's: a number of its own, the library, the function, the reason, a file of its sources.
   [/^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(tlsv1\w* alert certificate required):.*$/s, "the member wants a client certificate ($1)"],
   [
-    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:((?:ssl|tls)v\d+ alert (?:bad certificate|unknown ca|certificate \w+|unsupported certificate|access denied)):.*$/s,
+    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(\w+ alert (?:(?:bad|unsupported) certificate|unknown ca|certificate \w+)):.*$/s,
     "the member does not take this client's certificate ($1)",
   ],
   [

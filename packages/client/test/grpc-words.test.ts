@@ -15,7 +15,7 @@ const reasons: readonly (readonly [details: string, reason: string])[] = [
     "the connection was closed during the TLS handshake",
   ],
   [
-    "40E3FAB3A77F0000:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../deps/openssl/rec_layer_s3.c:918:SSL alert number 116\n",
+    "40E3:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../deps/openssl/x.c:918:SSL alert number 116\n",
     "the member wants a client certificate (tlsv13 alert certificate required)",
   ],
   [

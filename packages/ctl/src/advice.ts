@@ -41,6 +41,26 @@ const advice: readonly (readonly [reason: RegExp, text: string])[] = [
   ],
 ];
 
+/** Mistakes on a command line that a variable of the shell brings about. */
+const usageAdvice: readonly (readonly [reason: RegExp, text: string])[] = [
+  [
+    /^conflicting environment variable "(\w+)"/,
+    "for this command alone, put the value before it in place of the flag: $1=VALUE quoratectl ...; or for all: unset $1",
+  ],
+  [
+    /^snapshot must be requested to one selected node/,
+    "name one member; where the variable is set, before the command: ETCDCTL_ENDPOINTS=ENDPOINT quoratectl snapshot save FILE",
+  ],
+];
+
+/** On a terminal, says what to do about a mistake on the command line, where that is known. */
+export function usageHint(io: Io, message: string): void {
+  const found = usageAdvice.find(([pattern]) => pattern.test(message));
+  if (found === undefined || !io.stderrIsTerminal) return;
+  const [pattern, text] = found;
+  io.stderr(`Hint: ${text.replaceAll("$1", pattern.exec(message)![1] ?? "")}\n`);
+}
+
 /** A sentence that says what to try, or undefined. @param reason the text of the failure */
 export function adviceFor(reason: string): string | undefined {
   return advice.find(([pattern]) => pattern.test(reason))?.[1];

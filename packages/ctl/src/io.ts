@@ -4,11 +4,16 @@
 export interface Terminal {
   /** Its size in characters at this moment. */
   size(): { readonly columns: number; readonly rows: number };
+  /** Whether it has not taken yet what was written: a slow line, or one that is stopped (control-S). */
+  isBehind(): boolean;
   /** Takes a screen of its own, without a cursor, until the function it gives is called or the process ends in whatever way it can tell. */
   enter(): () => void;
   /** Calls back when its size has changed, until the function it gives is called. */
   onResize(changed: () => void): () => void;
-  /** Calls back with each key as it is typed (an arrow as its escape sequence), without echo, until the function it gives is called; undefined where nobody can type. */
+  /**
+   * Calls back with each key as it is typed (an arrow as its escape sequence), without echo, until the function it gives is called;
+   * undefined where nobody can type.
+   */
   onKey(typed: (key: string) => void): (() => void) | undefined;
 }
 

@@ -30,20 +30,26 @@ async function askPassword(prompt: string): Promise<string> {
   }
 }
 
+/** Another screen without a cursor, and back. */
+const ENTER = "\u001b[?1049h\u001b[?25l\u001b[H";
+const LEAVE = "\u001b[?25h\u001b[?1049l";
+
 /** The terminal of standard output, typed on by standard input if that is one too. */
 function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
   if (stdout.isTTY !== true) return undefined;
   return {
     enter() {
-      const leave = (): void => {
-        process.off("exit", leave);
-        // Written at once, even where the process is about to end.
-        writeSync(stdout.fd, "\u001b[?25h\u001b[?1049l");
+      // The process is about to end: what is written now is written at once or not at all.
+      const leaveAtOnce = (): void => void writeSync(stdout.fd, LEAVE);
+      process.on("exit", leaveAtOnce);
+      stdout.write(ENTER);
+      return () => {
+        process.off("exit", leaveAtOnce);
+        // Behind what a slow terminal has not taken yet, which would be drawn over the screen of the shell otherwise.
+        stdout.write(LEAVE);
       };
-      process.on("exit", leave);
-      stdout.write("\u001b[?1049h\u001b[?25l\u001b[H");
-      return leave;
     },
+    isBehind: () => stdout.writableLength > 0,
     size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
     onResize(changed) {
       stdout.on("resize", changed);

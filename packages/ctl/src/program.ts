@@ -1,4 +1,5 @@
 /** A program with commands: finding the command, reading flags and variables, help, errors and exit codes. */
+import { usageHint } from "./advice.ts";
 import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
 import { readCommandLine, UnknownCommand } from "./command-line.ts";
 import { FlagError, type FlagValues } from "./flags.ts";
@@ -28,6 +29,7 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
   } catch (error) {
     if (error instanceof Exit) {
       if (error.message !== "") io.stderr(`Error: ${error.message}\n`);
+      usageHint(io, error.message);
       return error.code;
     }
     if (error instanceof FlagError || error instanceof UnknownCommand) {

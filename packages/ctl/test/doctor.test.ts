@@ -228,14 +228,18 @@ test("NOSPACE: the present revision; no more than what is needed", () => {
     return [next, ...run.map((line) => line.replace("quoratectl --endpoints=https://h1:2379 ", ""))];
   };
   const ours = (share: number, disarms: number, compacted = 5) =>
-    `quorate_server_quota_used_ratio ${share}\nquorate_server_quota_auto_disarm ${disarms}\netcd_debugging_mvcc_compact_revision ${compacted}\n`;
+    `quorate_server_quota_used_ratio ${share}
+quorate_server_quota_auto_disarm ${disarms}
+etcd_debugging_mvcc_compact_revision ${compacted}
+`;
   assert.deepEqual(full(ours(0.97, 1)), [
-    "give history up (what is older than this revision cannot be read any more); the alarm ends by itself once less than 80% of the quota is used:",
+    "give history up (what is older than this revision cannot be read any more); " +
+      "the alarm ends by itself once less than 80% of the quota is used:",
     "compaction --physical 77",
   ]);
   assert.deepEqual(full(ours(0.97, 0)).slice(1), ["compaction --physical 77", "alarm disarm"]);
-  assert.deepEqual(full(ours(0.3, 1)), ["there is room again; the alarm ends by itself once less than 80% of the quota is used"]);
-  assert.deepEqual(full(ours(0.3, 0)), ["there is room again; end the alarm:", "alarm disarm"]);
+  assert.deepEqual(full(ours(0.3, 1)), ["there is space again; the alarm ends by itself once less than 80% of the quota is used"]);
+  assert.deepEqual(full(ours(0.3, 0)), ["there is space again; end the alarm:", "alarm disarm"]);
   assert.match(full(ours(0.97, 1, 77))[0]!, /^there is no history left to give up: delete keys and compact again/);
   assert.deepEqual(full("etcd_debugging_mvcc_compact_revision 5\n", { dbSize: 99 }).slice(1), [
     "compaction --physical 77",
@@ -259,10 +263,10 @@ test("a command that is the whole cluster's is printed once", () => {
       ["m2", []],
     ],
   );
-  assert.match(findings[1]!.next, /--quota-backend-bytes on all members \(see the command above\)$/);
+  assert.match(findings[1]!.next, /--auto-compaction-retention\) \(see the command above\)$/);
 });
 
-test("commands carry the flags that led to the cluster, and none for which the shell has a variable; nothing in them is the shell's", () => {
+test("commands carry the flags that led to the cluster, and none for which the shell has a variable; they are quoted", () => {
   const words = (argv: string[], env: Record<string, string> = {}) => {
     const flags = readCommandLine(quoratectl, ["doctor", ...argv], []).flags;
     for (const [name, text] of Object.entries(env)) flags.set(name.replace("ETCDCTL_", "").toLowerCase(), text);

@@ -70,6 +70,26 @@ test("advice is given for what people can mend", () => {
   assert.equal(adviceFor("etcdserver: key is not provided"), undefined);
 });
 
+test("on a terminal a flag beside its variable, and several endpoints for a snapshot, come with what to do", async () => {
+  for (const [args, error, hint] of [
+    [["get", "a", "--endpoints=b"], /^Error: conflicting environment variable "ETCDCTL_ENDPOINTS"/, /ETCDCTL_ENDPOINTS=VALUE quoratectl/],
+    [
+      ["snapshot", "save", "f"],
+      /^Error: snapshot must be requested to one selected node/,
+      /ETCDCTL_ENDPOINTS=ENDPOINT quoratectl snapshot/,
+    ],
+  ] as const) {
+    for (const isTerminal of [true, false]) {
+      const io = new FakeIo();
+      io.env["ETCDCTL_ENDPOINTS"] = "a:1,b:1";
+      io.stderrIsTerminal = isTerminal;
+      assert.notEqual(await runProgram(quoratectl, args, io), 0);
+      assert.match(io.err, error);
+      assert.equal(hint.test(io.err), isTerminal, io.err);
+    }
+  }
+});
+
 test("a command is found by the beginning of its name, if no other begins so", async () => {
   const run = async (...args: string[]): Promise<string> => {
     const io = new FakeIo();

@@ -56,6 +56,8 @@ export class FakeLooker implements Looker {
   readonly asked: string[] = [];
   kept: ReadonlySet<string> = new Set();
   isClosed = false;
+  /** Added to all member ids: another number stands for another cluster at the same endpoints. */
+  generation = 0;
   #waiting: (() => void)[] = [];
 
   constructor(members: FakeMember[]) {
@@ -84,7 +86,7 @@ export class FakeLooker implements Looker {
     this.asked.push(endpoint);
     const { id, applied, status } = await this.#at(endpoint);
     return StatusResponse.create({
-      header: ResponseHeader.create({ memberId: BigInt(id), clusterId: 9n, revision: 1204 }),
+      header: ResponseHeader.create({ memberId: BigInt(id + this.generation), clusterId: 9n, revision: 1204 }),
       version: "3.7.0",
       leader: 1n,
       raftTerm: 4,
@@ -99,7 +101,7 @@ export class FakeLooker implements Looker {
 
   async members(endpoint: string): Promise<readonly Member[]> {
     await this.#at(endpoint);
-    return this.roster.map(({ id, name }) => Member.create({ ID: BigInt(id), name, clientURLs: [endpointOf(id)] }));
+    return this.roster.map(({ id, name }) => Member.create({ ID: BigInt(id + this.generation), name, clientURLs: [endpointOf(id)] }));
   }
 
   async metrics(endpoint: string): Promise<HttpAnswer> {
@@ -139,6 +141,10 @@ export class FakeTerminal implements Terminal {
   readonly happened: string[] = [];
   columns = 80;
   rows = 24;
+  behind = false;
+  isBehind(): boolean {
+    return this.behind;
+  }
   press: (key: string) => void = () => {};
   resize: () => void = () => {};
   size(): { columns: number; rows: number } {

@@ -92,7 +92,7 @@ test("colours change no character; nothing is wider or longer than the terminal,
   }
 });
 
-test("what is worth a look is yellow, what hurts red, what is old dim; a silent member's old figures are never shown as current", async () => {
+test("what is worth a look is yellow, what hurts red, what is old is dim, and never shown as current", async () => {
   const lines = frame(await troubledPicture(), firstState, { columns: 100, rows: 24 }, painted);
   const row = (name: string): string => lines.find((line) => uncoloured(line).startsWith(`│ ${name} `))!.replaceAll("\u001b", "ESC");
   assert.ok(row("m2").includes("ESC[33m1,500ESC[0m"), "m2 lags by more than 1,000");
@@ -229,13 +229,29 @@ test("endpoints: a member is shown once however many lead to it; one that leads 
   assert.deepEqual([...looker.kept].sort(), [endpointOf(1), endpointOf(3), "http://nowhere:1"].sort());
 });
 
+test("a cluster that was made again from a backup, with other ids and a shorter log, is shown in the place of the old one", async () => {
+  const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
+  const observer = new Observer(looker, { endpoints: [1, 2].map(endpointOf), nowMs: () => 0, onChange: () => {} });
+  await observer.round();
+  looker.generation = 100;
+  for (const member of looker.roster) member.applied = 7;
+  for (let round = 0; round < 3; round++) await observer.round();
+  assert.deepEqual(
+    observer.rows.map(({ memberId, failure }) => [memberId, failure]),
+    [
+      [101n, undefined],
+      [102n, undefined],
+    ],
+  );
+});
+
 test("a paused member does not delay the rows of the others, and is not asked twice at a time", async () => {
   const terminal = new FakeTerminal();
   const io = new LiveIo(terminal);
   const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3, { failure: "paused" })]);
   const endpoints = [1, 2, 3].map(endpointOf);
   const over = live(io, terminal, looker, { endpoints, intervalMs: 100, paint: plain });
-  // The third one has not answered, and its deadline has not passed: the fake passes only when it is told to.
+  // The third one has not answered, and its deadline has not passed: the test lets it pass below.
   await io.drawn(/│ m1 +leader[\s\S]*│ m2 +follower/);
   for (const member of looker.roster) member.puts += 50;
   await io.drawn(/puts\/s [1-9]/);
@@ -294,6 +310,18 @@ test("a new size draws at once, and so do keys; held, nothing new is drawn", asy
     assert.match(io.frames.at(-1)!, /╭─ latency ─ key 2 /);
     io.terminal.press("p");
     assert.match(io.frames.at(-1)!, / HELD /);
+    io.terminal.press("q");
+  });
+});
+
+test("a terminal that does not take what is written gets no more frames until it does", async () => {
+  await liveTop(async (io) => {
+    io.terminal.behind = true;
+    const before = io.frames.length;
+    for (let i = 0; i < 100; i++) io.terminal.press("2");
+    assert.equal(io.frames.length, before);
+    io.terminal.behind = false;
+    await io.drawn(/╭─ latency /);
     io.terminal.press("q");
   });
 });

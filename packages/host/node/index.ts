@@ -7,6 +7,7 @@ export { levelKeyspaces } from "./keyspace.ts";
 export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
 export { machineLimits } from "./machine.ts";
 export { nodeNames } from "./names.ts";
+export { OpenTlsSockets } from "./open-sockets.ts";
 export {
   type HttpContext,
   type HttpPeer,

@@ -16,6 +16,7 @@
  */
 import pino from "pino";
 import type { LogFields, Logger, LogLevel } from "../src/logger.ts";
+import { escapeControls } from "../src/printable.ts";
 
 /** How a line looks. "auto": "console" on an output that is a terminal, "json" elsewhere. */
 export type LogFormat = "json" | "console" | "auto";
@@ -58,16 +59,16 @@ function words(value: string | number | boolean | readonly string[] | readonly n
   return typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** The readable form of a line, without its end. */
+/** The readable form of a line, without its end. Control characters are shown as \xNN or \uNNNN. */
 export function formatForPeople(time: Date, level: LogLevel, caller: string, msg: string, fields: LogFields, colours: boolean): string {
   const label = level.padEnd(5);
-  let line = `${time.toISOString()} ${colours ? `${COLOURS[level]}${label}\x1b[39m` : label}  `;
+  let line = "";
   if (caller) line += `${caller}  `;
   line += msg;
   for (const [name, value] of Object.entries(fields)) {
     if (value !== undefined) line += `  ${name}=${words(value)}`;
   }
-  return line;
+  return `${time.toISOString()} ${colours ? `${COLOURS[level]}${label}\x1b[39m` : label}  ${escapeControls(line)}`;
 }
 
 function consoleWriter(destination: Destination, colours: boolean): WriteLine {

@@ -77,13 +77,17 @@ function readBody(source: IncomingMessage | ServerHttp2Stream, maxBytes: number)
   });
 }
 
-/** Answers an HTTP/1.1 request. With `last` the connection is closed after it. */
+/**
+ * Answers an HTTP/1.1 request. With `last` the connection is closed after it.
+ * @param mayHold whether the bytes of an answer may wait for the client; if not, the connection is closed
+ */
 export async function serveHttp1(
   context: HttpContext,
   peer: HttpPeer,
   request: IncomingMessage,
   response: ServerResponse,
   last: boolean,
+  mayHold: (sizeBytes: number) => boolean = () => true,
 ): Promise<void> {
   response.on("error", () => {});
   let reply: HttpResponse;
@@ -99,6 +103,10 @@ export async function serveHttp1(
     return;
   }
   const bytes = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
+  if (response.destroyed || !mayHold(bytes.length)) {
+    response.destroy();
+    return;
+  }
   const length = hasBody(reply.status) ? { "content-length": bytes.length } : {};
   response.writeHead(reply.status, { ...length, ...reply.headers, ...(close ? { connection: "close" } : {}) });
   response.end(hasBody(reply.status) ? bytes : undefined);

@@ -77,6 +77,8 @@ function certificatesOf(pem: string, file: string): readonly X509Certificate[] {
   const texts = pem.match(CERTIFICATE) ?? [];
   if (texts.length === 0)
     throw new Error(`${file} holds no whole certificate in PEM (-----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----)`);
+  // A bundle that is being written must not be taken for one with fewer authorities.
+  if (texts.length !== pem.split("-----BEGIN CERTIFICATE-----").length - 1) throw new Error(`${file}: a certificate in it is cut short`);
   return texts.map((text, i) => {
     try {
       return new X509Certificate(text);

@@ -40,6 +40,9 @@ export class TlsFileSource implements TlsSource {
   /** The files' contents at the last look, good or not. */
   #seen: string | undefined;
   #checking: Promise<void> | undefined;
+  /** How often changed files were taken, and how often they could not be. */
+  reloads = 0;
+  failedReloads = 0;
 
   /** Reads the files; throws, with the path, what is wrong with them. `close` ends the reading again. */
   constructor(files: TlsFiles, deps: { readonly clock: Clock; readonly logger: Logger }) {
@@ -79,19 +82,21 @@ export class TlsFileSource implements TlsSource {
 
   async #check(): Promise<void> {
     try {
-      const contents = await Promise.all(this.#paths.map((path) => readFile(path, "latin1")));
-      const seen = contents.join("\0");
+      const contents = new Map(await Promise.all(this.#paths.map(async (path) => [path, await readFile(path)] as const)));
+      const seen = [...contents.values()].map((bytes) => bytes.toString("latin1")).join("\0");
       if (seen === this.#seen) return;
       const isFirst = this.#seen === undefined;
       this.#seen = seen;
-      const options = readTlsFiles(this.#files);
+      const options = readTlsFiles(this.#files, (path) => contents.get(path)!);
       if (isFirst && JSON.stringify(comparable(options)) === JSON.stringify(comparable(this.#options))) return;
       checkTlsOptions(this.#files, options);
       this.#options = options;
+      this.reloads++;
       this.#logger.info("TLS files have changed; new connections use them", { files: this.#paths });
       this.#warnOfExpired(options);
     } catch (error) {
       const reason = (error as Error).message;
+      this.failedReloads++;
       // A file that cannot be read says so at each look: it is looked at again until it can.
       this.#logger.warn("cannot use changed TLS files; connections go on with those from before", { files: this.#paths, error: reason });
       return;

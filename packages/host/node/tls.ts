@@ -5,7 +5,7 @@
  * serial numbers, the address a peer comes from) is checked here, before any byte reaches a protocol.
  */
 import type { X509Certificate } from "node:crypto";
-import { lookup, reverse } from "node:dns/promises";
+import { lookup, lookupService, reverse } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import {
@@ -37,7 +37,7 @@ export interface TlsOptions {
   readonly allowedHostnames?: readonly string[] | undefined;
   /** Serial numbers that are revoked, upper-case hexadecimal without leading zeros (see `revokedSerials`). */
   readonly revokedSerials?: ReadonlySet<string> | undefined;
-  /** When the revocation list says that its next edition is due, in milliseconds since 1970; undefined without a list or where it does not say. */
+  /** When the revocation list's next edition is due, in milliseconds since 1970; undefined without a list or where it does not say. */
   readonly crlNextUpdateMs?: number | undefined;
   /** OpenSSL's list of cipher suites, joined by colons; the platform's choice where absent. */
   readonly ciphers?: string | undefined;
@@ -63,22 +63,22 @@ export interface TlsFiles
   readonly crlFile?: string | undefined;
 }
 
-/** Reads the files (Node's errors name the path). */
-export function readTlsFiles(files: TlsFiles): TlsOptions {
+/** Reads the files (Node's errors name the path). @param read gives the bytes of a file; from the disk if it is not given */
+export function readTlsFiles(files: TlsFiles, read: (path: string) => Buffer = (path) => readFileSync(path)): TlsOptions {
   const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile, ...rest } = files;
+  const text = (path: string): string => read(path).toString("utf8");
   return {
     ...rest,
-    certPem: readFileSync(certFile, "utf8"),
-    keyPem: readFileSync(keyFile, "utf8"),
-    clientCertPem: clientCertFile ? readFileSync(clientCertFile, "utf8") : undefined,
-    clientKeyPem: clientKeyFile ? readFileSync(clientKeyFile, "utf8") : undefined,
-    trustedCaPem: trustedCaFile ? readFileSync(trustedCaFile, "utf8") : undefined,
-    ...(crlFile ? revocationsOf(crlFile) : { revokedSerials: undefined }),
+    certPem: text(certFile),
+    keyPem: text(keyFile),
+    clientCertPem: clientCertFile ? text(clientCertFile) : undefined,
+    clientKeyPem: clientKeyFile ? text(clientKeyFile) : undefined,
+    trustedCaPem: trustedCaFile ? text(trustedCaFile) : undefined,
+    ...(crlFile ? revocationsOf(crlFile, read(crlFile)) : { revokedSerials: undefined }),
   };
 }
 
-function revocationsOf(crlFile: string): Pick<TlsOptions, "revokedSerials" | "crlNextUpdateMs"> {
-  const list = readFileSync(crlFile);
+function revocationsOf(crlFile: string, list: Buffer): Pick<TlsOptions, "revokedSerials" | "crlNextUpdateMs"> {
   try {
     return { revokedSerials: revokedSerials(list), crlNextUpdateMs: crlNextUpdateMs(list) };
   } catch (error) {
@@ -168,6 +168,15 @@ export function refuseCertificate(options: TlsOptions, certificate: X509Certific
   return undefined;
 }
 
+/** The names of an address: those of the DNS, and that of the system's resolver, which knows /etc/hosts; `reverse` leaves that out. */
+async function namesOf(address: string): Promise<string[]> {
+  const [all, { hostname }] = await Promise.all([
+    reverse(address).catch(() => []),
+    lookupService(address, 0).catch(() => ({ hostname: address })),
+  ]);
+  return [...all, hostname].map((name) => name.replace(/\.$/, ""));
+}
+
 /**
  * Why a peer's certificate does not fit the address that it dials from, or undefined: an address or a DNS name in it must lead there. One
  * that carries neither is taken. Looks names up, so it may take as long as the resolver does.
@@ -179,7 +188,7 @@ export async function refuseClientAddress(certificate: X509Certificate, remoteAd
     if (certificate.checkIP(remoteAddress) !== undefined) return undefined;
     if (dnsNames.length === 0) return `x509: certificate is valid for ${ipAddresses.join(", ")}, not ${remoteAddress}`;
   }
-  const names = (await reverse(remoteAddress).catch(() => [])).map((name) => name.replace(/\.$/, ""));
+  const names = await namesOf(remoteAddress);
   const plain = dnsNames.filter((name) => !name.startsWith("*."));
   const suffixes = dnsNames.filter((name) => name.startsWith("*.")).map((name) => name.slice(1));
   if (names.some((name) => plain.includes(name) || suffixes.some((suffix) => name.endsWith(suffix)))) return undefined;
@@ -243,33 +252,44 @@ function plainSerial(hex: string): string {
  * what is not one.
  */
 export function revokedSerials(list: Uint8Array): ReadonlySet<string> {
-  const parts = crlParts(list);
-  const entries = parts.slice(parts[0]?.tag === INTEGER ? 4 : 3).find((part) => part.tag === SEQUENCE);
-  const revoked = entries === undefined ? [] : derItems(entries.content);
+  const revoked = crlsOf(list).flatMap((parts) => {
+    const entries = parts.slice(parts[0]?.tag === INTEGER ? 4 : 3).find((part) => part.tag === SEQUENCE);
+    return entries === undefined ? [] : derItems(entries.content);
+  });
   return new Set(revoked.map((entry) => plainSerial(derContent(entry.content, 0, INTEGER).toString("hex"))));
 }
 
 /** When the next edition of a certificate revocation list is due, in milliseconds since 1970; undefined where it does not say. */
 export function crlNextUpdateMs(list: Uint8Array): number | undefined {
+  const times = crlsOf(list).flatMap((parts) => nextUpdateMs(parts) ?? []);
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+function nextUpdateMs(parts: readonly DerItem[]): number | undefined {
   // The times are thisUpdate and, if it is there, nextUpdate.
-  const [, next] = crlParts(list).filter(({ tag }) => tag === UTC_TIME || tag === GENERALIZED_TIME);
+  const [, next] = parts.filter(({ tag }) => tag === UTC_TIME || tag === GENERALIZED_TIME);
   if (next === undefined) return undefined;
   const text = next.content.toString("latin1");
   // RFC 5280 section 4.1.2.5: two digits of a year below 50 are of this century.
   const century = next.tag === GENERALIZED_TIME ? "" : Number(text.slice(0, 2)) < 50 ? "20" : "19";
-  const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(century + text);
-  if (parts === null) throw new Error("not a certificate revocation list");
-  const [, year, month, day, hour, minute, second] = parts.map(Number) as [number, number, number, number, number, number, number];
+  const digits = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(century + text);
+  if (digits === null) throw new Error("not a certificate revocation list");
+  const [, year, month, day, hour, minute, second] = digits.map(Number) as [number, number, number, number, number, number, number];
   return Date.UTC(year, month - 1, day, hour, minute, second);
 }
 
-/** CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry }, ... } */
-function crlParts(list: Uint8Array): DerItem[] {
+/**
+ * CertificateList { tbsCertList { version OPTIONAL, algorithm, issuer, thisUpdate, nextUpdate OPTIONAL, SEQUENCE OF entry }, ... }
+ *
+ * One list in DER, or any number in PEM: there is one for each authority of a bundle.
+ */
+function crlsOf(list: Uint8Array): DerItem[][] {
   const text = Buffer.from(list).toString("latin1");
-  const pem = /-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/.exec(text);
-  const der = pem ? Buffer.from(pem[1], "base64") : Buffer.from(list);
-  const certificateList = derContent(der, 0, SEQUENCE);
-  return derItems(derContent(certificateList, 0, SEQUENCE));
+  const pems = [...text.matchAll(/-----BEGIN X509 CRL-----([\s\S]*?)-----END X509 CRL-----/g)];
+  if (pems.length !== text.split("-----BEGIN X509 CRL-----").length - 1)
+    throw new Error("a certificate revocation list in it is cut short");
+  const ders = pems.length > 0 ? pems.map((pem) => Buffer.from(pem[1]!, "base64")) : [Buffer.from(list)];
+  return ders.map((der) => derItems(derContent(derContent(der, 0, SEQUENCE), 0, SEQUENCE)));
 }
 
 const SEQUENCE = 0x30;

@@ -156,3 +156,45 @@ describe("TLS options that do not change", () => {
     assert.equal(tlsSource(source), source);
   });
 });
+
+describe("files that are being written, or hold several", () => {
+  it("are not taken while a bundle or a list is cut short", async (t) => {
+    const { source, write, lines, changes } = setUp(t);
+    const second = makeAuthority("second");
+    const bundle = CA.certPem + second.certPem;
+    await source.check();
+    for (let cut = CA.certPem.length + 40; cut < bundle.length - 30; cut += 97) {
+      write("ca.pem", bundle.slice(0, cut));
+      await source.check();
+    }
+    write("ca.pem", "");
+    await source.check();
+    const list = Buffer.from(makeRevocationList(CA, [OLD, NEW]));
+    write("ca.pem", CA.certPem);
+    for (let cut = 0; cut < list.length; cut += 13) {
+      write("crl.der", list.subarray(0, cut));
+      await source.check();
+    }
+    write("crl.der", OLD.certPem);
+    await source.check();
+    assert.deepEqual([changes(), source.current.trustedCaPem, source.current.revokedSerials?.size], [0, CA.certPem, 0]);
+    assert.ok(lines.length > 0 && lines.every((line) => line.startsWith("warn cannot use changed TLS files")), lines.join("\n"));
+    assert.deepEqual([source.reloads, source.failedReloads], [0, lines.length]);
+    write("ca.pem", bundle);
+    write("crl.der", list);
+    await source.check();
+    assert.deepEqual([changes(), source.current.trustedCaPem, source.current.revokedSerials?.size], [1, bundle, 2]);
+    assert.equal(source.reloads, 1);
+  });
+
+  it("may hold a list of each authority, in PEM", async (t) => {
+    const { source, write } = setUp(t);
+    const second = makeAuthority("second");
+    const other = makeLocalCertificate(second, "other");
+    const pem = (der: Buffer) => `-----BEGIN X509 CRL-----\n${der.toString("base64")}\n-----END X509 CRL-----\n`;
+    write("crl.der", pem(makeRevocationList(CA, [OLD])) + pem(makeRevocationList(second, [other])));
+    await source.check();
+    const serials = [OLD, other].map(({ serial }) => serial.toString(16).toUpperCase());
+    assert.deepEqual([...(source.current.revokedSerials ?? [])].sort(), serials.sort());
+  });
+});

@@ -1,4 +1,7 @@
-/** Messages that no member sends: each is refused with its reason, and the machine is as it was. No content of a message breaks an invariant. */
+/**
+ * Messages that no member sends: each is refused with its reason, and the machine is as it was. No content of a message breaks an
+ * invariant.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type Mutant, mutants } from "./mutants.ts";
+import { type Mutant, mutants } from "../../../test/mutants/raft.ts";
 import { parseScenario, rewriteScenario } from "./scenario/file.ts";
 import type { Lab } from "./scenario/lab.ts";
 

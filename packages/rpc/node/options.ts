@@ -10,6 +10,8 @@ export interface ListenAddress {
   readonly secure: boolean;
   /** What is served here; "all" unless told. The rest is answered as if it were not known. */
   readonly serves?: "all" | "grpc" | "http" | undefined;
+  /** Connections that this address may have open; `RpcServerOptions.maxConnections` unless told. */
+  readonly maxConnections?: number | undefined;
 }
 
 /** An address that a server listens on. */
@@ -32,7 +34,10 @@ export interface RpcServerOptions {
   readonly maxHeaderListBytes?: number | undefined;
   /** Streams that a client may have open on one connection; 65,536. */
   readonly maxConcurrentStreams?: number | undefined;
-  /** Connections on all addresses together; 16,384. One more is closed as it comes. */
+  /**
+   * Connections on each address; 16,384. A quarter of them, 2,048 at most, is for those in their handshakes. When all are taken, one that
+   * is idle makes room for a client that has fewer; else one more is closed.
+   */
   readonly maxConnections?: number | undefined;
   /** Memory of one connection for frames in and out beyond which it gets no more streams; 256 MiB, in whole MiB. */
   readonly maxConnectionMemoryMib?: number | undefined;
@@ -46,8 +51,10 @@ export interface RpcServerOptions {
   readonly grpcKeepAliveIntervalMs?: number | undefined;
   /** How long the answer to such a ping may take (--grpc-keepalive-timeout); 20 s, 0 for never pinging. */
   readonly grpcKeepAliveTimeoutMs?: number | undefined;
-  /** How long a TLS handshake, and then the first bytes of a protocol, may take; 10 s each. */
+  /** How long a TLS handshake, and then the first headers, may take, however slowly bytes come; 10 s each. */
   readonly handshakeTimeoutMs?: number | undefined;
+  /** How long a connection may be without a call while three quarters of an address's connections are open; 60 s. */
+  readonly idleUnderPressureMs?: number | undefined;
   /** How long an HTTP/1.1 connection may be idle, within a request or between two; 5 min. */
   readonly httpIdleTimeoutMs?: number | undefined;
 }
@@ -66,6 +73,7 @@ export interface ResolvedOptions {
   readonly grpcKeepAliveIntervalMs: number;
   readonly grpcKeepAliveTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
+  readonly idleUnderPressureMs: number;
   readonly httpIdleTimeoutMs: number;
 }
 
@@ -89,6 +97,7 @@ export function resolveOptions(options: RpcServerOptions): ResolvedOptions {
     grpcKeepAliveIntervalMs: within("grpcKeepAliveIntervalMs", options.grpcKeepAliveIntervalMs ?? 7_200_000, 0, Number.MAX_SAFE_INTEGER),
     grpcKeepAliveTimeoutMs: within("grpcKeepAliveTimeoutMs", options.grpcKeepAliveTimeoutMs ?? 20_000, 0, Number.MAX_SAFE_INTEGER),
     handshakeTimeoutMs: within("handshakeTimeoutMs", options.handshakeTimeoutMs ?? 10_000, 1, 2 ** 31 - 1),
+    idleUnderPressureMs: within("idleUnderPressureMs", options.idleUnderPressureMs ?? 60_000, 1, 2 ** 31 - 1),
     httpIdleTimeoutMs: within("httpIdleTimeoutMs", options.httpIdleTimeoutMs ?? 300_000, 1, 2 ** 31 - 1),
   };
 }

@@ -217,16 +217,14 @@ describe("header blocks", () => {
     assert.equal(take(client).length, counters.headBytesRefusals);
     assert.ok(counters.headBytesRefusals >= 1 && counters.headBytesRefusals <= 3);
     assert.ok(heads.usedBytes > 90_000 && heads.usedBytes <= 100_000);
-    for (let i = 0; i < 12; i++) open(second, 1 + 2 * i);
-    assert.ok(heads.usedBytes > 140_000 && heads.usedBytes <= 150_000);
-    // What is little still finds room, and more as soon as streams end.
+    for (let i = 0; i < 4; i++) open(second, 1 + 2 * i);
+    assert.ok(heads.usedBytes > 125_000 && heads.usedBytes <= 150_000);
+    // What is little still finds room. Where there is none, the largest holder makes it.
     serves(third);
-    const before = counters.openStreams;
-    for (let i = 0; i < 12; i++) client.send(rstStream(1 + 2 * i));
-    second.take();
-    open(second, 101);
+    assert.equal(counters.largestHolderCuts, 0);
+    for (let i = 4; i < 8; i++) open(second, 1 + 2 * i);
     assert.deepEqual(take(second), []);
-    assert.ok(counters.openStreams < before);
+    assert.deepEqual([counters.largestHolderCuts, client.connection.ending, second.connection.ending], [1, true, false]);
     for (const one of [client, second, third]) one.connection.lost();
     assert.equal(heads.usedBytes, 0);
   });
@@ -268,9 +266,73 @@ describe("windows", () => {
     }
     const { counters } = client.shared;
     assert.ok(client.shared.pending.usedBytes <= 1_500_000);
-    assert.equal(counters.pendingBytesRefusals, 150 - 14);
+    // Nine answers fit each; the first and then the second connection make room for the next.
+    assert.equal(counters.pendingBytesRefusals, 3 * (50 - 9));
+    assert.deepEqual(
+      [client, second, third].map((one) => one.connection.ending),
+      [true, true, false],
+    );
+    assert.equal(counters.largestHolderCuts, 2);
     for (const one of [client, second, third]) one.connection.lost();
     assert.equal(client.shared.pending.usedBytes, 0);
+  });
+
+  test("that many connections of one client keep shut cost other clients nothing", () => {
+    const other = (address: string, shared?: GrpcOptions["shared"]) =>
+      new GrpcClient({
+        ...services,
+        ...(shared === undefined ? {} : { shared }),
+        limits: { ...LIMITS, maxPendingBytes: 1_000_000 },
+        maxPendingTotalBytes: 3_000_000,
+        peer: { peerAddress: `${address}:7`, peerCommonName: undefined },
+      });
+    const first = other("10.6.6.6");
+    const attackers = [first, ...Array.from({ length: 14 }, () => other("10.6.6.6", first.shared))];
+    for (const one of attackers) {
+      one.send(settingsFrame([Setting.InitialWindowSize, 0]));
+      // Two of a hundred kilobytes each: all of them together leave no room.
+      for (let id = 1; id < 5; id += 2) one.call(id, HELLO, LARGE);
+    }
+    const { counters, pending } = first.shared;
+    assert.ok(pending.usedBytes > 2_700_000);
+    // Slow, with windows of its own, and more than any of the attackers' connections holds.
+    const neighbour = other("10.0.0.1", first.shared);
+    neighbour.send(settingsFrame([Setting.InitialWindowSize, 10_000]));
+    for (let id = 1; id < 10; id += 2) neighbour.call(id, HELLO, LARGE);
+    assert.equal(neighbour.take().filter((line) => line.startsWith("DATA")).length, 5);
+    assert.equal(neighbour.connection.ending, false);
+    assert.equal(counters.pendingBytesRefusals, 0);
+    assert.ok(counters.largestHolderCuts >= 2);
+    assert.equal(
+      reason(attackers.find((one) => one.connection.ending)!),
+      "EnhanceYourCalm this connection holds the most memory of all, and there is no more",
+    );
+    neighbour.send(windowUpdate(0, 1_000_000), settingsFrame([Setting.InitialWindowSize, 200_000]));
+    assert.equal(neighbour.take().filter((line) => line.includes("grpc-status=0")).length, 5);
+  });
+
+  test("requests that never become whole cost other clients nothing", () => {
+    const connect = (address: string, shared?: GrpcOptions["shared"]) =>
+      new GrpcClient({
+        ...SERVICES,
+        ...(shared === undefined ? {} : { shared }),
+        limits: { ...LIMITS, maxHeldBytes: 500_000 },
+        maxHeldTotalBytes: 1_000_000,
+        peer: { peerAddress: `${address}:7`, peerCommonName: undefined },
+      });
+    const first = connect("10.6.6.6");
+    const attackers = [first, connect("10.6.6.6", first.shared)];
+    for (const one of attackers) {
+      one.send(one.headers(1, CALL));
+      for (let i = 0; i < 31; i++)
+        one.send(data(1, i === 0 ? concat([message(new Uint8Array(1_000_000)).subarray(0, 5), new Uint8Array(15_995)]) : 16_000));
+    }
+    assert.equal(first.shared.held.usedBytes, 2 * 31 * 16_000);
+    const neighbour = connect("10.0.0.1", first.shared);
+    neighbour.call(1, new Uint8Array(15_000));
+    assert.match(neighbour.take().at(-1)!, /grpc-status=0/);
+    assert.equal(first.shared.counters.largestHolderCuts, 1);
+    assert.equal(first.shared.counters.heldBytesRefusals, 0);
   });
 
   test("that are never opened end the connection after a time", () => {

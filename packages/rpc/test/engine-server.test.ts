@@ -404,26 +404,38 @@ describe("hostile sockets", () => {
     }
     assert.equal(server.counters().silentConnections, 2);
     assert.equal(server.counters().http2.prefaceTimeouts, 1);
-    const secure = await startEngine(t, { ...ECHO, tls: TLS, options: { handshakeTimeoutMs: 50 } });
+    const secure = await startEngine(t, { ...ECHO, tls: TLS });
     const quiet = await secure.socket();
     quiet.resume();
+    await until(() => secure.server.counters().activeConnections === 1);
+    secure.clock.advance(10_001);
     await new Promise((resolve) => quiet.on("close", resolve));
     assert.equal(secure.server.counters().handshakeTimeouts, 1);
     assert.equal(secure.server.counters().failedHandshakes, 1);
   });
 
-  test("one too many is closed as it comes", async (t) => {
-    const { socket, server } = await startEngine(t, { ...ECHO, options: { maxConnections: 2 } });
-    const sockets = [await socket(), await socket()];
-    await until(() => server.counters().activeConnections === 2);
-    const third = await socket();
-    third.resume();
-    await new Promise((resolve) => third.on("close", resolve));
+  test("one too many is closed once it has said what it speaks, if all others are busy", async (t) => {
+    const { socket, server, client } = await startEngine(t, {
+      stream: { "/test.Chat/Talk": () => ({}) },
+      options: { maxConnections: 2 },
+    });
+    const busy = client().makeBidiStreamRequest(
+      "/test.Chat/Talk",
+      (bytes: Buffer) => bytes,
+      (bytes: Buffer) => bytes,
+    );
+    busy.on("error", () => {});
+    await until(() => server.counters().http2.openStreams === 1);
+    const late = await socket();
+    late.resume();
+    late.write(concat([PREFACE_BYTES, settingsFrame()]));
+    await new Promise((resolve) => late.on("close", resolve));
     assert.equal(server.counters().refusedConnections, 1);
-    sockets[0].destroy();
-    await until(() => server.counters().activeConnections === 1);
-    await socket();
-    await until(() => server.counters().activeConnections === 2);
+    busy.cancel();
+    await until(() => server.counters().http2.openStreams === 0);
+    const next = await socket();
+    next.write(concat([PREFACE_BYTES, settingsFrame()]));
+    await until(() => server.counters().displacedConnections === 1);
   });
 
   test("one that breaks a rule is told so before it is closed", async (t) => {
@@ -498,7 +510,7 @@ function counting(t: TestContext): { socket: CountingSocket; client: CoreClient;
   const socket = new CountingSocket();
   const recorder = new Recorder();
   const context = new SocketContext(sharedOf({}), new ManualClock(), MIB);
-  const engine = new EngineSocket(context, socket as never, recorder, { peerAddress: "@", peerCommonName: undefined });
+  const engine = new EngineSocket(context, socket as never, recorder, { peerAddress: "@", peerCommonName: undefined }, () => {});
   t.after(() => socket.destroy());
   return { socket, client: new CoreClient(recorder), recorder, engine };
 }

@@ -17,15 +17,16 @@ const STATES: Readonly<Record<ProgressState, string>> = {
 };
 
 /**
- * A JSON object of the command line, of memory in bytes (the names are those of Go's runtime that have a meaning here) and of Raft's state
- * in etcd's form, with ids in hexadecimal; `progress` has the members, on the leader alone.
+ * A JSON object: the program's name, memory in bytes (under the names of Go's runtime that have a meaning here), and Raft's state in etcd's
+ * form, with ids in hexadecimal; `progress` has the members, on the leader alone. The arguments of the command line are not in it: the port
+ * may be open to everyone, and flags may hold secrets.
  */
 export function debugVarsEndpoint(raftStatus: () => Status): HttpHandler {
   return (request) => {
     if (request.method !== "GET") return plainError(405, "Method Not Allowed", { allow: "GET" });
     const memory = process.memoryUsage();
     const body = JSON.stringify({
-      cmdline: process.argv,
+      cmdline: ["quorate"],
       memstats: { Alloc: memory.heapUsed + memory.external, HeapAlloc: memory.heapUsed, HeapSys: memory.heapTotal, Sys: memory.rss },
       "raft.status": raftVars(raftStatus()),
     });

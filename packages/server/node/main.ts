@@ -9,12 +9,17 @@ import { loggerLevel, reload } from "./reload.ts";
 import { type ServingMember, serve } from "./serve.ts";
 import { supervisorOf } from "./supervisor.ts";
 
+/** What this process makes is for its own user: files 0600, folders 0700. */
+const PRIVATE_UMASK = 0o077;
+
 function outputNames(log: LogConfig): string[] {
   return log.outputs.map((output) => (output.kind === "file" ? output.path : output.kind));
 }
 
 /** Runs the program with this process's arguments. Called once, by bin/launch.js. */
 export async function main(): Promise<void> {
+  // LevelDB makes its files with no mode of its own.
+  process.umask(PRIVATE_UMASK);
   const invoked = await invoke(
     process.argv.slice(2),
     process.env,

@@ -5,7 +5,7 @@ const STEPS: readonly (readonly [pattern: RegExp, step: (match: RegExpExecArray,
   [
     /no space left on (?:the |this )?(?:disk|device)|ENOSPC/i,
     () =>
-      "make room on the disk of the data directory (df -h DIR; df -i DIR) and start the member again: what was acknowledged is in its log. " +
+      "free space on the disk of the data directory (df -h, df -i) and start the member again: what was acknowledged is in its log. " +
       "A quota (--quota-backend-bytes) well below the size of the disk keeps this from happening",
   ],
   [
@@ -15,7 +15,8 @@ const STEPS: readonly (readonly [pattern: RegExp, step: (match: RegExpExecArray,
   [
     /permission denied|EACCES|EPERM/i,
     (_match, user) =>
-      `the member runs as ${user}, who must own its files: ls -ld on the path and the folders above it, then chown -R (systemd: User= in the unit)`,
+      `the member runs as ${user}, who must own its files: ls -ld on the path and the folders above it, then chown -R ` +
+      "(systemd: User= in the unit)",
   ],
   [
     /read-only file system|EROFS/i,

@@ -1,7 +1,19 @@
 /** What the peer transport tells of its work, as etcd's etcd_network_* metrics. */
+import type { SlotCounters } from "@quorate/host";
 import { idToHex } from "@quorate/proto";
 import type { TransportObserver } from "@quorate/transport/node";
 import type { MemberMetrics } from "../src/metrics/member-metrics.ts";
+import type { MetricRegistry } from "../src/metrics/registry.ts";
+
+/** Declares what is counted of connections to the peer port that were refused or had to go. */
+export function peerConnectionMetrics(registry: MetricRegistry, counters: () => SlotCounters): void {
+  const declare = (name: string, help: string, read: (counters: SlotCounters) => number) =>
+    registry.readCounter(`quorate_peer_connections_${name}_total`, help, () => read(counters()));
+  declare("timed_out", "Connections to the peer port whose handshake or first headers did not end in time.", (c) => c.timedOut);
+  declare("displaced_unidentified", "Connections of strangers to the peer port closed for newer ones.", (c) => c.displacedUnidentified);
+  declare("displaced", "Connections of members closed because another member needed a slot.", (c) => c.displaced);
+  declare("refused", "Connections of members that found no slot.", (c) => c.refused);
+}
 
 /** Ids whose text is remembered. */
 const MAX_NAMES = 1000;

@@ -5,13 +5,14 @@ import type { Clock, Logger } from "@quorate/host";
 import { levelKeyspaces, machineLimits, nodeDisk, nodeNames, nodeRandom, TlsFileSource } from "@quorate/host/node";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
-import { EngineServer, type EngineServerOptions } from "@quorate/rpc/node";
+import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
 import { Http2Transport, PeerCalls } from "@quorate/transport/node";
-import { budgetsFor, type ServerConfig, type TlsConfig } from "../src/config/index.ts";
+import { type Budgets, budgetsFor, type MemberUrl, type ServerConfig, type TlsConfig } from "../src/config/index.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint, plainError } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
+import { SharedAnswer } from "../src/http/shared-answer.ts";
 import { Member } from "../src/member/member.ts";
 import { answerLimitsFor } from "../src/reads/answer-memory.ts";
 import { rpcObserver } from "../src/services/observer.ts";
@@ -20,10 +21,12 @@ import { type StandardServices, withStandardServices } from "../src/services/sta
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
+import { WATCH_LIMITS } from "../src/watch/index.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
-import { transportObserver } from "./peer-metrics.ts";
+import { peerConnectionMetrics, transportObserver } from "./peer-metrics.ts";
+import { closeFolders } from "./private-folders.ts";
 import { processMetrics } from "./process-metrics.ts";
 import { prometheusExposition } from "./prometheus.ts";
 import { ensureSelfCert } from "./self-cert.ts";
@@ -58,8 +61,18 @@ export interface ServeDeps {
 /** Starts a member and serves its clients; resolves when it does. Rejects, with everything closed, if that does not work. */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const { clock, logger } = deps;
+  const machine = machineLimits();
+  const budgets = budgetsFor(machine);
+  logger.info("what this member may use of its machine", {
+    "memory-bytes": machine.memoryBytes,
+    "open-files": machine.openFiles,
+    "client-connections": budgets.clientConnections,
+    "http-connections": budgets.httpConnections,
+    "peer-connections": budgets.peerConnections,
+  });
   await checkFree(config.listenPeerUrls, [...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
 
+  closeFolders(config, logger);
   for (const [tls, caller] of [
     [config.peerTls, "transport"],
     [config.clientTls, "rpc"],
@@ -96,7 +109,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     disk: nodeDisk,
     keyspaces: levelKeyspaces,
     logger,
-    answerLimits: answerLimitsFor(budgetsFor(machineLimits())),
+    answerLimits: answerLimitsFor(budgets),
     openTransport: async (request) => {
       const transport = new Http2Transport(
         {
@@ -111,6 +124,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           skipClientSanVerification: config.peerTls?.skipClientSanVerify,
           serverVersion: SERVER_VERSION,
           minClusterVersion: MIN_CLUSTER_VERSION,
+          maxIncomingConnections: budgets.peerConnections,
         },
         {
           clock,
@@ -118,15 +132,23 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           logger: logger.child("transport"),
           listener: request.listener,
           http: (httpRequest) => peerHttp(httpRequest),
-          observer: transportObserver(request.metrics, request.memberId, request.isRemoved),
-          isRemoved: (id) => request.isRemoved(id),
-          selfRemoved: () => request.selfRemoved(),
+          observer: transportObserver(request.metrics, request.memberId, request.questions.isRemoved),
+          ...request.questions,
         },
       );
       await transport.listen();
+      peerConnectionMetrics(request.metrics.registry, () => transport.slotCounters);
       return transport;
     },
     callPeer: peerCalls.call,
+    watchLimits: {
+      ...WATCH_LIMITS,
+      maxTotalBacklogBytes: budgets.watchBacklogTotalBytes,
+      maxWatchesTotalBytes: budgets.watchesTotalBytes,
+      maxWatchesClientBytes: budgets.watchesClientBytes,
+      maxContestTotalBytes: budgets.contestsTotalBytes,
+      maxContestClientBytes: budgets.contestsClientBytes,
+    },
     names: nodeNames,
     onEnd: (error) => {
       release();
@@ -177,6 +199,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
       tls: clientTls,
+      limits: engineLimits(budgets, config.maxRequestBytes + GRPC_OVERHEAD_BYTES),
       maxRequestBytes: config.maxRequestBytes + GRPC_OVERHEAD_BYTES,
       maxConcurrentStreams: Math.min(config.maxConcurrentStreams, 2 ** 31 - 1),
       grpcKeepAliveMinTimeMs: config.grpcKeepalive.minTimeMs,
@@ -189,8 +212,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       {
         ...options,
         listen: [
-          ...config.listenClientUrls.map((url) => listenAddress(url, grpcServes)),
-          ...[...config.listenClientHttpUrls, ...config.listenMetricsUrls].map((url) => listenAddress(url, "http")),
+          ...shared(budgets.clientConnections, config.listenClientUrls, grpcServes),
+          ...shared(budgets.httpConnections, [...config.listenClientHttpUrls, ...config.listenMetricsUrls], "http"),
         ],
       },
       {
@@ -234,14 +257,35 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   };
 }
 
+/** Addresses to listen on, that share connections equally: none may take another's. */
+function shared(connections: number, urls: readonly MemberUrl[], serves: ListenAddress["serves"]): ListenAddress[] {
+  const maxConnections = Math.max(1, Math.floor(connections / Math.max(1, urls.length)));
+  return urls.map((url) => ({ ...listenAddress(url, serves), maxConnections }));
+}
+
+/** The engine's share of the budgets. A connection may always hold two of the largest requests that are allowed. */
+function engineLimits(budgets: Budgets, maxRequestBytes: number): EngineServerOptions["limits"] {
+  return {
+    maxHeldTotalBytes: Math.max(budgets.requestsTotalBytes, 4 * maxRequestBytes),
+    maxHeldBytes: Math.max(budgets.requestsConnectionBytes, 2 * maxRequestBytes),
+    maxHeadTotalBytes: budgets.headersTotalBytes,
+    maxHeadBytes: budgets.headersConnectionBytes,
+    maxPendingTotalBytes: budgets.answersTotalBytes,
+    maxPendingBytes: budgets.answersConnectionBytes,
+    maxUnsentTotalBytes: budgets.unsentTotalBytes,
+  };
+}
+
 function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0], logger: Logger): ReadonlyMap<string, HttpHandler> {
   const health = memberHealth(member);
   const exposition = prometheusExposition(member.metrics.registry);
+  // Anybody who reaches the port may ask, and it takes some milliseconds.
+  const metrics = new SharedAnswer(member.clock, async () => exposition.text());
   return new Map<string, HttpHandler>([
     ["/health", healthEndpoint(health, member.metrics, logger)],
     ...checkEndpoints(health, member.metrics, logger),
     ["/version", versionEndpoint(version)],
     ["/debug/vars", debugVarsEndpoint(() => member.leadership.status())],
-    ["/metrics", async () => ({ status: 200, headers: { "content-type": exposition.contentType }, body: await exposition.text() })],
+    ["/metrics", async () => ({ status: 200, headers: { "content-type": exposition.contentType }, body: await metrics.ask() })],
   ]);
 }

@@ -2,10 +2,13 @@
 import { type TlsOptions, type TlsSource, tlsExpiries } from "@quorate/host/node";
 import type { MetricRegistry } from "../src/metrics/registry.ts";
 
+/** Where a port has its TLS options from, and how often those were read again where they come from files. */
+type CountedSource = TlsSource & { readonly reloads?: number; readonly failedReloads?: number };
+
 /** What a member has of TLS; undefined for a port that talks plainly. */
 export interface TlsPorts {
-  readonly client: TlsSource | undefined;
-  readonly peer: TlsSource | undefined;
+  readonly client: CountedSource | undefined;
+  readonly peer: CountedSource | undefined;
 }
 
 /** Declares the metrics. Files are looked at when the source has read them again; a scrape costs nothing else. */
@@ -20,6 +23,23 @@ export function tlsMetrics(registry: MetricRegistry, { client, peer }: TlsPorts)
     "When the next edition of the revocation list of a port is due, in seconds since 1970.",
     ["role"],
   );
+  const reloads = registry.counters("quorate_tls_reloads_total", "How often changed TLS files of a port were taken.", ["port"]);
+  const failures = registry.counters(
+    "quorate_tls_reload_failures_total",
+    "How often TLS files of a port could not be read, or were damaged or did not fit each other; those from before stay in force.",
+    ["port"],
+  );
+  for (const [port, source] of [
+    ["client", client],
+    ["peer", peer],
+  ] as const) {
+    if (source === undefined) continue;
+    const [taken, failed] = [reloads.with(port), failures.with(port)];
+    registry.onScrape(() => {
+      taken.value = source.reloads ?? 0;
+      failed.value = source.failedReloads ?? 0;
+    });
+  }
   let seen: readonly (TlsOptions | undefined)[] = [];
   registry.onScrape(() => {
     const now = [client?.current, peer?.current];

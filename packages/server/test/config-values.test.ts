@@ -111,6 +111,7 @@ test("bad URLs are refused with etcd's words", () => {
     ["http://a:http", 'parse "http://a:http": invalid port ":http" after host'],
     ["http://a:65536", "URL port must be at most 65535: http://a:65536"],
     ["unix:", "URL of a unix socket must name its file: unix:"],
+    [`unix:///${"x".repeat(103)}`, `path of a unix socket must have at most 103 bytes, got 104: unix:///${"x".repeat(103)}`],
   ];
   for (const [text, message] of refused) assert.throws(() => parseUrl(text), { name: "ValueError", message }, text);
 });

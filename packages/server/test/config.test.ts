@@ -278,6 +278,12 @@ test("retired flags and those without a feature are accepted with the reason, th
 
 test("what may not be ignored is refused until it is there", async () => {
   await refused("NotAvailable", /^--discovery cannot be used: /, ["--discovery=http://discovery.example/token"]);
+  for (const flag of ["--cors=https://a.example", "--cors=*,https://a.example", "--host-whitelist=db.example", "--host-whitelist=*,a"]) {
+    await refused("NotAvailable", new RegExp(`^${flag.split("=")[0]} cannot be used: .*would not be kept out as it says$`), [flag]);
+  }
+  await assert.rejects(run([], { ETCD_HOST_WHITELIST: "db.example" }), /--host-whitelist cannot be used/);
+  // These ask for nothing.
+  for (const flag of ["--cors=", "--cors=*", "--host-whitelist=", "--host-whitelist=*"]) await run([flag]);
 });
 
 test("a revocation list is in DER, as etcd takes it, or in PEM", async () => {
@@ -362,6 +368,12 @@ test("address contradictions are refused", async () => {
     "--listen-client-urls=http://localhost:2380",
     advertise,
   ]);
+  // It would listen on a port of its own choice, on all addresses.
+  await refused(
+    "Contradiction",
+    "--listen-peer-urls: members reach each other by host and port, not by a unix socket: unix:///run/p.sock",
+    ["--listen-peer-urls=unix:///run/p.sock"],
+  );
   await refused("Contradiction", "--listen-peer-urls must not be empty", ["--listen-peer-urls="]);
   await refused("Contradiction", "--name must not be empty", ["--name="]);
   await refused("Contradiction", /cannot stand in the name of a data directory/, ["--name=a/b"]);

@@ -135,7 +135,7 @@ test("where no hash is that of a majority the alarm names nobody", async () => {
   await world.stopAll();
 });
 
-test("--self-heal: a second member that differs while the first mends itself is mended too once the alarms are ended, as their text says", async () => {
+test("--self-heal: a second member that differs while the first mends itself is mended once the alarms are ended", async () => {
   const world = await started(3, [...CHECK, "--self-heal"]);
   const [first, second] = followersOf(world) as [Node, Node];
   await stop(world, first);

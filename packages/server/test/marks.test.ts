@@ -57,7 +57,7 @@ function setUp() {
       clock: new ManualClock(),
       disk,
       keyspaces: new MemoryKeyspaceOpener(disk),
-      storeDir: "/store",
+      config: { storeDir: "/store", ignoreAuth: false },
       logger: silentLogger,
       faults: () => {},
       received: () => {},

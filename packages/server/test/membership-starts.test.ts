@@ -169,6 +169,53 @@ test("SRV records name the members of a new cluster, of both services, and one t
   await world.stopAll();
 });
 
+test("SRV records that no member can be made of are left out or refused, with the reason", async () => {
+  const world = new World(1);
+  const node = world.nodes[0]!;
+  const port = Number(new URL(node.peerUrl).port);
+  const mine = { host: "127.0.0.1", port };
+  let records: readonly { host: string; port: number }[] = [];
+  const resolved: string[] = [];
+  world.names = {
+    async lookupSrv(service) {
+      if (service !== "etcd-server") throw new Error("no such host");
+      return records;
+    },
+    async resolveHost(host) {
+      resolved.push(host);
+      return host;
+    },
+  };
+  node.flags = ["--discovery-srv", "example.org"];
+  for (const host of ["", ".", "a b", "evil/x", "u@evil", "a\u001b[2Jb", "a?b", "a#b", "-a", "a".repeat(254), "[::1]"]) {
+    records = [{ host, port: 2380 }];
+    await assert.rejects(world.start(node), (error: Error) => {
+      assert.match(error.message, /no members by --discovery-srv=example\.org: .*from DNS for etcd-server is no host and port$/);
+      assert.ok(!error.message.includes("\u001b"));
+      return true;
+    });
+  }
+  records = [{ host: "127.0.0.1", port: 0 }];
+  await assert.rejects(world.start(node), /is no host and port/);
+  records = Array.from({ length: 65 }, (_, i) => ({ host: `10.0.0.${i}`, port: 2380 }));
+  resolved.length = 0;
+  await assert.rejects(world.start(node), /_etcd-server\._tcp\.example\.org has 65 SRV records, more than the 64 that a cluster may have/);
+  assert.ok(resolved.length <= 1, "no address is asked for");
+  records = [mine, mine];
+  await assert.rejects(world.start(node), /duplicate/i);
+  const { resolveHost } = world.names;
+  world.names.resolveHost = async () => {
+    throw new Error("i/o timeout");
+  };
+  records = [mine];
+  await assert.rejects(world.start(node), /--initial-advertise-peer-urls: cannot resolve the host of http:\/\/127\.0\.0\.1:12380.*timeout/);
+  // Good ones count beside bad ones.
+  world.names.resolveHost = resolveHost;
+  records = [{ host: ".", port: 0 }, mine];
+  await world.settled((await world.start(node)).ready);
+  await world.stopAll();
+});
+
 test("a power failure in the very first write: what is left of the cluster's first members is not taken for all of them", async () => {
   const log = "/data/member/wal";
   const before = new World(3);

@@ -3,8 +3,14 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { MaintenanceService, SnapshotResponse } from "@quorate/proto";
-import type { StreamCall, StreamListener } from "@quorate/rpc";
-import { MAX_CLIENT_SNAPSHOTS, snapshotStreams } from "../src/services/snapshot.ts";
+import { LOCAL_CALL, type StreamCall, type StreamListener } from "@quorate/rpc";
+import {
+  MAX_CLIENT_SNAPSHOTS,
+  MAX_SNAPSHOTS_OF_ONE_CLIENT,
+  MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT,
+  SNAPSHOT_STALL_MS,
+  snapshotStreams,
+} from "../src/services/snapshot.ts";
 import { put, World } from "./support/world.ts";
 
 /** A call that takes so many messages before it says that it is full. */
@@ -13,14 +19,19 @@ class FakeCall {
   ended: { code: number } | "ok" | undefined;
   room: number;
 
-  constructor(room: number) {
+  readonly #client: string;
+  /** Bytes that wait for the client to take them. */
+  bufferedBytes = 0;
+
+  constructor(room: number, client = "10.0.0.1") {
     this.room = room;
+    this.#client = client;
   }
 
   get call(): StreamCall {
     return {
-      context: {} as StreamCall["context"],
-      bufferedBytes: 0,
+      context: { ...LOCAL_CALL, path: "", peerAddress: `${this.#client}:1` },
+      bufferedBytes: this.bufferedBytes,
       send: (message) => {
         this.sent.push(SnapshotResponse.decode(message as Uint8Array));
         return --this.room > 0;
@@ -83,16 +94,40 @@ test("a reader that is full is sent nothing until it has room, and one that goes
   await world.stopAll();
 });
 
-test("no more than so many are sent at once", async () => {
+test("one client has so many at once, more of its own wait, and then it is refused; another one has its turn", async () => {
   const { world, open } = await worldWithData();
-  const calls = Array.from({ length: MAX_CLIENT_SNAPSHOTS }, () => new FakeCall(1));
-  const listeners = calls.map(open);
+  const greedy = Array.from({ length: MAX_SNAPSHOTS_OF_ONE_CLIENT + MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT }, () => new FakeCall(1));
+  const listeners = greedy.map(open);
   assert.throws(() => open(new FakeCall(1)), /too many requests/);
-  for (const listener of listeners) listener.cancelled!();
   await settle(world, () => false);
-  const next = new FakeCall(Number.POSITIVE_INFINITY);
-  open(next);
-  await settle(world, () => next.ended !== undefined);
-  assert.equal(next.ended, "ok");
+  assert.equal(greedy.filter(({ sent }) => sent.length > 0).length, MAX_SNAPSHOTS_OF_ONE_CLIENT);
+  const other = new FakeCall(Number.POSITIVE_INFINITY, "10.0.0.2");
+  open(other);
+  await settle(world, () => other.ended !== undefined);
+  assert.equal(other.ended, "ok");
+  // One that goes while it waits leaves its place, one that goes while it is sent makes room.
+  listeners.at(-1)!.cancelled!();
+  listeners[0]!.cancelled!();
+  await settle(world, () => false);
+  assert.equal(greedy.filter(({ sent }) => sent.length > 0).length, MAX_SNAPSHOTS_OF_ONE_CLIENT + 1);
+  await world.stopAll();
+});
+
+test("all places taken by clients that take nothing: theirs end in time, and those who wait have their turns", async () => {
+  const { world, open } = await worldWithData();
+  const stuck = Array.from({ length: MAX_CLIENT_SNAPSHOTS }, (_, i) => new FakeCall(1, `10.6.6.${i % 2}`));
+  for (const one of stuck) open(one);
+  const waiting = [1, 2, 3].map((i) => new FakeCall(Number.POSITIVE_INFINITY, `10.0.0.${i}`));
+  for (const one of waiting) open(one);
+  await settle(world, () => waiting.some(({ sent }) => sent.length > 0));
+  assert.ok(waiting.every(({ sent }) => sent.length === 0));
+  await world.run(2 * SNAPSHOT_STALL_MS);
+  await settle(world, () => waiting.every(({ ended }) => ended !== undefined));
+  assert.deepEqual(
+    waiting.map(({ ended }) => ended),
+    ["ok", "ok", "ok"],
+  );
+  for (const { ended } of stuck)
+    assert.match(String((ended as { message?: string }).message), /^etcdserver: snapshot made no progress for 30 s$/);
   await world.stopAll();
 });

@@ -1,4 +1,4 @@
-/** The ends of certificates as metrics: for each role, of the first that ends, and anew when files have been read again. */
+/** The ends of certificates as metrics: for each role, of the first that ends, and again when files have been read again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crlNextUpdateMs, type TlsOptions, type TlsSource } from "@quorate/host/node";

@@ -12,6 +12,7 @@ import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { wideRequest } from "./wide-requests.ts";
 
 export interface ClientsDeps {
   readonly nodes: readonly Node[];
@@ -82,6 +83,7 @@ export class Clients {
 
   async #step(name: string, random: Random, node: Node, i: number): Promise<boolean> {
     const { reads, puts, deletes, txns, compactions, serializableShare, leasedShare } = this.#options;
+    if (this.#options.wholeApi && random.below(2) === 0) return this.#wideStep(name, random, node, i);
     let at = random.unit() * (reads + puts + deletes + txns + compactions);
     if ((at -= compactions) < 0) return this.compact(name, node, Math.max(1, this.knownRevision - random.below(10)), random.below(2) === 0);
     const mode = { serializable: false, atRevision: 0 };
@@ -98,6 +100,22 @@ export class Clients {
     } else if ((at -= puts) < 0) request = { kind: "put", key: this.#key(random), value: value(), ...lease() };
     else if ((at -= deletes) < 0) request = { kind: "delete", ...this.#range(random) };
     else request = this.#txn(random, value, lease);
+    const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
+    return op.outcome?.kind === "answered";
+  }
+
+  /** A request that uses more of the API than those of `#step`. */
+  async #wideStep(name: string, random: Random, node: Node, i: number): Promise<boolean> {
+    const { keys, valueBytes, serializableShare, leasedShare } = this.#options;
+    const request = wideRequest(random, {
+      ...{ keys, leasedShare, leases: this.leases, knownRevision: this.knownRevision },
+      value: () => `${name}.${i}.${"\x00\xff".repeat(random.below(Math.min(valueBytes, 20) + 1))}`,
+    });
+    const isRead = request.kind === "range";
+    const atRevision = isRead && random.below(4) === 0 ? Math.max(1, this.knownRevision - random.below(20)) : 0;
+    // A transaction without operations is answered without asking the leader, as in etcd.
+    const isEmpty = request.kind === "txn" && request.success.length + request.failure.length === 0;
+    const mode = { serializable: isEmpty || (isRead && random.unit() < serializableShare), atRevision };
     const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
     return op.outcome?.kind === "answered";
   }

@@ -19,11 +19,15 @@ import {
   RangeResponse,
   type RequestOp,
   type ResponseOp,
+  RangeRequest_SortOrder as SortOrder,
+  RangeRequest_SortTarget as SortTarget,
   TxnRequest,
   TxnResponse,
   toLatin1,
 } from "@quorate/proto";
-import type { Answer, ModelCompare, ModelKv, ModelOp, ModelRequest, OpAnswer } from "./model.ts";
+import type { Answer, ModelCompare, ModelKv, ModelOp, ModelPut, ModelRequest, ModelTxn, OpAnswer } from "./model.ts";
+
+type ModelRead = Extract<ModelOp, { kind: "range" }>;
 
 const { Range, Put, DeleteRange, Txn } = KVService.methods;
 
@@ -32,7 +36,16 @@ const TARGETS = {
   create: CompareTarget.CREATE,
   version: CompareTarget.VERSION,
   value: CompareTarget.VALUE,
+  lease: CompareTarget.LEASE,
 } as const;
+const SORTS = {
+  key: SortTarget.KEY,
+  version: SortTarget.VERSION,
+  create: SortTarget.CREATE,
+  mod: SortTarget.MOD,
+  value: SortTarget.VALUE,
+} as const;
+const SORT_NAMES = ["key", "version", "create", "mod", "value"] as const;
 const RESULTS = { "=": CompareResult.EQUAL, ">": CompareResult.GREATER, "<": CompareResult.LESS, "!=": CompareResult.NOT_EQUAL } as const;
 const FIELDS = { mod: "modRevision", create: "createRevision", version: "version" } as const;
 
@@ -43,28 +56,58 @@ export interface ReadMode {
   readonly atRevision: number;
 }
 
-function toCompare({ key, target, result, operand }: ModelCompare): Compare {
-  const targetUnion =
-    target === "value"
-      ? { case: "value" as const, value: fromLatin1(operand as string) }
-      : { case: FIELDS[target], value: operand as number };
-  return { result: RESULTS[result], target: TARGETS[target], key: fromLatin1(key), targetUnion, rangeEnd: EMPTY };
+function toCompare({ key, end = "", target, result, operand }: ModelCompare): Compare {
+  const common = { result: RESULTS[result], target: TARGETS[target], key: fromLatin1(key), rangeEnd: fromLatin1(end) };
+  if (target === "value") return { ...common, targetUnion: { case: "value", value: fromLatin1(operand as string) } };
+  if (target === "lease") return { ...common, targetUnion: { case: "lease", value: BigInt(operand) } };
+  return { ...common, targetUnion: { case: FIELDS[target], value: operand as number } };
 }
 
-function toPut({ key, value, lease }: Extract<ModelOp, { kind: "put" }>): PutRequest {
-  return PutRequest.create({ key: fromLatin1(key), value: fromLatin1(value), lease: BigInt(lease ?? 0) });
+function toPut({ key, value, lease, ignoreValue = false, ignoreLease = false }: ModelPut): PutRequest {
+  return PutRequest.create({
+    ...{ key: fromLatin1(key), lease: BigInt(lease ?? 0), ignoreValue, ignoreLease },
+    value: ignoreValue ? EMPTY : fromLatin1(value),
+  });
 }
 
-function fromPut({ key, value, lease }: PutRequest): Extract<ModelOp, { kind: "put" }> {
-  return { kind: "put", key: toLatin1(key), value: toLatin1(value), ...(lease !== 0n && { lease: `${lease}` }) };
+function fromPut({ key, value, lease, ignoreValue, ignoreLease }: PutRequest): ModelPut {
+  const ignored = { ...(ignoreValue && { ignoreValue }), ...(ignoreLease && { ignoreLease }) };
+  return { kind: "put", key: toLatin1(key), value: toLatin1(value), ...(lease !== 0n && { lease: `${lease}` }), ...ignored };
+}
+
+function toRange({ key, end, limit = 0, sortBy, descending = false, keysOnly = false, countOnly = false }: ModelRead): RangeRequest {
+  return RangeRequest.create({
+    ...{ key: fromLatin1(key), rangeEnd: fromLatin1(end), limit, keysOnly, countOnly },
+    sortTarget: SORTS[sortBy ?? "key"],
+    sortOrder: sortBy === undefined ? SortOrder.NONE : descending ? SortOrder.DESCEND : SortOrder.ASCEND,
+  });
+}
+
+function fromRange({ key, rangeEnd, limit, sortTarget, sortOrder, keysOnly, countOnly }: RangeRequest): ModelRead {
+  const isSorted = sortOrder !== SortOrder.NONE;
+  return {
+    ...{ kind: "range", key: toLatin1(key), end: toLatin1(rangeEnd) },
+    ...(limit > 0 && { limit }),
+    ...(isSorted && { sortBy: SORT_NAMES[sortTarget], descending: sortOrder === SortOrder.DESCEND }),
+    ...(keysOnly && { keysOnly }),
+    ...(countOnly && { countOnly }),
+  };
+}
+
+function toTxn({ compares, success, failure }: ModelTxn): TxnRequest {
+  return { compare: compares.map(toCompare), success: success.map(toOp), failure: failure.map(toOp) };
+}
+
+function fromTxn({ compare, success, failure }: TxnRequest): ModelTxn {
+  return { kind: "txn", compares: compare.map(fromCompare), success: success.map(fromOp), failure: failure.map(fromOp) };
 }
 
 function toOp(op: ModelOp): RequestOp {
-  const key = fromLatin1(op.key);
   if (op.kind === "put") return { request: { case: "requestPut", value: toPut(op) } };
-  const rangeEnd = fromLatin1(op.end);
-  if (op.kind === "range") return { request: { case: "requestRange", value: RangeRequest.create({ key, rangeEnd }) } };
-  return { request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key, rangeEnd }) } };
+  if (op.kind === "txn") return { request: { case: "requestTxn", value: toTxn(op) } };
+  if (op.kind === "range") return { request: { case: "requestRange", value: toRange(op) } };
+  const value = DeleteRangeRequest.create({ key: fromLatin1(op.key), rangeEnd: fromLatin1(op.end) });
+  return { request: { case: "requestDeleteRange", value } };
 }
 
 /** The method and the bytes of a request. */
@@ -80,23 +123,14 @@ export function encodeRequest(request: ModelRequest, mode: ReadMode): { path: st
     case "range":
       return {
         path: Range.path,
-        bytes: RangeRequest.encode({
-          key: fromLatin1(request.key),
-          rangeEnd: fromLatin1(request.end),
-          revision: mode.atRevision,
-          serializable: mode.serializable,
-        }),
+        bytes: RangeRequest.encode({ ...toRange(request), revision: mode.atRevision, serializable: mode.serializable }),
       };
     case "revoke":
       return { path: LeaseService.methods.LeaseRevoke.path, bytes: LeaseRevokeRequest.encode({ ID: BigInt(request.lease) }) };
     case "txn":
       return {
         path: Txn.path,
-        bytes: TxnRequest.encode({
-          compare: request.compares.map(toCompare),
-          success: request.success.map(toOp),
-          failure: request.failure.map(toOp),
-        }),
+        bytes: TxnRequest.encode(toTxn(request)),
       };
   }
 }
@@ -108,10 +142,16 @@ export function toModelKv(bytes: Uint8Array): ModelKv {
   return lease === 0n ? kv : { ...kv, lease: `${lease}` };
 }
 
+function rangeAnswer({ kvs, count, more }: RangeResponse): OpAnswer {
+  return { kind: "range", kvs: kvs.map(toModelKv), count, more };
+}
+
 function opAnswer({ response }: ResponseOp): OpAnswer {
   switch (response?.case) {
     case "responseRange":
-      return { kind: "range", kvs: response.value.kvs.map(toModelKv) };
+      return rangeAnswer(response.value);
+    case "responseTxn":
+      return { kind: "txn", succeeded: response.value.succeeded, answers: response.value.responses.map(opAnswer) };
     case "responseDeleteRange":
       return { kind: "delete", deleted: response.value.deleted };
     default:
@@ -129,8 +169,8 @@ export function decodeAnswer(kind: ModelRequest["kind"], bytes: Uint8Array): Ans
       return { revision: header!.revision, succeeded: true, answers: [{ kind: "delete", deleted }] };
     }
     case "range": {
-      const { header, kvs } = RangeResponse.decode(bytes);
-      return { revision: header!.revision, succeeded: true, answers: [{ kind: "range", kvs: kvs.map(toModelKv) }] };
+      const response = RangeResponse.decode(bytes);
+      return { revision: response.header!.revision, succeeded: true, answers: [rangeAnswer(response)] };
     }
     case "revoke":
       return { revision: LeaseRevokeResponse.decode(bytes).header!.revision, succeeded: true, answers: [{ kind: "revoke" }] };
@@ -146,17 +186,24 @@ export function txnAnswer({ header, succeeded, responses }: TxnResponse): Answer
 
 const RESULT_NAMES = ["=", ">", "<", "!="] as const;
 
-function fromCompare({ key, result, targetUnion }: Compare): ModelCompare {
-  const name = RESULT_NAMES[result];
-  switch (targetUnion?.case) {
+/** Its fields come in the order in which clients write them: texts of requests are compared. */
+function fromCompare({ key, rangeEnd, result, targetUnion }: Compare): ModelCompare {
+  const { target, operand } = sideOf(targetUnion);
+  return { key: toLatin1(key), ...(rangeEnd.length > 0 && { end: toLatin1(rangeEnd) }), target, result: RESULT_NAMES[result], operand };
+}
+
+function sideOf(side: Compare["targetUnion"]): Pick<ModelCompare, "target" | "operand"> {
+  switch (side?.case) {
     case "value":
-      return { key: toLatin1(key), target: "value", result: name, operand: toLatin1(targetUnion.value) };
+      return { target: "value", operand: toLatin1(side.value) };
     case "modRevision":
-      return { key: toLatin1(key), target: "mod", result: name, operand: targetUnion.value };
+      return { target: "mod", operand: side.value };
     case "createRevision":
-      return { key: toLatin1(key), target: "create", result: name, operand: targetUnion.value };
+      return { target: "create", operand: side.value };
     case "version":
-      return { key: toLatin1(key), target: "version", result: name, operand: targetUnion.value };
+      return { target: "version", operand: side.value };
+    case "lease":
+      return { target: "lease", operand: `${side.value}` };
     default:
       throw new Error("a comparison that no client of the simulator makes");
   }
@@ -169,7 +216,9 @@ function fromOp({ request }: RequestOp): ModelOp {
     case "requestDeleteRange":
       return { kind: "delete", key: toLatin1(request.value.key), end: toLatin1(request.value.rangeEnd) };
     case "requestRange":
-      return { kind: "range", key: toLatin1(request.value.key), end: toLatin1(request.value.rangeEnd) };
+      return fromRange(request.value);
+    case "requestTxn":
+      return fromTxn(request.value);
     default:
       throw new Error("an operation that no client of the simulator makes");
   }
@@ -185,8 +234,7 @@ export function requestOfEntry(entry: InternalRaftRequest): ModelRequest | undef
     return { kind: "delete", key: toLatin1(key), end: toLatin1(rangeEnd) };
   }
   if (entry.txn !== undefined) {
-    const { compare, success, failure } = TxnRequest.decode(entry.txn);
-    return { kind: "txn", compares: compare.map(fromCompare), success: success.map(fromOp), failure: failure.map(fromOp) };
+    return fromTxn(TxnRequest.decode(entry.txn));
   }
   if (entry.leaseRevoke !== undefined) return { kind: "revoke", lease: `${LeaseRevokeRequest.decode(entry.leaseRevoke).ID}` };
   return undefined;

@@ -12,21 +12,54 @@ export interface ModelKey {
   readonly lease?: string | undefined;
 }
 
-/** Keys from `key` on: that one alone, or all below `end` (empty end: one key). */
+/** Keys from `key` on: that one alone, or all below `end` (empty end: one key; a zero byte: no end). */
 export interface ModelRange {
   readonly key: string;
   readonly end: string;
 }
 
-export type ModelOp =
-  | { readonly kind: "put"; readonly key: string; readonly value: string; readonly lease?: string | undefined }
-  | ({ readonly kind: "delete" } & ModelRange)
-  | ({ readonly kind: "range" } & ModelRange);
+/** What a read leaves out, and its order: that of the keys unless `sortBy` is given. Equal rows stay in the order of their keys. */
+export interface ModelRangeOptions {
+  /** 0 or undefined for all. */
+  readonly limit?: number | undefined;
+  readonly sortBy?: "key" | "version" | "create" | "mod" | "value" | undefined;
+  readonly descending?: boolean | undefined;
+  readonly keysOnly?: boolean | undefined;
+  readonly countOnly?: boolean | undefined;
+}
 
-/** One comparison of a transaction. A key that is absent has revision and version 0 and no value. */
+/** With ignoreValue or ignoreLease the key must exist, and keeps what it has. */
+export interface ModelPut {
+  readonly kind: "put";
+  readonly key: string;
+  readonly value: string;
+  readonly lease?: string | undefined;
+  readonly ignoreValue?: boolean | undefined;
+  readonly ignoreLease?: boolean | undefined;
+}
+
+/** Comparisons, of all transactions within too, are made before anything is written. */
+export interface ModelTxn {
+  readonly kind: "txn";
+  readonly compares: readonly ModelCompare[];
+  readonly success: readonly ModelOp[];
+  readonly failure: readonly ModelOp[];
+}
+
+export type ModelOp =
+  | ModelPut
+  | ({ readonly kind: "delete" } & ModelRange)
+  | ({ readonly kind: "range" } & ModelRange & ModelRangeOptions)
+  | ModelTxn;
+
+/**
+ * One comparison of a transaction, with one key or (`end`) every key of a range. A key that is absent, or a range without keys, has
+ * revision, version and lease 0 and no value. The operand of a lease is its id in decimal.
+ */
 export interface ModelCompare {
   readonly key: string;
-  readonly target: "mod" | "create" | "version" | "value";
+  readonly end?: string | undefined;
+  readonly target: "mod" | "create" | "version" | "value" | "lease";
   readonly result: "=" | ">" | "<" | "!=";
   readonly operand: number | string;
 }
@@ -34,13 +67,7 @@ export interface ModelCompare {
 export type ModelRequest =
   | ModelOp
   /** The end of a lease: its keys go with it, in the order of their bytes, at one revision. That it exists is for others to know. */
-  | { readonly kind: "revoke"; readonly lease: string }
-  | {
-      readonly kind: "txn";
-      readonly compares: readonly ModelCompare[];
-      readonly success: readonly ModelOp[];
-      readonly failure: readonly ModelOp[];
-    };
+  | { readonly kind: "revoke"; readonly lease: string };
 
 export interface ModelKv extends ModelKey {
   readonly key: string;
@@ -50,7 +77,9 @@ export interface ModelKv extends ModelKey {
 export type OpAnswer =
   | { readonly kind: "put" }
   | { readonly kind: "delete"; readonly deleted: number }
-  | { readonly kind: "range"; readonly kvs: readonly ModelKv[] }
+  /** Records of other origin may have no count. `count` is of all keys of the range, `more` whether a limit left some out. */
+  | { readonly kind: "range"; readonly kvs: readonly ModelKv[]; readonly count?: number | undefined; readonly more?: boolean | undefined }
+  | { readonly kind: "txn"; readonly succeeded: boolean; readonly answers: readonly OpAnswer[] }
   | { readonly kind: "revoke" };
 
 /** A change of a key, as watchers are told of it: the key as it is from now on, undefined if it is gone. */
@@ -68,25 +97,42 @@ export interface Answer {
 
 /** The keys of a range by the order of their bytes (which for the keys used is that of JavaScript). */
 export function matches(range: ModelRange, key: string): boolean {
-  return range.end === "" ? key === range.key : key >= range.key && key < range.end;
+  return range.end === "" ? key === range.key : key >= range.key && (range.end === "\0" || key < range.end);
 }
 
-function holds(compare: ModelCompare, at: ModelKey | undefined): boolean {
-  let actual: number | string | undefined;
-  if (compare.target === "value") {
-    if (at === undefined) return false;
-    actual = at.value;
-  } else actual = at?.[compare.target] ?? 0;
-  switch (compare.result) {
-    case "=":
-      return actual === compare.operand;
-    case "!=":
-      return actual !== compare.operand;
-    case ">":
-      return actual > compare.operand;
-    default:
-      return actual < compare.operand;
-  }
+function sideOf(at: ModelKey | undefined, target: ModelCompare["target"]): number | bigint | string {
+  if (target === "value") return at?.value ?? "";
+  return target === "lease" ? BigInt(at?.lease ?? 0) : (at?.[target] ?? 0);
+}
+
+function holdsFor({ target, result, operand }: ModelCompare, at: ModelKey | undefined): boolean {
+  if (target === "value" && at === undefined) return false;
+  const actual = sideOf(at, target);
+  const wanted = target === "lease" ? BigInt(operand) : operand;
+  if (result === "=") return actual === wanted;
+  if (result === "!=") return actual !== wanted;
+  return result === ">" ? actual > wanted : actual < wanted;
+}
+
+/** Rows in the order that a read asks for, and as many as it asks for. */
+function arranged(rows: ModelKv[], { limit = 0, sortBy, descending, keysOnly, countOnly }: ModelRangeOptions): OpAnswer {
+  const count = rows.length;
+  if (countOnly === true) return { kind: "range", kvs: [], count, more: false };
+  const sign = descending === true ? -1 : 1;
+  const order = sortBy ?? "key";
+  // Stable, so that rows which are equal stay in the order of their keys.
+  if (order !== "key" || sign < 0) rows.sort((a, b) => (a[order] === b[order] ? 0 : a[order] < b[order] ? -sign : sign));
+  const more = limit > 0 && count > limit;
+  const kept = more ? rows.slice(0, limit) : rows;
+  return { kind: "range", kvs: keysOnly === true ? kept.map((kv) => ({ ...kv, value: "" })) : kept, count, more };
+}
+
+/** What a request has changed so far. */
+interface Run {
+  /** Undefined until something is written. */
+  keys: Map<string, ModelKey> | undefined;
+  readonly mod: number;
+  readonly events: ModelEvent[];
 }
 
 /** The state at one revision. It does not change: a write gives another. */
@@ -116,54 +162,87 @@ export class ModelState {
     return found.sort();
   }
 
-  /** The leases that the request's puts name here, in the list of a transaction that runs. */
-  leasesOf(request: ModelRequest): string[] {
-    const ops = request.kind === "txn" ? this.#chosen(request) : request.kind === "revoke" ? [] : [request];
-    return ops.flatMap((op) => (op.kind === "put" && op.lease !== undefined ? [op.lease] : []));
+  /** The error that a request comes to here for its puts' sake; undefined if it is carried out. @param exists whether a lease exists */
+  refusal(request: ModelRequest, exists: (lease: string) => boolean): "KeyNotFound" | "LeaseNotFound" | undefined {
+    if (request.kind === "revoke") return undefined;
+    const ops: ModelPut[] = [];
+    const collect = (op: ModelOp): void => {
+      if (op.kind === "put") ops.push(op);
+      else if (op.kind === "txn") for (const one of this.#chosen(op)) collect(one);
+    };
+    collect(request);
+    for (const { key, lease, ignoreValue, ignoreLease } of ops) {
+      if (lease !== undefined && !exists(lease)) return "LeaseNotFound";
+      if ((ignoreValue === true || ignoreLease === true) && !this.keys.has(key)) return "KeyNotFound";
+    }
+    return undefined;
   }
 
-  #chosen({ compares, success, failure }: Extract<ModelRequest, { kind: "txn" }>): readonly ModelOp[] {
-    return compares.every((compare) => holds(compare, this.keys.get(compare.key))) ? success : failure;
+  #holds(compare: ModelCompare): boolean {
+    if (compare.end === undefined || compare.end === "") return holdsFor(compare, this.keys.get(compare.key));
+    const found = this.range({ key: compare.key, end: compare.end });
+    return found.length === 0 ? holdsFor(compare, undefined) : found.every((one) => holdsFor(compare, one));
+  }
+
+  #chosen({ compares, success, failure }: ModelTxn): readonly ModelOp[] {
+    return compares.every((compare) => this.#holds(compare)) ? success : failure;
   }
 
   /** What the request answers here, the state after it (this one where nothing was written) and the changes in their order. */
   apply(request: ModelRequest): { readonly answer: Answer; readonly next: ModelState; readonly events: readonly ModelEvent[] } {
-    let ops: readonly ModelOp[] = [];
-    let succeeded = true;
     if (request.kind === "revoke") return this.#revoke(request.lease);
-    if (request.kind === "txn") {
-      ops = this.#chosen(request);
-      succeeded = ops === request.success;
-    } else ops = [request];
-    let keys: Map<string, ModelKey> | undefined;
-    const mod = this.revision + 1;
-    const answers: OpAnswer[] = [];
     const events: ModelEvent[] = [];
-    for (const op of ops) {
-      const now = new ModelState(this.revision, keys ?? this.keys);
-      if (op.kind === "range") answers.push({ kind: "range", kvs: now.range(op) });
-      else if (op.kind === "put") {
-        keys ??= new Map(this.keys);
-        const old = keys.get(op.key);
-        const lease = op.lease === undefined ? {} : { lease: op.lease };
-        const put = { value: op.value, create: old?.create ?? mod, mod, version: (old?.version ?? 0) + 1, ...lease };
-        keys.set(op.key, put);
-        events.push({ key: op.key, now: put, before: old });
-        answers.push({ kind: "put" });
-      } else {
-        const gone = now.range(op);
-        if (gone.length > 0) {
-          keys ??= new Map(this.keys);
-          for (const { key } of gone) {
-            events.push({ key, now: undefined, before: keys.get(key) });
-            keys.delete(key);
-          }
-        }
-        answers.push({ kind: "delete", deleted: gone.length });
+    if (this.refusal(request, () => true) !== undefined) {
+      return { answer: { revision: this.revision, succeeded: true, answers: [] }, next: this, events };
+    }
+    const run: Run = { keys: undefined, mod: this.revision + 1, events };
+    const ops = request.kind === "txn" ? this.#chosen(request) : [request];
+    const succeeded = request.kind !== "txn" || ops === request.success;
+    const answers = this.#run(run, ops);
+    const next = run.keys === undefined ? this : new ModelState(run.mod, run.keys);
+    return { answer: { revision: next.revision, succeeded, answers }, next, events };
+  }
+
+  #run(run: Run, ops: readonly ModelOp[]): OpAnswer[] {
+    return ops.map((op): OpAnswer => {
+      if (op.kind === "range") return arranged(this.#now(run).range(op), op);
+      if (op.kind === "put") return this.#put(run, op);
+      if (op.kind === "delete") return this.#delete(run, op);
+      const chosen = this.#chosen(op);
+      return { kind: "txn", succeeded: chosen === op.success, answers: this.#run(run, chosen) };
+    });
+  }
+
+  #now({ keys }: Run): ModelState {
+    return keys === undefined ? this : new ModelState(this.revision, keys);
+  }
+
+  #put(run: Run, { key, value, lease, ignoreValue, ignoreLease }: ModelPut): OpAnswer {
+    run.keys ??= new Map(this.keys);
+    const old = run.keys.get(key);
+    const kept = ignoreLease === true ? old?.lease : lease;
+    const put = {
+      value: ignoreValue === true ? (old?.value ?? "") : value,
+      create: old?.create ?? run.mod,
+      mod: run.mod,
+      version: (old?.version ?? 0) + 1,
+      ...(kept === undefined ? {} : { lease: kept }),
+    };
+    run.keys.set(key, put);
+    run.events.push({ key, now: put, before: old });
+    return { kind: "put" };
+  }
+
+  #delete(run: Run, range: ModelRange): OpAnswer {
+    const gone = this.#now(run).range(range);
+    if (gone.length > 0) {
+      run.keys ??= new Map(this.keys);
+      for (const { key } of gone) {
+        run.events.push({ key, now: undefined, before: run.keys.get(key) });
+        run.keys.delete(key);
       }
     }
-    const next = keys === undefined ? this : new ModelState(mod, keys);
-    return { answer: { revision: next.revision, succeeded, answers }, next, events };
+    return { kind: "delete", deleted: gone.length };
   }
 
   #revoke(lease: string): ReturnType<ModelState["apply"]> {
@@ -181,9 +260,7 @@ export function difference(expected: Answer, actual: Answer): string | undefined
   if (expected.revision !== actual.revision) return `revision ${actual.revision}, expected ${expected.revision}`;
   if (expected.succeeded !== actual.succeeded) return `succeeded is ${actual.succeeded}`;
   if (isEqual(expected.answers, actual.answers)) return undefined;
-  const want = JSON.stringify(expected.answers.map(canonical));
-  const got = JSON.stringify(actual.answers.map(canonical));
-  return want === got ? undefined : `answers ${got}, expected ${want}`;
+  return `answers ${JSON.stringify(actual.answers.map(canonical))}, expected ${JSON.stringify(expected.answers.map(canonical))}`;
 }
 
 /** True only for answers that `difference` would find equal; it is there to be fast. */
@@ -194,8 +271,13 @@ function isEqual(expected: readonly OpAnswer[], actual: readonly OpAnswer[]): bo
     const b = actual[i];
     if (a.kind !== b.kind) return false;
     if (a.kind === "delete" && a.deleted !== (b as typeof a).deleted) return false;
+    if (a.kind === "txn") {
+      const { succeeded, answers } = b as typeof a;
+      if (a.succeeded !== succeeded || !isEqual(a.answers, answers)) return false;
+    }
     if (a.kind !== "range") continue;
-    const { kvs } = b as typeof a;
+    const { kvs, count, more } = b as typeof a;
+    if ((count !== undefined && a.count !== count) || (more !== undefined && a.more !== more)) return false;
     if (a.kvs.length !== kvs.length) return false;
     for (let j = 0; j < kvs.length; j++) {
       const x = a.kvs[j];
@@ -213,6 +295,7 @@ export function kvFields({ key, value, create, mod, version, lease }: ModelKv): 
 }
 
 function canonical(answer: OpAnswer): unknown {
-  if (answer.kind === "range") return answer.kvs.map(kvFields);
+  if (answer.kind === "range") return { kvs: answer.kvs.map(kvFields), count: answer.count, more: answer.more };
+  if (answer.kind === "txn") return { succeeded: answer.succeeded, answers: answer.answers.map(canonical) };
   return answer.kind === "delete" ? answer.deleted : answer.kind;
 }

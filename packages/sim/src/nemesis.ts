@@ -35,6 +35,8 @@ export class Nemesis {
   readonly #scheduler: Scheduler;
   readonly #story: Story;
   readonly #mayDamage: () => boolean;
+  /** Entries of the log that noted what is left of leases. */
+  readonly #checkpoints: () => number;
   readonly #random: Random;
   #active = true;
   /** How often each fault struck. */
@@ -42,7 +44,15 @@ export class Nemesis {
 
   constructor(
     options: SimOptions,
-    deps: { nodes: readonly Node[]; links: Links; scheduler: Scheduler; story: Story; random: Random; mayDamage: () => boolean },
+    deps: {
+      nodes: readonly Node[];
+      links: Links;
+      scheduler: Scheduler;
+      story: Story;
+      random: Random;
+      mayDamage: () => boolean;
+      checkpoints: () => number;
+    },
   ) {
     this.#options = options;
     this.#nodes = deps.nodes;
@@ -50,6 +60,7 @@ export class Nemesis {
     this.#scheduler = deps.scheduler;
     this.#story = deps.story;
     this.#mayDamage = deps.mayDamage;
+    this.#checkpoints = deps.checkpoints;
     this.#random = deps.random;
   }
 
@@ -59,6 +70,7 @@ export class Nemesis {
     this.#next();
     // Who is down for whatever reason comes up again after a while.
     this.#watchDown();
+    if (this.#options.theme === "leases") this.#watchCheckpoints(0);
   }
 
   /** From now on nothing new goes wrong, and what did is put right; members that are down are started. */
@@ -80,7 +92,7 @@ export class Nemesis {
       node.machine.heal();
       node.start();
     }
-    const waitMs = this.#active ? 50 + this.#random.unit() * this.#random.unit() * 4000 : 500;
+    const waitMs = this.#active ? 50 + this.#random.unit() * this.#random.unit() * this.#options.maxDownMs : 500;
     this.#scheduler.after(waitMs, () => this.#watchDown());
   }
 
@@ -208,12 +220,43 @@ export class Nemesis {
         node.clock?.jumpWall((this.#random.unit() - 0.5) * 20_000);
         break;
       case "moveLeader":
-        this.#nodes
-          .find((one) => one.member?.isLeader === true)
-          ?.member?.handOver()
-          .catch(() => {});
+        this.#handOver();
+        break;
+      case "slowHandover":
+        this.#slowHandover();
         break;
     }
+  }
+
+  #handOver(): void {
+    if (!this.#active) return;
+    const leader = this.#nodes.find((one) => one.member?.isLeader === true);
+    leader?.member?.handOver().catch(() => {});
+  }
+
+  /** The leader hears everything late, hands leadership over, and does not know for a while that it has. */
+  #slowHandover(): void {
+    const leader = this.#nodes.find((one) => one.member?.isLeader === true);
+    if (leader === undefined) return;
+    const { electionMs } = this.#options;
+    const slowMs = electionMs * (0.7 + 0.25 * this.#random.unit());
+    const links = this.#nodes.filter((one) => one !== leader).map((one) => this.#links.link(one.name, leader.name));
+    for (const link of links) link.slowMs = slowMs;
+    this.#scheduler.after(this.#random.unit() * 0.4 * electionMs, () => this.#handOver());
+    this.#scheduler.after(1.5 * electionMs, () => {
+      for (const link of links) link.slowMs = 0;
+    });
+  }
+
+  /** After a checkpoint of leases the leader changes, and changes again: what they noted is to be taken back in between. */
+  #watchCheckpoints(seen: number): void {
+    if (!this.#active) return;
+    const count = this.#checkpoints();
+    if (count > seen) {
+      this.#scheduler.after(this.#random.unit() * 5000, () => this.#handOver());
+      this.#scheduler.after(5000 + this.#random.unit() * 100_000, () => this.#handOver());
+    }
+    this.#scheduler.after(500, () => this.#watchCheckpoints(count));
   }
 
   /** While it sleeps, its clock may be set. */

@@ -6,7 +6,7 @@
 import type { Random } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import type { TransportRequest } from "@quorate/server";
-import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
+import type { PeerStatus, SnapshotStream } from "@quorate/transport";
 import type { Safety } from "./check/safety.ts";
 import { type Link, Links } from "./links.ts";
 import type { SimOptions } from "./options.ts";
@@ -26,7 +26,7 @@ export class Network {
   readonly #safety: Safety;
   readonly #story: Story;
   readonly #stations = new Map<bigint, Station>();
-  readonly #transports = new Map<bigint, Transport>();
+  readonly #transports = new Map<bigint, SimTransport>();
   readonly links: Links;
   /** What members ask each other at their peer URLs. */
   readonly ports: PeerPorts;
@@ -45,7 +45,7 @@ export class Network {
   }
 
   /** @param urls where the member listens: who dials another address does not reach it */
-  open(name: string, process: Process, request: TransportRequest, urls: readonly string[]): Transport {
+  open(name: string, process: Process, request: TransportRequest, urls: readonly string[]): SimTransport {
     const station: Station = { name, process, request, urls, heard: new Map() };
     this.#stations.set(request.memberId, station);
     const transport = new SimTransport(this, station, this.#scheduler);
@@ -118,11 +118,12 @@ export class Network {
       if (epoch !== this.#epoch) return;
       const target = this.#stations.get(to);
       if (target === undefined || !target.process.alive) return;
-      if (target.request.isRemoved(from.request.memberId)) {
+      if (target.request.questions.isRemoved(from.request.memberId)) {
         const back = this.links.link(target.name, from.name);
-        if (!back.cut) this.#scheduler.after(this.links.latencyMs(back), () => from.request.selfRemoved(), from.process);
+        if (!back.cut) this.#scheduler.after(this.links.latencyMs(back), () => from.request.questions.selfRemoved(), from.process);
         return;
       }
+      if (this.#transports.get(to)?.takesFrom(from.request.memberId) !== true) return;
       target.heard.set(from.request.memberId, from.urls);
       const hear = () => {
         this.#story.tell(target.name, () => `hears ${from.name} ${text()}`, bytes);
@@ -148,6 +149,7 @@ export class Network {
     const announced = raftpb.Message.encode(message);
     this.#story.tell(from.name, `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`, announced);
     if (target === undefined || !target.process.alive) return Promise.resolve(false);
+    if (this.#transports.get(message.to)?.takesFrom(from.request.memberId) !== true) return Promise.resolve(false);
     const deps = { links: this.links, scheduler: this.#scheduler, story: this.#story, loss: this.#options.loss };
     return carrySnapshot({ from, target, announced, body: stream.body }, deps);
   }

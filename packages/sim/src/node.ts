@@ -1,6 +1,7 @@
 /** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
 import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
 import { Member, type MemberDeps, type ServerConfig, SLICE_LIMITS, serviceTable } from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
@@ -60,6 +61,8 @@ export class Node {
   /** Set while the member takes requests. */
   member: Member | undefined;
   services: ServiceTable | undefined;
+  /** The machine of its process, while that lives. */
+  raft: Raft | undefined;
   readonly crashPoints = new CrashPoints();
   /** It refused to start on its damaged disk. */
   refused = false;
@@ -218,7 +221,11 @@ export class Node {
       },
       onRaft: (raft) => {
         raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
-        process.onEnd(() => raftCheck.forget(this.name));
+        this.raft = raft;
+        process.onEnd(() => {
+          raftCheck.forget(this.name);
+          if (this.raft === raft) this.raft = undefined;
+        });
       },
       callPeer: (url, path, body, timeoutMs) => network.ports.call(this.name, process, { url, path, body, timeoutMs }),
       openTransport: async (request) => network.open(this.name, process, request, this.urls),

@@ -26,6 +26,8 @@ export interface SimOptions {
   readonly txns: number;
   readonly compactions: number;
   readonly serializableShare: number;
+  /** Clients use all that requests can say: every comparison, transactions within transactions, orders, limits, open ends, any bytes. */
+  readonly wholeApi: boolean;
   readonly clientTimeoutMs: number;
   /** The chance that the connection of a call breaks while it is on its way, or that of a stream soon. */
   readonly clientBreaks: number;
@@ -52,6 +54,8 @@ export interface SimOptions {
   readonly turnMs: number;
   /** Mean time between two faults of the world. */
   readonly faultEveryMs: number;
+  /** The longest that a member which ended is left down. */
+  readonly maxDownMs: number;
   /** How often each fault is chosen, against the others; 0 for never. */
   readonly faults: Readonly<Record<FaultKind, number>>;
   /** The space quota of a member; 0 for none that matters. */
@@ -60,6 +64,8 @@ export interface SimOptions {
   readonly operatorEveryMs: number;
   /** Mean time between two changes of the membership; 0 for none. */
   readonly membershipEveryMs: number;
+  /** Mean time between two configuration changes that change nothing, through any member and with others under way; 0 for none. */
+  readonly churnEveryMs: number;
   readonly strictReconfiguration: boolean;
   /** Members that are added up to. */
   readonly maxMembers: number;
@@ -91,14 +97,19 @@ export interface SimOptions {
   readonly applySteps: number;
   /** Reads of ranges pause after each key, and so many steps of them run in one turn; 0: as in a real member, which is at once here. */
   readonly readSteps: number;
+  /** Mean time between two malformed or heavy requests; 0: never. */
+  readonly hostileEveryMs: number;
+  /** Mean time between two malformed entries that a leader proposes unchecked; 0: never. */
+  readonly poisonEveryMs: number;
   readonly bug: PlantedBug | undefined;
 }
 
 /**
  * Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped up. Leases: long ones, outliving their
- * leaders, in runs of a quarter of an hour.
+ * leaders, in runs of a quarter of an hour. Handovers: short leases, renewed at leaders that do not know yet that they lead no more. Raft:
+ * the log alone, in a hurry: elections, changes of the membership and transfers, without watches and leases.
  */
-export type Theme = "mixed" | "snapshots" | "leases";
+export type Theme = "mixed" | "snapshots" | "leases" | "handovers" | "raft";
 
 export const FAULT_KINDS = [
   "powerLoss",
@@ -126,8 +137,12 @@ export const FAULT_KINDS = [
   "deaf",
   "mute",
   "stallAll",
+  "slowHandover",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** Faults of themes: no mixed run draws them. */
+const THEMES_OWN: readonly FaultKind[] = ["slowHandover"];
 
 const NETWORK: readonly FaultKind[] = ["isolate", "split", "oneWay", "slowLink", "stallLink", "deaf", "mute", "stallAll"];
 /** Of runs about snapshots: how often each fault is chosen, against the others. */
@@ -163,6 +178,74 @@ const LEASE_RUNS: Partial<SimOptions> = {
 
 const LEASE_FAULTS: Partial<Record<FaultKind, number>> = { moveLeader: 3, kill: 3, powerLoss: 2, pause: 2, isolate: 1, allPowerLoss: 1 };
 
+/** What goes on at intervals goes on so much less often in a quarter of an hour: some hundred times are enough for a run. */
+const LEASE_RUN_PACE = 20;
+
+/** Leaders change all the time, and an old one hears of it late. */
+const HANDOVER_RUNS: Partial<SimOptions> = {
+  members: 3,
+  clients: 1,
+  thinkMs: 500,
+  faultPhaseMs: 60_000,
+  heartbeatMs: 100,
+  electionMs: 1000,
+  // A lease that is to end early must not be extended by yet another leader.
+  faultEveryMs: 4000,
+  leaseClients: 16,
+  leaseTtlSeconds: 2,
+  clientTimeoutMs: 2000,
+  clientBreaks: 0,
+  watchers: 0,
+  drift: 0,
+  turnMs: 0,
+  slowSyncChance: 0,
+  batchIntervalMs: 1000,
+  operatorEveryMs: 0,
+  membershipEveryMs: 0,
+  quotaBytes: 0,
+};
+
+const HANDOVER_FAULTS: Partial<Record<FaultKind, number>> = { slowHandover: 8, moveLeader: 2, deaf: 1, oneWay: 1, pause: 1, kill: 1 };
+
+/** Elections every few hundred milliseconds, logs that differ in their ends, configurations that are committed late or never. */
+const RAFT_RUNS: Partial<SimOptions> = {
+  members: 5,
+  clients: 3,
+  thinkMs: 20,
+  valueBytes: 0,
+  faultPhaseMs: 7000,
+  heartbeatMs: 10,
+  electionMs: 50,
+  faultEveryMs: 60,
+  maxDownMs: 400,
+  leaseClients: 0,
+  leasedShare: 0,
+  watchers: 0,
+  quotaBytes: 0,
+  operatorEveryMs: 0,
+  membershipEveryMs: 60,
+  churnEveryMs: 20,
+  moves: false,
+  replaceEveryMs: 0,
+  strictReconfiguration: false,
+  maxMembers: 7,
+  slowSyncMs: 100,
+  backendWriteMs: 2,
+};
+
+const RAFT_FAULTS: Partial<Record<FaultKind, number>> = {
+  ...{ powerLoss: 3, kill: 2, crashAtPoint: 3, pause: 2, isolate: 4, split: 3, oneWay: 3, deaf: 2, mute: 2 },
+  ...{ slowLink: 2, stallLink: 2, stallAll: 1, moveLeader: 6, allPowerLoss: 1 },
+};
+
+/** What the faults of a theme are, where its runs do not draw them. */
+const FAULTS_OF: Partial<Record<Theme, Partial<Record<FaultKind, number>>>> = {
+  snapshots: SNAPSHOT_FAULTS,
+  leases: LEASE_FAULTS,
+  handovers: HANDOVER_FAULTS,
+  raft: RAFT_FAULTS,
+};
+
 const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip", "readError"];
 const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss", "crashAtDisk", "crashInstall"];
 
@@ -194,7 +277,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
   const keys = one(1, 3, 6, 12);
   const valueBytes = one(0, 0, 20, 600, 3000);
   const common = [...new Array<Theme>(14).fill("mixed"), ...new Array<Theme>(5).fill("snapshots")];
-  const theme = one<Theme>(...common, "leases");
+  const theme = rareTheme(seed) ?? one<Theme>(...common, "leases");
   const isSnapshots = theme === "snapshots";
   // Room for all keys and a few of their earlier values: it is used up now and then, and a compaction always gives some back.
   const tightBytes = 20_000 + 3 * keys * (valueBytes + 300);
@@ -236,7 +319,8 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     drift: one(0, 0, 0.001, 0.05),
     turnMs: one(0, 0, 0, 0.2, 2),
     faultEveryMs: isSnapshots ? one(700, 1500) : one(150, 500, 1500, 4000),
-    faults: theme === "mixed" ? drawFaults(random, { network, disk, crashes }) : weightsOf(isSnapshots ? SNAPSHOT_FAULTS : LEASE_FAULTS),
+    maxDownMs: 4000,
+    faults: theme === "mixed" ? drawFaults(random, { network, disk, crashes }) : weightsOf(FAULTS_OF[theme]!),
     clientBreaks: one(0, 0, 0.01, 0.05),
     watchers: one(0, 1, 2, 4),
     progressNotifyMs: one(100, 500, 3000),
@@ -245,13 +329,31 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     leasedShare: one(0, 0.1, 0.5),
     quotaBytes: one(0, 0, tightBytes),
     membershipEveryMs: one(0, 0, 0, 500, 2000),
+    churnEveryMs: 0,
     strictReconfiguration: one(true, false, false),
     maxMembers: one(2, 3, 5, 7),
     operatorEveryMs: one(0, 300, 1000),
     ...drawOperations(seed),
+    wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
+    ...drawHostility(seed),
     bug,
   };
-  return theme === "leases" ? { ...drawn, ...LEASE_RUNS } : drawn;
+  if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
+  if (theme === "raft") return { ...drawn, ...RAFT_RUNS, archiveEveryMs: 0, corruptCheckMs: 0, compactHashCheckMs: 0, sabotageEveryMs: 0 };
+  if (theme !== "leases") return drawn;
+  const { corruptCheckMs, compactHashCheckMs, archiveEveryMs } = drawn;
+  return {
+    ...{ ...drawn, ...LEASE_RUNS },
+    corruptCheckMs: LEASE_RUN_PACE * corruptCheckMs,
+    compactHashCheckMs: LEASE_RUN_PACE * compactHashCheckMs,
+    archiveEveryMs: LEASE_RUN_PACE * archiveEveryMs,
+  };
+}
+
+/** Themes that came later, for three seeds in ten: from a stream of its own, so that the other seeds draw what they drew before. */
+function rareTheme(seed: number): Theme | undefined {
+  const place = new SeededRandom(BigInt(seed)).fork("rare themes").below(20);
+  return (["raft", "raft", "raft", "handovers", "handovers", "leases"] as const)[place];
 }
 
 /** What was thought of later: from streams of its own, so that what seeds drew before stays as it was. */
@@ -277,6 +379,13 @@ function drawOperations(seed: number) {
   };
 }
 
+/** Of a stream of its own, for the same reason. */
+function drawHostility(seed: number) {
+  const random = new SeededRandom(BigInt(seed)).fork("hostility");
+  const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
+  return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
+}
+
 /**
  * In runs in which stores are made to differ the leader looks for that, and the log reaches back far enough for everybody: a snapshot of a
  * leader whose store differs would make others like it.
@@ -294,8 +403,9 @@ function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind
 }
 
 function drawFaults(random: Random, on: { network: boolean; disk: boolean; crashes: boolean }): Record<FaultKind, number> {
-  const weights = {} as Record<FaultKind, number>;
+  const weights = weightsOf({});
   for (const kind of FAULT_KINDS) {
+    if (THEMES_OWN.includes(kind)) continue;
     // Drawn for each, also where its group is off: a group's switch changes nothing else.
     const weight = [0, 1, 1, 4][random.below(4)];
     const off = (NETWORK.includes(kind) && !on.network) || (DISK.includes(kind) && !on.disk) || (CRASHES.includes(kind) && !on.crashes);

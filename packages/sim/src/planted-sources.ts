@@ -152,6 +152,21 @@ export const SOURCE_BUGS = {
   found = { ...found, entries };
 `,
   },
+  "proposes-unchecked": {
+    file: "server/src/member/member.ts",
+    before: "checkRequest(kind, request, this.#requestLimits, decoded);",
+    after: "",
+  },
+  "takes-proposals-unchecked": {
+    file: "server/src/member/peer-messages.ts",
+    before: "const problem = this.#problem(entry, from);",
+    after: "const problem: string | undefined = undefined;",
+  },
+  "ends-on-malformed": {
+    file: "store/src/apply.ts",
+    before: "error instanceof WireError ? malformation(data) : undefined",
+    after: "undefined as InvalidRequestError | undefined",
+  },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 
 /** The names. */
@@ -170,7 +185,11 @@ export function misplaced({ file, before }: SourceBug): string | undefined {
 
 /** From now on this thread loads members with the bug in them. To be called before the first of them is loaded. */
 export function plantInSource(name: SourceBugName): void {
-  const bug = SOURCE_BUGS[name];
+  plantPatch(name, SOURCE_BUGS[name]);
+}
+
+/** The same for a change that is none of the list. Throws an Error if its place is not in the source exactly once. */
+export function plantPatch(name: string, bug: SourceBug): void {
   const wrong = misplaced(bug);
   if (wrong !== undefined) throw new Error(`the bug ${name} cannot be planted: ${wrong}`);
   const path = sourcePath(bug.file);

@@ -26,6 +26,8 @@ import type { Scheduler } from "./scheduler.ts";
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
 
 const CALL_TIMEOUT_MS = 8000;
+/** In runs about Raft alone it does not wait for the end of a change: those that are under way at one time are what such runs are about. */
+const HURRIED_TIMEOUT_MS = 250;
 /** A change whose answer was lost may be made so much later still: a member that was asked goes on trying until its own limit (7 s). */
 const UNKNOWN_MS = 8000;
 /** A removed member that nobody tells is ended after this long. */
@@ -113,10 +115,26 @@ export class Registrar {
   }
 
   start(): void {
-    const { membershipEveryMs, replaceEveryMs } = this.#options;
+    const { membershipEveryMs, replaceEveryMs, churnEveryMs } = this.#options;
     const fail = (error: unknown) => this.#deps.fail(error);
     if (membershipEveryMs > 0) this.#work().catch(fail);
     if (membershipEveryMs > 0 && replaceEveryMs > 0) this.#replacer.work().catch(fail);
+    if (churnEveryMs > 0) this.#churn().catch(fail);
+  }
+
+  /** Changes that tell a member's address as it is, whatever is under way: a leader must have only one at a time in its log. */
+  async #churn(): Promise<void> {
+    const random = this.#deps.more.fork("churn");
+    const { nodes, scheduler, network } = this.#deps;
+    while (!this.#isSettling) {
+      await scheduler.delay(-Math.log(1 - random.unit()) * this.#options.churnEveryMs);
+      const asked = nodes[random.below(nodes.length)];
+      const { memberId, url } = nodes[random.below(nodes.length)];
+      if (memberId === 0n) continue;
+      const bytes = MemberUpdateRequest.encode({ ID: memberId, peerURLs: [url] });
+      // What comes of it is no matter.
+      void network.exchange(asked, MemberUpdate.path, bytes, HURRIED_TIMEOUT_MS);
+    }
   }
 
   /** No more changes; what was begun is finished. */
@@ -161,7 +179,8 @@ export class Registrar {
   async #call(what: string, path: string, bytes: Uint8Array): Promise<Uint8Array | undefined> {
     const node = this.#anyNode();
     this.#deps.story.tell("registrar", `asks ${node.name}: ${what}`);
-    const reply = await this.#deps.network.exchange(node, path, bytes, CALL_TIMEOUT_MS);
+    const timeoutMs = this.#options.theme === "raft" && !this.#isSettling ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
+    const reply = await this.#deps.network.exchange(node, path, bytes, timeoutMs);
     this.#deps.story.tell("registrar", `${what}: ${reply.error ?? "done"}`);
     const isUnknown = reply.error !== undefined && reply.unsent !== true && path !== MemberList.path;
     if (isUnknown) this.#unknownUntilMs = this.#deps.scheduler.nowMs + UNKNOWN_MS;

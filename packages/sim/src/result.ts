@@ -5,6 +5,7 @@ import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Judgement, RecordedHistory } from "./check/judge.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import type { WatchCheck } from "./check/watches.ts";
+import type { HostileClients } from "./hostile-clients.ts";
 import type { Node } from "./node.ts";
 import type { Operator } from "./operator.ts";
 import type { FaultKind } from "./options.ts";
@@ -40,6 +41,7 @@ export interface RunResult {
   readonly cluster: Registrar["counts"];
   readonly watches: WatchCheck["counts"];
   readonly leases: LeaseCheck["counts"];
+  readonly hostile: HostileClients["counts"];
   readonly verdict: Judgement | undefined;
   readonly history: RecordedHistory;
   readonly story: Story;

@@ -1,7 +1,7 @@
 /** A member's transport in the simulated network, and its end of that. */
 import type { raftpb } from "@quorate/proto";
 import type { TransportRequest } from "@quorate/server";
-import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
+import { MemberDirectory, type PeerStatus, type SnapshotStream, type Transport } from "@quorate/transport";
 import type { Process, Scheduler } from "./scheduler.ts";
 
 /** A member's end of the network while one process of it lives. */
@@ -36,12 +36,24 @@ export class SimTransport implements Transport {
   readonly #station: Station;
   readonly #scheduler: Scheduler;
   readonly #peers = new Map<bigint, readonly string[]>();
+  readonly #directory: MemberDirectory;
   #closed = false;
 
   constructor(network: Carrier, station: Station, scheduler: Scheduler) {
     this.#network = network;
     this.#station = station;
     this.#scheduler = scheduler;
+    this.#directory = new MemberDirectory({
+      monotonicMs: () => scheduler.nowMs,
+      knownUrls: (id) => this.#peers.get(id),
+      allKnownUrls: () => [],
+      askMembers: station.request.questions.askMembers,
+    });
+  }
+
+  /** Whether messages of this sender are taken, as by the real transport: those of members alone. */
+  takesFrom(id: bigint): boolean {
+    return this.#directory.standingOf(id, () => true) === "member";
   }
 
   send(messages: readonly raftpb.Message[]): void {
@@ -71,13 +83,16 @@ export class SimTransport implements Transport {
 
   addPeer(id: bigint, urls: readonly string[]): void {
     this.#peers.set(id, urls);
+    this.#directory.applied(id);
   }
 
   updatePeer(id: bigint, urls: readonly string[]): void {
     this.#peers.set(id, urls);
+    this.#directory.applied(id);
   }
 
   removePeer(id: bigint): void {
+    this.#directory.applied(id);
     this.#peers.delete(id);
     this.#station.heard.delete(id);
   }

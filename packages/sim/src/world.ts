@@ -15,6 +15,7 @@ import { Safety, violate } from "./check/safety.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
 import { Clients } from "./clients.ts";
+import { HostileClients } from "./hostile-clients.ts";
 import { LeaseClients } from "./lease-clients.ts";
 import { configOf, configsOf } from "./member-config.ts";
 import { Nemesis } from "./nemesis.ts";
@@ -51,6 +52,7 @@ class World {
   readonly clients: Clients;
   readonly watchClients: WatchClients;
   readonly leaseClients: LeaseClients;
+  readonly hostileClients: HostileClients;
   readonly operator: Operator;
   readonly registrar: Registrar;
   readonly nemesis: Nemesis;
@@ -105,6 +107,7 @@ class World {
     this.watchClients = new WatchClients(options, { ...shared, random: random.fork("watch clients"), check: this.watchCheck });
     const leases = { ...shared, random: random.fork("lease clients"), clients: this.clients, check: leaseCheck };
     this.leaseClients = new LeaseClients(options, leases);
+    this.hostileClients = new HostileClients(options, { ...shared, random: random.fork("hostile clients"), clients: this.clients });
     this.operator = new Operator(options, { ...shared, random: random.fork("operator"), clients: this.clients });
     this.registrar = new Registrar(options, {
       ...shared,
@@ -124,6 +127,7 @@ class World {
       story,
       random: random.fork("nemesis"),
       mayDamage,
+      checkpoints: () => safety.checkpoints,
     });
     this.saboteur = new Saboteur(options, { ...shared, random: random.fork("saboteur"), check: corruptionCheck, mayDamage });
     this.archives = new ArchiveCheck(safety, leaseCheck);
@@ -175,6 +179,7 @@ class World {
     clients.start();
     watchClients.start();
     leaseClients.start();
+    this.hostileClients.start();
     operator.start();
     registrar.start();
     this.saboteur.start();
@@ -193,6 +198,7 @@ class World {
     registrar.stop();
     await this.#settled(settling.progress(), PROGRESS_MS, () => settling.standing());
     clients.stop();
+    this.hostileClients.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
     await this.#settled(settling.leasesEnd(), leaseLimitMs, () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`);
@@ -206,7 +212,12 @@ class World {
     await this.#settled(settling.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     await this.#settled(this.#restore(), PROGRESS_MS, () => "ARCHIVE-2: a restored cluster does not serve");
     const hint = (revision: number) => this.safety.requestAt(revision);
-    this.verdict = judgeHistory(clients, { title: `seed ${this.options.seed}`, hint, explains: this.#explains });
+    this.verdict = judgeHistory(clients, {
+      title: `seed ${this.options.seed}`,
+      hint,
+      explains: this.#explains,
+      searches: !this.options.wholeApi,
+    });
     if (this.verdict.violation !== undefined) throw new Error(this.verdict.violation);
   }
 
@@ -287,6 +298,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     cluster: world.registrar.counts,
     watches: world.watchCheck.counts,
     leases: world.leaseCheck.counts,
+    hostile: world.hostileClients.counts,
     checked: {
       entriesWritten: world.raftCheck.counts.entries,
       leaders: world.raftCheck.counts.leaders,

@@ -26,7 +26,7 @@ test(`${SEEDS} seeds keep all promises`, async () => {
   assert.ok(answered > 50 * SEEDS && elections > SEEDS && snapshots > 0 && totals.faults.size > 15, `the runs were too tame: ${text}`);
 });
 
-/** So many that no build had before, beginning where the commit's hash says; none is begun after this time, so that a busy machine is not held up. */
+/** So many that no build had before, from where the commit's hash says; none is begun after this time, whatever the machine. */
 const FRESH_SEEDS = 100;
 const FRESH_MS = 60_000;
 

@@ -1,4 +1,6 @@
-/** Entries that do not decode: each comes to an error, changes nothing, and is the same on every member; nothing else has another meaning. */
+/**
+ * Entries that do not decode: each comes to an error, changes nothing, and is the same on every member; nothing else has another meaning.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
@@ -28,8 +30,10 @@ import {
   checkConfChangeData,
   checkEntryData,
   checkRequest,
+  decodeTxn,
   InvalidRequestError,
   MAX_CHECKPOINT_LEASES,
+  MAX_TXN_OPS_IN_ALL,
   type RequestKind,
   readConfChange,
   Store,
@@ -119,7 +123,7 @@ function isMalformed({ error }: Applied): boolean {
 }
 
 for (const kind of KINDS) {
-  test(`${kind}: an entry whose request is cut anywhere, or is 08, gives an error or what it says, and the next ones are applied`, async () => {
+  test(`${kind}: a request that is cut anywhere, or is 08, gives an error or what it says, and the next ones are applied`, async () => {
     const all = await members();
     const valid = VALID[kind]!;
     const before = await all.state();
@@ -218,6 +222,26 @@ test("requests that no state makes valid are not proposed", () => {
   }
   assert.throws(() => checkEntryData(EMPTY, LIMITS), /0 requests/);
   assert.throws(() => checkEntryData(Uint8Array.of(0xc2, 0xbb, 0x01, 0x00), LIMITS), /does not serve/);
+});
+
+test("operations are counted before anything is made of them: lists that are too long, and too many in nested ones", () => {
+  const million = new Uint8Array(2_000_000);
+  for (let at = 0; at < million.length; at += 2) million[at] = 0x0a;
+  assert.throws(() => decodeTxn(million, 128), { code: "TooManyOps", message: "etcdserver: too many operations in txn request" });
+  assert.throws(() => checkRequest("txn", million, LIMITS), { code: "TooManyOps" });
+  // A hundred lists of a hundred nested transactions with two operations: no list is too long.
+  const inner = { request: { case: "requestTxn", value: TxnRequest.create({ success: [put], failure: [put] }) } } as const;
+  const middle = {
+    request: { case: "requestTxn", value: TxnRequest.create({ success: Array.from({ length: 100 }, () => inner) }) },
+  } as const;
+  const outer = TxnRequest.encode({ success: Array.from({ length: 100 }, () => middle) });
+  assert.throws(() => decodeTxn(outer, 128), {
+    code: "TooManyOps",
+    message: /: more than 10000, those of nested transactions counted too$/,
+  });
+  assert.equal(decodeTxn(outer, 40_000).success.length, 100);
+  assert.equal(MAX_TXN_OPS_IN_ALL, 10_000);
+  assert.throws(() => decodeTxn(million.fill(0xff), 128), WireError);
 });
 
 test("an entry that repeats a request a hundred thousand times is refused at once", () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { DeleteRangeRequest, fromUtf8, PutRequest, RangeRequest, type RequestOp, TxnRequest } from "@quorate/proto";
-import { checkTxn, checkWriteAnswer, copiedBytes, MAX_TXN_TOTAL_OPS, mayAnswerMuch } from "../src/requests/index.ts";
+import { checkWriteAnswer, copiedBytes, mayAnswerMuch } from "../src/requests/index.ts";
 import { runSteps } from "../src/steps.ts";
 import { Store } from "../src/store.ts";
 import { Log } from "./store-log.ts";
@@ -14,24 +14,6 @@ const putOf = (key: string, more: Partial<PutRequest> = {}): RequestOp => ({
 const txnOf = (success: RequestOp[], failure: RequestOp[] = []): TxnRequest => TxnRequest.create({ success, failure });
 const nested = (txn: TxnRequest): RequestOp => ({ request: { case: "requestTxn", value: txn } });
 const ALL = { key: fromUtf8("k"), rangeEnd: fromUtf8("l") };
-
-test("a transaction is bounded with all that it nests; a flat one may be as long as its lists", () => {
-  let name = 0;
-  const puts = (count: number): RequestOp[] => Array.from({ length: count }, () => putOf(`k${name++}`));
-  const tree = (outer: number, inner: number): TxnRequest => txnOf(Array.from({ length: outer }, () => nested(txnOf(puts(inner)))));
-  // 90 transactions of 90 puts, and themselves.
-  assert.equal(checkTxn(tree(90, 90), 200), undefined);
-  assert.throws(() => checkTxn(tree(91, 91), 200), {
-    code: "TooManyOps",
-    message:
-      "etcdserver: too many operations in txn request: " +
-      `with those of nested transactions there are more than ${MAX_TXN_TOTAL_OPS} operations and comparisons`,
-  });
-  // Both branches count, at any depth.
-  assert.throws(() => checkTxn(txnOf([nested(txnOf([], [nested(tree(80, 103))]))]), 200), { code: "TooManyOps" });
-  assert.equal(checkTxn(txnOf(puts(10_000)), 10_000), undefined, "--max-txn-ops alone bounds a flat one");
-  assert.equal(checkTxn(txnOf(puts(10_001)), 10_000), "TooManyOps");
-});
 
 async function filled(): Promise<Store> {
   const disk = new MemoryDisk();

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import { idFromHex, idToHex } from "@quorate/proto";
+import type { Standing } from "../src/member-directory.ts";
 import { refuseVersions } from "../src/version.ts";
 import type { RefusalReason, ResolvedOptions } from "./options.ts";
 
@@ -44,6 +45,8 @@ export const RefusalText = {
   version: "incompatible version",
   to: "to field mismatch",
   removed: "removed member",
+  certificate: "the certificate names no host of the member's peer URLs",
+  unknown: "error sender not found",
 } as const;
 
 /** Headers of a request to the member `to`. */
@@ -84,6 +87,7 @@ export function checkRequest(
   options: ResolvedOptions,
   headers: IncomingHttpHeaders,
   isRemoved: (id: bigint) => boolean,
+  standingOf: (id: bigint) => Standing,
 ): Introduction | Refusal {
   const from = idFromHex(text(headers, Name.from));
   const refusal = (status: number, reason: RefusalReason, words: string): Refusal => ({ status, reason, text: words, from: from ?? 0n });
@@ -96,6 +100,9 @@ export function checkRequest(
   if (refuseVersions(local, remote) !== undefined) return refusal(412, "version", RefusalText.version);
   if (idFromHex(text(headers, Name.to)) !== options.selfId) return refusal(412, "to", RefusalText.to);
   if (isRemoved(from)) return refusal(410, "removed", RefusalText.removed);
+  const standing = standingOf(from);
+  if (standing === "certificate") return refusal(403, "certificate", RefusalText.certificate);
+  if (standing !== "member") return refusal(404, standing, RefusalText.unknown);
   const urls = text(headers, Name.peerUrls);
   return { from, urls: urls === "" ? [] : urls.split(",") };
 }

@@ -3,8 +3,9 @@
  * entries and one for all else, so that a vote never waits behind a batch; a snapshot goes over a third one of its own. All streams carry
  * messages one way, from the side that dialled, so two members that work together have dialled each other.
  */
-import type { Random } from "@quorate/host";
+import type { Random, SlotCounters } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
+import { MemberDirectory } from "../src/member-directory.ts";
 import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts";
 import type { ChannelKind } from "./channel.ts";
 import type { Introduction } from "./headers.ts";
@@ -19,18 +20,27 @@ export class Http2Transport implements Transport {
   readonly #incoming: Incoming;
   readonly #peers = new Map<bigint, Peer>();
   /**
-   * Members that wrote to this one before it heard of them: it is behind, and they may be what it needs to catch up. They are answered at
-   * the URLs that they gave, and become peers when the log says so.
+   * Members that wrote to this one before it applied their addition: it is behind, and they may be what it needs to catch up. Other members
+   * have told of them; they are answered at the URLs that these told, and become peers when the log says so.
    */
   readonly #remotes = new Map<bigint, Peer>();
+  readonly #directory: MemberDirectory;
   #snapshots = 0;
   #closed = false;
 
   /** Throws if the options make no sense. Nothing is opened before `listen` and `addPeer`. */
   constructor(options: Http2TransportOptions, dependencies: Http2TransportDependencies) {
     const random: Random = dependencies.random.fork("transport");
+    const resolved = resolveOptions(options);
+    this.#directory = new MemberDirectory({
+      monotonicMs: () => dependencies.clock.monotonicMs(),
+      knownUrls: (id) => this.#peers.get(id)?.status.urls,
+      allKnownUrls: () => [...options.localUrls, ...[...this.#peers.values()].flatMap((peer) => peer.status.urls)],
+      askMembers: dependencies.askMembers,
+    });
     this.#shared = {
-      options: resolveOptions(options),
+      options: resolved,
+      directory: this.#directory,
       clock: dependencies.clock,
       random,
       logger: dependencies.logger,
@@ -102,6 +112,7 @@ export class Http2Transport implements Transport {
       this.updatePeer(id, urls);
       return;
     }
+    this.#directory.applied(id);
     this.#shared.logger.info("starting remote peer", { "remote-peer-id": idToHex(id), "remote-peer-urls": urls });
     const remote = this.#remotes.get(id);
     this.#remotes.delete(id);
@@ -117,12 +128,14 @@ export class Http2Transport implements Transport {
     if (peer === undefined) return;
     const before = peer.status.urls;
     if (before.length === urls.length && before.every((url, i) => url === urls[i])) return;
+    this.#directory.applied(id);
     this.#shared.logger.info("updated remote peer", { "remote-peer-id": idToHex(id), "updated-remote-peer-urls": urls });
     peer.update(urls);
   }
 
   removePeer(id: bigint): void {
     const peer = this.#find(id);
+    this.#directory.applied(id);
     this.#incoming.drop(id);
     if (peer === undefined) return;
     this.#shared.logger.info("removed remote peer", {
@@ -149,6 +162,11 @@ export class Http2Transport implements Transport {
     return this.#server.connections;
   }
 
+  /** What was counted of connections to this member that were refused or had to go. */
+  get slotCounters(): SlotCounters {
+    return this.#server.slotCounters;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     for (const peer of this.#peers.values()) peer.close();
@@ -164,16 +182,17 @@ export class Http2Transport implements Transport {
     }
     const { logger, options } = this.#shared;
     const remote = this.#remotes.get(from);
-    if (remote !== undefined || urls.length === 0 || this.#remotes.size >= options.maxRemotes) {
+    const told = this.#directory.toldUrls(from);
+    if (remote !== undefined || told === undefined || this.#remotes.size >= options.maxRemotes) {
       remote?.heardFrom(urls);
       return;
     }
     logger.info("added remote peer", {
       "local-member-id": idToHex(options.selfId),
       "remote-peer-id": idToHex(from),
-      "remote-peer-urls": urls,
+      "remote-peer-urls": told,
     });
-    const added = new Peer(this.#shared, from, urls);
+    const added = new Peer(this.#shared, from, told);
     this.#remotes.set(from, added);
     added.wake();
   }

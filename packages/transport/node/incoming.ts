@@ -1,12 +1,20 @@
 /** Requests of other members: streams of messages that last, and snapshots. */
+import type { X509Certificate } from "node:crypto";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { idToHex, raftpb } from "@quorate/proto";
 import { decodeMessage, FrameError, FrameReader, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
 import { answerHeaders, checkRequest, type Introduction, type Refusal, remoteClusterId, remoteVersion, SNAPSHOT_PATH } from "./headers.ts";
+import { fitsUrls } from "./member-certificate.ts";
 import type { RefusalReason, Shared } from "./options.ts";
 import { acceptStream } from "./stream.ts";
+
+/** Who has connected: a peer that had to show a certificate, with it. */
+export interface Caller {
+  readonly peerAddress: string;
+  readonly certificate: X509Certificate | undefined;
+}
 
 /** What incoming requests mean for the rest of a transport. */
 export interface IncomingListener {
@@ -16,13 +24,18 @@ export interface IncomingListener {
 
 /** What the log says of a request that is turned away, in etcd's words. */
 const REFUSED: Readonly<Record<RefusalReason, string>> = {
-  certificate: "rejected connection on peer endpoint",
+  certificate: "rejected stream from remote peer because of its certificate",
   "cluster-id": "request cluster ID mismatch",
   version: "request version incompatibility",
   to: "ignored streaming request; ID mismatch",
   removed: "rejected stream from remote peer because it was removed",
+  unknown: "rejected stream from a stranger: no member of the cluster knows the remote peer",
+  asking: "asking other members about the remote peer",
   request: "rejected stream from remote peer",
 };
+
+/** A snapshot that brings less than this in the time of a stall does not come along: a byte now and then would hold its place for ever. */
+const MIN_SNAPSHOT_PROGRESS_BYTES = 64 * 1024;
 
 export class Incoming {
   readonly #shared: Shared;
@@ -31,6 +44,8 @@ export class Incoming {
   readonly #connections = new Map<bigint, Set<{ destroy(): void }>>();
   readonly #rareLog: RareLog;
   #snapshots = 0;
+  /** The snapshot that comes from a member. */
+  readonly #receiving = new Map<bigint, ServerHttp2Stream>();
 
   constructor(shared: Shared, listener: IncomingListener) {
     this.#shared = shared;
@@ -38,19 +53,23 @@ export class Incoming {
     this.#listener = listener;
   }
 
-  /** Serves a member's stream of messages (see stream.ts), all of whose bytes are still to be read. */
-  acceptMessages(socket: Socket, remoteAddress: string): void {
+  /**
+   * Serves a member's stream of messages (see stream.ts), all of whose bytes are still to be read.
+   * @param isMember called when the member's introduction is accepted
+   */
+  acceptMessages(socket: Socket, caller: Caller, isMember: (id: bigint) => void): void {
     const { listener, options } = this.#shared;
     let from: bigint | undefined;
     let receive: ((bytes: Uint8Array) => void) | undefined;
     acceptStream(socket, options, {
       requested: (stream, fields) => {
-        const introduction = this.#introduced(fields, remoteAddress);
+        const introduction = this.#introduced(fields, caller);
         if ("reason" in introduction) {
           stream.refuse(introduction.status, introduction.text);
           return;
         }
         from = introduction.from;
+        isMember(from);
         this.#remember(from, socket, socket);
         this.#listener.heardFrom(introduction);
         stream.agree();
@@ -65,16 +84,18 @@ export class Incoming {
   accept(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders & { ":method"?: string; ":path"?: string },
-    remoteAddress: string,
+    caller: Caller,
+    isMember: (id: bigint) => void,
   ): boolean {
     if (headers[":path"] !== SNAPSHOT_PATH) return false;
     if (headers[":method"] !== "POST") {
       this.#answer(stream, 405, "Method Not Allowed");
       return true;
     }
-    const introduction = this.#introduced(headers, remoteAddress);
+    const introduction = this.#introduced(headers, caller);
     if ("reason" in introduction) this.#answer(stream, introduction.status, introduction.text);
     else {
+      isMember(introduction.from);
       this.#remember(introduction.from, stream, { destroy: () => stream.session?.destroy() });
       this.#listener.heardFrom(introduction);
       void this.#receiveSnapshot(stream, introduction.from);
@@ -88,10 +109,11 @@ export class Incoming {
   }
 
   /** Who sends a request; a refusal is noted. */
-  #introduced(headers: IncomingHttpHeaders, remoteAddress: string): Introduction | Refusal {
-    const introduction = checkRequest(this.#shared.options, headers, this.#shared.isRemoved);
-    if ("reason" in introduction) {
-      this.#logRefusal(headers, introduction, remoteAddress);
+  #introduced(headers: IncomingHttpHeaders, { peerAddress, certificate }: Caller): Introduction | Refusal {
+    const { options, isRemoved, directory } = this.#shared;
+    const introduction = checkRequest(options, headers, isRemoved, (id) => directory.standingOf(id, fitsUrls(options, certificate)));
+    if ("reason" in introduction && introduction.reason !== "asking") {
+      this.#logRefusal(headers, introduction, peerAddress);
       this.#shared.observer.refused(introduction.from, introduction.reason);
     }
     return introduction;
@@ -150,11 +172,14 @@ export class Incoming {
 
   async #receiveSnapshot(stream: ServerHttp2Stream, from: bigint): Promise<void> {
     const { clock, listener, logger, observer, options } = this.#shared;
+    // A member sends one at a time: an older one was given up by its sender, and may not have ended here yet.
+    this.#receiving.get(from)?.close();
     if (this.#snapshots >= options.maxSnapshots) {
       this.#answer(stream, 503, "too many snapshots are being received");
       return;
     }
     this.#snapshots++;
+    this.#receiving.set(from, stream);
     const startedMs = clock.monotonicMs();
     let sizeBytes = 0;
     let fields: Record<string, string | number> = this.#fields(from);
@@ -187,24 +212,46 @@ export class Incoming {
     await frames.return();
     stream.resume();
     this.#snapshots--;
+    if (this.#receiving.get(from) === stream) this.#receiving.delete(from);
     observer.snapshotReceiveEnded(from, taken, clock.monotonicMs() - startedMs, sizeBytes);
   }
 
   /** The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they are taken, no faster. */
   async *#frames(stream: ServerHttp2Stream, received: (bytes: number) => void): AsyncGenerator<Uint8Array, void, void> {
-    const reader = new FrameReader(this.#shared.options.maxMessageBytes);
+    const { clock, options } = this.#shared;
+    const reader = new FrameReader(options.maxMessageBytes);
+    const stallMs = options.snapshotStallTimeoutMs;
+    const stalled = () => stream.destroy(new Error(`no progress for ${stallMs} ms`));
+    let timer = clock.after(stallMs, stalled);
+    let deadlineMs = clock.monotonicMs() + stallMs;
+    let progressBytes = 0;
+    const wait = (untilMs: number) => {
+      timer.cancel();
+      deadlineMs = untilMs;
+      timer = clock.after(Math.max(0, untilMs - clock.monotonicMs()), stalled);
+    };
     try {
       for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
         received(chunk.length);
+        progressBytes += chunk.length;
         reader.push(chunk);
         for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
           if (frame.length === 0) return;
+          // What this member needs for itself is no fault of the sender's.
+          const sinceMs = clock.monotonicMs();
+          timer.cancel();
           yield frame;
+          wait(deadlineMs + clock.monotonicMs() - sinceMs);
         }
+        if (progressBytes < MIN_SNAPSHOT_PROGRESS_BYTES) continue;
+        wait(clock.monotonicMs() + stallMs);
+        progressBytes = 0;
       }
     } catch (error) {
       if (error instanceof FrameError) throw error;
       throw new FrameError(`snapshot broke off: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      timer.cancel();
     }
     throw new FrameError("snapshot broke off");
   }

@@ -2,6 +2,7 @@
 import type { Clock, Logger, Random } from "@quorate/host";
 import { type HttpHandler, type TlsOptions, type TlsSource, tlsSource } from "@quorate/host/node";
 import type { raftpb } from "@quorate/proto";
+import type { AskMembers, MemberDirectory } from "../src/member-directory.ts";
 import type { TransportListener } from "../src/transport.ts";
 
 /** An address to listen on: a host and port (0 takes a free one). */
@@ -20,7 +21,7 @@ export interface Http2TransportOptions {
   readonly listen: readonly PeerListenAddress[];
   /** Needed for secure addresses and https URLs. */
   readonly tls?: TlsOptions | TlsSource | undefined;
-  /** Takes peers whose certificate names other addresses than the one they dial from (--experimental-peer-skip-client-san-verification). */
+  /** Takes peers whatever hosts their certificates name (--peer-skip-client-san-verification). */
   readonly skipClientSanVerification?: boolean | undefined;
   readonly serverVersion: string;
   readonly minClusterVersion: string;
@@ -55,8 +56,8 @@ export interface Http2TransportOptions {
   readonly maxHttpBodyBytes?: number | undefined;
 }
 
-/** Why a peer was turned away. */
-export type RefusalReason = "certificate" | "cluster-id" | "version" | "to" | "removed" | "request";
+/** Why a peer was turned away; "asking": it is not known yet, and other members are being asked. */
+export type RefusalReason = "certificate" | "cluster-id" | "version" | "to" | "removed" | "unknown" | "asking" | "request";
 
 /** What a transport tells of its work: plain calls, ids as they are. Every part may do nothing. */
 export interface TransportObserver {
@@ -90,6 +91,11 @@ export interface Http2TransportDependencies {
   readonly observer?: TransportObserver | undefined;
   /** Whether a member was removed from the cluster: such a one is told so (410 Gone). */
   readonly isRemoved?: ((id: bigint) => boolean) | undefined;
+  /**
+   * Asks the members that this one knows for the membership, all at once. Messages of a member that this one has not
+   * heard of are taken once the others have told of it; without this they never are.
+   */
+  readonly askMembers?: AskMembers | undefined;
   /** A peer says that this member was removed from the cluster. May be called often. */
   readonly selfRemoved?: (() => void) | undefined;
 }
@@ -158,5 +164,6 @@ export interface Shared {
   readonly listener: TransportListener;
   readonly observer: TransportObserver;
   readonly isRemoved: (id: bigint) => boolean;
+  readonly directory: MemberDirectory;
   readonly selfRemoved: () => void;
 }

@@ -9,7 +9,7 @@ import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import type { Timer } from "@quorate/host";
+import { ConnectionSlots, LineLimit, type LogFields, type SlotCounters, type Timer } from "@quorate/host";
 import {
   alternativeNames,
   commonName,
@@ -19,6 +19,7 @@ import {
   type HttpHandler,
   type HttpPeer,
   handshakeFailure,
+  OpenTlsSockets,
   refuseCertificate,
   refuseClientAddress,
   serveHttp1,
@@ -29,8 +30,10 @@ import {
   type TlsSource,
 } from "@quorate/host/node";
 import { SESSION_OPTIONS, widenSession } from "./dial.ts";
-import type { Incoming } from "./incoming.ts";
+import type { Caller, Incoming } from "./incoming.ts";
+import { bindsCertificates, fitsUrls, refuseClientCertificate } from "./member-certificate.ts";
 import type { PeerListenAddress, Shared } from "./options.ts";
+import { PeerConnection } from "./peer-connection.ts";
 import { sniffStream } from "./stream.ts";
 
 /** An address that a transport listens on. */
@@ -40,8 +43,23 @@ export interface PeerBoundAddress {
   readonly secure: boolean;
 }
 
-/** Handshakes, and the first bytes after them, may take so long. */
+/** Who has connected, for HTTP too. */
+interface HttpCaller extends Caller, HttpPeer {}
+
+/** What a certificate of no known member may get: a member that joins asks for it before all others have heard of it. */
+const OPEN_PATHS: ReadonlySet<string> = new Set(["/members", "/version"]);
+
+/** Handshakes, and then all up to the first headers, may take so long, however slowly bytes come. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** Node's own timeout of handshakes, which is not needed. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+/** How often deadlines are looked at. */
+const SWEEP_PERIOD_MS = 1000;
+/** How long an HTTP/1.1 request may take from its first byte to its last. */
+const HTTP1_REQUEST_TIMEOUT_MS = 60_000;
+const HTTP1_CHECK_PERIOD_MS = 5_000;
+/** A connection without a request may stay so long while most of the slots are taken. */
+const IDLE_UNDER_PRESSURE_MS = 10_000;
 /** A client of HTTP/2 may wait for the server's settings before it asks for anything: a member's stream does not. */
 const STREAM_SNIFF_TIMEOUT_MS = 1_000;
 /** An HTTP/1.1 connection may be idle for so long. */
@@ -54,11 +72,15 @@ const LOG_REJECTED = "rejected connection on peer endpoint";
 export class PeerServer {
   readonly #shared: Shared;
   readonly #incoming: Incoming;
-  readonly #http: HttpContext;
+  readonly #handler: HttpHandler;
   readonly #httpServer: HttpServer;
-  readonly #httpPeers = new WeakMap<Socket, HttpPeer>();
-  /** Open sockets with the bytes that had come in, and for how many checks nothing more has. */
-  readonly #sockets = new Map<Socket, { seenBytes: number; idleChecks: number }>();
+  readonly #httpCallers = new WeakMap<Socket, HttpCaller>();
+  /** Open sockets. */
+  readonly #sockets = new Map<Socket, PeerConnection>();
+  /** Of all slots a quarter is for connections that are no member's: these cannot take the members'. */
+  readonly #slots: ConnectionSlots;
+  #sweeper: Timer | undefined;
+  readonly #lines = new LineLimit();
   readonly #servers: NetServer[] = [];
   /** Ends the listening for new TLS options. */
   readonly #forgetTls: (() => void)[] = [];
@@ -68,12 +90,32 @@ export class PeerServer {
   constructor(shared: Shared, incoming: Incoming, handler: HttpHandler) {
     this.#shared = shared;
     this.#incoming = incoming;
-    this.#http = { handler, maxBodyBytes: shared.options.maxHttpBodyBytes, logger: shared.logger };
-    const peerOf = (socket: Socket) => this.#httpPeers.get(socket) ?? { peerAddress: addressOf(socket), peerCommonName: undefined };
-    this.#httpServer = createHttp1Server({ requireHostHeader: false }, (request, response) => {
-      void serveHttp1(this.#http, peerOf(request.socket), request, response, false);
+    this.#handler = handler;
+    const { maxIncomingConnections } = shared.options;
+    const maxUnidentified = Math.max(1, maxIncomingConnections >>> 2);
+    this.#slots = new ConnectionSlots({
+      maxConnections: Math.max(1, maxIncomingConnections - maxUnidentified),
+      maxUnidentified,
+      stageTimeoutMs: HANDSHAKE_TIMEOUT_MS,
+      idleUnderPressureMs: IDLE_UNDER_PRESSURE_MS,
+    });
+    const timeouts = {
+      headersTimeout: HANDSHAKE_TIMEOUT_MS,
+      requestTimeout: HTTP1_REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: HTTP1_CHECK_PERIOD_MS,
+    };
+    this.#httpServer = createHttp1Server({ requireHostHeader: false, ...timeouts }, (request, response) => {
+      const connection = this.#connectionOf(request.socket);
+      connection?.request(1);
+      response.on("close", () => connection?.request(-1));
+      this.#requested(connection);
+      if (request.socket.destroyed) return;
+      const caller = this.#httpCallers.get(request.socket) ?? stranger(addressOf(request.socket));
+      void serveHttp1(this.#contextOf(caller), caller, request, response, false);
     });
     this.#httpServer.timeout = HTTP_IDLE_TIMEOUT_MS;
+    // It is given its sockets and never listens, but only this event starts the timer that holds requests to their timeouts.
+    this.#httpServer.emit("listening");
   }
 
   /** Opens all addresses, or none: rejects with Node's error if one cannot be opened. */
@@ -87,6 +129,7 @@ export class PeerServer {
     }
     const periodMs = this.#shared.options.incomingIdleTimeoutMs / IDLE_CHECKS;
     this.#idleTimer = this.#shared.clock.every(periodMs, () => this.#dropIdle());
+    this.#sweeper = this.#shared.clock.every(SWEEP_PERIOD_MS, () => this.#slots.sweep(this.#shared.clock.monotonicMs()));
     return bound;
   }
 
@@ -95,9 +138,17 @@ export class PeerServer {
     return this.#sockets.size;
   }
 
+  /** What was counted of connections that were refused or had to go. */
+  get slotCounters(): SlotCounters {
+    return this.#slots.counters;
+  }
+
   /** Closes all at once. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#sweeper?.cancel();
+    // It does not listen, so closing it only stops its timer.
+    this.#httpServer.close();
     for (const forget of this.#forgetTls.splice(0)) forget();
     this.#idleTimer?.cancel();
     const closed = this.#servers.splice(0).map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
@@ -125,29 +176,78 @@ export class PeerServer {
 
   #accept(socket: Socket, tlsServer: TlsServer | undefined): void {
     socket.on("error", () => {});
-    if (this.#closed || this.#sockets.size >= this.#shared.options.maxIncomingConnections) {
+    if (this.#closed) {
       socket.destroy();
       return;
     }
-    this.#sockets.set(socket, { seenBytes: 0, idleChecks: 0 });
-    socket.on("close", () => this.#sockets.delete(socket));
     // Asked for now, the socket still knows it when a handshake has failed.
     const peerAddress = addressOf(socket);
-    if (tlsServer === undefined) this.#sniff(socket, { peerAddress, peerCommonName: undefined });
+    const { clock } = this.#shared;
+    const connection = new PeerConnection(socket, clock, peerAddress);
+    this.#sockets.set(socket, connection);
+    connection.slot = this.#slots.open(connection, socket.remoteAddress ?? "", clock.monotonicMs(), () =>
+      this.#late(connection, tlsServer !== undefined),
+    );
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      this.#slots.close(connection.slot);
+    });
+    if (tlsServer === undefined) this.#sniff(socket, stranger(peerAddress));
     else tlsServer.emit("connection", socket);
+  }
+
+  /** How requests of a caller are answered: for members, and a little for others whose certificate may be a member's. */
+  #contextOf({ certificate }: Caller): HttpContext {
+    const { directory, logger, options } = this.#shared;
+    const handler: HttpHandler = (request) => {
+      const isOpen = request.method === "GET" && OPEN_PATHS.has(request.path);
+      if (isOpen || directory.isSomeMembers(fitsUrls(options, certificate))) return this.#handler(request);
+      return { status: 403, headers: { "content-type": "text/plain; charset=utf-8" }, body: "the certificate is not that of a member\n" };
+    };
+    return { handler, maxBodyBytes: options.maxHttpBodyBytes, logger };
+  }
+
+  /** A handshake, or the first headers, did not come to their end in time. */
+  #late(connection: PeerConnection, isTls: boolean): void {
+    const stage = isTls && connection.secured === undefined ? "tls: handshake timeout" : "no request in time";
+    this.#warn(LOG_REJECTED, { "remote-addr": connection.peerAddress, error: stage });
+    this.#shared.observer.refused(0n, "certificate");
+  }
+
+  #connectionOf(socket: Socket): PeerConnection | undefined {
+    return this.#sockets.get(socket) ?? this.#sockets.get((socket as { _parent?: Socket })._parent ?? socket);
+  }
+
+  /** A request has come that is no member's stream: without a verified certificate it is served in the share of strangers. */
+  #requested(connection: PeerConnection | undefined): void {
+    if (connection === undefined || connection.slot.stage !== "unidentified") return;
+    if (connection.certificate === undefined) this.#slots.served(connection.slot);
+    else if (!this.#slots.identify(connection.slot, `certificate ${connection.certificate}`)) connection.destroy();
   }
 
   #tlsServer(source: TlsSource): TlsServer {
     const protocols = ["h2", "http/1.1"];
-    const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
+    const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: NO_TIMEOUT_MS });
     this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
-    server.on("tlsClientError", (error, socket) => this.#rejected(socket, handshakeFailure(error, socket)));
+    const open = new OpenTlsSockets(source, (socket, reason) => {
+      this.#rejected(socket, reason);
+      socket.destroy();
+    });
+    this.#forgetTls.push(() => open.close());
+    server.on("tlsClientError", (error, socket) => {
+      // One that was late has been reported.
+      if (this.#connectionOf(socket)?.slot.stage !== "closed") this.#rejected(socket, handshakeFailure(error, socket));
+      // Node only tells of it.
+      socket.destroy();
+    });
     server.on("secureConnection", (socket) => {
       socket.on("error", () => {});
       this.#check(source.current, socket).then(
         (refusal) => {
-          if (refusal === undefined) this.#secured(socket);
-          else {
+          if (refusal === undefined) {
+            open.add(socket);
+            this.#secured(socket);
+          } else {
             this.#rejected(socket, refusal);
             socket.destroy();
           }
@@ -166,14 +266,25 @@ export class PeerServer {
     if (!demanded) return undefined;
     const certificate = socket.getPeerX509Certificate();
     const refusal = refuseCertificate(tls, certificate, demanded);
-    if (refusal !== undefined || certificate === undefined || this.#shared.options.skipClientSanVerification) return refusal;
+    const { skipClientSanVerification } = this.#shared.options;
+    if (refusal !== undefined || certificate === undefined || skipClientSanVerification) return refusal;
+    const notMembers = bindsCertificates(tls, false) ? refuseClientCertificate(certificate) : undefined;
+    if (notMembers !== undefined) return notMembers;
     return refuseClientAddress(certificate, socket.remoteAddress ?? "");
   }
 
   #secured(socket: TLSSocket): void {
-    if (socket.destroyed) return;
+    const connection = this.#connectionOf(socket);
+    if (socket.destroyed || connection === undefined) {
+      socket.destroy();
+      return;
+    }
     const certificate = socket.getPeerX509Certificate();
-    const peer = {
+    connection.secured = socket;
+    if (socket.authorized) connection.certificate = certificate?.fingerprint256;
+    this.#slots.nextStage(connection.slot, this.#shared.clock.monotonicMs());
+    const peer: HttpCaller = {
+      certificate: socket.authorized ? certificate : undefined,
       peerAddress: addressOf(socket),
       peerCommonName: socket.authorized && certificate !== undefined ? commonName(certificate) : undefined,
     };
@@ -196,53 +307,73 @@ export class PeerServer {
       this.#shared.logger.debug(LOG_REJECTED, fields);
       return;
     }
-    this.#shared.logger.warn(LOG_REJECTED, fields);
+    this.#warn(LOG_REJECTED, fields);
     this.#shared.observer.refused(0n, "certificate");
   }
 
-  #sniff(socket: Socket, peer: HttpPeer): void {
+  /** A warning that a stranger can cause: there are only so many. */
+  #warn(msg: string, fields: LogFields): void {
+    const omitted = this.#lines.allow(this.#shared.clock.monotonicMs());
+    if (omitted !== undefined) this.#shared.logger.warn(msg, { ...fields, ...omitted });
+  }
+
+  #sniff(socket: Socket, peer: HttpCaller): void {
     sniffProtocol(socket, this.#shared.clock, HANDSHAKE_TIMEOUT_MS, (isHttp2) => {
       if (isHttp2) this.#serveHttp2(socket, peer);
       else this.#serveHttp1(socket, peer);
     });
   }
 
-  #serveHttp1(socket: Socket, peer: HttpPeer): void {
-    this.#httpPeers.set(socket, peer);
+  #serveHttp1(socket: Socket, peer: HttpCaller): void {
+    this.#httpCallers.set(socket, peer);
     this.#httpServer.emit("connection", socket);
   }
 
-  #serveHttp2(socket: Socket, peer: HttpPeer): void {
+  #serveHttp2(socket: Socket, peer: HttpCaller): void {
     sniffStream(socket, this.#shared.clock, STREAM_SNIFF_TIMEOUT_MS, (isMember) => {
-      if (isMember) this.#incoming.acceptMessages(socket, peer.peerAddress);
+      if (isMember) this.#incoming.acceptMessages(socket, peer, (id) => this.#isMember(this.#connectionOf(socket), id));
       else this.#serveRequests(socket, peer);
     });
   }
 
-  #serveRequests(socket: Socket, peer: HttpPeer): void {
+  #serveRequests(socket: Socket, peer: HttpCaller): void {
+    const context = this.#contextOf(peer);
     const session: ServerHttp2Session = performServerHandshake(socket, SESSION_OPTIONS);
     widenSession(session);
+    const connection = this.#connectionOf(socket);
     session.on("error", (error) => {
       this.#shared.logger.debug("closed peer connection", { "remote-addr": peer.peerAddress, error: error.message });
     });
     session.on("stream", (stream, headers) => {
       // Must be listened to, or Node ends the process.
       stream.on("error", () => {});
-      if (this.#incoming.accept(stream, headers, peer.peerAddress)) return;
-      void serveHttp2(this.#http, peer, stream, headers).then(() => stream.resume());
+      connection?.request(1);
+      stream.on("close", () => connection?.request(-1));
+      if (this.#incoming.accept(stream, headers, peer, (id) => this.#isMember(connection, id))) return;
+      this.#requested(connection);
+      void serveHttp2(context, peer, stream, headers).then(() => stream.resume());
     });
   }
 
+  /** A member has opened a stream, or sends a snapshot. */
+  #isMember(connection: PeerConnection | undefined, id: bigint): void {
+    if (connection === undefined) return;
+    connection.isMember = true;
+    if (!this.#slots.identify(connection.slot, `member ${id}`)) connection.destroy();
+  }
+
   #dropIdle(): void {
-    for (const [socket, state] of this.#sockets) {
-      const bytes = socket.bytesRead;
-      state.idleChecks = bytes === state.seenBytes ? state.idleChecks + 1 : 0;
-      state.seenBytes = bytes;
-      if (state.idleChecks < IDLE_CHECKS) continue;
-      this.#shared.logger.warn("closed idle peer connection", { "remote-addr": addressOf(socket) });
+    for (const [socket, connection] of this.#sockets) {
+      if (connection.silentChecks() < IDLE_CHECKS) continue;
+      this.#warn("closed idle peer connection", { "remote-addr": addressOf(socket) });
       socket.destroy();
     }
   }
+}
+
+/** A caller that nothing is known of but its address. */
+function stranger(peerAddress: string): HttpCaller {
+  return { peerAddress, peerCommonName: undefined, certificate: undefined };
 }
 
 /** "host:port" of the other end, brackets around an IPv6 address. */

@@ -6,7 +6,7 @@
  * A snapshot is such a stream too: its message first, then the state in chunks, and a length of 0 as the end. Without that mark a stream
  * that was cut could pass for a whole one.
  */
-import { alloc, concat, raftpb, readU32BE, WireError, writeU32BE } from "@quorate/proto";
+import { alloc, concat, Reader, raftpb, readU32BE, WireError, writeU32BE } from "@quorate/proto";
 
 /** Bytes before each frame's content. */
 export const PREFIX_BYTES = 4;
@@ -151,10 +151,31 @@ export class FrameReader {
   }
 }
 
+/** Entries of one message. A member sends no more than 512 KiB of appends, or 20,000 proposals, at once. */
+export const MAX_MESSAGE_ENTRIES = 32_768;
+/** A shorter frame cannot hold so many that counting them first would be worth it. */
+const COUNT_FROM_BYTES = 128 * 1024;
+/** raftpb.Message.entries. */
+const ENTRIES_FIELD = 7;
+
+/** Counts the entries of a message before it is decoded: a frame of 64 MiB could hold 32 million empty ones. */
+function countEntries(frame: Uint8Array): void {
+  const reader = new Reader(frame);
+  let entries = 0;
+  while (reader.pos < reader.end) {
+    const tag = reader.tag();
+    if (tag >>> 3 === ENTRIES_FIELD && ++entries > MAX_MESSAGE_ENTRIES) {
+      throw new FrameError(`message of more than ${MAX_MESSAGE_ENTRIES} entries`);
+    }
+    reader.skip(tag, {});
+  }
+}
+
 /** The message in a frame; throws FrameError if it is none. `bytes` fields are views of the frame. */
 export function decodeMessage(frame: Uint8Array): raftpb.Message {
   if (frame.length === 0) throw new FrameError("empty frame");
   try {
+    if (frame.length >= COUNT_FROM_BYTES) countEntries(frame);
     return raftpb.Message.decode(frame);
   } catch (error) {
     if (error instanceof WireError) throw new FrameError(error.message);

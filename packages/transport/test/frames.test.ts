@@ -4,7 +4,7 @@ import { SeededRandom } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import fc from "fast-check";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
-import { decodeMessage, END_FRAME, FrameBatch, FrameError, FrameReader } from "../src/frames.ts";
+import { decodeMessage, END_FRAME, FrameBatch, FrameError, FrameReader, MAX_MESSAGE_ENTRIES } from "../src/frames.ts";
 import { heldBytes } from "./helpers/memory.ts";
 
 const SEED = 20_260_102;
@@ -124,5 +124,11 @@ describe("frames", () => {
     assert.deepEqual(decodeMessage(raftpb.Message.encode(message)), message);
     assert.throws(() => decodeMessage(Buffer.from([0xff, 0xff])), FrameError);
     assert.throws(() => decodeMessage(END_FRAME.subarray(0, 0)), FrameError);
+  });
+
+  it("hold no more entries than members send, counted before they are made", () => {
+    const entries = (count: number) => new Uint8Array(2 * count).map((_, i) => (i % 2 === 0 ? 0x3a : 0));
+    assert.equal(decodeMessage(entries(MAX_MESSAGE_ENTRIES)).entries.length, MAX_MESSAGE_ENTRIES);
+    assert.throws(() => decodeMessage(entries(4 * MAX_MESSAGE_ENTRIES)), /message of more than 32768 entries/);
   });
 });

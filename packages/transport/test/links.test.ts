@@ -268,6 +268,7 @@ describe("the peer port", () => {
     const net = await network(t);
     let failed = 0;
     const a = await member(net, 1n, { options: { maxMessageBytes: 1000 }, observer: { receiveFailed: () => failed++ } });
+    a.transport.addPeer(2n, ["http://127.0.0.1:1"]);
     const data = (...bytes: number[]) => [0, 0, bytes.length, 0, 0, 0, 0, 0, 1, ...bytes];
     for (const garbage of [data(0, 0, 0, 3, 1, 2, 3), data(0, 0, 4, 0, 0), data(0, 0, 0, 0), [0, 0, 0, 5, 0, 0, 0, 0, 2]]) {
       const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
@@ -279,8 +280,7 @@ describe("the peer port", () => {
     }
     assert.equal(failed, 4);
     const lines = a.logger.find("warn", "failed to read Raft message").map((line) => String(line.fields["error"]));
-    assert.match(lines[1], /^frame of 1024 bytes is longer than 1000$/);
-    assert.deepEqual(lines.slice(2), ["empty frame", "HTTP/2 frame of type 5"]);
+    assert.equal(lines.length, 1, "one line for all of a member's broken input in a while");
     const b = await member(net, 2n);
     b.transport.addPeer(1n, a.urls);
     await net.until("a good one is taken", () => isUp(b, 1n));
@@ -289,6 +289,7 @@ describe("the peer port", () => {
   it("ends a connection that asks and asks and never reads the answers", async (t) => {
     const net = await network(t);
     const a = await member(net, 1n);
+    a.transport.addPeer(2n, ["http://127.0.0.1:1"]);
     const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
     t.after(() => socket.destroy());
     socket.on("error", () => {});
@@ -319,7 +320,7 @@ describe("the peer port", () => {
   it("has room for so many connections, and drops those that are silent", async (t) => {
     const net = await network(t);
     const clock = new ManualClock();
-    const a = await member(net, 1n, { options: { maxIncomingConnections: 2, incomingIdleTimeoutMs: 100 }, clock });
+    const a = await member(net, 1n, { options: { maxIncomingConnections: 8, incomingIdleTimeoutMs: 100 }, clock });
     const open = () => {
       const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
       socket.on("error", () => {});
@@ -327,10 +328,12 @@ describe("the peer port", () => {
       t.after(() => socket.destroy());
       return { socket, closed: new Promise<void>((resolve) => socket.on("close", () => resolve())) };
     };
+    // A quarter of them is for those who have not said who they are: the third one takes the place of the first.
+    const first = open();
+    await net.until("it is there", () => a.transport.incomingConnections === 1);
     const silent = [open(), open()];
-    await net.until("both are there", () => a.transport.incomingConnections === 2);
-    await open().closed;
-    assert.equal(a.transport.incomingConnections, 2);
+    await first.closed;
+    await net.until("both are there", () => a.transport.incomingConnections === 2 && a.transport.slotCounters.displacedUnidentified === 1);
     silent[0].socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
     await net.until("both are gone", () => {
       clock.advance(10);

@@ -78,6 +78,7 @@ describe("a snapshot", () => {
   it("is one of so many, both ways", async (t) => {
     const { net, a, b } = await twoMembers(t, { maxSnapshots: 1 }, { maxSnapshots: 1 });
     const c = await net.start(3n, new RecordingListener());
+    b.transport.addPeer(3n, c.urls);
     a.transport.addPeer(3n, c.urls);
     const first = { given: 0, ended: false };
     a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: endless(first) });

@@ -22,12 +22,19 @@ function tls(certificate: TestCertificate, more: Partial<TlsOptions> = {}): TlsO
 }
 
 /** Member 1 with its options dials member 2 with its own. */
-async function pair(t: TestContext, mine: TlsOptions | undefined, theirs: TlsOptions, settings: MemberSettings["options"] = {}) {
+async function pair(
+  t: TestContext,
+  mine: TlsOptions | undefined,
+  theirs: TlsOptions,
+  settings: MemberSettings["options"] = {},
+  host = "127.0.0.1",
+) {
   const net = new RealNetwork(theirs);
   t.after(() => net.close());
   const listen = [{ host: "127.0.0.1", port: 0, secure: false }];
   const a = await net.start(1n, new RecordingListener(), undefined, { options: { tls: mine, listen } });
   const b = await net.start(2n, new RecordingListener(), undefined, { options: settings });
+  b.transport.addPeer(1n, [`https://${host}:2380`]);
   a.transport.addPeer(2n, b.urls);
   return { net, a, b };
 }
@@ -93,7 +100,7 @@ describe("mutual TLS between members", () => {
     );
     await works(await pair(t, tls(elsewhere), tls(PEER), { skipClientSanVerification: true }));
     const byName = makeCertificate({ name: "peer", issuer: CA, dnsNames: ["localhost"] });
-    await works(await pair(t, tls(byName), tls(PEER)));
+    await works(await pair(t, tls(byName), tls(PEER), {}, "localhost"));
   });
 
   it("can be bound to common names, which bind both sides", async (t) => {

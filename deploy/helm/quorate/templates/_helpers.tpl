@@ -37,16 +37,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ printf "%s.%s.svc.%s" (include "quorate.name" .) .Release.Namespace .Values.cluster.domain }}
 {{- end -}}
 
-{{- define "quorate.initialCluster" -}}
-{{- $name := include "quorate.name" . -}}
-{{- $members := list -}}
-{{- range $i := until (int .Values.replicaCount) -}}
-{{- $member := printf "%s-%d" $name $i -}}
-{{- $members = append $members (printf "%s=%s://%s.%s:2380" $member (include "quorate.scheme" $) $member (include "quorate.domain" $)) -}}
-{{- end -}}
-{{- join "," $members -}}
-{{- end -}}
-
 {{- define "quorate.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001

@@ -6,11 +6,11 @@ import { type ClusterView, ctl, isOurs, labelOf, type MemberView, quotaUse } fro
 /** An alarm as members tell of it among the errors of their status: that works without a leader too. */
 const ALARM = /^(?:memberID:(\d+)\s+)?alarm:(\w+)/;
 /** Below this share of the quota the alarm NOSPACE may end. */
-const ROOM_SHARE = 0.8;
+const FREE_AGAIN_SHARE = 0.8;
 
 export function checkAlarms(view: ClusterView): Finding[] {
-  const told = new Set(view.members.flatMap(({ status }) => status?.errors ?? []).filter((error) => ALARM.test(error)));
-  return [...told].map((text): Finding => {
+  const raised = new Set(view.members.flatMap(({ status }) => status?.errors ?? []).filter((error) => ALARM.test(error)));
+  return [...raised].map((text): Finding => {
     const [, id = "0", kind] = ALARM.exec(text)!;
     return kind === "NOSPACE" ? noSpace(view, BigInt(id)) : different(view, BigInt(id), kind ?? "?");
   });
@@ -21,23 +21,23 @@ function noSpace(view: ClusterView, id: bigint): Finding {
   const member = memberOf(view, id);
   const share = member === undefined ? undefined : quotaUse(member)?.share;
   const endsItself = view.members.some(({ metrics }) => metrics?.value("quorate_server_quota_auto_disarm") === 1);
-  const hasRoom = share !== undefined && share < ROOM_SHARE;
-  const compaction = hasRoom ? [] : compactionOf(view);
-  const isFullOfLiveData = !hasRoom && compaction.length === 0;
+  const hasSpace = share !== undefined && share < FREE_AGAIN_SHARE;
+  const compaction = hasSpace ? [] : compactionOf(view);
+  const isFullOfLiveData = !hasSpace && compaction.length === 0;
   // etcd's members count the file, which only a rewrite makes smaller.
   const defrag =
-    hasRoom || view.members.every((one) => one.status === undefined || isOurs(one))
+    hasSpace || view.members.every((one) => one.status === undefined || isOurs(one))
       ? []
       : [ctl(view, "defrag --cluster --command-timeout=10m")];
   const disarm = endsItself ? [] : [ctl(view, "alarm disarm")];
   const steps = [
-    ...(hasRoom ? ["there is room again"] : []),
+    ...(hasSpace ? ["there is space again"] : []),
     ...(compaction.length > 0 ? ["give history up (what is older than this revision cannot be read any more)"] : []),
     ...(isFullOfLiveData
       ? ["there is no history left to give up: delete keys and compact again, or raise --quota-backend-bytes on all members"]
       : []),
     ...(!isFullOfLiveData && defrag.length > 0 ? ["have the files rewritten"] : []),
-    endsItself ? `the alarm ends by itself once less than ${ROOM_SHARE * 100}% of the quota is used` : "end the alarm",
+    endsItself ? `the alarm ends by itself once less than ${FREE_AGAIN_SHARE * 100}% of the quota is used` : "end the alarm",
   ];
   const run = isFullOfLiveData ? [] : [...compaction, ...defrag, ...disarm];
   return {
@@ -45,11 +45,8 @@ function noSpace(view: ClusterView, id: bigint): Finding {
     check: "alarm",
     member: labelOf(view, id),
     seen: "the alarm NOSPACE: its store is full, and the cluster takes no puts",
-    right: "room in the store",
-    next:
-      run.length > 0 && !endsItself && steps.length === 0
-        ? "make room, and end the alarm:"
-        : `${steps.join("; ")}${run.length > 0 ? ":" : ""}`,
+    right: "a store with free space",
+    next: `${steps.join("; ")}${run.length > 0 ? ":" : ""}`,
     run,
   };
 }
@@ -67,8 +64,9 @@ function different(view: ClusterView, id: bigint, kind: string): Finding {
     next: heals
       ? "it fetches the leader's store by itself, and the alarm ends then; the hashes of all:"
       : id === 0n
-        ? "nobody can say who is right: compare, and restore a backup if you cannot either; the hashes of all:"
-        : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, docs/operations.md) and end the alarm (alarm disarm); the hashes of all:`,
+        ? "nobody can say who is right: see docs/operations.md, Members that differ (alarm disarm has them compare again); the hashes:"
+        : `compare; then replace it (member replace ${idToHex(id)} NEW-PEER-URL, see docs/operations.md), and end the alarm ` +
+          "(alarm disarm); the hashes of all:",
     run: [ctl(view, "endpoint hashkv --cluster -w table")],
   };
 }
@@ -77,7 +75,7 @@ function memberOf(view: ClusterView, id: bigint): MemberView | undefined {
   return view.members.find(({ member, status }) => (member?.ID ?? status?.header?.memberId) === id);
 }
 
-/** The command that gives all history up, with the present revision; none where there is no history to give up. */
+/** The command that drops all history up to the present revision; none where there is no history to drop. */
 export function compactionOf(view: ClusterView): string[] {
   const revision = Math.max(0, ...view.members.map(({ status }) => status?.header?.revision ?? 0));
   const compacted = Math.max(0, ...view.members.map(({ metrics }) => metrics?.value("etcd_debugging_mvcc_compact_revision") ?? 0));

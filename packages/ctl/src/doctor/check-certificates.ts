@@ -72,7 +72,8 @@ function memberCertificate(
 ): Finding[] {
   const url = port === "client" ? endpoint : (member?.peerURLs[0] ?? "");
   const what = `the certificate of its ${port} port (${shown.subject}, issued by ${shown.issuer})`;
-  const look = `openssl s_client -connect ${shellWord(url.replace(/^\w+:\/\//, "").replace(/\/$/, ""))} </dev/null | openssl x509 -noout -text`;
+  const address = url.replace(/^\w+:\/\//, "").replace(/\/$/, "");
+  const look = `openssl s_client -connect ${shellWord(address)} </dev/null | openssl x509 -noout -text`;
   const finding = (severity: Severity, problem: string, right: string, next: string): Finding => ({
     severity,
     check: "certificate",

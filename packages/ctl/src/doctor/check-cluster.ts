@@ -31,12 +31,13 @@ export function checkReachable(view: ClusterView): Finding[] {
     if (failure === undefined || isRefused) return [];
     if (certificate !== undefined && /connection was closed|socket hang up|certificate/i.test(failure)) {
       const own = view.files.find(({ flag }) => flag === "--cert");
+      const refused = own === undefined ? "clients without a certificate" : `the certificate in ${own.path}`;
       return [
         {
           severity: "error",
           check: "certificate",
           member: "client",
-          seen: `${label} shows its certificate at ${endpoint}, and then closes the connection: it does not take ${own === undefined ? "clients without a certificate" : `the certificate in ${own.path}`}`,
+          seen: `${label} shows its certificate at ${endpoint}, and then closes the connection: it does not take ${refused}`,
           right: "a certificate of the authority that members trust for clients (--trusted-ca-file)",
           next: own === undefined ? "give --cert and --key" : "give --cert and --key of that authority; who issued this one:",
           run: own === undefined ? [] : [`openssl x509 -noout -issuer -subject -dates -in ${shellWord(own.path)}`],

@@ -105,7 +105,10 @@ export function checkQuota(view: ClusterView): Finding[] {
         member: label,
         seen: `${percent}% of the quota is used: ${humanBytes(use.usedBytes)} of ${humanBytes(use.quotaBytes)}`,
         right: "below 80%: at 100% the cluster takes no more puts",
-        next: `${compaction.length > 0 ? "give history up, and have that done by itself (--auto-compaction-retention)" : "there is no history left to give up: delete keys"}; or raise --quota-backend-bytes on all members${compaction.length > 0 ? ":" : ""}`,
+        next:
+          compaction.length > 0
+            ? "raise --quota-backend-bytes on all members; or give history up, and have that done by itself (--auto-compaction-retention):"
+            : "there is no history left to give up: delete keys, or raise --quota-backend-bytes on all members",
         run: compaction,
       },
     ];

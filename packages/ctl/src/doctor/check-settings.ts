@@ -47,7 +47,7 @@ const SETTINGS: readonly Setting[] = [
     check: "files",
     name: "limit of open files",
     how: "LimitNOFILE in its systemd unit (systemctl edit quorate)",
-    why: "clients that move to this member must find the room that they had",
+    why: "clients that move to this member need as many connections as they had",
     read: metric("process_max_fds"),
     show: (value) => String(value),
   },
@@ -113,7 +113,10 @@ function compare({ members }: ClusterView, setting: Setting): Finding[] {
       member: labels.join(", "),
       seen: `${setting.name}: ${text}, ${others}`,
       right: `the same on all members: ${setting.why}`,
-      next: `change ${setting.how} on ${labels.length === 1 ? "its machine" : "their machines"}, and start ${labels.length === 1 ? "it" : "them, one after the other,"} again`,
+      next:
+        labels.length === 1
+          ? `change ${setting.how} on its machine, and start it again`
+          : `change ${setting.how} on their machines, and start them again, one after the other`,
       run: [],
     };
   });

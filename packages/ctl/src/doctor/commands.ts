@@ -1,6 +1,6 @@
 /**
- * Command lines for people to run. They carry the flags by which the doctor itself got to the cluster, and run as they stand in the shell that
- * it was started from: a variable that is set there takes the place of the flag, because both together are refused.
+ * Command lines for people to run. They carry the flags by which the doctor itself got to the cluster, and run as they stand in the shell
+ * that it was started from: a variable that is set there takes the place of the flag, because both together are refused.
  */
 import type { FlagValues } from "../flags.ts";
 import { shellWord } from "../observe/text.ts";

@@ -99,7 +99,8 @@ function viewOf(
   notes: Note[],
 ): MemberView {
   const label = printable(labelOf({ member, endpoints: found === undefined ? [] : [found.endpoint] }));
-  if (found?.scrapeFailure !== undefined) {
+  // That a member does not answer at all is found by itself.
+  if (found?.status !== undefined && found.scrapeFailure !== undefined) {
     notes.push({ member: label, text: `${found.scrapeFailure}: its disk, clock and limits were not looked at` });
   }
   const metrics = found?.scrape === undefined ? undefined : new MetricsText(found.scrape.body);
@@ -108,7 +109,7 @@ function viewOf(
     endpoint: found?.endpoint ?? "",
     member,
     status: found?.status,
-    failure: found === undefined ? "it has told no client URL" : found.failure,
+    failure: found === undefined ? "it has published no client URL" : found.failure,
     metrics,
     clock: found?.scrape === undefined ? undefined : clockOf(found.scrape, metrics!),
     certificate: found?.certificate,

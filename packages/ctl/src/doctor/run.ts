@@ -11,7 +11,7 @@ import { diagnose } from "./diagnose.ts";
 import { probeDisk } from "./disk.ts";
 import { look } from "./look.ts";
 import { humanReport, jsonReport } from "./report.ts";
-import type { ClusterView, DiskProbe, FileCertificate } from "./view.ts";
+import type { ClusterView, DiskProbe, FileCertificate, MemberView } from "./view.ts";
 
 /** Throws Exit: code 1 if something is wrong. */
 export async function runDoctor(invocation: Invocation): Promise<void> {
@@ -39,7 +39,7 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
       disk,
       nowMs: Date.now(),
       limits,
-      endpoint: members.find(({ status }) => status !== undefined)?.endpoint ?? "",
+      endpoint: advisedMember(members)?.endpoint ?? "",
       command: commandMaker(flags, io.env),
     };
     const findings = diagnose(view);
@@ -50,6 +50,13 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
   } finally {
     asked.close();
   }
+}
+
+/** Who is asked by the commands that are advised: the leader, else a voter; a learner refuses most calls. */
+function advisedMember(members: readonly MemberView[]): MemberView | undefined {
+  const answering = members.filter(({ status }) => status !== undefined);
+  const leader = answering.find(({ status }) => status!.leader !== 0n && status!.leader === status!.header?.memberId);
+  return leader ?? answering.find(({ status }) => !status!.isLearner) ?? answering[0];
 }
 
 /** The certificates in a file of the client's; what cannot be read is refused where the client is made. */

@@ -14,7 +14,7 @@ export interface ClockOffset {
 export interface MemberView {
   /** The member's name, or what stands for it. */
   readonly label: string;
-  /** Where it was asked; empty for a member that has told no client URL. */
+  /** Where it was asked; empty for a member that has published no client URL. */
   readonly endpoint: string;
   /** As the cluster lists it; undefined where the list could not be had. */
   readonly member: Member | undefined;

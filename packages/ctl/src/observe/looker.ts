@@ -63,7 +63,7 @@ async function inWords<T>(question: () => Promise<T>, timeoutMs: number): Promis
     return await question();
   } catch (error) {
     const said = error instanceof Error && error.cause instanceof Error ? error.cause.message : (error as Error).message;
-    const isSilence = /deadline exceeded|no answer in time|no connection within/i.test(said);
+    const isSilence = /deadline exceeded|no answer in time|no connection/i.test(said);
     throw new Error(isSilence ? `no answer within ${timeoutMs >= 1000 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`}` : said);
   }
 }

@@ -2,7 +2,7 @@ import { BackupError, type Chain, chainFor, chainsOf, readCatalog, rebuild, veri
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
-import { EtcdFileError, type NewCluster, StoreDamageError } from "@quorate/store";
+import { AuthEnabledError, EtcdFileError, IGNORE_AUTH_FLAG, type NewCluster, StoreDamageError } from "@quorate/store";
 import { goJson, humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { drawTable } from "../printers/tables.ts";
@@ -11,9 +11,17 @@ import { Progress } from "../progress.ts";
 import { folderArgument, reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm } from "./report.ts";
-import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
+import { bumpFlags, bumpRevisionOf, ignoreAuthFlag, restoreMember } from "./restore.ts";
 
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
+
+/** What comes next where a base snapshot is named as damaged: another one may reach the same revisions. */
+function withNextStep(message: string): string {
+  const base = /(?:^|: )([^:]*\/base-[0-9a-f]{16}-[0-9TZ]+\.db): /.exec(message)?.[1];
+  if (base === undefined) return message;
+  const dir = base.slice(0, base.lastIndexOf("/"));
+  return `${message}. What to do next: "mv ${base} ${base}.damaged"; then "quorateutl backup list ${dir}" shows what the others reach`;
+}
 
 /** Runs a command on a backup; what is wrong with its files ends the program with their text. */
 function onBackup(task: () => Promise<void>): Promise<void> {
@@ -21,8 +29,9 @@ function onBackup(task: () => Promise<void>): Promise<void> {
     try {
       await task();
     } catch (error) {
+      if (error instanceof AuthEnabledError) throw new Exit(ExitCode.error, error.message);
       if (error instanceof BackupError || error instanceof BoltDamageError || error instanceof EtcdFileError) {
-        throw new Exit(ExitCode.error, error.message);
+        throw new Exit(ExitCode.error, withNextStep(error.message));
       }
       if (error instanceof StoreDamageError) throw new Exit(ExitCode.error, `${error.place}: ${error.problem}: the backup is damaged`);
       throw error;
@@ -135,6 +144,7 @@ history has gone back.`,
     at: { kind: "string", defaultText: "", doc: "a revision, or a time such as 2026-01-31T12:00:00Z (the newest if none is given)" },
     ...newMemberFlags,
     ...bumpFlags,
+    ...ignoreAuthFlag,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
@@ -148,6 +158,7 @@ history has gone back.`,
           storeDir,
           cluster: target.cluster,
           bumpRevision,
+          ignoreAuth: flags.bool(IGNORE_AUTH_FLAG),
           onProgress,
         }),
       );

@@ -1,6 +1,15 @@
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
-import { EtcdFileError, etcdFileStatus, hasChecksum, importEtcdFile, StoreDamageError, verifyChecksum } from "@quorate/store";
+import {
+  AuthEnabledError,
+  EtcdFileError,
+  etcdFileStatus,
+  hasChecksum,
+  IGNORE_AUTH_FLAG,
+  importEtcdFile,
+  StoreDamageError,
+  verifyChecksum,
+} from "@quorate/store";
 import { humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command, Invocation } from "../program.ts";
@@ -8,7 +17,7 @@ import { Progress } from "../progress.ts";
 import { reportingErrors } from "./data-dir.ts";
 import { newMemberFlags, newMemberOf } from "./new-member.ts";
 import { checkForm, printReport } from "./report.ts";
-import { bumpFlags, bumpRevisionOf, restoreMember } from "./restore.ts";
+import { bumpFlags, bumpRevisionOf, ignoreAuthFlag, restoreMember } from "./restore.ts";
 
 /** The only argument, a file that must exist. Throws Exit. */
 function fileArgument(args: readonly string[], command: string, verb: string): string {
@@ -29,6 +38,7 @@ function onFile(path: string, task: () => Promise<void>): Promise<void> {
       if (error instanceof BoltDamageError || error instanceof EtcdFileError) {
         throw new Exit(ExitCode.error, `${error.message}. Use another snapshot: this one cannot be restored from`);
       }
+      if (error instanceof AuthEnabledError) throw new Exit(ExitCode.error, error.message);
       if (error instanceof StoreDamageError) {
         throw new Exit(ExitCode.error, `${path}: ${error.place}: ${error.problem}. Use another snapshot: this one cannot be restored from`);
       }
@@ -84,17 +94,23 @@ with those flags. --bump-revision with --mark-compacted lets clients that watch 
     "skip-hash-check": { kind: "bool", defaultText: "false", doc: "do not compare the SHA-256 (for a database from a data directory)" },
     "initial-memory-map-size": { kind: "int", defaultText: "0", doc: "taken for etcdutl's sake; nothing is mapped here" },
     ...bumpFlags,
+    ...ignoreAuthFlag,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
     if (args.length !== 1) throw new Exit(ExitCode.badArguments, "snapshot restore requires exactly one argument");
     const bumpRevision = bumpRevisionOf(flags);
+    const ignoreAuth = flags.bool(IGNORE_AUTH_FLAG);
     const target = await newMemberOf(invocation);
     const path = fileArgument(args, "snapshot restore", "open");
     await onFile(path, async () => {
       if (!flags.bool("skip-hash-check")) checkFile(path, invocation);
       await restoreMember(io, path, target, (storeDir, onProgress) =>
-        importEtcdFile({ disk: nodeDisk, keyspaces: levelKeyspaces }, path, storeDir, target.cluster, { bumpRevision, onProgress }),
+        importEtcdFile({ disk: nodeDisk, keyspaces: levelKeyspaces }, path, storeDir, target.cluster, {
+          bumpRevision,
+          ignoreAuth,
+          onProgress,
+        }),
       );
     });
   },

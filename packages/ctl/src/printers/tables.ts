@@ -1,4 +1,5 @@
 /** Rows of what is printed in tables, and as comma-separated lists in the simple form. */
+import { escapeControls } from "@quorate/host";
 import { type HashKVResponse, idToHex, type MemberListResponse, type StatusResponse } from "@quorate/proto";
 import { humanBytes } from "../go-format.ts";
 import type { EndpointAnswer, EndpointHealth } from "./printer.ts";
@@ -82,8 +83,9 @@ export function hashTable(list: readonly EndpointAnswer<HashKVResponse>[]): Tabl
   };
 }
 
-/** Draws a table: headings in capitals and centred, cells to the right. */
-export function drawTable({ header, rows }: Table): string {
+/** Draws a table: headings in capitals and centred, cells to the right. Control characters in cells are shown as \xNN or \uNNNN. */
+export function drawTable({ header, rows: texts }: Table): string {
+  const rows = texts.map((row) => row.map(escapeControls));
   const titles = header.map((title) => title.replaceAll("_", " ").toUpperCase());
   const widths = titles.map((title, column) => Math.max(...[title, ...rows.map((row) => row[column]!)].map(width)));
   const rule = (left: string, middle: string, right: string): string =>

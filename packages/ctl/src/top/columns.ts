@@ -1,7 +1,7 @@
 /** The columns of top's tables: what each says of a member, and from which value on that is worth a look. */
 import { figures, leads, p99, rate } from "./figures.ts";
 import { shownBytes, shownCount, shownRate, shownSeconds, shownShare, UNKNOWN } from "./numbers.ts";
-import type { Row } from "./observer.ts";
+import type { Row } from "./row.ts";
 
 /** warn: worth a look; bad: hurts. */
 export type Level = "warn" | "bad";

@@ -1,6 +1,6 @@
 /** Figures of members, from their status and their two newest scrapes. Undefined where something that they need is not known. */
 import { histogramSince, quantile } from "../observe/metrics-text.ts";
-import type { Row } from "./observer.ts";
+import type { Row } from "./row.ts";
 
 /** What a counter grew by in a second; undefined without two scrapes, or after a restart. */
 export function rate({ now, before }: Row, metric: string): number | undefined {

@@ -7,7 +7,7 @@
  *     │ MEMBER▲  ROLE        LAG  CALLS/S    FSYNC   CPU  MEMORY  QUOTA                      │
  *     │ m1       leader        0      812  1.98 ms   31%  190 MB    42%                      │
  *     ╰──────────────────────────────────────────────────────────────────────────────────────╯
- *     ...graphs and other tables where there is room, then what is wrong, and the keys
+ *     ...graphs and other tables where they fit, then what is wrong, and the keys
  */
 import { idToHex } from "@quorate/proto";
 import type { Paint } from "../terminal.ts";
@@ -16,12 +16,12 @@ import { figures } from "./figures.ts";
 import type { ScreenState } from "./keys.ts";
 import { boxed, cutLine, type Line, lineWidth, type Span, shownLine, span } from "./line.ts";
 import { grouped, shownRate } from "./numbers.ts";
-import type { Row } from "./observer.ts";
 import { ageOf, isFresh, leaderOf, type Picture } from "./picture.ts";
+import type { Row } from "./row.ts";
 import { graph, peak, sparkline } from "./spark.ts";
 import { table } from "./table.ts";
 
-/** The room that a frame has, in characters. */
+/** The size of a frame, in characters. */
 export interface FrameSize {
   readonly columns: number;
   readonly rows: number;
@@ -106,7 +106,7 @@ function tableBox(picture: Picture, state: ScreenState, view: View, width: numbe
   return boxed(view.name, note, scrolled(all, state, rows), width);
 }
 
-/** The title line, and as many of the others as there is room for. */
+/** The title line, and as many of the others as fit. */
 function scrolled([head, ...rows]: readonly Line[], { scrolled: past }: ScreenState, count: number): Line[] {
   const from = Math.max(0, Math.min(past, rows.length - count));
   return [head ?? [], ...rows.slice(from, from + Math.max(0, count))];
@@ -173,7 +173,8 @@ function graphBoxes(picture: Picture, width: number, height: number): Line[] {
   const box = (name: string, values: readonly number[], style: "green" | "blue", boxWidth: number, lines: number): Line[] => {
     const shown = values.slice(-(boxWidth - 4));
     const newest = shown.at(-1) ?? Number.NaN;
-    const note = `${Number.isNaN(newest) ? "not known" : shownRate(newest)}, peak ${shownRate(peak(shown))} in ${shownAge(shown.length * picture.intervalMs)}`;
+    const current = Number.isNaN(newest) ? "not known" : shownRate(newest);
+    const note = `${current}, peak ${shownRate(peak(shown))} in ${shownAge(shown.length * picture.intervalMs)}`;
     return boxed(
       name,
       note,

@@ -9,39 +9,12 @@ import { labelOf } from "../observe/places.ts";
 import { printable } from "../observe/text.ts";
 import { figures } from "./figures.ts";
 import { History } from "./history.ts";
+import type { Row, Scrape } from "./row.ts";
 
 /** Rows at the most; what a cluster lists beyond them is counted and not shown. */
 export const MAX_ROWS = 64;
 /** Endpoints of one member that are tried in turn. */
 export const MAX_ENDPOINTS_OF_A_MEMBER = 8;
-
-/** A member's metrics at one time, in monotonic milliseconds. */
-export interface Scrape {
-  readonly atMs: number;
-  readonly metrics: MetricsText;
-}
-
-/** What is known of one member, or of an endpoint that has led to none so far. */
-export interface Row {
-  readonly label: string;
-  /** As the cluster lists it, or as it has said itself; undefined before either is known. */
-  readonly memberId: bigint | undefined;
-  readonly isNeverStarted: boolean;
-  readonly status: StatusResponse | undefined;
-  /** When the status came, in monotonic milliseconds. */
-  readonly statusAtMs: number | undefined;
-  /** In which round the status was asked for. */
-  readonly round: number;
-  /** The Raft index of the status before. */
-  readonly indexBefore: number | undefined;
-  /** The two newest scrapes. */
-  readonly now: Scrape | undefined;
-  readonly before: Scrape | undefined;
-  /** Why the last look gave no status; undefined if it gave one. */
-  readonly failure: string | undefined;
-  readonly calls: History;
-  readonly fsync: History;
-}
 
 class Place implements Row {
   member: Member | undefined;
@@ -102,7 +75,7 @@ export class Observer {
   constructor(looker: Looker, options: ObserverOptions) {
     this.#looker = looker;
     this.#options = options;
-    this.#places = [...new Set(options.endpoints)].slice(0, MAX_ROWS).map((endpoint) => new Place([endpoint], true));
+    this.#places = givenPlaces(options.endpoints);
   }
 
   get rows(): readonly Row[] {
@@ -155,7 +128,10 @@ export class Observer {
     try {
       const status = await this.#looker.status(endpoint);
       const id = status.header?.memberId;
-      if (place.member !== undefined && place.member.ID !== id) throw new Error(`${endpoint} leads to another member`);
+      if (place.member !== undefined && place.member.ID !== id) {
+        this.#forgetIfGone(place);
+        throw new Error(`${endpoint} leads to another member`);
+      }
       place.indexBefore = place.status?.raftIndex;
       place.round = round;
       place.status = status;
@@ -175,6 +151,18 @@ export class Observer {
       place.turn++;
     }
     onChange();
+  }
+
+  /** Where no listed member answers any more and others do in their place, the cluster was made again, from a backup say. */
+  #forgetIfGone(witness: Place): void {
+    if (
+      !this.#places.includes(witness) ||
+      this.#places.some((one) => one !== witness && one.member !== undefined && one.failure === undefined)
+    )
+      return;
+    this.#listed = [];
+    this.#listIndex = -1;
+    this.#places = givenPlaces(this.#options.endpoints);
   }
 
   async #askMetrics(place: Place, endpoint: string): Promise<void> {
@@ -211,6 +199,10 @@ export class Observer {
     this.#places = places;
     this.#looker.keepOnly(new Set(places.flatMap(({ endpoints }) => endpoints)));
   }
+}
+
+function givenPlaces(endpoints: readonly string[]): Place[] {
+  return [...new Set(endpoints)].slice(0, MAX_ROWS).map((endpoint) => new Place([endpoint], true));
 }
 
 function leadsTo(place: Place, member: Member): boolean {

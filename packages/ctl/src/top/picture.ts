@@ -1,7 +1,8 @@
 /** What a frame is made of: everything that is known at one moment, with what is old marked as such. */
 import type { RowAge } from "./columns.ts";
 import { leads } from "./figures.ts";
-import type { Observer, Row } from "./observer.ts";
+import type { Observer } from "./observer.ts";
+import type { Row } from "./row.ts";
 
 export interface Picture {
   /** This machine's clock, in milliseconds since 1970. */

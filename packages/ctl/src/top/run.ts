@@ -13,6 +13,8 @@ import { isFresh, pictureOf } from "./picture.ts";
 
 /** Members are not asked more often. */
 const MIN_INTERVAL_MS = 100;
+/** A terminal that is behind is looked at again after this time. */
+const BEHIND_PAUSE_MS = 200;
 /** Answers that come within this time of each other are drawn together. */
 const DRAW_PAUSE_MS = 30;
 
@@ -83,6 +85,11 @@ export async function live(io: Io, terminal: Terminal, asked: Looker, options: T
   function draw(): void {
     clearTimeout(drawing);
     drawing = undefined;
+    // A frame that is late is worth nothing: the next one is drawn when the terminal has taken the last.
+    if (terminal.isBehind()) {
+      drawing = setTimeout(draw, BEHIND_PAUSE_MS);
+      return;
+    }
     try {
       const picture = pictureOf(observer, { wallMs: Date.now(), nowMs: nowMs(), intervalMs });
       const size = terminal.size();

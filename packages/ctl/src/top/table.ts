@@ -3,7 +3,7 @@ import type { Style } from "../terminal.ts";
 import { cellText, type Level, levelOf, type RowAge, type TopColumn } from "./columns.ts";
 import { leads } from "./figures.ts";
 import { type Line, type Span, span, widthOf } from "./line.ts";
-import type { Row } from "./observer.ts";
+import type { Row } from "./row.ts";
 import { sparkline } from "./spark.ts";
 
 /** Blanks between columns. */

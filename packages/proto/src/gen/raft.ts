@@ -660,7 +660,7 @@ export const ConfState: Codec<ConfState> = {
             m.voters.push(r.bigUint64());
             break;
           case 10: {
-            const outer = r.enter();
+            const outer = r.enterPacked();
             while (r.pos < r.end) m.voters.push(r.bigUint64());
             r.leave(outer);
             break;
@@ -669,7 +669,7 @@ export const ConfState: Codec<ConfState> = {
             m.learners.push(r.bigUint64());
             break;
           case 18: {
-            const outer = r.enter();
+            const outer = r.enterPacked();
             while (r.pos < r.end) m.learners.push(r.bigUint64());
             r.leave(outer);
             break;
@@ -678,7 +678,7 @@ export const ConfState: Codec<ConfState> = {
             m.votersOutgoing.push(r.bigUint64());
             break;
           case 26: {
-            const outer = r.enter();
+            const outer = r.enterPacked();
             while (r.pos < r.end) m.votersOutgoing.push(r.bigUint64());
             r.leave(outer);
             break;
@@ -687,7 +687,7 @@ export const ConfState: Codec<ConfState> = {
             m.learnersNext.push(r.bigUint64());
             break;
           case 34: {
-            const outer = r.enter();
+            const outer = r.enterPacked();
             while (r.pos < r.end) m.learnersNext.push(r.bigUint64());
             r.leave(outer);
             break;

@@ -2198,7 +2198,7 @@ export const WatchCreateRequest: Codec<WatchCreateRequest> = {
             m.filters.push(r.int32());
             break;
           case 42: {
-            const outer = r.enter();
+            const outer = r.enterPacked();
             while (r.pos < r.end) m.filters.push(r.int32());
             r.leave(outer);
             break;

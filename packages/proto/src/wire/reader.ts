@@ -11,6 +11,17 @@ import { HI, I64, LO, U64, WORDS } from "./int64.ts";
 /** How deep messages of a type that contains itself (transactions) may nest. */
 export const MAX_NESTING_DEPTH = 128;
 
+/** What reading costs besides one for each field. One is some 30 ns. */
+const WORK = { message: 8, string: 4 } as const;
+const UNBOUNDED_WORK = 2 ** 31 - 1;
+
+/** A message of more parts than its reader may read; it may be well formed otherwise. */
+export class TooMuchWorkError extends WireError {
+  constructor(offset: number) {
+    super("too many fields", offset);
+  }
+}
+
 const TWO_32 = 0x1_0000_0000;
 
 export class Reader {
@@ -20,17 +31,22 @@ export class Reader {
   /** End of the message being read. */
   end: number;
   private depth = 0;
+  /** Work that is left: see WORK. */
+  private workLeft: number;
   // High word of the last varint that read64 read; the low one is its result.
   private hi = 0;
 
-  constructor(bytes: Uint8Array) {
+  /** @param maxWork what reading may cost, in the units of WORK: then it throws TooMuchWorkError. Without a bound unless told. */
+  constructor(bytes: Uint8Array, maxWork: number = UNBOUNDED_WORK) {
     this.bytes = bytes;
     this.end = bytes.length;
+    this.workLeft = maxWork;
   }
 
   /** The next field's tag. */
   tag(): number {
     const at = this.pos;
+    if (--this.workLeft < 0) throw new TooMuchWorkError(at);
     const first = this.bytes[at];
     if (first >= 8 && first < 0x80 && at < this.end) {
       this.pos = at + 1;
@@ -135,6 +151,7 @@ export class Reader {
   string(): string {
     const length = this.length();
     if (length === 0) return "";
+    this.workLeft -= WORK.string;
     const start = this.pos;
     this.pos = start + length;
     const text = toUtf8(this.bytes, start, this.pos);
@@ -145,8 +162,17 @@ export class Reader {
   /** Enters an embedded message and gives the end of the one around it, to be handed back to leave(). */
   enter(): number {
     const length = this.length();
+    this.workLeft -= WORK.message;
     const outer = this.end;
     this.end = this.pos + length;
+    return outer;
+  }
+
+  /** As enter(), for a packed list of numbers: each of its bytes counts as a field, since it may be a number. */
+  enterPacked(): number {
+    const outer = this.enter();
+    this.workLeft -= this.end - this.pos;
+    if (this.workLeft < 0) throw new TooMuchWorkError(this.pos);
     return outer;
   }
 

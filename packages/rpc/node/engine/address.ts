@@ -11,6 +11,11 @@ export function addressOf(socket: Socket): string {
   return remoteAddress.includes(":") ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
 }
 
+/** The other end without its port; "@" for a unix socket. */
+export function hostOf(socket: Socket): string {
+  return socket.remoteAddress ?? "@";
+}
+
 /** A unix socket outlives its server's end; as etcd, we take the place of one that is there. */
 export function removeStaleSocket(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) unlinkSync(path);

@@ -4,8 +4,9 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@quorate/host";
-import { type ConnectionOwner, Http2Connection, type Peer, type RequestAcceptor } from "../../src/http2/connection.ts";
+import { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "../../src/http2/connection.ts";
 import type { Http2Limits } from "../../src/http2/limits.ts";
+import type { Peer } from "../../src/http2/peer.ts";
 import type { Http2Shared } from "../../src/http2/shared.ts";
 import { type Flushable, Flusher } from "./flusher.ts";
 
@@ -45,10 +46,14 @@ export class EngineSocket implements ConnectionOwner, Flushable {
   /** It has written much in this turn: the others go first. */
   #yields = false;
 
-  constructor(context: SocketContext, socket: Socket, acceptor: RequestAcceptor, peer: Peer) {
+  readonly #settled: () => void;
+
+  /** @param settled called when the client's preface and SETTINGS are complete. */
+  constructor(context: SocketContext, socket: Socket, acceptor: RequestAcceptor, peer: Peer, settled: () => void) {
     const { clock } = context;
     this.#context = context;
     this.#socket = socket;
+    this.#settled = settled;
     this.#limits = context.http2.limits;
     this.connection = new Http2Connection(context.http2, acceptor, this, peer, clock.monotonicMs());
     socket.on("data", (chunk: Buffer) => this.connection.receive(chunk, clock.monotonicMs()));
@@ -63,6 +68,10 @@ export class EngineSocket implements ConnectionOwner, Flushable {
     if (this.#yields) this.#context.flusher.addLater(this);
     else this.#context.flusher.add(this);
     this.#yields = false;
+  }
+
+  settled(): void {
+    this.#settled();
   }
 
   flush(): void {

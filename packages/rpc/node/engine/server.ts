@@ -6,35 +6,24 @@
  *                                                          -> node:http (HTTP/1.1) -> HttpHandler
  */
 import type { Server as HttpServer } from "node:http";
-import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
+import type { Socket } from "node:net";
 import type { Clock, Logger, Timer } from "@quorate/host";
-import {
-  alternativeNames,
-  commonName,
-  createHttp1Server,
-  demandsClientCertificate,
-  type HttpPeer,
-  handshakeFailure,
-  refuseCertificate,
-  serveHttp1,
-  serverTlsOptions,
-  type TlsSource,
-  tlsSource,
-} from "@quorate/host/node";
+import { createHttp1Server, serveHttp1, type TlsSource, tlsSource } from "@quorate/host/node";
 import { DeadlineQueue } from "../../src/deadlines.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
+import { Inflater } from "../../src/grpc/inflater.ts";
 import type { GrpcShared } from "../../src/grpc/shared.ts";
-import type { Peer } from "../../src/http2/connection.ts";
+import type { ByteBudget } from "../../src/http2/byte-budget.ts";
 import type { EngineCounters } from "../../src/http2/counters.ts";
+import { clientOf } from "../../src/http2/peer.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
 import type { HttpHandler, RpcObserver, ServiceTable } from "../../src/service.ts";
-import type { BoundAddress, ListenAddress } from "../options.ts";
-import { addressOf, removeStaleSocket } from "./address.ts";
+import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
+import type { Accepted } from "./accepted.ts";
 import { EngineSocket, SocketContext } from "./engine-socket.ts";
-import { readFirstBytes } from "./first-bytes.ts";
 import { nodeCompressor } from "./gzip.ts";
-import { type EngineServerOptions, type ResolvedEngineOptions, resolveEngineOptions } from "./options.ts";
+import { Listener, type ListenerOwner } from "./listener.ts";
+import { type EngineServerOptions, resolveEngineOptions, type ServerLimits } from "./options.ts";
 
 export interface EngineServerDependencies {
   readonly services: ServiceTable;
@@ -48,8 +37,14 @@ export interface EngineServerDependencies {
 export interface ServerCounters {
   readonly activeConnections: number;
   readonly acceptedConnections: number;
-  /** Closed as they came, because there were too many. */
+  /** Closed when their first headers were complete, because their client had the most of all connections, and all were taken. */
   readonly refusedConnections: number;
+  /** Closed because all connections of their address were taken and a client with fewer came, or a newer one of their own. */
+  readonly displacedConnections: number;
+  /** Closed in their handshakes because too many others were in theirs. */
+  readonly displacedHandshakes: number;
+  /** Asked to go because they had no call for long while most connections were taken. */
+  readonly drainedIdleConnections: number;
   /** Closed during the TLS handshake, or because of their certificate. */
   readonly failedHandshakes: number;
   /** Those of them whose handshake did not end in time. */
@@ -69,11 +64,12 @@ export interface ServerCounters {
   readonly pendingBytes: number;
   readonly headBytes: number;
   readonly unsentBytes: number;
+  /** Requests that were decompressed on another thread, and times that connections had to wait because theirs were too much. */
+  readonly inflatedMessages: number;
+  readonly inflateWaits: number;
   readonly http2: Readonly<EngineCounters>;
 }
 
-/** At most one warning about refused connections in this time. */
-const REFUSAL_LOG_PERIOD_MS = 10_000;
 /** How long an HTTP/1.1 request may take from its first byte to its last. */
 const HTTP1_REQUEST_TIMEOUT_MS = 60_000;
 const HTTP1_CHECK_PERIOD_MS = 5_000;
@@ -89,31 +85,23 @@ const HTTP1_ERRORS: Readonly<Record<string, string>> = {
   HPE_INVALID_CONSTANT: "",
 };
 
-export class EngineServer {
+export class EngineServer implements ListenerOwner {
   readonly #listenAddresses: readonly ListenAddress[];
-  readonly #tls: TlsSource | undefined;
-  readonly #options: ResolvedEngineOptions;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly tls: TlsSource | undefined;
+  readonly options: ResolvedOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly #limits: ServerLimits;
   readonly #http2: Http2Shared;
   readonly #grpc: GrpcShared;
   readonly #context: SocketContext;
   readonly #httpServer: HttpServer;
-  readonly #httpPeers = new WeakMap<Socket, HttpPeer>();
+  readonly #http1 = new WeakMap<Socket, { readonly one: Accepted; readonly listener: Listener }>();
   readonly #connections = new Set<EngineSocket>();
-  readonly #sockets = new Set<Socket>();
-  /** Sockets that have not told their protocol yet, and since when. */
-  readonly #undecided = new Map<Socket, number>();
-  readonly #servers: NetServer[] = [];
-  /** Ends the listening for new TLS options. */
-  readonly #forgetTls: (() => void)[] = [];
+  readonly #sockets = new Set<Accepted>();
+  readonly #listeners: Listener[] = [];
   #sweeper: Timer | undefined;
   #acceptedConnections = 0;
-  #refusedConnections = 0;
-  #failedHandshakes = 0;
-  #handshakeTimeouts = 0;
-  #silentConnections = 0;
-  #lastRefusalLogMs = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | undefined;
   #allClosed: (() => void) | undefined;
 
@@ -123,11 +111,12 @@ export class EngineServer {
       throw new Error("a secure listen address needs TLS options");
     }
     this.#listenAddresses = options.listen;
-    this.#tls = options.tls && tlsSource(options.tls);
-    this.#options = resolveEngineOptions(options);
-    this.#clock = dependencies.clock;
-    this.#logger = dependencies.logger;
-    const { server, http2, limits } = this.#options;
+    this.tls = options.tls && tlsSource(options.tls);
+    const { server, http2, limits } = resolveEngineOptions(options);
+    this.options = server;
+    this.#limits = limits;
+    this.clock = dependencies.clock;
+    this.logger = dependencies.logger;
     this.#http2 = new Http2Shared(http2, limits.maxHeldTotalBytes, limits.maxPendingTotalBytes, limits.maxHeadTotalBytes);
     this.#context = new SocketContext(this.#http2, dependencies.clock, limits.maxUnsentTotalBytes);
     this.#grpc = {
@@ -143,6 +132,7 @@ export class EngineServer {
       logger: dependencies.logger,
       deadlines: new DeadlineQueue(dependencies.clock),
       compressor: nodeCompressor,
+      inflater: new Inflater(nodeCompressor, dependencies.clock),
       observer: dependencies.observer,
       receivedMessageBytes: 0,
       sentMessageBytes: 0,
@@ -154,12 +144,16 @@ export class EngineServer {
   async listen(): Promise<BoundAddress[]> {
     const bound: BoundAddress[] = [];
     try {
-      for (const address of this.#listenAddresses) bound.push(await this.#open(address));
+      for (const address of this.#listenAddresses) {
+        const listener = new Listener(address, new Dispatcher(this.#grpc, address.serves ?? "all"), this);
+        this.#listeners.push(listener);
+        bound.push(await listener.open());
+      }
     } catch (error) {
-      for (const server of this.#servers.splice(0)) server.close();
+      for (const listener of this.#listeners.splice(0)) void listener.close();
       throw error;
     }
-    this.#sweeper = this.#clock.every(this.#options.limits.sweepPeriodMs, () => this.#sweep());
+    this.#sweeper = this.clock.every(this.#limits.sweepPeriodMs, () => this.#sweep());
     return bound;
   }
 
@@ -168,10 +162,13 @@ export class EngineServer {
     return {
       activeConnections: this.#sockets.size,
       acceptedConnections: this.#acceptedConnections,
-      refusedConnections: this.#refusedConnections,
-      failedHandshakes: this.#failedHandshakes,
-      handshakeTimeouts: this.#handshakeTimeouts,
-      silentConnections: this.#silentConnections,
+      refusedConnections: this.#sum((listener) => listener.slotCounters.refused),
+      displacedConnections: this.#sum((listener) => listener.slotCounters.displaced),
+      displacedHandshakes: this.#sum((listener) => listener.slotCounters.displacedUnidentified),
+      drainedIdleConnections: this.#sum((listener) => listener.slotCounters.drained),
+      failedHandshakes: this.#sum((listener) => listener.failedHandshakes),
+      handshakeTimeouts: this.#sum((listener) => listener.handshakeTimeouts),
+      silentConnections: this.#sum((listener) => listener.silentConnections),
       stalledConnections: this.#context.stalledConnections,
       receivedMessageBytes: this.#grpc.receivedMessageBytes,
       sentMessageBytes: this.#grpc.sentMessageBytes,
@@ -179,6 +176,8 @@ export class EngineServer {
       pendingBytes: this.#http2.pending.usedBytes,
       headBytes: this.#http2.heads.usedBytes,
       unsentBytes: this.#context.unsentBytes,
+      inflatedMessages: this.#grpc.inflater.inflated,
+      inflateWaits: this.#grpc.inflater.throttled,
       http2: this.#http2.counters,
     };
   }
@@ -192,18 +191,21 @@ export class EngineServer {
     return this.#closing;
   }
 
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
+  }
+
   async #close(graceMs: number): Promise<void> {
-    const servers = this.#servers.splice(0).map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    const servers = this.#listeners.map((listener) => listener.close());
     // It does not listen, so closing it only stops its timer and closes what is idle.
-    for (const forget of this.#forgetTls.splice(0)) forget();
     this.#httpServer.close();
     this.#httpServer.closeIdleConnections();
-    for (const socket of this.#undecided.keys()) socket.destroy();
-    const nowMs = this.#clock.monotonicMs();
+    for (const one of this.#sockets) if (one.phase === "handshake" || one.phase === "deciding") one.destroy();
+    const nowMs = this.clock.monotonicMs();
     for (const one of this.#connections) one.connection.drain(nowMs);
     if (this.#sockets.size > 0) {
-      const timer = this.#clock.after(graceMs, () => {
-        for (const socket of this.#sockets) socket.destroy();
+      const timer = this.clock.after(graceMs, () => {
+        for (const one of this.#sockets) one.destroy();
       });
       await new Promise<void>((resolve) => {
         this.#allClosed = resolve;
@@ -215,136 +217,50 @@ export class EngineServer {
     await Promise.all(servers);
   }
 
-  #open(address: ListenAddress): Promise<BoundAddress> {
-    const dispatcher = new Dispatcher(this.#grpc, address.serves ?? "all");
-    const tlsServer = address.secure && this.#tls !== undefined ? this.#tlsServer(this.#tls, address, dispatcher) : undefined;
-    const server = createNetServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }, (socket) =>
-      this.#accept(socket, address, dispatcher, tlsServer),
-    );
-    return new Promise((resolve, reject) => {
-      server.once("error", reject);
-      server.once("listening", () => {
-        server.off("error", reject);
-        server.on("error", (error) => this.#logger.warn("failed to accept client connection", { error: error.message }));
-        this.#servers.push(server);
-        const bound = server.address() as AddressInfo | string;
-        if (typeof bound === "string") resolve({ host: undefined, port: undefined, path: bound, secure: address.secure });
-        else resolve({ host: bound.address, port: bound.port, path: undefined, secure: address.secure });
-      });
-      if (address.path === undefined) server.listen({ host: address.host, port: address.port ?? 0 });
-      else {
-        removeStaleSocket(address.path);
-        server.listen({ path: address.path });
-      }
-    });
-  }
-
-  #accept(socket: Socket, address: ListenAddress, dispatcher: Dispatcher, tlsServer: TlsServer | undefined): void {
-    socket.on("error", () => {});
-    if (this.#closing || this.#sockets.size >= this.#options.server.maxConnections) {
-      this.#refuse(socket);
-      return;
-    }
+  accepted(one: Accepted): void {
     this.#acceptedConnections++;
-    this.#sockets.add(socket);
-    socket.on("close", () => {
-      this.#sockets.delete(socket);
+    this.#sockets.add(one);
+    one.socket.on("close", () => {
+      this.#sockets.delete(one);
       if (this.#sockets.size === 0) this.#allClosed?.();
     });
-    // Asked for now, the socket still knows it when a handshake has failed.
-    const peerAddress = addressOf(socket);
-    if (tlsServer !== undefined) tlsServer.emit("connection", socket);
-    else this.#decide(socket, address, dispatcher, { peerAddress, peerCommonName: undefined });
   }
 
-  #refuse(socket: Socket): void {
-    socket.destroy();
-    if (this.#closing) return;
-    this.#refusedConnections++;
-    const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#lastRefusalLogMs < REFUSAL_LOG_PERIOD_MS) return;
-    this.#lastRefusalLogMs = nowMs;
-    this.#logger.warn("refused client connections: too many are open", { "max-connections": this.#options.server.maxConnections });
+  serveHttp2(one: Accepted, socket: Socket, listener: Listener): void {
+    const peer = one.peer ?? { peerAddress: "", peerCommonName: undefined };
+    const engine = new EngineSocket(this.#context, socket, listener.dispatcher, peer, () => listener.identified(one));
+    one.engine = engine;
+    this.#connections.add(engine);
+    socket.on("close", () => this.#connections.delete(engine));
+    if (this.#closing) engine.connection.drain(this.clock.monotonicMs());
   }
 
-  #tlsServer(source: TlsSource, address: ListenAddress, dispatcher: Dispatcher): TlsServer {
-    const protocols = address.serves === "http" ? ["http/1.1"] : address.serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
-    const server = createTlsServer({
-      ...serverTlsOptions(source.current, protocols),
-      handshakeTimeout: this.#options.server.handshakeTimeoutMs,
-    });
-    this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
-    server.on("tlsClientError", (error: Error & { code?: string }, socket) => {
-      if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") this.#handshakeTimeouts++;
-      this.#handshakeFailed(socket, handshakeFailure(error, socket));
-      // Node only tells of it.
-      socket.destroy();
-    });
-    server.on("secureConnection", (socket) => {
-      socket.on("error", () => {});
-      const tls = source.current;
-      const demanded = demandsClientCertificate(tls);
-      const certificate = demanded ? socket.getPeerX509Certificate() : undefined;
-      const refusal = refuseCertificate(tls, certificate, demanded);
-      if (refusal !== undefined) {
-        this.#handshakeFailed(socket, refusal);
-        socket.destroy();
-        return;
-      }
-      const peer = { peerAddress: addressOf(socket), peerCommonName: certificate === undefined ? undefined : commonName(certificate) };
-      if (socket.alpnProtocol === "h2") this.#serveHttp2(socket, dispatcher, peer);
-      else if (socket.alpnProtocol) this.#serveHttp1(socket, address, peer);
-      else this.#decide(socket, address, dispatcher, peer);
-    });
-    return server;
-  }
-
-  #handshakeFailed(socket: TLSSocket, reason: string): void {
-    this.#failedHandshakes++;
-    const certificate = socket.getPeerX509Certificate?.();
-    const names = certificate === undefined ? undefined : alternativeNames(certificate);
-    const fields = {
-      "remote-addr": addressOf(socket),
-      "server-name": typeof socket.servername === "string" ? socket.servername : "",
-      ...(names === undefined ? {} : { "ip-addresses": names.ipAddresses, "dns-names": names.dnsNames }),
-      error: reason,
-    };
-    // Port scanners and health checks just connect and leave.
-    if (reason === "EOF") this.#logger.debug("rejected connection on client endpoint", fields);
-    else this.#logger.warn("rejected connection on client endpoint", fields);
-  }
-
-  #decide(socket: Socket, address: ListenAddress, dispatcher: Dispatcher, peer: Peer): void {
-    this.#undecided.set(socket, this.#clock.monotonicMs());
-    const forget = () => this.#undecided.delete(socket);
-    socket.on("close", forget);
-    readFirstBytes(socket, (isHttp2) => {
-      forget();
-      socket.off("close", forget);
-      if (isHttp2) this.#serveHttp2(socket, dispatcher, peer);
-      else this.#serveHttp1(socket, address, peer);
-    });
-  }
-
-  #serveHttp2(socket: Socket, dispatcher: Dispatcher, peer: Peer): void {
-    const one = new EngineSocket(this.#context, socket, dispatcher, peer);
-    this.#connections.add(one);
-    socket.on("close", () => this.#connections.delete(one));
-    if (this.#closing) one.connection.drain(this.#clock.monotonicMs());
-  }
-
-  #serveHttp1(socket: Socket, address: ListenAddress, peer: HttpPeer): void {
-    if (address.serves === "grpc" || this.#closing) {
+  serveHttp1(one: Accepted, socket: Socket, listener: Listener): void {
+    if (listener.address.serves === "grpc" || this.#closing) {
       socket.destroy();
       return;
     }
-    this.#httpPeers.set(socket, peer);
+    this.#http1.set(socket, { one, listener });
     this.#httpServer.emit("connection", socket);
   }
 
+  /** What answers over HTTP/1.1 may hold that wait for a client: of the same budget as those over HTTP/2. */
+  #budgetOf(one: Accepted, socket: Socket): ByteBudget {
+    if (one.answers !== undefined) return one.answers;
+    const { pending, limits } = this.#http2;
+    const budget = pending.join(limits.maxPendingBytes, clientOf(one.peer!), () => {
+      this.#http2.counters.largestHolderCuts++;
+      one.destroy();
+    });
+    one.answers = budget;
+    if (socket.destroyed) budget.leave();
+    else socket.on("close", () => budget.leave());
+    return budget;
+  }
+
   #createHttp1Server(): HttpServer {
-    const { server } = this.#options;
-    const http = { handler: this.#grpc.http, maxBodyBytes: server.maxHttpBodyBytes, logger: this.#logger };
+    const server = this.options;
+    const http = { handler: this.#grpc.http, maxBodyBytes: server.maxHttpBodyBytes, logger: this.logger };
     const options = {
       maxHeaderSize: server.maxHeaderListBytes,
       requireHostHeader: false,
@@ -354,11 +270,27 @@ export class EngineServer {
     };
     const httpServer = createHttp1Server(options, (request, response) => {
       const socket = request.socket;
+      const known = this.#http1.get(socket);
+      if (known === undefined) {
+        socket.destroy();
+        return;
+      }
+      const { one, listener } = known;
+      one.request(1);
+      let heldBytes = 0;
+      const mayHold = (sizeBytes: number): boolean => {
+        const budget = this.#budgetOf(one, socket);
+        if (socket.destroyed || !budget.take(sizeBytes)) return false;
+        heldBytes = sizeBytes;
+        return true;
+      };
       response.on("close", () => {
+        if (heldBytes > 0) one.answers!.give(heldBytes);
+        one.request(-1);
         if (this.#closing) socket.destroySoon();
       });
-      const peer = this.#httpPeers.get(socket) ?? { peerAddress: addressOf(socket), peerCommonName: undefined };
-      void serveHttp1(http, peer, request, response, this.#closing !== undefined);
+      listener.identified(one);
+      if (!socket.destroyed) void serveHttp1(http, one.peer!, request, response, this.#closing !== undefined, mayHold);
     });
     httpServer.on("clientError", (error: Error & { code?: string }, socket) => {
       const answer = HTTP1_ERRORS[error.code ?? ""] ?? HTTP1_ERRORS["HPE"];
@@ -372,14 +304,13 @@ export class EngineServer {
     return httpServer;
   }
 
+  #sum(count: (listener: Listener) => number): number {
+    return this.#listeners.reduce((sum, listener) => sum + count(listener), 0);
+  }
+
   #sweep(): void {
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.clock.monotonicMs();
     for (const one of this.#connections) one.sweep(nowMs);
-    for (const [socket, sinceMs] of this.#undecided) {
-      if (nowMs - sinceMs < this.#options.server.handshakeTimeoutMs) continue;
-      this.#silentConnections++;
-      this.#undecided.delete(socket);
-      socket.destroy();
-    }
+    for (const listener of this.#listeners) listener.sweep(nowMs);
   }
 }

@@ -4,8 +4,13 @@ import { type MessageBytes, StatusError } from "../service.ts";
 
 /** The gzip of the platform. */
 export interface Compressor {
-  /** The decompressed message. Never makes more than `maxBytes` of it, and throws StatusError for more or for what is no gzip. */
-  decompress(message: Uint8Array, maxBytes: number): Uint8Array;
+  /**
+   * The message decompressed at once, or undefined if it has more than `mostBytes`, which is found out without making more than that of it.
+   * Throws StatusError if it has more than `maxBytes`, or for what is no gzip.
+   */
+  decompressNow(message: Uint8Array, maxBytes: number, mostBytes: number): Uint8Array | undefined;
+  /** The message decompressed beside other work. Never makes more than `maxBytes` of it; rejects with the same errors. */
+  decompressLater(message: Uint8Array, maxBytes: number): Promise<Uint8Array>;
   /** The message compressed at once; for up to MAX_COMPRESSED_NOW_BYTES. */
   compressNow(message: MessageBytes): Uint8Array;
   /** The message compressed beside other work. */
@@ -29,15 +34,7 @@ export function unknownEncoding(value: string): StatusError {
   return new StatusError(GrpcCode.Unimplemented, `grpc: Decompressor is not installed for grpc-encoding ${JSON.stringify(value)}`);
 }
 
-/** A message as the client meant it. Throws StatusError with grpc-go's texts. */
-export function plainMessage(
-  message: Uint8Array,
-  compressed: boolean,
-  gzip: boolean,
-  compressor: Compressor,
-  maxBytes: number,
-): Uint8Array {
-  if (!compressed) return message;
+/** Throws grpc-go's StatusError for a compressed message in a call that has not announced any. */
+export function checkCompressed(gzip: boolean): void {
   if (!gzip) throw new StatusError(GrpcCode.Internal, "grpc: compressed flag set with identity or empty encoding");
-  return compressor.decompress(message, maxBytes);
 }

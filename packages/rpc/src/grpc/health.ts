@@ -2,7 +2,7 @@
 import { toUtf8 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
 import { type ServiceTable, type Status, StatusError, type StreamCall, type StreamHandler, type UnaryHandler } from "../service.ts";
-import { readFields, writeFields } from "./wire.ts";
+import { readRequest, writeFields } from "./wire.ts";
 
 /** HealthCheckResponse.ServingStatus. */
 const SERVING = 1;
@@ -69,8 +69,6 @@ export class HealthService {
 
 /** HealthCheckRequest's only field. */
 function serviceOf(request: Uint8Array): string {
-  const fields = readFields(request);
-  if (fields === undefined) throw new StatusError(GrpcCode.Internal, "grpc: error unmarshalling request: not a HealthCheckRequest");
-  const bytes = fields.findLast((one) => one.field === 1)?.bytes;
+  const bytes = readRequest(request, "HealthCheckRequest").findLast((one) => one.field === 1)?.bytes;
   return bytes === undefined ? "" : toUtf8(bytes);
 }

@@ -7,7 +7,7 @@ import { fromUtf8, toUtf8 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
 import { type ServiceTable, StatusError, type StreamCall, type StreamHandler } from "../service.ts";
 import { type FileDescriptor, readDescriptor } from "./descriptors.ts";
-import { readFields, type WireField, writeFields } from "./wire.ts";
+import { readRequest, type WireField, writeFields } from "./wire.ts";
 
 /** Fields of ServerReflectionRequest that ask for something. */
 const REQUEST = { fileByFilename: 3, fileContainingSymbol: 4, fileContainingExtension: 5, allExtensionNumbersOfType: 6, listServices: 7 };
@@ -48,10 +48,7 @@ export class ReflectionService {
   }
 
   #answerTo(call: StreamCall, request: Uint8Array): void {
-    const fields = readFields(request);
-    if (fields === undefined) {
-      throw new StatusError(GrpcCode.Internal, "grpc: error unmarshalling request: not a ServerReflectionRequest");
-    }
+    const fields = readRequest(request, "ServerReflectionRequest");
     const host = fields.findLast((one) => one.field === 1)?.bytes ?? new Uint8Array(0);
     // The last of alternatives counts.
     const [field, value] = this.#answer(fields.findLast((one) => one.field >= REQUEST.fileByFilename));

@@ -3,6 +3,7 @@ import type { Clock, Logger } from "@quorate/host";
 import type { DeadlineQueue } from "../deadlines.ts";
 import type { HttpHandler, RpcObserver, ServiceTable } from "../service.ts";
 import type { Compressor } from "./compressor.ts";
+import type { Inflater } from "./inflater.ts";
 
 export interface GrpcLimits {
   /** Longest request message, compressed or not. */
@@ -23,6 +24,7 @@ export interface GrpcShared {
   readonly logger: Logger;
   readonly deadlines: DeadlineQueue;
   readonly compressor: Compressor;
+  readonly inflater: Inflater;
   readonly observer: RpcObserver | undefined;
   /** Bytes of gRPC messages, without prefixes and headers. */
   receivedMessageBytes: number;

@@ -6,7 +6,7 @@ import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
 import type { CallContext, MessageBytes, Status, StreamCall, StreamHandler, StreamListener } from "../service.ts";
 import { GZIP_HEADERS, OK_HEADERS, writeMessage } from "./answers.ts";
 import { Call, statusOf } from "./call.ts";
-import { MAX_COMPRESSED_NOW_BYTES, plainMessage } from "./compressor.ts";
+import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
 import type { GrpcShared } from "./shared.ts";
 
 const OK: Status = { code: GrpcCode.OK, message: "" };
@@ -23,6 +23,9 @@ export class StreamingCall extends Call implements StreamCall {
   /** Body bytes that came while paused: the client may send more only when the service goes on. */
   #owedBytes = 0;
   #overBudget = false;
+  /** A message is being decompressed; what it came to, until it is delivered. */
+  #isInflating = false;
+  #inflated: Uint8Array | undefined = undefined;
 
   constructor(
     shared: GrpcShared,
@@ -85,7 +88,11 @@ export class StreamingCall extends Call implements StreamCall {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    if (this.#owedBytes > 0) {
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    if (!this.#isHeldUp && this.#owedBytes > 0) {
       this.connection.credit(this.stream, this.#owedBytes);
       this.#owedBytes = 0;
     }
@@ -93,10 +100,15 @@ export class StreamingCall extends Call implements StreamCall {
     this.connection.touched();
   }
 
+  /** No message is delivered, and the client may send no more than its window. */
+  get #isHeldUp(): boolean {
+    return this.#paused || this.#isInflating;
+  }
+
   override data(bytes: Uint8Array, start: number, end: number): void {
     const size = end - start;
     if (this.isEnded || !this.hold(size)) return;
-    if (this.#paused) this.#owedBytes += size;
+    if (this.#isHeldUp) this.#owedBytes += size;
     else this.connection.credit(this.stream, size);
     this.#assembler.push(bytes.subarray(start, end));
     this.#deliver();
@@ -130,23 +142,49 @@ export class StreamingCall extends Call implements StreamCall {
     if (this.#delivering) return;
     this.#delivering = true;
     try {
-      while (!this.#paused && !this.isEnded) {
+      while (!this.#isHeldUp && !this.isEnded) {
+        const ready = this.#inflated;
+        if (ready !== undefined) {
+          this.#inflated = undefined;
+          this.#hand(ready);
+          continue;
+        }
         const message = this.#assembler.take();
         if (message === undefined) break;
         this.release(PREFIX_BYTES + message.length);
-        const { compressor, limits } = this.shared;
-        const plain = plainMessage(message, this.#assembler.compressed, this.#gzip, compressor, limits.maxRequestBytes);
-        this.received(plain.length);
-        this.#listener.message?.(plain);
+        const plain = this.#assembler.compressed ? this.#decompress(message) : message;
+        if (plain !== undefined) this.#hand(plain);
       }
     } catch (error) {
       this.finish(statusOf(error));
     }
     this.#delivering = false;
-    if (!this.#bodyEnded || this.#paused || this.isEnded || this.#toldHalfClosed) return;
+    if (!this.#bodyEnded || this.#isHeldUp || this.isEnded || this.#toldHalfClosed) return;
     this.#toldHalfClosed = true;
     if (this.#assembler.bufferedBytes > 0) this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
     else this.#call(this.#listener.halfClosed);
+  }
+
+  #hand(message: Uint8Array): void {
+    this.received(message.length);
+    this.#listener.message?.(message);
+  }
+
+  /** The message decompressed, or undefined if that takes its time: the stream goes on when it is done. */
+  #decompress(message: Uint8Array): Uint8Array | undefined {
+    checkCompressed(this.#gzip);
+    const { inflater, limits } = this.shared;
+    const plain = inflater.now(message, limits.maxRequestBytes);
+    if (plain !== undefined) return plain;
+    this.#isInflating = true;
+    const isWanted = () => !this.isEnded;
+    inflater.later(this.connection, message, limits.maxRequestBytes, isWanted, (inflated, error) => {
+      this.#isInflating = false;
+      this.#inflated = inflated;
+      if (inflated === undefined) this.finish(statusOf(error));
+      this.#goOn();
+    });
+    return undefined;
   }
 
   #call(listener: (() => void) | undefined): void {

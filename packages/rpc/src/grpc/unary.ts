@@ -10,13 +10,14 @@ import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
 import { type MessageBytes, StatusError, type UnaryHandler } from "../service.ts";
 import { GZIP_HEADERS, OK_HEADERS, OK_TRAILERS, writeWholeAnswer } from "./answers.ts";
 import { Call, statusOf } from "./call.ts";
-import { MAX_COMPRESSED_NOW_BYTES, plainMessage } from "./compressor.ts";
+import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
 import type { GrpcShared } from "./shared.ts";
 
 export class UnaryCall extends Call {
   readonly #handler: UnaryHandler;
   readonly #gzip: boolean;
   #request: Uint8Array | undefined = undefined;
+  #isCompressed = false;
   #assembler: MessageAssembler | undefined = undefined;
   /** The service has the request and has not answered yet. */
   #working = false;
@@ -59,7 +60,9 @@ export class UnaryCall extends Call {
       this.#assembler.push(chunk);
       for (let message = this.#assembler.take(); message !== undefined; message = this.#assembler.take()) {
         if (this.#request !== undefined) throw new StatusError(GrpcCode.Internal, "more than one message in a call that takes one");
-        this.#request = plainMessage(message, this.#assembler.compressed, this.#gzip, this.shared.compressor, maxBytes);
+        if (this.#assembler.compressed) checkCompressed(this.#gzip);
+        this.#isCompressed = this.#assembler.compressed;
+        this.#request = message;
       }
     } catch (error) {
       this.finish(statusOf(error));
@@ -75,10 +78,39 @@ export class UnaryCall extends Call {
       this.release();
       return;
     }
-    this.received(request.length);
     // The bytes live on only where the service keeps them.
     this.#request = undefined;
     this.#assembler = undefined;
+    if (this.#isCompressed) this.#decompress(request);
+    else this.#handle(request);
+  }
+
+  #decompress(request: Uint8Array): void {
+    const { inflater, limits } = this.shared;
+    let plain: Uint8Array | undefined;
+    try {
+      plain = inflater.now(request, limits.maxRequestBytes);
+    } catch (error) {
+      this.finish(statusOf(error));
+      this.release();
+      return;
+    }
+    if (plain !== undefined) {
+      this.#handle(plain);
+      return;
+    }
+    const isWanted = () => !this.isEnded;
+    inflater.later(this.connection, request, limits.maxRequestBytes, isWanted, (inflated, error) => {
+      if (inflated === undefined) {
+        this.finish(statusOf(error));
+        this.release();
+      } else if (this.hold(inflated.length)) this.#handle(inflated);
+      this.connection.touched();
+    });
+  }
+
+  #handle(request: Uint8Array): void {
+    this.received(request.length);
     let answer: MessageBytes | Promise<MessageBytes>;
     try {
       answer = this.#handler(request, this);

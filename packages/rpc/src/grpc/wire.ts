@@ -1,4 +1,6 @@
 /** As much of protobuf's wire format as the services of this package need for their few small messages. */
+import { GrpcCode } from "../codes.ts";
+import { StatusError } from "../service.ts";
 
 /** One field of a message: its number, and its value if it is a varint (`number`) or has a length (`bytes`, a view). */
 export interface WireField {
@@ -7,8 +9,26 @@ export interface WireField {
   readonly bytes: Uint8Array | undefined;
 }
 
-/** The fields of a message in order, or undefined if it is malformed. Fixed-width fields are skipped. */
-export function readFields(message: Uint8Array): WireField[] | undefined {
+/** Requests of these services hold a name; longer ones are refused. */
+const MAX_REQUEST_BYTES = 4096;
+/** More fields than any of them has. */
+const MAX_REQUEST_FIELDS = 64;
+
+/** The fields of a request of this package's services; throws StatusError for one that is malformed, or larger than any should be. */
+export function readRequest(message: Uint8Array, typeName: string): WireField[] {
+  if (message.length > MAX_REQUEST_BYTES) {
+    throw new StatusError(
+      GrpcCode.ResourceExhausted,
+      `grpc: received message larger than max (${message.length} vs. ${MAX_REQUEST_BYTES})`,
+    );
+  }
+  const fields = readFields(message, MAX_REQUEST_FIELDS);
+  if (fields !== undefined) return fields;
+  throw new StatusError(GrpcCode.Internal, `grpc: error unmarshalling request: not a ${typeName}`);
+}
+
+/** The fields of a message in order, or undefined if it is malformed or has more than `maxFields`. Fixed-width fields are skipped. */
+export function readFields(message: Uint8Array, maxFields = Number.POSITIVE_INFINITY): WireField[] | undefined {
   const fields: WireField[] = [];
   let at = 0;
   const varint = (): number => {
@@ -22,6 +42,7 @@ export function readFields(message: Uint8Array): WireField[] | undefined {
     return -1;
   };
   while (at < message.length) {
+    if (fields.length >= maxFields) return undefined;
     const tag = varint();
     const type = tag % 8;
     const field = Math.floor(tag / 8);

@@ -15,7 +15,7 @@ import { HpackDecoder } from "../hpack/decoder.ts";
 import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
 import { HpackError } from "../hpack/errors.ts";
 import type { HeaderField } from "../hpack/header-field.ts";
-import { ByteBudget } from "./byte-budget.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import { ClosedStreams } from "./closed-streams.ts";
 import {
   DEFAULT_MAX_FRAME_BYTES,
@@ -37,17 +37,12 @@ import { HeaderBlock } from "./header-block.ts";
 import { KeepAlive } from "./keep-alive.ts";
 import type { Http2Limits } from "./limits.ts";
 import { Output } from "./output.ts";
+import { clientOf, type Peer } from "./peer.ts";
 import { malformedTrailers, parseRequestHead, type RequestHead } from "./request-head.ts";
 import { Sender, type SenderOwner } from "./sender.ts";
 import type { Http2Shared } from "./shared.ts";
 import { Http2Stream } from "./stream.ts";
 import { TokenBucket } from "./token-bucket.ts";
-
-/** Who is at the other end. */
-export interface Peer {
-  readonly peerAddress: string;
-  readonly peerCommonName: string | undefined;
-}
 
 /** Takes requests. */
 export interface RequestAcceptor {
@@ -64,12 +59,14 @@ export interface RequestAcceptor {
 export interface ConnectionOwner {
   /** There is output where there was none, or the connection began to end. Called again only after takeOutput. */
   wake(): void;
+  /** The client's preface and first SETTINGS are complete. Called once. */
+  settled(): void;
 }
 
-/** What we ping with when nothing hangs on it, and when we want to know that a GOAWAY has been heard. */
 /** What an open stream takes in memory, about, besides its header block; and what each of its fields takes besides its bytes. */
 const STREAM_BYTES = 512;
 const FIELD_BYTES = 32;
+/** What we ping with: to see whether the client is alive, and whether it has received a GOAWAY. */
 const ALIVE_PING = new Uint8Array(8);
 const DRAIN_PING = Uint8Array.of(0x64, 0x72, 0x61, 0x69, 0x6e, 0, 0, 1);
 
@@ -82,6 +79,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   /** Bytes of requests that are being received or worked on. */
   readonly held: ByteBudget;
   readonly #headBudget: ByteBudget;
+  readonly #pendingBudget: ByteBudget;
   /** Those of them that services are working on: they will be free again without the client's doing. */
   #workingBytes = 0;
   /** Calls that are worked on although their stream is gone. They count as streams, or a reset would be a way around their bound. */
@@ -108,6 +106,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   #prefaceBytes = 0;
   #settled = false;
   #lastStreamId = 0;
+  #idleSinceMs: number;
   #uncreditedBytes = 0;
   #receiveWindowBytes: number;
   /** When the latest frame that did not come in one piece began. */
@@ -130,9 +129,13 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     this.peer = peer;
     this.nowMs = nowMs;
     this.#openedMs = nowMs;
-    this.held = new ByteBudget(limits.maxHeldBytes, shared.held);
-    this.#headBudget = new ByteBudget(limits.maxHeadBytes, shared.heads);
-    this.sender = new Sender(this.out, limits.outputTargetBytes, new ByteBudget(limits.maxPendingBytes, shared.pending), this);
+    const identity = clientOf(peer);
+    const cut = () => this.#makeRoom();
+    this.held = shared.held.join(limits.maxHeldBytes, identity, cut);
+    this.#headBudget = shared.heads.join(limits.maxHeadBytes, identity, cut);
+    this.#pendingBudget = shared.pending.join(limits.maxPendingBytes, identity, cut);
+    this.sender = new Sender(this.out, limits.outputTargetBytes, this.#pendingBudget, this);
+    this.#idleSinceMs = nowMs;
     this.#decoder = new HpackDecoder(DEFAULT_TABLE_BYTES, limits.maxHeaderListBytes);
     this.#keepAlive = new KeepAlive(limits, nowMs);
     this.#idleFrames = new TokenBucket(limits.maxIdleFramesBurst, limits.maxIdleFramesPerSecond, nowMs);
@@ -152,6 +155,11 @@ export class Http2Connection implements FrameHandler, SenderOwner {
 
   get openStreams(): number {
     return this.#streams.size;
+  }
+
+  /** Since when no call is open or worked on; undefined while one is. */
+  get idleSinceMs(): number | undefined {
+    return this.#streams.size + this.lingeringCalls === 0 ? this.#idleSinceMs : undefined;
   }
 
   /** Takes bytes from the client; the chunk must not change any more. */
@@ -219,10 +227,28 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     this.touched();
   }
 
+  /** Ends the connection, whose slot another client needs. */
+  shed(nowMs: number): void {
+    if (this.ending) return;
+    this.#setNow(nowMs);
+    this.counters.shedConnections++;
+    if (this.#streams.size === 0) this.#end(ErrorCode.NoError, "too many connections, and this one is idle");
+    else this.#end(ErrorCode.EnhanceYourCalm, "too many connections of this client");
+  }
+
+  /** Ends the connection, which holds more than any other while all together hold too much. */
+  #makeRoom(): void {
+    this.counters.largestHolderCuts++;
+    this.#end(ErrorCode.EnhanceYourCalm, "this connection holds the most memory of all, and there is no more");
+  }
+
   /** The socket is gone. */
   lost(): void {
     if (this.#lost) return;
     this.#lost = true;
+    this.held.leave();
+    this.#headBudget.leave();
+    this.#pendingBudget.leave();
     this.ending = true;
     this.counters.openConnections--;
     this.#abortAll();
@@ -280,6 +306,8 @@ export class Http2Connection implements FrameHandler, SenderOwner {
       if (type !== FrameType.Settings || (flags & Flag.Ack) !== 0)
         return this.#fail(ErrorCode.ProtocolError, "no SETTINGS behind the preface");
       this.#settled = true;
+      this.#owner.settled();
+      if (this.ending) return false;
     }
     switch (type) {
       case FrameType.Data:
@@ -620,6 +648,7 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     this.counters.openStreams--;
     this.#headBudget.give(stream.headBytes);
     this.sender.drop(stream);
+    this.#idleSinceMs = this.nowMs;
     if (this.#drained && this.#streams.size === 0) this.ending = true;
   }
 

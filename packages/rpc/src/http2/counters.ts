@@ -31,6 +31,10 @@ export class EngineCounters {
   headBytesRefusals = 0;
   /** Streams cut off because what waits to be sent takes too much memory, of their connection or of all. */
   pendingBytesRefusals = 0;
+  /** Connections ended because they held the most while all together held too much. */
+  largestHolderCuts = 0;
+  /** Connections ended because another client needed a slot. */
+  shedConnections = 0;
   /** Connections ended because finished answers were not taken for too long. */
   sendStalls = 0;
   /** Connections ended because the preface, a frame or a header block did not become whole in time. */

@@ -1,6 +1,6 @@
 /** What all connections of a server share. */
 import { BufferPool } from "./buffer-pool.ts";
-import { ByteBudget } from "./byte-budget.ts";
+import { SharedBudget } from "./byte-budget.ts";
 import { EngineCounters } from "./counters.ts";
 import type { Http2Limits } from "./limits.ts";
 
@@ -9,11 +9,11 @@ export class Http2Shared {
   readonly counters = new EngineCounters();
   readonly buffers = new BufferPool();
   /** Bytes of requests that are being received or worked on, over all connections. */
-  readonly held: ByteBudget;
+  readonly held: SharedBudget;
   /** Bytes of answers that wait to be sent, over all connections. */
-  readonly pending: ByteBudget;
+  readonly pending: SharedBudget;
   /** Bytes that open streams take by themselves, their headers above all, over all connections. */
-  readonly heads: ByteBudget;
+  readonly heads: SharedBudget;
 
   /**
    * @param maxHeldTotalBytes and the others bound all connections together, as limits.maxHeldBytes, maxPendingBytes and maxHeadBytes bound
@@ -21,8 +21,8 @@ export class Http2Shared {
    */
   constructor(limits: Http2Limits, maxHeldTotalBytes: number, maxPendingTotalBytes: number, maxHeadTotalBytes: number) {
     this.limits = limits;
-    this.held = new ByteBudget(maxHeldTotalBytes);
-    this.pending = new ByteBudget(maxPendingTotalBytes);
-    this.heads = new ByteBudget(maxHeadTotalBytes);
+    this.held = new SharedBudget(maxHeldTotalBytes);
+    this.pending = new SharedBudget(maxPendingTotalBytes);
+    this.heads = new SharedBudget(maxHeadTotalBytes);
   }
 }

@@ -5,6 +5,7 @@ import { type EncodableField, HpackEncoder, Indexing } from "../../src/hpack/enc
 import { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "../../src/http2/connection.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../../src/http2/constants.ts";
 import { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "../../src/http2/limits.ts";
+import type { Peer } from "../../src/http2/peer.ts";
 import { Http2Shared } from "../../src/http2/shared.ts";
 
 export const MIB = 1024 * 1024;
@@ -67,6 +68,7 @@ export interface CoreOptions {
   readonly maxHeadTotalBytes?: number;
   /** Connections of one server share this. */
   readonly shared?: Http2Shared;
+  readonly peer?: Peer;
 }
 
 export function sharedOf(options: CoreOptions): Http2Shared {
@@ -96,12 +98,20 @@ export class CoreClient implements ConnectionOwner {
 
   constructor(acceptor: RequestAcceptor, options: CoreOptions = {}) {
     this.shared = sharedOf(options);
-    this.connection = new Http2Connection(this.shared, acceptor, this, { peerAddress: "127.0.0.1:1", peerCommonName: undefined }, 0);
+    this.connection = new Http2Connection(
+      this.shared,
+      acceptor,
+      this,
+      options.peer ?? { peerAddress: "127.0.0.1:1", peerCommonName: undefined },
+      0,
+    );
   }
 
   wake(): void {
     this.wakes++;
   }
+
+  settled(): void {}
 
   /** Sends bytes in one chunk. */
   send(...chunks: Uint8Array[]): void {

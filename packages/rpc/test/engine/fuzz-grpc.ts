@@ -3,7 +3,7 @@
  * plain HTTP. Each request has exactly one end, a call that is as it should be its answer, and when all is over nothing of it is left.
  */
 import assert from "node:assert/strict";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import type { Random } from "@quorate/host";
 import { concat, equals } from "@quorate/proto";
 import type { StreamCall } from "@quorate/rpc";
@@ -181,7 +181,7 @@ export async function fuzzGrpc(random: Random): Promise<void> {
     }
     read();
   }
-  for (let left = waiting.length + 3; left > 0; left--) {
+  for (let left = waiting.length + 2 * calls.size + 3; left > 0; left--) {
     waiting.shift()?.();
     await settle();
     client.compressor.release();
@@ -193,8 +193,7 @@ export async function fuzzGrpc(random: Random): Promise<void> {
     assert.deepEqual([call.ends, call.status], [1, "0"], `stream ${stream} has no good end`);
     const body = concat(call.got);
     if (body[0] === 0) assert.ok(equals(body, message(call.answer)), `stream ${stream} has another answer`);
-    else
-      assert.ok(equals(client.compressor.decompress(body.slice(5), MAX_REQUEST_BYTES), call.answer), `stream ${stream} has another answer`);
+    else assert.ok(equals(gunzipSync(body.slice(5)), call.answer), `stream ${stream} has another answer`);
   }
   client.connection.lost();
   await settle();

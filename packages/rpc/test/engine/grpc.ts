@@ -7,6 +7,7 @@ import type { HttpHandler, RpcObserver, StreamHandler, UnaryHandler } from "@quo
 import { DeadlineQueue } from "../../src/deadlines.ts";
 import type { Compressor } from "../../src/grpc/compressor.ts";
 import { Dispatcher } from "../../src/grpc/dispatcher.ts";
+import { Inflater } from "../../src/grpc/inflater.ts";
 import type { GrpcLimits, GrpcShared } from "../../src/grpc/shared.ts";
 import { CoreClient, type CoreOptions, data, MIB } from "./core.ts";
 
@@ -31,8 +32,25 @@ export const CALL: Record<string, string> = {
 export class HeldCompressor implements Compressor {
   readonly #waiting: (() => void)[] = [];
 
-  decompress(bytes: Uint8Array, maxBytes: number): Uint8Array {
-    return gunzipSync(bytes, { maxOutputLength: maxBytes });
+  decompressNow(bytes: Uint8Array, maxBytes: number, mostBytes: number): Uint8Array | undefined {
+    try {
+      return gunzipSync(bytes, { maxOutputLength: Math.min(maxBytes, mostBytes) });
+    } catch (error) {
+      if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE" && mostBytes < maxBytes) return undefined;
+      throw error;
+    }
+  }
+
+  decompressLater(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(() => {
+        try {
+          resolve(gunzipSync(bytes, { maxOutputLength: maxBytes }));
+        } catch (error) {
+          reject(error as Error);
+        }
+      });
+    });
   }
 
   compressNow(bytes: Uint8Array | readonly Uint8Array[]): Uint8Array {
@@ -41,6 +59,11 @@ export class HeldCompressor implements Compressor {
 
   compressLater(bytes: Uint8Array | readonly Uint8Array[]): Promise<Uint8Array> {
     return new Promise((resolve) => this.#waiting.push(() => resolve(this.compressNow(bytes))));
+  }
+
+  /** Jobs that wait to be let go. */
+  get held(): number {
+    return this.#waiting.length;
   }
 
   release(): void {
@@ -56,6 +79,8 @@ export interface GrpcOptions extends CoreOptions {
   readonly serves?: "all" | "grpc" | "http";
   readonly grpcLimits?: Partial<GrpcLimits>;
   readonly logger?: Logger;
+  /** Another client's, of whose server this one is too. */
+  readonly grpc?: GrpcShared;
 }
 
 export class GrpcClient extends CoreClient {
@@ -66,6 +91,7 @@ export class GrpcClient extends CoreClient {
   constructor(options: GrpcOptions = {}) {
     const clock = new ManualClock();
     const compressor = new HeldCompressor();
+    const inflater = options.grpc?.inflater ?? new Inflater(compressor, clock);
     const grpc: GrpcShared = {
       limits: {
         maxRequestBytes: 2 * MIB,
@@ -80,6 +106,7 @@ export class GrpcClient extends CoreClient {
       logger: options.logger ?? silentLogger,
       deadlines: new DeadlineQueue(clock),
       compressor,
+      inflater,
       observer: options.observer,
       receivedMessageBytes: 0,
       sentMessageBytes: 0,

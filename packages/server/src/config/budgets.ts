@@ -32,9 +32,12 @@ export interface Budgets {
   readonly answersConnectionBytes: number;
   /** What was given to sockets and has not left. */
   readonly unsentTotalBytes: number;
-  /** Watches and callers that wait for locks and elections, with their keys: of all clients, of one. */
+  /** Watches with their keys: of all clients, of one. */
   readonly watchesTotalBytes: number;
   readonly watchesClientBytes: number;
+  /** Callers that wait for locks and elections: of all clients, of one. */
+  readonly contestsTotalBytes: number;
+  readonly contestsClientBytes: number;
   /** Events that wait for clients that read more slowly than they come. */
   readonly watchBacklogTotalBytes: number;
   /** Connections on the client ports, on the ports for HTTP alone (metrics, health), and on the peer port. */
@@ -58,7 +61,8 @@ const MEMORY_SHARES = {
   builtAnswers: { thousandths: 120, maxBytes: 1024 * MIB },
   answers: { thousandths: 150, maxBytes: 1024 * MIB },
   unsent: { thousandths: 60, maxBytes: 512 * MIB },
-  watches: { thousandths: 70, maxBytes: 1024 * MIB },
+  watches: { thousandths: 50, maxBytes: 1024 * MIB },
+  contests: { thousandths: 20, maxBytes: 256 * MIB },
   watchBacklog: { thousandths: 60, maxBytes: 256 * MIB },
 } as const;
 
@@ -86,6 +90,7 @@ export function budgetsFor(machine: MachineLimits): Budgets {
   const built = share("builtAnswers");
   const answers = share("answers");
   const watches = share("watches");
+  const contests = share("contests");
   return {
     requestsTotalBytes: requests,
     requestsConnectionBytes: Math.min(64 * MIB, requests >>> 2),
@@ -98,6 +103,8 @@ export function budgetsFor(machine: MachineLimits): Budgets {
     unsentTotalBytes: share("unsent"),
     watchesTotalBytes: watches,
     watchesClientBytes: watches >>> 1,
+    contestsTotalBytes: contests,
+    contestsClientBytes: contests >>> 1,
     watchBacklogTotalBytes: share("watchBacklog"),
     ...connectionsFor(machine.openFiles > 0 ? machine.openFiles : UNKNOWN_OPEN_FILES),
   };

@@ -31,7 +31,7 @@ export type Stage =
   | { readonly kind: "effective" }
   | { readonly kind: "planned"; readonly why: string }
   | { readonly kind: "pointless"; readonly why: string }
-  | { readonly kind: "refused"; readonly why: string };
+  | { readonly kind: "refused"; readonly why: string; readonly harmless: readonly string[] };
 
 /** The kinds of value, as --help names them. */
 export type ValueKind = "string" | "bool" | "uint" | "int" | "duration" | "urls" | "list";
@@ -84,9 +84,12 @@ export function pointless(why: string): Stage {
   return { kind: "pointless", why };
 }
 
-/** Not to be ignored, so refused until the feature is there. */
-export function refused(why: string): Stage {
-  return { kind: "refused", why };
+/**
+ * Not to be ignored, so refused until the feature is there.
+ * @param harmless further values that ask for nothing, as `parse` reads them; the default is one anyway
+ */
+export function refused(why: string, harmless: readonly string[] = []): Stage {
+  return { kind: "refused", why, harmless };
 }
 
 function make<T>(

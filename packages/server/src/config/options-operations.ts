@@ -133,11 +133,11 @@ export const operationsOptions = {
     doc: "A request whose application to the store takes longer than this is logged as a warning.",
     aliases: ["experimental-warning-apply-duration"],
   }),
-  "slow-fsync-handover": durationOption(1000, {
+  "slow-fsync-handover": durationOption(100, {
     group: features,
     doc:
-      "A leader that finds the 99th percentile of its log's fsyncs above this for half a minute hands leadership to another member, " +
-      "at most once in five minutes (0s turns it off). Not in etcd.",
+      "A leader whose log's fsyncs take longer than this, while enough others to make a majority without it have the same entries on " +
+      "disk sooner, hands leadership to one of them, at most once in five minutes (0s turns it off). Not in etcd.",
   }),
   "bootstrap-defrag-threshold-megabytes": uintOption(0, {
     group: features,
@@ -168,6 +168,12 @@ export const operationsOptions = {
   "force-new-cluster": boolOption(false, {
     group: unsafe,
     doc: "Make a new cluster with this member alone out of the data that it has. For a member whose others are lost; give it once.",
+  }),
+  "unsafe-serve-without-auth": boolOption(false, {
+    group: unsafe,
+    doc:
+      "Serve a store in which authentication is enabled (from a snapshot or backup of etcd) although users and roles are not enforced: " +
+      "every client may read and write everything. Without it such a store is refused. Not in etcd.",
   }),
   "unsafe-no-fsync": boolOption(false, {
     group: unsafe,

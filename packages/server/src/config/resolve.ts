@@ -38,6 +38,7 @@ function checkStages(settings: Settings, values: OptionValues): void {
   for (const [name, option] of options) {
     const { stage } = option;
     if (stage.kind === "effective" || !settings.isSet(name) || isDefault(name, values)) continue;
+    if (stage.kind === "refused" && stage.harmless.some((text) => isValue(name, values, text))) continue;
     if (stage.kind === "refused") throw new ConfigError("NotAvailable", `--${name} cannot be used: ${stage.why}`);
     settings.warn(stage.kind === "planned" ? "option is accepted but has no effect yet" : "option has no effect", {
       option: name,
@@ -47,8 +48,12 @@ function checkStages(settings: Settings, values: OptionValues): void {
 }
 
 function isDefault(name: OptionName, values: OptionValues): boolean {
-  const option = options.get(name)!;
-  return JSON.stringify(values[name]) === JSON.stringify(option.parse(option.defaultText));
+  return isValue(name, values, options.get(name)!.defaultText);
+}
+
+/** Whether an option has the value that a text stands for. */
+function isValue(name: OptionName, values: OptionValues, text: string): boolean {
+  return JSON.stringify(values[name]) === JSON.stringify(options.get(name)!.parse(text));
 }
 
 function resolveGates(settings: Settings, values: OptionValues): Gates {
@@ -212,6 +217,10 @@ function checkAddresses(settings: Settings, values: OptionValues, fromFile: bool
   for (const name of ["listen-peer-urls", "listen-client-urls", "initial-advertise-peer-urls"] as const) {
     if (values[name].length === 0) contradiction(`--${name} must not be empty`);
   }
+  for (const name of ["listen-peer-urls", "initial-advertise-peer-urls"] as const) {
+    const socket = values[name].find((url) => url.path !== "");
+    if (socket !== undefined) contradiction(`--${name}: members reach each other by host and port, not by a unix socket: ${socket.text}`);
+  }
   for (const [name, form] of [
     ["initial-advertise-peer-urls", '"host:port"'],
     ["advertise-client-urls", 'in the format "host:port", "unix:/path/to/socket" or "unixs:/path/to/socket"'],
@@ -318,6 +327,7 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
     discoverySrv:
       values["discovery-srv"] === "" ? undefined : { domain: values["discovery-srv"], serviceName: values["discovery-srv-name"] },
     forceNewCluster: values["force-new-cluster"],
+    ignoreAuth: values["unsafe-serve-without-auth"],
     autoPromote: values["auto-promote"],
     heartbeatIntervalMs: values["heartbeat-interval"],
     electionTimeoutMs: values["election-timeout"],

@@ -15,7 +15,8 @@ import {
   type RequestOp,
   WireError,
 } from "@quorate/proto";
-import { type CallContext, StatusError } from "@quorate/rpc";
+import { type CallContext, GrpcCode, StatusError } from "@quorate/rpc";
+import { type ClientBudget, clientOf } from "../member/client-budget.ts";
 import type { KeyEvent, LocalClient } from "./local-client.ts";
 
 /** The time to live of a lease for those who bring none, in seconds (etcd: defaultSessionTTL). */
@@ -30,6 +31,22 @@ const GRPC_UNKNOWN = 2;
 export function contestError(error: unknown): Error {
   if (error instanceof StatusError || error instanceof WireError) return error;
   return new StatusError(GRPC_UNKNOWN, error instanceof Error ? error.message : String(error));
+}
+
+/** What a caller takes that waits: its call, a watch and its messages, a key and a lease; and for each byte of the name besides. */
+const CONTESTANT_BYTES = 8192;
+const CONTEST_NAME_FACTOR = 4;
+const TOO_MANY = "etcdserver: too many requests: too many callers wait for locks and elections on this member";
+
+/**
+ * Counts a caller that may wait for long, until the function that it gives is called. Throws StatusError if too many wait already, of this
+ * client or of all.
+ */
+export function enterContest(budget: ClientBudget, context: CallContext, name: Uint8Array): () => void {
+  const client = clientOf(context);
+  const costBytes = CONTESTANT_BYTES + CONTEST_NAME_FACTOR * name.length;
+  if (!budget.take(client, costBytes)) throw new StatusError(GrpcCode.ResourceExhausted, TOO_MANY);
+  return () => budget.give(client, costBytes);
 }
 
 /** The range of all keys of a contest. */

@@ -20,6 +20,8 @@ import { idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/pr
 import { type Applied, type Lease, type LeaseObserver, type Lessor, MAX_CHECKPOINT_LEASES } from "@quorate/store";
 import { Deadlines, type Due } from "./deadlines.ts";
 
+/** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
+export const LEASE_CHECKPOINT_INTERVAL_MS: number = 5 * 60_000;
 /** Expired leases that are revoked in a second as a rule (etcd: defaultLeaseRevokeRate). */
 export const MAX_REVOKES_PER_SECOND = 1000;
 /**

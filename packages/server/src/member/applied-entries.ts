@@ -1,12 +1,13 @@
 /**
- * What follows from an applied entry, besides its effect on the store: the caller who waits for it gets its result, other parts of the member
- * are notified of what concerns them, and what took long or did not decode is logged and counted.
+ * What follows from an applied entry, besides its effect on the store: the caller who waits for it gets its result, other parts of the
+ * member are notified of what concerns them, and what took long or did not decode is logged and counted.
  */
 import type { Logger } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
 import { type Applied, InvalidRequestError, type RequestKind } from "@quorate/store";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
+import type { MalformedReport } from "./malformed-report.ts";
 
 export interface AppliedEntriesParts {
   readonly metrics: MemberMetrics;
@@ -15,6 +16,7 @@ export interface AppliedEntriesParts {
   readonly warningMs: number;
   /** Hands the result to the caller who waits for the request. Returns since when, or undefined: nobody waits. */
   settle(requestId: bigint, applied: Applied): number | undefined;
+  readonly malformed: MalformedReport;
   /** A request of this kind was applied without an error. */
   succeeded(kind: RequestKind): void;
 }
@@ -34,7 +36,7 @@ export class AppliedEntries {
     const tookMs = nowMs - startMs;
     this.#requestMetrics.applied(applied, tookMs);
     if (tookMs > this.#parts.warningMs) this.#tookLong(kind, tookMs);
-    if (error instanceof InvalidRequestError) this.malformed(entry, error);
+    if (error instanceof InvalidRequestError) this.#parts.malformed(entry, error);
     if (error === undefined && kind !== undefined) this.#parts.succeeded(kind);
     if (requestId === 0n) return;
     const proposedMs = this.#parts.settle(requestId, applied);
@@ -48,18 +50,6 @@ export class AppliedEntries {
       took: `${tookMs.toFixed(1)}ms`,
       "expected-duration": `${warningMs}ms`,
       request: kind ?? "",
-    });
-  }
-
-  /** An entry of the log cannot be decoded: it has changed nothing, here and on every other member. */
-  malformed(entry: raftpb.Entry, error: Error): void {
-    this.#parts.metrics.malformedEntries.add();
-    this.#parts.logger.error("applied an entry that does not decode as an error; it changes nothing", {
-      index: entry.index,
-      term: entry.term,
-      "entry-type": entry.type,
-      bytes: entry.data.length,
-      error: error.message,
     });
   }
 }

@@ -12,13 +12,14 @@
 import { type Clock, type Disk, type KeyspaceOpener, type Logger, type Names, parentOf } from "@quorate/host";
 import { etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
-import { checkLevelFiles, clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
+import { AuthEnabledError, checkLevelFiles, clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { checkNotStartedBefore, type Joining, joinCluster, otherMembers } from "../membership/join.ts";
 import { survivorEntries } from "../membership/sole-survivor.ts";
 import { discoverBySrv } from "../membership/srv-discovery.ts";
+import { openUndamaged } from "./damaged-store.ts";
 
 /** A data directory that no member may be started on, and what to do. */
 export class BootstrapError extends Error {
@@ -198,6 +199,15 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
   });
   // The keyspace makes its own files durable, but not its folder's name.
   deps.disk.syncDir(config.storeDir);
+  if (store.isAuthEnabled) {
+    if (!config.ignoreAuth) {
+      await store.close({ flush: false });
+      throw new AuthEnabledError(`the store in ${config.storeDir}`);
+    }
+    deps.logger.warn("authentication is enabled in the store and is not enforced: every client may read and write everything", {
+      option: "--unsafe-serve-without-auth",
+    });
+  }
   return store;
 }
 
@@ -212,9 +222,12 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
   const opened = Wal.open(disk, config.walDir, mark, walOptions);
   let store: Store | undefined;
   try {
-    checkStoreFiles(config, deps);
-    store = await openStore(config, deps);
     const ids = etcdserverpb.Metadata.decode(opened.metadata);
+    const open = () => {
+      checkStoreFiles(config, deps);
+      return openStore(config, deps);
+    };
+    store = await openUndamaged({ config, disk, logger, memberId: ids.NodeID, logBeginsBehind: mark.index, open });
     checkTogether(config, store, mark, opened.entries);
     if (store.membership.isRemoved(ids.NodeID)) {
       throw new BootstrapError(

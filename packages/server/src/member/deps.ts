@@ -3,6 +3,7 @@ import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorat
 import type { Raft } from "@quorate/raft";
 import type { Transport, TransportListener } from "@quorate/transport";
 import type { PeerCall } from "../lease/peer-call.ts";
+import type { LinkQuestions } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { AnswerLimits } from "../reads/answer-memory.ts";
 import type { SliceLimits } from "../reads/slices.ts";
@@ -16,10 +17,7 @@ export interface TransportRequest {
   readonly clusterId: bigint;
   readonly listener: TransportListener;
   readonly metrics: MemberMetrics;
-  /** Whether a member was removed from the cluster: it is told so. */
-  isRemoved(id: bigint): boolean;
-  /** A peer says that this member was removed. */
-  selfRemoved(): void;
+  readonly questions: LinkQuestions;
 }
 
 /** The world, as a member needs it. */

@@ -67,6 +67,8 @@ interface Unsynced {
   readonly number: number;
   readonly messages: readonly raftpb.Message[];
   durable: boolean;
+  /** Of the last entry that is written; undefined if there is none. */
+  readonly lastIndex: number | undefined;
 }
 
 export class MemberLoop<R> {
@@ -133,6 +135,11 @@ export class MemberLoop<R> {
     const hardState = this.#lazyHardState;
     this.#lazyHardState = undefined;
     if (hardState !== undefined) this.#parts.wal.append(hardState, []);
+  }
+
+  /** The last of the oldest entries that are not known to be on this member's disk; undefined if all are. */
+  get unsyncedIndex(): number | undefined {
+    return this.#unsynced.find((step) => step.lastIndex !== undefined && !step.durable)?.lastIndex;
   }
 
   /** Runs `change` on Raft (a transfer, a report) and sees to what follows from it. */
@@ -272,7 +279,8 @@ export class MemberLoop<R> {
   #persist(ready: Ready): Unsynced | undefined {
     const { wal, faults } = this.#parts;
     const hardState = ready.hardState ?? this.#lazyHardState;
-    const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: false };
+    const lastIndex = ready.entries.at(-1)?.index;
+    const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: false, lastIndex };
     this.#unsynced.push(step);
     if (ready.mustSync || ready.entries.length > 0) {
       this.#lazyHardState = undefined;
@@ -367,7 +375,7 @@ export class MemberLoop<R> {
           this.#installing = false;
           this.#appliedIndex = snapshot.metadata!.index;
           raft.applied(this.#appliedIndex);
-          const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: true };
+          const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: true, lastIndex: undefined };
           this.#unsynced.push(step);
           this.#synced(step);
           reads.release(this.#appliedIndex);

@@ -17,7 +17,7 @@ import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
-import { LeaseKeeper } from "../lease/keeper.ts";
+import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
@@ -44,22 +44,17 @@ import {
   READ_RETRY_MS,
 } from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
+import { type MalformedReport, malformedReport } from "./malformed-report.ts";
 import { countPromotion, metricsOf, nameMember, saveTiming, walObserver } from "./metric-sources.ts";
 import { PeerMessages } from "./peer-messages.ts";
 import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
-import { Reads } from "./reads.ts";
+import { firstRound, Reads } from "./reads.ts";
 import { RequestIds } from "./request-ids.ts";
-import { SlowDisk } from "./slow-disk.ts";
+import { othersHave, SlowDisk } from "./slow-disk.ts";
 import { Snapshots } from "./snapshots.ts";
 import { StoreExchange } from "./store-exchange.ts";
-
-/** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
-const LEASE_CHECKPOINT_INTERVAL_MS = 5 * 60_000;
-/** Lease ids that a server chooses are positive int64 (etcd: EtcdServer.LeaseGrant). */
-const MAX_LEASE_ID = 2n ** 63n - 1n;
-
-const HEADER_ID_BITS = 48n;
+import { timeoutReason } from "./timeout-reason.ts";
 
 export class Member {
   readonly id: bigint;
@@ -98,6 +93,7 @@ export class Member {
   readonly #applied: AppliedEntries;
   readonly #requestLimits: RequestLimits;
   readonly #peerMessages: PeerMessages;
+  readonly #malformed: MalformedReport;
   readonly #cluster: ClusterKeeping;
   #transport!: Transport;
   #store: Store;
@@ -117,9 +113,7 @@ export class Member {
       stepKeys: deps.applyLimits?.stepKeys,
       callPeer: deps.callPeer,
       names: deps.names,
-      ...walObserver(metrics, (durationMs) => {
-        if (member !== undefined) member.#slowDisk.observe(durationMs);
-      }),
+      ...walObserver(metrics),
     });
     member = new Member(config, deps, metrics, state);
     try {
@@ -147,6 +141,7 @@ export class Member {
     this.#requestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
     const border = { limits: this.#requestLimits, clock: deps.clock, logger: this.#logger };
     this.#peerMessages = new PeerMessages({ ...border, memberId: this.id, refused: metrics.peerMessagesRefused });
+    this.#malformed = malformedReport(metrics.malformedEntries, this.#logger);
     const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
     const wake = () => this.#loop.wake();
     this.#proposals = new Proposals<Applied>(
@@ -155,8 +150,7 @@ export class Member {
     );
     this.#reads = new Reads(
       { maxWaiting: MAX_WAITING_READS, timeoutMs, retryMs: READ_RETRY_MS },
-      // Rounds of an earlier run of this member must not answer those of this one: a random start in a wide space.
-      { clock: deps.clock, wake, firstRound: Number(deps.random.fork("read-rounds").uint64() >> (64n - HEADER_ID_BITS)) },
+      { clock: deps.clock, wake, firstRound: firstRound(deps.random) },
     );
     const raftLogger = deps.logger.child("raft");
     this.#raft = new Raft(
@@ -189,12 +183,12 @@ export class Member {
         clusterId: this.clusterId,
         listener,
         metrics,
-        isRemoved: (id) => this.#store.membership.isRemoved(id),
-        selfRemoved: () => this.#cluster.departure.told(),
+        questions: this.#cluster.links,
       });
     const transport = lateTransport(() => this.#transport);
     this.#applied = new AppliedEntries({
       ...{ metrics, logger: this.#logger, warningMs: config.warningApplyDurationMs },
+      malformed: this.#malformed,
       settle: (requestId, applied) => this.#proposals.settle(requestId, applied),
       succeeded: (kind) => this.#succeeded(kind),
     });
@@ -245,7 +239,7 @@ export class Member {
         clock: deps.clock,
         disk: deps.disk,
         keyspaces: deps.keyspaces,
-        storeDir: config.storeDir,
+        config,
         logger: deps.logger.child("server/snapshots"),
         faults,
         received: (durationMs) => metrics.snapshotStoreDuration.observe(durationMs / 1000),
@@ -266,7 +260,7 @@ export class Member {
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
       removed: () => this.#cluster.departure.applied(),
-      malformed: (entry, error) => this.#applied.malformed(entry, error),
+      malformed: this.#malformed,
     });
     this.#publication = new Publication({
       clock: deps.clock,
@@ -309,7 +303,7 @@ export class Member {
     this.#store.lessor.observer = this.#keeper;
     const call: PeerCall = deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
     this.#cluster = clusterKeeping({
-      memberId: this.id,
+      ...ids,
       config,
       timeoutMs,
       clock: deps.clock,
@@ -396,6 +390,7 @@ export class Member {
       logger: this.#logger,
       metrics,
       syncingSinceMs: () => this.#wal.syncingSinceMs,
+      othersAreDone: () => othersHave(this.#raft.status(), this.#loop.unsyncedIndex),
       isLeader: () => this.isLeader,
       handOver: () => this.handOver(),
     });
@@ -499,7 +494,7 @@ export class Member {
 
   /** An id for a lease whose client has none in mind. */
   newLeaseId(): bigint {
-    return this.#requestIds.next() & MAX_LEASE_ID;
+    return this.#requestIds.nextLeaseId();
   }
 
   /**
@@ -625,19 +620,9 @@ export class Member {
     if (isLeader) this.#cluster.versions.lead();
   }
 
-  /** The error of a proposal whose time ran out (etcd: parseProposeCtxErr). */
   #timeoutReason(startedMs: number): Error {
     this.metrics.proposalsFailed.add();
-    const leaderLostMs = this.#leaderElectedMs - 2 * this.config.electionTimeoutMs;
-    if (startedMs > leaderLostMs && startedMs < this.#leaderElectedMs) return errorOf("TimeoutDueToLeaderFail");
-    const leader = this.#loop.leader;
-    if (leader === 0n) return errorOf("Timeout");
-    const connected = this.#transport.peers().filter((peer) => peer.activeSinceMs !== undefined && peer.activeSinceMs <= startedMs);
-    const reachable =
-      leader === this.id
-        ? connected.length + 1 > this.#store.membership.members().length / 2
-        : connected.some((peer) => peer.id === leader);
-    return errorOf(reachable ? "Timeout" : "TimeoutDueToConnectionLost");
+    return errorOf(timeoutReason(startedMs, this.#leaderElectedMs, this, this.#transport.peers()));
   }
 
   // --- The end ---

@@ -48,6 +48,12 @@ export function metricsOf(config: ServerConfig, member: () => MeasuredMember | u
       watchers: () => member()?.watches.watcherCount ?? 0,
       slowWatchers: () => member()?.watches.slowWatcherCount ?? 0,
       pendingWatchEvents: () => member()?.watches.pendingEvents ?? 0,
+      crowds: {
+        watchBytes: () => member()?.watches.watchBudget.usedBytes ?? 0,
+        watchesRefused: () => member()?.watches.watchBudget.refusals ?? 0,
+        contestantBytes: () => member()?.watches.contestBudget.usedBytes ?? 0,
+        contestantsRefused: () => member()?.watches.contestBudget.refusals ?? 0,
+      },
     },
     { extensive: config.metrics === "extensive" },
   );
@@ -62,16 +68,13 @@ export function nameMember(metrics: MemberMetrics, id: bigint, config: ServerCon
   }
 }
 
-/** What the log is asked to tell. @param onSync told how long each sync took */
-export function walObserver(
-  metrics: MemberMetrics,
-  onSync: (durationMs: number) => void,
-): { onWalSync: (durationMs: number) => void; onWalWrite: (sizeBytes: number, durationMs?: number) => void } {
+/** What the log is asked to tell. */
+export function walObserver(metrics: MemberMetrics): {
+  onWalSync: (durationMs: number) => void;
+  onWalWrite: (sizeBytes: number, durationMs?: number) => void;
+} {
   return {
-    onWalSync: (durationMs) => {
-      metrics.walFsyncDuration.observe(durationMs / 1000);
-      onSync(durationMs);
-    },
+    onWalSync: (durationMs) => metrics.walFsyncDuration.observe(durationMs / 1000),
     onWalWrite: (sizeBytes, durationMs) => {
       metrics.walWriteBytes.value += sizeBytes;
       if (durationMs !== undefined) metrics.walWriteDuration.observe(durationMs / 1000);

@@ -2,8 +2,16 @@
  * Linearizable reads (Raft dissertation, section 6.4). All reads that wait when a turn ends share one ReadIndex round; a read is let go
  * once a quorum has confirmed the leader after the read arrived and this member has applied everything up to that index.
  */
-import type { Clock } from "@quorate/host";
+import type { Clock, Random } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
+
+/** Round numbers have as many bits less than 64. */
+const ROUND_SHIFT = 16n;
+
+/** Where a run's round numbers start: at random in a wide space, so that rounds of an earlier run do not answer those of this one. */
+export function firstRound(random: Random): number {
+  return Number(random.fork("read-rounds").uint64() >> ROUND_SHIFT);
+}
 
 interface Waiter {
   readonly resolve: () => void;

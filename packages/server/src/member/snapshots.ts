@@ -11,6 +11,7 @@ import { EMPTY, idToHex, raftpb } from "@quorate/proto";
 import { dropIncoming, receiveSnapshot, type Store, type StoreSnapshot } from "@quorate/store";
 import type { SnapshotStream, Transport } from "@quorate/transport";
 import type { SnapshotFiles, Wal } from "@quorate/wal";
+import type { ServerConfig } from "../config/index.ts";
 import type { FaultHook } from "./fault-points.ts";
 import type { MemberLoop } from "./loop.ts";
 
@@ -35,7 +36,7 @@ export interface SnapshotParts {
   readonly clock: Clock;
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
-  readonly storeDir: string;
+  readonly config: Pick<ServerConfig, "storeDir" | "ignoreAuth">;
   readonly logger: Logger;
   readonly faults: FaultHook;
   /** A leader's store has been received and is on the disk. */
@@ -234,7 +235,8 @@ export class Snapshots {
 
   /** Takes a snapshot from a peer into a folder of its own and then hands its message to Raft, which decides whether to use it. */
   async receive(stream: SnapshotStream): Promise<void> {
-    const { logger, disk, keyspaces, storeDir } = this.#parts;
+    const { logger, disk, keyspaces } = this.#parts;
+    const { storeDir, ignoreAuth } = this.#parts.config;
     const { message } = stream;
     const index = message.snapshot?.metadata.index ?? 0;
     if (this.#receiving) throw new Error("another snapshot is being received");
@@ -246,7 +248,7 @@ export class Snapshots {
     try {
       if (this.#expecting === undefined) dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
       logger.info("receiving database snapshot", { "snapshot-index": index, "remote-snapshot-sender-id": idToHex(message.from) });
-      await receiveSnapshot({ disk, keyspaces }, storeDir, index, stream.body, undefined, message.snapshot?.metadata);
+      await receiveSnapshot({ disk, keyspaces, ignoreAuth }, storeDir, index, stream.body, undefined, message.snapshot?.metadata);
       this.#parts.received(this.#parts.clock.monotonicMs() - startMs);
       logger.info("received and saved database snapshot", {
         "snapshot-index": index,
@@ -268,7 +270,8 @@ export class Snapshots {
    * `leastIndex`, where the log begins.
    */
   expect(): { begun: Promise<void>; arrived: Promise<number>; leastIndex: () => Promise<number>; release: () => void } {
-    const { disk, storeDir, loop } = this.#parts;
+    const { disk, loop } = this.#parts;
+    const { storeDir } = this.#parts.config;
     // One that came for an attempt that failed is of no use any more, and takes as much of the disk as the store.
     if (!this.#receiving) dropIncoming(disk, storeDir, loop().appliedIndex);
     const begun = Promise.withResolvers<void>();

@@ -3,9 +3,10 @@ import type { Clock, Logger } from "@quorate/host";
 import type { EtcdError, raftpb } from "@quorate/proto";
 import type { ConfChangeResult, Status, TransferResult } from "@quorate/raft";
 import type { Applied, RequestKind, Store } from "@quorate/store";
-import type { PeerStatus } from "@quorate/transport";
+import type { AskMembers, PeerStatus } from "@quorate/transport";
 import type { ServerConfig } from "../config/index.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
+import { askMembers } from "./ask-members.ts";
 import { AutoPromotion } from "./auto-promotion.ts";
 import { Departure } from "./departure.ts";
 import { Leadership } from "./leadership.ts";
@@ -13,11 +14,13 @@ import { Reconfiguration } from "./reconfiguration.ts";
 import { VersionMonitor } from "./version-monitor.ts";
 
 export { Leadership } from "./leadership.ts";
+export { quorumOf } from "./quorum-checks.ts";
 export { Reconfiguration } from "./reconfiguration.ts";
 
 /** The member, as these parts see it. */
 export interface ClusterKeepingParts {
   readonly memberId: bigint;
+  readonly clusterId: bigint;
   readonly config: ServerConfig;
   /** How long a request may take. */
   readonly timeoutMs: number;
@@ -41,7 +44,17 @@ export interface ClusterKeepingParts {
   end(): void;
 }
 
+/** What the links to other members ask of this one. */
+export interface LinkQuestions {
+  /** Whether a member was removed from the cluster: it is told so. */
+  isRemoved(id: bigint): boolean;
+  /** A peer says that this member was removed. */
+  selfRemoved(): void;
+  readonly askMembers: AskMembers;
+}
+
 export interface ClusterKeeping {
+  readonly links: LinkQuestions;
   readonly leadership: Leadership;
   readonly reconfiguration: Reconfiguration;
   readonly departure: Departure;
@@ -58,10 +71,17 @@ export function clusterKeeping(parts: ClusterKeepingParts): ClusterKeeping {
     propose: (change) => parts.proposeChange(change),
     depose: (id) => leadership.depose(id),
   });
+  const departure = new Departure({ ...parts, dataDir: config.dataDir, electionTimeoutMs: config.electionTimeoutMs });
+  const peerUrls = () => parts.peers().flatMap((peer) => peer.urls);
   return {
+    links: {
+      isRemoved: (id) => parts.store().membership.isRemoved(id),
+      selfRemoved: () => departure.told(),
+      askMembers: (told) => askMembers({ ...parts, peerUrls }, told),
+    },
     leadership,
     reconfiguration,
-    departure: new Departure({ ...parts, dataDir: config.dataDir, electionTimeoutMs: config.electionTimeoutMs }),
+    departure,
     versions: new VersionMonitor({
       ...parts,
       membership: () => parts.store().membership,

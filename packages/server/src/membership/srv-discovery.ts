@@ -10,6 +10,11 @@
 import type { Logger, Names } from "@quorate/host";
 import { ConfigError, type InitialCluster, initialClusterText, type MemberUrl, parseUrl, type ServerConfig } from "../config/index.ts";
 
+/** Records of one service; a cluster has a handful of members, and each record costs a question for its address. */
+const MAX_SRV_RECORDS = 64;
+/** What may stand in a URL as a host: DNS allows any byte in a name. A target of "." says that there is no such service (RFC 2782). */
+const HOST = /^(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/;
+
 export interface DiscoveryDeps {
   readonly names: Names;
   readonly logger: Logger;
@@ -21,11 +26,23 @@ export interface SrvDomain {
   readonly serviceName: string;
 }
 
+async function addressOf(url: MemberUrl, names: Names): Promise<string> {
+  try {
+    return await names.resolveHost(url.host);
+  } catch (error) {
+    throw new ConfigError(
+      "Contradiction",
+      `--initial-advertise-peer-urls: cannot resolve the host of ${url.text}, by which this member is found among the SRV records: ` +
+        (error as Error).message,
+    );
+  }
+}
+
 /** The members that the records of a domain name, by name. Throws ConfigError where they name none, or not this member. */
 export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps: DiscoveryDeps): Promise<InitialCluster> {
   const suffix = where.serviceName === "" ? "" : `-${where.serviceName}`;
   const own = new Map<string, MemberUrl>();
-  for (const url of config.advertisePeerUrls) own.set(`${await deps.names.resolveHost(url.host)}:${url.port}`, url);
+  for (const url of config.advertisePeerUrls) own.set(`${await addressOf(url, deps.names)}:${url.port}`, url);
   const cluster = new Map<string, MemberUrl[]>();
   const reasons: string[] = [];
   let numbered = 0;
@@ -37,7 +54,17 @@ export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps
       reasons.push(`error querying DNS SRV records for _${service} ${error.message}`);
       return [];
     });
+    if (targets.length > MAX_SRV_RECORDS) {
+      throw new ConfigError(
+        "Contradiction",
+        `_${service}._tcp.${where.domain} has ${targets.length} SRV records, more than the ${MAX_SRV_RECORDS} that a cluster may have`,
+      );
+    }
     for (const target of targets) {
+      if (!HOST.test(target.host) || target.port === 0) {
+        reasons.push(`${JSON.stringify(`${target.host}:${target.port}`)} from DNS for ${service} is no host and port`);
+        continue;
+      }
       const host = target.host.includes(":") ? `[${target.host}]` : target.host;
       const url = parseUrl(`${scheme}://${host}:${target.port}`);
       let address: string;
@@ -53,6 +80,7 @@ export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps
         reasons.push(`bootstrap at ${url.text} from DNS for ${service} has scheme mismatch with expected peer ${mine.text}`);
         continue;
       }
+      if (String(numbered) === config.name) numbered++;
       const name = mine === undefined ? String(numbered++) : config.name;
       cluster.set(name, [...(cluster.get(name) ?? []), url]);
     }

@@ -2,6 +2,7 @@
  * What a member counts, under the names that etcd's dashboards and alert rules use (etcd: server/etcdserver/metrics.go and its like).
  */
 import type { MvccCounts } from "@quorate/store";
+import { CrowdMetrics, type CrowdSources } from "./crowd-metrics.ts";
 import { type Counter, exponentialBuckets, type Family, type Gauge, type Histogram, MetricRegistry } from "./registry.ts";
 
 /** Methods and codes are closed sets; this is above their product. */
@@ -32,11 +33,13 @@ export interface MetricSources {
   watchers(): number;
   slowWatchers(): number;
   pendingWatchEvents(): number;
+  readonly crowds: CrowdSources;
 }
 
 /** All metrics of one member. Field names follow the metric names. */
 export class MemberMetrics {
   readonly registry = new MetricRegistry();
+  readonly crowds: CrowdMetrics;
 
   // Server.
   readonly leaderChanges: Counter;
@@ -121,6 +124,7 @@ export class MemberMetrics {
 
   constructor(sources: MetricSources, options: { extensive: boolean }) {
     const r = this.registry;
+    this.crowds = new CrowdMetrics(r, sources.crowds);
     const flag = (read: () => boolean) => () => (read() ? 1 : 0);
     const latencyBuckets = exponentialBuckets(0.001, 2, 14);
 

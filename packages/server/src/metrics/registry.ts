@@ -53,6 +53,9 @@ export function exponentialBuckets(start: number, factor: number, count: number)
   return bounds;
 }
 
+/** A label value that is longer counts as "other": the exposition repeats it in each line, and in each scrape. */
+export const MAX_LABEL_CHARS = 128;
+
 /** Metrics of one name that differ in their label values, made when first asked for. Bounded: `maxSeries` label sets, then one "other". */
 export class Family<M> {
   readonly labelNames: readonly string[];
@@ -71,7 +74,8 @@ export class Family<M> {
     const key = values.length === 1 ? values[0]! : values.join("\u0000");
     const known = this.series.get(key);
     if (known !== undefined) return known.metric;
-    if (this.series.size >= this.#maxSeries && values.some((value) => value !== "other")) {
+    const isFull = this.series.size >= this.#maxSeries || values.some((value) => value.length > MAX_LABEL_CHARS);
+    if (isFull && values.some((value) => value !== "other")) {
       return this.with(...this.labelNames.map(() => "other"));
     }
     const labels: Record<string, string> = {};

@@ -16,7 +16,11 @@ import {
 import type { UnaryHandler } from "@quorate/rpc";
 import type { Member as ClusterMember } from "@quorate/store";
 import type { Member } from "../member/member.ts";
-import { checkedUrls } from "../membership/member-urls.ts";
+import { checkedUrls, countUrls } from "../membership/member-urls.ts";
+
+/** Where MemberAddRequest and MemberUpdateRequest have their URLs (proto/rpc.proto). */
+const ADDED_URLS_FIELD = 1;
+const UPDATED_URLS_FIELD = 2;
 
 /** A member as the API has it. */
 export function wireMember({ id, name, peerUrls, clientUrls, isLearner }: ClusterMember): WireMember {
@@ -32,6 +36,7 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
     [
       MemberAdd.path,
       async (bytes) => {
+        countUrls(bytes, ADDED_URLS_FIELD);
         const { peerURLs, isLearner } = MemberAddRequest.decode(bytes);
         const added = await reconfiguration.add(checkedUrls(peerURLs).sort(), isLearner);
         return MemberAddResponse.encode({ header: member.header(0), member: wireMember(added), members: members() });
@@ -47,6 +52,7 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
     [
       MemberUpdate.path,
       async (bytes) => {
+        countUrls(bytes, UPDATED_URLS_FIELD);
         const { ID, peerURLs } = MemberUpdateRequest.decode(bytes);
         await reconfiguration.update(ID, checkedUrls(peerURLs));
         return MemberUpdateResponse.encode({ header: member.header(0), members: members() });

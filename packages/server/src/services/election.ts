@@ -12,6 +12,7 @@ import {
 import type { CallContext, StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
 import {
   contestError,
+  enterContest,
   firstOf,
   givenUp,
   keyOf,
@@ -23,6 +24,7 @@ import {
   waitForDeletes,
 } from "../lease/contest.ts";
 import { type KeyEvent, LocalClient } from "../lease/local-client.ts";
+import type { ClientBudget } from "../member/client-budget.ts";
 import type { Member } from "../member/member.ts";
 import { toStatusError } from "./status.ts";
 
@@ -41,7 +43,8 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
       Campaign.path,
       async (bytes, context) => {
         const request = v3electionpb.CampaignRequest.decode(bytes);
-        return v3electionpb.CampaignResponse.encode(await campaign(client.of(context), request, context));
+        const leave = enterContest(member.watches.contestBudget, context, request.name);
+        return v3electionpb.CampaignResponse.encode(await campaign(client.of(context), request, context).finally(leave));
       },
     ],
     [
@@ -87,7 +90,9 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
 /** The streaming handlers of the Election service, by path. */
 export function electionStreams(member: Member): ReadonlyMap<string, StreamHandler> {
   const client = new LocalClient(member);
-  return new Map<string, StreamHandler>([[ElectionService.methods.Observe.path, (call) => new Observation(client.of(call.context), call)]]);
+  return new Map<string, StreamHandler>([
+    [ElectionService.methods.Observe.path, (call) => new Observation(client.of(call.context), call, member.watches.contestBudget)],
+  ]);
 }
 
 async function campaign(
@@ -150,15 +155,20 @@ class Observation implements StreamListener {
   #hasRoom = true;
   #isOver = false;
   #stopWatch: () => void = () => {};
+  readonly #budget: ClientBudget;
+  #leave: () => void = () => {};
 
-  constructor(client: LocalClient, call: StreamCall) {
+  constructor(client: LocalClient, call: StreamCall, budget: ClientBudget) {
     this.#client = client;
     this.#call = call;
+    this.#budget = budget;
   }
 
   message(bytes: Uint8Array): void {
     if (this.#prefix !== undefined) return;
-    this.#prefix = prefixOf(v3electionpb.LeaderRequest.decode(bytes).name);
+    const { name } = v3electionpb.LeaderRequest.decode(bytes);
+    this.#leave = enterContest(this.#budget, this.#call.context, name);
+    this.#prefix = prefixOf(name);
     this.#run(this.#prefix).catch((error: unknown) => {
       if (this.#isOver) return;
       this.cancelled();
@@ -176,6 +186,8 @@ class Observation implements StreamListener {
   cancelled(): void {
     this.#isOver = true;
     this.#stopWatch();
+    this.#leave();
+    this.#leave = () => {};
   }
 
   async #run(prefix: Prefix): Promise<void> {

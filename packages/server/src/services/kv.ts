@@ -14,7 +14,7 @@ import {
   RangeRequest,
   RangeResponse,
   type ResponseHeader,
-  TxnRequest,
+  type TxnRequest,
   type TxnResponse,
 } from "@quorate/proto";
 import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
@@ -22,10 +22,10 @@ import {
   type Applied,
   applyRange,
   checkRange,
-  checkTotalOps,
   checkTxn,
   checkWriteAnswer,
   copiedBytes,
+  decodeTxn,
   isPlainGet,
   isReadOnlyTxn,
   isSerializableTxn,
@@ -144,8 +144,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     [
       Txn.path,
       async (bytes, context) => {
-        const request = TxnRequest.decode(bytes);
-        checkTotalOps(request, maxTxnOps);
+        const request = decodeTxn(bytes, maxTxnOps);
         const costBytes = txnCostBytes(request);
         if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
           await member.space.keeper.refuse();

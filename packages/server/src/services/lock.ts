@@ -1,7 +1,18 @@
 /** v3lockpb.Lock: a mutex as a call that takes as long as it takes (etcd: server/etcdserver/api/v3lock). See docs/fencing.md. */
 import { EMPTY, errorOf, KeyValue, LockService, RangeRequest, type TxnResponse, v3lockpb } from "@quorate/proto";
 import type { CallContext, UnaryHandler } from "@quorate/rpc";
-import { contestError, firstOf, givenUp, keyOf, prefixOf, putOp, rangeOp, sessionLease, waitForDeletes } from "../lease/contest.ts";
+import {
+  contestError,
+  enterContest,
+  firstOf,
+  givenUp,
+  keyOf,
+  prefixOf,
+  putOp,
+  rangeOp,
+  sessionLease,
+  waitForDeletes,
+} from "../lease/contest.ts";
 import { LocalClient } from "../lease/local-client.ts";
 import type { Member } from "../member/member.ts";
 
@@ -21,7 +32,14 @@ export function lockService(member: Member): ReadonlyMap<string, UnaryHandler> {
       }
     };
   return new Map<string, UnaryHandler>([
-    [Lock.path, guarded(async (bytes, context) => LockResponse.encode(await lock(client.of(context), LockRequest.decode(bytes), context)))],
+    [
+      Lock.path,
+      guarded(async (bytes, context) => {
+        const request = LockRequest.decode(bytes);
+        const leave = enterContest(member.watches.contestBudget, context, request.name);
+        return LockResponse.encode(await lock(client.of(context), request, context).finally(leave));
+      }),
+    ],
     [Unlock.path, guarded(async (bytes) => UnlockResponse.encode({ header: await client.delete(UnlockRequest.decode(bytes).key) }))],
   ]);
 }

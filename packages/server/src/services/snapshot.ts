@@ -3,29 +3,55 @@
  * api/v3rpc/maintenance.go). The member goes on serving; a slow reader holds back the reading of the store, so that no more than one slice
  * of it waits in memory.
  */
+import type { Timer } from "@quorate/host";
 import { errorOf, MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
-import type { StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
+import { GrpcCode, StatusError, type StreamCall, type StreamHandler, type StreamListener } from "@quorate/rpc";
 import type { EtcdSnapshot } from "@quorate/store";
+import { clientOf } from "../member/client-budget.ts";
 import type { Member } from "../member/member.ts";
 import { clusterVersionOf, SERVER_VERSION } from "../version.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { toStatusError } from "./status.ts";
 
 /** As in etcd. */
 const MESSAGE_BYTES = 32 * 1024;
-/** Snapshots that are sent at once: each holds what compaction would give back. More are refused. */
+/** Snapshots that are sent at once, of all clients and of one: each holds what compaction would give back. More wait, in turn by client. */
 export const MAX_CLIENT_SNAPSHOTS = 8;
+export const MAX_SNAPSHOTS_OF_ONE_CLIENT = 4;
+/** Snapshots that wait; one more is refused. */
+export const MAX_WAITING_SNAPSHOTS = 64;
+export const MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT = 8;
+/** A client must take so many bytes in this time, or its snapshot ends and the next one begins. */
+export const SNAPSHOT_STALL_MS = 30_000;
+export const MIN_SNAPSHOT_PROGRESS_BYTES = 256 * 1024;
 
 /** The handlers of the service's stream, by path. */
 export function snapshotStreams(member: Member): ReadonlyMap<string, StreamHandler> {
-  let underWay = 0;
+  const queue = new FairQueue({
+    maxRunning: MAX_CLIENT_SNAPSHOTS,
+    maxRunningPerClient: MAX_SNAPSHOTS_OF_ONE_CLIENT,
+    maxWaiting: MAX_WAITING_SNAPSHOTS,
+    maxWaitingPerClient: MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT,
+  });
+  const { crowds } = member.metrics;
+  const count = () => {
+    crowds.snapshotsSending.value = queue.running;
+    crowds.snapshotsWaiting.value = queue.waiting;
+  };
   return new Map<string, StreamHandler>([
     [
       MaintenanceService.methods.Snapshot.path,
       (call) => {
-        if (underWay >= MAX_CLIENT_SNAPSHOTS) throw errorOf("TooManyRequests");
-        underWay++;
         const sending = new Sending(member, call);
-        void sending.run().finally(() => underWay--);
+        // It may begin at once, so it must know its way out before.
+        let leave: (() => void) | undefined;
+        sending.onOver = () => {
+          leave?.();
+          count();
+        };
+        leave = queue.join(clientOf(call.context), () => sending.start());
+        if (leave === undefined) throw errorOf("TooManyRequests");
+        count();
         return sending;
       },
     ],
@@ -35,13 +61,23 @@ export function snapshotStreams(member: Member): ReadonlyMap<string, StreamHandl
 class Sending implements StreamListener {
   readonly #member: Member;
   readonly #call: StreamCall;
+  /** Called once when it is over, be it that it never began. */
+  onOver: () => void = () => {};
+  #isStarted = false;
   #isCancelled = false;
   #isFull = false;
   #wake: (() => void) | undefined;
+  #sentBytes = 0;
 
   constructor(member: Member, call: StreamCall) {
     this.#member = member;
     this.#call = call;
+  }
+
+  /** It is its turn. */
+  start(): void {
+    this.#isStarted = true;
+    void this.#run().finally(() => this.#over());
   }
 
   message(bytes: Uint8Array): void {
@@ -53,6 +89,12 @@ class Sending implements StreamListener {
     }
   }
 
+  #over(): void {
+    const over = this.onOver;
+    this.onOver = () => {};
+    over();
+  }
+
   drained(): void {
     this.#isFull = false;
     this.#wake?.();
@@ -61,10 +103,32 @@ class Sending implements StreamListener {
   cancelled(): void {
     this.#isCancelled = true;
     this.#wake?.();
+    if (!this.#isStarted) this.#over();
+  }
+
+  /** Ends the snapshot if the client takes too little of it: others wait, and what compaction would give back is held. */
+  #watchProgress(): Timer {
+    let takenBytes = 0;
+    return this.#member.clock.every(SNAPSHOT_STALL_MS, () => {
+      const nowTakenBytes = this.#sentBytes - this.#call.bufferedBytes;
+      const isStalled = this.#isFull && nowTakenBytes - takenBytes < MIN_SNAPSHOT_PROGRESS_BYTES;
+      takenBytes = nowTakenBytes;
+      if (!isStalled || this.#isCancelled) return;
+      this.#member.metrics.crowds.snapshotStalls.add();
+      const seconds = SNAPSHOT_STALL_MS / 1000;
+      this.#member.logger.warn("ended a snapshot that its client does not take", {
+        "remote-addr": this.#call.context.peerAddress,
+        "taken-bytes": nowTakenBytes,
+      });
+      this.#call.end(new StatusError(GrpcCode.DeadlineExceeded, `etcdserver: snapshot made no progress for ${seconds} s`));
+      this.#isCancelled = true;
+      this.#wake?.();
+    });
   }
 
   /** Sends all; never rejects. */
-  async run(): Promise<void> {
+  async #run(): Promise<void> {
+    const watched = this.#watchProgress();
     let snapshot: EtcdSnapshot | undefined;
     try {
       // The listener must be in its place before anything is sent.
@@ -80,6 +144,7 @@ class Sending implements StreamListener {
     } catch (error) {
       if (!this.#isCancelled) this.#call.end(toStatusError(error));
     } finally {
+      watched.cancel();
       // A store that was closed meanwhile has closed its views.
       await snapshot?.close().catch(() => {});
     }
@@ -98,6 +163,7 @@ class Sending implements StreamListener {
         if (this.#isCancelled) return;
         const blob = chunk.subarray(at, at + MESSAGE_BYTES);
         if (!isChecksum) left -= blob.length;
+        this.#sentBytes += blob.length;
         this.#isFull = !this.#call.send(
           SnapshotResponse.encode({ header: undefined, remainingBytes: left, blob, version: storageVersion }),
         );

@@ -30,7 +30,8 @@ export class StreamGuard {
     this.#deps = deps;
   }
 
-  guard(handler: StreamHandler): StreamHandler {
+  /** @param check refuses messages that would take too long to decode */
+  guard(handler: StreamHandler, check: (bytes: Uint8Array) => void = () => {}): StreamHandler {
     return (call) => {
       const needsLeader = call.context.metadata("hasleader") === "true";
       let listener: StreamListener;
@@ -44,6 +45,7 @@ export class StreamGuard {
       return {
         message: (bytes) => {
           try {
+            check(bytes);
             listener.message?.(bytes);
           } catch (error) {
             this.#forget(call);

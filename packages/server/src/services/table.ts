@@ -5,6 +5,7 @@
 import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
 import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
 import type { Member } from "../member/member.ts";
+import { ClientVersions } from "./client-versions.ts";
 import { clusterService } from "./cluster.ts";
 import { downgradeService } from "./downgrade.ts";
 import { electionService, electionStreams } from "./election.ts";
@@ -13,6 +14,7 @@ import { leadershipService } from "./leadership.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
 import { lockService } from "./lock.ts";
 import { maintenanceService } from "./maintenance.ts";
+import { type RequestCheck, requestCheck } from "./request-work.ts";
 import { snapshotStreams } from "./snapshot.ts";
 import { toStatusError, unimplemented } from "./status.ts";
 import { StreamGuard } from "./streams.ts";
@@ -31,11 +33,12 @@ function admit(member: Member, context: CallContext): void {
   if (member.leader === 0n && context.metadata("hasleader") === "true") throw errorOf("NoLeader");
 }
 
-function unary(member: Member, handler: UnaryHandler): UnaryHandler {
+function unary(member: Member, handler: UnaryHandler, versions: ClientVersions, check: RequestCheck): UnaryHandler {
   return async (request, context) => {
     try {
       admit(member, context);
-      member.metrics.clientRequests.with("unary", context.metadata("client-api-version") ?? "unknown").add();
+      member.metrics.clientRequests.with("unary", versions.label(context.metadata("client-api-version"))).add();
+      check(request);
       return await handler(request, context);
     } catch (error) {
       throw toStatusError(error);
@@ -44,7 +47,7 @@ function unary(member: Member, handler: UnaryHandler): UnaryHandler {
 }
 
 /** Of the streams, learners offer the snapshot alone. */
-function streamGuard(member: Member): StreamGuard {
+function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
   return new StreamGuard({
     clock: member.clock,
     electionTimeoutMs: member.config.electionTimeoutMs,
@@ -52,7 +55,7 @@ function streamGuard(member: Member): StreamGuard {
     admit: (context) => {
       if (member.isLearner && context.path !== MaintenanceService.methods.Snapshot.path) throw errorOf("NotSupportedForLearner");
       if (member.leader === 0n && context.metadata("hasleader") === "true") throw errorOf("NoLeader");
-      member.metrics.clientRequests.with("stream", context.metadata("client-api-version") ?? "unknown").add();
+      member.metrics.clientRequests.with("stream", versions.label(context.metadata("client-api-version"))).add();
     },
   });
 }
@@ -75,7 +78,8 @@ export function serviceTable(member: Member): ServiceTable {
     ...electionStreams(member),
     ...snapshotStreams(member),
   ]);
-  const guard = streamGuard(member);
+  const versions = new ClientVersions();
+  const guard = streamGuard(member, versions);
   const unaries = new Map<string, UnaryHandler>();
   const streams = new Map<string, StreamHandler>();
   for (const service of services) {
@@ -84,10 +88,11 @@ export function serviceTable(member: Member): ServiceTable {
       const refuse = () => {
         throw unimplemented(method.name);
       };
+      const check = requestCheck(method, member.config.maxTxnOps);
       if (method.requestStream || method.responseStream) {
         const streamHandler = streamHandlers.get(method.path);
-        streams.set(method.path, streamHandler === undefined ? refuse : guard.guard(streamHandler));
-      } else unaries.set(method.path, handler === undefined ? refuse : unary(member, handler));
+        streams.set(method.path, streamHandler === undefined ? refuse : guard.guard(streamHandler, check));
+      } else unaries.set(method.path, handler === undefined ? refuse : unary(member, handler, versions, check));
     }
   }
   return { unary: unaries, stream: streams };

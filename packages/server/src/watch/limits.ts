@@ -16,7 +16,17 @@ export interface WatchLimits {
   readonly maxRecentBytes: number;
   /** Events read and events delivered by those who catch up in one turn; the revision that reaches it is finished. */
   readonly maxSliceEvents: number;
+  /** What watches cost by themselves, with their keys: of all clients, of one. A watch beyond is cancelled as it is made. */
+  readonly maxWatchesTotalBytes: number;
+  readonly maxWatchesClientBytes: number;
+  /** The same of those who wait for locks and elections. */
+  readonly maxContestTotalBytes: number;
+  readonly maxContestClientBytes: number;
 }
+
+/** What a watch takes in memory, about; and what its keys take besides, for each of their bytes: they are kept in more than one place. */
+export const WATCH_BYTES = 1024;
+export const WATCH_KEY_FACTOR = 2;
 
 const MIB = 1024 * 1024;
 
@@ -28,4 +38,8 @@ export const WATCH_LIMITS: WatchLimits = {
   maxRecentEvents: 16_384,
   maxRecentBytes: 16 * MIB,
   maxSliceEvents: 10_000,
+  maxWatchesTotalBytes: 96 * MIB,
+  maxWatchesClientBytes: 48 * MIB,
+  maxContestTotalBytes: 48 * MIB,
+  maxContestClientBytes: 24 * MIB,
 };

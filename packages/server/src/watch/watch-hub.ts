@@ -17,6 +17,7 @@ import type { Clock, Random } from "@quorate/host";
 import { EMPTY, type ResponseHeader } from "@quorate/proto";
 import type { Status, StreamCall } from "@quorate/rpc";
 import type { Change, KeyRange, Mvcc } from "@quorate/store";
+import { ClientBudget } from "../member/client-budget.ts";
 import { WatchEvent } from "./event.ts";
 import { EventLists } from "./event-list.ts";
 import { KeyIntervals } from "./key-intervals.ts";
@@ -56,6 +57,9 @@ export class WatchHub implements StreamOwner {
   readonly clock: Clock;
   readonly limits: WatchLimits;
   readonly lists = new EventLists();
+  readonly watchBudget: ClientBudget;
+  /** What those take who wait for locks and elections; the watches that are made for them are this member's own. */
+  readonly contestBudget: ClientBudget;
   readonly maxFragmentBytes: number;
   backlogBytes = 0;
   pendingEvents = 0;
@@ -85,6 +89,14 @@ export class WatchHub implements StreamOwner {
     this.#deps = deps;
     this.clock = deps.clock;
     this.limits = options.limits ?? WATCH_LIMITS;
+    this.watchBudget = new ClientBudget({
+      maxTotalBytes: this.limits.maxWatchesTotalBytes,
+      maxClientBytes: this.limits.maxWatchesClientBytes,
+    });
+    this.contestBudget = new ClientBudget({
+      maxTotalBytes: this.limits.maxContestTotalBytes,
+      maxClientBytes: this.limits.maxContestClientBytes,
+    });
     this.#recent = new RecentEvents(1, this.limits);
     this.maxFragmentBytes = options.maxRequestBytes + GRPC_OVERHEAD_BYTES;
     this.#progressIntervalMs = Math.max(MIN_PROGRESS_INTERVAL_MS, options.progressNotifyIntervalMs);

@@ -8,9 +8,10 @@ import type { Clock, Timer } from "@quorate/host";
 import { errorOf, type ResponseHeader, type WatchCreateRequest, WatchResponse } from "@quorate/proto";
 import type { CallContext, Status, StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
+import { type ClientBudget, clientOf } from "../member/client-budget.ts";
 import type { WatchEvent } from "./event.ts";
 import type { EventList, EventLists } from "./event-list.ts";
-import type { WatchLimits } from "./limits.ts";
+import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
 import { fragments, idField, responsePieces } from "./responses.ts";
 import { Watcher } from "./watcher.ts";
 
@@ -40,6 +41,8 @@ export interface StreamOwner {
   /** Events that wait in all streams. */
   pendingEvents: number;
   readonly lists: EventLists;
+  /** What watches cost. */
+  readonly watchBudget: ClientBudget;
   readonly permission: WatchPermission;
   header(revision: number): ResponseHeader;
   headerField(revision: number): Uint8Array;
@@ -78,10 +81,15 @@ export class WatchStream {
   #nextId = 0;
   #progressTimer: Timer | undefined;
   #closed = false;
+  /** Whose the watches are; empty for this member's own, which are bounded where they are made. */
+  readonly #client: string;
+  /** Taken from the owner's watchBudget. */
+  #watchBytes = 0;
 
   constructor(call: StreamCall, owner: StreamOwner) {
     this.#call = call;
     this.#owner = owner;
+    this.#client = clientOf(call.context);
   }
 
   /** All watchers, those too that were ended by a compaction and not yet cancelled by the client. */
@@ -105,7 +113,8 @@ export class WatchStream {
     // The least key, as in etcd.
     const key = request.key.length === 0 ? ONE_ZERO : request.key;
     const range = keyRange(key, request.rangeEnd);
-    const refusal = this.#refusal(request, range);
+    const costBytes = costOf(request);
+    const refusal = this.#refusal(request, range) ?? this.#tooMany(costBytes);
     const { revision } = this.#owner;
     if (refusal !== undefined) {
       const header = this.#owner.header(revision);
@@ -117,7 +126,13 @@ export class WatchStream {
       while (this.#watchers.has(this.#nextId)) this.#nextId++;
       id = this.#nextId++;
     }
-    const watcher: StreamWatcher = new Watcher(this, id, { ...request, range }, startRevision === 0 ? revision + 1 : startRevision);
+    this.#watchBytes += costBytes;
+    const watcher: StreamWatcher = new Watcher(
+      this,
+      id,
+      { ...request, range, costBytes },
+      startRevision === 0 ? revision + 1 : startRevision,
+    );
     this.#watchers.set(id, watcher);
     this.#answer({ header: this.#owner.header(revision), watchId: id, created: true });
     this.#owner.add(watcher, startRevision === 0 || startRevision > revision);
@@ -133,6 +148,22 @@ export class WatchStream {
     if (!range.single && range.to !== undefined && range.key >= range.to) return "mvcc: watcher range is empty";
     if (watchId !== 0 && this.#watchers.has(watchId)) return "mvcc: duplicate watch ID provided on the WatchStream";
     return undefined;
+  }
+
+  /** Takes what a watch costs; why it is not made, if there is no room. */
+  #tooMany(costBytes: number): string | undefined {
+    const { watchBudget } = this.#owner;
+    if (this.#client === "" || watchBudget.take(this.#client, costBytes)) return undefined;
+    const { maxClientBytes, maxTotalBytes } = watchBudget.limits;
+    return (
+      `etcdserver: too many watches: those of this client hold ${watchBudget.usedBy(this.#client)} bytes of ${maxClientBytes}, ` +
+      `those of all ${watchBudget.usedBytes} of ${maxTotalBytes}`
+    );
+  }
+
+  #giveBack(costBytes: number): void {
+    this.#watchBytes -= costBytes;
+    if (this.#client !== "") this.#owner.watchBudget.give(this.#client, costBytes);
   }
 
   /** A watch that is not there is none of its concern, as in etcd. */
@@ -189,6 +220,7 @@ export class WatchStream {
     this.flush();
     if (watcher.place !== undefined) this.#owner.remove(watcher);
     this.#watchers.delete(watcher.id);
+    this.#giveBack(watcher.costBytes);
     const header = this.#owner.header(this.#owner.revision);
     this.#answer({ header, watchId: watcher.id, canceled: true, ...(cancelReason !== undefined && { cancelReason }) });
   }
@@ -208,6 +240,7 @@ export class WatchStream {
       if (watcher.place !== undefined) this.#owner.remove(watcher);
     }
     this.#watchers.clear();
+    this.#giveBack(this.#watchBytes);
     this.#owner.closed(this);
   }
 
@@ -386,6 +419,10 @@ export class WatchStream {
     this.#owner.backlogBytes += bytes - this.#accountedBytes;
     this.#accountedBytes = bytes;
   }
+}
+
+function costOf({ key, rangeEnd }: WatchCreateRequest): number {
+  return WATCH_BYTES + WATCH_KEY_FACTOR * (key.length + rangeEnd.length);
 }
 
 /**

@@ -29,6 +29,8 @@ export interface WatchRequest {
   readonly prevKv: boolean;
   readonly fragment: boolean;
   readonly progressNotify: boolean;
+  /** What it takes in memory, about. */
+  readonly costBytes: number;
 }
 
 export class Watcher<S> {
@@ -38,6 +40,7 @@ export class Watcher<S> {
   readonly startRevision: number;
   readonly prevKv: boolean;
   readonly fragment: boolean;
+  readonly costBytes: number;
   readonly #noPut: boolean;
   readonly #noDelete: boolean;
   /** Events before this revision are not for it. */
@@ -63,6 +66,7 @@ export class Watcher<S> {
     this.startRevision = request.startRevision;
     this.prevKv = request.prevKv;
     this.fragment = request.fragment;
+    this.costBytes = request.costBytes;
     this.#noPut = request.filters.includes(WatchCreateRequest_FilterType.NOPUT);
     this.#noDelete = request.filters.includes(WatchCreateRequest_FilterType.NODELETE);
     this.nextRevision = nextRevision;

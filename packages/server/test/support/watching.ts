@@ -16,6 +16,10 @@ export const TIGHT: WatchLimits = {
   maxRecentEvents: 8,
   maxRecentBytes: 2000,
   maxSliceEvents: 5,
+  maxWatchesTotalBytes: 100_000_000,
+  maxWatchesClientBytes: 100_000_000,
+  maxContestTotalBytes: 100_000_000,
+  maxContestClientBytes: 100_000_000,
 };
 
 /** A call whose messages wait until `read`. Beyond the budget `send` gives false, as an engine's would. */
@@ -33,13 +37,13 @@ export class MemoryCall implements StreamCall {
   #isOverBudget = false;
   readonly #held: Uint8Array[] = [];
 
-  constructor(options: { budgetBytes?: number; metadata?: Record<string, string> } = {}) {
+  constructor(options: { budgetBytes?: number; metadata?: Record<string, string>; address?: string } = {}) {
     this.budgetBytes = options.budgetBytes ?? 1024 * 1024;
     this.context = {
       path: "/etcdserverpb.Watch/Watch",
       metadata: (key) => options.metadata?.[key],
       deadlineMs: undefined,
-      peerAddress: "127.0.0.1:1",
+      peerAddress: options.address ?? "127.0.0.1:1",
       peerCommonName: undefined,
       cancelled: false,
       onCancel() {},

@@ -1,6 +1,6 @@
 /** Which alarms are raised by the log, and what they must refuse. */
 import { AlarmRequest, AlarmRequest_AlarmAction, AlarmType, type ErrorName, type InternalRaftRequest } from "@quorate/proto";
-import type { ModelRequest } from "../model.ts";
+import type { ModelRequest, ModelTxn } from "../model.ts";
 
 /** Requests that a store which differs from others must not apply. */
 const NOT_WHEN_CORRUPT = ["put", "range", "deleteRange", "txn", "compaction", "leaseGrant", "leaseRevoke"] as const;
@@ -32,7 +32,7 @@ export class AlarmBook {
       return undefined;
     }
     if (this.#raised.size === 0) return undefined;
-    if (this.#has(AlarmType.CORRUPT) && NOT_WHEN_CORRUPT.some((kind) => internal[kind] !== undefined)) return "Corrupt";
+    if (this.#has(AlarmType.CORRUPT) && refusesWhenCorrupt(internal)) return "Corrupt";
     return this.#has(AlarmType.NOSPACE) && adds(internal, request) ? "NoSpace" : undefined;
   }
 
@@ -54,8 +54,17 @@ export class AlarmBook {
   }
 }
 
+/** Whether an alarm CORRUPT refuses a request. */
+export function refusesWhenCorrupt(internal: InternalRaftRequest): boolean {
+  return NOT_WHEN_CORRUPT.some((kind) => internal[kind] !== undefined);
+}
+
 /** Whether a request may make the store larger, whatever its comparisons come to. */
 function adds(internal: InternalRaftRequest, request: ModelRequest | undefined): boolean {
   if (internal.leaseGrant !== undefined || request?.kind === "put") return true;
-  return request?.kind === "txn" && [...request.success, ...request.failure].some(({ kind }) => kind === "put");
+  return request?.kind === "txn" && mayPut(request);
+}
+
+function mayPut({ success, failure }: ModelTxn): boolean {
+  return [...success, ...failure].some((op) => op.kind === "put" || (op.kind === "txn" && mayPut(op)));
 }

@@ -1,5 +1,5 @@
 /** What clients did and saw: the plain record that the judges of histories work on, from the simulator or from real members alike. */
-import type { Answer, ModelRequest } from "../model.ts";
+import type { Answer, ModelRequest, OpAnswer } from "../model.ts";
 
 /** What a client knows of a request that has ended. */
 export type Outcome =
@@ -48,7 +48,12 @@ export function words(op: Operation): string {
 /** Whether an operation wrote, by its answer; true for the end of a lease, which does not tell. */
 export function changesKeys(request: ModelRequest, answer: Answer): boolean {
   if (request.kind === "range") return false;
-  return answer.answers.some((one) => one.kind === "put" || one.kind === "revoke" || (one.kind === "delete" && one.deleted > 0));
+  return answer.answers.some(changes);
+}
+
+function changes(answer: OpAnswer): boolean {
+  if (answer.kind === "delete") return answer.deleted > 0;
+  return answer.kind === "txn" ? answer.answers.some(changes) : answer.kind !== "range";
 }
 
 /** Names of the errors after which nothing was or will be written. Any other leaves the outcome open. */
@@ -61,6 +66,7 @@ export const REFUSALS: ReadonlySet<string> = new Set([
   "EmptyKey",
   "DuplicateKey",
   "LeaseNotFound",
+  "KeyNotFound",
   "Corrupt",
   "NotSupportedForLearner",
 ]);

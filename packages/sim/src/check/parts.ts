@@ -14,10 +14,13 @@ export interface Touched {
 /** The keys that may hang on each lease: those that some request would put with it. */
 export type LeaseKeys = ReadonlyMap<string, ReadonlySet<string>>;
 
+/** An operation that is no transaction. */
+export type SimpleOp = Exclude<ModelOp, { kind: "txn" }>;
+
 /** The operations of a request, those of both branches of a transaction included. */
-export function opsOf(request: ModelRequest): readonly ModelOp[] {
+export function opsOf(request: ModelRequest): readonly SimpleOp[] {
   if (request.kind === "revoke") return [];
-  return request.kind === "txn" ? [...request.success, ...request.failure] : [request];
+  return request.kind === "txn" ? [...request.success, ...request.failure].flatMap(opsOf) : [request];
 }
 
 export function leaseKeysOf(operations: readonly Operation[]): LeaseKeys {

@@ -123,7 +123,10 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
 
   /** How many requests put a value under a key. */
   const writers = new Map<string, number>();
+  /** Keys whose value may be written again as it is. */
+  const rewritten = new Set<string>();
   for (const { request } of [...writes.values(), ...unknown]) {
+    for (const op of opsOf(request)) if (op.kind === "put" && op.ignoreValue === true) rewritten.add(op.key);
     for (const one of new Set(putsOf(request))) writers.set(one, (writers.get(one) ?? 0) + 1);
   }
   /** What reads show: where a value was written, if only one request writes it, and what was written at a revision. */
@@ -134,8 +137,10 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
       for (const one of (op.outcome as { answer: Answer }).answer.answers) {
         if (one.kind !== "range") continue;
         for (const { key, value, mod } of one.kvs) {
+          // Of keys alone the values are not told.
+          if (value === "") continue;
           const name = `${key} ${value}`;
-          if (writers.get(name) === 1) writtenAt.set(name, mod);
+          if (writers.get(name) === 1 && !rewritten.has(key)) writtenAt.set(name, mod);
           const shown = shownAt.get(mod);
           if (shown === undefined) shownAt.set(mod, new Map([[key, value]]));
           else shown.set(key, value);

@@ -7,18 +7,22 @@
  *   LOG-4 leader completeness  what was committed before its term is in a leader's log
  *   LOG-5 committed once       no two members commit different entries at one index
  *   LOG-6 never back           a running member's term and commit index do not fall
+ *   LOG-7 nothing impossible   no member refuses another's message as one that no member sends
+ *   LOG-8 one change at a time a leader adds a configuration change only when it has applied all before it
+ *   LOG-9 honest matches       who follows a leader has the entry up to which the leader counts it, whenever that commits something
  *
  * An entry's content is seen when a member is given it to write, before anybody else can know of it there.
  */
-import { crc32c, type raftpb } from "@quorate/proto";
+import { crc32c, idToHex, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
-import { violate } from "./violation.ts";
+import { Violation, violate } from "./violation.ts";
 
 /** An entry by index and term, as the first member had it. */
 interface KnownEntry {
   readonly digest: number;
   /** The term of the entry before it; undefined where that was compacted. */
   readonly previousTerm: number | undefined;
+  readonly isConfChange: boolean;
   readonly by: string;
 }
 
@@ -67,6 +71,16 @@ export class RaftCheck {
     };
     this.#watched.set(name, watched);
     this.#all = [...this.#watched.values()];
+    const step = raft.step.bind(raft);
+    raft.step = (message) => {
+      const refused = step(message);
+      if (refused !== undefined) {
+        fail(
+          new Violation(`LOG-7: ${name} refuses a message of ${idToHex(message.from)}, which has said nothing but what it may: ${refused}`),
+        );
+      }
+      return refused;
+    };
     const ready = raft.ready.bind(raft);
     raft.ready = () => {
       const given = ready();
@@ -115,6 +129,7 @@ export class RaftCheck {
           violate("LOG-2", `${name} leads in term ${term}, and its log ends at ${lastIndex}, not ${watched.last}`);
       } else this.#elected(watched, term);
     }
+    if (isLeader && commitIndex > watched.commit) this.#compareMatches(watched, term);
     for (let index = Math.max(watched.commit + 1, raft.firstIndex); index <= commitIndex; index++) this.#commit(watched, index, term);
     watched.term = term;
     watched.commit = commitIndex;
@@ -134,6 +149,28 @@ export class RaftCheck {
       if (own === committed.term) continue;
       const what = own === undefined ? `its log ends at ${raft.lastIndex}` : `it has one of term ${own}`;
       violate("LOG-4", `${name} leads in term ${term} without entry ${index} of term ${committed.term}, committed before: ${what}`);
+    }
+  }
+
+  /** LOG-9: who follows a leader has what the leader counts it for. */
+  #compareMatches({ name, raft }: Watched, term: number): void {
+    for (const { id, match } of raft.status().progress) {
+      const other = this.#all.find((one) => one.raft.id === id);
+      if (other === undefined || other.raft === raft || other.raft.term !== term || match < other.raft.firstIndex) continue;
+      const wanted = raft.termOf(match);
+      const own = other.raft.termOf(match);
+      if (wanted === undefined || own === wanted) continue;
+      const what = own === undefined ? `ends at ${other.raft.lastIndex}` : `has one of term ${own} there`;
+      violate("LOG-9", `${name} leads in term ${term} and counts entry ${match} of term ${wanted} as ${other.name}'s, whose log ${what}`);
+    }
+  }
+
+  /** LOG-8: a leader adds a configuration change only when it has applied all before it. */
+  #addedConfChange({ name, raft }: Watched, index: number): void {
+    for (let at = raft.appliedIndex + 1; at < index; at++) {
+      const term = raft.termOf(at);
+      if (term === undefined || this.#entries[at]?.get(term)?.isConfChange !== true) continue;
+      violate("LOG-8", `${name} adds a configuration change at ${index} in term ${raft.term}, and that at ${at} is not applied`);
     }
   }
 
@@ -167,13 +204,14 @@ export class RaftCheck {
     for (const entry of entries) {
       this.counts.entries++;
       const digest = crc32c(entry.type, entry.data);
+      const isConfChange = entry.type !== raftpb.EntryType.EntryNormal;
       let terms = this.#entries[entry.index];
       if (terms === undefined) {
         while (this.#entries.length < entry.index) this.#entries.push(undefined);
         this.#entries[entry.index] = terms = new Map();
       }
       const known = terms.get(entry.term);
-      if (known === undefined) terms.set(entry.term, { digest, previousTerm, by: name });
+      if (known === undefined) terms.set(entry.term, { digest, previousTerm, isConfChange, by: name });
       else {
         const what = `${name} and ${known.by} have entry ${entry.index} of term ${entry.term}`;
         if (known.digest !== digest) violate("LOG-3", `${what} with different content`);
@@ -182,6 +220,7 @@ export class RaftCheck {
         }
       }
       previousTerm = entry.term;
+      if (isConfChange && raft.role === "leader" && entry.term === raft.term) this.#addedConfChange(watched, entry.index);
     }
   }
 }

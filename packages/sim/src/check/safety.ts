@@ -8,12 +8,24 @@
  *   SIM-5 answers               each applied request answers what the model answers
  *   SIM-6 consistent index      an opened store holds exactly the state at the index that it names, and no index from the future
  *   SIM-7 equal stores          members at one index have equal hashes
+ *   SIM-12 what is malformed    no entry is in the log that fails its checks, unless it was put there on purpose (hostile-clients.ts)
  */
-import { CompactionRequest, crc32c, EMPTY, type ErrorName, fromUtf8, InternalRaftRequest, RangeRequest, raftpb } from "@quorate/proto";
-import { type Alarm, type Applied, applyRange, type Store } from "@quorate/store";
+import {
+  CompactionRequest,
+  crc32c,
+  EMPTY,
+  type ErrorName,
+  fromUtf8,
+  InternalRaftRequest,
+  LeaseCheckpointRequest,
+  RangeRequest,
+  raftpb,
+  toLatin1,
+} from "@quorate/proto";
+import { type Alarm, type Applied, applyRange, checkEntryData, type Store } from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
-import { AlarmBook } from "./alarms.ts";
+import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
 import type { CorruptionCheck } from "./corruption.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
 import { violate } from "./violation.ts";
@@ -39,6 +51,8 @@ export interface Beginning {
 
 const { MessageType } = raftpb;
 const FROM_LEADERS = new Set<number>([MessageType.MsgApp, MessageType.MsgHeartbeat, MessageType.MsgSnap]);
+/** Those of the members of all runs. */
+const LIMITS = { maxTxnOps: 128, versionProblem: () => undefined };
 const ALL_KEYS = RangeRequest.create({ key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) });
 
 /** The answer of what was applied, as the model has it; undefined for other kinds and errors. */
@@ -73,6 +87,11 @@ function equal(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
+/** Whether a checkpoint notes what is left of a lease, and does not only take back what was noted. */
+function notesTime(bytes: Uint8Array): boolean {
+  return LeaseCheckpointRequest.decode(bytes).checkpoints.some((one) => one.remaining_TTL > 0);
+}
+
 export class Safety {
   readonly #leaders = new Map<number, string>();
   /** Terms with leaders that are lost. */
@@ -94,6 +113,10 @@ export class Safety {
   readonly compacted = new Set<number>();
 
   readonly #removed = new Set<bigint>();
+  /** Entries that noted what is left of some lease. */
+  checkpoints = 0;
+  /** Entries that were proposed unchecked, as text. */
+  readonly #poisoned = new Set<string>();
 
   constructor(leases: LeaseCheck, corruption: CorruptionCheck) {
     this.#leases = leases;
@@ -134,6 +157,11 @@ export class Safety {
     this.#states[state.revision] = state;
     this.compactRevision = compactRevision;
     for (const { memberId, type } of alarms) this.alarms.begin(memberId, type);
+  }
+
+  /** This data was proposed unchecked. */
+  poison(data: Uint8Array): void {
+    this.#poisoned.add(toLatin1(data));
   }
 
   /** Whether a member's removal from the cluster was applied somewhere. */
@@ -217,9 +245,11 @@ export class Safety {
       if (type === raftpb.ConfChangeType.ConfChangeRemoveNode) this.#removed.add(nodeId);
     }
     const isRequest = entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0;
-    const internal = isRequest ? InternalRaftRequest.decode(entry.data) : undefined;
+    const malformed = isRequest ? this.#malformed(name, entry) : undefined;
+    const internal = isRequest && malformed === undefined ? InternalRaftRequest.decode(entry.data) : undefined;
     const request = internal === undefined ? undefined : requestOfEntry(internal);
-    const refusal = internal === undefined ? undefined : this.#refusal(state, internal, entry, request);
+    if (internal?.leaseCheckpoint !== undefined && notesTime(internal.leaseCheckpoint)) this.checkpoints++;
+    const refusal = malformed ?? (internal === undefined ? undefined : this.#refusal(state, internal, entry, request));
     if (applied?.error?.code !== refusal) {
       violate("SIM-5", `${name} at index ${entry.index}: ${applied?.error?.message ?? "no error"}, expected ${refusal ?? "none"}`);
     }
@@ -236,6 +266,24 @@ export class Safety {
       violate("SIM-5", `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`);
     if (next !== state) this.#states.push(next);
     return outcome;
+  }
+
+  /** SIM-12. The error that an entry which does not decode must come to; undefined for one that decodes. */
+  #malformed(name: string, { index, data }: raftpb.Entry): "INVALID_REQUEST" | "Corrupt" | undefined {
+    try {
+      checkEntryData(data, LIMITS);
+      return undefined;
+    } catch (error) {
+      if (!this.#poisoned.has(toLatin1(data))) {
+        violate("SIM-12", `${name} applies ${index}, which fails its checks: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+    try {
+      // An alarm refuses a request by its kind, before it is looked into.
+      return this.alarms.isCorrupt && refusesWhenCorrupt(InternalRaftRequest.decode(data)) ? "Corrupt" : "INVALID_REQUEST";
+    } catch {
+      return "INVALID_REQUEST";
+    }
   }
 
   /** The error that a request must come to. */
@@ -255,7 +303,8 @@ export class Safety {
       this.compacted.add(revision);
       return undefined;
     }
-    if (request !== undefined && state.leasesOf(request).some((id) => !this.#leases.exists(id))) return "LeaseNotFound";
+    const refused = request === undefined ? undefined : state.refusal(request, (id) => this.#leases.exists(id));
+    if (refused !== undefined) return refused;
     return this.#leases.applied(internal, term, index);
   }
 

@@ -270,6 +270,7 @@ export class ValuesModel implements SearchModel {
     return ops.map((op, i): Step => {
       const answer = answers?.[i];
       if (op.kind === "put") return { kind: "put", key: this.#keyNumbers.get(op.key)!, value: this.#valueOf(op.value, op.lease) };
+      if (op.kind === "txn") throw new Error("the general judge knows no transactions within transactions");
       const keys = this.#keysOf(op);
       if (op.kind === "delete") return { kind: "delete", keys, deleted: answer?.kind === "delete" ? answer.deleted : undefined };
       if (answer?.kind !== "range") return { kind: "range", keys, values: undefined };

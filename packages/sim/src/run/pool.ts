@@ -1,6 +1,7 @@
 /** Seeds on several processors: a few workers, each given its next seed when it is done with one. */
 import { Worker } from "node:worker_threads";
 import type { PlantedBug } from "../planted.ts";
+import type { SourceBug } from "../planted-sources.ts";
 import type { Order, Summary, WorkerData } from "./worker.ts";
 
 /** For what a run makes and drops: with Node's own 16 MiB a third more time goes into collecting it. */
@@ -10,6 +11,8 @@ const YOUNG_MIB = 96;
 export interface PoolOptions {
   readonly workers: number;
   readonly bug?: PlantedBug | undefined;
+  /** A change of the members' source. */
+  readonly patch?: SourceBug | undefined;
   /** The next seed; undefined when there is none. */
   next(): Order | undefined;
   /** Called for each run, as it ends. */
@@ -17,7 +20,7 @@ export interface PoolOptions {
 }
 
 /** Resolves when no seed is left and the last run has ended; rejects if a worker fails. */
-export async function runPool({ workers, bug, next, done }: PoolOptions): Promise<void> {
+export async function runPool({ workers, bug, patch, next, done }: PoolOptions): Promise<void> {
   const work = () =>
     new Promise<void>((resolve, reject) => {
       const first = next();
@@ -25,7 +28,7 @@ export async function runPool({ workers, bug, next, done }: PoolOptions): Promis
         resolve();
         return;
       }
-      const workerData: WorkerData = { bug };
+      const workerData: WorkerData = { bug, patch };
       const worker = new Worker(new URL("./worker.ts", import.meta.url), {
         workerData,
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },

@@ -10,12 +10,23 @@ import type { Order, Summary } from "./worker.ts";
 const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhaseMs"> = {
   ...{ theme: "mixed", members: 3, clients: 8, keys: 12, valueBytes: 20, heartbeatMs: 100, electionMs: 1000, preVote: true },
   ...{ snapshotCount: 10_000, catchUpEntries: 5000, maxWals: 5, segmentBytes: 64_000_000, batchIntervalMs: 100, compactionBatch: 1000 },
-  ...{ reads: 4, puts: 4, deletes: 0, txns: 2, compactions: 0, serializableShare: 0, clientTimeoutMs: 10_000, clientBreaks: 0 },
+  ...{
+    reads: 4,
+    puts: 4,
+    deletes: 0,
+    txns: 2,
+    compactions: 0,
+    serializableShare: 0,
+    wholeApi: false,
+    clientTimeoutMs: 10_000,
+    clientBreaks: 0,
+  },
   ...{ watchers: 1, progressNotifyMs: 3000, leaseClients: 1, leaseTtlSeconds: 3, leasedShare: 0.1, quotaBytes: 0, quotaAutoDisarm: false },
-  ...{ latencyMs: 1, jitterMs: 0, loss: 0, duplication: 0, reordering: 0, drift: 0, turnMs: 0, faultEveryMs: 1000 },
+  ...{ latencyMs: 1, jitterMs: 0, loss: 0, duplication: 0, reordering: 0, drift: 0, turnMs: 0, faultEveryMs: 1000, maxDownMs: 4000 },
   ...{ syncMs: 2, slowSyncChance: 0, slowSyncMs: 100, backendWriteMs: 2 },
   ...{
     membershipEveryMs: 0,
+    churnEveryMs: 0,
     strictReconfiguration: true,
     maxMembers: 3,
     moves: false,
@@ -24,7 +35,16 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     maxLearners: 1,
   },
   ...{ corruptCheckMs: 0, compactHashCheckMs: 0, initialCorruptCheck: false, selfHeal: false, sabotageEveryMs: 0 },
-  ...{ operatorEveryMs: 0, losesMajority: false, archiveEveryMs: 0, restores: false, applySteps: 0, readSteps: 0 },
+  ...{
+    operatorEveryMs: 0,
+    losesMajority: false,
+    archiveEveryMs: 0,
+    restores: false,
+    applySteps: 0,
+    readSteps: 0,
+    hostileEveryMs: 0,
+    poisonEveryMs: 0,
+  },
 };
 
 /** Mean pause of a client between two requests, in milliseconds, and for how long: so that each makes some ten thousand operations. */

@@ -33,6 +33,9 @@ export class Totals {
       "stores altered": summary.corruption.altered,
       "alarms CORRUPT": summary.corruption.named + summary.corruption.nobodyNamed,
       "watch events": summary.watches.events,
+      "malformed requests": summary.hostile.malformed,
+      "heavy requests": summary.hostile.heavy,
+      "entries proposed unchecked": summary.hostile.poisoned,
       "leases granted": summary.leases.granted,
       "leases expired": summary.leases.expired,
     };

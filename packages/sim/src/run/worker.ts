@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { type Changes, optionsOf } from "../options.ts";
 import { type PlantedBug, plant } from "../planted.ts";
+import { plantPatch, type SourceBug } from "../planted-sources.ts";
 import type { RunResult } from "../result.ts";
 
 /** A seed to run, and how its options are to differ from those that it draws. */
@@ -22,12 +23,15 @@ export interface Summary extends Omit<RunResult, "story" | "verdict" | "history"
 /** What a worker is made with. */
 export interface WorkerData {
   readonly bug: PlantedBug | undefined;
+  /** A change of the source that is none of the planted bugs. */
+  readonly patch?: SourceBug | undefined;
 }
 
-const { bug } = workerData as WorkerData;
+const { bug, patch } = workerData as WorkerData;
 // Half of what a start costs is translating and compiling what did not change since the last one.
 enableCompileCache(join(import.meta.dirname, "../../../../node_modules/.cache/quorate-sim"));
 plant(bug);
+if (patch !== undefined) plantPatch("patch", patch);
 const world = import("../world.ts");
 
 parentPort!.on("message", async ({ seed, changes }: Order) => {

@@ -14,7 +14,6 @@ import {
   toLatin1,
 } from "@quorate/proto";
 import { DeletedKeys } from "./deleted-keys.ts";
-import { checkTotalOps } from "./work.ts";
 
 const SORT_ORDERS: ReadonlySet<number> = new Set(Object.values(RangeRequest_SortOrder));
 const SORT_TARGETS: ReadonlySet<number> = new Set(Object.values(RangeRequest_SortTarget));
@@ -38,12 +37,9 @@ export function checkDeleteRange(request: DeleteRangeRequest): ErrorName | undef
 
 /**
  * Checks a transaction and all it nests. No list may have more than maxTxnOps entries; for what is nested that shrinks by the longest
- * list around it, and all together have a bound of their own (see checkTotalOps). A key may be changed once on each way through the
- * transaction (see checkDuplicates).
- * @throws EtcdError TooManyOps where there are too many in all
+ * list around it. A key may be changed once on each way through the transaction (see checkDuplicates).
  */
 export function checkTxn(request: TxnRequest, maxTxnOps: number): ErrorName | undefined {
-  checkTotalOps(request, maxTxnOps);
   return checkShape(request, maxTxnOps) ?? checkDuplicates(request);
 }
 

@@ -26,6 +26,7 @@ import {
 } from "@quorate/proto";
 import { MAX_LEASE_TTL_SECONDS } from "../lease/lessor.ts";
 import { checkDeleteRange, checkPut, checkRange, checkTxn } from "./check.ts";
+import { decodeTxn } from "./decode-txn.ts";
 
 /** The kinds of request that are applied, by their field in InternalRaftRequest. */
 export type RequestKind = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
@@ -53,6 +54,8 @@ export const MAX_CHECKPOINT_LEASES = 1000;
 interface Rule {
   // biome-ignore lint/suspicious/noExplicitAny: the table holds requests of all types
   readonly type: MessageType<any>;
+  /** Another way to decode it before it is checked, where that needs to be bounded. */
+  readonly decode?: (bytes: Uint8Array, limits: RequestLimits) => unknown;
   readonly check: (request: never, limits: RequestLimits) => void;
 }
 
@@ -70,7 +73,10 @@ function rule<T>(type: MessageType<T>, check: (request: T, limits: RequestLimits
 const RULES: { readonly [K in RequestKind]?: Rule } = {
   put: rule(PutRequest, checkPut),
   deleteRange: rule(DeleteRangeRequest, checkDeleteRange),
-  txn: rule(TxnRequest, (request, { maxTxnOps }) => checkTxn(request, maxTxnOps)),
+  txn: {
+    ...rule(TxnRequest, (request, { maxTxnOps }) => checkTxn(request, maxTxnOps)),
+    decode: (bytes, { maxTxnOps }) => decodeTxn(bytes, maxTxnOps),
+  },
   range: rule(RangeRequest, checkRange),
   compaction: rule(CompactionRequest, () => undefined),
   leaseGrant: rule(LeaseGrantRequest, ({ TTL }) => (TTL > MAX_LEASE_TTL_SECONDS ? "LeaseTTLTooLarge" : undefined)),
@@ -107,7 +113,8 @@ function checkAlarm({ action, alarm }: AlarmRequest): undefined {
 export function checkRequest(kind: RequestKind, bytes: Uint8Array, limits: RequestLimits, decoded?: unknown): void {
   const known = RULES[kind];
   if (known === undefined) throw new InvalidRequestError(`this version does not serve requests of the kind ${kind}`);
-  known.check((decoded ?? known.type.decode(bytes)) as never, limits);
+  const request = decoded ?? (known.decode === undefined ? known.type.decode(bytes) : known.decode(bytes, limits));
+  known.check(request as never, limits);
 }
 
 /** Numbers of InternalRaftRequest's fields that are no requests: ID and header. */

@@ -1,6 +1,7 @@
 /** The door of the requests for the rest of the store. */
 export { checkDeleteRange, checkPut, checkRange, checkTxn } from "./check.ts";
 export { applyCompaction } from "./compaction.ts";
+export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./decode-txn.ts";
 export { applyDelete, applyDeleteRange, deleteInSteps, isSingleDelete } from "./delete-range.ts";
 export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./kinds.ts";
 export { applyPut } from "./put.ts";
@@ -8,11 +9,9 @@ export { applyRange, isPlainGet, type RangeSummary, type RecordSink, range, rang
 export { type ReadTxnAnswer, readTxn } from "./read-txn.ts";
 export { applyShortTxn, applyTxn, txnInSteps } from "./txn.ts";
 export {
-  checkTotalOps,
   checkWriteAnswer,
   copiedBytes,
   MAX_COPIED_BYTES,
-  MAX_TXN_TOTAL_OPS,
   MAX_WRITE_ANSWER_BYTES,
   mayAnswerMuch,
 } from "./work.ts";

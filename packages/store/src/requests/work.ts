@@ -7,34 +7,10 @@ import { type DeleteRangeRequest, EtcdError, errorOf, type PutRequest, type Rang
 import { type KeyRange, keyRange, type ReadView } from "../mvcc/index.ts";
 import type { Steps } from "../steps.ts";
 
-/** Operations and comparisons of a transaction with all that it nests, both branches counted. A flat one may always be full. */
-export const MAX_TXN_TOTAL_OPS = 8192;
 /** Bytes of records that the puts of one request with ignore_value copy. */
 export const MAX_COPIED_BYTES: number = 64 << 20;
 /** Bytes of records in the answer to one request that writes: earlier values, and ranges of a transaction. */
 export const MAX_WRITE_ANSWER_BYTES: number = 128 << 20;
-
-/** @throws EtcdError TooManyOps, naming the limit */
-export function checkTotalOps(request: TxnRequest, maxTxnOps: number): void {
-  const most = Math.max(MAX_TXN_TOTAL_OPS, 3 * maxTxnOps);
-  if (totalOps(request, most) <= most) return;
-  throw new EtcdError(
-    "TooManyOps",
-    `${errorOf("TooManyOps").message}: with those of nested transactions there are more than ${most} operations and comparisons`,
-  );
-}
-
-/** Stops counting above `most`. */
-function totalOps({ compare, success, failure }: TxnRequest, most: number): number {
-  let total = compare.length + success.length + failure.length;
-  for (const ops of [success, failure]) {
-    for (const { request: op } of ops) {
-      if (total > most) return total;
-      if (op?.case === "requestTxn") total += totalOps(op.value, most - total);
-    }
-  }
-  return total;
-}
 
 /** Bytes of records that puts with ignore_value copy, as the store is now. @throws EtcdError RequestTooLarge, naming the limit */
 export function copiedBytes(view: ReadView, request: PutRequest | TxnRequest, maxBytes: number = MAX_COPIED_BYTES): number {

@@ -2,6 +2,7 @@
 import type { Clock, LogFields, Logger } from "@quorate/host";
 import { SeededRandom } from "@quorate/host";
 import { type HttpHandler, nodeClock, type TlsOptions } from "@quorate/host/node";
+import type { AskMembers, ToldMember } from "@quorate/transport";
 import { Http2Transport, type Http2TransportOptions, type TransportObserver } from "@quorate/transport/node";
 import { type MemberUnderTest, type NetworkUnderTest, RecordingListener } from "@quorate/transport/testing";
 import { freePorts } from "../../../../test/support/ports.ts";
@@ -74,6 +75,8 @@ export interface MemberSettings {
   readonly observer?: Partial<TransportObserver>;
   readonly http?: HttpHandler;
   readonly isRemoved?: (id: bigint) => boolean;
+  /** What other members tell of the membership; all members of the network if undefined. */
+  readonly askMembers?: AskMembers;
   readonly selfRemoved?: () => void;
   /** Time under the test's hand; real time if undefined. */
   readonly clock?: Clock;
@@ -105,7 +108,7 @@ export const SILENT: TransportObserver = {
 
 export class RealNetwork implements NetworkUnderTest {
   readonly #tls: TlsOptions | undefined;
-  readonly #members: { readonly transport: Http2Transport; readonly listener: MutableListener }[] = [];
+  readonly #members: { readonly transport: Http2Transport; readonly listener: MutableListener; readonly told: ToldMember }[] = [];
 
   constructor(tls?: TlsOptions) {
     this.#tls = tls;
@@ -139,10 +142,11 @@ export class RealNetwork implements NetworkUnderTest {
         http: settings.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
         observer: { ...SILENT, ...settings.observer },
         isRemoved: settings.isRemoved,
+        askMembers: settings.askMembers ?? (async (told) => told(this.#members.map((member) => member.told))),
         selfRemoved: settings.selfRemoved,
       },
     );
-    this.#members.push({ transport, listener: mutable });
+    this.#members.push({ transport, listener: mutable, told: { id, peerUrls: localUrls } });
     const bound = await transport.listen();
     localUrls.push(...bound.map((one) => `${one.secure ? "https" : "http"}://127.0.0.1:${one.port}`));
     return { id, transport, listener, urls: localUrls, logger };

@@ -1,0 +1,23 @@
+/** Keeps lines that strangers can cause from filling the log: so many at once, then so many a second; the next one counts the others. */
+const BURST_LINES = 20;
+const LINES_PER_SECOND = 2;
+
+export class LineLimit {
+  #tokens = BURST_LINES;
+  #filledMs = 0;
+  #omitted = 0;
+
+  /** The fields to add to a line that may be written, or undefined if it is one too many. */
+  allow(nowMs: number): { readonly "omitted-lines"?: number } | undefined {
+    this.#tokens = Math.min(BURST_LINES, this.#tokens + ((nowMs - this.#filledMs) / 1000) * LINES_PER_SECOND);
+    this.#filledMs = nowMs;
+    if (this.#tokens < 1) {
+      this.#omitted++;
+      return undefined;
+    }
+    this.#tokens--;
+    const omitted = this.#omitted;
+    this.#omitted = 0;
+    return omitted === 0 ? {} : { "omitted-lines": omitted };
+  }
+}

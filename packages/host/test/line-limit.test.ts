@@ -1,0 +1,13 @@
+/** Lines of the log that strangers cause. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LineLimit } from "@quorate/host";
+
+test("twenty lines at once, then two a second; the next one counts those that were left out", () => {
+  const limit = new LineLimit();
+  const written = (nowMs: number, times: number) =>
+    Array.from({ length: times }, () => limit.allow(nowMs)).filter((one) => one !== undefined);
+  assert.equal(written(0, 1000).length, 20);
+  assert.deepEqual(written(1000, 10), [{ "omitted-lines": 980 }, {}]);
+  assert.deepEqual(written(60_000, 1), [{ "omitted-lines": 8 }]);
+});

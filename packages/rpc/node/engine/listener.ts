@@ -1,0 +1,269 @@
+/**
+ * One address of a server: takes connections, shakes hands, finds out who is there and what is spoken, and gives each a slot.
+ *
+ *   socket -> slot -> (TLS, certificate checks) -> which protocol? -> serveHttp2 | serveHttp1
+ *
+ * Each listener has slots of its own, so that a port without authentication never takes those of one with it. Until its first headers are
+ * complete a connection is one of the unidentified, which have a share and absolute deadlines: see ConnectionSlots.
+ */
+import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
+import { type Clock, ConnectionSlots, LineLimit, type Logger, type SlotCounters } from "@quorate/host";
+import {
+  alternativeNames,
+  commonName,
+  demandsClientCertificate,
+  handshakeFailure,
+  OpenTlsSockets,
+  refuseCertificate,
+  serverTlsOptions,
+  type TlsSource,
+} from "@quorate/host/node";
+import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
+import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
+import { Accepted, type AcceptedOwner } from "./accepted.ts";
+import { addressOf, hostOf, removeStaleSocket } from "./address.ts";
+import { readFirstBytes } from "./first-bytes.ts";
+
+/** Of the slots, a quarter is for connections in their handshakes, at most so many: each may cost some 50 KiB. */
+const MAX_UNIDENTIFIED = 2048;
+/** At most one warning about refused connections in this time. */
+const REFUSAL_LOG_PERIOD_MS = 10_000;
+
+/** What a listener needs of its server. */
+export interface ListenerOwner {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly options: ResolvedOptions;
+  readonly tls: TlsSource | undefined;
+  /** No connection is taken any more. */
+  readonly isClosing: boolean;
+  accepted(one: Accepted): void;
+  serveHttp2(one: Accepted, socket: Socket, listener: Listener): void;
+  serveHttp1(one: Accepted, socket: Socket, listener: Listener): void;
+}
+
+export class Listener implements AcceptedOwner {
+  readonly address: ListenAddress;
+  readonly dispatcher: Dispatcher;
+  readonly #owner: ListenerOwner;
+  readonly #slots: ConnectionSlots;
+  readonly #maxConnections: number;
+  readonly #server: NetServer;
+  readonly #tlsServer: TlsServer | undefined;
+  readonly #byRawSocket = new WeakMap<object, Accepted>();
+  /** Ends the listening for new TLS options. */
+  #forgetTls: () => void = () => {};
+  /** Its TLS connections whose certificates are looked at again when the options change. */
+  #openSecured: OpenTlsSockets | undefined;
+  #failedHandshakes = 0;
+  #handshakeTimeouts = 0;
+  #silentConnections = 0;
+  #lastRefusalLogMs = Number.NEGATIVE_INFINITY;
+  readonly #lines = new LineLimit();
+
+  constructor(address: ListenAddress, dispatcher: Dispatcher, owner: ListenerOwner) {
+    const { options } = owner;
+    this.address = address;
+    this.dispatcher = dispatcher;
+    this.#owner = owner;
+    this.#maxConnections = address.maxConnections ?? options.maxConnections;
+    const maxUnidentified = Math.max(1, Math.min(MAX_UNIDENTIFIED, this.#maxConnections >>> 2));
+    this.#slots = new ConnectionSlots({
+      maxConnections: Math.max(1, this.#maxConnections - maxUnidentified),
+      maxUnidentified,
+      stageTimeoutMs: options.handshakeTimeoutMs,
+      idleUnderPressureMs: options.idleUnderPressureMs,
+    });
+    this.#tlsServer = address.secure && owner.tls !== undefined ? this.#createTlsServer(owner.tls) : undefined;
+    this.#server = createNetServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }, (socket) => this.#accept(socket));
+  }
+
+  nowMs(): number {
+    return this.#owner.clock.monotonicMs();
+  }
+
+  get slotCounters(): SlotCounters {
+    return this.#slots.counters;
+  }
+
+  get failedHandshakes(): number {
+    return this.#failedHandshakes;
+  }
+
+  get handshakeTimeouts(): number {
+    return this.#handshakeTimeouts;
+  }
+
+  get silentConnections(): number {
+    return this.#silentConnections;
+  }
+
+  /** Opens the address; rejects with Node's error if that does not work. */
+  open(): Promise<BoundAddress> {
+    const { address } = this;
+    const server = this.#server;
+    return new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.once("listening", () => {
+        server.off("error", reject);
+        server.on("error", (error) => this.#owner.logger.warn("failed to accept client connection", { error: error.message }));
+        const bound = server.address() as AddressInfo | string;
+        if (typeof bound === "string") resolve({ host: undefined, port: undefined, path: bound, secure: address.secure });
+        else resolve({ host: bound.address, port: bound.port, path: undefined, secure: address.secure });
+      });
+      if (address.path === undefined) server.listen({ host: address.host, port: address.port ?? 0 });
+      else {
+        removeStaleSocket(address.path);
+        server.listen({ path: address.path });
+      }
+    });
+  }
+
+  /** Takes no more connections; resolves when those that were taken have closed. */
+  close(): Promise<void> {
+    this.#forgetTls();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  /** Looks after deadlines and idle connections. */
+  sweep(nowMs: number): void {
+    this.#slots.sweep(nowMs);
+  }
+
+  /** The connection's first headers are complete: it gets a slot of its client's, or is closed. */
+  identified(one: Accepted): void {
+    if (one.slot.stage !== "unidentified") return;
+    const name = one.peer?.peerCommonName;
+    const identity = name === undefined || name === "" ? one.slot.address : `CN ${name}`;
+    if (this.#slots.identify(one.slot, identity)) return;
+    one.destroy();
+    const nowMs = this.nowMs();
+    if (nowMs - this.#lastRefusalLogMs < REFUSAL_LOG_PERIOD_MS) return;
+    this.#lastRefusalLogMs = nowMs;
+    this.#owner.logger.warn("refused client connections: too many are open", {
+      "max-connections": this.#maxConnections,
+      "remote-addr": one.peer?.peerAddress ?? "",
+      identity,
+    });
+  }
+
+  #accept(socket: Socket): void {
+    socket.on("error", () => {});
+    if (this.#owner.isClosing) {
+      socket.destroy();
+      return;
+    }
+    const one = new Accepted(socket, this);
+    one.peer = { peerAddress: addressOf(socket), peerCommonName: undefined };
+    one.phase = this.#tlsServer === undefined ? "deciding" : "handshake";
+    one.slot = this.#slots.open(one, hostOf(socket), this.nowMs(), () => this.#late(one));
+    socket.on("close", () => this.#slots.close(one.slot));
+    this.#owner.accepted(one);
+    if (this.#tlsServer === undefined) this.#decide(one, socket);
+    else {
+      this.#byRawSocket.set(socket, one);
+      this.#tlsServer.emit("connection", socket);
+    }
+  }
+
+  /** A stage of the connection did not end in time. */
+  #late(one: Accepted): void {
+    one.isLate = true;
+    if (one.phase !== "handshake") {
+      this.#silentConnections++;
+      return;
+    }
+    this.#handshakeTimeouts++;
+    this.#handshakeFailed(one.socket, one.peer?.peerAddress ?? "", "tls: handshake timeout");
+  }
+
+  #createTlsServer(source: TlsSource): TlsServer {
+    const { serves } = this.address;
+    const protocols = serves === "http" ? ["http/1.1"] : serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
+    const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: 2 ** 31 - 1 });
+    const forget = source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols)));
+    const open = new OpenTlsSockets(source, (socket, reason) => {
+      this.#handshakeFailed(socket, addressOf(socket), reason);
+      socket.destroy();
+    });
+    this.#openSecured = open;
+    this.#forgetTls = () => {
+      forget();
+      open.close();
+    };
+    server.on("tlsClientError", (error: Error & { code?: string }, socket) => {
+      if (this.#acceptedOf(socket)?.isLate === true) return;
+      this.#handshakeFailed(socket, addressOf(socket), handshakeFailure(error, socket));
+      // Node only tells of it.
+      socket.destroy();
+    });
+    server.on("secureConnection", (socket) => this.#secured(source, socket));
+    return server;
+  }
+
+  #secured(source: TlsSource, socket: TLSSocket): void {
+    socket.on("error", () => {});
+    const one = this.#acceptedOf(socket);
+    if (one === undefined || one.slot.stage === "closed") {
+      socket.destroy();
+      return;
+    }
+    const tls = source.current;
+    const demanded = demandsClientCertificate(tls);
+    const certificate = demanded ? socket.getPeerX509Certificate() : undefined;
+    const refusal = refuseCertificate(tls, certificate, demanded);
+    if (refusal !== undefined) {
+      this.#handshakeFailed(socket, addressOf(socket), refusal);
+      socket.destroy();
+      return;
+    }
+    this.#openSecured?.add(socket);
+    one.secured = socket;
+    one.peer = { peerAddress: addressOf(socket), peerCommonName: certificate === undefined ? undefined : commonName(certificate) };
+    this.#slots.nextStage(one.slot, this.nowMs());
+    if (socket.alpnProtocol === "h2") this.#serve(one, socket, true);
+    else if (socket.alpnProtocol) this.#serve(one, socket, false);
+    else this.#decide(one, socket);
+  }
+
+  #acceptedOf(socket: TLSSocket): Accepted | undefined {
+    const raw = (socket as { _parent?: Socket })._parent;
+    return raw === undefined ? undefined : this.#byRawSocket.get(raw);
+  }
+
+  #handshakeFailed(socket: Socket, remoteAddress: string, reason: string): void {
+    this.#failedHandshakes++;
+    // Port scanners and health checks just connect and leave.
+    const isNews = reason !== "EOF";
+    const omitted = isNews ? this.#lines.allow(this.nowMs()) : {};
+    if (omitted === undefined) return;
+    const tlsSocket = socket as TLSSocket;
+    const certificate = tlsSocket.getPeerX509Certificate?.();
+    const names = certificate === undefined ? undefined : alternativeNames(certificate);
+    const fields = {
+      "remote-addr": remoteAddress,
+      "server-name": typeof tlsSocket.servername === "string" ? tlsSocket.servername : "",
+      ...(names === undefined ? {} : { "ip-addresses": names.ipAddresses, "dns-names": names.dnsNames }),
+      error: reason,
+      ...omitted,
+    };
+    if (!isNews) this.#owner.logger.debug("rejected connection on client endpoint", fields);
+    else this.#owner.logger.warn("rejected connection on client endpoint", fields);
+  }
+
+  #decide(one: Accepted, socket: Socket): void {
+    one.phase = "deciding";
+    readFirstBytes(socket, (isHttp2) => this.#serve(one, socket, isHttp2));
+  }
+
+  #serve(one: Accepted, socket: Socket, isHttp2: boolean): void {
+    one.phase = isHttp2 ? "http2" : "http1";
+    if (!isHttp2) this.#owner.serveHttp1(one, socket, this);
+    else {
+      // The connection has a deadline of its own for its preface, and says why it ends.
+      this.#slots.served(one.slot);
+      this.#owner.serveHttp2(one, socket, this);
+    }
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * Decompresses requests beside other work. Two kilobytes of gzip can become two megabytes, so what is large when decompressed goes to
+ * another thread, waits in a queue of its connection, and connections take turns:
+ *
+ *   small, or still small when decompressed -> at once
+ *   else -> queue of the connection -> (its turn, and its allowance of bytes a second) -> one of two threads -> the call goes on
+ *
+ * The threads are those that sync the log, of which there are few: so only two are used at a time, whoever sends.
+ */
+import type { Clock } from "@quorate/host";
+import type { Compressor } from "./compressor.ts";
+
+/** Decompressed at once up to this size, compressed and not. */
+const MAX_NOW_BYTES = 16 * 1024;
+/** Messages that are decompressed at one time, of all connections; one of each. */
+export const MAX_INFLATING = 2;
+/** What a connection may have decompressed beside other work: so many bytes at once, and then so many a second. */
+export const INFLATE_BURST_BYTES = 16 * 1024 * 1024;
+export const INFLATE_BYTES_PER_SECOND = 64 * 1024 * 1024;
+
+interface Job {
+  readonly message: Uint8Array;
+  readonly maxBytes: number;
+  readonly isWanted: () => boolean;
+  readonly done: (plain: Uint8Array | undefined, error: unknown) => void;
+}
+
+/** The messages of one connection that wait. */
+interface InflateQueue {
+  readonly jobs: Job[];
+  /** Until when its rate is used up. */
+  paidUntilMs: number;
+  /** In the queue of connections, or being served. */
+  isQueued: boolean;
+}
+
+export class Inflater {
+  readonly #compressor: Compressor;
+  readonly #clock: Clock;
+  readonly #byConnection = new WeakMap<object, InflateQueue>();
+  #queues: InflateQueue[] = [];
+  #running = 0;
+  /** Until when connections wait for their allowance. */
+  #waitsUntilMs = Number.POSITIVE_INFINITY;
+  /** Messages that were decompressed beside other work, and times that a connection had to wait for its allowance. */
+  inflated = 0;
+  throttled = 0;
+
+  constructor(compressor: Compressor, clock: Clock) {
+    this.#compressor = compressor;
+    this.#clock = clock;
+  }
+
+  /** The message decompressed, if that is little work; undefined if it is to go into the queue. Throws StatusError as Compressor does. */
+  now(message: Uint8Array, maxBytes: number): Uint8Array | undefined {
+    return message.length > MAX_NOW_BYTES ? undefined : this.#compressor.decompressNow(message, maxBytes, MAX_NOW_BYTES);
+  }
+
+  /**
+   * Decompresses a message when it is its turn. Those of one connection begin in their order.
+   * @param isWanted false once nobody waits for it any more: then it is dropped. @param done called once, unless it was dropped
+   */
+  later(connection: object, message: Uint8Array, maxBytes: number, isWanted: Job["isWanted"], done: Job["done"]): void {
+    let queue = this.#byConnection.get(connection);
+    if (queue === undefined) {
+      queue = { jobs: [], paidUntilMs: 0, isQueued: false };
+      this.#byConnection.set(connection, queue);
+    }
+    queue.jobs.push({ message, maxBytes, isWanted, done });
+    if (!queue.isQueued) {
+      queue.isQueued = true;
+      this.#queues.push(queue);
+    }
+    this.#run();
+  }
+
+  #run(): void {
+    const nowMs = this.#clock.monotonicMs();
+    let earliestMs = Number.POSITIVE_INFINITY;
+    const waiting: InflateQueue[] = [];
+    while (this.#running < MAX_INFLATING) {
+      const queue = this.#queues.shift();
+      if (queue === undefined) break;
+      while (queue.jobs.length > 0 && !queue.jobs[0].isWanted()) queue.jobs.shift();
+      const job = queue.jobs[0];
+      const dueMs = queue.paidUntilMs - (INFLATE_BURST_BYTES / INFLATE_BYTES_PER_SECOND) * 1000;
+      if (job === undefined) queue.isQueued = false;
+      else if (dueMs > nowMs) {
+        waiting.push(queue);
+        earliestMs = Math.min(earliestMs, dueMs);
+      } else {
+        queue.jobs.shift();
+        void this.#inflate(queue, job);
+      }
+    }
+    this.#queues = waiting.concat(this.#queues);
+    this.#waitUntil(earliestMs, nowMs);
+  }
+
+  async #inflate(queue: InflateQueue, job: Job): Promise<void> {
+    this.#running++;
+    this.inflated++;
+    let plain: Uint8Array | undefined;
+    let failure: unknown;
+    try {
+      plain = await this.#compressor.decompressLater(job.message, job.maxBytes);
+    } catch (error) {
+      failure = error;
+    }
+    this.#running--;
+    const nowMs = this.#clock.monotonicMs();
+    // What is refused as too long has cost as much as the longest message.
+    const costBytes = plain?.length ?? job.maxBytes;
+    queue.paidUntilMs = Math.max(queue.paidUntilMs, nowMs) + (costBytes / INFLATE_BYTES_PER_SECOND) * 1000;
+    this.#queues.push(queue);
+    if (job.isWanted()) job.done(plain, failure);
+    this.#run();
+  }
+
+  #waitUntil(dueMs: number, nowMs: number): void {
+    if (dueMs >= this.#waitsUntilMs) return;
+    this.throttled++;
+    this.#waitsUntilMs = dueMs;
+    this.#clock.after(dueMs - nowMs, () => {
+      this.#waitsUntilMs = Number.POSITIVE_INFINITY;
+      this.#run();
+    });
+  }
+}

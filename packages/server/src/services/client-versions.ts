@@ -1,0 +1,32 @@
+/**
+ * The version that clients say they have (metadata "client-api-version"), as a label of a metric. Whoever calls may say anything: what does
+ * not look like a version, and what comes when many are known already, counts as "other".
+ */
+
+/** Versions that have a label of their own. */
+export const MAX_CLIENT_VERSIONS = 32;
+/** As long as a version with a pre-release and a build may reasonably be. */
+const VERSION = /^[0-9A-Za-z][0-9A-Za-z.+-]{0,31}$/;
+
+export class ClientVersions {
+  readonly #known = new Set<string>();
+  /** The last one asked for: most calls come from clients of one version. */
+  #last: string | undefined;
+  #lastLabel = "unknown";
+
+  /** The label for what a client said; "unknown" if it said nothing. */
+  label(version: string | undefined): string {
+    if (version === this.#last) return this.#lastLabel;
+    this.#lastLabel = this.#find(version);
+    this.#last = version;
+    return this.#lastLabel;
+  }
+
+  #find(version: string | undefined): string {
+    if (version === undefined) return "unknown";
+    if (this.#known.has(version)) return version;
+    if (this.#known.size >= MAX_CLIENT_VERSIONS || !VERSION.test(version)) return "other";
+    this.#known.add(version);
+    return version;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Who may send this member Raft's messages: the members of the cluster, and nobody else. A stranger that opens a stream as a member that
+ * does not exist could pass for a leader of a later term.
+ *
+ * This member's own membership may be old: a member that was down does not know those that were added meanwhile, and one of them may lead.
+ * So a sender that is unknown, or whose certificate does not fit its known URLs, is refused, and the members that are known are asked for
+ * the membership. The sender tries again within a second; by then the answers are there.
+ */
+
+/** A member of the cluster, as other members tell of it. */
+export interface ToldMember {
+  readonly id: bigint;
+  readonly peerUrls: readonly string[];
+}
+
+/** Asks other members for the membership. Never rejects. @param told called with each answer, as it comes */
+export type AskMembers = (told: (members: readonly ToldMember[]) => void) => Promise<void>;
+
+/**
+ * What this member thinks of a sender. "asking": it is not known, and the others are being asked. "unknown": no other member knows it.
+ * "certificate": the member is known, and the sender's certificate is not that member's.
+ */
+export type Standing = "member" | "asking" | "unknown" | "certificate";
+
+/** Whether a sender's certificate is that of a member at these peer URLs. */
+export type FitsUrls = (peerUrls: readonly string[]) => boolean;
+
+/** The others are asked at most once in so long. */
+export const ASK_INTERVAL_MS = 500;
+
+export interface DirectoryParts {
+  monotonicMs(): number;
+  /** The peer URLs of a member of the applied membership, undefined for another. */
+  knownUrls(id: bigint): readonly string[] | undefined;
+  /** Those of all members of it, this one among them. */
+  allKnownUrls(): readonly string[];
+  /** Undefined where there is nobody to ask: unknown senders are never taken then. */
+  readonly askMembers: AskMembers | undefined;
+}
+
+export class MemberDirectory {
+  readonly #parts: DirectoryParts;
+  /** What the others said. */
+  #told = new Map<bigint, readonly string[]>();
+  #isAsking = false;
+  #askedAtMs: number | undefined;
+
+  constructor(parts: DirectoryParts) {
+    this.#parts = parts;
+  }
+
+  /** The peer URLs of a member that other members have told of, undefined for another. */
+  toldUrls(id: bigint): readonly string[] | undefined {
+    return this.#told.get(id);
+  }
+
+  /** Whether a sender is the member that it says it is. May start to ask the others. */
+  standingOf(id: bigint, fits: FitsUrls): Standing {
+    const known = this.#parts.knownUrls(id);
+    if (known !== undefined && fits(known)) return "member";
+    const told = this.#told.get(id);
+    if (told !== undefined && fits(told)) return "member";
+    if (this.#ask()) return "asking";
+    return known === undefined && told === undefined ? "unknown" : "certificate";
+  }
+
+  /** Whether the sender's certificate is that of some member. May start to ask the others. */
+  isSomeMembers(fits: FitsUrls): boolean {
+    if (fits([...this.#parts.allKnownUrls(), ...[...this.#told.values()].flat()])) return true;
+    this.#ask();
+    return false;
+  }
+
+  /** The applied membership has changed in what it says of a member: what others said of it is out of date. */
+  applied(id: bigint): void {
+    this.#told.delete(id);
+  }
+
+  /** Asks the others, unless that was done a moment ago; true while their answers are awaited. */
+  #ask(): boolean {
+    const { askMembers, monotonicMs } = this.#parts;
+    if (askMembers === undefined) return false;
+    if (this.#isAsking) return true;
+    if (this.#askedAtMs !== undefined && monotonicMs() - this.#askedAtMs < ASK_INTERVAL_MS) return false;
+    this.#isAsking = true;
+    const before = this.#told;
+    const answers = new Map<bigint, readonly string[]>();
+    askMembers((members) => {
+      for (const { id, peerUrls } of members) answers.set(id, peerUrls);
+      this.#told = new Map([...before, ...answers]);
+    }).then(() => {
+      this.#isAsking = false;
+      this.#askedAtMs = monotonicMs();
+      // What nobody tells of any more is forgotten, unless nobody has answered.
+      if (answers.size > 0) this.#told = answers;
+    });
+    return true;
+  }
+}

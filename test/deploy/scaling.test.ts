@@ -1,0 +1,62 @@
+/**
+ * The Helm chart's pods as processes: `helm upgrade` from 1 to 3 and 5 members and back, by what helm rendered (rendered/, made by
+ * render-chart.ts), in network namespaces instead of Kubernetes, which is not there. What Kubernetes does is in pods.ts.
+ */
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { endsWith } from "../support/children.ts";
+import { findProgram } from "../support/executables.ts";
+import { chartHash, RENDERINGS, render, renderedFile } from "./render-chart.ts";
+
+const isolate = ["--net", "--mount", "--propagation=private"];
+
+/** Why pods cannot run as processes here, or false. */
+function whyNot(): string | false {
+  for (const program of ["unshare", "nsenter", "ip", "chroot"])
+    if (findProgram(program) === undefined) return `${program} is not installed`;
+  const probe = "ip link set lo up && ip link add pods type bridge && ip link add v1 type veth peer name v2 && mount -t tmpfs tmpfs /mnt";
+  const { status, stderr } = spawnSync("unshare", [...isolate, "sh", "-c", probe], { encoding: "utf8" });
+  return status === 0 ? false : `network namespaces cannot be made here: ${stderr?.trim().split("\n").at(-1)}`;
+}
+
+test("what the tests run is what helm makes of the chart", () => {
+  for (const what of RENDERINGS) {
+    const text = readFileSync(renderedFile(what), "utf8");
+    const hint = `the chart has changed: node test/deploy/render-chart.ts (needs helm) renders ${what} again`;
+    assert.equal(/^# quorate ([0-9a-f]{64})$/m.exec(text)?.[1], chartHash(), hint);
+    const helm = findProgram("helm");
+    if (helm !== undefined) assert.equal(text, render(helm, what), hint);
+  }
+});
+
+test("helm upgrade to 1, 3 and 5 members, up and down, with a client that writes", { skip: whyNot(), timeout: 580_000 }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "quorate-scaling-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  mkdirSync(join(dir, "run"));
+  const scenario = [process.execPath, join(import.meta.dirname, "scaling-scenario.ts"), join(dir, "run")];
+  const child = endsWith(spawn("unshare", [...isolate, ...scenario], { stdio: ["ignore", "pipe", "pipe"] }), t);
+  let text = "";
+  child.stdout!.on("data", (bytes) => {
+    text += bytes;
+  });
+  child.stderr!.on("data", (bytes) => {
+    text += bytes;
+  });
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  for (const line of text.trimEnd().split("\n")) t.diagnostic(line);
+  const logs = () =>
+    readdirSync(join(dir, "run"))
+      .filter((name) => name.endsWith(".log"))
+      .map(
+        (name) =>
+          `--- ${name}\n${readFileSync(join(dir, "run", name), "utf8")
+            .split("\n")
+            .slice(-15)
+            .join("\n")}`,
+      );
+  assert.equal(code, 0, code === 0 ? "" : [text, ...logs()].join("\n"));
+});

@@ -1,0 +1,22 @@
+/** All mutants: the subtle ones, the simulator's planted bugs that are changes of the source, and those of Raft's random clusters. */
+import { SOURCE_BUGS, type SourceBug } from "@quorate/sim";
+import { FORCED } from "./forced.ts";
+import type { Mutant } from "./mutant.ts";
+import { mutants as raftMutants } from "./raft.ts";
+import { SUBTLE } from "./subtle.ts";
+
+const planted = Object.entries(SOURCE_BUGS as Readonly<Record<string, SourceBug>>).map(
+  ([name, bug]): Mutant => ({ ...bug, name, tests: [], sim: FORCED[name as keyof typeof FORCED] ?? "default", maxSeeds: 500 }),
+);
+
+const ofRaft = raftMutants.map(
+  ({ name, file, before, after }): Mutant => ({
+    name,
+    ...{ file: `raft/src/${file}`, before, after },
+    tests: ["packages/raft/test/*.test.ts"],
+    sim: "default",
+    maxSeeds: 40,
+  }),
+);
+
+export const MUTANTS: readonly Mutant[] = [...SUBTLE, ...planted, ...ofRaft];

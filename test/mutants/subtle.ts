@@ -1,0 +1,182 @@
+/** Subtle bugs: those that earlier tests missed, or found only under options, and what stands next to them. */
+import type { Mutant } from "./mutant.ts";
+
+const RAFT_TESTS = ["packages/raft/test/*.test.ts"];
+const WAL_TESTS = ["packages/wal/test/*.test.ts"];
+const MVCC_TESTS = ["packages/store/test/mvcc*.test.ts", "packages/store/test/key*.test.ts", "packages/store/test/compaction*.test.ts"];
+
+export const SUBTLE: readonly Mutant[] = [
+  {
+    name: "a new leader ignores configuration changes that are not committed",
+    file: "raft/src/roles.ts",
+    before: "core.pendingConfIndex = lastIndex;",
+    after: "core.pendingConfIndex = 0;",
+    tests: RAFT_TESTS,
+    sim: "default",
+  },
+  {
+    name: "what a member has acknowledged survives a new election",
+    file: "raft/src/progress.ts",
+    before: "  reset(next: number): void {\n    this.match = 0;\n",
+    after: "  reset(next: number): void {\n",
+    tests: RAFT_TESTS,
+    sim: "default",
+  },
+  {
+    name: "a commit index is learned from a refusal without comparing terms",
+    file: "raft/src/election.ts",
+    before: "!log.matches(refusal.commit, refusal.logTerm)",
+    after: "refusal.commit > log.lastIndex",
+    tests: RAFT_TESTS,
+    sim: "default",
+  },
+  {
+    name: "the configuration is kept without its learners",
+    file: "store/src/meta.ts",
+    before: "raftpb.ConfState.encode(position.confState)",
+    after: "raftpb.ConfState.encode({ ...position.confState, learners: [] })",
+    tests: ["packages/store/test/store.test.ts", "packages/server/test/configuration.test.ts", "packages/server/test/membership*.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "a segment is left for the next one without a sync",
+    file: "wal/src/wal.ts",
+    before: "      old.truncate(this.#offset);\n      this.#syncNow(old);",
+    after: "      old.truncate(this.#offset);",
+    tests: WAL_TESTS,
+    sim: "default",
+  },
+  {
+    name: "a new segment begins without the state",
+    file: "wal/src/wal.ts",
+    before: "if (this.#hardState) this.#encoder.record(RecordType.State, raftpb.HardState.encode(this.#hardState));",
+    after: "",
+    tests: WAL_TESTS,
+    sim: "no",
+  },
+  {
+    name: "what a failed sync left is taken for durable",
+    file: "wal/src/opening.ts",
+    before: "makeDurable(tail, end.durableBytes, end.offset);",
+    after: "makeDurable(tail, end.offset, end.offset);",
+    tests: WAL_TESTS,
+    sim: "no",
+  },
+  {
+    name: "a flipped bit is taken for a torn write",
+    file: "wal/src/tear.ts",
+    before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+    after: 'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+    tests: WAL_TESTS,
+    sim: "default",
+  },
+  {
+    name: "a tombstone at exactly the compact revision goes",
+    file: "store/src/mvcc/key-index.ts",
+    before: "this.mainAt(place) < at;",
+    after: "this.mainAt(place) <= at;",
+    tests: MVCC_TESTS,
+    sim: "no",
+  },
+  {
+    name: "a key hangs on its old lease again after a restart",
+    file: "store/src/mvcc/restore.ts",
+    before: "      else if (leaseOf.size > 0) leaseOf.delete(key);\n",
+    after: "",
+    tests: ["packages/store/test/lease*.test.ts", "packages/store/test/store*.test.ts", "packages/store/test/mvcc*.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "a range end of one zero byte is taken for a key",
+    file: "store/src/mvcc/key-range.ts",
+    before: "rangeEnd.length === 1 && rangeEnd[0] === 0 ? undefined : toLatin1(rangeEnd)",
+    after: "rangeEnd.length === 0 ? undefined : toLatin1(rangeEnd)",
+    tests: ["packages/store/test/*.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "a comparison over a range holds if it does for some key",
+    file: "store/src/requests/compare.ts",
+    before: "    return all;\n  };\n  yield* view.each(",
+    after: "    return !all;\n  };\n  yield* view.each(",
+    tests: ["packages/store/test/*.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "a checkpoint is forgotten by a second change of the leader",
+    file: "server/src/lease/keeper.ts",
+    before: "checkpoints: lease.remainingSeconds > 0 ? 1 : 0,",
+    after: "checkpoints: 0,",
+    tests: ["packages/server/test/lease*.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "request ids repeat after a restart",
+    file: "server/src/member/request-ids.ts",
+    before: "(BigInt(Math.trunc(startWallMs)) & 0xff_ffff_ffffn) << 8n;",
+    after: "(BigInt(Math.trunc(0 * startWallMs)) & 0xff_ffff_ffffn) << 8n;",
+    tests: ["packages/server/test/request-ids.test.ts"],
+    sim: "no",
+  },
+  {
+    name: "a watch that lags is told of progress",
+    file: "server/src/watch/watch-stream.ts",
+    before: "if (!watcher.isSynced || revision < watcher.startRevision) return;",
+    after: "if (revision < watcher.startRevision) return;",
+    tests: ["packages/server/test/watch*.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "a new leader does not add an election timeout to leases",
+    file: "server/src/lease/keeper.ts",
+    before: "now + extendMs + remaining * 1000",
+    after: "now + 0 * extendMs + remaining * 1000",
+    tests: ["packages/server/test/lease*.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "a read joins a round of reads that was asked before it",
+    file: "server/src/member/reads.ts",
+    before: "      this.#arrived.push({ resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs });\n",
+    after: `      const waiter = { resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs };
+      const asked = [...this.#rounds.values()].at(-1);
+      if (asked !== undefined && asked.index === undefined) {
+        asked.waiters.push(waiter);
+        return;
+      }
+      this.#arrived.push(waiter);
+`,
+    tests: ["packages/server/test/read-rounds.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "reads are released before a snapshot is installed",
+    file: "server/src/member/loop.ts",
+    before: "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n    const hardState",
+    after:
+      "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n" +
+      "    reads.release(snapshot.metadata!.index);\n    const hardState",
+    tests: ["packages/server/test/reads-at-install.test.ts"],
+    sim: "default",
+  },
+  {
+    name: "a learner is promoted by what was sent to it, not by what it has",
+    file: "server/src/membership/reconfiguration.ts",
+    before: "if (learner.match >= own.match * READY_SHARE) return;",
+    after: "if (learner.next >= own.match * READY_SHARE) return;",
+    tests: [
+      "packages/server/test/reconfiguration*.test.ts",
+      "packages/server/test/member*.test.ts",
+      "packages/server/test/promot*.test.ts",
+    ],
+    sim: "default",
+  },
+  {
+    name: "a buffer of small chunks is written on after a part of it was taken",
+    file: "transport/src/frames.ts",
+    before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
+    after: "    if (this.#chunks[0]",
+    tests: ["packages/transport/test/frames.test.ts"],
+    sim: "no",
+  },
+];
