@@ -131,8 +131,8 @@ test("22376: a key deleted and put in one revision is kept by a compaction at it
   bench.put("k", "old");
   bench.put("other");
   const txn = bench.mvcc.begin();
-  txn.deleteRange({ single: true, key: "k" });
-  txn.deleteRange({ single: true, key: "other" });
+  txn.delete("k");
+  txn.delete("other");
   txn.put(fromLatin1("k"), "k", fromLatin1("2"), 0n);
   txn.commit();
   const { currentRevision } = bench.mvcc;
