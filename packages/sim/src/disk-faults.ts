@@ -82,6 +82,20 @@ export class DiskFaults {
     };
   }
 
+  /** The next sync of the log fails: what it covered is in the system's memory, and a later sync does not bring it down. */
+  failSync(): void {
+    const { disk, tell, walDir } = this.#deps;
+    let isOver = false;
+    disk.fault = ({ kind, path }) => {
+      if (isOver || kind !== "sync" || !path.startsWith(walDir)) return undefined;
+      isOver = true;
+      tell(`disk: Io at sync of ${path}`);
+      const error = new DiskError("Io", path, "injected at sync");
+      this.#errors.add(error);
+      throw error;
+    };
+  }
+
   /** Calls `crash` before the operation that follows `count` others. It has to throw. */
   crash(count: number, crash: (operation: string) => never): void {
     let left = count;
@@ -113,7 +127,7 @@ export class DiskFaults {
   damage(): boolean {
     const { random } = this.#deps;
     const way = random.below(5);
-    return way === 0 ? this.#damageStore() : way < 3 ? this.#flipBit() : this.#loseSector();
+    return way === 0 ? this.#damageStore() : way < 3 ? this.flipBit() : this.#loseSector();
   }
 
   #damageStore(): boolean {
@@ -129,10 +143,16 @@ export class DiskFaults {
     return true;
   }
 
-  /** The synced records of the log, each a stretch, as the log itself has it. */
-  #records(): Stretch[] {
+  /**
+   * The records of the log, each a stretch: those that a durable mark vouches for, as the log itself has it; those of the tail behind the
+   * last mark; or all.
+   */
+  #records(which: "marked" | "tail" | "anywhere" = "marked"): Stretch[] {
     const { disk, walDir } = this.#deps;
     const records: Stretch[] = [];
+    // This is no operation of a process that runs.
+    const { fault } = disk;
+    disk.fault = undefined;
     try {
       const reader = readWal(disk, walDir);
       let step = reader.next();
@@ -143,18 +163,26 @@ export class DiskFaults {
         last = { path, from: step.value.offset };
         step = reader.next();
       }
-      const { segments, durableBytes } = step.value;
+      const { segments, durableBytes, offset } = step.value;
       const tail = `${walDir}/${segments[segments.length - 1].name}`;
-      return records.filter(({ path, to }) => path !== tail || to <= durableBytes);
+      if (last !== undefined && last.path === tail) records.push({ ...last, to: offset });
+      return records.filter(({ path, to }) => {
+        if (which === "anywhere") return true;
+        const isMarked = path !== tail || to <= durableBytes;
+        return which === "marked" ? isMarked : !isMarked;
+      });
     } catch {
       // No log yet, or none that can be read any more.
       return [];
+    } finally {
+      disk.fault = fault;
     }
   }
 
-  #flipBit(): boolean {
+  /** Flips a bit of the log; false if there is nothing yet. @param where as for `#records` */
+  flipBit(where: "marked" | "tail" | "anywhere" = "marked"): boolean {
     const { disk, random, tell } = this.#deps;
-    const records = this.#records();
+    const records = this.#records(where);
     if (records.length === 0) return false;
     const { path, from, to } = records[random.below(records.length)];
     const position = from + random.below(to - from);

@@ -177,7 +177,7 @@ export class Node {
   /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
   start(arm: () => void = () => {}): void {
     if (this.gone) return;
-    const { scheduler, options, story, network, raftCheck } = this.#deps;
+    const { scheduler, options, story, network, raftCheck, safety } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
     const clock = new ProcessClock(scheduler, process, rate);
@@ -212,8 +212,10 @@ export class Node {
       onRaft: (raft) => {
         raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
         this.raft = raft;
+        this.#look(() => safety.acknowledged.started(this.name, raft, false));
         process.onEnd(() => {
           raftCheck.forget(this.name);
+          safety.acknowledged.ended(raft);
           if (this.raft === raft) this.raft = undefined;
         });
       },
@@ -366,5 +368,15 @@ export class Node {
   /** What was synced goes bad: a bit or a sector of the log, or the store as a whole. Only while the process is down. */
   damage(): boolean {
     return this.machine.faults.damage();
+  }
+
+  /** The next sync of the log fails. */
+  failSync(): void {
+    this.machine.faults.failSync();
+  }
+
+  /** A bit of the log flips: of what stands behind its last durable mark, or anywhere; the process may run. False if there is none yet. */
+  damageLog(where: "tail" | "anywhere"): boolean {
+    return this.machine.faults.flipBit(where);
   }
 }

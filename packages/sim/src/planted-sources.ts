@@ -157,6 +157,16 @@ export const SOURCE_BUGS = {
     before: "error instanceof WireError ? malformation(data) : undefined",
     after: "undefined as InvalidRequestError | undefined",
   },
+  "failed-sync-taken-for-durable": {
+    file: "wal/src/opening.ts",
+    before: "makeDurable(tail, end.durableBytes, end.offset);",
+    after: "makeDurable(tail, end.offset, end.offset);",
+  },
+  "flip-taken-for-tear": {
+    file: "wal/src/tear.ts",
+    before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+    after: 'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+  },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 
 /** The names. */
