@@ -34,5 +34,7 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   // What a failed sync left is lost where nothing is written behind it in the same sector.
   "failed-sync-taken-for-durable": { ...HARSH_DISKS, valueBytes: 3000, syncMs: 2 },
   "flip-taken-for-tear": HARSH_DISKS,
+  "refused-put-leaves-its-lease": { leasedShare: 0.5, leaseClients: 3, faultPhaseMs: 3000 },
+  "refused-write-goes-on": { quotaBytes: 30_000, faultPhaseMs: 3000 },
   "ends-on-malformed": { poisonEveryMs: 100, faultPhaseMs: 3000 },
 };

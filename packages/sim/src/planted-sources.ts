@@ -162,6 +162,22 @@ export const SOURCE_BUGS = {
     before: "makeDurable(tail, end.durableBytes, end.offset);",
     after: "makeDurable(tail, end.offset, end.offset);",
   },
+  "refused-put-leaves-its-lease": {
+    file: "store/src/requests/put.ts",
+    before: 'if (request.lease !== 0n && !leases.exists(request.lease)) throw errorOf("LeaseNotFound");',
+    after: `if (request.lease === 0n || leases.exists(request.lease)) return;
+  const key = toLatin1(request.key);
+  if (leases.leaseOf(key) !== 0n) leases.detach(leases.leaseOf(key), key);
+  throw errorOf("LeaseNotFound");`,
+  },
+  "refused-write-goes-on": {
+    file: "server/src/services/kv.ts",
+    before: "if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();",
+    after: `if (!member.space.keeper.hasRoom(costBytes)) {
+          member.propose("put", bytes, request).catch(() => {});
+          await member.space.keeper.refuse();
+        }`,
+  },
   "flip-taken-for-tear": {
     file: "wal/src/tear.ts",
     before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',

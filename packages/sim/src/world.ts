@@ -11,6 +11,7 @@ import { HashCheck } from "./check/hashes.ts";
 import { type Judgement, judgeHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
 import { RaftCheck } from "./check/raft.ts";
+import { checkRefusedWrites } from "./check/refused.ts";
 import { Safety, violate } from "./check/safety.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
@@ -211,6 +212,7 @@ class World {
     await this.#settled(settling.compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(settling.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     await this.#settled(this.#restore(), PROGRESS_MS, () => "ARCHIVE-2: a restored cluster does not serve");
+    checkRefusedWrites(clients.operations, this.safety);
     const hint = (revision: number) => this.safety.requestAt(revision);
     this.verdict = judgeHistory(clients, {
       title: `seed ${this.options.seed}`,
