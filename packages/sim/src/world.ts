@@ -13,6 +13,7 @@ import { LeaseCheck } from "./check/lease-lives.ts";
 import { RaftCheck } from "./check/raft.ts";
 import { checkRefusedWrites } from "./check/refused.ts";
 import { Safety, violate } from "./check/safety.ts";
+import { SpaceCheck } from "./check/space.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
 import { Clients } from "./clients.ts";
@@ -104,7 +105,8 @@ class World {
     this.nodes = configs.map(makeNode);
     this.clientNetwork = new ClientNetwork(options, { scheduler, random: random.fork("client network") });
     const shared = { nodes: this.nodes, scheduler, story, network: this.clientNetwork, safety, fail };
-    this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck, corruptionCheck });
+    const spaceCheck = new SpaceCheck(options.quotaBytes, safety);
+    this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck, corruptionCheck, spaceCheck });
     this.watchClients = new WatchClients(options, { ...shared, random: random.fork("watch clients"), check: this.watchCheck });
     const leases = { ...shared, random: random.fork("lease clients"), clients: this.clients, check: leaseCheck };
     this.leaseClients = new LeaseClients(options, leases);
