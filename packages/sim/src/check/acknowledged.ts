@@ -28,6 +28,11 @@ export class Acknowledged {
     return relied;
   }
 
+  /** Where the log of a member ended on its disk when its last process ended; 0 if none has. */
+  indexOf(id: bigint): number {
+    return this.#relied.get(id)?.index ?? 0;
+  }
+
   /** A message leaves a member. */
   sent({ type, from, term, reject }: raftpb.Message): void {
     if (reject || (type !== MsgAppResp && type !== MsgVoteResp)) return;

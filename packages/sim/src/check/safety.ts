@@ -29,6 +29,7 @@ import { Acknowledged } from "./acknowledged.ts";
 import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
 import type { CorruptionCheck } from "./corruption.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
+import { PromotionCheck } from "./promotions.ts";
 import { violate } from "./violation.ts";
 
 export { Violation, violate } from "./violation.ts";
@@ -115,6 +116,7 @@ export class Safety {
 
   readonly #removed = new Set<bigint>();
   readonly acknowledged = new Acknowledged();
+  readonly promotions = new PromotionCheck(this.acknowledged);
   /** Entries that noted what is left of some lease. */
   checkpoints = 0;
   /** Entries that were proposed unchecked, as text. */
