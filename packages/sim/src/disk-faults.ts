@@ -4,6 +4,8 @@
  */
 import { DiskError, type DiskErrorCode, type Random } from "@quorate/host";
 import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { readU64BE, writeU64BE } from "@quorate/proto";
+import { StoreDamageError } from "@quorate/store";
 import { readWal, WalDamageError } from "@quorate/wal";
 
 const SECTOR_BYTES = 512;
@@ -17,6 +19,9 @@ interface Damage {
   readonly from: number | undefined;
   readonly to: number | undefined;
 }
+
+/** Records that are taken away or altered, by how their keys in the keyspace begin: the position in the log, and leases. */
+const RECORDS = ["mconsistent_index", "mterm", "mconfState", "l"] as const;
 
 /** A stretch of the log that holds records, all of them synced. */
 interface Stretch {
@@ -41,6 +46,8 @@ export class DiskFaults {
   /** The store's writes fail, or failed, for the present process. */
   #storeFails: DiskErrorCode | undefined;
   readonly #damages: Damage[] = [];
+  /** The store that lost a record. */
+  #damagedFolder: object | undefined;
 
   /** Called when a batch of a snapshot that comes in is about to be written. */
   receiving: () => void = () => {};
@@ -128,6 +135,33 @@ export class DiskFaults {
     const { random } = this.#deps;
     const way = random.below(5);
     return way === 0 ? this.#damageStore() : way < 3 ? this.flipBit() : this.#loseSector();
+  }
+
+  /**
+   * Takes a record of the store's position or of a lease away, or lowers the position; false if there is none yet. No checksum
+   * of a file is wrong then.
+   */
+  damageRecord(): boolean {
+    const { disk, keyspaces, random, storePath, tell } = this.#deps;
+    const prefix = RECORDS[random.below(RECORDS.length)];
+    const records = keyspaces.records(storePath);
+    const keys = [...(records?.keys() ?? [])].filter((key) => key.startsWith(prefix)).sort();
+    if (keys.length === 0) return false;
+    const key = keys[random.below(keys.length)];
+    const index = prefix === "mconsistent_index" ? readU64BE(records!.get(key)![1]) : 0;
+    const lower = index > 1 && random.below(2) === 0 ? new Uint8Array(8) : undefined;
+    if (lower !== undefined) writeU64BE(lower, index - 1 - random.below(Math.min(3, index - 1)));
+    keyspaces.alter(storePath, key, lower);
+    tell(`the store's record ${key.slice(0, 20)} is ${lower === undefined ? "lost" : "altered"}`);
+    this.#damages.push({ path: storePath, from: undefined, to: undefined });
+    this.#damagedFolder = disk.folder(storePath);
+    return true;
+  }
+
+  /** Whether the store at its place is one that a record was lost of. */
+  get hasDamagedRecord(): boolean {
+    const { disk, storePath } = this.#deps;
+    return this.#damagedFolder !== undefined && disk.folder(storePath) === this.#damagedFolder;
   }
 
   #damageStore(): boolean {
@@ -225,6 +259,7 @@ export class DiskFaults {
         if (current.code === "Damaged" && this.#damages.some(({ path }) => path === current.path)) return "damage";
       }
       if (at instanceof WalDamageError && this.#isDone(at)) return "damage";
+      if (at instanceof StoreDamageError && this.hasDamagedRecord) return "damage";
       at = at.cause instanceof Error ? at.cause : undefined;
     }
     return undefined;

@@ -219,6 +219,11 @@ export class Nemesis {
       case "liveFlip":
         if (!node.damaged && !node.down && this.#mayDamage()) node.damageLog("anywhere");
         break;
+      case "recordDamage":
+        if (node.damaged || !this.#mayDamage()) break;
+        node.crash(this.#oneOf(["power", "kill"] as const));
+        node.damageRecord();
+        break;
       case "slowCpu":
         node.slowTurns = true;
         this.#later(() => {

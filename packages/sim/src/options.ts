@@ -141,11 +141,12 @@ export const FAULT_KINDS = [
   "failedSync",
   "tailFlip",
   "liveFlip",
+  "recordDamage",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** Faults of disks that were thought of later: chosen as often as the option harshDisks says. */
-const LATER_DISK = ["failedSync", "tailFlip", "liveFlip"] as const satisfies readonly FaultKind[];
+const LATER_DISK = ["failedSync", "tailFlip", "liveFlip", "recordDamage"] as const satisfies readonly FaultKind[];
 /** Faults that are not drawn with the others of mixed runs: those of themes, and those of streams of their own. */
 const DRAWN_APART: readonly FaultKind[] = ["slowHandover", ...LATER_DISK];
 

@@ -178,6 +178,42 @@ export const SOURCE_BUGS = {
           await member.space.keeper.refuse();
         }`,
   },
+  "quota-unchecked": {
+    file: "server/src/space/space-keeper.ts",
+    before: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+    after: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes < 2 * quotaBytes;",
+  },
+  "quota-counted-twice": {
+    file: "server/src/space/space-keeper.ts",
+    before: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+    after: `if (costBytes === 0 || quotaBytes === undefined || 2 * this.#parts.store().quotaBytes + costBytes < quotaBytes) return true;
+    throw errorOf("NoSpace");`,
+  },
+  "alarm-passes-transactions": {
+    file: "store/src/apply.ts",
+    before: 'if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");',
+    after: "",
+  },
+  "alarm-stops-deletions": {
+    file: "store/src/apply.ts",
+    before: 'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);',
+    after: 'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant", "deleteRange"]);',
+  },
+  "promotes-by-what-was-sent": {
+    file: "server/src/membership/reconfiguration.ts",
+    before: "if (learner.match >= own.match * READY_SHARE) return;",
+    after: "if (learner.next >= own.match * READY_SHARE) return;",
+  },
+  "new-leader-keeps-lease-times": {
+    file: "server/src/lease/keeper.ts",
+    before: "now + extendMs + remaining * 1000",
+    after: "now + 0 * extendMs + remaining * 1000",
+  },
+  "lowered-position-unnoticed": {
+    file: "store/src/live-bytes.ts",
+    before: "if (savedIndex > index) throw problem(",
+    after: "if (savedIndex > index + 1000) throw problem(",
+  },
   "flip-taken-for-tear": {
     file: "wal/src/tear.ts",
     before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
