@@ -41,6 +41,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     archiveEveryMs: 0,
     restores: false,
     applySteps: 0,
+    readSteps: 0,
     hostileEveryMs: 0,
     poisonEveryMs: 0,
     harshDisks: 0,
