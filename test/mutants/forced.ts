@@ -6,6 +6,11 @@ const SABOTAGE = { sabotageEveryMs: 600, members: 3, faultPhaseMs: 3000, heartbe
 const MEMBERSHIP = { membershipEveryMs: 500, faultPhaseMs: 3000 };
 /** Entries take many slices, and members crash, write their stores and are read between them. */
 const SLICES = { applySteps: 1, keys: 12, deletes: 6, puts: 10, batchIntervalMs: 1, quotaBytes: 0, faultPhaseMs: 4000 };
+/** Disks that fail in a sync and lose power after the next start, and bits of logs that flip at their ends. */
+const HARSH_DISKS = { harshDisks: 6, members: 3, faultPhaseMs: 4000, faultEveryMs: 500, membershipEveryMs: 0 };
+const TIGHT_QUOTA = { quotaBytes: 30_000, faultPhaseMs: 3000 };
+/** Ranges are read in many slices, while their keys are written and deleted. */
+const READS = { readSteps: 1, keys: 12, reads: 10, puts: 10, deletes: 6, turnMs: 2, faultPhaseMs: 4000 };
 /** Where a bug shows in few of the runs that seeds draw: those in which it can, so that this does not take all day. */
 export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "difference-unnoticed": SABOTAGE,
@@ -23,11 +28,27 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "index-before-its-entry": SLICES,
   "half-an-entry-flushed": SLICES,
   "half-an-entry-read": { ...SLICES, reads: 10, turnMs: 2 },
+  "read-not-pinned": READS,
+  "compaction-ignores-reads": { ...READS, compactions: 10 },
   "update-not-followed": { ...MEMBERSHIP, moves: true },
   "learner-limit-ignored": { ...MEMBERSHIP, maxLearners: 1, replaceEveryMs: 500, maxMembers: 7 },
   "learner-never-asks": { ...MEMBERSHIP, autoPromote: true },
   "survivor-drops-its-tail": { losesMajority: true, faultPhaseMs: 3000 },
   "proposes-unchecked": { hostileEveryMs: 100, faultPhaseMs: 3000 },
   "takes-proposals-unchecked": { poisonEveryMs: 100, members: 3, faultPhaseMs: 3000 },
+  // What a failed sync left is lost where nothing is written behind it in the same sector.
+  "failed-sync-taken-for-durable": { ...HARSH_DISKS, valueBytes: 3000, syncMs: 2 },
+  "flip-taken-for-tear": HARSH_DISKS,
+  "lowered-position-unnoticed": { ...HARSH_DISKS, harshDisks: 20 },
+  "refused-put-leaves-its-lease": { leasedShare: 0.5, leaseClients: 3, faultPhaseMs: 3000 },
+  "refused-write-goes-on": TIGHT_QUOTA,
+  "quota-unchecked": TIGHT_QUOTA,
+  "quota-counted-twice": TIGHT_QUOTA,
+  "alarm-passes-transactions": { ...TIGHT_QUOTA, txns: 6 },
+  "alarm-stops-deletions": { ...TIGHT_QUOTA, deletes: 6 },
+  // Learners are promoted as soon as they are added.
+  "promotes-by-what-was-sent": {
+    ...{ membershipEveryMs: 50, faultPhaseMs: 2000, strictReconfiguration: false, members: 3, maxMembers: 7, maxLearners: 3 },
+  },
   "ends-on-malformed": { poisonEveryMs: 100, faultPhaseMs: 3000 },
 };

@@ -3,12 +3,12 @@ import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
-import { Member, type ServerConfig, serviceTable } from "@quorate/server";
+import { Member, type MemberDeps, type ServerConfig, SLICE_LIMITS, serviceTable } from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
-import { type Safety, Violation } from "./check/safety.ts";
+import { type Safety, Violation, violate } from "./check/safety.ts";
 import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import { endingOf } from "./endings.ts";
@@ -39,8 +39,17 @@ export interface NodeDeps {
   fail(error: unknown): void;
 }
 
-/** Entries are applied key by key, so that small ones take many slices too. */
+/** Entries are applied, and ranges read, key by key, so that small ones take many slices too. */
 const EVERY_STEP = { maxSliceMs: Number.POSITIVE_INFINITY, stepKeys: 1 };
+
+function applyLimitsOf({ applySteps, readSteps }: SimOptions): MemberDeps["applyLimits"] {
+  if (applySteps === 0 && readSteps === 0) return undefined;
+  return { ...EVERY_STEP, maxSliceSteps: applySteps === 0 ? Number.POSITIVE_INFINITY : applySteps };
+}
+
+function sliceLimitsOf({ readSteps }: SimOptions): MemberDeps["sliceLimits"] {
+  return readSteps === 0 ? undefined : { ...SLICE_LIMITS, turnSteps: readSteps, quantumSteps: 1, mostSmallKeys: 0 };
+}
 
 export class Node {
   readonly name: string;
@@ -177,7 +186,7 @@ export class Node {
   /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
   start(arm: () => void = () => {}): void {
     if (this.gone) return;
-    const { scheduler, options, story, network, raftCheck } = this.#deps;
+    const { scheduler, options, story, network, raftCheck, safety } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
     const clock = new ProcessClock(scheduler, process, rate);
@@ -204,7 +213,8 @@ export class Node {
       keyspaces: new ProcessKeyspaces(this.machine.keyspaces, process, twist),
       logger: silentLogger,
       walSegmentBytes: options.segmentBytes,
-      applyLimits: options.applySteps === 0 ? undefined : { ...EVERY_STEP, maxSliceSteps: options.applySteps },
+      applyLimits: applyLimitsOf(options),
+      sliceLimits: sliceLimitsOf(options),
       faults: (point) => {
         if (point === "after-snapshot-install" && started !== undefined) this.#watch(started);
         if (process.alive) this.#pass(point);
@@ -212,8 +222,12 @@ export class Node {
       onRaft: (raft) => {
         raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
         this.raft = raft;
+        safety.promotions.watch(this.name, raft, (error) => this.#deps.fail(error));
+        this.#look(() => safety.acknowledged.started(this.name, raft, false));
         process.onEnd(() => {
           raftCheck.forget(this.name);
+          safety.acknowledged.ended(raft);
+          safety.promotions.forget(raft);
           if (this.raft === raft) this.raft = undefined;
         });
       },
@@ -227,6 +241,7 @@ export class Node {
         if (!process.alive) return;
         this.#look(() => {
           started = member;
+          if (this.machine.faults.hasDamagedRecord) violate("DISK-2", `${this.name} runs on a store that has lost a record`);
           this.hasRun = true;
           this.foundDifference = false;
           this.hasNotJoined = false;
@@ -366,5 +381,20 @@ export class Node {
   /** What was synced goes bad: a bit or a sector of the log, or the store as a whole. Only while the process is down. */
   damage(): boolean {
     return this.machine.faults.damage();
+  }
+
+  /** The next sync of the log fails. */
+  failSync(): void {
+    this.machine.faults.failSync();
+  }
+
+  /** A bit of the log flips: of what stands behind its last durable mark, or anywhere; the process may run. False if there is none yet. */
+  damageLog(where: "tail" | "anywhere"): boolean {
+    return this.machine.faults.flipBit(where);
+  }
+
+  /** The store loses a record, or its position is lowered, while the process is down. False if there is none yet. */
+  damageRecord(): boolean {
+    return this.machine.faults.damageRecord();
   }
 }

@@ -83,6 +83,16 @@ export const SOURCE_BUGS = {
     before: "const at = revision <= 0 ? this.revision : revision;",
     after: "const at = revision <= 0 ? Number.MAX_SAFE_INTEGER : revision;",
   },
+  "read-not-pinned": {
+    file: "store/src/requests/range.ts",
+    before: "view.counts.ranges++;\n  const at = view.resolve(request.revision);",
+    after: "view.counts.ranges++;\n  const at = request.revision > 0 ? view.resolve(request.revision) : Number.MAX_SAFE_INTEGER;",
+  },
+  "compaction-ignores-reads": {
+    file: "store/src/mvcc/compaction.ts",
+    before: "if (pinned < this.#state.compactRevision) return true;",
+    after: "if (pinned < 0 && pinned > this.#state.compactRevision) return true;",
+  },
   "difference-unnoticed": {
     file: "server/src/corruption/checker.ts",
     before: "if (groups.size === 1) return true;",
@@ -156,6 +166,68 @@ export const SOURCE_BUGS = {
     file: "store/src/apply.ts",
     before: "error instanceof WireError ? malformation(data) : undefined",
     after: "undefined as InvalidRequestError | undefined",
+  },
+  "failed-sync-taken-for-durable": {
+    file: "wal/src/opening.ts",
+    before: "makeDurable(tail, end.durableBytes, end.offset);",
+    after: "makeDurable(tail, end.offset, end.offset);",
+  },
+  "refused-put-leaves-its-lease": {
+    file: "store/src/requests/put.ts",
+    before: 'if (request.lease !== 0n && !leases.exists(request.lease)) throw errorOf("LeaseNotFound");',
+    after: `if (request.lease === 0n || leases.exists(request.lease)) return;
+  const key = toLatin1(request.key);
+  if (leases.leaseOf(key) !== 0n) leases.detach(leases.leaseOf(key), key);
+  throw errorOf("LeaseNotFound");`,
+  },
+  "refused-write-goes-on": {
+    file: "server/src/services/kv.ts",
+    before: "if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();",
+    after: `if (!member.space.keeper.hasRoom(costBytes)) {
+          member.propose("put", bytes, request).catch(() => {});
+          await member.space.keeper.refuse();
+        }`,
+  },
+  "quota-unchecked": {
+    file: "server/src/space/space-keeper.ts",
+    before: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+    after: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes < 2 * quotaBytes;",
+  },
+  "quota-counted-twice": {
+    file: "server/src/space/space-keeper.ts",
+    before: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+    after: `if (costBytes === 0 || quotaBytes === undefined || 2 * this.#parts.store().quotaBytes + costBytes < quotaBytes) return true;
+    throw errorOf("NoSpace");`,
+  },
+  "alarm-passes-transactions": {
+    file: "store/src/apply.ts",
+    before: 'if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");',
+    after: "",
+  },
+  "alarm-stops-deletions": {
+    file: "store/src/apply.ts",
+    before: 'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);',
+    after: 'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant", "deleteRange"]);',
+  },
+  "promotes-by-what-was-sent": {
+    file: "server/src/membership/reconfiguration.ts",
+    before: "if (learner.match >= own.match * READY_SHARE) return;",
+    after: "if (learner.next >= own.match * READY_SHARE) return;",
+  },
+  "new-leader-keeps-lease-times": {
+    file: "server/src/lease/keeper.ts",
+    before: "now + extendMs + remaining * 1000",
+    after: "now + 0 * extendMs + remaining * 1000",
+  },
+  "lowered-position-unnoticed": {
+    file: "store/src/live-bytes.ts",
+    before: "if (savedIndex > index) throw problem(",
+    after: "if (savedIndex > index + 1000) throw problem(",
+  },
+  "flip-taken-for-tear": {
+    file: "wal/src/tear.ts",
+    before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+    after: 'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
   },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 

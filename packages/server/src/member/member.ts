@@ -20,9 +20,10 @@ import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
-import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
+import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration, type Removal } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
 import { WatchHub } from "../watch/index.ts";
 import { AppliedEntries } from "./applied-entries.ts";
@@ -66,6 +67,7 @@ export class Member {
   readonly watches: WatchHub;
   readonly leases: Leases;
   readonly space: Space;
+  readonly slices: Slices;
   readonly corruption: Corruption;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
@@ -106,10 +108,7 @@ export class Member {
     let member: Member | undefined;
     const metrics = metricsOf(config, () => member);
     const state = await bootstrap(config, {
-      disk: deps.disk,
-      keyspaces: deps.keyspaces,
-      clock: deps.clock,
-      logger: deps.logger,
+      ...{ disk: deps.disk, keyspaces: deps.keyspaces, clock: deps.clock, logger: deps.logger },
       walSegmentBytes: deps.walSegmentBytes,
       stepKeys: deps.applyLimits?.stepKeys,
       callPeer: deps.callPeer,
@@ -118,7 +117,7 @@ export class Member {
     });
     member = new Member(config, deps, metrics, state);
     try {
-      await member.#begin();
+      await member.#begin(state.removal);
     } catch (error) {
       await member.#close({ flush: false });
       throw error;
@@ -260,7 +259,7 @@ export class Member {
       transport,
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
-      removed: () => this.#cluster.departure.applied(),
+      removed: (index, voters) => this.#cluster.departure.applied({ index, voters }),
       malformed: this.#malformed,
     });
     this.#publication = new Publication({
@@ -324,14 +323,14 @@ export class Member {
       transfer: (to) => this.#loop.withRaft((raft) => raft.transferLeadership(to)),
       hasEnded: () => this.#ended,
       stopServing: () => this.#refuseAll(),
-      end: () => this.#end(undefined),
+      end: (error) => this.#end(error),
     });
     this.leases = new Leases({
       clock: deps.clock,
       keeper: this.#keeper,
       call,
       timeoutMs,
-      lessor: () => this.#store.lessor,
+      ...{ lessor: () => this.#store.lessor, revision: () => this.#store.mvcc.currentRevision, slices: () => this.slices },
       isLeader: () => this.isLeader,
       leaderUrls: () => (this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls),
       linearizable: () => this.linearizable(),
@@ -349,6 +348,7 @@ export class Member {
       metrics,
       fatal: (error) => this.#fatal(error),
     });
+    this.slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, { clock: deps.clock, answers: deps.answerLimits });
     this.#exchange = new StoreExchange({
       disk: deps.disk,
       keyspaces: deps.keyspaces,
@@ -357,7 +357,7 @@ export class Member {
       faults,
       store: () => this.#store,
       detach: async () => {
-        await this.watches.detach();
+        await Promise.all([this.watches.detach(), this.slices.detach()]);
         await this.space.detach();
         await this.#snapshots.close();
       },
@@ -367,6 +367,7 @@ export class Member {
       },
       attach: () => {
         if (this.#ended) return;
+        this.slices.attach();
         this.corruption.alarmsChanged();
         if (!this.corruption.isHealing) this.watches.attach(this.#store.mvcc);
         this.space.attach();
@@ -397,12 +398,19 @@ export class Member {
 
   readonly #openTransport: () => Promise<Transport>;
 
-  async #begin(): Promise<void> {
+  /** @param removal of a member that an earlier process has seen removed */
+  async #begin(removal: Removal | undefined): Promise<void> {
     nameMember(this.metrics, this.id, this.config);
-    await this.corruption.initialCheck();
+    if (removal === undefined) await this.corruption.initialCheck();
     this.#transport = await this.#openTransport();
     this.#configuration.connectPeers();
     this.#flushTimer = this.#clock.every(this.config.backendBatchIntervalMs, () => this.#flush());
+    if (removal !== undefined) {
+      // It answers its peers, and serves nobody.
+      this.#loop.start();
+      this.#cluster.departure.applied(removal);
+      return;
+    }
     this.space.start();
     this.corruption.start();
     this.#loop.start();
@@ -601,7 +609,10 @@ export class Member {
 
   #transportListener(): TransportListener {
     return {
-      received: (messages) => this.#loop.received(this.#peerMessages.admit(messages)),
+      received: (messages) => {
+        this.#cluster.departure.heard(messages);
+        this.#loop.received(this.#peerMessages.admit(messages));
+      },
       snapshotReceived: (stream) => this.#snapshots.receive(stream),
       unreachable: (id) => this.#loop.withRaft((raft) => raft.reportUnreachable(id)),
       snapshotSent: (id, taken) => this.#snapshots.sent(id, taken),
@@ -643,6 +654,7 @@ export class Member {
   #refuseAll(): void {
     this.#proposals.failAll(errorOf("Stopped"));
     this.#reads.failAll(errorOf("Stopped"));
+    this.slices.close(errorOf("Stopped"));
   }
 
   #fatal(error: unknown): void {
@@ -670,7 +682,7 @@ export class Member {
     await this.#transport?.close();
     // What is closed below must be the store that is there in the end.
     await this.#exchange.over().catch(() => {});
-    await this.watches.detach();
+    await Promise.all([this.watches.detach(), this.slices.drained()]);
     await this.space.stop();
     await this.#snapshots.close();
     try {

@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { type Clock, type Names, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { type EtcdError, errorOf, fromUtf8, KeyValue, PutRequest, RangeRequest, RangeResponse, type raftpb, toUtf8 } from "@quorate/proto";
-import { LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
+import { type CallContext, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
@@ -16,6 +16,8 @@ import type { ApplyLimits } from "../../src/member/applier.ts";
 import type { TransportRequest } from "../../src/member/deps.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";
 import { Member } from "../../src/member/member.ts";
+import type { AnswerLimits } from "../../src/reads/answer-memory.ts";
+import type { SliceLimits } from "../../src/reads/slices.ts";
 import { serviceTable } from "../../src/services/table.ts";
 import { SERVER_VERSION } from "../../src/version.ts";
 import type { WatchLimits } from "../../src/watch/index.ts";
@@ -37,6 +39,7 @@ export interface Node {
   /** What `onEnd` was told, if it was. */
   ended: { error: unknown } | undefined;
   request: TransportRequest | undefined;
+  transport?: Transport | undefined;
   /** Where its member is to be found, and what --initial-cluster and the like say; the flags of a new cluster where there are none. */
   readonly peerUrl: string;
   flags: readonly string[];
@@ -88,6 +91,15 @@ class MemoryTransport implements Transport {
 
   addPeer(id: bigint, urls: readonly string[]): void {
     this.#peers.set(id, urls);
+    this.#dial(id);
+  }
+
+  /** A peer that has applied this member's removal refuses the connection, and says why. */
+  #dial(id: bigint): void {
+    this.#world.clock.after(1, () => {
+      if (this.#target(id)?.request?.questions.isRemoved(this.#selfId) !== true) return;
+      this.#world.nodes.find((node) => node.request?.memberId === this.#selfId)?.request?.questions.selfRemoved();
+    });
   }
 
   updatePeer(id: bigint, urls: readonly string[]): void {
@@ -95,7 +107,14 @@ class MemoryTransport implements Transport {
   }
 
   removePeer(id: bigint): void {
+    // The connection ends, and the peer dials again.
+    const target = this.#target(id);
     this.#peers.delete(id);
+    (target?.transport as MemoryTransport | undefined)?.redial(this.#selfId);
+  }
+
+  redial(id: bigint): void {
+    if (this.#peers.has(id)) this.#dial(id);
   }
 
   peers(): readonly PeerStatus[] {
@@ -129,6 +148,9 @@ export class World {
   readonly nodes: Node[] = [];
   /** Members that no message reaches or leaves. */
   readonly cutOff = new Set<bigint>();
+  /** Bounds of the members' reads; to be set before they start. */
+  sliceLimits: SliceLimits | undefined;
+  answerLimits: AnswerLimits | undefined;
   /** How long a turn of a member's event loop takes at the least. */
   turnMs = 0;
   /** What the DNS tells, if it is asked. */
@@ -207,11 +229,14 @@ export class World {
       },
       openTransport: async (request) => {
         node.request = request;
-        return new MemoryTransport(this, request.memberId);
+        node.transport = new MemoryTransport(this, request.memberId);
+        return node.transport;
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       names: this.names,
       watchLimits: this.#watchLimits,
+      sliceLimits: this.sliceLimits,
+      answerLimits: this.answerLimits,
       onEnd: (error) => {
         node.ended = { error };
         node.member = undefined;
@@ -275,10 +300,16 @@ export class World {
 }
 
 /** Calls a unary method of a member's services with request bytes, as an engine would. */
-export async function call(member: Member, path: string, request: Uint8Array, metadata: Record<string, string> = {}): Promise<Uint8Array> {
+export async function call(
+  member: Member,
+  path: string,
+  request: Uint8Array,
+  metadata: Record<string, string> = {},
+  context: Partial<CallContext> = {},
+): Promise<Uint8Array> {
   const handler: UnaryHandler | undefined = serviceTable(member).unary.get(path);
   if (handler === undefined) throw new Error(`no method ${path}`);
-  const answer = await handler(request, { ...LOCAL_CALL, path, metadata: (key) => metadata[key] });
+  const answer = await handler(request, { ...LOCAL_CALL, path, metadata: (key) => metadata[key], ...context });
   return answer instanceof Uint8Array ? answer : Buffer.concat(answer);
 }
 
