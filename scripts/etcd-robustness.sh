@@ -133,7 +133,10 @@ scenarios=$("$work/tests" -test.run '^TestQuorateNames$' -bin-dir "$work/bin" | 
 [ -n "$scenarios" ] || fail "the tests name no scenario"
 scenarios=$(awk -v pattern="^($pattern)\$" '$3 ~ pattern' <<< "$scenarios")
 [ -n "$scenarios" ] || fail "no scenario is called $pattern (--list tells their names)"
-if [ -n "$list" ]; then awk '{ print $3 ($2 == "true" ? "  (left out: needs failpoints in the program of etcd)" : "") }' <<< "$scenarios"; exit 0; fi
+if [ -n "$list" ]; then
+  awk '{ print $3 ($2 == "true" ? "  (left out: needs failpoints in the program of etcd)" : "") }' <<< "$scenarios"
+  exit 0
+fi
 
 network=()
 if unshare -rn true 2> /dev/null; then network=(unshare -rn sh -c 'ip link set lo up; exec "$@"' sh); fi

@@ -94,9 +94,8 @@ async function runAll(chosen: readonly Mutant[], rows: Results, maxMs: number): 
   }
   const caught = done.filter(isCaught).length;
   const left = chosen.length - done.length - broken;
-  print(
-    `${caught} of ${done.length} caught${broken === 0 ? "" : `; ${broken} not judged`}${left === 0 ? "" : `; ${left} left for another run`}`,
-  );
+  const rest = [...(broken === 0 ? [] : [`${broken} not judged`]), ...(left === 0 ? [] : [`${left} left for another run`])];
+  print([`${caught} of ${done.length} caught`, ...rest].join("; "));
   return caught === done.length && broken === 0 ? 0 : 1;
 }
 

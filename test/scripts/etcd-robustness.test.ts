@@ -1,4 +1,4 @@
-/** What scripts/etcd-robustness.sh makes of the tests' output; a fake of Go builds a fake of the tests. The real ones need etcd's source. */
+/** How scripts/etcd-robustness.sh judges the output of the tests; a fake of Go builds a fake of them. The real ones need etcd's source. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
