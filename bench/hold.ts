@@ -167,7 +167,7 @@ class Prober {
   }
 }
 
-/** The longest turn of a member's loop: wall-clock and processor time; its longest pause for garbage. NaN of a program that does not say. */
+/** The longest turn of a member's loop: wall-clock and processor time; its longest pause for garbage. NaN: the program does not say. */
 interface Turns {
   readonly wallMs: number;
   readonly pauseMs: number;

@@ -251,7 +251,7 @@ test("a lease under another id, one that does not decode, and one of no id are d
   }
 });
 
-test("keys are attached to their leases while the records are read, none at the end; leases that have ended since do not matter", async () => {
+test("keys are attached to their leases while the records are read, none at the end; ended leases do not matter", async () => {
   const KEYS = 5000;
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   const store = await Store.open(keyspaces, "/store");
