@@ -63,7 +63,7 @@ export class RefusedEntries {
     const state = this.#safety.stateAt(mvcc.currentRevision);
     if (state === undefined) return;
     for (const { id } of lessor.all()) {
-      const actual = lessor.keysOf(id).join(" ");
+      const actual = [...lessor.keysOf(id)].sort().join(" ");
       const expected = state.keysOf(`${id}`).join(" ");
       if (actual === expected) continue;
       const change = `the lease ${id} has the keys ${actual}, not ${expected}`;
