@@ -216,8 +216,8 @@ export const SOURCE_BUGS = {
   },
   "new-leader-keeps-lease-times": {
     file: "server/src/lease/keeper.ts",
-    before: "now + extendMs + remaining * 1000",
-    after: "now + 0 * extendMs + remaining * 1000",
+    before: "clock.monotonicMs() + this.#options.extendMs + remaining * 1000",
+    after: "clock.monotonicMs() + 0 * this.#options.extendMs + remaining * 1000",
   },
   "lowered-position-unnoticed": {
     file: "store/src/live-bytes.ts",
