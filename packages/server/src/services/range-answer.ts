@@ -5,6 +5,7 @@
 import { alloc, EMPTY, RangeResponse, type ResponseHeader, TxnResponse } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 import type { RangeSummary, ReadTxnAnswer, RecordSink } from "@quorate/store";
+import { MAX_PREFIX_BYTES, prefix, RESPONSE_RANGE_TAG, RESPONSES_TAG, writePrefix } from "./field-prefix.ts";
 
 /** Below it, one copy of the answer costs less than many pieces do. */
 export const MIN_PIECES_BYTES: number = 32 << 10;
@@ -16,12 +17,8 @@ const MIN_OWN_PIECE_BYTES = 512;
 const PIECE_BYTES = 128;
 /** Pieces that are kept in one array while an answer grows. */
 const PART_PIECES = 512;
-/** RangeResponse.kvs, ResponseOp.response_range and TxnResponse.responses, each with a length. */
+/** RangeResponse.kvs. */
 const KVS_TAG = 0x12;
-const RESPONSE_RANGE_TAG = 0x0a;
-const RESPONSES_TAG = 0x1a;
-/** A tag and a length of up to 2^35. */
-const MAX_PREFIX_BYTES = 6;
 
 /** Pieces in parts of one size: a single array would be copied again and again while it grows, and leave its copies to the collector. */
 class PieceList {
@@ -165,19 +162,4 @@ export function encodeReadTxn(answer: ReadTxnAnswer<RangeWriter>, headerOf: (rev
     sizeBytes += outer.length + inner.length + range.sizeBytes;
   }
   return { pieces, sizeBytes };
-}
-
-function prefix(tag: number, length: number): Uint8Array {
-  const bytes = alloc(MAX_PREFIX_BYTES);
-  return bytes.subarray(0, writePrefix(bytes, 0, tag, length));
-}
-
-/** Writes a tag of one byte and a length; returns where it ends. */
-function writePrefix(bytes: Uint8Array, at: number, tag: number, length: number): number {
-  bytes[at++] = tag;
-  let rest = length;
-  // Not with shifts: the length of a message in a message may be 2^31 and more, which is refused only afterwards.
-  for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 0x80;
-  bytes[at++] = rest;
-  return at;
 }

@@ -2,22 +2,20 @@
  * The answers of requests that write. Most are small and are encoded at once. One with many records (earlier values of a deleted range,
  * ranges of a transaction) is encoded in steps and in pieces, so that no step copies a whole answer.
  */
-import { alloc, DeleteRangeResponse, PutResponse, RangeResponse, ResponseOp, TxnResponse } from "@quorate/proto";
+import { DeleteRangeResponse, PutResponse, RangeResponse, ResponseOp, TxnResponse } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 import type { Steps } from "@quorate/store";
 import type { SharedTurns } from "../reads/shared-turns.ts";
 import type { Caller } from "../reads/slice-task.ts";
+import { prefix, RESPONSE_RANGE_TAG, RESPONSES_TAG } from "./field-prefix.ts";
 
 /** An answer with more records is encoded in steps. */
 const MAX_RECORDS_AT_ONCE = 256;
 /** Bytes of records that one step copies, and one record more. */
 const MAX_STEP_BYTES: number = 1 << 20;
 
-/** TxnResponse.responses, and the fields of ResponseOp. */
-const RESPONSES_TAG = 0x1a;
-const OP_TAGS = { responseRange: 0x0a, responsePut: 0x12, responseDeleteRange: 0x1a, responseTxn: 0x22 } as const;
-/** A tag and a length of up to 2^35. */
-const MAX_PREFIX_BYTES = 6;
+/** The fields of ResponseOp. */
+const OP_TAGS = { responseRange: RESPONSE_RANGE_TAG, responsePut: 0x12, responseDeleteRange: 0x1a, responseTxn: 0x22 } as const;
 
 /** Where large answers are encoded, and for whom. */
 export interface Encoding {
@@ -94,14 +92,4 @@ function* txnPieces({ header, succeeded, responses }: TxnResponse): Steps<Uint8A
     for (const piece of inner) pieces.push(piece);
   }
   return pieces;
-}
-
-function prefix(tag: number, length: number): Uint8Array {
-  const bytes = alloc(MAX_PREFIX_BYTES);
-  bytes[0] = tag;
-  let at = 1;
-  let rest = length;
-  for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 0x80;
-  bytes[at++] = rest;
-  return bytes.subarray(0, at);
 }
