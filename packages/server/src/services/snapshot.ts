@@ -10,7 +10,7 @@ import type { EtcdSnapshot } from "@quorate/store";
 import { clientOf } from "../member/client-budget.ts";
 import type { Member } from "../member/member.ts";
 import { clusterVersionOf, SERVER_VERSION } from "../version.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { FairLimiter } from "./fair-limiter.ts";
 import { toStatusError } from "./status.ts";
 
 /** As in etcd. */
@@ -27,7 +27,7 @@ export const MIN_SNAPSHOT_PROGRESS_BYTES = 256 * 1024;
 
 /** The handlers of the service's stream, by path. */
 export function snapshotStreams(member: Member): ReadonlyMap<string, StreamHandler> {
-  const queue = new FairQueue({
+  const queue = new FairLimiter({
     maxRunning: MAX_CLIENT_SNAPSHOTS,
     maxRunningPerClient: MAX_SNAPSHOTS_OF_ONE_CLIENT,
     maxWaiting: MAX_WAITING_SNAPSHOTS,

@@ -2,7 +2,7 @@
  * Long work of which only a little may go on at once: those who wait take turns by client, so that whoever asks for much of it holds up
  * nobody but himself.
  */
-export interface FairQueueLimits {
+export interface FairLimits {
   readonly maxRunning: number;
   readonly maxRunningPerClient: number;
   readonly maxWaiting: number;
@@ -14,15 +14,15 @@ interface Ticket {
   readonly start: () => void;
 }
 
-export class FairQueue {
-  readonly #limits: FairQueueLimits;
+export class FairLimiter {
+  readonly #limits: FairLimits;
   readonly #running = new Map<string, number>();
   /** In the order in which clients get their turns. */
   readonly #waiting = new Map<string, Ticket[]>();
   #runningCount = 0;
   #waitingCount = 0;
 
-  constructor(limits: FairQueueLimits) {
+  constructor(limits: FairLimits) {
     this.#limits = limits;
   }
 

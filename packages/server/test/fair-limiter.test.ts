@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import { FairQueue } from "../src/services/fair-queue.ts";
+import { FairLimiter } from "../src/services/fair-limiter.ts";
 
 test("clients take turns, each in its own order", () => {
-  const queue = new FairQueue({ maxRunning: 1, maxRunningPerClient: 1, maxWaiting: 10, maxWaitingPerClient: 5 });
+  const queue = new FairLimiter({ maxRunning: 1, maxRunningPerClient: 1, maxWaiting: 10, maxWaitingPerClient: 5 });
   const started: string[] = [];
   const leaves = new Map<string, () => void>();
   for (const name of ["a1", "a2", "a3", "b1", "b2", "c1"]) leaves.set(name, queue.join(name[0]!, () => started.push(name))!);
@@ -16,7 +16,7 @@ test("clients take turns, each in its own order", () => {
 
 test("whoever comes and goes, no bound is passed, and nobody waits while there is room", () => {
   const limits = { maxRunning: 5, maxRunningPerClient: 2, maxWaiting: 12, maxWaitingPerClient: 4 };
-  const queue = new FairQueue(limits);
+  const queue = new FairLimiter(limits);
   const random = new SeededRandom(5n);
   const open: { readonly client: string; readonly leave: () => void; isStarted: boolean }[] = [];
   for (let step = 0; step < 20_000; step++) {
