@@ -9,6 +9,6 @@ export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
 export { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "./src/http2/connection.ts";
 export type { EngineCounters } from "./src/http2/counters.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
-export type { Peer } from "./src/http2/peer.ts";
+export { clientOf, type Peer } from "./src/http2/peer.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
 export * from "./src/service.ts";

@@ -20,6 +20,7 @@ import {
   type TlsSource,
 } from "@quorate/host/node";
 import type { Dispatcher } from "../../src/grpc/dispatcher.ts";
+import { clientOf } from "../../src/http2/peer.ts";
 import type { BoundAddress, ListenAddress, ResolvedOptions } from "../options.ts";
 import { Accepted, type AcceptedOwner } from "./accepted.ts";
 import { addressOf, hostOf, removeStaleSocket } from "./address.ts";
@@ -134,8 +135,7 @@ export class Listener implements AcceptedOwner {
   /** The connection's first headers are complete: it gets a slot of its client's, or is closed. */
   identified(one: Accepted): void {
     if (one.slot.stage !== "unidentified") return;
-    const name = one.peer?.peerCommonName;
-    const identity = name === undefined || name === "" ? one.slot.address : `CN ${name}`;
+    const identity = one.peer === undefined ? one.slot.address : clientOf(one.peer);
     if (this.#slots.identify(one.slot, identity)) return;
     one.destroy();
     const nowMs = this.nowMs();

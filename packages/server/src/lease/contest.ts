@@ -15,8 +15,8 @@ import {
   type RequestOp,
   WireError,
 } from "@quorate/proto";
-import { type CallContext, GrpcCode, StatusError } from "@quorate/rpc";
-import { type ClientBudget, clientOf } from "../member/client-budget.ts";
+import { type CallContext, clientOf, GrpcCode, StatusError } from "@quorate/rpc";
+import type { ClientBudget } from "../member/client-budget.ts";
 import type { KeyEvent, LocalClient } from "./local-client.ts";
 
 /** The time to live of a lease for those who bring none, in seconds (etcd: defaultSessionTTL). */

@@ -2,7 +2,6 @@
  * Bytes that clients have a member keep for them, with a bound for all of them and one for each client, so that no client's crowd takes
  * what others need.
  */
-import type { CallContext } from "@quorate/rpc";
 
 export interface ClientBudgetLimits {
   readonly maxTotalBytes: number;
@@ -46,11 +45,4 @@ export class ClientBudget {
     else this.#byClient.delete(client);
     this.#usedBytes -= sizeBytes;
   }
-}
-
-/** The client that a call is of: a certificate's common name, or an address without its port. */
-export function clientOf({ peerAddress, peerCommonName }: Pick<CallContext, "peerAddress" | "peerCommonName">): string {
-  if (peerCommonName !== undefined && peerCommonName !== "") return `CN ${peerCommonName}`;
-  const colon = peerAddress.lastIndexOf(":");
-  return colon === -1 ? peerAddress : peerAddress.slice(0, colon);
 }

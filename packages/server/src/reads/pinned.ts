@@ -1,5 +1,5 @@
 /** What services read with: a view of one revision in slices, and who asks for it. */
-import type { CallContext } from "@quorate/rpc";
+import { type CallContext, clientOf } from "@quorate/rpc";
 import type { Mvcc, PinnedView, Steps } from "@quorate/store";
 import type { Caller, SliceTask } from "./slice-task.ts";
 
@@ -17,12 +17,11 @@ export function* pinned<T>(
   }
 }
 
-/** A call's caller: the name in its certificate, or else its host, is the client. */
+/** A call's caller. */
 export function callerOf(context: CallContext): Caller {
-  const { peerAddress, peerCommonName } = context;
   return {
-    client: peerCommonName ?? peerAddress.slice(0, peerAddress.lastIndexOf(":")),
-    connection: peerAddress,
+    client: clientOf(context),
+    connection: context.peerAddress,
     get cancelled() {
       return context.cancelled;
     },

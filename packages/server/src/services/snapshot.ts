@@ -5,9 +5,8 @@
  */
 import type { Timer } from "@quorate/host";
 import { errorOf, MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
-import { GrpcCode, StatusError, type StreamCall, type StreamHandler, type StreamListener } from "@quorate/rpc";
+import { clientOf, GrpcCode, StatusError, type StreamCall, type StreamHandler, type StreamListener } from "@quorate/rpc";
 import type { EtcdSnapshot } from "@quorate/store";
-import { clientOf } from "../member/client-budget.ts";
 import type { Member } from "../member/member.ts";
 import { clusterVersionOf, SERVER_VERSION } from "../version.ts";
 import { FairLimiter } from "./fair-limiter.ts";

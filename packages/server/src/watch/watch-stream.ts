@@ -6,9 +6,9 @@
  */
 import type { Clock, Timer } from "@quorate/host";
 import { errorOf, type ResponseHeader, type WatchCreateRequest, WatchResponse } from "@quorate/proto";
-import type { CallContext, Status, StreamCall } from "@quorate/rpc";
+import { type CallContext, clientOf, type Status, type StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
-import { type ClientBudget, clientOf } from "../member/client-budget.ts";
+import type { ClientBudget } from "../member/client-budget.ts";
 import type { WatchEvent } from "./event.ts";
 import type { EventList, EventLists } from "./event-list.ts";
 import { WATCH_BYTES, WATCH_KEY_FACTOR, type WatchLimits } from "./limits.ts";
