@@ -83,19 +83,7 @@ export class KeyTree<V> {
    * not be changed meanwhile.
    */
   scan(from: string, to: string | undefined, visit: (key: string, value: V) => boolean): void {
-    const leaves = this.#leaves;
-    let index = this.#leafOf(from);
-    let at = lowerBound(leaves[index].keys, from);
-    for (; index < leaves.length; index++, at = 0) {
-      const { keys, values } = leaves[index];
-      // The bound is looked for once a leaf, not once a key.
-      const inside = to === undefined || (index + 1 < leaves.length && this.#firsts[index + 1] <= to);
-      const end = inside ? keys.length : lowerBound(keys, to);
-      for (; at < end; at++) {
-        if (!visit(keys[at], values[at])) return;
-      }
-      if (!inside) return;
-    }
+    this.scanPart(from, to, Number.POSITIVE_INFINITY, visit);
   }
 
   /**
@@ -110,6 +98,7 @@ export class KeyTree<V> {
     let at = lowerBound(leaves[index].keys, from);
     for (; index < leaves.length; index++, at = 0) {
       const { keys, values } = leaves[index];
+      // The bound is looked for once a leaf, not once a key.
       const inside = to === undefined || (index + 1 < leaves.length && this.#firsts[index + 1] <= to);
       const last = inside ? keys.length : lowerBound(keys, to);
       const end = Math.min(last, at + left);
