@@ -54,13 +54,8 @@ export class Applier {
 
   /** Adds entries that follow those before. */
   push(entries: readonly raftpb.Entry[]): void {
-    if (this.#next === this.#queue.length) {
-      this.#queue = [...entries];
-      this.#next = 0;
-    } else {
-      this.#queue = this.#queue.slice(this.#next).concat(entries);
-      this.#next = 0;
-    }
+    this.#queue = this.#queue.slice(this.#next).concat(entries);
+    this.#next = 0;
   }
 
   /** True while an entry is begun and not finished. */

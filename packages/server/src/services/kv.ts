@@ -42,11 +42,10 @@ import { callerOf, pinned } from "../reads/pinned.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import type { SliceTask } from "../reads/slice-task.ts";
 import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
+import { type Encoding, encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 
 /** A record from this size on counts for the time of a turn. */
 const LARGE_RECORD_BYTES: number = 16 << 10;
-
-import { type Encoding, encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 
 function refuse(error: ErrorName | undefined): void {
   if (error !== undefined) throw errorOf(error);

@@ -5,7 +5,7 @@
  *     const txn = mvcc.begin();
  *     txn.put(keyBytes, key, value, 0n);
  *     txn.commit();                                    // mvcc.currentRevision went up by one
- *     runSteps(mvcc.view.find(keyRange(from, to), mvcc.view.resolve(revision)));
+ *     runSteps(mvcc.view.records(keyRange(from, to), mvcc.view.resolve(revision), 0));
  *
  * The index of all keys is in memory, their records are in the backend. Changes take effect at once; reads of ranges run in steps, which a
  * caller may run to the end at once too.
@@ -125,11 +125,6 @@ export class Mvcc {
   /** Begins a write transaction that may take several turns of the event loop. Nobody else sees its changes before its commit. */
   beginLong(leases: LeaseBook = noLeases): WriteTxn {
     return this.#begin(leases, true);
-  }
-
-  /** True while a transaction is open: seen from outside, one that is applied in several turns of the event loop. */
-  get isChanging(): boolean {
-    return this.#open !== undefined;
   }
 
   #begin(leases: LeaseBook, isLong: boolean): WriteTxn {

@@ -19,14 +19,6 @@ export interface Found {
   readonly at: number;
 }
 
-/** The keys of a range that exist at a revision. */
-export interface Hits {
-  /** In key order; cut at the limit asked for. */
-  readonly found: Found[];
-  /** How many there are without the limit. */
-  readonly total: number;
-}
-
 /**
  * Called for each key that is found, with its record if that was asked for, or if the key was changed meanwhile, so that its index tells of
  * a later change. False ends the walk.
@@ -237,18 +229,6 @@ export class ReadView {
       if (!visit(record, i)) return false;
     }
     return true;
-  }
-
-  /** The keys of a range as of revision `at`, the first `limit` of them (0: all). */
-  *find(range: KeyRange, at: number = this.revision, limit = 0): Steps<Hits> {
-    const found: Found[] = [];
-    let total = 0;
-    const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
-    yield* this.each(range, at, (key, index) => {
-      if (total++ < most) found.push({ key, index, at });
-      return true;
-    });
-    return { found, total };
   }
 
   /**
