@@ -39,6 +39,14 @@ export interface CallContext {
   readonly cancelled: boolean;
   /** Runs `listener` when `cancelled` turns true, at once if it is; never after the call has ended. One listener at most. */
   onCancel(listener: () => void): void;
+  /** Takes notes for the call's trace; undefined for a call that is not traced. */
+  readonly trace: CallTrace | undefined;
+}
+
+/** The trace of one call, as a service sees it. */
+export interface CallTrace {
+  /** The call's request went to Raft; `result` settles with its outcome. */
+  proposed(result: Promise<unknown>): void;
 }
 
 /** The context of a call that comes from this process: nobody's metadata, no deadline, never given up. */
@@ -49,6 +57,7 @@ export const LOCAL_CALL: Omit<CallContext, "path"> = {
   peerCommonName: undefined,
   cancelled: false,
   onCancel: () => {},
+  trace: undefined,
 };
 
 /** Answers one request: bytes, or a promise of them. Throws (or rejects with) StatusError. */

@@ -20,6 +20,7 @@ function lock(member: Member, lease: bigint, name = "jobs"): { result: Promise<v
     deadlineMs: undefined,
     peerAddress: "",
     peerCommonName: undefined,
+    trace: undefined,
     get cancelled() {
       return cancelled;
     },

@@ -60,6 +60,7 @@ export function openStream(member: Member, path: string, metadata: Record<string
       deadlineMs: undefined,
       peerAddress: "127.0.0.1:1",
       peerCommonName: undefined,
+      trace: undefined,
       cancelled: false,
       onCancel() {},
     },

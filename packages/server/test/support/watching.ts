@@ -45,6 +45,7 @@ export class MemoryCall implements StreamCall {
       deadlineMs: undefined,
       peerAddress: options.address ?? "127.0.0.1:1",
       peerCommonName: undefined,
+      trace: undefined,
       cancelled: false,
       onCancel() {},
     };
