@@ -50,7 +50,9 @@ export type Access = {
 
 /** A verdict that holds as long as users and roles stay as they are. */
 export interface Admission {
-  /** @throws EtcdError AuthOldRevision where users or roles have changed since (etcd: doSerialize) */
+  /**
+   * @throws EtcdError AuthOldRevision where users or roles have changed since (etcd: doSerialize)
+   */
   confirm(): void;
 }
 
