@@ -81,6 +81,11 @@ export function uncancelled(caller: Caller): Caller {
   return new UncancelledCaller(caller);
 }
 
+/** The same caller with the same rights, for work whose cost counts as the member's own. */
+export function asMembersOwn(caller: Caller): Caller {
+  return new UncancelledCaller(caller, MEMBER_CALLER.client);
+}
+
 class RpcCaller implements Caller {
   readonly identity: undefined;
   readonly #context: CallContext;
@@ -134,10 +139,12 @@ class RpcCaller implements Caller {
 
 class UncancelledCaller implements Caller {
   readonly #caller: Caller;
+  readonly client: string;
   readonly cancelled = false;
 
-  constructor(caller: Caller) {
+  constructor(caller: Caller, client: string = caller.client) {
     this.#caller = caller;
+    this.client = client;
   }
 
   get identity(): Identity | undefined {
@@ -146,10 +153,6 @@ class UncancelledCaller implements Caller {
 
   get origin(): "client" | "member" {
     return this.#caller.origin;
-  }
-
-  get client(): string {
-    return this.#caller.client;
   }
 
   get address(): string {
