@@ -165,42 +165,28 @@ export class EntryPoints {
 
   /**
    * Reads what is applied here, for a caller that may.
-   * @returns the result of `run`, at once where nothing has to be waited for; throws or rejects
-   *   with EtcdError where the read is not permitted, not linearizable in time, or the member ends
+   * @returns a promise of the result of `run`. Rejects with what that throws, and with EtcdError
+   *   where the read is not permitted, not linearizable in time, or the member ends
    */
-  read<T>(caller: Caller, request: ReadRequest<T>): T | Promise<T> {
-    if (this.authority !== undefined) return this.#readPermitted(this.authority, caller, request);
-    if (!request.linearizable) return this.#readApplied(request);
-    return this.#deps.reads.wait().then(() => this.#readApplied(request));
+  async read<T>(caller: Caller, { access, linearizable, run }: ReadRequest<T>): Promise<T> {
+    const { authority } = this;
+    // A caller that may not is refused before a round is spent on it.
+    if (authority !== undefined && linearizable) await authority.admit(caller, access);
+    await this.#applied(access.kind, linearizable);
+    const admission = authority === undefined ? undefined : await authority.admit(caller, access);
+    const result = run();
+    const settled = result instanceof Promise ? await result : result;
+    admission?.confirm();
+    return settled;
   }
 
-  #readApplied<T>({ access, run }: ReadRequest<T>): T | Promise<T> {
-    const ready = this.#ready(access.kind);
-    return ready === undefined ? run() : ready.then(run);
-  }
-
-  async #readPermitted<T>(
-    authority: Authority,
-    caller: Caller,
-    { access, linearizable, run }: ReadRequest<T>,
-  ): Promise<T> {
-    if (linearizable) {
-      // A caller that may not is refused before a round is spent on it.
-      await authority.admit(caller, access);
-      await this.#deps.reads.wait();
-    }
-    await this.#ready(access.kind);
-    const admission = await authority.admit(caller, access);
-    const result = await run();
-    admission.confirm();
-    return result;
-  }
-
-  /** Undefined where the store may be read at once. */
-  #ready(kind: AccessKind): Promise<void> | undefined {
-    const { readiness } = this.#deps;
-    if (NEEDED_STORE[kind] === "none" || readiness.isServable) return undefined;
-    return NEEDED_STORE[kind] === "servable" ? readiness.servable() : readiness.readable();
+  /** Resolves when the store that the read needs is there, with everything that it must show. */
+  async #applied(kind: AccessKind, linearizable: boolean): Promise<void> {
+    const { reads, readiness } = this.#deps;
+    if (linearizable) await reads.wait();
+    if (readiness.isServable || NEEDED_STORE[kind] === "none") return;
+    if (NEEDED_STORE[kind] === "servable") await readiness.servable();
+    else await readiness.readable();
   }
 
   /**
@@ -215,7 +201,7 @@ export class EntryPoints {
   }
 
   /** Does work on this member that is neither a request of the log nor a read of the store. */
-  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): T | Promise<T> {
+  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): Promise<T> {
     return this.read(caller, { access, linearizable: false, run });
   }
 

@@ -562,7 +562,7 @@ export class Member {
   }
 
   /** As EntryPoints.read. */
-  read<T>(caller: Caller, request: ReadRequest<T>): T | Promise<T> {
+  read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
     return this.#entry.read(caller, request);
   }
 
@@ -572,7 +572,7 @@ export class Member {
   }
 
   /** As EntryPoints.operate. */
-  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): T | Promise<T> {
+  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): Promise<T> {
     return this.#entry.operate(caller, access, run);
   }
 
