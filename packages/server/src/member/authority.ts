@@ -3,7 +3,7 @@
  * packages/store. A member without an authority serves every caller.
  *
  *     propose   identify -> header {username, auth_revision} -> Raft -> RequestGate at apply
- *     read      admit -> ReadIndex round -> admit -> read -> Admission.confirm   (etcd: doSerialize)
+ *     read      admit -> ReadIndex round -> admit -> read -> confirm   (etcd: doSerialize)
  *     watch     admit when it is created, and again when users or roles have changed
  */
 import type { LeaseTimeToLiveRequest, RangeRequest, TxnRequest } from "@quorate/proto";
