@@ -43,7 +43,7 @@ import { Space } from "../space/index.ts";
 import { WatchHub, type WatchStream } from "../watch/index.ts";
 import { AppliedEntries } from "./applied-entries.ts";
 import { APPLY_LIMITS, Applier } from "./applier.ts";
-import type { Access } from "./authority.ts";
+import type { Access, Authority } from "./authority.ts";
 import { type Bootstrapped, bootstrap } from "./bootstrap.ts";
 import { type Caller, MEMBER_CALLER } from "./caller.ts";
 import { Configuration } from "./configuration.ts";
@@ -549,6 +549,11 @@ export class Member {
   /** A header with this member's ids and term, and the revision given. */
   header(revision: number): ResponseHeader {
     return { clusterId: this.clusterId, memberId: this.id, revision, raftTerm: this.#raft.term };
+  }
+
+  /** As EntryPoints.authority. */
+  set authority(authority: Authority | undefined) {
+    this.#entry.authority = authority;
   }
 
   /** As EntryPoints.propose. */
