@@ -1,4 +1,4 @@
-/** The seam for users and roles: what an authority and a gate see of callers, and what they stop. */
+/** The seam for users and roles: calls of an authority and a gate, and requests that they stop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
