@@ -208,15 +208,15 @@ export const SOURCE_BUGS = {
   "quota-unchecked": {
     file: "server/src/space/space-keeper.ts",
     before:
-      "return (costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes);",
+      "return (costBytes === 0 || quotaBytes === undefined || this.#parts.store.current.quotaBytes + costBytes < quotaBytes);",
     after:
-      "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes < 2 * quotaBytes;",
+      "return costBytes === 0 || quotaBytes === undefined || this.#parts.store.current.quotaBytes < 2 * quotaBytes;",
   },
   "quota-counted-twice": {
     file: "server/src/space/space-keeper.ts",
     before:
-      "return (costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes);",
-    after: `if (costBytes === 0 || quotaBytes === undefined || 2 * this.#parts.store().quotaBytes + costBytes < quotaBytes) return true;
+      "return (costBytes === 0 || quotaBytes === undefined || this.#parts.store.current.quotaBytes + costBytes < quotaBytes);",
+    after: `if (costBytes === 0 || quotaBytes === undefined || 2 * this.#parts.store.current.quotaBytes + costBytes < quotaBytes) return true;
     throw errorOf("NoSpace");`,
   },
   "alarm-passes-transactions": {

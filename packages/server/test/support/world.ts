@@ -23,7 +23,7 @@ import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../../src/http/peer-endpoints.ts";
 import type { ApplyLimits } from "../../src/member/applier.ts";
-import type { TransportRequest } from "../../src/member/deps.ts";
+import type { MemberTransport, TransportRequest } from "../../src/member/deps.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";
 import { Member } from "../../src/member/member.ts";
 import type { AnswerLimits } from "../../src/reads/answer-memory.ts";
@@ -65,15 +65,18 @@ export interface Node {
 }
 
 /** The network: who is cut off hears and says nothing. */
-class MemoryTransport implements Transport {
+class MemoryTransport implements MemberTransport {
   readonly #world: World;
   readonly #selfId: bigint;
+  readonly #opened: () => void;
   readonly #peers = new Map<bigint, readonly string[]>();
   #closed = false;
 
-  constructor(world: World, selfId: bigint) {
+  /** @param opened called when it listens */
+  constructor(world: World, selfId: bigint, opened: () => void) {
     this.#world = world;
     this.#selfId = selfId;
+    this.#opened = opened;
   }
 
   #target(id: bigint): Node | undefined {
@@ -113,6 +116,10 @@ class MemoryTransport implements Transport {
       () => self.request?.listener.snapshotSent(to, true),
       () => self.request?.listener.snapshotSent(to, false),
     );
+  }
+
+  async listen(): Promise<void> {
+    this.#opened();
   }
 
   addPeer(id: bigint, urls: readonly string[]): void {
@@ -291,10 +298,12 @@ export class World {
         node.crashAt = undefined;
         throw new Crash(point);
       },
-      openTransport: async (request) => {
-        node.request = request;
-        node.transport = new MemoryTransport(this, request.memberId);
-        return node.transport;
+      makeTransport: (request) => {
+        const transport = new MemoryTransport(this, request.memberId, () => {
+          node.request = request;
+          node.transport = transport;
+        });
+        return transport;
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       names: this.names,
