@@ -5,6 +5,7 @@
  * API in etcdserverpb are also exported flat (PutRequest, KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
  */
 export * from "./src/bytes.ts";
+export { CodedError } from "./src/coded-error.ts";
 export { crc32c } from "./src/crc32c.ts";
 export * from "./src/errors.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";
@@ -22,6 +23,7 @@ export * as snappb from "./src/gen/snap.ts";
 export * as v3electionpb from "./src/gen/v3election.ts";
 export * as v3lockpb from "./src/gen/v3lock.ts";
 export * as walpb from "./src/gen/wal.ts";
+export { type Assert, assertOf, InvariantError, type InvariantList, type Violated, violatedOf } from "./src/invariant.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";

@@ -10,7 +10,7 @@ export {
   type RaftLogger,
 } from "./src/config.ts";
 export { bootstrapEntries, confChangeOf, ENTRY_OVERHEAD_BYTES, isConfChange, toConfChangeV2 } from "./src/entries.ts";
-export { InvariantError, type InvariantNumber, invariants } from "./src/invariants.ts";
+export { type InvariantNumber, invariants } from "./src/invariants.ts";
 export { messageName } from "./src/message.ts";
 export { Raft } from "./src/raft.ts";
 export type { ReadState, Ready, Role, SoftState } from "./src/ready.ts";

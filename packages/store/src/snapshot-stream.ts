@@ -15,7 +15,7 @@
  * them, in the bucket meta.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceWrite } from "@quorate/host";
-import { concat, crc32c, fromUtf8, readBigU64BE, readU32BE, toUtf8, writeU32BE, writeU64BE } from "@quorate/proto";
+import { CodedError, concat, crc32c, fromUtf8, readBigU64BE, readU32BE, toUtf8, writeU32BE, writeU64BE } from "@quorate/proto";
 
 const MAGIC = fromUtf8("QRMSNAP1");
 /** No frame is longer: one record has at most the bytes of a request, and a frame is cut once it is over its size. */
@@ -24,13 +24,11 @@ const MAX_FRAME_BYTES = 1024 * 1024 * 1024;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
 /** A stream that is cut short or damaged. */
-export class SnapshotStreamError extends Error {
-  readonly code = "BAD_SNAPSHOT_STREAM";
+export class SnapshotStreamError extends CodedError<"BadSnapshotStream"> {
   /** Bytes of the stream that were read before the fault. */
   readonly offset: number;
   constructor(offset: number, problem: string) {
-    super(`snapshot stream at offset ${offset}: ${problem}`);
-    this.name = "SnapshotStreamError";
+    super("SnapshotStreamError", "BadSnapshotStream", `snapshot stream at offset ${offset}: ${problem}`);
     this.offset = offset;
   }
 }

@@ -274,7 +274,7 @@ export class Safety {
   }
 
   /** SIM-12. The error that an entry which does not decode must come to; undefined for one that decodes. */
-  #malformed(name: string, { index, data }: raftpb.Entry): "INVALID_REQUEST" | "Corrupt" | undefined {
+  #malformed(name: string, { index, data }: raftpb.Entry): "InvalidRequest" | "Corrupt" | undefined {
     try {
       checkEntryData(data, LIMITS);
       return undefined;
@@ -285,9 +285,9 @@ export class Safety {
     }
     try {
       // An alarm refuses a request by its kind, before it is looked into.
-      return this.alarms.isCorrupt && refusesWhenCorrupt(InternalRaftRequest.decode(data)) ? "Corrupt" : "INVALID_REQUEST";
+      return this.alarms.isCorrupt && refusesWhenCorrupt(InternalRaftRequest.decode(data)) ? "Corrupt" : "InvalidRequest";
     } catch {
-      return "INVALID_REQUEST";
+      return "InvalidRequest";
     }
   }
 

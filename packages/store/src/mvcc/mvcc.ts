@@ -11,7 +11,7 @@
  * caller may run to the end at once too.
  */
 import type { Backend } from "../backend.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { STEP_KEYS } from "../steps.ts";
 import { Compaction } from "./compaction.ts";
@@ -128,13 +128,13 @@ export class Mvcc {
   }
 
   #begin(leases: LeaseBook, isLong: boolean): WriteTxn {
-    assert(this.#open === undefined, "MVCC-6", "a write transaction is open already: one that failed half way");
+    assert(this.#open === undefined, "MVCC-6");
     this.#open = new WriteTxn(this.#state, leases, { isWatched: this.onChange !== undefined, isLong }, this.#committed);
     return this.#open;
   }
 
   readonly #committed: TxnCommitted = (txn, changes) => {
-    assert(this.#open === txn, "MVCC-5", "a transaction is committed once");
+    assert(this.#open === txn, "MVCC-5");
     this.#open = undefined;
     if (this.onChange === undefined || txn.changeCount === 0) return;
     if (changes === undefined) this.onLargeChange?.(this.currentRevision, txn.touched);
