@@ -1,8 +1,10 @@
 /**
- * The wire: codecs for the messages of proto/, the services, byte helpers, CRC-32C and etcd's errors.
+ * The wire: codecs for the messages of proto/, the services, byte helpers, CRC-32C and etcd's
+ * errors.
  *
- * Every package is exported under its name (raftpb.Entry, walpb.Record, etcdserverpb.Request). The messages of mvccpb and of the public
- * API in etcdserverpb are also exported flat (PutRequest, KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
+ * Every package is exported under its name (raftpb.Entry, walpb.Record, etcdserverpb.Request). The
+ * messages of mvccpb and of the public API in etcdserverpb are also exported flat (PutRequest,
+ * KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
  */
 export * from "./src/bytes.ts";
 export { CodedError } from "./src/coded-error.ts";
@@ -23,7 +25,14 @@ export * as snappb from "./src/gen/snap.ts";
 export * as v3electionpb from "./src/gen/v3election.ts";
 export * as v3lockpb from "./src/gen/v3lock.ts";
 export * as walpb from "./src/gen/wal.ts";
-export { type Assert, assertOf, InvariantError, type InvariantList, type Violated, violatedOf } from "./src/invariant.ts";
+export {
+  type Assert,
+  assertOf,
+  InvariantError,
+  type InvariantList,
+  type Violated,
+  violatedOf,
+} from "./src/invariant.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";

@@ -1,4 +1,7 @@
-/** The convention of packages/proto/src/coded-error.ts and invariant.ts: one form for error classes, one assertion. */
+/**
+ * The convention of packages/proto/src/coded-error.ts and invariant.ts: one form for error classes,
+ * one assertion.
+ */
 import { codeOnly } from "./scan.ts";
 import { type Finding, isCode, lineAt, type SourceFile } from "./tree.ts";
 
@@ -58,8 +61,17 @@ export function checkInvariants(files: readonly SourceFile[]): Finding[] {
     if (room === undefined) return [];
     const others = files.filter((file) => file.path.startsWith(room) && file !== list);
     return [...list.text.matchAll(/^ {2}"([A-Z]+-\d+)":/gm)].flatMap(([, number]) => {
-      const enforcing = others.filter((file) => file.text.includes(`"${number}"`)).map((file) => file.path);
-      return enforcing.length === 1 ? [] : [{ where: list.path, what: `${number} is enforced in ${enforcing.join(", ") || "no file"}` }];
+      const enforcing = others
+        .filter((file) => file.text.includes(`"${number}"`))
+        .map((file) => file.path);
+      return enforcing.length === 1
+        ? []
+        : [
+            {
+              where: list.path,
+              what: `${number} is enforced in ${enforcing.join(", ") || "no file"}`,
+            },
+          ];
     });
   });
 }

@@ -7,8 +7,14 @@ const check: Assert<keyof typeof list> = assertOf(list);
 
 test("a condition that holds passes, and one that does not throws the numbered error", () => {
   check(true, "DEMO-1");
-  assert.throws(() => check(false, "DEMO-1"), { name: "InvariantError", code: "DEMO-1", message: "DEMO-1: numbers are positive" });
-  assert.throws(() => check(false, "DEMO-1", "it is -1"), { message: "DEMO-1: numbers are positive (it is -1)" });
+  assert.throws(() => check(false, "DEMO-1"), {
+    name: "InvariantError",
+    code: "DEMO-1",
+    message: "DEMO-1: numbers are positive",
+  });
+  assert.throws(() => check(false, "DEMO-1", "it is -1"), {
+    message: "DEMO-1: numbers are positive (it is -1)",
+  });
   assert.throws(
     () => violatedOf(list)("DEMO-1", "it is -2"),
     (error) => error instanceof InvariantError && error instanceof CodedError,

@@ -1,7 +1,9 @@
 /** The operating errors of a store. */
 import { CodedError } from "@quorate/proto";
 
-/** The store's files do not hold what they must. The member stops; nothing is repaired on a guess. */
+/**
+ * The store's files do not hold what they must. The member stops; nothing is repaired on a guess.
+ */
 export class StoreDamageError extends CodedError<"Damaged"> {
   /** The folder of the store. */
   readonly path: string;

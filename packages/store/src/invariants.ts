@@ -1,4 +1,7 @@
-/** What always holds in the store. A broken invariant is a defect of the program, on which the member stops. */
+/**
+ * What always holds in the store. A broken invariant is a defect of the program, on which the
+ * member stops.
+ */
 import { type Assert, assertOf, type InvariantList } from "@quorate/proto";
 
 export const invariants = {

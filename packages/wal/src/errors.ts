@@ -4,7 +4,10 @@
 import { verifyWalCommand } from "@quorate/host";
 import { CodedError } from "@quorate/proto";
 
-/** The log holds bytes that were not written like that, and it is not the torn end of a write. The member must not start from it. */
+/**
+ * The log holds bytes that were not written like that, and it is not the torn end of a write. The
+ * member must not start from it.
+ */
 export class WalDamageError extends CodedError<"Damaged"> {
   /** The damaged file. */
   readonly path: string;
@@ -18,7 +21,11 @@ export class WalDamageError extends CodedError<"Damaged"> {
   constructor(dir: string, name: string, offset: number, reason: string) {
     const path = `${dir}/${name}`;
     const command = verifyWalCommand(dir);
-    super("WalDamageError", "Damaged", `${path}: damaged at byte ${offset}: ${reason}; to see more, stop the member and run: ${command}`);
+    super(
+      "WalDamageError",
+      "Damaged",
+      `${path}: damaged at byte ${offset}: ${reason}; to see more, stop the member and run: ${command}`,
+    );
     this.path = path;
     this.offset = offset;
     this.reason = reason;
@@ -31,10 +38,17 @@ export class WalDamageError extends CodedError<"Damaged"> {
  *
  * - NotFound: there is no log, or none that reaches back far enough.
  * - Exists: there is one already.
- * - SnapshotNotFound, SnapshotMismatch: the snapshot to start from is not marked in the log, or with another term.
- * - Closed: it was closed, or an earlier write or sync failed, after which nobody knows what the disk holds.
+ * - SnapshotNotFound, SnapshotMismatch: the snapshot to start from is not marked in the log, or
+ *   with another term.
+ * - Closed: it was closed, or an earlier write or sync failed, after which nobody knows what the
+ *   disk holds.
  */
-export type WalErrorCode = "NotFound" | "Exists" | "SnapshotNotFound" | "SnapshotMismatch" | "Closed";
+export type WalErrorCode =
+  | "NotFound"
+  | "Exists"
+  | "SnapshotNotFound"
+  | "SnapshotMismatch"
+  | "Closed";
 
 /** An operating error of the log, with its folder. Errors of the disk itself are DiskErrors. */
 export class WalError extends CodedError<WalErrorCode> {

@@ -1,4 +1,7 @@
-/** What always holds in the log. A broken invariant is a defect of this package or of its caller, never of the disk. */
+/**
+ * What always holds in the log. A broken invariant is a defect of this package or of its caller,
+ * never of the disk.
+ */
 import { type Assert, assertOf, type InvariantList } from "@quorate/proto";
 
 export const invariants = {

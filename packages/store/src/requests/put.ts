@@ -7,11 +7,21 @@ import { headerAt } from "./header.ts";
 /**
  * Puts in a transaction of its own.
  * @param answered false where nobody waits for the answer: prev_kv is not read
- * @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease without a key); nothing has changed then
+ * @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease without a key);
+ * nothing has changed then
  */
-export function applyPut(mvcc: Mvcc, leases: LeaseBook, request: PutRequest, answered = true): PutResponse {
+export function applyPut(
+  mvcc: Mvcc,
+  leases: LeaseBook,
+  request: PutRequest,
+  answered = true,
+): PutResponse {
   checkLease(leases, request);
-  if ((request.ignoreValue || request.ignoreLease) && mvcc.view.get(toLatin1(request.key)) === undefined) throw errorOf("KeyNotFound");
+  if (
+    (request.ignoreValue || request.ignoreLease) &&
+    mvcc.view.get(toLatin1(request.key)) === undefined
+  )
+    throw errorOf("KeyNotFound");
   const txn = mvcc.begin(leases);
   const response = put(txn, request, answered);
   txn.commit();
