@@ -5,7 +5,7 @@
  * KiB or more is not copied but handed on as a chunk of its own (measured for each entry: with 4
  * KiB, copying 0.27 and a chunk 0.23 microseconds; with 16 KiB, 1.0 and 0.5).
  */
-import { crc32c, type raftpb } from "@quorate/proto";
+import { crc32c, putVarint, type raftpb, varintBytes } from "@quorate/proto";
 import { encodeMark, RecordType, WORD_BYTES } from "./format.ts";
 
 const INITIAL_BYTES = 64 << 10;
@@ -17,30 +17,6 @@ const CHUNK_BYTES = 8 << 10;
 const MAX_OVERHEAD_BYTES = 64;
 /** Room for the checksum, which is known only after what follows it. */
 const MAX_CRC_BYTES = 5;
-
-const TWO_31 = 0x8000_0000;
-
-function varintBytes(value: number): number {
-  let bytes = 1;
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes++;
-  return bytes;
-}
-
-/** Writes a safe integer of 0 or more and gives the position behind it. */
-function putVarint(target: Uint8Array, position: number, value: number): number {
-  let at = position;
-  let rest = value;
-  while (rest >= TWO_31) {
-    target[at++] = (rest % 0x80) | 0x80;
-    rest = Math.floor(rest / 0x80);
-  }
-  while (rest > 0x7f) {
-    target[at++] = (rest & 0x7f) | 0x80;
-    rest >>>= 7;
-  }
-  target[at++] = rest;
-  return at;
-}
 
 /** Collects frames for one write. */
 export class FrameEncoder {

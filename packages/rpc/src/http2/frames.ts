@@ -109,3 +109,8 @@ export function writeWindowUpdate(out: Output, streamId: number, incrementBytes:
   const at = out.reserve(4);
   putU32(out.bytes, at, incrementBytes);
 }
+
+/** Reads 32 bits, big-endian, unsigned. */
+export function readU32(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3]) >>> 0;
+}
