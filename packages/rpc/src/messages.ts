@@ -1,6 +1,6 @@
 /**
- * gRPC's length-prefixed messages (grpc/grpc, doc/PROTOCOL-HTTP2.md), however the transport cut
- * them:
+ * gRPC's length-prefixed messages (grpc/grpc, doc/PROTOCOL-HTTP2.md), independent of the frames
+ * that carry them:
  *
  *   compressed flag (1 byte, 0 or 1) | length (4 bytes, big-endian) | length bytes
  */

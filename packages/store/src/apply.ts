@@ -1,9 +1,9 @@
 /**
- * From a committed entry to its effect. One table says what each kind of request does; the same
- * entries give the same bytes on every member.
+ * Applies committed entries. One table holds the operation for each kind of request; the same
+ * entries produce the same bytes on every member.
  *
- * A request that may take long is applied in steps (steps.ts), and its caller may do other work in
- * between; no other entry is applied meanwhile. The others are applied at once, which is cheaper.
+ * A request that may take long is applied in steps (steps.ts), between which its caller may do
+ * other work, but apply no other entry. Short requests are applied at once, which is cheaper.
  */
 import {
   AlarmRequest,
@@ -74,23 +74,21 @@ export type ApplyResponse =
   | LeaseCheckpointResponse
   | AlarmResponse;
 
-/** What applying an entry came to. */
+/** The result of applying an entry. */
 export interface Applied {
-  /** The id under which the proposer waits; 0n for an entry without a request. */
+  /** The id that the proposer waits for; 0n for an entry without a request. */
   readonly requestId: bigint;
   readonly kind: RequestKind | undefined;
   /**
-   * The answer, with its revision in the header; undefined for kinds that have none, and for an
+   * The response, with its revision in the header; undefined for kinds without one, and for an
    * error.
    */
   readonly response: ApplyResponse | undefined;
-  /**
-   * InvalidRequestError for an entry that does not decode: it has changed nothing, on any member.
-   */
+  /** InvalidRequestError for an entry that does not decode: it changes nothing, on any member. */
   readonly error: EtcdError | InvalidRequestError | undefined;
 }
 
-/** The parts of the state that requests work on. */
+/** The parts of the state that requests read and change. */
 export interface ApplyParts {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
@@ -106,8 +104,8 @@ type Apply = (
 ) => ApplyResponse | Steps<ApplyResponse> | undefined;
 
 /**
- * What each kind does. A kind that is not here is one that this version never proposes: meeting it
- * is an error of the request.
+ * The operation for each kind. This version never proposes a kind without one; applying such a
+ * request is an error.
  */
 const TABLE: { readonly [K in RequestKind]?: Apply } = {
   put: (parts, bytes, answered) =>
@@ -151,7 +149,7 @@ const TABLE: { readonly [K in RequestKind]?: Apply } = {
   },
 };
 
-/** Requests by how often they come, so that most are found at the first look. */
+/** Kinds by frequency, so that the first comparisons find most requests. */
 const KINDS = [
   "put",
   "txn",
@@ -167,7 +165,7 @@ const KINDS = [
 ] as const satisfies readonly RequestKind[];
 
 /**
- * What an alarm refuses whole; a transaction is looked into (etcd: applierV3Capped,
+ * Kinds that an alarm refuses; a transaction is refused by its content (etcd: applierV3Capped,
  * applierV3Corrupt).
  */
 const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);
@@ -190,10 +188,10 @@ function admit(alarms: Alarms, kind: RequestKind): void {
 const NOTHING: Applied = { requestId: 0n, kind: undefined, response: undefined, error: undefined };
 
 /**
- * Applies the request in an entry's data: returns what came of it, or the steps that do it, which
- * must be run to their end before anything else is applied. Data that does not decode comes to an
- * error, the same on every member: nothing has been done then, for a request is decoded whole
- * before it is carried out. Throws, or the steps throw, what is no answer to a request: damage,
+ * Applies the request in an entry's data. Returns the result, or the steps that produce it, which
+ * must run to their end before anything else is applied. Data that does not decode results in an
+ * error, the same on every member, and changes nothing: a request is decoded completely before it
+ * is applied. Throws, or the steps throw, errors that are not a result of the request: damage and
  * broken invariants.
  */
 export function applyRequest(parts: ApplyParts, data: Uint8Array): Applied | Steps<Applied> {
@@ -238,7 +236,7 @@ function* finish(
   }
 }
 
-/** An error that is an answer to the request; another one is thrown on. */
+/** Turns an error that is a result of the request into one; rethrows any other. */
 function failed(requestId: bigint, kind: RequestKind, data: Uint8Array, error: unknown): Applied {
   return {
     requestId,
@@ -248,14 +246,14 @@ function failed(requestId: bigint, kind: RequestKind, data: Uint8Array, error: u
   };
 }
 
-/** Tells steps from a result. */
+/** Distinguishes steps from a result. */
 export function isSteps<T extends object>(outcome: T | Steps<T> | undefined): outcome is Steps<T> {
   return outcome !== undefined && "next" in outcome && typeof outcome.next === "function";
 }
 
 /**
- * The error of an entry that cannot be decoded. Rethrows `error` where the entry is not what is
- * wrong: a record of the store may be.
+ * The error of an entry that does not decode. Rethrows `error` if the entry is valid: then a record
+ * of the store may be damaged.
  */
 function blamed(data: Uint8Array, error: unknown): InvalidRequestError {
   const malformed = error instanceof WireError ? malformation(data) : undefined;

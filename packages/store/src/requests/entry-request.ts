@@ -1,7 +1,7 @@
 /**
- * One table of what may stand in a log entry: how each kind of request is decoded, and what makes
- * it invalid whatever the state is. A member checks by it what it proposes and what other members
- * forward to it, so that nothing else enters the log.
+ * The table of requests that a log entry may contain: how each kind is decoded, and the checks that
+ * do not depend on the state. A member applies them to the requests it proposes and to those that
+ * other members forward, so that nothing else enters the log.
  *
  *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }      the request itself stays encoded
  */
@@ -33,18 +33,18 @@ import { decodeTxn } from "./decode-txn.ts";
 /** The kinds of request that are applied, by their field in InternalRaftRequest. */
 export type RequestKind = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
 
-/** A request that no state makes valid, and that etcd's API has no error of its own for. */
+/** A request that is invalid in any state, and for which etcd's API has no error of its own. */
 export class InvalidRequestError extends CodedError<"InvalidRequest"> {
   constructor(problem: string) {
     super("InvalidRequestError", "InvalidRequest", `etcdserver: ${problem}`);
   }
 }
 
-/** What depends on a member's configuration. */
+/** The limits that depend on a member's configuration. */
 export interface RequestLimits {
   /** Entries of one list of a transaction (--max-txn-ops). */
   readonly maxTxnOps: number;
-  /** Why the cluster's version cannot be set to a text; undefined if it can. */
+  /** The reason why the cluster's version cannot be set to a text; undefined if it can. */
   readonly versionProblem: (version: string) => string | undefined;
 }
 
@@ -54,7 +54,7 @@ export const MAX_CHECKPOINT_LEASES = 1000;
 interface Rule {
   // biome-ignore lint/suspicious/noExplicitAny: the table holds requests of all types
   readonly type: MessageType<any>;
-  /** Another way to decode it before it is checked, where that needs to be bounded. */
+  /** A decoder with bounds, for kinds that need one. */
   readonly decode?: (bytes: Uint8Array, limits: RequestLimits) => unknown;
   readonly check: (request: never, limits: RequestLimits) => void;
 }
@@ -107,8 +107,8 @@ const ALARM_ACTIONS: ReadonlySet<number> = new Set(Object.values(AlarmRequest_Al
 const ALARM_TYPES: ReadonlySet<number> = new Set(Object.values(AlarmType));
 
 /**
- * etcd's members end on an alarm of a kind that they do not know (etcd: apply/apply.go,
- * "unimplemented alarm activation").
+ * An alarm of an unknown kind stops etcd's members (etcd: apply/apply.go, "unimplemented alarm
+ * activation").
  */
 function checkAlarm({ action, alarm }: AlarmRequest): undefined {
   if (!ALARM_ACTIONS.has(action)) throw new InvalidRequestError(`unknown alarm action ${action}`);
@@ -116,10 +116,9 @@ function checkAlarm({ action, alarm }: AlarmRequest): undefined {
 }
 
 /**
- * Checks a request before it is proposed.
- * @param decoded the request that `bytes` are, where the caller has decoded them already
- * @throws WireError for bytes that are no such request; EtcdError and InvalidRequestError for a
- * request that cannot be valid
+ * Checks a request before it is proposed. @param decoded the decoded `bytes`, if the caller has
+ * them @throws WireError for malformed bytes; EtcdError and InvalidRequestError for a request that
+ * cannot be valid
  */
 export function checkRequest(
   kind: RequestKind,
@@ -136,13 +135,10 @@ export function checkRequest(
   known.check(request as never, limits);
 }
 
-/** Numbers of InternalRaftRequest's fields that are no requests: ID and header. */
+/** Fields of InternalRaftRequest that are not requests: ID and header. */
 const ENVELOPE_FIELDS: ReadonlySet<number> = new Set([1, 100]);
 
-/**
- * How many requests an entry's data carries, those of kinds that this version does not know
- * included. Throws WireError.
- */
+/** The number of requests in an entry's data, those of unknown kinds included. Throws WireError. */
 function countRequests(data: Uint8Array): number {
   const reader = new Reader(data);
   let requests = 0;
@@ -155,13 +151,11 @@ function countRequests(data: Uint8Array): number {
 }
 
 /**
- * Checks the data of an entry that another member proposes: an InternalRaftRequest with one request
- * of a known kind, valid in itself. Gives its id.
- * @throws WireError, EtcdError, InvalidRequestError
+ * Checks the data of an entry that another member proposes: an InternalRaftRequest with one valid
+ * request of a known kind. Returns its id. @throws WireError, EtcdError, InvalidRequestError
  */
 export function checkEntryData(data: Uint8Array, limits: RequestLimits): bigint {
-  // Counted before anything is decoded: the parts of a request that is repeated are joined, at a
-  // cost that grows with their square.
+  // Counted before decoding: the parts of a repeated request are merged, at a quadratic cost.
   const requests = countRequests(data);
   if (requests !== 1)
     throw new InvalidRequestError(`an entry with ${requests} requests instead of one`);
@@ -178,9 +172,9 @@ export function checkEntryData(data: Uint8Array, limits: RequestLimits): bigint 
 }
 
 /**
- * Why an entry's data cannot be applied by anybody: what does not decode, or carries no request at
- * all. Undefined where it decodes, also where its request is of a kind that only a newer version
- * knows. Slow: to be asked when applying has failed.
+ * The reason why no member can apply an entry's data: it does not decode, or contains no request.
+ * Undefined if it decodes, even if its request is of a kind that only a newer version knows. Slow:
+ * for use after applying has failed.
  */
 export function malformation(data: Uint8Array): InvalidRequestError | undefined {
   try {
