@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
+import { replacePlaces } from "@quorate/host/testing";
 import { misplaced } from "@quorate/sim";
 import type { Mutant } from "./mutant.ts";
 
@@ -20,7 +21,7 @@ export function problemsOf(mutants: readonly Mutant[]): string[] {
     }
     const source = readFileSync(join(import.meta.dirname, "../../packages", file), "utf8");
     try {
-      stripTypeScriptTypes(source.replace(before, () => after));
+      stripTypeScriptTypes(replacePlaces(source, before, after));
     } catch (error) {
       problems.push(
         `${name}: with the bug in it packages/${file} does not read as TypeScript: ${(error as Error).message}`,

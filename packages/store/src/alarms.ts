@@ -2,7 +2,8 @@
  * The active alarms: NOSPACE (the store is full) and CORRUPT (members differ), each for one member
  * or, with id 0, for all. A part of the replicated state (etcd: server/etcdserver/api/v3alarm).
  *
- *     bucket alarm: encoded AlarmMember -> the compact revision when it was raised, u64 big-endian (etcd: empty, and never read)
+ *     bucket alarm: encoded AlarmMember -> the compact revision when it was raised, u64 big-endian
+ *     (etcd: empty, and never read)
  */
 import { AlarmMember, AlarmType, readU64BE, toHex, WireError, writeU64BE } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "./backend.ts";

@@ -2,7 +2,8 @@
  * The client port: gRPC and plain HTTP on the same address, in plain text (HTTP/2 with prior
  * knowledge, or HTTP/1.1, distinguished by the first bytes) or over TLS (distinguished by ALPN).
  *
- *   socket -> (TLS, certificate checks) -> which protocol? -> EngineSocket (HTTP/2) -> Dispatcher -> UnaryCall | StreamingCall | HttpCall
+ *   socket -> (TLS, certificate checks) -> which protocol? -> EngineSocket (HTTP/2)
+ *          -> Dispatcher -> UnaryCall | StreamingCall | HttpCall
  *                                                          -> node:http (HTTP/1.1) -> HttpHandler
  */
 import type { Server as HttpServer } from "node:http";

@@ -7,8 +7,10 @@
  *     auth*            auth*
  *     alarm            alarm            no values
  *     members*         members*         a restored member writes its own: they are not imported
- *     cluster          cluster          empty in the file: the members of the new cluster determine their common version again
- *     meta             meta             confState as JSON; storageVersion, which is not kept here; no names that begin with quorate_
+ *     cluster          cluster          empty in the file: the members of the new cluster
+ *                                       determine their common version again
+ *     meta             meta             confState as JSON; storageVersion, which is not kept here;
+ *                                       no names that begin with quorate_
  */
 import type { BoltFile, BoltRecord } from "@quorate/bolt";
 import { CodedError, fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";

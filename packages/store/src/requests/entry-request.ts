@@ -3,7 +3,8 @@
  * do not depend on the state. A member applies them to the requests it proposes and to those that
  * other members forward, so that nothing else enters the log.
  *
- *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }      the request itself stays encoded
+ *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }      the request itself
+ *     stays encoded
  */
 import {
   AlarmRequest,
