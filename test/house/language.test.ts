@@ -5,7 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { checkLanguage } from "./language.ts";
-import { compareFigures, fileFigures, functionFigures, languageFigures, placeOf } from "./ratchet.ts";
+import {
+  compareFigures,
+  fileFigures,
+  functionFigures,
+  languageFigures,
+  placeOf,
+} from "./ratchet.ts";
 import type { SourceFile } from "./tree.ts";
 
 function file(path: string, text: string): SourceFile {
@@ -71,11 +77,12 @@ describe("ratchets", () => {
     writeFileSync(join(root, "c.ts"), `function c() {\n${body(60)}}\n`);
     const figures = functionFigures(root, ["."]);
     assert.deepEqual(Object.keys(figures), ["a.ts"]);
-    assert.equal(figures["a.ts"]!.length, 2);
-    assert.ok(figures["a.ts"]![0]! > figures["a.ts"]![1]!);
+    assert.equal(figures["a.ts"].length, 2);
+    assert.ok(figures["a.ts"][0] > figures["a.ts"][1]);
   });
   test("a higher figure, a new one, and a lower one are found; an equal one is not", () => {
-    const of = (now: Record<string, number[]>): string[] => compareFigures("functions", now, { "a.ts": [90, 80] }).map(({ what }) => what);
+    const of = (now: Record<string, number[]>): string[] =>
+      compareFigures("functions", now, { "a.ts": [90, 80] }).map(({ what }) => what);
     assert.deepEqual(of({ "a.ts": [90, 80] }), []);
     assert.match(of({ "a.ts": [91, 80] }).join(), /^91 .* at 90$/);
     assert.match(of({ "a.ts": [90, 80, 71] }).join(), /^71 .* at 0$/);

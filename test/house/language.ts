@@ -66,14 +66,18 @@ export const terms: readonly Term[] = [
 export const dictated: readonly RegExp[] = [];
 
 /** Files the rule leaves out: they list the words. */
-const listing = new Set(["docs/GLOSSARY.md", "test/house/language.ts", "test/house/language.test.ts"]);
+const listing = new Set([
+  "docs/GLOSSARY.md",
+  "test/house/language.ts",
+  "test/house/language.test.ts",
+]);
 
 /** A pattern for one word or phrase, alone or as a part of an identifier. */
 function patternOf(phrase: string): string {
   const words = phrase.split(" ");
-  const title = (word: string): string => word[0]!.toUpperCase() + word.slice(1);
+  const title = (word: string): string => word[0].toUpperCase() + word.slice(1);
   const camel = words.map(title).join("");
-  const lower = words[0]! + words.slice(1).map(title).join("");
+  const lower = words[0] + words.slice(1).map(title).join("");
   const spaced = words.map((word) => `[${word[0]}${title(word)[0]}]${word.slice(1)}`);
   const upper = words.map((word) => word.toUpperCase());
   return [
@@ -92,12 +96,17 @@ const patterns = terms.map((term) => ({
 
 /** Banned words, each as file:line with what to write instead. */
 export function checkLanguage(files: readonly SourceFile[]): Finding[] {
-  return files.filter((file) => !listing.has(file.path) && !file.path.endsWith("package-lock.json")).flatMap(findingsIn);
+  return files
+    .filter((file) => !listing.has(file.path) && !file.path.endsWith("package-lock.json"))
+    .flatMap(findingsIn);
 }
 
 function findingsIn(file: SourceFile): Finding[] {
   // The texts from outside become spaces, so that lines stay as they are.
-  const text = dictated.reduce((kept, one) => kept.replace(one, (found) => found.replace(/\S/g, " ")), file.text);
+  const text = dictated.reduce(
+    (kept, one) => kept.replace(one, (found) => found.replace(/\S/g, " ")),
+    file.text,
+  );
   const found: { at: number; what: string }[] = [];
   for (const { term, pattern } of patterns) {
     for (const match of text.matchAll(pattern)) {
@@ -107,5 +116,7 @@ function findingsIn(file: SourceFile): Finding[] {
       found.push({ at: match.index, what: `"${word}": write ${term.instead}` });
     }
   }
-  return found.sort((a, b) => a.at - b.at).map(({ at, what }) => ({ where: `${file.path}:${lineAt(text, at)}`, what }));
+  return found
+    .sort((a, b) => a.at - b.at)
+    .map(({ at, what }) => ({ where: `${file.path}:${lineAt(text, at)}`, what }));
 }

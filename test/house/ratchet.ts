@@ -30,7 +30,7 @@ export function languageFigures(files: readonly SourceFile[]): Figures {
 export function placeOf(path: string): string {
   const parts = path.split("/");
   if (parts.length === 1) return "root";
-  return parts[0] === "packages" ? parts.slice(0, 2).join("/") : parts[0]!;
+  return parts[0] === "packages" ? parts.slice(0, 2).join("/") : parts[0];
 }
 
 /** Code files over `maxFileLines`, with their lines. */
@@ -109,7 +109,9 @@ function main(args: readonly string[]): number {
   const files = readTree();
   if (args[0] === "words") {
     const below = args.slice(1);
-    const findings = checkLanguage(files).filter(({ where }) => below.length === 0 || below.some((path) => where.startsWith(path)));
+    const findings = checkLanguage(files).filter(
+      ({ where }) => below.length === 0 || below.some((path) => where.startsWith(path)),
+    );
     for (const { where, what } of findings) process.stdout.write(`${where}: ${what}\n`);
     return 0;
   }
@@ -120,7 +122,9 @@ function main(args: readonly string[]): number {
   let status = 0;
   for (const kind of kinds) {
     const now = figuresNow(kind, files);
-    const above = compareFigures(kind, now, readRatchet(kind)).filter(({ what }) => !what.endsWith("ratchet.ts"));
+    const above = compareFigures(kind, now, readRatchet(kind)).filter(
+      ({ what }) => !what.endsWith("ratchet.ts"),
+    );
     if (above.length > 0 && args[0] !== "raise") {
       for (const { where, what } of above) process.stderr.write(`${where}: ${what}\n`);
       status = 1;

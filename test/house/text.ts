@@ -8,7 +8,10 @@ export const maxLineColumns = 140;
 /** Lines a code file may have; longer ones stand in ratchets/files.json and may only shrink. */
 export const maxFileLines = 400;
 
-/** Lines wider than `maxLineColumns` in code and shell. A line whose width is one long URL or data word is no exception. */
+/**
+ * Lines wider than `maxLineColumns` in code and shell. A line whose width is one long URL or data
+ * word is no exception.
+ */
 export function checkLineWidth(files: readonly SourceFile[]): Finding[] {
   return files
     .filter((file) => isCode(file) || file.path.endsWith(".sh") || file.path === ".ci/run")
@@ -17,7 +20,10 @@ export function checkLineWidth(files: readonly SourceFile[]): Finding[] {
         .split("\n")
         .map((line, index) => ({ columns: [...line].length, line: index + 1 }))
         .filter(({ columns }) => columns > maxLineColumns)
-        .map(({ columns, line }) => ({ where: `${file.path}:${line}`, what: `${columns} columns, more than ${maxLineColumns}` })),
+        .map(({ columns, line }) => ({
+          where: `${file.path}:${line}`,
+          what: `${columns} columns, more than ${maxLineColumns}`,
+        })),
     );
 }
 
@@ -29,7 +35,11 @@ const unexplainedSkip =
 /** Leftover markers, tests that run alone, and tests skipped without a reason in words. */
 export function checkLeftovers(files: readonly SourceFile[]): Finding[] {
   return files
-    .filter((file) => (isCode(file) || file.path.endsWith(".sh") || file.path === ".ci/run") && !file.path.startsWith("test/house/"))
+    .filter(
+      (file) =>
+        (isCode(file) || file.path.endsWith(".sh") || file.path === ".ci/run") &&
+        !file.path.startsWith("test/house/"),
+    )
     .flatMap((file) => {
       const find = (text: string, pattern: RegExp, what: string): Finding[] =>
         [...text.matchAll(pattern)].map((match) => ({
