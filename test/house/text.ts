@@ -14,7 +14,8 @@ export const maxLiteralColumns = 140;
 /**
  * Lines wider than `maxLineColumns`. Biome does not break literals: a line that is narrow enough
  * without the text of its strings and regular expressions, or has a template in it, may have
- * `maxLiteralColumns`, and so may a command in shell. Of comments, only orders to Biome and a line for sh may.
+ * `maxLiteralColumns`, and so may a command in shell. Of comments, only orders to Biome and a line
+ * for sh may.
  */
 export function checkLineWidth(files: readonly SourceFile[]): Finding[] {
   return files.flatMap((file) => {
