@@ -8,7 +8,9 @@
  * ours), the most memory that the member has had so far, and whether it kept its leadership.
  */
 
+import { rmSync } from "node:fs";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
@@ -32,6 +34,7 @@ const help = `npm run bench:hold -- [options]: what each call of the API does to
   --size N        members, 1 unless told; the calls go to the leader
   --calls TEXT    only the calls whose names hold one of these texts, parted by ";"
   --only NAME     quorate or etcd alone
+  --spin          measures turns of the event loop in processor time too, for which the member never sleeps
   --list          the names of the calls
   --markdown      the table for docs/benchmarks.md (progress goes to standard error)`;
 
@@ -42,6 +45,7 @@ const { values: args } = readArguments(help, {
   size: { type: "string", default: "1" },
   calls: { type: "string", default: "" },
   only: { type: "string" },
+  spin: { type: "boolean", default: false },
   list: { type: "boolean", default: false },
   markdown: { type: "boolean", default: false },
 });
@@ -69,7 +73,7 @@ interface Row {
   readonly puts: ProberReport;
   /** Above the longest put on the idle store. */
   readonly delayMs: number;
-  readonly holdMs: number;
+  readonly turns: Turns;
   readonly peakMiB: number;
   readonly leaderChanged: boolean;
 }
@@ -132,10 +136,12 @@ async function fill(client: TestClient, program: string, leader: TestCluster["me
 class Prober {
   readonly #worker: Worker;
   #take: (report: ProberReport) => void = () => {};
+  #failed: (error: Error) => void = () => {};
 
   private constructor(worker: Worker) {
     this.#worker = worker;
     worker.on("message", (report: ProberReport) => this.#take(report));
+    worker.on("error", (error: Error) => this.#failed(error));
   }
 
   static async start(data: ProberData): Promise<Prober> {
@@ -151,7 +157,7 @@ class Prober {
   report(): Promise<ProberReport> {
     return new Promise((resolve, reject) => {
       this.#take = resolve;
-      this.#worker.once("error", reject);
+      this.#failed = reject;
       this.#worker.postMessage("report");
     });
   }
@@ -161,16 +167,25 @@ class Prober {
   }
 }
 
-/** The longest turn of the member's loop since it was asked last, in milliseconds; NaN of a program that does not say. */
-function longestTurnMs(path: string): Promise<number> {
+/** The longest turn of a member's loop: wall-clock and processor time. NaN of a program that does not say. */
+interface Turns {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+}
+
+/** Since it was asked last. */
+function longestTurn(path: string): Promise<Turns> {
   return new Promise((resolve) => {
     let text = "";
     const socket = connect(path);
     socket.on("data", (bytes) => {
       text += bytes;
     });
-    socket.on("end", () => resolve(Number(text)));
-    socket.on("error", () => resolve(Number.NaN));
+    socket.on("end", () => {
+      const [wallMs, cpuMs] = text.split(" ").map(Number) as [number, number];
+      resolve({ wallMs, cpuMs });
+    });
+    socket.on("error", () => resolve({ wallMs: Number.NaN, cpuMs: Number.NaN }));
   });
 }
 
@@ -185,14 +200,16 @@ async function leaderOf(cluster: TestCluster): Promise<{ member: TestCluster["me
 
 async function measure(executable: Executable, asked: readonly HeavyCall[]): Promise<Row[]> {
   const program = executable.name;
-  const socketOf = (name: string): string => join("/tmp", `quorate-hold-${process.pid}-${name}.sock`);
+  const socketOf = (name: string): string => join(tmpdir(), `quorate-hold-${process.pid}-${name}.sock`);
   const probe = `--import=${new URL("./hold/probe.ts", import.meta.url).href}`;
   const cluster = await startCluster({
     executable,
     size,
     flags: ["--quota-backend-bytes=8589934592"],
     envOf: (name): Record<string, string> =>
-      program === "quorate" ? { NODE_OPTIONS: probe, QUORATE_BENCH_HOLD_SOCKET: socketOf(name) } : {},
+      program === "quorate"
+        ? { NODE_OPTIONS: probe, QUORATE_BENCH_HOLD_SOCKET: socketOf(name), ...(args.spin ? { QUORATE_BENCH_HOLD_SPIN: "1" } : {}) }
+        : {},
   });
   const rows: Row[] = [];
   let client: TestClient | undefined;
@@ -208,7 +225,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
     let idleWorstMs = 0;
     const run = async (name: string, task: () => Promise<unknown>): Promise<Row> => {
       await prober!.report();
-      await longestTurnMs(socketOf(member.name));
+      await longestTurn(socketOf(member.name));
       const startMs = performance.now();
       const outcome = await task().then(
         () => "",
@@ -218,7 +235,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
       // A put that began before the call's end.
       await delay(20);
       const puts = await prober!.report();
-      const holdMs = await longestTurnMs(socketOf(member.name));
+      const turns = await longestTurn(socketOf(member.name));
       const now = await leaderOf(cluster);
       const row: Row = {
         program,
@@ -227,7 +244,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
         outcome,
         puts,
         delayMs: Math.max(0, puts.worstMs - idleWorstMs),
-        holdMs,
+        turns,
         peakMiB: peakResidentBytes([member.pid!]) / MIB,
         leaderChanged: now.term !== term,
       };
@@ -249,6 +266,7 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
   } finally {
     client?.close();
     await prober?.stop();
+    for (const { name } of cluster.members) rmSync(socketOf(name), { force: true });
     await cluster.destroy();
   }
 }
@@ -263,7 +281,8 @@ function cellsOf(row: Row): string[] {
     ms(puts.worstMs),
     row.call === "nothing" ? "" : ms(row.delayMs),
     ms(puts.p50Ms),
-    ms(row.holdMs),
+    ms(row.turns.wallMs),
+    ...(args.spin ? [ms(row.turns.cpuMs)] : []),
     row.peakMiB.toFixed(0),
     [...(row.leaderChanged ? ["leader changed"] : []), ...(puts.failed > 0 ? [`${puts.failed} puts failed`] : []), row.outcome]
       .filter((text) => text !== "")
@@ -271,7 +290,18 @@ function cellsOf(row: Row): string[] {
   ];
 }
 
-const head = ["call", "", "took ms", "worst put ms", "above idle", "p50 ms", "longest turn ms", "MiB most", ""];
+const head = [
+  "call",
+  "",
+  "took ms",
+  "worst put ms",
+  "above idle",
+  "p50 ms",
+  "longest turn ms",
+  ...(args.spin ? ["of CPU ms"] : []),
+  "MiB most",
+  "",
+];
 
 if (args.list) {
   for (const { name } of heavyCalls) console.log(name);

@@ -8,5 +8,6 @@ export type { MemberDeps, TransportRequest } from "./src/member/deps.ts";
 export { type FaultHook, type FaultPoint, noFaults } from "./src/member/fault-points.ts";
 export { Member } from "./src/member/member.ts";
 export { MemberMetrics } from "./src/metrics/member-metrics.ts";
+export { SLICE_LIMITS } from "./src/reads/slices.ts";
 export { serviceTable } from "./src/services/table.ts";
 export * from "./src/version.ts";

@@ -31,6 +31,7 @@ export {
   type RequestLimits,
 } from "./src/requests/entry-request.ts";
 export * from "./src/requests/index.ts";
+export { mergeSort } from "./src/requests/rows.ts";
 export { SnapshotStreamError } from "./src/snapshot-stream.ts";
 export { runSteps, STEP_KEYS, type Steps } from "./src/steps.ts";
 export { receiveSnapshot, Store, type StoreOptions, type StoreSnapshot } from "./src/store.ts";

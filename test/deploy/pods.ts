@@ -231,9 +231,10 @@ export class Kubernetes {
     const script = [
       "set -e",
       ...[...real, "proc", "dev"].map((path) => `mount --rbind /${path} "$ROOT/${path}"`),
-      ...[repository, dirname(process.execPath)].map((path) => `mount --rbind '${path}' "$ROOT${path}"`),
       `mount --bind '${join(this.#dir, "bin")}' "$ROOT/opt/quorate/bin"`,
       ...binds.map(([from, to]) => `mkdir -p "$ROOT${to}"; mount --bind '${from}' "$ROOT${to}"`),
+      // After the volumes: a clone may lie below /tmp, which is one of them.
+      ...[repository, dirname(process.execPath)].map((path) => `mkdir -p "$ROOT${path}"; mount --rbind '${path}' "$ROOT${path}"`),
       "ip link set lo up",
       "until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done",
       `ip addr add ${pod.address}/16 dev eth0; ip link set eth0 up`,

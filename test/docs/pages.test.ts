@@ -38,6 +38,11 @@ for (const page of pages) {
     for (const { 0: path } of text.matchAll(/\bscripts\/[\w/-]+\.(?:sh|ts)\b/g)) assert.ok(existsSync(join(root, path)), path);
   });
 
+  test(`${page}: the tests that it names exist`, () => {
+    for (const { 0: path } of prose.matchAll(/(?<![\w/])(?:packages|test)\/[\w/-]+\.test\.ts\b/g))
+      assert.ok(existsSync(join(root, path)), path);
+  });
+
   test(`${page}: its commands are run, or it says why not`, () => {
     const blocks = blocksOf(text);
     if (!executed.has(page)) assert.deepEqual(blocks, [], "nothing runs this page");

@@ -6,6 +6,8 @@ const SABOTAGE = { sabotageEveryMs: 600, members: 3, faultPhaseMs: 3000, heartbe
 const MEMBERSHIP = { membershipEveryMs: 500, faultPhaseMs: 3000 };
 /** Entries take many slices, and members crash, write their stores and are read between them. */
 const SLICES = { applySteps: 1, keys: 12, deletes: 6, puts: 10, batchIntervalMs: 1, quotaBytes: 0, faultPhaseMs: 4000 };
+/** Ranges are read in many slices, while their keys are written and deleted. */
+const READS = { readSteps: 1, keys: 12, reads: 10, puts: 10, deletes: 6, turnMs: 2, faultPhaseMs: 4000 };
 /** Where a bug shows in few of the runs that seeds draw: those in which it can, so that this does not take all day. */
 export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "difference-unnoticed": SABOTAGE,
@@ -23,6 +25,8 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "index-before-its-entry": SLICES,
   "half-an-entry-flushed": SLICES,
   "half-an-entry-read": { ...SLICES, reads: 10, turnMs: 2 },
+  "read-not-pinned": READS,
+  "compaction-ignores-reads": { ...READS, compactions: 10 },
   "update-not-followed": { ...MEMBERSHIP, moves: true },
   "learner-limit-ignored": { ...MEMBERSHIP, maxLearners: 1, replaceEveryMs: 500, maxMembers: 7 },
   "learner-never-asks": { ...MEMBERSHIP, autoPromote: true },

@@ -14,6 +14,7 @@ import { memberHealth } from "../src/http/member-health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { SharedAnswer } from "../src/http/shared-answer.ts";
 import { Member } from "../src/member/member.ts";
+import { answerLimitsFor } from "../src/reads/answer-memory.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { SlowCalls } from "../src/services/slow-calls.ts";
 import { type StandardServices, withStandardServices } from "../src/services/standard.ts";
@@ -108,6 +109,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     disk: nodeDisk,
     keyspaces: levelKeyspaces,
     logger,
+    answerLimits: answerLimitsFor(budgets),
     openTransport: async (request) => {
       const transport = new Http2Transport(
         {

@@ -3,7 +3,7 @@ import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
-import { Member, type ServerConfig, serviceTable } from "@quorate/server";
+import { Member, type MemberDeps, type ServerConfig, SLICE_LIMITS, serviceTable } from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
@@ -39,8 +39,17 @@ export interface NodeDeps {
   fail(error: unknown): void;
 }
 
-/** Entries are applied key by key, so that small ones take many slices too. */
+/** Entries are applied, and ranges read, key by key, so that small ones take many slices too. */
 const EVERY_STEP = { maxSliceMs: Number.POSITIVE_INFINITY, stepKeys: 1 };
+
+function applyLimitsOf({ applySteps, readSteps }: SimOptions): MemberDeps["applyLimits"] {
+  if (applySteps === 0 && readSteps === 0) return undefined;
+  return { ...EVERY_STEP, maxSliceSteps: applySteps === 0 ? Number.POSITIVE_INFINITY : applySteps };
+}
+
+function sliceLimitsOf({ readSteps }: SimOptions): MemberDeps["sliceLimits"] {
+  return readSteps === 0 ? undefined : { ...SLICE_LIMITS, turnSteps: readSteps, quantumSteps: 1, mostSmallKeys: 0 };
+}
 
 export class Node {
   readonly name: string;
@@ -204,7 +213,8 @@ export class Node {
       keyspaces: new ProcessKeyspaces(this.machine.keyspaces, process, twist),
       logger: silentLogger,
       walSegmentBytes: options.segmentBytes,
-      applyLimits: options.applySteps === 0 ? undefined : { ...EVERY_STEP, maxSliceSteps: options.applySteps },
+      applyLimits: applyLimitsOf(options),
+      sliceLimits: sliceLimitsOf(options),
       faults: (point) => {
         if (point === "after-snapshot-install" && started !== undefined) this.#watch(started);
         if (process.alive) this.#pass(point);

@@ -97,6 +97,8 @@ export interface SimOptions {
   readonly restores: boolean;
   /** Steps of one key each after which applying an entry pauses; 0: it does not pause. */
   readonly applySteps: number;
+  /** Reads of ranges pause after each key, and so many steps of them run in one turn; 0: as in a real member, which is at once here. */
+  readonly readSteps: number;
   /** Mean time between two malformed or heavy requests; 0: never. */
   readonly hostileEveryMs: number;
   /** Mean time between two malformed entries that a leader proposes unchecked; 0: never. */
@@ -376,6 +378,7 @@ function drawOperations(seed: number) {
     archiveEveryMs: one(0, 0, 0, 500, 2000),
     restores: one(true, false),
     applySteps: one(0, 1, 1, 3),
+    readSteps: one(0, 1, 2, 4),
   };
 }
 

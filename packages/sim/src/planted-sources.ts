@@ -83,6 +83,16 @@ export const SOURCE_BUGS = {
     before: "const at = revision <= 0 ? this.revision : revision;",
     after: "const at = revision <= 0 ? Number.MAX_SAFE_INTEGER : revision;",
   },
+  "read-not-pinned": {
+    file: "store/src/requests/range.ts",
+    before: "view.counts.ranges++;\n  const at = view.resolve(request.revision);",
+    after: "view.counts.ranges++;\n  const at = request.revision > 0 ? view.resolve(request.revision) : Number.MAX_SAFE_INTEGER;",
+  },
+  "compaction-ignores-reads": {
+    file: "store/src/mvcc/compaction.ts",
+    before: "if (pinned < this.#state.compactRevision) return true;",
+    after: "if (pinned < 0 && pinned > this.#state.compactRevision) return true;",
+  },
   "difference-unnoticed": {
     file: "server/src/corruption/checker.ts",
     before: "if (groups.size === 1) return true;",

@@ -62,6 +62,10 @@ export function prefixed(bucket: number, key: Uint8Array): Uint8Array {
   return full;
 }
 
+function sliceOptions(sliceBytes: number | undefined): { sliceBytes?: number } {
+  return sliceBytes === undefined ? {} : { sliceBytes };
+}
+
 /** The value of a key in a set; null where the set deletes it, undefined where it does not have it. */
 function valueIn(set: ChangeSet | undefined, key: string): Uint8Array | null | undefined {
   const value = set?.changes.get(key);
@@ -81,17 +85,25 @@ export class BackendSnapshot {
     this.#snapshot = snapshot;
   }
 
-  /** The records of a bucket in key order, keys without the prefix, in slices; `from` is included, `to` is not. */
-  async *scan(bucket: Bucket, from: Uint8Array = new Uint8Array(0), to?: Uint8Array): AsyncGenerator<KeyspaceRecord[]> {
+  /**
+   * The records of a bucket in key order, keys without the prefix; `from` is included, `to` is not. In slices of about `sliceBytes`, the
+   * keyspace's own size unless told.
+   */
+  async *scan(
+    bucket: Bucket,
+    from: Uint8Array = new Uint8Array(0),
+    to?: Uint8Array,
+    sliceBytes?: number,
+  ): AsyncGenerator<KeyspaceRecord[]> {
     const range = { from: prefixed(bucket, from), to: to === undefined ? new Uint8Array([bucket + 1]) : prefixed(bucket, to) };
-    for await (const slice of this.#snapshot.scan(range)) {
+    for await (const slice of this.#snapshot.scan(range, sliceOptions(sliceBytes))) {
       yield slice.map(([key, value]) => [key.subarray(1), value] as const);
     }
   }
 
   /** All records of all buckets in key order, keys with their prefix. */
-  scanAll(): AsyncIterable<KeyspaceRecord[]> {
-    return this.#snapshot.scan({});
+  scanAll(sliceBytes?: number): AsyncIterable<KeyspaceRecord[]> {
+    return this.#snapshot.scan({}, sliceOptions(sliceBytes));
   }
 
   close(): Promise<void> {
@@ -151,6 +163,11 @@ export class Backend {
   /** The value of a key on the disk, whatever waits for it. */
   written(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
     return this.#keyspace.get(prefixed(bucket, key));
+  }
+
+  /** The values of keys on the disk, whatever waits for it, in their order; read on another thread. */
+  writtenMany(bucket: Bucket, keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
+    return this.#keyspace.getMany(keys.map((key) => prefixed(bucket, key)));
   }
 
   /** Puts a record. The backend keeps `value` itself, which must not be changed afterwards. */

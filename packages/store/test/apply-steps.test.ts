@@ -53,7 +53,7 @@ function visible(store: Store): unknown {
     keys: mvcc.keyCount,
     now: at(0),
     before: mvcc.currentRevision - 1 > Math.max(0, mvcc.compactRevision) ? at(mvcc.currentRevision - 1) : undefined,
-    leases: LEASES.map((id) => [lessor.exists(id), lessor.keysOf(id)]),
+    leases: LEASES.map((id) => [lessor.exists(id), lessor.keysOf(id).sort()]),
   };
 }
 

@@ -19,6 +19,7 @@ import {
 import { Backend } from "../src/backend.ts";
 import { Mvcc, noLeases } from "../src/mvcc/index.ts";
 import { applyDeleteRange, applyPut, applyRange, applyTxn } from "../src/requests/index.ts";
+import { runSteps } from "../src/steps.ts";
 
 const ALL = { key: fromLatin1("\0"), rangeEnd: fromLatin1("\0") };
 
@@ -131,8 +132,8 @@ test("22376: a key deleted and put in one revision is kept by a compaction at it
   bench.put("k", "old");
   bench.put("other");
   const txn = bench.mvcc.begin();
-  txn.deleteRange({ single: true, key: "k" });
-  txn.deleteRange({ single: true, key: "other" });
+  runSteps(txn.deleteRange({ single: true, key: "k" }));
+  runSteps(txn.deleteRange({ single: true, key: "other" }));
   txn.put(fromLatin1("k"), "k", fromLatin1("2"), 0n);
   txn.commit();
   const { currentRevision } = bench.mvcc;

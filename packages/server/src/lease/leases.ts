@@ -5,7 +5,9 @@
 import type { Clock } from "@quorate/host";
 import { errorOf, fromLatin1, LeaseTimeToLiveRequest, LeaseTimeToLiveResponse, leasepb, WireError } from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
-import type { Lessor } from "@quorate/store";
+import { type Lessor, mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
+import { LOCAL_CALLER } from "../reads/pinned.ts";
+import type { Slices } from "../reads/slices.ts";
 import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
 import type { PeerCall } from "./peer-call.ts";
 import { ASK_AGAIN, answerBatch, RENEW_PATH, RenewBatches } from "./renew-batches.ts";
@@ -23,6 +25,9 @@ export interface LeasesDeps {
   /** How long a client's question may take. */
   readonly timeoutMs: number;
   lessor(): Lessor;
+  slices(): Slices;
+  /** The store's revision. */
+  revision(): number;
   isLeader(): boolean;
   /** The leader's peer URLs, if another member leads. */
   leaderUrls(): readonly string[] | undefined;
@@ -59,7 +64,10 @@ export class Leases {
     });
   }
 
-  /** What is left of a lease, with its keys if they are asked for; undefined if there is no such lease. Rejects with EtcdError. */
+  /**
+   * What is left of a lease, with its keys if they are asked for; undefined if there is no such lease. The header has the revision
+   * alone, and is there only if this member leads. Rejects with EtcdError.
+   */
   timeToLive(request: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
     return this.#askAgain(async () => {
       if (this.#deps.isLeader()) return { found: await this.#localTimeToLive(request) };
@@ -67,14 +75,16 @@ export class Leases {
     }).then(({ found }) => found);
   }
 
-  /** All leases: by expiry where it is counted, else by id. */
-  list(): bigint[] {
+  /** All leases, in steps: by expiry where it is counted, else by id. Those that come and go meanwhile may be among them or not. */
+  *list(): Steps<bigint[]> {
     const { keeper, lessor } = this.#deps;
-    const expiry = (id: bigint) => keeper.expiryMs(id) ?? Number.POSITIVE_INFINITY;
-    return [...lessor().all()]
-      .map(({ id }) => ({ id, expiryMs: expiry(id) }))
-      .sort((a, b) => (a.expiryMs === b.expiryMs ? (a.id < b.id ? -1 : 1) : a.expiryMs - b.expiryMs))
-      .map(({ id }) => id);
+    const rows: { readonly id: bigint; readonly expiryMs: number }[] = [];
+    for (const { id } of lessor().all()) {
+      rows.push({ id, expiryMs: keeper.expiryMs(id) ?? Number.POSITIVE_INFINITY });
+      if (rows.length % STEP_KEYS === 0) yield;
+    }
+    const sorted = yield* mergeSort(rows, (a, b) => (a.expiryMs === b.expiryMs ? (a.id < b.id ? -1 : 1) : a.expiryMs - b.expiryMs));
+    return sorted.map(({ id }) => id);
   }
 
   /** Asks until there is an answer, or the time is up. A leader that has not taken over yet is asked again too. */
@@ -101,12 +111,12 @@ export class Leases {
     const remainingMs = keeper.remainingMs(ID);
     const lease = lessor().get(ID);
     if (remainingMs === undefined || lease === undefined) return undefined;
-    return LeaseTimeToLiveResponse.create({
-      ID,
-      TTL: Math.trunc(remainingMs / 1000),
-      grantedTTL: keeper.ttlOf(lease),
-      keys: keys ? lessor().keysOf(ID).map(fromLatin1) : [],
-    });
+    // Its keys are those of this moment, and so is the revision; what follows may take several turns of the event loop.
+    const header = { clusterId: 0n, memberId: 0n, revision: this.#deps.revision(), raftTerm: 0 };
+    const response = LeaseTimeToLiveResponse.create({ header, ID, TTL: Math.trunc(remainingMs / 1000), grantedTTL: keeper.ttlOf(lease) });
+    const unsorted = keys ? lessor().keysOf(ID) : [];
+    if (unsorted.length > 0) response.keys = await this.#deps.slices().run(LOCAL_CALLER, () => sortedKeys(unsorted));
+    return response;
   }
 
   async #remoteTimeToLive(request: LeaseTimeToLiveRequest): Promise<{ found: LeaseTimeToLiveResponse | undefined } | undefined> {
@@ -154,12 +164,22 @@ export class Leases {
       const { LeaseTimeToLiveRequest: asked } = leasepb.LeaseInternalRequest.decode(body);
       const found = await this.#localTimeToLive(asked ?? LeaseTimeToLiveRequest.create());
       if (found === undefined) return plain(404, "lease not found");
-      return binary(leasepb.LeaseInternalResponse.encode({ LeaseTimeToLiveResponse: found }));
+      return binary(leasepb.LeaseInternalResponse.encode({ LeaseTimeToLiveResponse: { ...found, header: undefined } }));
     } catch (error) {
       if (error instanceof WireError) return plain(400, "error unmarshalling request");
       return plain(500, (error as Error).message);
     }
   }
+}
+
+function* sortedKeys(keys: string[]): Steps<Uint8Array[]> {
+  const sorted = yield* mergeSort(keys, (a, b) => (a < b ? -1 : 1));
+  const encoded: Uint8Array[] = [];
+  for (const key of sorted) {
+    encoded.push(fromLatin1(key));
+    if (encoded.length % STEP_KEYS === 0) yield;
+  }
+  return encoded;
 }
 
 async function post(method: string, answer: () => Promise<HttpResponse>): Promise<HttpResponse> {

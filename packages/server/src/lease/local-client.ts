@@ -10,7 +10,6 @@ import {
   LeaseGrantRequest,
   type LeaseGrantResponse,
   type RangeRequest,
-  type RangeResponse,
   type RequestOp,
   type ResponseHeader,
   TxnRequest,
@@ -18,9 +17,11 @@ import {
   WatchCreateRequest,
   WatchResponse,
 } from "@quorate/proto";
-import { LOCAL_CALL, type MessageBytes } from "@quorate/rpc";
-import { applyRange, checkDeleteRange, checkTxn, type RequestKind } from "@quorate/store";
+import { type CallContext, LOCAL_CALL, type MessageBytes } from "@quorate/rpc";
+import { checkDeleteRange, checkTxn, type RequestKind, rangeInto } from "@quorate/store";
 import type { Member } from "../member/member.ts";
+import { callerOf, LOCAL_CALLER, pinned } from "../reads/pinned.ts";
+import type { Caller } from "../reads/slice-task.ts";
 
 /** An event of a watch. */
 export interface KeyEvent {
@@ -33,9 +34,19 @@ export type OnEvents = (events: readonly KeyEvent[] | undefined, header: Respons
 
 export class LocalClient {
   readonly #member: Member;
+  readonly #caller: Caller;
 
-  constructor(member: Member) {
+  /** @param caller whose calls these are, for the fairness among reads */
+  constructor(member: Member, caller: Caller = LOCAL_CALLER) {
     this.#member = member;
+    this.#caller = caller;
+  }
+
+  /** The same for one call of a client's. */
+  of(context: CallContext): LocalClient {
+    // The call's one listener for its end belongs to whoever waits for a lock.
+    const { client, connection } = callerOf(context);
+    return new LocalClient(this.#member, { client, connection, cancelled: false, onCancel: () => {} });
   }
 
   /** Rejects with EtcdError. The header is complete. */
@@ -85,8 +96,13 @@ export class LocalClient {
   async range(request: RangeRequest): Promise<{ header: ResponseHeader; kvs: KeyValue[] }> {
     await this.#member.linearizable();
     await this.#member.servable();
-    const response: RangeResponse = applyRange(this.#member.store.mvcc, request);
-    return { header: this.#member.header(response.header!.revision), kvs: response.kvs.map((kv) => KeyValue.decode(kv)) };
+    const member = this.#member;
+    const kvs: Uint8Array[] = [];
+    const { revision } = await member.slices.run(this.#caller, (task) => {
+      kvs.length = 0;
+      return pinned(member, task, (view) => rangeInto(view, request, kvs));
+    });
+    return { header: member.header(revision), kvs: kvs.map((kv) => KeyValue.decode(kv)) };
   }
 
   /** Watches a range from a revision on, until the function that it gives is called. */

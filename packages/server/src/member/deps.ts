@@ -5,6 +5,8 @@ import type { Transport, TransportListener } from "@quorate/transport";
 import type { PeerCall } from "../lease/peer-call.ts";
 import type { LinkQuestions } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { AnswerLimits } from "../reads/answer-memory.ts";
+import type { SliceLimits } from "../reads/slices.ts";
 import type { WatchLimits } from "../watch/index.ts";
 import type { ApplyLimits } from "./applier.ts";
 import type { FaultHook } from "./fault-points.ts";
@@ -34,6 +36,10 @@ export interface MemberDeps {
   readonly applyLimits?: ApplyLimits | undefined;
   /** Bounds of watch, for tests and simulations that want to meet them. */
   readonly watchLimits?: WatchLimits | undefined;
+  /** Bounds of reads that run in slices, for tests and simulations that want to meet them. */
+  readonly sliceLimits?: SliceLimits | undefined;
+  /** What answers may take of the memory while they are built. */
+  readonly answerLimits?: AnswerLimits | undefined;
   openTransport(request: TransportRequest): Promise<Transport>;
   /** Asks other members over their peer ports; without it, what only the leader can answer is answered on the leader alone. */
   readonly callPeer?: PeerCall | undefined;

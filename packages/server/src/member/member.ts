@@ -23,6 +23,7 @@ import type { PeerCall } from "../lease/peer-call.ts";
 import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
 import { Space } from "../space/index.ts";
 import { WatchHub } from "../watch/index.ts";
 import { AppliedEntries } from "./applied-entries.ts";
@@ -66,6 +67,7 @@ export class Member {
   readonly watches: WatchHub;
   readonly leases: Leases;
   readonly space: Space;
+  readonly slices: Slices;
   readonly corruption: Corruption;
   /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
   readonly minLeaseTtlSeconds: number;
@@ -106,10 +108,7 @@ export class Member {
     let member: Member | undefined;
     const metrics = metricsOf(config, () => member);
     const state = await bootstrap(config, {
-      disk: deps.disk,
-      keyspaces: deps.keyspaces,
-      clock: deps.clock,
-      logger: deps.logger,
+      ...{ disk: deps.disk, keyspaces: deps.keyspaces, clock: deps.clock, logger: deps.logger },
       walSegmentBytes: deps.walSegmentBytes,
       stepKeys: deps.applyLimits?.stepKeys,
       callPeer: deps.callPeer,
@@ -331,7 +330,7 @@ export class Member {
       keeper: this.#keeper,
       call,
       timeoutMs,
-      lessor: () => this.#store.lessor,
+      ...{ lessor: () => this.#store.lessor, revision: () => this.#store.mvcc.currentRevision, slices: () => this.slices },
       isLeader: () => this.isLeader,
       leaderUrls: () => (this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls),
       linearizable: () => this.linearizable(),
@@ -349,6 +348,7 @@ export class Member {
       metrics,
       fatal: (error) => this.#fatal(error),
     });
+    this.slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, { clock: deps.clock, answers: deps.answerLimits });
     this.#exchange = new StoreExchange({
       disk: deps.disk,
       keyspaces: deps.keyspaces,
@@ -357,7 +357,7 @@ export class Member {
       faults,
       store: () => this.#store,
       detach: async () => {
-        await this.watches.detach();
+        await Promise.all([this.watches.detach(), this.slices.detach()]);
         await this.space.detach();
         await this.#snapshots.close();
       },
@@ -367,6 +367,7 @@ export class Member {
       },
       attach: () => {
         if (this.#ended) return;
+        this.slices.attach();
         this.corruption.alarmsChanged();
         if (!this.corruption.isHealing) this.watches.attach(this.#store.mvcc);
         this.space.attach();
@@ -643,6 +644,7 @@ export class Member {
   #refuseAll(): void {
     this.#proposals.failAll(errorOf("Stopped"));
     this.#reads.failAll(errorOf("Stopped"));
+    this.slices.close(errorOf("Stopped"));
   }
 
   #fatal(error: unknown): void {
@@ -670,7 +672,7 @@ export class Member {
     await this.#transport?.close();
     // What is closed below must be the store that is there in the end.
     await this.#exchange.over().catch(() => {});
-    await this.watches.detach();
+    await Promise.all([this.watches.detach(), this.slices.drained()]);
     await this.space.stop();
     await this.#snapshots.close();
     try {

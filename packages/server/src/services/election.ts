@@ -44,7 +44,7 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
       async (bytes, context) => {
         const request = v3electionpb.CampaignRequest.decode(bytes);
         const leave = enterContest(member.watches.contestBudget, context, request.name);
-        return v3electionpb.CampaignResponse.encode(await campaign(client, request, context).finally(leave));
+        return v3electionpb.CampaignResponse.encode(await campaign(client.of(context), request, context).finally(leave));
       },
     ],
     [
@@ -58,8 +58,8 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
     ],
     [
       Leader.path,
-      async (bytes) => {
-        const { header, kvs } = await client.range(firstOf(prefixOf(v3electionpb.LeaderRequest.decode(bytes).name)));
+      async (bytes, context) => {
+        const { header, kvs } = await client.of(context).range(firstOf(prefixOf(v3electionpb.LeaderRequest.decode(bytes).name)));
         if (kvs[0] === undefined) throw new Error(NO_LEADER);
         return v3electionpb.LeaderResponse.encode({ header, kv: kvs[0] });
       },
@@ -91,7 +91,7 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
 export function electionStreams(member: Member): ReadonlyMap<string, StreamHandler> {
   const client = new LocalClient(member);
   return new Map<string, StreamHandler>([
-    [ElectionService.methods.Observe.path, (call) => new Observation(client, call, member.watches.contestBudget)],
+    [ElectionService.methods.Observe.path, (call) => new Observation(client.of(call.context), call, member.watches.contestBudget)],
   ]);
 }
 

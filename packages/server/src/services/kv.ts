@@ -12,33 +12,95 @@ import {
   PutRequest,
   PutResponse,
   RangeRequest,
-  type RangeResponse,
+  RangeResponse,
   type ResponseHeader,
-  TxnResponse,
+  type TxnRequest,
+  type TxnResponse,
 } from "@quorate/proto";
-import type { UnaryHandler } from "@quorate/rpc";
+import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
 import {
   type Applied,
   applyRange,
-  applyTxn,
   checkRange,
   checkTxn,
   checkWriteAnswer,
   copiedBytes,
   decodeTxn,
+  isPlainGet,
   isReadOnlyTxn,
   isSerializableTxn,
   mayAnswerMuch,
-  noLeases,
   putCostBytes,
+  rangeIfSmall,
+  rangeInto,
+  readTxn,
+  type Steps,
   txnCostBytes,
 } from "@quorate/store";
 import type { Member } from "../member/member.ts";
-import { encodeRange } from "./range-answer.ts";
-import { encodeDeleteRange, encodeTxn, inTurns } from "./write-answer.ts";
+import { callerOf, pinned } from "../reads/pinned.ts";
+import type { SliceTask } from "../reads/slice-task.ts";
+import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
+
+/** A record from this size on counts for the time of a turn. */
+const LARGE_RECORD_BYTES: number = 16 << 10;
+
+import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 
 function refuse(error: ErrorName | undefined): void {
   if (error !== undefined) throw errorOf(error);
+}
+
+/** Resolves when the store may be read for a client. */
+async function mayRead(member: Member, serializable: boolean): Promise<void> {
+  if (!serializable) await member.linearizable();
+  if (!member.isServable) await member.servable();
+}
+
+/**
+ * Range: one key at once, a few keys at once while the turn has time, all else in slices.
+ */
+function rangeHandler(member: Member): UnaryHandler {
+  const { clock, slices } = member;
+  const [failed, succeeded] = ["false", "true"].map((success) => member.metrics.rangeDuration.with(success));
+  const encode = (response: RangeResponse): Uint8Array => {
+    response.header = member.header(response.header!.revision);
+    return RangeResponse.encode(response);
+  };
+  const get = (request: RangeRequest): Uint8Array => {
+    const response = applyRange(member.store.mvcc, request);
+    const [record] = response.kvs;
+    if (record !== undefined && record.length >= LARGE_RECORD_BYTES) slices.noteBytes(record.length);
+    return encode(response);
+  };
+  const read = (request: RangeRequest, context: CallContext): MessageBytes | Promise<MessageBytes> => {
+    if (isPlainGet(request) && slices.takesGet()) return get(request);
+    const caller = callerOf(context);
+    const few = slices.now(caller, (mostKeys) => rangeIfSmall(member.store.mvcc.view, request, mostKeys));
+    if (few !== undefined) return encode(few);
+    return slices.run(caller, (task) => rangeSteps(member, request, task));
+  };
+  return async (bytes, context) => {
+    const request = RangeRequest.decode(bytes);
+    refuse(checkRange(request));
+    await mayRead(member, request.serializable);
+    const startMs = clock.monotonicMs();
+    let duration = failed!;
+    try {
+      const answer = read(request, context);
+      const message = answer instanceof Promise ? await answer : answer;
+      duration = succeeded!;
+      return message;
+    } finally {
+      duration.observe((clock.monotonicMs() - startMs) / 1000);
+    }
+  };
+}
+
+function* rangeSteps(member: Member, request: RangeRequest, task: SliceTask): Steps<MessageBytes> {
+  const writer = new RangeWriter(task.charge);
+  const summary = yield* pinned(member, task, (view) => rangeInto(view, request, writer));
+  return messageOf(writer.finish(member.header(summary.revision), summary));
 }
 
 /** The handlers of the KV service, by path. */
@@ -56,36 +118,12 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     return response;
   };
 
-  const [rangeFailed, rangeSucceeded] = ["false", "true"].map((success) => member.metrics.rangeDuration.with(success));
-  const timedRange = (request: RangeRequest): RangeResponse => {
-    const startMs = member.clock.monotonicMs();
-    let duration = rangeFailed!;
-    try {
-      const response = applyRange(member.store.mvcc, request);
-      duration = rangeSucceeded!;
-      return response;
-    } finally {
-      duration.observe((member.clock.monotonicMs() - startMs) / 1000);
-    }
-  };
-
-  const read = async <T>(serializable: boolean, run: () => T): Promise<T> => {
-    if (!serializable) await member.linearizable();
-    if (!member.isServable) await member.servable();
-    return run();
-  };
+  const ranges = rangeHandler(member);
+  const mayAnswer = (request: DeleteRangeRequest | TxnRequest, context: CallContext): void | Promise<void> =>
+    member.slices.run(callerOf(context), (task) => pinned(member, task, (view) => checkWriteAnswer(view, request)));
 
   return new Map<string, UnaryHandler>([
-    [
-      Range.path,
-      async (bytes) => {
-        const request = RangeRequest.decode(bytes);
-        refuse(checkRange(request));
-        const response = await read(request.serializable, () => timedRange(request));
-        response.header = member.header(response.header?.revision ?? 0);
-        return encodeRange(response);
-      },
-    ],
+    [Range.path, ranges],
     [
       Put.path,
       async (bytes) => {
@@ -97,26 +135,29 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     ],
     [
       DeleteRange.path,
-      async (bytes) => {
+      async (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
-        if (mayAnswerMuch(request)) await inTurns(member.clock, checkWriteAnswer(member.store.mvcc.view, request));
+        if (mayAnswerMuch(request)) await mayAnswer(request, context);
         return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)));
       },
     ],
     [
       Txn.path,
-      async (bytes) => {
+      async (bytes, context) => {
         const request = decodeTxn(bytes, maxTxnOps);
         const costBytes = txnCostBytes(request);
         if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
           await member.space.keeper.refuse();
         }
         if (!isReadOnlyTxn(request)) {
-          if (mayAnswerMuch(request)) await inTurns(member.clock, checkWriteAnswer(member.store.mvcc.view, request));
+          if (mayAnswerMuch(request)) await mayAnswer(request, context);
           return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes, request)));
         }
         refuse(checkTxn(request, maxTxnOps));
-        return TxnResponse.encode(withHeader(await read(isSerializableTxn(request), () => applyTxn(member.store.mvcc, noLeases, request))));
+        await mayRead(member, isSerializableTxn(request));
+        const steps = (task: SliceTask) => pinned(member, task, (view) => readTxn(view, request, () => new RangeWriter(task.charge)));
+        const read = await member.slices.run(callerOf(context), steps);
+        return messageOf(encodeReadTxn(read, (revision) => member.header(revision)));
       },
     ],
     [

@@ -14,13 +14,34 @@ import {
   LeaseTimeToLiveResponse,
   type ResponseHeader,
 } from "@quorate/proto";
-import type { StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
-import { LEASE_COST_BYTES } from "@quorate/store";
+import type { MessageBytes, StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
+import { LEASE_COST_BYTES, STEP_KEYS, type Steps } from "@quorate/store";
 import type { Member } from "../member/member.ts";
+import { callerOf } from "../reads/pinned.ts";
+import { messageOf } from "./range-answer.ts";
 import { toStatusError } from "./status.ts";
 
 /** Keep-alives of a stream that wait for their answer; beyond, the stream takes no more. */
 export const MAX_WAITING_KEEP_ALIVES = 1024;
+
+/** A message with a long repeated field, encoded in steps: a part of the field after the other, which decodes as one message. */
+function* inParts<T>(
+  first: Uint8Array,
+  items: readonly T[],
+  encode: (part: T[]) => Uint8Array,
+  charge: (bytes: number) => void,
+): Steps<MessageBytes> {
+  const pieces = [first];
+  let sizeBytes = first.length;
+  for (let at = 0; at < items.length; at += STEP_KEYS) {
+    if (at > 0) yield;
+    const piece = encode(items.slice(at, at + STEP_KEYS));
+    charge(piece.length);
+    sizeBytes += piece.length;
+    pieces.push(piece);
+  }
+  return messageOf({ pieces, sizeBytes });
+}
 
 /** The unary handlers of the Lease service, by path. */
 export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> {
@@ -49,20 +70,27 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
     ],
     [
       LeaseTimeToLive.path,
-      async (bytes) => {
+      async (bytes, context) => {
         const request = LeaseTimeToLiveRequest.decode(bytes);
         const found = await leases.timeToLive(request);
-        const header = member.header(member.store.mvcc.currentRevision);
-        return LeaseTimeToLiveResponse.encode(found === undefined ? { header, ID: request.ID, TTL: -1 } : { ...found, header });
+        const header = member.header(found?.header?.revision ?? member.store.mvcc.currentRevision);
+        if (found === undefined) return LeaseTimeToLiveResponse.encode({ header, ID: request.ID, TTL: -1 });
+        const { keys, ...rest } = found;
+        const first = LeaseTimeToLiveResponse.encode({ ...rest, header });
+        const encode = (part: Uint8Array[]) => LeaseTimeToLiveResponse.encode({ ID: 0n, TTL: 0, keys: part });
+        return member.slices.run(callerOf(context), (task) => inParts(first, keys, encode, task.charge));
       },
     ],
     [
       LeaseLeases.path,
-      async (bytes) => {
+      async (bytes, context) => {
         LeaseLeasesRequest.decode(bytes);
         await member.servable();
-        const header = member.header(member.store.mvcc.currentRevision);
-        return LeaseLeasesResponse.encode({ header, leases: leases.list().map((ID) => ({ ID })) });
+        return member.slices.run(callerOf(context), function* (task) {
+          const first = LeaseLeasesResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });
+          const encode = (part: bigint[]) => LeaseLeasesResponse.encode({ leases: part.map((ID) => ({ ID })) });
+          return yield* inParts(first, yield* leases.list(), encode, task.charge);
+        });
       },
     ],
   ]);

@@ -37,7 +37,7 @@ export function lockService(member: Member): ReadonlyMap<string, UnaryHandler> {
       guarded(async (bytes, context) => {
         const request = LockRequest.decode(bytes);
         const leave = enterContest(member.watches.contestBudget, context, request.name);
-        return LockResponse.encode(await lock(client, request, context).finally(leave));
+        return LockResponse.encode(await lock(client.of(context), request, context).finally(leave));
       }),
     ],
     [Unlock.path, guarded(async (bytes) => UnlockResponse.encode({ header: await client.delete(UnlockRequest.decode(bytes).key) }))],

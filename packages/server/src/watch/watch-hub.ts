@@ -388,13 +388,15 @@ export class WatchHub implements StreamOwner {
       this.#breakUp(pass);
       return;
     }
+    const { clock } = this;
+    const startMs = clock.monotonicMs();
     let work = 0;
     let last = 0;
     let stopped = false;
     this.#recent.scan(pass.cursor, (event) => {
       if (event.main !== last) {
         pass.cursor = event.main;
-        stopped = work >= this.limits.maxSliceEvents;
+        stopped = work >= this.limits.maxSliceEvents || clock.monotonicMs() - startMs >= MAX_SLICE_MS;
         if (stopped || pass.size === 0) return false;
         last = event.main;
       }

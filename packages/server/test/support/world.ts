@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { type Clock, type Names, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { type EtcdError, errorOf, fromUtf8, KeyValue, PutRequest, RangeRequest, RangeResponse, type raftpb, toUtf8 } from "@quorate/proto";
-import { LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
+import { type CallContext, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
@@ -16,6 +16,8 @@ import type { ApplyLimits } from "../../src/member/applier.ts";
 import type { TransportRequest } from "../../src/member/deps.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";
 import { Member } from "../../src/member/member.ts";
+import type { AnswerLimits } from "../../src/reads/answer-memory.ts";
+import type { SliceLimits } from "../../src/reads/slices.ts";
 import { serviceTable } from "../../src/services/table.ts";
 import { SERVER_VERSION } from "../../src/version.ts";
 import type { WatchLimits } from "../../src/watch/index.ts";
@@ -129,6 +131,9 @@ export class World {
   readonly nodes: Node[] = [];
   /** Members that no message reaches or leaves. */
   readonly cutOff = new Set<bigint>();
+  /** Bounds of the members' reads; to be set before they start. */
+  sliceLimits: SliceLimits | undefined;
+  answerLimits: AnswerLimits | undefined;
   /** How long a turn of a member's event loop takes at the least. */
   turnMs = 0;
   /** What the DNS tells, if it is asked. */
@@ -212,6 +217,8 @@ export class World {
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       names: this.names,
       watchLimits: this.#watchLimits,
+      sliceLimits: this.sliceLimits,
+      answerLimits: this.answerLimits,
       onEnd: (error) => {
         node.ended = { error };
         node.member = undefined;
@@ -275,10 +282,16 @@ export class World {
 }
 
 /** Calls a unary method of a member's services with request bytes, as an engine would. */
-export async function call(member: Member, path: string, request: Uint8Array, metadata: Record<string, string> = {}): Promise<Uint8Array> {
+export async function call(
+  member: Member,
+  path: string,
+  request: Uint8Array,
+  metadata: Record<string, string> = {},
+  context: Partial<CallContext> = {},
+): Promise<Uint8Array> {
   const handler: UnaryHandler | undefined = serviceTable(member).unary.get(path);
   if (handler === undefined) throw new Error(`no method ${path}`);
-  const answer = await handler(request, { ...LOCAL_CALL, path, metadata: (key) => metadata[key] });
+  const answer = await handler(request, { ...LOCAL_CALL, path, metadata: (key) => metadata[key], ...context });
   return answer instanceof Uint8Array ? answer : Buffer.concat(answer);
 }
 

@@ -46,7 +46,16 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     maxLearners: 1,
   },
   ...{ corruptCheckMs: 0, compactHashCheckMs: 0, initialCorruptCheck: false, selfHeal: false, sabotageEveryMs: 0 },
-  ...{ operatorEveryMs: 0, losesMajority: false, archiveEveryMs: 0, restores: false, applySteps: 0, hostileEveryMs: 0, poisonEveryMs: 0 },
+  ...{
+    operatorEveryMs: 0,
+    losesMajority: false,
+    archiveEveryMs: 0,
+    restores: false,
+    applySteps: 0,
+    readSteps: 0,
+    hostileEveryMs: 0,
+    poisonEveryMs: 0,
+  },
 };
 
 /** Mean pause of a client between two requests, in milliseconds, and for how long: so that each makes some ten thousand operations. */

@@ -12,6 +12,9 @@ import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 /** Bytes of the SHA-256 at the end of a snapshot file. */
 export const CHECKSUM_BYTES = 32;
 
+/** What is measured, or written, in one turn of the event loop. */
+const SLICE_BYTES: number = 64 << 10;
+
 /** A snapshot file to be sent. It must be closed. */
 export interface EtcdSnapshot {
   /** The database's length, without the checksum after it. */
@@ -60,8 +63,8 @@ export async function exportEtcdFile(
   const buckets = Object.entries(FILE_BUCKETS).map(([name, bucket]): BoltBucket => {
     if (name === "meta") return { name, scan: () => only(metaRecords) };
     if (name === "cluster") return { name, scan: () => only([]) };
-    if (name === "alarm") return { name, scan: () => withoutValues(wanted(snapshot.scan(bucket))) };
-    return { name, scan: () => wanted(snapshot.scan(bucket)) };
+    if (name === "alarm") return { name, scan: () => withoutValues(wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES))) };
+    return { name, scan: () => wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES)) };
   });
   const output = await boltOutput(buckets);
   return {

@@ -110,14 +110,17 @@ export class Lessor implements LeaseBook {
     return this.#leases.values();
   }
 
-  /** The keys that hang on a lease, in key order; none for a lease that does not exist. Without what an unfinished entry has changed. */
+  /**
+   * The keys that hang on a lease, in no promised order; none for a lease that does not exist. Without what an unfinished entry has
+   * changed.
+   */
   keysOf(id: bigint): string[] {
     const keys = [...(this.#leases.get(id)?.keys ?? [])];
     const before = this.#before;
-    if (before === undefined || before.size === 0) return keys.sort();
+    if (before === undefined || before.size === 0) return keys;
     const unchanged = keys.filter((key) => !before.has(key));
     for (const [key, lease] of before) if (lease === id) unchanged.push(key);
-    return unchanged.sort();
+    return unchanged;
   }
 
   exists(id: bigint): boolean {

@@ -27,7 +27,8 @@ export class Compaction {
   /** Where the walk goes on. */
   #cursor = "";
   #finished: number;
-  #holds = 0;
+  /** Compact revisions that reads in progress rely on, and how many reads. */
+  readonly #pins = new Map<number, number>();
   /** Records dropped since the store was opened. */
   droppedRecords = 0;
 
@@ -58,13 +59,13 @@ export class Compaction {
   }
 
   /**
-   * Drops at most `maxRecords` records, and fewer when `goOn` says no. True when nothing is left to do. While a hash is taken, which needs
-   * the index as it was, it does nothing.
+   * Drops at most `maxRecords` records, and fewer when `goOn` says no. True when nothing is left to do. While a read is in progress that
+   * began at an earlier compact revision, it does nothing.
    */
   step(maxRecords: number, goOn: () => boolean = () => true): boolean {
     const state = this.#state;
     if (!this.isPending) return true;
-    if (this.#holds > 0) return false;
+    if (this.isHeld) return false;
     this.#target ??= state.compactRevision;
     const empty: string[] = [];
     let records = 0;
@@ -112,13 +113,23 @@ export class Compaction {
     return !this.isPending;
   }
 
-  /** Stops the steps until the function it gives is called. */
-  hold(): () => void {
-    this.#holds++;
-    let held = true;
+  /** True while a read relies on history that the next step would drop. */
+  get isHeld(): boolean {
+    for (const pinned of this.#pins.keys()) if (pinned < this.#state.compactRevision) return true;
+    return false;
+  }
+
+  /** Keeps all that can be read now, until the function that it returns is called. */
+  pin(): () => void {
+    const { compactRevision } = this.#state;
+    this.#pins.set(compactRevision, (this.#pins.get(compactRevision) ?? 0) + 1);
+    let isPinned = true;
     return () => {
-      if (held) this.#holds--;
-      held = false;
+      if (!isPinned) return;
+      isPinned = false;
+      const left = this.#pins.get(compactRevision)! - 1;
+      if (left > 0) this.#pins.set(compactRevision, left);
+      else this.#pins.delete(compactRevision);
     };
   }
 }

@@ -14,6 +14,9 @@ import { NONE } from "./key-index.ts";
 import { decodeRevision, encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
+/** What is hashed in one turn of the event loop: some 2 ms of small records. */
+const SLICE_BYTES: number = 64 << 10;
+
 const BUCKET_NAME = fromUtf8("key");
 
 export interface KeyValueHash {
@@ -32,7 +35,7 @@ export async function hashKV(state: MvccState, compaction: Compaction, asked: nu
   if (asked > 0 && asked < compactRevision) throw errorOf("Compacted");
   if (asked > currentRevision) throw errorOf("FutureRev");
   const revision = asked === 0 ? currentRevision : asked;
-  const release = compaction.hold();
+  const release = compaction.pin();
   try {
     let crc = crc32c(0, BUCKET_NAME);
     let anyValue: boolean | undefined;
@@ -48,7 +51,7 @@ export async function hashKV(state: MvccState, compaction: Compaction, asked: nu
     const end = encodeRevision(Math.max(revision + 1, 0), 0, false);
     const snapshot = await state.backend.snapshot();
     try {
-      for await (const slice of snapshot.scan(Bucket.key, undefined, end)) {
+      for await (const slice of snapshot.scan(Bucket.key, undefined, end, SLICE_BYTES)) {
         for (const [key, value] of slice) {
           const at = decodeRevision(key);
           assert(at !== undefined, "MVCC-4", "every key of the bucket key is a revision");
@@ -85,7 +88,7 @@ export async function hashAll(state: MvccState): Promise<number> {
   const snapshot = await state.backend.snapshot();
   try {
     let crc = 0;
-    for await (const slice of snapshot.scanAll()) {
+    for await (const slice of snapshot.scanAll(SLICE_BYTES)) {
       for (const [key, value] of slice) {
         if (key[0] !== Bucket.meta || !NOT_HASHED.has(toLatin1(key))) crc = crc32c(crc32c(crc, key), value);
       }

@@ -9,6 +9,9 @@ import { decodeRevision, encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 import type { Change } from "./write-txn.ts";
 
+/** What is decoded in one turn of the event loop: some 2 ms of small records. */
+const SLICE_BYTES: number = 64 << 10;
+
 /** Changes in order, and the revision up to which nothing is missing among those given so far. */
 export interface HistorySlice {
   readonly changes: readonly Change[];
@@ -29,7 +32,7 @@ export async function* readHistory(state: MvccState, first: number, last: number
     let changes: Change[] = [];
     const from = encodeRevision(first, 0, false);
     const to = encodeRevision(last + 1, 0, false);
-    for await (const slice of snapshot.scan(Bucket.key, from, to)) {
+    for await (const slice of snapshot.scan(Bucket.key, from, to, SLICE_BYTES)) {
       // The last revision of the slice before may have gone on in this one. It is kept back with its slice, so that a short history is one.
       const open = changes[changes.length - 1]?.main;
       const next = slice.map(([key, record]) => changeOf(state, key, record));

@@ -99,9 +99,9 @@ export class KeyTree<V> {
   }
 
   /**
-   * Visits at most `most` keys (at least one) as `scan` does. Returns the key to continue from in a later call, or undefined where the range
-   * is at its end or `visit` returned false. The tree may change between two calls: each key that is there during all of them is visited
-   * once.
+   * Visits at most `most` keys (at least one) as `scan` does. Returns the key to continue from in a later call, or undefined where the
+   * range is at its end or `visit` returned false. The tree may change between two calls: each key that is there during all of them is
+   * visited once.
    */
   scanPart(from: string, to: string | undefined, most: number, visit: (key: string, value: V) => boolean): string | undefined {
     const leaves = this.#leaves;

@@ -16,9 +16,11 @@ import { LiveBytes } from "../live-bytes.ts";
 import { STEP_KEYS } from "../steps.ts";
 import { Compaction } from "./compaction.ts";
 import { hashAll, hashKV, type KeyValueHash } from "./hash.ts";
+import { HashRuns } from "./hash-runs.ts";
 import { type HistorySlice, readHistory } from "./history.ts";
 import type { KeyRange } from "./key-range.ts";
 import { type LeaseBook, noLeases } from "./lease-book.ts";
+import { PinnedView, type PinOptions } from "./pinned-view.ts";
 import { ReadView } from "./read-view.ts";
 import { restoreIndex } from "./restore.ts";
 import { FINISHED_COMPACT, type MvccCounts, MvccState, SCHEDULED_COMPACT } from "./state.ts";
@@ -41,6 +43,7 @@ export class Mvcc {
   readonly view: ReadView;
   readonly #state: MvccState;
   readonly #compaction: Compaction;
+  readonly #hashes = new HashRuns();
   #open: WriteTxn | undefined;
   private constructor(state: MvccState, compaction: Compaction) {
     this.#state = state;
@@ -107,6 +110,11 @@ export class Mvcc {
   /** What was done since the store was opened, for metrics; on this member alone. */
   get counts(): MvccCounts {
     return this.#state.counts;
+  }
+
+  /** A view of what is committed now that stays as it is, and holds compaction back, until it is released. */
+  pin(options: PinOptions): PinnedView {
+    return new PinnedView(this.#state, this.#compaction.pin(), options);
   }
 
   /** Begins a write transaction that commits in this turn of the event loop; the one before must have been committed. */
@@ -181,13 +189,19 @@ export class Mvcc {
     return this.#compaction.step(maxRecords, goOn);
   }
 
-  /** etcd's HashKV at a revision (0: the newest); flushes the backend. @throws EtcdError Compacted, FutureRev */
-  hashKV(revision: number): Promise<KeyValueHash> {
-    return hashKV(this.#state, this.#compaction, revision);
+  /**
+   * etcd's HashKV at a revision (0: the newest when its turn comes); flushes the backend. Hashes are computed one at a time.
+   * @throws EtcdError Compacted, FutureRev, TooManyRequests
+   */
+  async hashKV(revision: number): Promise<KeyValueHash> {
+    const { compactRevision, currentRevision } = this;
+    const run = (): Promise<KeyValueHash> => hashKV(this.#state, this.#compaction, revision);
+    const hash = await this.#hashes.run(`kv ${revision}`, run, () => revision !== 0 && this.compactRevision === compactRevision);
+    return { ...hash, currentRevision: Math.max(hash.currentRevision, currentRevision) };
   }
 
-  /** A hash of all buckets (see hash.ts); flushes the backend. */
-  hash(): Promise<number> {
-    return hashAll(this.#state);
+  /** A hash of all buckets (see hash.ts); flushes the backend. Waits as hashKV does. @throws EtcdError TooManyRequests */
+  async hash(): Promise<number> {
+    return this.#hashes.run("all", () => hashAll(this.#state));
   }
 }

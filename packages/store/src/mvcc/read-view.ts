@@ -6,7 +6,7 @@
  * after, which is why everything that is found names its revision and asks the index again.
  */
 import { errorOf } from "@quorate/proto";
-import { STEP_BYTES, STEP_KEYS, STEP_RECORDS, type Steps } from "../steps.ts";
+import { STEP_BYTES, STEP_RECORDS, type Steps } from "../steps.ts";
 import { type KeyIndex, LATEST, NONE } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { MvccCounts, MvccState } from "./state.ts";
@@ -27,14 +27,17 @@ export interface Hits {
   readonly total: number;
 }
 
-/** Called for each key that is found, with its record if that was asked for; false ends the walk. */
+/**
+ * Called for each key that is found, with its record if that was asked for, or if the key was changed meanwhile, so that its index tells of
+ * a later change. False ends the walk.
+ */
 export type VisitKey = (key: string, index: KeyIndex, record: Uint8Array | undefined) => boolean;
 
 /** Called for each key that is found, before VisitKey; false: its record is not needed. */
 export type NeedsRecord = (index: KeyIndex) => boolean;
 
 /** Bytes of records that are read together, at most; one larger record more. */
-const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
+export const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
 
 export class ReadView {
   protected readonly state: MvccState;
@@ -42,6 +45,9 @@ export class ReadView {
   constructor(state: MvccState) {
     this.state = state;
   }
+
+  /** Notes that the request in progress holds so many bytes more (or less) in memory. A view with a bound throws beyond it. */
+  charge(_bytes: number): void {}
 
   /** What was done since the store was opened; whoever answers a request counts it. */
   get counts(): MvccCounts {
@@ -73,6 +79,30 @@ export class ReadView {
   }
 
   /**
+   * The keys of a range that exist as of revision `at`, in key order, if the range has no more than `most` keys (deleted ones included) and
+   * their records no more than `mostBytes`, or there is only one. Else undefined.
+   */
+  few(range: KeyRange, at: number, most: number, mostBytes: number): KeyIndex[] | undefined {
+    const indexes: KeyIndex[] = [];
+    if (range.single) {
+      const index = this.state.index.get(range.key);
+      if (index !== undefined && index.find(at) !== NONE) indexes.push(index);
+      return indexes;
+    }
+    let sizeBytes = 0;
+    let isTooMuch = false;
+    const next = this.state.index.scanPart(range.key, range.to, most, (_key, index) => {
+      const place = index.find(at);
+      if (place === NONE) return true;
+      indexes.push(index);
+      sizeBytes += index.sizeAt(place);
+      isTooMuch = sizeBytes > mostBytes && indexes.length > 1;
+      return !isTooMuch;
+    });
+    return next === undefined && !isTooMuch ? indexes : undefined;
+  }
+
+  /**
    * Visits the keys of a range that exist as of revision `at`, in key order.
    * @param needs whose records are read, asked in key order and some keys ahead of `visit`; without it none are
    * @param between run between two batches of keys, for work that `visit` has collected
@@ -86,15 +116,7 @@ export class ReadView {
     }
     let from: string | undefined = range.key;
     for (;;) {
-      if (needs !== undefined) from = yield* this.#batchWithRecords(from, range.to, at, visit, needs);
-      else {
-        from = this.state.index.scanPart(
-          from,
-          range.to,
-          STEP_KEYS,
-          (key, index) => index.find(at) === NONE || visit(key, index, undefined),
-        );
-      }
+      from = needs === undefined ? this.#batch(from, range.to, at, visit) : yield* this.#batchWithRecords(from, range.to, at, visit, needs);
       if (from === undefined) return;
       yield;
       const more = between?.();
@@ -102,15 +124,27 @@ export class ReadView {
     }
   }
 
+  /** Visits some keys; returns the key to continue from. */
+  #batch(first: string, to: string | undefined, at: number, visit: VisitKey): string | undefined {
+    return this.state.index.scanPart(
+      first,
+      to,
+      this.state.stepKeys,
+      (key, index) => index.find(at) === NONE || visit(key, index, undefined),
+    );
+  }
+
   /** Visits some keys, reading records as needed; returns the key to continue from. */
   *#batchWithRecords(first: string, to: string | undefined, at: number, visit: VisitKey, needs: NeedsRecord): Steps<string | undefined> {
     const keys: string[] = [];
     const indexes: KeyIndex[] = [];
+    /** The last change of each key when it was found: of one that changes during a pause, only the record tells how it was. */
+    const changes: number[] = [];
     /** Those whose records are needed, and their places in `keys`. */
     const needed: KeyIndex[] = [];
     const places: number[] = [];
     let neededBytes = 0;
-    let next = this.state.index.scanPart(first, to, STEP_KEYS, (key, index) => {
+    let next = this.state.index.scanPart(first, to, this.state.stepKeys, (key, index) => {
       const place = index.find(at);
       if (place === NONE) return true;
       if (needs(index)) {
@@ -120,6 +154,7 @@ export class ReadView {
       }
       keys.push(key);
       indexes.push(index);
+      changes.push(index.main);
       return neededBytes < MAX_BATCH_BYTES;
     });
     if (neededBytes >= MAX_BATCH_BYTES) next = `${keys[keys.length - 1]}\0`;
@@ -127,7 +162,8 @@ export class ReadView {
     const visitUpTo = (end: number): boolean => {
       while (visited < end) {
         const i = visited++;
-        if (!visit(keys[i], indexes[i], undefined)) return false;
+        const index = indexes[i];
+        if (!visit(keys[i], index, index.main === changes[i] ? undefined : this.recordAt(index, at))) return false;
       }
       return true;
     };
@@ -179,24 +215,40 @@ export class ReadView {
    */
   *records(range: KeyRange, at: number, limit: number): Steps<{ readonly records: Uint8Array[]; readonly total: number }> {
     const records: Uint8Array[] = [];
-    let total = 0;
-    const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
-    const keep: VisitKey = (_key, _index, record) => {
-      if (record !== undefined) records.push(record);
-      return true;
-    };
-    yield* this.each(range, at, keep, () => total++ < most);
+    const total = yield* this.recordsInto(range, at, limit, records);
     return { records, total };
+  }
+
+  /** Adds what `records` finds to `into`, and returns how many keys there are without the limit. */
+  *recordsInto(range: KeyRange, at: number, limit: number, into: { push(record: Uint8Array): void }): Steps<number> {
+    const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
+    let taken = 0;
+    let next = range.key;
+    const take: VisitKey = (key, _index, record) => {
+      into.push(record!);
+      if (++taken < most) return true;
+      next = `${key}\0`;
+      return false;
+    };
+    let asked = 0;
+    yield* this.each(range, at, take, () => asked++ < most);
+    if (taken < most || range.single) return taken;
+    return taken + (yield* this.count({ ...range, key: next }, at));
   }
 
   /** How many keys of a range exist as of revision `at`. */
   *count(range: KeyRange, at: number = this.revision): Steps<number> {
+    if (range.single) return this.get(range.key, at) === undefined ? 0 : 1;
     let total = 0;
-    yield* this.each(range, at, () => {
-      total++;
-      return true;
-    });
-    return total;
+    let from: string | undefined = range.key;
+    for (;;) {
+      from = this.state.index.scanPart(from, range.to, this.state.stepKeys, (_key, index) => {
+        if (index.find(at) !== NONE) total++;
+        return true;
+      });
+      if (from === undefined) return total;
+      yield;
+    }
   }
 
   /** The encoded mvccpb.KeyValue of what was found, as it is stored. The bytes must not be changed. */
@@ -211,7 +263,7 @@ export class ReadView {
   }
 }
 
-/** True if what exists as of revision `at` is the key's last change, so that the index knows its created revision, version and lease flag. */
+/** True if what exists as of revision `at` is the key's last change, so that the index has all but the value. */
 export function isLatest(index: KeyIndex, at: number): boolean {
   return index.find(at) === LATEST;
 }

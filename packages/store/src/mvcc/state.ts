@@ -53,6 +53,23 @@ export class MvccState {
     this.stepKeys = stepKeys;
   }
 
+  /** As `record`, if that needs no read from the disk, else undefined. */
+  recordInMemory(main: number, sub: number): Uint8Array | undefined {
+    return this.#records.get(main, sub) ?? this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ?? undefined;
+  }
+
+  /** Keeps a record that was read from the disk, for those who read it next. */
+  keep(main: number, sub: number, record: Uint8Array): void {
+    // Reads in slices may have fetched it side by side.
+    if (this.#records.get(main, sub) === undefined) this.#records.add(main, sub, record);
+  }
+
+  /** Throws: a record that the index knows is not in the backend. @param key its revision as in the bucket key */
+  missing(key: Uint8Array): never {
+    const { main, sub } = decodeRevision(key)!;
+    throw new StoreDamageError(this.path, `bucket key, revision ${main}.${sub}`, "the record is missing");
+  }
+
   /** Adds a key to the index that it does not have. */
   addKey(key: string, index: KeyIndex): void {
     this.index.set(key, index);
@@ -71,7 +88,7 @@ export class MvccState {
     const key = encodeRevision(main, sub, false);
     const pending = this.backend.pending(Bucket.key, key);
     const record = pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
-    if (record === undefined) throw new StoreDamageError(this.path, `bucket key, revision ${main}.${sub}`, "the record is missing");
+    if (record === undefined) this.missing(key);
     // One that waits for the disk is found in memory as it is, and its bytes may be part of something larger.
     if (pending === undefined) this.#records.add(main, sub, record);
     return record;

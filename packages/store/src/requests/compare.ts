@@ -48,7 +48,7 @@ function* holdsForRange(view: ReadView, one: Compare, at: number): Steps<boolean
   return any ? all : holdsForNone(one);
 }
 
-/** Where there is no key, one on the value fails, and the others see zero: "created at 0" is how a client says that a key must not exist. */
+/** Where there is no key, one on the value fails, and the others see zero: "created at 0" says that a key must not exist. */
 function holdsForNone(one: Compare): boolean {
   return one.target !== Target.VALUE && isResult(one.result, compareMissing(one));
 }

@@ -21,10 +21,19 @@ import {
   type RangeResponse,
   RangeRequest_SortTarget as Target,
 } from "@quorate/proto";
-import { isLatest, type KeyIndex, type KeyRange, keyRange, type Mvcc, type ReadView, type VisitKey } from "../mvcc/index.ts";
+import {
+  isLatest,
+  type KeyIndex,
+  type KeyRange,
+  keyRange,
+  MAX_BATCH_BYTES,
+  type Mvcc,
+  type ReadView,
+  type VisitKey,
+} from "../mvcc/index.ts";
 import { runSteps, STEP_KEYS, type Steps } from "../steps.ts";
 import { headerAt } from "./header.ts";
-import { FirstRows, LastRows, type RowBuffer, SortedRows } from "./rows.ts";
+import { LastRows, type RowBuffer, SortedRows } from "./rows.ts";
 
 /** Reads what is applied, without a pause. @throws EtcdError FutureRev, Compacted */
 export function applyRange(mvcc: Mvcc, request: RangeRequest): RangeResponse {
@@ -41,12 +50,47 @@ export function isPlainGet(request: RangeRequest): boolean {
   return request.rangeEnd.length === 0 && !request.countOnly && !request.keysOnly && !hasRevisionBounds(request);
 }
 
+/** Bytes of a small range's records, at most; one record always. */
+const SMALL_RANGE_BYTES: number = 64 << 10;
+
+/**
+ * Reads a range of few keys that is returned as it is, without steps. Undefined for any other; nothing was counted then.
+ * @param mostKeys keys that it looks at, at most
+ * @throws EtcdError FutureRev, Compacted
+ */
+export function rangeIfSmall(view: ReadView, request: RangeRequest, mostKeys: number): RangeResponse | undefined {
+  const { sortTarget, keysOnly, limit } = request;
+  if (keysOnly || sortTarget !== Target.KEY || request.sortOrder === Order.DESCEND || hasRevisionBounds(request)) return undefined;
+  const at = view.resolve(request.revision);
+  const indexes = view.few(keyRange(request.key, request.rangeEnd), at, mostKeys, SMALL_RANGE_BYTES);
+  if (indexes === undefined) return undefined;
+  view.counts.ranges++;
+  const answered = limit > 0 && limit < indexes.length ? limit : indexes.length;
+  const kvs: Uint8Array[] = [];
+  if (!request.countOnly) for (let i = 0; i < answered; i++) kvs.push(view.recordAt(indexes[i], at));
+  const more = !request.countOnly && answered < indexes.length;
+  return { header: headerAt(view.revision), kvs, more, count: indexes.length };
+}
+
 function get(view: ReadView, request: RangeRequest): RangeResponse {
   view.counts.ranges++;
   const keys = keyRange(request.key, request.rangeEnd);
   const found = view.get(keys.key, view.resolve(request.revision));
   const kvs = found === undefined ? [] : [view.record(found)];
   return { header: headerAt(view.revision), kvs, more: false, count: kvs.length };
+}
+
+/** Takes the records of an answer, one after the other. */
+export interface RecordSink {
+  push(record: Uint8Array): void;
+}
+
+/** A range's answer without its records. */
+export interface RangeSummary {
+  /** The store's revision. */
+  readonly revision: number;
+  readonly more: boolean;
+  readonly count: number;
 }
 
 /**
@@ -56,23 +100,74 @@ function get(view: ReadView, request: RangeRequest): RangeResponse {
  */
 export function* range(view: ReadView, request: RangeRequest): Steps<RangeResponse> {
   if (isPlainGet(request)) return get(view, request);
+  const kvs: Uint8Array[] = [];
+  const { revision, more, count } = yield* rangeInto(view, request, kvs);
+  return { header: headerAt(revision), kvs, more, count };
+}
+
+/** As `range`, but the records go to `into` as they are found. */
+export function* rangeInto(view: ReadView, request: RangeRequest, into: RecordSink): Steps<RangeSummary> {
   view.counts.ranges++;
   const at = view.resolve(request.revision);
   const keys = keyRange(request.key, request.rangeEnd);
-  const header = headerAt(view.revision);
-  if (request.countOnly) return { header, kvs: [], more: false, count: yield* view.count(keys, at) };
-  const { limit } = request;
-  const inKeyOrder = isInKeyOrder(request);
-  if (inKeyOrder && request.sortTarget === Target.KEY && !hasRevisionBounds(request) && !request.keysOnly) {
-    const { records, total } = yield* view.records(keys, at, limit);
-    return { header, kvs: records, more: limit > 0 && total > limit, count: total };
+  const { revision } = view;
+  if (request.countOnly) return { revision, more: false, count: yield* view.count(keys, at) };
+  if (request.sortTarget === Target.KEY && request.sortOrder !== Order.DESCEND) {
+    return { revision, ...(yield* inKeyOrder(view, request, keys, at, into)) };
   }
-  const rows = collectorFor(request);
-  const count = yield* collect(view, request, keys, at, rows);
-  const lastCut = rows.cut();
-  if (lastCut !== undefined) yield* lastCut;
-  return { header, kvs: yield* answer(view, request, at, rows.result()), more: limit > 0 && rows.total > limit, count };
+  const { limit } = request;
+  const rows = collectorFor(view, request);
+  try {
+    const count = yield* collect(view, request, keys, at, rows);
+    const lastCut = rows.cut();
+    if (lastCut !== undefined) yield* lastCut;
+    yield* answer(view, request, at, rows.result(), into);
+    return { revision, more: limit > 0 && rows.total > limit, count };
+  } finally {
+    rows.drop();
+  }
 }
+
+/** The answer in the order of the index: nothing is collected, and after the limit keys are only counted. */
+function* inKeyOrder(
+  view: ReadView,
+  request: RangeRequest,
+  keys: KeyRange,
+  at: number,
+  into: RecordSink,
+): Steps<Pick<RangeSummary, "more" | "count">> {
+  const { keysOnly } = request;
+  const most = request.limit > 0 ? request.limit : Number.POSITIVE_INFINITY;
+  const isCreatedAsked = request.minCreateRevision !== 0 || request.maxCreateRevision !== 0;
+  let asked = 0;
+  let given = 0;
+  let count = 0;
+  let last: string | undefined;
+  const needs = (index: KeyIndex): boolean => {
+    if (!isWithinModBounds(request, index, at)) return false;
+    // Without a filter by creation, what is asked for is given.
+    if (isCreatedAsked ? given >= most : asked++ >= most) return false;
+    return !keysOnly || !isKnown(index, at);
+  };
+  const visit: VisitKey = (key, index, record) => {
+    count++;
+    if (!isWithinBounds(request, index, at, record)) return true;
+    if (given === most) {
+      last = key;
+      return false;
+    }
+    given++;
+    if (record === undefined) into.push(keyOf(key, index));
+    else into.push(keysOnly ? withoutValue(record) : record);
+    return true;
+  };
+  yield* view.each(keys, at, visit, needs);
+  if (last === undefined || keys.single) return { more: false, count };
+  return { more: true, count: count + (yield* view.count({ ...keys, key: `${last}\0` }, at)) };
+}
+
+/** What a row takes in memory beside a record, about. */
+const ROW_BYTES = 96;
 
 /** A key that may be part of the answer. */
 interface Row {
@@ -84,35 +179,36 @@ interface Row {
   readonly record: Uint8Array | undefined;
 }
 
-/** True if the answer has the keys as the index gives them. */
-function isInKeyOrder({ sortOrder, sortTarget }: RangeRequest): boolean {
-  return sortOrder === Order.NONE || (sortTarget === Target.KEY && sortOrder === Order.ASCEND);
+/** True if the index has all of what is found but its value: no later change came, and no lease hangs on the key. */
+function isKnown(index: KeyIndex, at: number): boolean {
+  return isLatest(index, at) && !index.leased;
 }
 
 function hasRevisionBounds(request: RangeRequest): boolean {
   return request.minModRevision !== 0 || request.maxModRevision !== 0 || request.minCreateRevision !== 0 || request.maxCreateRevision !== 0;
 }
 
-/** What keeps the rows of the answer, in its order. */
-function collectorFor(request: RangeRequest): RowBuffer<Row> {
+/** What keeps the rows of an answer that is not in key order. */
+function collectorFor(view: ReadView, request: RangeRequest): RowBuffer<Row> {
   const { limit, sortTarget } = request;
+  const charge = (bytes: number): void => view.charge(bytes);
   const sign = request.sortOrder === Order.DESCEND ? -1 : 1;
-  if (sortTarget === Target.KEY) return sign < 0 ? new LastRows(limit) : new FirstRows(limit);
-  if (sortTarget === Target.VALUE) return new SortedRows(limit, (a, b) => sign * compare(a.by as Uint8Array, b.by as Uint8Array));
-  return new SortedRows(limit, (a, b) => sign * ((a.by as number) - (b.by as number)));
+  if (sortTarget === Target.KEY) return new LastRows(limit, charge);
+  if (sortTarget === Target.VALUE) return new SortedRows(limit, charge, (a, b) => sign * compare(a.by as Uint8Array, b.by as Uint8Array));
+  return new SortedRows(limit, charge, (a, b) => sign * ((a.by as number) - (b.by as number)));
 }
 
 /** Adds the keys of the range that pass the request's filters to `rows`; returns how many keys the range has without the filters. */
 function* collect(view: ReadView, request: RangeRequest, keys: KeyRange, at: number, rows: RowBuffer<Row>): Steps<number> {
-  // In key order, one more than the limit tells whether there is more; a sort without an order sees no more than that either.
-  const isCut = request.limit > 0 && isInKeyOrder(request) && !hasRevisionBounds(request);
+  // A sort without an order sees one more than the limit (see above).
+  const isCut = request.limit > 0 && request.sortOrder === Order.NONE && !hasRevisionBounds(request);
   const most = isCut ? request.limit + 1 : Number.POSITIVE_INFINITY;
   let needed = 0;
   let count = 0;
   const needs = (index: KeyIndex): boolean => needed++ < most && needsRecord(request, index, at);
   const visit: VisitKey = (key, index, record) => {
     if (count++ >= most || !isWithinBounds(request, index, at, record)) return true;
-    rows.add({ key, index, by: sortValue(request, index, at, record), record }, record?.length ?? 0);
+    rows.add({ key, index, by: sortValue(request, index, at, record), record }, ROW_BYTES + (record?.length ?? 0));
     return true;
   };
   yield* view.each(keys, at, visit, needs, () => (rows.isFull ? rows.cut() : undefined));
@@ -157,30 +253,32 @@ function sortValue({ sortTarget }: RangeRequest, index: KeyIndex, at: number, re
   }
 }
 
-/** The records of the rows, as the request wants them. */
-function* answer(view: ReadView, request: RangeRequest, at: number, rows: readonly Row[]): Steps<Uint8Array[]> {
-  const kvs = new Array<Uint8Array>(rows.length);
-  for (let start = 0; start < rows.length; start += STEP_KEYS) {
-    if (start > 0) yield;
-    const end = Math.min(start + STEP_KEYS, rows.length);
-    const places: number[] = [];
+/** Gives the records of the rows to `into`, as the request wants them. */
+function* answer(view: ReadView, request: RangeRequest, at: number, rows: readonly Row[], into: RecordSink): Steps<void> {
+  const { keysOnly } = request;
+  const isAtHand = ({ index, record }: Row): boolean => record !== undefined || (keysOnly && isKnown(index, at));
+  const give = ({ key, index, record }: Row): void => {
+    if (record === undefined) into.push(keyOf(key, index));
+    else into.push(keysOnly ? withoutValue(record) : record);
+  };
+  for (let next = 0; next < rows.length; ) {
+    if (next > 0) yield;
+    // A run of rows that are at hand, then one of those that are not.
+    let end = Math.min(next + STEP_KEYS, rows.length);
+    while (next < end && isAtHand(rows[next])) give(rows[next++]);
+    const start = next;
     const missing: KeyIndex[] = [];
-    for (let i = start; i < end; i++) {
-      const { key, index, record } = rows[i];
-      if (record !== undefined) kvs[i] = request.keysOnly ? withoutValue(record) : record;
-      // The index has all but the value, unless a later change came or a lease hangs on the key.
-      else if (request.keysOnly && isLatest(index, at) && !index.leased) kvs[i] = keyOf(key, index);
-      else {
-        places.push(i);
-        missing.push(index);
-      }
+    let missingBytes = 0;
+    for (end = Math.min(start + STEP_KEYS, rows.length); next < end && missingBytes < MAX_BATCH_BYTES && !isAtHand(rows[next]); next++) {
+      const { index } = rows[next];
+      missing.push(index);
+      missingBytes += index.sizeAt(index.find(at));
     }
-    yield* view.load(missing, at, (record, i) => {
-      kvs[places[i]] = request.keysOnly ? withoutValue(record) : record;
+    yield* view.load(missing, at, (record) => {
+      into.push(keysOnly ? withoutValue(record) : record);
       return true;
     });
   }
-  return kvs;
 }
 
 function withoutValue(record: Uint8Array): Uint8Array {

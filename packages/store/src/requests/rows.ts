@@ -25,59 +25,46 @@ export interface RowBuffer<R> {
   cut(): Steps<void> | undefined;
   /** The rows in their order, right after a cut. Nothing may be added afterwards. */
   result(): R[];
+  /** Ends the use of the buffer: its memory is not charged any more. */
+  drop(): void;
 }
 
-/** The order in which the rows come. */
-export class FirstRows<R> implements RowBuffer<R> {
-  readonly #most: number;
-  readonly #rows: R[] = [];
-  readonly isFull = false;
-  total = 0;
-
-  constructor(limit: number) {
-    this.#most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
-  }
-
-  add(row: R): void {
-    if (this.total++ < this.#most) this.#rows.push(row);
-  }
-
-  cut(): undefined {}
-
-  result(): R[] {
-    return this.#rows;
-  }
-}
+/** Told how many bytes more, or less, are held in memory. May throw to end the request. */
+export type Charge = (bytes: number) => void;
 
 /** The opposite of the order in which the rows come. */
 export class LastRows<R> implements RowBuffer<R> {
   readonly #limit: number;
   #rows: R[] = [];
-  readonly #spare: Spare;
+  readonly #held: Held;
   total = 0;
 
-  constructor(limit: number) {
+  constructor(limit: number, charge: Charge) {
     this.#limit = limit;
-    this.#spare = new Spare(limit);
+    this.#held = new Held(limit, charge);
   }
 
   get isFull(): boolean {
-    return this.#spare.isDue(this.#rows.length);
+    return this.#held.isDue(this.#rows.length);
   }
 
   add(row: R, sizeBytes: number): void {
     this.total++;
+    this.#held.add(sizeBytes);
     this.#rows.push(row);
-    this.#spare.add(sizeBytes);
   }
 
   cut(): undefined {
-    this.#spare.cut(this.#rows.length);
+    this.#held.cut(this.#rows.length);
     if (this.#limit > 0 && this.#rows.length > this.#limit) this.#rows = this.#rows.slice(-this.#limit);
   }
 
   result(): R[] {
     return this.#rows.reverse();
+  }
+
+  drop(): void {
+    this.#held.drop();
   }
 }
 
@@ -86,30 +73,30 @@ export class SortedRows<R> implements RowBuffer<R> {
   readonly #limit: number;
   readonly #compare: CompareRows<R>;
   #rows: R[] = [];
-  readonly #spare: Spare;
+  readonly #held: Held;
   /** The last row within the limit, once there were that many. */
   #worst: R | undefined;
   total = 0;
 
-  constructor(limit: number, compare: CompareRows<R>) {
+  constructor(limit: number, charge: Charge, compare: CompareRows<R>) {
     this.#limit = limit;
-    this.#spare = new Spare(limit);
+    this.#held = new Held(limit, charge);
     this.#compare = compare;
   }
 
   get isFull(): boolean {
-    return this.#spare.isDue(this.#rows.length);
+    return this.#held.isDue(this.#rows.length);
   }
 
   add(row: R, sizeBytes: number): void {
     this.total++;
     if (this.#worst !== undefined && this.#compare(row, this.#worst) >= 0) return;
+    this.#held.add(sizeBytes);
     this.#rows.push(row);
-    this.#spare.add(sizeBytes);
   }
 
   *cut(): Steps<void> {
-    this.#spare.cut(this.#rows.length);
+    this.#held.cut(this.#rows.length);
     const sorted = yield* mergeSort(this.#rows, this.#compare);
     if (this.#limit > 0 && sorted.length > this.#limit) sorted.length = this.#limit;
     if (sorted.length === this.#limit) this.#worst = sorted[sorted.length - 1];
@@ -119,32 +106,49 @@ export class SortedRows<R> implements RowBuffer<R> {
   result(): R[] {
     return this.#rows;
   }
+
+  drop(): void {
+    this.#held.drop();
+  }
 }
 
-/** Decides when to cut: a cut costs what sorting all rows costs, so it waits until rows or bytes have doubled since the last one. */
-class Spare {
+/**
+ * Memory of the rows, and when to cut them: a cut costs what sorting all rows costs, so it waits until rows or bytes have doubled since the
+ * last one.
+ */
+class Held {
   readonly #limit: number;
-  /** Bytes of the rows that the last cut left, about. */
-  #heldBytes = 0;
+  readonly #charge: Charge;
+  /** Bytes of the rows that the last cut left, about, and of those that came since. */
+  #cutBytes = 0;
   #spareBytes = 0;
 
-  constructor(limit: number) {
+  constructor(limit: number, charge: Charge) {
     this.#limit = limit;
+    this.#charge = charge;
   }
 
   add(sizeBytes: number): void {
     this.#spareBytes += sizeBytes;
+    this.#charge(sizeBytes);
   }
 
   isDue(rows: number): boolean {
     const spare = this.#limit > 0 ? rows - this.#limit : 0;
     if (spare <= 0) return false;
-    return spare >= Math.max(MAX_SPARE_ROWS, this.#limit) || this.#spareBytes >= Math.max(MAX_SPARE_BYTES, this.#heldBytes);
+    return spare >= Math.max(MAX_SPARE_ROWS, this.#limit) || this.#spareBytes >= Math.max(MAX_SPARE_BYTES, this.#cutBytes);
   }
 
   cut(rows: number): void {
-    const share = this.#limit > 0 && rows > this.#limit ? this.#limit / rows : 1;
-    this.#heldBytes = (this.#heldBytes + this.#spareBytes) * share;
+    const before = this.#cutBytes + this.#spareBytes;
+    this.#cutBytes = this.#limit > 0 && rows > this.#limit ? Math.floor((before * this.#limit) / rows) : before;
+    this.#spareBytes = 0;
+    this.#charge(this.#cutBytes - before);
+  }
+
+  drop(): void {
+    this.#charge(-this.#cutBytes - this.#spareBytes);
+    this.#cutBytes = 0;
     this.#spareBytes = 0;
   }
 }

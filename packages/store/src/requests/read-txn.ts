@@ -1,0 +1,47 @@
+/** A transaction that only reads, in steps: comparisons, then the ranges of one of its two lists, all at one revision. */
+import { errorOf, type RangeRequest, type TxnRequest } from "@quorate/proto";
+import type { ReadView } from "../mvcc/index.ts";
+import type { Steps } from "../steps.ts";
+import { compareAll } from "./compare.ts";
+import { type RangeSummary, type RecordSink, rangeInto } from "./range.ts";
+
+/** What a read-only transaction came to. */
+export interface ReadTxnAnswer<S extends RecordSink> {
+  readonly revision: number;
+  readonly succeeded: boolean;
+  /** One for each range of the list that ran, in order. */
+  readonly ranges: readonly { readonly summary: RangeSummary; readonly records: S }[];
+}
+
+/**
+ * Runs a read-only transaction (isReadOnlyTxn).
+ * @param sink makes what takes the records of one range
+ * @throws EtcdError FutureRev, Compacted
+ */
+export function* readTxn<S extends RecordSink>(view: ReadView, request: TxnRequest, sink: () => S): Steps<ReadTxnAnswer<S>> {
+  const succeeded = yield* compareAll(view, request.compare);
+  const ranges = rangesOf(succeeded ? request.success : request.failure);
+  for (const { revision } of ranges) checkRevision(view, revision);
+  if (ranges.length > 1) view.counts.txns++;
+  const answers: { summary: RangeSummary; records: S }[] = [];
+  for (const one of ranges) {
+    // Many small ranges are as much work as a large one.
+    if (answers.length > 0) yield;
+    const records = sink();
+    answers.push({ summary: yield* rangeInto(view, one, records), records });
+  }
+  return { revision: view.revision, succeeded, ranges: answers };
+}
+
+function rangesOf(ops: TxnRequest["success"]): RangeRequest[] {
+  const ranges: RangeRequest[] = [];
+  for (const { request: op } of ops) if (op?.case === "requestRange") ranges.push(op.value);
+  return ranges;
+}
+
+/** Unlike a range alone, one in a transaction knows only 0 as "the newest": a revision below that is one from before compaction. */
+function checkRevision(view: ReadView, revision: number): void {
+  if (revision === 0) return;
+  if (revision > view.revision) throw errorOf("FutureRev");
+  if (revision < view.compactRevision) throw errorOf("Compacted");
+}
