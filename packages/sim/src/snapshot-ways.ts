@@ -94,7 +94,7 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
       else chunks.next().then(resolve, reject).finally(over);
     });
   let isChanged = false;
-  /** Frames in the pieces in which they come, a few at a time. The message arrives as it was sent: TLS alone would notice a change of it. */
+  /** Frames in the pieces in which they come. The message arrives as it was sent: TLS alone would notice a change of it. */
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let isFirst = true;
     for await (const frame of framesOf(announced, nextChunk)) {

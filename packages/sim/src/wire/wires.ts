@@ -1,7 +1,7 @@
 /**
- * The connections for messages between members. A connection is made when there is something to send, and ends with either of its processes,
- * when its link is cut while bytes are on their way, when bytes are damaged, or when the receiver turns the sender away; the next message
- * makes another one. What was written on it and has not arrived is lost then.
+ * The connections for messages between members. A connection is made when there is something to send. It ends with either of its
+ * processes, when its link is cut while bytes are on their way, when bytes are damaged, or when the receiver turns the sender away; the
+ * next message makes another one. What was written on it and has not arrived is lost then.
  */
 import type { Random } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
