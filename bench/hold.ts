@@ -5,7 +5,7 @@
  *     npm run bench:hold -- --help
  *
  * For each call: how long it took, the longest put meanwhile beside that of an idle store, the longest turn of the member's event loop (of
- * ours), the most memory that the member has had so far, and whether it kept its leadership.
+ * ours) and its longest pause for garbage, the most memory that the member has had so far, and whether it kept its leadership.
  */
 
 import { rmSync } from "node:fs";
@@ -167,9 +167,10 @@ class Prober {
   }
 }
 
-/** The longest turn of a member's loop: wall-clock and processor time. NaN of a program that does not say. */
+/** The longest turn of a member's loop: wall-clock and processor time; its longest pause for garbage. NaN: the program does not say. */
 interface Turns {
   readonly wallMs: number;
+  readonly pauseMs: number;
   readonly cpuMs: number;
 }
 
@@ -182,10 +183,10 @@ function longestTurn(path: string): Promise<Turns> {
       text += bytes;
     });
     socket.on("end", () => {
-      const [wallMs, cpuMs] = text.split(" ").map(Number) as [number, number];
-      resolve({ wallMs, cpuMs });
+      const [wallMs, cpuMs, pauseMs] = text.split(" ").map(Number) as [number, number, number];
+      resolve({ wallMs, cpuMs, pauseMs });
     });
-    socket.on("error", () => resolve({ wallMs: Number.NaN, cpuMs: Number.NaN }));
+    socket.on("error", () => resolve({ wallMs: Number.NaN, cpuMs: Number.NaN, pauseMs: Number.NaN }));
   });
 }
 
@@ -283,6 +284,7 @@ function cellsOf(row: Row): string[] {
     ms(puts.p50Ms),
     ms(row.turns.wallMs),
     ...(args.spin ? [ms(row.turns.cpuMs)] : []),
+    ms(row.turns.pauseMs),
     row.peakMiB.toFixed(0),
     [...(row.leaderChanged ? ["leader changed"] : []), ...(puts.failed > 0 ? [`${puts.failed} puts failed`] : []), row.outcome]
       .filter((text) => text !== "")
@@ -299,6 +301,7 @@ const head = [
   "p50 ms",
   "longest turn ms",
   ...(args.spin ? ["of CPU ms"] : []),
+  "garbage ms",
   "MiB most",
   "",
 ];

@@ -1,12 +1,12 @@
 /**
  * Loaded into a member (node --import): measures how long each turn of its event loop takes, and reports the longest one since the last
- * question to whoever connects to the socket QUORATE_BENCH_HOLD_SOCKET: wall-clock milliseconds and, with QUORATE_BENCH_HOLD_SPIN,
- * milliseconds of processor time of the member's main thread, which other programs on the machine do not change. For that the loop never
- * sleeps, so the member takes a whole processor.
+ * question to whoever connects to the socket QUORATE_BENCH_HOLD_SOCKET: wall-clock milliseconds, the longest pause for the collection of
+ * garbage and, with QUORATE_BENCH_HOLD_SPIN, milliseconds of processor time of the member's main thread, which other programs on the
+ * machine do not change. For that the loop never sleeps, so the member takes a whole processor.
  */
 import { rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
 import { isMainThread } from "node:worker_threads";
 
 const path = process.env["QUORATE_BENCH_HOLD_SOCKET"];
@@ -14,10 +14,16 @@ if (path !== undefined && isMainThread) {
   const turns = monitorEventLoopDelay({ samplePerIteration: true, resolution: 100 });
   turns.enable();
   let longestCpuMs = Number.NaN;
+  let longestPauseMs = 0;
+  const pauses = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) longestPauseMs = Math.max(longestPauseMs, duration);
+  });
+  pauses.observe({ type: "gc" });
   const server = createServer((socket) => {
     socket.on("error", () => {});
-    socket.end(`${turns.count === 0 ? 0 : turns.max / 1e6} ${longestCpuMs}`);
+    socket.end(`${turns.count === 0 ? 0 : turns.max / 1e6} ${longestCpuMs} ${longestPauseMs}`);
     turns.reset();
+    longestPauseMs = 0;
     if (!Number.isNaN(longestCpuMs)) longestCpuMs = 0;
   });
   server.on("error", () => {});

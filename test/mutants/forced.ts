@@ -6,6 +6,9 @@ const SABOTAGE = { sabotageEveryMs: 600, members: 3, faultPhaseMs: 3000, heartbe
 const MEMBERSHIP = { membershipEveryMs: 500, faultPhaseMs: 3000 };
 /** Entries take many slices, and members crash, write their stores and are read between them. */
 const SLICES = { applySteps: 1, keys: 12, deletes: 6, puts: 10, batchIntervalMs: 1, quotaBytes: 0, faultPhaseMs: 4000 };
+/** Disks that fail in a sync and lose power after the next start, and bits of logs that flip at their ends. */
+const HARSH_DISKS = { harshDisks: 6, members: 3, faultPhaseMs: 4000, faultEveryMs: 500, membershipEveryMs: 0 };
+const TIGHT_QUOTA = { quotaBytes: 30_000, faultPhaseMs: 3000 };
 /** Ranges are read in many slices, while their keys are written and deleted. */
 const READS = { readSteps: 1, keys: 12, reads: 10, puts: 10, deletes: 6, turnMs: 2, faultPhaseMs: 4000 };
 /** Where a bug shows in few of the runs that seeds draw: those in which it can, so that this does not take all day. */
@@ -35,5 +38,19 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "takes-proposals-unchecked": { poisonEveryMs: 100, members: 3, faultPhaseMs: 3000 },
   "damage-passed-over": { corruption: 0.01, faultPhaseMs: 3000 },
   "snapshot-frame-unchecked": { corruption: 0.05, snapshotCount: 3, catchUpEntries: 1, members: 3, faultPhaseMs: 4000 },
+  // What a failed sync left is lost where nothing is written behind it in the same sector.
+  "failed-sync-taken-for-durable": { ...HARSH_DISKS, valueBytes: 3000, syncMs: 2 },
+  "flip-taken-for-tear": HARSH_DISKS,
+  "lowered-position-unnoticed": { ...HARSH_DISKS, harshDisks: 20 },
+  "refused-put-leaves-its-lease": { leasedShare: 0.5, leaseClients: 3, faultPhaseMs: 3000 },
+  "refused-write-goes-on": TIGHT_QUOTA,
+  "quota-unchecked": TIGHT_QUOTA,
+  "quota-counted-twice": TIGHT_QUOTA,
+  "alarm-passes-transactions": { ...TIGHT_QUOTA, txns: 6 },
+  "alarm-stops-deletions": { ...TIGHT_QUOTA, deletes: 6 },
+  // Learners are promoted as soon as they are added.
+  "promotes-by-what-was-sent": {
+    ...{ membershipEveryMs: 50, faultPhaseMs: 2000, strictReconfiguration: false, members: 3, maxMembers: 7, maxLearners: 3 },
+  },
   "ends-on-malformed": { poisonEveryMs: 100, faultPhaseMs: 3000 },
 };

@@ -6,26 +6,35 @@ import { type Found, runRandomClusters, runSimulator, runTests } from "./layers.
 import { MUTANTS } from "./list.ts";
 import type { Mutant } from "./mutant.ts";
 import { problemsOf } from "./quick.ts";
+import { isCaught, type Outcome, type Results, readResults, writeResults } from "./results.ts";
 import { mergeTable } from "./table.ts";
 
 const help = `npm run mutants -- OPTIONS: plants bugs in the members' source, one after the other, and looks which tests catch them
 
   --only TEXT     those whose name or file contains it
+  --from TEXT     from the first on whose name contains it, in the order of --list
   --layer NAME    tests or sim alone (both, and Raft's random clusters where the others catch nothing)
+  --first         no further layer for a bug that one has caught
+  --results FILE  keeps what came of it in this file (JSON), and leaves out what the file has already: a long run in portions
+  --minutes N     begins with no further bug after so many minutes
   --quick         plants nothing: each place is in the source once, and reads as TypeScript with the bug in it
   --list          the names
   --write         puts what came of it into the table of docs/correctness.md; other rows stay
   --help          prints this
 
-Ends with 1 if no layer catches a bug, with 2 if the command line makes no sense.`;
+Ends with 1 if no layer catches a bug or its tests cannot be run, with 2 if the command line makes no sense.`;
 
 const { values } = (() => {
   try {
     return parseArgs({
       options: {
         only: { type: "string" },
+        from: { type: "string" },
         layer: { type: "string" },
         quick: { type: "boolean" },
+        first: { type: "boolean" },
+        results: { type: "string" },
+        minutes: { type: "string" },
         list: { type: "boolean" },
         write: { type: "boolean" },
         help: { type: "boolean" },
@@ -40,29 +49,68 @@ const { values } = (() => {
 const print = (text: string) => process.stdout.write(`${text}\n`);
 const DOCS = join(import.meta.dirname, "../../docs/correctness.md");
 
-async function layersOf(mutant: Mutant): Promise<Found[]> {
-  const found: Found[] = [];
-  const note = (one: Found | undefined) => {
-    if (one !== undefined) found.push(one);
-  };
-  if (values.layer !== "sim") note(await runTests(mutant));
-  if (values.layer !== "tests") note(await runSimulator(mutant));
-  const isRafts = mutant.file.startsWith("raft/") && mutant.maxSeeds === 40;
-  if (values.layer === undefined && isRafts && found.length === 0) note(await runRandomClusters(mutant));
-  return found;
+/** Runs the layers that were asked for and have not run yet. */
+async function layersOf(mutant: Mutant, earlier: Outcome): Promise<Outcome> {
+  const { layer, first = false } = values;
+  let outcome = earlier;
+  const isDone = () => first && isCaught(outcome);
+  if (layer !== "sim" && outcome.tests === undefined && !isDone()) outcome = { ...outcome, tests: (await runTests(mutant)) ?? null };
+  if (layer !== "tests" && outcome.search === undefined && !isDone()) {
+    let search = await runSimulator(mutant);
+    const isRafts = mutant.file.startsWith("raft/") && mutant.maxSeeds === 40;
+    if (layer === undefined && isRafts && search === undefined && !isCaught(outcome)) search = await runRandomClusters(mutant);
+    outcome = { ...outcome, search: search ?? null };
+  }
+  return outcome;
+}
+
+function textOf(outcome: Outcome): string {
+  const found = [outcome.tests, outcome.search].filter((one): one is Found => Boolean(one));
+  if (found.length === 0) return "NOT CAUGHT";
+  return found
+    .map(({ layer, by, seeds, seconds }) => `${layer}${seeds === undefined ? "" : `, seed ${seeds}`}, ${seconds.toFixed(0)} s: ${by}`)
+    .join(" | ");
+}
+
+/** Plants them one after the other, and adds to the rows; the exit code. */
+async function runAll(chosen: readonly Mutant[], rows: Results, maxMs: number): Promise<number> {
+  const startMs = performance.now();
+  const done: Outcome[] = [];
+  let broken = 0;
+  for (const mutant of chosen) {
+    if (performance.now() - startMs > maxMs) break;
+    const earlier = rows.get(mutant.name) ?? {};
+    const outcome = await layersOf(mutant, earlier).catch((error: Error) => error);
+    if (outcome instanceof Error) {
+      broken++;
+      print(`${mutant.name}: NOT JUDGED: ${outcome.message}`);
+      continue;
+    }
+    rows.set(mutant.name, outcome);
+    done.push(outcome);
+    print(`${mutant.name}: ${textOf(outcome)}`);
+    if (values.results !== undefined && outcome !== earlier) writeResults(values.results, rows);
+    if (values.write === true) writeFileSync(DOCS, mergeTable(readFileSync(DOCS, "utf8"), rows));
+  }
+  const caught = done.filter(isCaught).length;
+  const left = chosen.length - done.length - broken;
+  const rest = [...(broken === 0 ? [] : [`${broken} not judged`]), ...(left === 0 ? [] : [`${left} left for another run`])];
+  print([`${caught} of ${done.length} caught`, ...rest].join("; "));
+  return caught === done.length && broken === 0 ? 0 : 1;
 }
 
 async function main(): Promise<number> {
-  if (values.layer !== undefined && values.layer !== "tests" && values.layer !== "sim") {
-    process.stderr.write(`mutants: --layer ${values.layer}: it is tests or sim\n`);
+  const { layer, only, from = "", minutes } = values;
+  const refuse = (text: string) => {
+    process.stderr.write(`mutants: ${text}\n`);
     return 2;
-  }
-  const { only } = values;
-  const chosen = MUTANTS.filter(({ name, file }) => only === undefined || name.includes(only) || file.includes(only));
-  if (chosen.length === 0) {
-    process.stderr.write(`mutants: --only ${only}: no mutant has that in its name or file; --list shows them\n`);
-    return 2;
-  }
+  };
+  if (layer !== undefined && layer !== "tests" && layer !== "sim") return refuse(`--layer ${layer}: it is tests or sim`);
+  if (minutes !== undefined && !/^[1-9]\d{0,4}$/.test(minutes)) return refuse(`--minutes ${minutes}: it is a whole number from 1 to 99999`);
+  const begin = MUTANTS.findIndex(({ name }) => name.includes(from));
+  if (begin < 0) return refuse(`--from ${from}: no mutant has that in its name; --list shows them`);
+  const chosen = MUTANTS.slice(begin).filter(({ name, file }) => only === undefined || name.includes(only) || file.includes(only));
+  if (chosen.length === 0) return refuse(`--only ${only}: no mutant has that in its name or file; --list shows them`);
   if (values.list === true) {
     for (const { name, file } of chosen) print(`${name}  (packages/${file})`);
     return 0;
@@ -70,20 +118,13 @@ async function main(): Promise<number> {
   const problems = problemsOf(chosen);
   for (const problem of problems) print(problem);
   if (problems.length > 0 || values.quick === true) return problems.length > 0 ? 1 : 0;
-  const rows = new Map<string, readonly Found[]>();
-  let missed = 0;
-  for (const mutant of chosen) {
-    const found = await layersOf(mutant);
-    rows.set(mutant.name, found);
-    if (found.length === 0) missed++;
-    const texts = found.map(
-      ({ layer, by, seeds, seconds }) => `${layer}${seeds === undefined ? "" : `, seed ${seeds}`}, ${seconds.toFixed(0)} s: ${by}`,
-    );
-    print(`${mutant.name}: ${texts.length === 0 ? "NOT CAUGHT" : texts.join(" | ")}`);
-    if (values.write === true) writeFileSync(DOCS, mergeTable(readFileSync(DOCS, "utf8"), rows));
+  let rows: Results = new Map();
+  try {
+    if (values.results !== undefined) rows = readResults(values.results);
+  } catch (error) {
+    return refuse((error as Error).message);
   }
-  print(`${chosen.length - missed} of ${chosen.length} caught`);
-  return missed === 0 ? 0 : 1;
+  return await runAll(chosen, rows, minutes === undefined ? Number.POSITIVE_INFINITY : Number(minutes) * 60_000);
 }
 
 if (values.help === true) print(help);

@@ -1,8 +1,12 @@
 /** Each bug of the list can still be planted. Whether they are caught is for `npm run mutants`, which takes an hour or more. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { MUTANTS } from "./list.ts";
 import { problemsOf } from "./quick.ts";
+import { isCaught, type Outcome, readResults, writeResults } from "./results.ts";
 import { mergeTable } from "./table.ts";
 
 test("every mutant changes one place of the source, and reads as TypeScript", () => {
@@ -19,16 +23,44 @@ test("a mutant whose place is gone, or that does not read, is reported", () => {
   assert.match(problemsOf([one!, one!])[0] ?? "", /two of this name/);
 });
 
-test("rows are replaced or added in the table, and others stay", () => {
+test("rows are replaced or added in the table, and others stay, as does a layer that was not run", () => {
   const page = "a\n<!-- mutants: written by npm run mutants -- --write -->\n<!-- mutants: end -->\nb\n";
   const first = mergeTable(
     page,
-    new Map([
-      ["x", [{ layer: "tests", by: "t", seeds: undefined, seconds: 2 }]],
-      ["y", []],
+    new Map<string, Outcome>([
+      ["x", { tests: { layer: "tests", by: "t", seeds: undefined, seconds: 2 } }],
+      ["y", { tests: null, search: null }],
     ]),
   );
-  const second = mergeTable(first, new Map([["y", [{ layer: "simulator", by: "LOG-1 a|b", seeds: 7, seconds: 3.4 }]]]));
-  assert.match(second, /^a\n[\s\S]*\| x \| 2 s: t \| - \|\n\| y \| - \| seed 7, 3 s: LOG-1 a\/b \|\n[\s\S]*\nb\n$/);
+  assert.match(first, /\n\| x \| 2 s: t \| not run \|\n\| y \| - \| - \|\n/);
+  const second = mergeTable(
+    first,
+    new Map<string, Outcome>([
+      ["x", { search: null }],
+      ["y", { search: { layer: "simulator", by: "LOG-1 a|b", seeds: 7, seconds: 3.4 } }],
+      ["z", { tests: null, search: { layer: "random clusters", by: "LOG-2", seeds: 9, seconds: 1 } }],
+    ]),
+  );
+  const rows = ["| x | 2 s: t | - |", "| y | - | seed 7, 3 s: LOG-1 a/b |", "| z | - | random clusters: seed 9, 1 s: LOG-2 |"];
+  assert.ok(second.startsWith("a\n") && second.endsWith("\nb\n"));
+  assert.deepEqual(second.match(/^\| [xyz].*/gm), rows);
   assert.throws(() => mergeTable("", new Map()), /has no lines/);
+});
+
+test("results are kept in a file, and a file that holds something else is refused", (context) => {
+  const folder = mkdtempSync(join(tmpdir(), "quorate-mutants-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "results.json");
+  assert.equal(readResults(path).size, 0);
+  const results = new Map<string, Outcome>([
+    ["x", { tests: null }],
+    ["y", { tests: null, search: { layer: "simulator", by: "LOG-1", seeds: 7, seconds: 3 } }],
+  ]);
+  writeResults(path, results);
+  assert.deepEqual(readResults(path), results);
+  assert.deepEqual([...results.values()].map(isCaught), [false, true]);
+  for (const text of ["", "[]", '{"x":1}']) {
+    writeFileSync(path, text);
+    assert.throws(() => readResults(path), /does not hold results of mutants/);
+  }
 });

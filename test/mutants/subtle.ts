@@ -81,8 +81,8 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a key hangs on its old lease again after a restart",
     file: "store/src/mvcc/restore.ts",
-    before: "      else if (leaseOf.size > 0) leaseOf.delete(key);\n",
-    after: "",
+    before: "if (before !== 0n && before !== lease) leases.detach(before, key);",
+    after: "if (before !== 0n && lease !== 0n && before !== lease) leases.detach(before, key);",
     tests: ["packages/store/test/lease*.test.ts", "packages/store/test/store*.test.ts", "packages/store/test/mvcc*.test.ts"],
     sim: "default",
   },
@@ -129,8 +129,8 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a new leader does not add an election timeout to leases",
     file: "server/src/lease/keeper.ts",
-    before: "now + extendMs + remaining * 1000",
-    after: "now + 0 * extendMs + remaining * 1000",
+    before: "clock.monotonicMs() + this.#options.extendMs + remaining * 1000",
+    after: "clock.monotonicMs() + 0 * this.#options.extendMs + remaining * 1000",
     tests: ["packages/server/test/lease*.test.ts"],
     sim: "default",
   },

@@ -1,33 +1,37 @@
 /** The table of mutants in docs/correctness.md, between two marks; rows that were not run again stay as they are. */
 import type { Found } from "./layers.ts";
+import type { Outcome } from "./results.ts";
 
 const BEGIN = "<!-- mutants: written by npm run mutants -- --write -->";
 const END = "<!-- mutants: end -->";
 const HEAD = ["| bug | tests of the package | simulator, and Raft's random clusters |", "|---|---|---|"];
 
-/** Puts rows into the text of the page. Throws an Error where the page has no place for them. */
-export function mergeTable(page: string, found: ReadonlyMap<string, readonly Found[]>): string {
+const NOT_RUN = "not run";
+const NOT_CAUGHT = "-";
+
+/** Puts rows into the text of the page; a layer that was not run keeps its cell. Throws an Error where the page has no place for them. */
+export function mergeTable(page: string, found: ReadonlyMap<string, Outcome>): string {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END);
   if (begin < 0 || end < begin) throw new Error(`the page has no lines ${BEGIN} and ${END}`);
-  const rows = new Map<string, string>();
+  const rows = new Map<string, readonly string[]>();
   for (const line of page.slice(begin, end).split("\n")) {
-    const name = line.match(/^\| ([^|]+) \|/)?.[1];
-    if (name !== undefined && name !== "bug") rows.set(name, line);
+    const [, name, ...cells] = line.split("|").map((cell) => cell.trim());
+    if (name !== undefined && name !== "bug" && cells.length === 3) rows.set(name, cells.slice(0, 2));
   }
-  for (const [name, layers] of found) rows.set(name, rowOf(name, layers));
-  return `${page.slice(0, begin)}${[BEGIN, "", ...HEAD, ...rows.values(), "", END].join("\n")}${page.slice(end + END.length)}`;
+  for (const [name, { tests, search }] of found) {
+    const [oldTests = NOT_RUN, oldSearch = NOT_RUN] = rows.get(name) ?? [];
+    rows.set(name, [cellOf(tests) ?? oldTests, cellOf(search) ?? oldSearch]);
+  }
+  rows.delete("---");
+  const lines = [...rows].map(([name, cells]) => `| ${name} | ${cells.join(" | ")} |`);
+  return `${page.slice(0, begin)}${[BEGIN, "", ...HEAD, ...lines, "", END].join("\n")}${page.slice(end + END.length)}`;
 }
 
-function rowOf(name: string, found: readonly Found[]): string {
-  const text = (isTests: boolean) => {
-    const cells = found
-      .filter(({ layer }) => (layer === "tests") === isTests)
-      .map(
-        ({ by, seeds, seconds }) =>
-          `${seeds === undefined ? "" : `seed ${seeds}, `}${seconds.toFixed(0)} s: ${by.replaceAll("|", "/").slice(0, 90)}`,
-      );
-    return cells.length === 0 ? "-" : cells.join("; ");
-  };
-  return `| ${name} | ${text(true)} | ${text(false)} |`;
+function cellOf(found: Found | null | undefined): string | undefined {
+  if (!found) return found === null ? NOT_CAUGHT : undefined;
+  const { layer, by, seeds, seconds } = found;
+  const seed = seeds === undefined ? "" : `seed ${seeds}, `;
+  const which = layer === "random clusters" ? "random clusters: " : "";
+  return `${which}${seed}${seconds.toFixed(0)} s: ${by.replaceAll("|", "/").slice(0, 90).trim()}`;
 }

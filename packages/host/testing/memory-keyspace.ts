@@ -250,8 +250,11 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
     return this.#find(path)?.records.byKey;
   }
 
-  /** Puts another value in the place of a record's, behind the back of whoever has the store open. False if there is no such record. */
-  alter(path: string, key: string, value: Uint8Array): boolean {
+  /**
+   * Puts another value in the place of a record's, behind the back of whoever has the store open; undefined takes the record away. False if
+   * there is no such record.
+   */
+  alter(path: string, key: string, value: Uint8Array | undefined): boolean {
     const store = this.#find(path);
     if (store?.records.byKey.has(key) !== true) return false;
     apply(store, [[key, value]]);

@@ -167,6 +167,8 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   try {
     let giveUp: (() => void) | undefined;
     const timer = clock.after(WAIT_READY_MS, () => {
+      // It answers its peers alone, and ends by itself.
+      if (started.store.membership.isRemoved(started.id)) return;
       logger.warn("timed out waiting for the ready notification; serving all the same", { timeout: `${WAIT_READY_MS}ms` });
       giveUp?.();
     });

@@ -11,6 +11,7 @@ import {
   InternalRaftRequest,
   LeaseCheckpointRequest,
   LeaseGrantRequest,
+  LeaseRevokeRequest,
   raftpb,
 } from "@quorate/proto";
 import { type Applied, MAX_CHECKPOINT_LEASES, Store } from "@quorate/store";
@@ -20,7 +21,9 @@ import {
   MAX_HURRIED_REVOKES_PER_SECOND,
   MAX_INFLIGHT_CHECKPOINTS,
   MAX_INFLIGHT_REVOKES,
+  MAX_LOOKS_PER_TURN,
   MAX_REVOKES_PER_SECOND,
+  MAX_REVOKES_PER_TURN,
   NotPrimaryError,
 } from "../src/lease/keeper.ts";
 
@@ -68,6 +71,9 @@ class Bench {
   readonly revokedMs = new Map<bigint, number>();
   confirm: () => Promise<void> = () => Promise.resolve();
   holds = false;
+  /** The most requests that came in one turn of the event loop. */
+  mostProposed = 0;
+  #proposed = 0;
   #index = 0;
 
   constructor(store: Store, checkpointIntervalMs?: number) {
@@ -80,16 +86,27 @@ class Bench {
         counters: this.counters,
         lessor: () => store.lessor,
         confirm: () => this.confirm(),
-        propose: (_term, kind, requests) =>
-          requests.map((request) => {
+        propose: (_term, kind, requests) => {
+          if (this.#proposed === 0) {
+            this.clock.endOfTurn(() => {
+              this.#proposed = 0;
+            });
+          }
+          this.#proposed += requests.length;
+          this.mostProposed = Math.max(this.mostProposed, this.#proposed);
+          return requests.map((request) => {
             const { promise, resolve, reject } = Promise.withResolvers<Applied>();
             this.queue.push({ data: InternalRaftRequest.encode({ [kind]: request }), resolve, reject });
             return promise;
-          }),
+          });
+        },
       },
     );
     store.lessor.observer = {
-      granted: (lease) => this.keeper.granted(lease),
+      granted: (lease) => {
+        this.revokedMs.delete(lease.id);
+        this.keeper.granted(lease);
+      },
       checkpointed: (lease) => this.keeper.checkpointed(lease),
       revoked: (id) => {
         assert.ok(!this.revokedMs.has(id), `lease ${id} is revoked once`);
@@ -164,6 +181,66 @@ test("100,000 leases that were kept alive over their time expire within a second
   assert.ok(lagsMs[0]! >= 0, `a lease expired ${-lagsMs[0]!} ms early`);
   t.diagnostic(`lag: p50 ${lagsMs[COUNT / 2]} ms, p99 ${lagsMs[Math.floor(COUNT * 0.99)]} ms, most ${lagsMs.at(-1)} ms`);
   assert.ok(lagsMs[Math.floor(COUNT * 0.99)]! < 1000, `p99 of the lag is ${lagsMs[Math.floor(COUNT * 0.99)]} ms`);
+});
+
+test("a new leader counts 100,000 leases over several turns; what comes and goes meanwhile is counted once, or not", async () => {
+  const bench = await Bench.open();
+  for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 60);
+  const ends: (() => void)[] = [];
+  const { endOfTurn } = bench.clock;
+  bench.clock.endOfTurn = (task) => ends.push(task);
+  bench.keeper.leads(1);
+  let turns = 0;
+  for (; !bench.keeper.isPrimary && turns < 1000; turns++) {
+    await turn();
+    if (turns === 0) {
+      assert.throws(() => bench.keeper.renew(1n), NotPrimaryError);
+      bench.apply(InternalRaftRequest.encode({ leaseRevoke: LeaseRevokeRequest.encode({ ID: BigInt(COUNT) }) }));
+      bench.apply(InternalRaftRequest.encode({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 7n }) }));
+      bench.grant(7n, 50);
+    } else if (turns === 3) bench.grant(BigInt(COUNT + 1), 50);
+    for (const task of ends.splice(0)) task();
+  }
+  bench.clock.endOfTurn = endOfTurn;
+  await turn();
+  assert.ok(turns > 5 && turns < 1000, `${turns} turns`);
+  assert.equal(bench.keeper.remainingMs(BigInt(COUNT)), undefined);
+  for (const id of [7n, BigInt(COUNT + 1)]) assert.ok(bench.keeper.remainingMs(id)! >= 50_000, `lease ${id}`);
+  assert.equal(await bench.keeper.renew(5n), 60);
+  await bench.run(250_000, 100);
+  assert.equal(bench.store.lessor.count, 0);
+  assert.equal(bench.counters.expired.value, COUNT);
+});
+
+test("a member that ceases to lead while it counts does not go on", async () => {
+  const bench = await Bench.open();
+  for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 2);
+  bench.keeper.leads(1);
+  await turn();
+  bench.keeper.steppedDown();
+  await bench.run(10_000, 100);
+  assert.deepEqual([bench.keeper.isPrimary, bench.queue.length, bench.revokedMs.size], [false, 0, 0]);
+});
+
+test("100,000 leases that are due at once, renewed or not, are looked at and revoked over many turns", async () => {
+  const bench = await Bench.open();
+  await bench.lead();
+  for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), 10);
+  await bench.run(5000, 100);
+  for (let id = 1; id <= COUNT; id++) await bench.keeper.renew(BigInt(id));
+  let turns = 0;
+  const { endOfTurn } = bench.clock;
+  bench.clock.endOfTurn = (task) => {
+    turns++;
+    endOfTurn.call(bench.clock, task);
+  };
+  // The time that the heap has for them comes, and they turn out to be renewed.
+  await bench.run(6000, 100);
+  assert.equal(bench.revokedMs.size, 0);
+  assert.ok(turns >= COUNT / MAX_LOOKS_PER_TURN - 1, `${turns} turns`);
+  await bench.run(25_000, 100);
+  assert.equal(bench.revokedMs.size, COUNT);
+  assert.equal(bench.mostProposed, MAX_REVOKES_PER_TURN);
 });
 
 test("revocations have a rate that rises to its bound while many leases wait, and a bound on those that are awaited", async () => {

@@ -1,11 +1,22 @@
 /** Requests of a million parts are refused before they are decoded, by every method; the largest reasonable ones pass. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { EtcdError, type MethodDescriptor, PutRequest, services, TxnRequest, WatchRequest } from "@quorate/proto";
-import { StatusError } from "@quorate/rpc";
+import {
+  EtcdError,
+  LeaseService,
+  type MethodDescriptor,
+  PutRequest,
+  services,
+  TxnRequest,
+  WatchRequest,
+  WatchService,
+} from "@quorate/proto";
+import { GrpcCode, LOCAL_CALL, StatusError, type StreamCall } from "@quorate/rpc";
 import { Counter, Family, MAX_LABEL_CHARS } from "../src/metrics/registry.ts";
 import { ClientVersions, MAX_CLIENT_VERSIONS } from "../src/services/client-versions.ts";
 import { MAX_REQUEST_FIELDS, requestCheck } from "../src/services/request-work.ts";
+import { serviceTable } from "../src/services/table.ts";
+import { World } from "./support/world.ts";
 
 const REQUEST_BYTES = 2_000_000;
 const MAX_TXN_OPS = 128;
@@ -60,6 +71,44 @@ describe("requests of a million parts", () => {
     const request = { requestUnion: { case: "createRequest", value: { filters: new Array<number>(1_000_000).fill(1) } } } as never;
     assert.throws(() => requestCheck(watch, MAX_TXN_OPS)(WatchRequest.encode(request)), /has too many fields: more than 20000$/);
   });
+});
+
+test("messages of streams are looked at before they are decoded, whichever method they are of and however late they come", async () => {
+  const world = new World(1, [], 1n);
+  await world.startAll();
+  const member = world.nodes[0]!.member!;
+  await world.until(() => member.leader !== 0n);
+  const { stream } = serviceTable(member);
+  // RangeStream is not offered.
+  const streaming = methods.filter((method) => (method.requestStream || method.responseStream) && method.name !== "RangeStream");
+  assert.ok(streaming.length >= 4);
+  for (const { path } of streaming) {
+    const begin = () => {
+      const call: StreamCall = {
+        context: { ...LOCAL_CALL, path },
+        bufferedBytes: 0,
+        send: () => true,
+        end: () => {},
+        pause: () => {},
+        resume: () => {},
+      };
+      return stream.get(path)!(call);
+    };
+    // Fields that no message has, which decoding would skip one by one.
+    const bytes = repeated([15 * 8, 1]);
+    const refused = { code: GrpcCode.InvalidArgument, message: /^etcdserver: request has too many fields: more than 20000$/ };
+    assert.throws(() => begin().message!(bytes), refused, path);
+    if (path !== WatchService.methods.Watch.path && path !== LeaseService.methods.LeaseKeepAlive.path) continue;
+    const listener = begin();
+    listener.message!(new Uint8Array());
+    assert.throws(() => listener.message!(bytes), refused, path);
+    listener.cancelled?.();
+  }
+  const watch = stream.get(WatchService.methods.Watch.path)!;
+  const filters = { requestUnion: { case: "createRequest", value: { filters: new Array<number>(1_000_000).fill(1) } } } as never;
+  const call = { context: { ...LOCAL_CALL, path: WatchService.methods.Watch.path }, bufferedBytes: 0 } as unknown as StreamCall;
+  assert.throws(() => watch(call).message!(WatchRequest.encode(filters)), /has too many fields/);
+  await world.stopAll();
 });
 
 describe("requests that are only large", () => {

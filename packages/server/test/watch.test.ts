@@ -7,6 +7,7 @@ import { serviceTable } from "../src/services/table.ts";
 import { WatchEvent } from "../src/watch/event.ts";
 import { WATCH_LIMITS } from "../src/watch/index.ts";
 import { RecentEvents } from "../src/watch/recent-events.ts";
+import { MAX_WATCHERS_AT_ONCE } from "../src/watch/watch-hub.ts";
 import { MemoryCall, revisionOf, textsOf, WatchBench } from "./support/watching.ts";
 import { put, World } from "./support/world.ts";
 
@@ -58,6 +59,39 @@ test("what many watches get alike in a turn is joined once; others, and what tak
       [1000, 500],
     );
   }
+});
+
+test("one event for 10,000 watches of a stream is sent in parts, in order, and other streams come between them", async () => {
+  const bench = await new WatchBench().open();
+  const many = bench.call().call;
+  const other = bench.call().call;
+  const WATCHES = 10_000;
+  for (let i = 0; i < WATCHES; i++) many.create({ key: key("k") });
+  other.create({ key: key("k") });
+  await bench.run();
+  many.read();
+  other.read();
+  let sent = 0;
+  const { send } = many;
+  many.send = (message) => {
+    sent++;
+    return send.call(many, message);
+  };
+  const sendOther = other.send;
+  let sentBefore = -1;
+  other.send = (message) => {
+    sentBefore = sent;
+    return sendOther.call(other, message);
+  };
+  bench.write({ k: "1" });
+  bench.write({ k: "2" });
+  await bench.run();
+  const responses = many.read();
+  assert.equal(responses.length, WATCHES);
+  assert.equal(new Set(responses.map(({ watchId }) => watchId)).size, WATCHES);
+  for (const response of responses) assert.deepEqual(textsOf([response]), ["put k=1@2", "put k=2@3"]);
+  assert.deepEqual(textsOf(other.read()), ["put k=1@2", "put k=2@3"]);
+  assert.equal(sentBefore, MAX_WATCHERS_AT_ONCE, "the other stream's turn comes before all of the first is sent");
 });
 
 test("the changes of a turn leave as one response for each watch", async () => {

@@ -1,10 +1,13 @@
 /** Large answers of requests that write: encoded in pieces over several turns, and the same message as at once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import type { Clock } from "@quorate/host";
 import { SeededRandom } from "@quorate/host";
+import { ManualClock } from "@quorate/host/testing";
 import { DeleteRangeResponse, fromUtf8, KeyValue, type ResponseHeader, type ResponseOp, TxnResponse } from "@quorate/proto";
-import { encodeDeleteRange, encodeTxn } from "../src/services/write-answer.ts";
+import { MAX_SLICE_STEPS, SharedTurns } from "../src/reads/shared-turns.ts";
+import { type Encoding, encodeDeleteRange, encodeTxn } from "../src/services/write-answer.ts";
 
 /** Each look at it is a millisecond later, so that every slice is four steps. */
 function steppingClock(): Clock & { turns: number } {
@@ -22,6 +25,9 @@ function steppingClock(): Clock & { turns: number } {
   };
 }
 
+const caller = { client: "c", connection: "c:1", cancelled: false, onCancel: () => {} };
+const encodingOn = (clock: Clock): Encoding => ({ turns: new SharedTurns(clock), caller });
+
 const header: ResponseHeader = { clusterId: 1n, memberId: 2n, revision: 3, raftTerm: 4 };
 const join = (answer: Uint8Array | readonly Uint8Array[]): Buffer => Buffer.concat(answer instanceof Uint8Array ? [answer] : [...answer]);
 
@@ -32,16 +38,55 @@ function records(random: SeededRandom, count: number): Uint8Array[] {
 test("the earlier values of a deleted range", async () => {
   const clock = steppingClock();
   const response = { header, deleted: 5000, prevKvs: records(new SeededRandom(1n), 5000) };
-  const answer = join(await encodeDeleteRange(clock, response));
+  const answer = join(await encodeDeleteRange(encodingOn(clock), response));
   assert.deepEqual(DeleteRangeResponse.decode(answer), DeleteRangeResponse.decode(DeleteRangeResponse.encode(response)));
   assert.ok(clock.turns >= 4, `${clock.turns} turns`);
   const large = { header, deleted: 300, prevKvs: Array.from({ length: 300 }, () => new Uint8Array(100_000)) };
-  const pieces = (await encodeDeleteRange(clock, large)) as readonly Uint8Array[];
+  const pieces = (await encodeDeleteRange(encodingOn(clock), large)) as readonly Uint8Array[];
   assert.ok(
     pieces.every(({ length }) => length < 1_300_000),
     "no piece copies much more than a megabyte",
   );
   assert.equal(DeleteRangeResponse.decode(join(pieces)).prevKvs.length, 300);
+});
+
+test("work that must not be refused: one slice in a turn for all together, fair over clients and connections", async () => {
+  const clock = new ManualClock();
+  const turns = new SharedTurns(clock);
+  const ran = new Map<string, number>();
+  const done: string[] = [];
+  const run = (client: string, connection: string, count: number) => {
+    const steps = function* () {
+      for (let i = 0; i < count; i++) {
+        ran.set(connection, (ran.get(connection) ?? 0) + 1);
+        yield;
+      }
+      return connection;
+    };
+    void turns.run({ client, connection }, steps()).then((name) => done.push(name));
+  };
+  // The first has the turn's slice to itself; then 50 of one client stand beside one of another.
+  run("a", "a1", 3 * MAX_SLICE_STEPS);
+  for (let i = 0; i < 50; i++) run("a", `a${2 + (i % 2)}`, 10 * MAX_SLICE_STEPS);
+  run("b", "b1", MAX_SLICE_STEPS);
+  assert.deepEqual([...ran], [["a1", MAX_SLICE_STEPS]]);
+  ran.clear();
+  clock.advance(0);
+  const total = () => [...ran.values()].reduce((sum, count) => sum + count, 0);
+  // A ManualClock runs what a turn's end sets in further turns at the same instant, so all is done; b was done when a had run as much.
+  await turn();
+  assert.equal(total(), 2 * MAX_SLICE_STEPS + 500 * MAX_SLICE_STEPS + MAX_SLICE_STEPS);
+  assert.equal(done[0], "b1");
+  await assert.rejects(
+    turns.run(
+      caller,
+      // biome-ignore lint/correctness/useYield: the first step fails
+      (function* () {
+        throw new Error("broken");
+      })(),
+    ),
+    /broken/,
+  );
 });
 
 for (const seed of [1, 2, 3, 4, 5]) {
@@ -62,7 +107,7 @@ for (const seed of [1, 2, 3, 4, 5]) {
     for (let i = 0; i < 30; i++) {
       const clock = steppingClock();
       const response: TxnResponse = { header, succeeded: i % 2 === 0, responses: ops(3) };
-      const answer = join(await encodeTxn(clock, response));
+      const answer = join(await encodeTxn(encodingOn(clock), response));
       assert.deepEqual(TxnResponse.decode(answer), TxnResponse.decode(TxnResponse.encode(response)));
       turns += clock.turns;
     }

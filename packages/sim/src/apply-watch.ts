@@ -3,6 +3,7 @@ import { AlarmType, type raftpb } from "@quorate/proto";
 import type { Member } from "@quorate/server";
 import { type Applied, isSteps, type Steps, type Store } from "@quorate/store";
 import type { HashCheck } from "./check/hashes.ts";
+import { RefusedEntries } from "./check/refused.ts";
 import { type Safety, violate } from "./check/safety.ts";
 import type { Story } from "./report/story.ts";
 
@@ -34,13 +35,15 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   const { name } = applier;
   look(() => safety.opened(name, store, applier.isAltered));
   deps.named(isNamed(member.id, store));
-  const wasApplied = (entry: raftpb.Entry, applied: Applied | undefined, { isAltered, timesAltered }: Before): void => {
+  const refused = new RefusedEntries(name, store, safety);
+  const wasApplied = (entry: raftpb.Entry, applied: Applied | undefined, { isAltered, timesAltered }: Before, inSteps = false): void => {
     const { index, term } = entry;
     const revision = store.mvcc.currentRevision;
     story.tell(name, () => `applies ${index} of term ${term} to revision ${revision}`, undefined, index * 65_537 + revision);
     const isSound = () => applier.timesAltered === timesAltered;
     look(() => {
       safety.applied(name, store, entry, applied, isAltered);
+      if (applied?.error !== undefined && !isAltered) refused.failed(index, applied.error, inSteps);
       if (!isAltered) hashCheck.applied(name, store, index, (error) => deps.fail(error), isSound);
     });
     deps.named(isNamed(member.id, store));
@@ -50,8 +53,9 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   const before = (): Before => ({ isAltered: applier.isAltered, timesAltered: applier.timesAltered });
   // All answers are made: somebody could have waited for each.
   store.begin = (entry) => {
+    refused.begins();
     const outcome = begin(entry);
-    if (isSteps(outcome)) return whenDone(outcome, (applied) => wasApplied(entry, applied, before()));
+    if (isSteps(outcome)) return whenDone(outcome, (applied) => wasApplied(entry, applied, before(), true));
     wasApplied(entry, outcome, before());
     return outcome;
   };

@@ -5,6 +5,7 @@ import type { CorruptionCheck } from "./check/corruption.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
 import { brief, type CompactionCall, type Operation, type Outcome, REFUSALS } from "./check/operation.ts";
 import type { Safety } from "./check/safety.ts";
+import type { SpaceCheck } from "./check/space.ts";
 import type { ClientNetwork, Reply } from "./client-network.ts";
 import { decodeAnswer, encodeRequest } from "./codec.ts";
 import type { ModelOp, ModelRequest } from "./model.ts";
@@ -22,6 +23,7 @@ export interface ClientsDeps {
   readonly network: ClientNetwork;
   readonly leaseCheck: LeaseCheck;
   readonly corruptionCheck: CorruptionCheck;
+  readonly spaceCheck: SpaceCheck;
   readonly safety: Safety;
 }
 
@@ -172,6 +174,7 @@ export class Clients {
     this.#deps.story.tell(client, () => `asks ${node.name} ${brief(request)}`, bytes);
     const { isAltered, timesAltered } = node;
     const calledMs = this.#deps.scheduler.nowMs;
+    const space = this.#deps.spaceCheck.before(node.member);
     const reply = await this.#network.exchange(node, path, bytes, timeoutMs);
     op.returnedAt = this.#order++;
     op.outcome = this.#outcome(request, reply);
@@ -180,6 +183,7 @@ export class Clients {
     if (outcome.kind === "answered") this.#deps.story.tell(client, () => `has of ${node.name}: ${brief(outcome.answer)}`, reply.bytes);
     else this.#deps.story.tell(client, `has of ${node.name}: ${outcome.kind} ${outcome.error}`);
     this.#learn(op);
+    this.#deps.spaceCheck.after(op, space, node.member);
     return op;
   }
 

@@ -4,6 +4,8 @@
  */
 import { DiskError, type DiskErrorCode, type Random } from "@quorate/host";
 import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
+import { readU64BE, writeU64BE } from "@quorate/proto";
+import { StoreDamageError } from "@quorate/store";
 import { readWal, WalDamageError } from "@quorate/wal";
 
 const SECTOR_BYTES = 512;
@@ -17,6 +19,9 @@ interface Damage {
   readonly from: number | undefined;
   readonly to: number | undefined;
 }
+
+/** Records that are taken away or altered, by how their keys in the keyspace begin: the position in the log, and leases. */
+const RECORDS = ["mconsistent_index", "mterm", "mconfState", "l"] as const;
 
 /** A stretch of the log that holds records, all of them synced. */
 interface Stretch {
@@ -41,6 +46,8 @@ export class DiskFaults {
   /** The store's writes fail, or failed, for the present process. */
   #storeFails: DiskErrorCode | undefined;
   readonly #damages: Damage[] = [];
+  /** The store that lost a record. */
+  #damagedFolder: object | undefined;
 
   /** Called when a batch of a snapshot that comes in is about to be written. */
   receiving: () => void = () => {};
@@ -82,6 +89,20 @@ export class DiskFaults {
     };
   }
 
+  /** The next sync of the log fails: what it covered is in the system's memory, and a later sync does not bring it down. */
+  failSync(): void {
+    const { disk, tell, walDir } = this.#deps;
+    let isOver = false;
+    disk.fault = ({ kind, path }) => {
+      if (isOver || kind !== "sync" || !path.startsWith(walDir)) return undefined;
+      isOver = true;
+      tell(`disk: Io at sync of ${path}`);
+      const error = new DiskError("Io", path, "injected at sync");
+      this.#errors.add(error);
+      throw error;
+    };
+  }
+
   /** Calls `crash` before the operation that follows `count` others. It has to throw. */
   crash(count: number, crash: (operation: string) => never): void {
     let left = count;
@@ -113,7 +134,34 @@ export class DiskFaults {
   damage(): boolean {
     const { random } = this.#deps;
     const way = random.below(5);
-    return way === 0 ? this.#damageStore() : way < 3 ? this.#flipBit() : this.#loseSector();
+    return way === 0 ? this.#damageStore() : way < 3 ? this.flipBit() : this.#loseSector();
+  }
+
+  /**
+   * Takes a record of the store's position or of a lease away, or lowers the position; false if there is none yet. No checksum
+   * of a file is wrong then.
+   */
+  damageRecord(): boolean {
+    const { disk, keyspaces, random, storePath, tell } = this.#deps;
+    const prefix = RECORDS[random.below(RECORDS.length)];
+    const records = keyspaces.records(storePath);
+    const keys = [...(records?.keys() ?? [])].filter((key) => key.startsWith(prefix)).sort();
+    if (keys.length === 0) return false;
+    const key = keys[random.below(keys.length)];
+    const index = prefix === "mconsistent_index" ? readU64BE(records!.get(key)![1]) : 0;
+    const lower = index > 1 && random.below(2) === 0 ? new Uint8Array(8) : undefined;
+    if (lower !== undefined) writeU64BE(lower, index - 1 - random.below(Math.min(3, index - 1)));
+    keyspaces.alter(storePath, key, lower);
+    tell(`the store's record ${key.slice(0, 20)} is ${lower === undefined ? "lost" : "altered"}`);
+    this.#damages.push({ path: storePath, from: undefined, to: undefined });
+    this.#damagedFolder = disk.folder(storePath);
+    return true;
+  }
+
+  /** Whether the store at its place is one that a record was lost of. */
+  get hasDamagedRecord(): boolean {
+    const { disk, storePath } = this.#deps;
+    return this.#damagedFolder !== undefined && disk.folder(storePath) === this.#damagedFolder;
   }
 
   #damageStore(): boolean {
@@ -129,10 +177,16 @@ export class DiskFaults {
     return true;
   }
 
-  /** The synced records of the log, each a stretch, as the log itself has it. */
-  #records(): Stretch[] {
+  /**
+   * The records of the log, each a stretch: those that a durable mark vouches for, as the log itself has it; those of the tail behind the
+   * last mark; or all.
+   */
+  #records(which: "marked" | "tail" | "anywhere" = "marked"): Stretch[] {
     const { disk, walDir } = this.#deps;
     const records: Stretch[] = [];
+    // This is no operation of a process that runs.
+    const { fault } = disk;
+    disk.fault = undefined;
     try {
       const reader = readWal(disk, walDir);
       let step = reader.next();
@@ -143,18 +197,26 @@ export class DiskFaults {
         last = { path, from: step.value.offset };
         step = reader.next();
       }
-      const { segments, durableBytes } = step.value;
+      const { segments, durableBytes, offset } = step.value;
       const tail = `${walDir}/${segments[segments.length - 1].name}`;
-      return records.filter(({ path, to }) => path !== tail || to <= durableBytes);
+      if (last !== undefined && last.path === tail) records.push({ ...last, to: offset });
+      return records.filter(({ path, to }) => {
+        if (which === "anywhere") return true;
+        const isMarked = path !== tail || to <= durableBytes;
+        return which === "marked" ? isMarked : !isMarked;
+      });
     } catch {
       // No log yet, or none that can be read any more.
       return [];
+    } finally {
+      disk.fault = fault;
     }
   }
 
-  #flipBit(): boolean {
+  /** Flips a bit of the log; false if there is nothing yet. @param where as for `#records` */
+  flipBit(where: "marked" | "tail" | "anywhere" = "marked"): boolean {
     const { disk, random, tell } = this.#deps;
-    const records = this.#records();
+    const records = this.#records(where);
     if (records.length === 0) return false;
     const { path, from, to } = records[random.below(records.length)];
     const position = from + random.below(to - from);
@@ -197,6 +259,7 @@ export class DiskFaults {
         if (current.code === "Damaged" && this.#damages.some(({ path }) => path === current.path)) return "damage";
       }
       if (at instanceof WalDamageError && this.#isDone(at)) return "damage";
+      if (at instanceof StoreDamageError && this.hasDamagedRecord) return "damage";
       at = at.cause instanceof Error ? at.cause : undefined;
     }
     return undefined;

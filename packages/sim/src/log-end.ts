@@ -1,7 +1,7 @@
 /** What a member's log holds on its disk, while no process uses it: which entries, and whether the member is to be removed by one. */
 import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
-import { RecordType, readWal } from "@quorate/wal";
+import { RecordType, readWal, validSnapshotMarks } from "@quorate/wal";
 
 export interface LogEnd {
   readonly lastIndex: number;
@@ -13,15 +13,20 @@ export interface LogEnd {
   removes(memberId: bigint): boolean;
 }
 
-/** Reads the log; undefined if there is none that can be read. */
+/**
+ * Reads the log; undefined if there is none that can be read. A snapshot mark beyond the commit index of the last state does not count: the
+ * member had not accepted that snapshot when it stopped, and starts from what it had before.
+ */
 export function logEndOf(disk: Disk, dir: string): LogEnd | undefined {
   const entries = new Map<number, raftpb.Entry>();
   let lastIndex = 0;
   let beginsAt = 0;
   try {
+    const accepted = new Set(validSnapshotMarks(disk, dir).map(({ index }) => index));
     for (const { type, data } of readWal(disk, dir)) {
       if (type === RecordType.Snapshot) {
         const { index } = walpb.Snapshot.decode(data);
+        if (!accepted.has(index)) continue;
         beginsAt = Math.max(beginsAt, index);
         lastIndex = Math.max(lastIndex, index);
       } else if (type === RecordType.Entry) {

@@ -210,6 +210,20 @@ export class Nemesis {
       case "bitFlip":
         this.#flip(node);
         break;
+      case "failedSync":
+        this.#failSync(node);
+        break;
+      case "tailFlip":
+        this.#flipTail(node);
+        break;
+      case "liveFlip":
+        if (!node.damaged && !node.down && this.#mayDamage()) node.damageLog("anywhere");
+        break;
+      case "recordDamage":
+        if (node.damaged || !this.#mayDamage()) break;
+        node.crash(this.#oneOf(["power", "kill"] as const));
+        node.damageRecord();
+        break;
       case "slowCpu":
         node.slowTurns = true;
         this.#later(() => {
@@ -341,5 +355,31 @@ export class Nemesis {
     if (node.damaged || !this.#mayDamage()) return;
     node.crash("power");
     node.damage();
+  }
+
+  /**
+   * A sync of the log fails, which ends the process; it is started again, and the machine loses power a moment later: what the failed sync
+   * left in the system's memory must not have been taken for durable.
+   */
+  #failSync(node: Node): void {
+    if (node.down || node.refused) return;
+    const { process } = node;
+    node.failSync();
+    const forget = process!.onEnd(() => {
+      this.#scheduler.after(this.#random.unit() * 20, () => {
+        if (!this.#active || !node.down || node.refused) return;
+        node.machine.heal();
+        node.start();
+        this.#scheduler.after(this.#random.unit() * this.#oneOf([50, 200, 1000]), () => node.crash("power"));
+      });
+    });
+    this.#scheduler.after(4 * this.#options.electionMs, forget);
+  }
+
+  /** A bit of what was acknowledged last flips while the process is down: behind the last mark that says what is on the disk. */
+  #flipTail(node: Node): void {
+    if (node.damaged || !this.#mayDamage()) return;
+    node.crash(this.#oneOf(["power", "kill"] as const));
+    node.damageLog("tail");
   }
 }

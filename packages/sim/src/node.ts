@@ -8,7 +8,7 @@ import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
 import type { RaftCheck } from "./check/raft.ts";
-import { type Safety, Violation } from "./check/safety.ts";
+import { type Safety, Violation, violate } from "./check/safety.ts";
 import { Crash, type CrashPoint, CrashPoints } from "./crash-points.ts";
 import { ProcessDisk, ProcessKeyspaces } from "./disk.ts";
 import { endingOf } from "./endings.ts";
@@ -186,7 +186,7 @@ export class Node {
   /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
   start(arm: () => void = () => {}): void {
     if (this.gone) return;
-    const { scheduler, options, story, network, raftCheck } = this.#deps;
+    const { scheduler, options, story, network, raftCheck, safety } = this.#deps;
     const process = new Process(this.name);
     const rate = 1 + (2 * this.#random.unit() - 1) * options.drift;
     const clock = new ProcessClock(scheduler, process, rate);
@@ -222,8 +222,12 @@ export class Node {
       onRaft: (raft) => {
         raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
         this.raft = raft;
+        safety.promotions.watch(this.name, raft, (error) => this.#deps.fail(error));
+        this.#look(() => safety.acknowledged.started(this.name, raft, false));
         process.onEnd(() => {
           raftCheck.forget(this.name);
+          safety.acknowledged.ended(raft);
+          safety.promotions.forget(raft);
           if (this.raft === raft) this.raft = undefined;
         });
       },
@@ -237,6 +241,7 @@ export class Node {
         if (!process.alive) return;
         this.#look(() => {
           started = member;
+          if (this.machine.faults.hasDamagedRecord) violate("DISK-2", `${this.name} runs on a store that has lost a record`);
           this.hasRun = true;
           this.foundDifference = false;
           this.hasNotJoined = false;
@@ -376,5 +381,20 @@ export class Node {
   /** What was synced goes bad: a bit or a sector of the log, or the store as a whole. Only while the process is down. */
   damage(): boolean {
     return this.machine.faults.damage();
+  }
+
+  /** The next sync of the log fails. */
+  failSync(): void {
+    this.machine.faults.failSync();
+  }
+
+  /** A bit of the log flips: of what stands behind its last durable mark, or anywhere; the process may run. False if there is none yet. */
+  damageLog(where: "tail" | "anywhere"): boolean {
+    return this.machine.faults.flipBit(where);
+  }
+
+  /** The store loses a record, or its position is lowered, while the process is down. False if there is none yet. */
+  damageRecord(): boolean {
+    return this.machine.faults.damageRecord();
   }
 }

@@ -103,6 +103,8 @@ export interface SimOptions {
   readonly hostileEveryMs: number;
   /** Mean time between two malformed entries that a leader proposes unchecked; 0: never. */
   readonly poisonEveryMs: number;
+  /** How often each of the harsher faults of disks is chosen (LATER_DISK), against the others; 0: never. */
+  readonly harshDisks: number;
   readonly bug: PlantedBug | undefined;
 }
 
@@ -140,11 +142,17 @@ export const FAULT_KINDS = [
   "mute",
   "stallAll",
   "slowHandover",
+  "failedSync",
+  "tailFlip",
+  "liveFlip",
+  "recordDamage",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** Faults of themes: no mixed run draws them. */
-const THEMES_OWN: readonly FaultKind[] = ["slowHandover"];
+/** Faults of disks that were thought of later: chosen as often as the option harshDisks says. */
+const LATER_DISK = ["failedSync", "tailFlip", "liveFlip", "recordDamage"] as const satisfies readonly FaultKind[];
+/** Faults that are not drawn with the others of mixed runs: those of themes, and those of streams of their own. */
+const DRAWN_APART: readonly FaultKind[] = ["slowHandover", ...LATER_DISK];
 
 const NETWORK: readonly FaultKind[] = ["isolate", "split", "oneWay", "slowLink", "stallLink", "deaf", "mute", "stallAll"];
 /** Of runs about snapshots: how often each fault is chosen, against the others. */
@@ -261,9 +269,10 @@ export interface Changes {
 /** The options of a seed. */
 export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {}): SimOptions {
   const drawn = draw(seed, bug);
-  const faults = { ...drawn.faults };
-  for (const kind of changes.without ?? []) faults[kind] = 0;
   const changed = { ...drawn, ...changes.set };
+  const faults = { ...drawn.faults };
+  for (const kind of LATER_DISK) faults[kind] = changed.harshDisks;
+  for (const kind of changes.without ?? []) faults[kind] = 0;
   return { ...changed, ...sabotageOf(changed), faults };
 }
 
@@ -339,6 +348,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
     ...drawHostility(seed),
     corruption: drawCorruption(seed, network),
+    harshDisks: theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0 ? 2 : 0,
     bug,
   };
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
@@ -414,7 +424,7 @@ function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind
 function drawFaults(random: Random, on: { network: boolean; disk: boolean; crashes: boolean }): Record<FaultKind, number> {
   const weights = weightsOf({});
   for (const kind of FAULT_KINDS) {
-    if (THEMES_OWN.includes(kind)) continue;
+    if (DRAWN_APART.includes(kind)) continue;
     // Drawn for each, also where its group is off: a group's switch changes nothing else.
     const weight = [0, 1, 1, 4][random.below(4)];
     const off = (NETWORK.includes(kind) && !on.network) || (DISK.includes(kind) && !on.disk) || (CRASHES.includes(kind) && !on.crashes);

@@ -182,6 +182,68 @@ export const SOURCE_BUGS = {
     before: "const crc = crc32c(0, payload);\n    if (readU32BE(await reader.take(4), 0) !== crc)",
     after: "const crc = readU32BE(await reader.take(4), 0);\n    if (crc < 0)",
   },
+  "failed-sync-taken-for-durable": {
+    file: "wal/src/opening.ts",
+    before: "makeDurable(tail, end.durableBytes, end.offset);",
+    after: "makeDurable(tail, end.offset, end.offset);",
+  },
+  "refused-put-leaves-its-lease": {
+    file: "store/src/requests/put.ts",
+    before: 'if (request.lease !== 0n && !leases.exists(request.lease)) throw errorOf("LeaseNotFound");',
+    after: `if (request.lease === 0n || leases.exists(request.lease)) return;
+  const key = toLatin1(request.key);
+  if (leases.leaseOf(key) !== 0n) leases.detach(leases.leaseOf(key), key);
+  throw errorOf("LeaseNotFound");`,
+  },
+  "refused-write-goes-on": {
+    file: "server/src/services/kv.ts",
+    before: "if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();",
+    after: `if (!member.space.keeper.hasRoom(costBytes)) {
+          member.propose("put", bytes, request).catch(() => {});
+          await member.space.keeper.refuse();
+        }`,
+  },
+  "quota-unchecked": {
+    file: "server/src/space/space-keeper.ts",
+    before: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+    after: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes < 2 * quotaBytes;",
+  },
+  "quota-counted-twice": {
+    file: "server/src/space/space-keeper.ts",
+    before: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+    after: `if (costBytes === 0 || quotaBytes === undefined || 2 * this.#parts.store().quotaBytes + costBytes < quotaBytes) return true;
+    throw errorOf("NoSpace");`,
+  },
+  "alarm-passes-transactions": {
+    file: "store/src/apply.ts",
+    before: 'if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");',
+    after: "",
+  },
+  "alarm-stops-deletions": {
+    file: "store/src/apply.ts",
+    before: 'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);',
+    after: 'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant", "deleteRange"]);',
+  },
+  "promotes-by-what-was-sent": {
+    file: "server/src/membership/reconfiguration.ts",
+    before: "if (learner.match >= own.match * READY_SHARE) return;",
+    after: "if (learner.next >= own.match * READY_SHARE) return;",
+  },
+  "new-leader-keeps-lease-times": {
+    file: "server/src/lease/keeper.ts",
+    before: "clock.monotonicMs() + this.#options.extendMs + remaining * 1000",
+    after: "clock.monotonicMs() + 0 * this.#options.extendMs + remaining * 1000",
+  },
+  "lowered-position-unnoticed": {
+    file: "store/src/live-bytes.ts",
+    before: "if (savedIndex > index) throw problem(",
+    after: "if (savedIndex > index + 1000) throw problem(",
+  },
+  "flip-taken-for-tear": {
+    file: "wal/src/tear.ts",
+    before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+    after: 'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+  },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 
 /** The names. */

@@ -11,7 +11,9 @@ import { HashCheck } from "./check/hashes.ts";
 import { type Judgement, judgeHistory } from "./check/judge.ts";
 import { LeaseCheck } from "./check/lease-lives.ts";
 import { RaftCheck } from "./check/raft.ts";
+import { checkRefusedWrites } from "./check/refused.ts";
 import { Safety, violate } from "./check/safety.ts";
+import { SpaceCheck } from "./check/space.ts";
 import { WatchCheck } from "./check/watches.ts";
 import { ClientNetwork } from "./client-network.ts";
 import { Clients } from "./clients.ts";
@@ -103,7 +105,8 @@ class World {
     this.nodes = configs.map(makeNode);
     this.clientNetwork = new ClientNetwork(options, { scheduler, random: random.fork("client network") });
     const shared = { nodes: this.nodes, scheduler, story, network: this.clientNetwork, safety, fail };
-    this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck, corruptionCheck });
+    const spaceCheck = new SpaceCheck(options.quotaBytes, safety);
+    this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck, corruptionCheck, spaceCheck });
     this.watchClients = new WatchClients(options, { ...shared, random: random.fork("watch clients"), check: this.watchCheck });
     const leases = { ...shared, random: random.fork("lease clients"), clients: this.clients, check: leaseCheck };
     this.leaseClients = new LeaseClients(options, leases);
@@ -211,6 +214,7 @@ class World {
     await this.#settled(settling.compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(settling.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
     await this.#settled(this.#restore(), PROGRESS_MS, () => "ARCHIVE-2: a restored cluster does not serve");
+    checkRefusedWrites(clients.operations, this.safety);
     const hint = (revision: number) => this.safety.requestAt(revision);
     this.verdict = judgeHistory(clients, {
       title: `seed ${this.options.seed}`,

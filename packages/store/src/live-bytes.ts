@@ -66,7 +66,10 @@ export class LiveBytes {
     if (record === undefined) return;
     const problem = (text: string) => new StoreDamageError(path, "bucket meta, key quorate_live_bytes", text);
     if (record.length !== RECORD_BYTES) throw problem(`the record has ${record.length} bytes`);
-    if (readU64BE(record, 0) !== index) return;
+    const savedIndex = readU64BE(record, 0);
+    // Every batch raises the position, with or without this record: the other way round, the position is not the one that was written.
+    if (savedIndex > index) throw problem(`it is of index ${savedIndex}, and the store's position is ${index}: that was lost or changed`);
+    if (savedIndex < index) return;
     const saved = readU64BE(record, 8);
     if (saved !== this.#bytes)
       throw problem(`the records have ${this.#bytes} bytes, and ${saved} were written: records were lost or changed`);

@@ -17,6 +17,8 @@ export type Steps<T> = Generator<undefined, T, undefined>;
 export const STEP_KEYS = 1024;
 /** Records that one step reads from the store, at most: some 0.5 ms. */
 export const STEP_RECORDS = 32;
+/** Records that one step takes from memory, at most: some 0.2 ms. */
+export const STEP_MEMORY_RECORDS = 256;
 /** Bytes of records after which a step ends, whatever their number. */
 export const STEP_BYTES: number = 256 << 10;
 

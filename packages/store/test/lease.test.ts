@@ -19,6 +19,7 @@ import {
 import { applyRange, Store, StoreDamageError } from "../index.ts";
 import { Backend, Bucket } from "../src/backend.ts";
 import { LIVE_BYTES } from "../src/live-bytes.ts";
+import { type LeaseBook, Mvcc } from "../src/mvcc/index.ts";
 import { Prng } from "./mvcc-history.ts";
 import { Log } from "./store-log.ts";
 
@@ -248,6 +249,58 @@ test("a lease under another id, one that does not decode, and one of no id are d
       (error) => error instanceof StoreDamageError && error.message.includes(`bucket lease, key ${key}`),
     );
   }
+});
+
+test("keys are attached to their leases while the records are read, none at the end; ended leases do not matter", async () => {
+  const KEYS = 5000;
+  const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
+  const store = await Store.open(keyspaces, "/store");
+  const log = new Log();
+  const apply = (request: Parameters<Log["request"]>[0]) => {
+    log.request(request);
+    assert.equal(store.apply(log.entries.at(-1)!).error, undefined);
+  };
+  for (const ID of [1n, 2n, 3n]) apply({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL: 10 }) });
+  for (let i = 0; i < KEYS; i++) apply({ put: PutRequest.encode({ key: fromUtf8(`k${i}`), lease: i % 2 === 0 ? 1n : 2n }) });
+  // From one lease to another, to none, and to the same.
+  for (const [key, lease] of [
+    ["k0", 3n],
+    ["k2", 0n],
+    ["k4", 1n],
+  ] as const)
+    apply({ put: PutRequest.encode({ key: fromUtf8(key), lease }) });
+  apply({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 2n }) });
+  await store.close({ flush: true });
+
+  const backend = new Backend(await keyspaces.open("/store/db", { create: false }));
+  const attached = new Map<string, bigint>();
+  let sinceSlice = 0;
+  let read = 0;
+  const book: LeaseBook = {
+    exists: (id) => id === 1n || id === 3n,
+    leaseOf: (key) => attached.get(key) ?? 0n,
+    attach: (id, key) => {
+      sinceSlice++;
+      attached.set(key, id);
+    },
+    detach: (id, key) => {
+      assert.equal(attached.get(key), id);
+      attached.delete(key);
+    },
+    beginLong: () => {},
+    endLong: () => {},
+  };
+  const onProgress = (records: number) => {
+    assert.ok(sinceSlice <= records - read, `${sinceSlice} keys with a slice of ${records - read} records`);
+    read = records;
+    sinceSlice = 0;
+  };
+  await Mvcc.open(backend, "/store", onProgress, book);
+  assert.ok(read > KEYS);
+  assert.equal(sinceSlice, 0, "after the last slice");
+  assert.equal(attached.size, KEYS / 2 - 1);
+  assert.deepEqual([attached.get("k0"), attached.get("k1"), attached.get("k2"), attached.get("k4")], [3n, undefined, undefined, 1n]);
+  await backend.close({ flush: false });
 });
 
 test("a key on a lease that is not there is damage", async () => {

@@ -141,6 +141,13 @@ test("records that are not those that were written are damage, found when the st
   await (await open(keyspaces)).close({ flush: false });
   await change(prefixed(Bucket.meta, LIVE_BYTES), sum.subarray(0, 15));
   await assert.rejects(open(keyspaces), { code: "DAMAGED", message: /the record has 15 bytes/ });
+  await change(prefixed(Bucket.meta, LIVE_BYTES), sum);
+
+  // The position falls: the log would be applied a second time to what it has made.
+  const position = prefixed(Bucket.meta, fromLatin1("consistent_index"));
+  await change(position, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 4));
+  await assert.rejects(open(keyspaces), { code: "DAMAGED", message: /it is of index 5, and the store's position is 4/ });
+  await change(position, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 5));
 
   // One of another index, left by a version that does not write it, says nothing; the next batch has a new one.
   await change(prefixed(Bucket.meta, LIVE_BYTES), new Uint8Array(16));

@@ -19,6 +19,12 @@ const rules: readonly Rule[] = [
   { why: "a fatal line of etcdctl 3.4's log", pattern: /^\d{4}-\d\d-\d\d [\d:.]+ C \| [\w/]+: /gm, becomes: "Error: " },
   { why: "usage after a mistake", pattern: /^(?:Run '|NAME:|Usage:)[\s\S]*?(?=^Error: |(?![\s\S]))/gm, becomes: "" },
   { why: "a crash's stack", pattern: /^goroutine \d+ [\s\S]*/gm, becomes: "" },
+  {
+    why: "the crash of etcdctl 3.4 after it has named a database that is not there: one of two, by chance",
+    pattern:
+      /^panic: (?:cannot open database at .*|runtime error: invalid memory address or nil pointer dereference)\n(?:\[signal .*\n)?\n?/gm,
+    becomes: "panic\n",
+  },
   { why: "a snapshot's hash", pattern: /^([|│]? *)[0-9a-f]{5,8}(?= *[,|│] *\d+ *[,|│] *\d+ *[,|│] )/gm, becomes: "$1{hash}" },
   { why: "a snapshot's hash", pattern: /("hash" ?: ?)\d+(?=,?\n?"revision")/gi, becomes: "$1{hash}" },
   { why: "the term in a protobuf header", pattern: /^( *2: \{\w+\}\n(?: *3: \d+\n)? *4: )\d+$/gm, becomes: "$1{number}" },

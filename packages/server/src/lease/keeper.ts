@@ -17,8 +17,11 @@
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
-import { type Applied, type Lease, type LeaseObserver, type Lessor, MAX_CHECKPOINT_LEASES } from "@quorate/store";
+import { type Applied, type Lease, type LeaseObserver, type Lessor, MAX_CHECKPOINT_LEASES, STEP_KEYS, type Steps } from "@quorate/store";
+import { LOCAL_CALLER } from "../reads/pinned.ts";
+import { SharedTurns } from "../reads/shared-turns.ts";
 import { Deadlines, type Due } from "./deadlines.ts";
+import { spread } from "./spread.ts";
 
 /** How often what is left of long leases is noted (etcd: defaultLeaseCheckpointInterval). */
 export const LEASE_CHECKPOINT_INTERVAL_MS: number = 5 * 60_000;
@@ -33,6 +36,10 @@ export const MAX_HURRIED_REVOKES_PER_SECOND = 10_000;
 export const MAX_INFLIGHT_REVOKES = 5000;
 /** Checkpoint entries whose result is awaited at the most. */
 export const MAX_INFLIGHT_CHECKPOINTS = 8;
+/** Revocations that are proposed in one turn of the event loop; the others of the same look follow in the next turns. */
+export const MAX_REVOKES_PER_TURN = 256;
+/** Leases that are looked at in one turn, and found to be renewed meanwhile or due: some 2 ms. */
+export const MAX_LOOKS_PER_TURN = 2048;
 /** How often the leader looks for leases that are due. */
 const LOOK_PERIOD_MS = 100;
 /** A revocation that failed is tried again after this long. */
@@ -104,6 +111,9 @@ interface Reign {
   readonly checkpoints: Deadlines<CheckpointDue>;
   readonly ended: Promise<void>;
   readonly end: () => void;
+  /** The leases are being counted, or all are: what is granted counts from now on. */
+  counting: boolean;
+  /** All leases are counted. */
   promoted: boolean;
   /** When the last successful confirmation was asked for. */
   confirmedMs: number;
@@ -113,6 +123,7 @@ interface Reign {
 export class LeaseKeeper implements LeaseObserver {
   readonly #options: KeeperOptions;
   readonly #deps: KeeperDeps;
+  readonly #turns: SharedTurns;
   #reign: Reign | undefined;
   #timer: Timer | undefined;
   #lookedMs = 0;
@@ -126,6 +137,7 @@ export class LeaseKeeper implements LeaseObserver {
     if (options.confirmedForMs >= options.extendMs) throw new RangeError("confirmedForMs must be less than extendMs");
     this.#options = options;
     this.#deps = deps;
+    this.#turns = new SharedTurns(deps.clock);
   }
 
   /** True once this member counts the leases' time. */
@@ -144,6 +156,7 @@ export class LeaseKeeper implements LeaseObserver {
       checkpoints: new Deadlines(),
       ended,
       end,
+      counting: false,
       promoted: false,
       confirmedMs: Number.NEGATIVE_INFINITY,
       confirming: undefined,
@@ -163,32 +176,41 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   #takeOver(reign: Reign): void {
-    this.#confirmed(reign).then(
-      () => {
-        if (this.#reign === reign) this.#promote(reign);
-      },
-      () => {
+    this.#confirmed(reign)
+      .then(() => this.#promote(reign))
+      .catch(() => {
         if (this.#reign !== reign) return;
         this.#timer = this.#deps.clock.after(LOOK_PERIOD_MS, () => this.#takeOver(reign));
-      },
-    );
+      });
   }
 
-  #promote(reign: Reign): void {
-    const { clock, logger, lessor } = this.#deps;
-    const { extendMs } = this.#options;
-    const now = clock.monotonicMs();
+  /** Counts all leases, over several turns of the event loop where they are many. Renewals wait until that is done. */
+  async #promote(reign: Reign): Promise<void> {
+    const { clock, logger } = this.#deps;
+    if (this.#reign !== reign) return;
+    reign.counting = true;
+    await this.#turns.run(LOCAL_CALLER, this.#countAll(reign));
+    if (this.#reign !== reign) return;
     reign.promoted = true;
-    for (const lease of lessor().all()) {
-      const remaining = lease.remainingSeconds > 0 ? lease.remainingSeconds : this.ttlOf(lease);
-      this.#count(reign, lease, now + extendMs + remaining * 1000);
-    }
-    if (reign.leases.size >= MAX_REVOKES_PER_SECOND) spread(reign);
-    this.#lookedMs = now;
+    this.#lookedMs = clock.monotonicMs();
     this.#allowance = 0;
     this.#revokesPerSecond = MAX_REVOKES_PER_SECOND;
     this.#timer = clock.every(LOOK_PERIOD_MS, () => this.#look(reign));
     logger.info("counting the time of leases", { term: reign.term, leases: reign.leases.size });
+  }
+
+  /** Leases come and go between two steps: `granted` counts those that come, and the iterator passes over those that are gone. */
+  *#countAll(reign: Reign): Steps<void> {
+    const { clock, lessor } = this.#deps;
+    let looks = 0;
+    for (const lease of lessor().all()) {
+      if (++looks % STEP_KEYS === 0) yield;
+      if (this.#reign !== reign) return;
+      if (reign.leases.has(lease.id)) continue;
+      const remaining = lease.remainingSeconds > 0 ? lease.remainingSeconds : this.ttlOf(lease);
+      this.#count(reign, lease, clock.monotonicMs() + this.#options.extendMs + remaining * 1000);
+    }
+    if (reign.leases.size >= MAX_REVOKES_PER_SECOND) yield* spread(reign.leases, reign.expiries, SPREAD_PER_SECOND);
   }
 
   /** A lease's time to live in seconds. */
@@ -216,7 +238,7 @@ export class LeaseKeeper implements LeaseObserver {
 
   granted(lease: Lease): void {
     const reign = this.#reign;
-    if (reign?.promoted === true) this.#count(reign, lease, this.#deps.clock.monotonicMs() + this.ttlOf(lease) * 1000);
+    if (reign?.counting === true) this.#count(reign, lease, this.#deps.clock.monotonicMs() + this.ttlOf(lease) * 1000);
   }
 
   revoked(id: bigint): void {
@@ -343,13 +365,18 @@ export class LeaseKeeper implements LeaseObserver {
   }
 
   #revokeExpired(reign: Reign, now: number): void {
+    if (this.#reign !== reign) return;
     const due: Counted[] = [];
     const most = Math.min(Math.floor(this.#allowance), MAX_INFLIGHT_REVOKES - this.#inflightRevokes);
+    let looks = 0;
+    let isCut = false;
     for (
       let first = reign.expiries.first();
       first !== undefined && first.dueMs <= now && due.length < most;
       first = reign.expiries.first()
     ) {
+      isCut = ++looks > MAX_LOOKS_PER_TURN || due.length >= MAX_REVOKES_PER_TURN;
+      if (isCut) break;
       if (first.expiryMs > now) {
         reign.expiries.move(first, first.expiryMs);
         continue;
@@ -357,14 +384,22 @@ export class LeaseKeeper implements LeaseObserver {
       reign.expiries.remove(first);
       due.push(first);
     }
-    const isBehind = (reign.expiries.first()?.dueMs ?? Number.POSITIVE_INFINITY) <= now;
-    if (!isBehind) this.#revokesPerSecond = Math.max(this.#revokesPerSecond / 2, MAX_REVOKES_PER_SECOND);
-    else if (this.#inflightRevokes + due.length < MAX_INFLIGHT_REVOKES) {
-      this.#revokesPerSecond = Math.min(this.#revokesPerSecond * 2, MAX_HURRIED_REVOKES_PER_SECOND);
-    }
-    if (due.length === 0) return;
     this.#allowance -= due.length;
     this.#inflightRevokes += due.length;
+    if (due.length > 0) this.#revoke(reign, due);
+    if (isCut) this.#deps.clock.endOfTurn(() => this.#revokeExpired(reign, now));
+    else this.#setRate((reign.expiries.first()?.dueMs ?? Number.POSITIVE_INFINITY) <= now);
+  }
+
+  /** @param isBehind leases that are due are left for the next look */
+  #setRate(isBehind: boolean): void {
+    if (!isBehind) this.#revokesPerSecond = Math.max(this.#revokesPerSecond / 2, MAX_REVOKES_PER_SECOND);
+    else if (this.#inflightRevokes < MAX_INFLIGHT_REVOKES) {
+      this.#revokesPerSecond = Math.min(this.#revokesPerSecond * 2, MAX_HURRIED_REVOKES_PER_SECOND);
+    }
+  }
+
+  #revoke(reign: Reign, due: readonly Counted[]): void {
     const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));
     this.#deps.propose(reign.term, "leaseRevoke", requests).forEach((result, i) => {
       result.then(
@@ -401,11 +436,13 @@ export class LeaseKeeper implements LeaseObserver {
   #noteRemaining(reign: Reign, now: number): void {
     if (this.#inflightCheckpoints >= MAX_INFLIGHT_CHECKPOINTS) return;
     const checkpoints: { ID: bigint; remaining_TTL: number }[] = [];
+    let looks = 0;
     for (
       let first = reign.checkpoints.first();
-      first !== undefined && first.dueMs <= now && checkpoints.length < MAX_CHECKPOINT_LEASES;
+      first !== undefined && first.dueMs <= now && checkpoints.length < MAX_CHECKPOINT_LEASES && looks < MAX_LOOKS_PER_TURN;
       first = reign.checkpoints.first()
     ) {
+      looks++;
       const { lease } = first;
       reign.checkpoints.remove(first);
       lease.checkpoint = undefined;
@@ -431,30 +468,4 @@ function wake(lease: Counted): void {
   const { waiters } = lease;
   lease.waiters = undefined;
   if (waiters !== undefined) for (const waiter of waiters) waiter();
-}
-
-/**
- * Leases that were all extended at one moment would all expire at one: those beyond what a second's revocations allow get later, each by
- * a little more than the one before (etcd: lessor.Promote).
- */
-function spread(reign: Reign): void {
-  const leases = [...reign.leases.values()].sort((a, b) => a.expiryMs - b.expiryMs);
-  let baseMs = leases[0]!.expiryMs;
-  let nextMs = baseMs + 1000;
-  let expires = 0;
-  for (const lease of leases) {
-    const { expiryMs } = lease;
-    if (expiryMs > nextMs) {
-      baseMs = expiryMs;
-      nextMs = baseMs + 1000;
-      expires = 1;
-      continue;
-    }
-    expires++;
-    if (expires <= SPREAD_PER_SECOND) continue;
-    const delayMs = (1000 * expires) / SPREAD_PER_SECOND - (expiryMs - baseMs);
-    nextMs = baseMs + delayMs;
-    lease.expiryMs = expiryMs + delayMs;
-    reign.expiries.move(lease, lease.expiryMs);
-  }
 }

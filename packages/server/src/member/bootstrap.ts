@@ -16,6 +16,7 @@ import { AuthEnabledError, checkLevelFiles, clusterId, encodeMember, type Member
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
+import type { Removal } from "../membership/index.ts";
 import { checkNotStartedBefore, type Joining, joinCluster, otherMembers } from "../membership/join.ts";
 import { survivorEntries } from "../membership/sole-survivor.ts";
 import { discoverBySrv } from "../membership/srv-discovery.ts";
@@ -56,6 +57,8 @@ export interface Bootstrapped {
   readonly entries: readonly raftpb.Entry[];
   /** The members of the cluster that this one joins, until it has its own membership; empty otherwise. */
   readonly remotes: readonly Member[];
+  /** Set if this member was removed, and the one voter that is left may need its vote: it takes part for that alone. */
+  readonly removal?: Removal | undefined;
 }
 
 /** Opens a data directory, or makes a new one. Throws BootstrapError, ConfigError, and the errors of log and store. */
@@ -229,12 +232,8 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
     };
     store = await openUndamaged({ config, disk, logger, memberId: ids.NodeID, logBeginsBehind: mark.index, open });
     checkTogether(config, store, mark, opened.entries);
-    if (store.membership.isRemoved(ids.NodeID)) {
-      throw new BootstrapError(
-        `the member ${idToHex(ids.NodeID)} has been permanently removed from the cluster; ` +
-          `its data in ${config.dataDir} cannot be used again: move it away and add a new member`,
-      );
-    }
+    const removal = removalOf(config, store, ids.NodeID);
+    if (removal !== undefined && (removal.voters !== 1 || config.forceNewCluster)) throw removal.error;
     const base = { memberId: ids.NodeID, clusterId: ids.ClusterID, wal: opened.wal, store };
     // The first write carries a state, so without one it was cut short, and nobody depends on what it left. Of a new cluster those are
     // some of its members, and a member that took them for all would elect a leader with a part of the others.
@@ -257,13 +256,25 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
     return {
       ...base,
       ...found,
-      remotes: await remotesOf(config, deps, store, ids.NodeID),
+      remotes: removal === undefined ? await remotesOf(config, deps, store, ids.NodeID) : [],
+      removal,
     };
   } catch (error) {
     await store?.close({ flush: false });
     await opened.wal.close();
     throw error;
   }
+}
+
+/** The removal of this member, if its store has it. */
+function removalOf(config: ServerConfig, store: Store, id: bigint): (Removal & { readonly error: Error }) | undefined {
+  if (!store.membership.isRemoved(id)) return undefined;
+  const { index, confState } = store.position;
+  const error = new BootstrapError(
+    `the member ${idToHex(id)} has been permanently removed from the cluster; ` +
+      `its data in ${config.dataDir} cannot be used again: move it away and add a new member`,
+  );
+  return { index, voters: confState.voters.length, error };
 }
 
 /** Takes the others out of the membership, durably, before anything is started. */

@@ -26,8 +26,8 @@ export interface ConfigurationParts {
   readonly logger: Logger;
   /** A change that somebody proposed has been carried out or refused. */
   settled(requestId: bigint, error: EtcdError | undefined): void;
-  /** This member was removed. */
-  removed(): void;
+  /** This member was removed, by the entry at `index`. @param voters how many are left */
+  removed(index: number, voters: number): void;
   /** An entry does not decode; it has changed nothing. */
   malformed(entry: raftpb.Entry, error: Error): void;
 }
@@ -60,7 +60,7 @@ export class Configuration {
     const confState = refusal === undefined ? raft.applyConfChange(confChangeOf(entry)!) : raft.confState;
     store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
     if (change.id !== 0n) this.#parts.settled(change.id, refusal === undefined ? undefined : errorOf(refusal));
-    if (refusal === undefined) this.#follow(change);
+    if (refusal === undefined) this.#follow(change, entry.index);
   }
 
   /** Applies such an entry once more, to a store that lacks it: Raft and the links to peers have followed it already. */
@@ -72,12 +72,12 @@ export class Configuration {
     store.applyConfChange(entry, isRefused ? undefined : ofMember, raft.confState);
   }
 
-  #follow(change: raftpb.ConfChange): void {
-    const { memberId } = this.#parts;
+  #follow(change: raftpb.ConfChange, index: number): void {
+    const { memberId, raft } = this.#parts;
     const id = change.nodeId;
     this.#tell(change);
     if (change.type === raftpb.ConfChangeType.ConfChangeRemoveNode) {
-      if (id === memberId) this.#parts.removed();
+      if (id === memberId) this.#parts.removed(index, raft.confState.voters.length);
       else this.#sayFarewell(id);
     }
     this.connectPeers();
@@ -130,8 +130,8 @@ export class Configuration {
   /** Brings the links to peers in line with the membership: at start, after a change, and when a received store is in place. */
   connectPeers(): void {
     const { memberId, store, transport } = this.#parts;
-    // One that was removed keeps its links for the time that it goes on answering.
-    if (store().membership.isRemoved(memberId)) return;
+    // A removed member keeps its links for the time that it goes on answering; one that was removed before its start makes them.
+    if (store().membership.isRemoved(memberId) && transport.peers().length > 0) return;
     const members = this.#peers();
     for (const peer of transport.peers()) {
       if (!this.#leaving.has(peer.id) && !members.some((member) => member.id === peer.id)) transport.removePeer(peer.id);

@@ -20,7 +20,7 @@ import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
-import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration } from "../membership/index.ts";
+import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration, type Removal } from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
@@ -117,7 +117,7 @@ export class Member {
     });
     member = new Member(config, deps, metrics, state);
     try {
-      await member.#begin();
+      await member.#begin(state.removal);
     } catch (error) {
       await member.#close({ flush: false });
       throw error;
@@ -259,7 +259,7 @@ export class Member {
       transport,
       logger: this.#logger,
       settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
-      removed: () => this.#cluster.departure.applied(),
+      removed: (index, voters) => this.#cluster.departure.applied({ index, voters }),
       malformed: this.#malformed,
     });
     this.#publication = new Publication({
@@ -323,7 +323,7 @@ export class Member {
       transfer: (to) => this.#loop.withRaft((raft) => raft.transferLeadership(to)),
       hasEnded: () => this.#ended,
       stopServing: () => this.#refuseAll(),
-      end: () => this.#end(undefined),
+      end: (error) => this.#end(error),
     });
     this.leases = new Leases({
       clock: deps.clock,
@@ -398,12 +398,19 @@ export class Member {
 
   readonly #openTransport: () => Promise<Transport>;
 
-  async #begin(): Promise<void> {
+  /** @param removal of a member that an earlier process has seen removed */
+  async #begin(removal: Removal | undefined): Promise<void> {
     nameMember(this.metrics, this.id, this.config);
-    await this.corruption.initialCheck();
+    if (removal === undefined) await this.corruption.initialCheck();
     this.#transport = await this.#openTransport();
     this.#configuration.connectPeers();
     this.#flushTimer = this.#clock.every(this.config.backendBatchIntervalMs, () => this.#flush());
+    if (removal !== undefined) {
+      // It answers its peers, and serves nobody.
+      this.#loop.start();
+      this.#cluster.departure.applied(removal);
+      return;
+    }
     this.space.start();
     this.corruption.start();
     this.#loop.start();
@@ -602,7 +609,10 @@ export class Member {
 
   #transportListener(): TransportListener {
     return {
-      received: (messages) => this.#loop.received(this.#peerMessages.admit(messages)),
+      received: (messages) => {
+        this.#cluster.departure.heard(messages);
+        this.#loop.received(this.#peerMessages.admit(messages));
+      },
       snapshotReceived: (stream) => this.#snapshots.receive(stream),
       unreachable: (id) => this.#loop.withRaft((raft) => raft.reportUnreachable(id)),
       snapshotSent: (id, taken) => this.#snapshots.sent(id, taken),

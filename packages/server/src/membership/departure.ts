@@ -3,14 +3,20 @@
  *
  *     it has applied its removal     it goes on answering its peers for a few election timeouts: one of them may need its vote and its log
  *                                    to learn that the removal was committed. Once a peer says that it knows, a second is enough.
+ *     the removal left one voter     that voter may need this member's vote, and there is nobody else who could give it one: the member
+ *                                    stays until the voter is known to have committed the removal, also over restarts
  *     a peer says so, and it has not applied it    it ends at once: nobody will send it anything
  */
 import type { Clock, Logger } from "@quorate/host";
-import { idToHex } from "@quorate/proto";
+import { idToHex, raftpb } from "@quorate/proto";
 
 /** It stays for so many election timeouts, or for so long if its peers know (etcd: 1 s). */
 const GRACE_ELECTIONS = 3;
 const LEAST_MS = 1000;
+/** It stays for so long where the removal left one voter that is not known to have committed it. A restart begins this time again. */
+export const MAX_LAST_VOTER_WAIT_MS = 600_000;
+
+const { MsgApp, MsgHeartbeat } = raftpb.MessageType;
 
 export interface DepartureParts {
   readonly memberId: bigint;
@@ -20,24 +26,55 @@ export interface DepartureParts {
   readonly logger: Logger;
   /** Refuses what clients ask from now on. */
   stopServing(): void;
-  end(): void;
+  /** Ends the member. @param error why, where that is not in order */
+  end(error?: Error): void;
+}
+
+/** The removal as it was applied here. */
+export interface Removal {
+  /** Index of the entry, or of a later one that was applied. */
+  readonly index: number;
+  /** Voters in the configuration without this member. */
+  readonly voters: number;
+  /** Set if an earlier process applied it: what the member ends with. */
+  readonly error?: Error | undefined;
 }
 
 export class Departure {
   readonly #parts: DepartureParts;
   /** When this member learnt that it was removed. */
   #sinceMs: number | undefined;
+  #removal: Removal | undefined;
+  /** A peer is known to know of the removal. */
+  #isKnown = false;
 
   constructor(parts: DepartureParts) {
     this.#parts = parts;
   }
 
-  /** The removal was applied here. */
-  applied(): void {
+  /** The removal was applied here, by this process or an earlier one. */
+  applied(removal: Removal): void {
     if (this.#sinceMs !== undefined) return;
     this.#begin();
-    const { clock, electionTimeoutMs, end } = this.#parts;
-    clock.after(GRACE_ELECTIONS * electionTimeoutMs, end);
+    this.#removal = removal;
+    const { electionTimeoutMs, logger, memberId } = this.#parts;
+    const isNeeded = removal.voters === 1;
+    if (isNeeded) {
+      logger.warn("the removed member stays until the one voter that is left has committed the removal", {
+        "local-member-id": idToHex(memberId),
+        "removal-index": removal.index,
+        "at-most": `${MAX_LAST_VOTER_WAIT_MS}ms`,
+        advice: "if the other member is down, start it while this one runs",
+      });
+    }
+    this.#endAfter(isNeeded ? MAX_LAST_VOTER_WAIT_MS : GRACE_ELECTIONS * electionTimeoutMs);
+  }
+
+  /** Messages of peers have come in: a leader's commit index may show that it has committed the removal. */
+  heard(messages: readonly raftpb.Message[]): void {
+    const removal = this.#removal;
+    if (removal?.voters !== 1 || this.#isKnown) return;
+    if (messages.some(({ type, commit }) => (type === MsgApp || type === MsgHeartbeat) && commit >= removal.index)) this.told();
   }
 
   /** A peer says that this member was removed. May be called often. */
@@ -45,10 +82,17 @@ export class Departure {
     const { clock, end } = this.#parts;
     if (this.#sinceMs === undefined) {
       this.#begin();
-      clock.endOfTurn(end);
+      clock.endOfTurn(() => end());
       return;
     }
-    clock.after(Math.max(0, this.#sinceMs + LEAST_MS - clock.monotonicMs()), end);
+    if (this.#isKnown) return;
+    this.#isKnown = true;
+    this.#endAfter(Math.max(0, this.#sinceMs + LEAST_MS - clock.monotonicMs()));
+  }
+
+  #endAfter(delayMs: number): void {
+    const { clock, end } = this.#parts;
+    clock.after(delayMs, () => end(this.#removal?.error));
   }
 
   #begin(): void {

@@ -13,6 +13,7 @@ import { Leadership } from "./leadership.ts";
 import { Reconfiguration } from "./reconfiguration.ts";
 import { VersionMonitor } from "./version-monitor.ts";
 
+export type { Removal } from "./departure.ts";
 export { Leadership } from "./leadership.ts";
 export { quorumOf } from "./quorum-checks.ts";
 export { Reconfiguration } from "./reconfiguration.ts";
@@ -41,7 +42,7 @@ export interface ClusterKeepingParts {
   transfer(to: bigint): TransferResult;
   hasEnded(): boolean;
   stopServing(): void;
-  end(): void;
+  end(error?: Error): void;
 }
 
 /** What the links to other members ask of this one. */

@@ -39,13 +39,14 @@ import {
 } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { callerOf, pinned } from "../reads/pinned.ts";
+import { SharedTurns } from "../reads/shared-turns.ts";
 import type { SliceTask } from "../reads/slice-task.ts";
 import { encodeReadTxn, messageOf, RangeWriter } from "./range-answer.ts";
 
 /** A record from this size on counts for the time of a turn. */
 const LARGE_RECORD_BYTES: number = 16 << 10;
 
-import { encodeDeleteRange, encodeTxn } from "./write-answer.ts";
+import { type Encoding, encodeDeleteRange, encodeTxn } from "./write-answer.ts";
 
 function refuse(error: ErrorName | undefined): void {
   if (error !== undefined) throw errorOf(error);
@@ -119,6 +120,8 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   };
 
   const ranges = rangeHandler(member);
+  const turns = new SharedTurns(member.clock);
+  const encoding = (context: CallContext): Encoding => ({ turns, caller: callerOf(context) });
   const mayAnswer = (request: DeleteRangeRequest | TxnRequest, context: CallContext): void | Promise<void> =>
     member.slices.run(callerOf(context), (task) => pinned(member, task, (view) => checkWriteAnswer(view, request)));
 
@@ -138,7 +141,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       async (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
         if (mayAnswerMuch(request)) await mayAnswer(request, context);
-        return encodeDeleteRange(member.clock, answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)));
+        return encodeDeleteRange(encoding(context), answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)));
       },
     ],
     [
@@ -151,7 +154,7 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
         }
         if (!isReadOnlyTxn(request)) {
           if (mayAnswerMuch(request)) await mayAnswer(request, context);
-          return encodeTxn(member.clock, answered<TxnResponse>(await member.propose("txn", bytes, request)));
+          return encodeTxn(encoding(context), answered<TxnResponse>(await member.propose("txn", bytes, request)));
         }
         refuse(checkTxn(request, maxTxnOps));
         await mayRead(member, isSerializableTxn(request));

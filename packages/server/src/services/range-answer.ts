@@ -14,6 +14,8 @@ const MAX_BLOCK_BYTES: number = 64 << 10;
 const MIN_OWN_PIECE_BYTES = 512;
 /** What a piece takes in memory beside its bytes, about. */
 const PIECE_BYTES = 128;
+/** Pieces that are kept in one array while an answer grows. */
+const PART_PIECES = 512;
 /** RangeResponse.kvs, ResponseOp.response_range and TxnResponse.responses, each with a length. */
 const KVS_TAG = 0x12;
 const RESPONSE_RANGE_TAG = 0x0a;
@@ -21,10 +23,40 @@ const RESPONSES_TAG = 0x1a;
 /** A tag and a length of up to 2^35. */
 const MAX_PREFIX_BYTES = 6;
 
+/** Pieces in parts of one size: a single array would be copied again and again while it grows, and leave its copies to the collector. */
+class PieceList {
+  readonly #full: Uint8Array[][] = [];
+  #part: Uint8Array[] = new Array<Uint8Array>(PART_PIECES);
+  #used = 0;
+
+  push(piece: Uint8Array): void {
+    if (this.#used === PART_PIECES) {
+      this.#full.push(this.#part);
+      this.#part = new Array<Uint8Array>(PART_PIECES);
+      this.#used = 0;
+    }
+    this.#part[this.#used++] = piece;
+  }
+
+  /** All pieces, with one before and one after them. */
+  between(first: Uint8Array, last: Uint8Array): Uint8Array[] {
+    const all = new Array<Uint8Array>(this.#full.length * PART_PIECES + this.#used + 2);
+    let at = 0;
+    all[at++] = first;
+    for (const part of this.#full) for (let i = 0; i < PART_PIECES; i++) all[at++] = part[i];
+    for (let i = 0; i < this.#used; i++) all[at++] = this.#part[i];
+    all[at] = last;
+    return all;
+  }
+}
+
 /** Takes the records of one range and encodes them as the kvs of a RangeResponse. */
 export class RangeWriter implements RecordSink {
   readonly #charge: (bytes: number) => void;
-  readonly #pieces: Uint8Array[] = [];
+  /** Memory that is charged and not used yet. */
+  #spareBytes = 0;
+  #chargedBytes = 0;
+  readonly #pieces = new PieceList();
   #block: Uint8Array = EMPTY;
   /** Of the block: where the next piece begins, and where the next byte goes. */
   #start = 0;
@@ -34,7 +66,7 @@ export class RangeWriter implements RecordSink {
   #before: Uint8Array = EMPTY;
   #beforeLength = -1;
 
-  /** @param charge told of each piece of memory that the answer takes; throws where that is too much */
+  /** @param charge told of the memory that the answer takes, some of it in advance; throws where that is too much */
   constructor(charge: (bytes: number) => void = () => {}) {
     this.#charge = charge;
   }
@@ -56,28 +88,41 @@ export class RangeWriter implements RecordSink {
 
   #pushPiece(record: Uint8Array): void {
     const { length } = record;
-    this.#charge(length + PIECE_BYTES);
+    this.#reserve(length + PIECE_BYTES);
     // Records of one length follow each other often; they share what goes before them.
     if (length !== this.#beforeLength) {
       this.#before = prefix(KVS_TAG, length);
       this.#beforeLength = length;
     }
     this.#endPiece();
-    this.#pieces.push(this.#before, record);
+    this.#pieces.push(this.#before);
+    this.#pieces.push(record);
     this.#sizeBytes += this.#before.length + length;
   }
 
-  /** The encoded response, whole or in pieces, and its length. */
+  /** The encoded response in pieces, and its length. Nothing may be pushed afterwards. */
   finish(header: ResponseHeader | undefined, { more, count }: Pick<RangeSummary, "more" | "count">): EncodedAnswer {
     this.#endPiece();
-    const pieces = [RangeResponse.encode({ header }), ...this.#pieces, RangeResponse.encode({ more, count })];
-    return { pieces, sizeBytes: pieces[0].length + this.#sizeBytes + pieces[pieces.length - 1].length };
+    const first = RangeResponse.encode({ header });
+    const last = RangeResponse.encode({ more, count });
+    return { pieces: this.#pieces.between(first, last), sizeBytes: first.length + this.#sizeBytes + last.length };
+  }
+
+  /** Charges memory: not for each record, but in parts that grow with the answer. */
+  #reserve(sizeBytes: number): void {
+    if (this.#spareBytes < sizeBytes) {
+      const bytes = Math.max(sizeBytes - this.#spareBytes, Math.min(MAX_BLOCK_BYTES, this.#chargedBytes));
+      this.#charge(bytes);
+      this.#chargedBytes += bytes;
+      this.#spareBytes += bytes;
+    }
+    this.#spareBytes -= sizeBytes;
   }
 
   #newBlock(needed: number): void {
     this.#endPiece();
     const size = Math.max(needed, Math.min(MAX_BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, 2 * this.#block.length)));
-    this.#charge(size);
+    this.#reserve(size);
     this.#block = alloc(size);
     this.#start = 0;
     this.#end = 0;
@@ -115,7 +160,8 @@ export function encodeReadTxn(answer: ReadTxnAnswer<RangeWriter>, headerOf: (rev
     const range = records.finish({ clusterId: 0n, memberId: 0n, revision: summary.revision, raftTerm: 0 }, summary);
     const inner = prefix(RESPONSE_RANGE_TAG, range.sizeBytes);
     const outer = prefix(RESPONSES_TAG, inner.length + range.sizeBytes);
-    for (const piece of [outer, inner, ...range.pieces]) pieces.push(piece);
+    pieces.push(outer, inner);
+    for (const piece of range.pieces) pieces.push(piece);
     sizeBytes += outer.length + inner.length + range.sizeBytes;
   }
   return { pieces, sizeBytes };

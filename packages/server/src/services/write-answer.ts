@@ -2,17 +2,16 @@
  * The answers of requests that write. Most are small and are encoded at once. One with many records (earlier values of a deleted range,
  * ranges of a transaction) is encoded in steps and in pieces, so that no step copies a whole answer.
  */
-import type { Clock } from "@quorate/host";
 import { alloc, DeleteRangeResponse, PutResponse, RangeResponse, ResponseOp, TxnResponse } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 import type { Steps } from "@quorate/store";
+import type { SharedTurns } from "../reads/shared-turns.ts";
+import type { Caller } from "../reads/slice-task.ts";
 
 /** An answer with more records is encoded in steps. */
 const MAX_RECORDS_AT_ONCE = 256;
 /** Bytes of records that one step copies, and one record more. */
 const MAX_STEP_BYTES: number = 1 << 20;
-/** How long steps go on in one turn of the event loop. */
-const MAX_SLICE_MS = 4;
 
 /** TxnResponse.responses, and the fields of ResponseOp. */
 const RESPONSES_TAG = 0x1a;
@@ -20,28 +19,22 @@ const OP_TAGS = { responseRange: 0x0a, responsePut: 0x12, responseDeleteRange: 0
 /** A tag and a length of up to 2^35. */
 const MAX_PREFIX_BYTES = 6;
 
-/** Runs steps in slices, with turns of the event loop between them. @throws what the steps throw */
-export async function inTurns<T>(clock: Clock, steps: Steps<T>): Promise<T> {
-  for (;;) {
-    const startMs = clock.monotonicMs();
-    do {
-      const step = steps.next();
-      if (step.done === true) return step.value;
-    } while (clock.monotonicMs() - startMs < MAX_SLICE_MS);
-    await new Promise<void>((resolve) => clock.endOfTurn(resolve));
-  }
+/** Where large answers are encoded, and for whom. */
+export interface Encoding {
+  readonly turns: SharedTurns;
+  readonly caller: Caller;
 }
 
 /** Encodes an answer: at once if it is small, else over several turns of the event loop. */
-export function encodeDeleteRange(clock: Clock, response: DeleteRangeResponse): MessageBytes | Promise<MessageBytes> {
+export function encodeDeleteRange({ turns, caller }: Encoding, response: DeleteRangeResponse): MessageBytes | Promise<MessageBytes> {
   return response.prevKvs.length <= MAX_RECORDS_AT_ONCE
     ? DeleteRangeResponse.encode(response)
-    : inTurns(clock, deleteRangePieces(response));
+    : turns.run(caller, deleteRangePieces(response));
 }
 
 /** As encodeDeleteRange. */
-export function encodeTxn(clock: Clock, response: TxnResponse): MessageBytes | Promise<MessageBytes> {
-  return recordsIn(response) <= MAX_RECORDS_AT_ONCE ? TxnResponse.encode(response) : inTurns(clock, txnPieces(response));
+export function encodeTxn({ turns, caller }: Encoding, response: TxnResponse): MessageBytes | Promise<MessageBytes> {
+  return recordsIn(response) <= MAX_RECORDS_AT_ONCE ? TxnResponse.encode(response) : turns.run(caller, txnPieces(response));
 }
 
 function recordsIn({ responses }: TxnResponse): number {

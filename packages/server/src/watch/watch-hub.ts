@@ -34,7 +34,9 @@ const MIN_PROGRESS_INTERVAL_MS = 100;
 /** Reading history, or sending what is queued, goes on for so long in one turn of the event loop. */
 const MAX_SLICE_MS = 4;
 const EVENTS_BETWEEN_LOOKS = 64;
-const STREAMS_BETWEEN_LOOKS = 64;
+/** Watchers of one stream whose events are sent in a row, and how many of all before a look at the time. */
+export const MAX_WATCHERS_AT_ONCE = 256;
+const WATCHERS_BETWEEN_LOOKS = 64;
 
 export interface WatchHubOptions {
   readonly progressNotifyIntervalMs: number;
@@ -314,9 +316,14 @@ export class WatchHub implements StreamOwner {
     const touched = this.#touched;
     this.#touched = [];
     const startMs = this.clock.monotonicMs();
+    let watchers = 0;
     for (let i = 0; i < touched.length; i++) {
-      touched[i].flush();
-      if (i % STREAMS_BETWEEN_LOOKS !== STREAMS_BETWEEN_LOOKS - 1 || this.clock.monotonicMs() - startMs < MAX_SLICE_MS) continue;
+      const stream = touched[i];
+      watchers += Math.max(1, stream.flush(MAX_WATCHERS_AT_ONCE));
+      if (stream.isTouched) touched.push(stream);
+      if (watchers < WATCHERS_BETWEEN_LOOKS) continue;
+      watchers = 0;
+      if (this.clock.monotonicMs() - startMs < MAX_SLICE_MS) continue;
       // The others follow in the next turn.
       this.#touched = touched.slice(i + 1).concat(this.#touched);
       this.#schedule();

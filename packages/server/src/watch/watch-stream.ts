@@ -97,6 +97,11 @@ export class WatchStream {
     return this.#watchers.values();
   }
 
+  /** Something waits for `flush`, and nothing that a pass has to read first. */
+  get isTouched(): boolean {
+    return this.#isTouched;
+  }
+
   get parkedCount(): number {
     return this.#parked.size;
   }
@@ -333,16 +338,22 @@ export class WatchStream {
     this.#answer({ header: this.#owner.header(0), watchId: watcher.id, canceled: true, compactRevision });
   }
 
-  /** Hands what is queued to the engine. */
-  flush(): void {
+  /**
+   * Hands what is queued to the engine. Returns of how many watchers that was.
+   * @param maxWatchers those beyond keep their queues, and `isTouched` stays true
+   */
+  flush(maxWatchers: number = Number.POSITIVE_INFINITY): number {
     const ready = this.#ready;
+    const count = Math.min(ready.length, maxWatchers);
     this.#isTouched = false;
-    if (ready.length > 0) {
-      this.#ready = [];
-      for (const watcher of ready) {
+    if (count > 0) {
+      const held: StreamWatcher[] = [];
+      this.#ready = ready.slice(count);
+      for (let i = 0; i < count; i++) {
+        const watcher = ready[i];
         const { queue } = watcher;
         if (queue !== undefined && watcher.place?.openRevision === queue.last.main) {
-          this.#ready.push(watcher);
+          held.push(watcher);
           continue;
         }
         watcher.isReady = false;
@@ -353,9 +364,12 @@ export class WatchStream {
         watcher.caughtUpAt = 0;
       }
       this.#account();
-      if (this.#ready.length > 0) this.#owner.heldBack(this);
+      this.#isTouched = this.#ready.length > 0;
+      for (const watcher of held) this.#ready.push(watcher);
+      if (!this.#isTouched && held.length > 0) this.#owner.heldBack(this);
     }
     this.#unpark();
+    return count;
   }
 
   /** Sends events of one watcher in as many responses as it takes. */

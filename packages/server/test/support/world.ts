@@ -39,6 +39,7 @@ export interface Node {
   /** What `onEnd` was told, if it was. */
   ended: { error: unknown } | undefined;
   request: TransportRequest | undefined;
+  transport?: Transport | undefined;
   /** Where its member is to be found, and what --initial-cluster and the like say; the flags of a new cluster where there are none. */
   readonly peerUrl: string;
   flags: readonly string[];
@@ -90,6 +91,15 @@ class MemoryTransport implements Transport {
 
   addPeer(id: bigint, urls: readonly string[]): void {
     this.#peers.set(id, urls);
+    this.#dial(id);
+  }
+
+  /** A peer that has applied this member's removal refuses the connection, and says why. */
+  #dial(id: bigint): void {
+    this.#world.clock.after(1, () => {
+      if (this.#target(id)?.request?.questions.isRemoved(this.#selfId) !== true) return;
+      this.#world.nodes.find((node) => node.request?.memberId === this.#selfId)?.request?.questions.selfRemoved();
+    });
   }
 
   updatePeer(id: bigint, urls: readonly string[]): void {
@@ -97,7 +107,14 @@ class MemoryTransport implements Transport {
   }
 
   removePeer(id: bigint): void {
+    // The connection ends, and the peer dials again.
+    const target = this.#target(id);
     this.#peers.delete(id);
+    (target?.transport as MemoryTransport | undefined)?.redial(this.#selfId);
+  }
+
+  redial(id: bigint): void {
+    if (this.#peers.has(id)) this.#dial(id);
   }
 
   peers(): readonly PeerStatus[] {
@@ -212,7 +229,8 @@ export class World {
       },
       openTransport: async (request) => {
         node.request = request;
-        return new MemoryTransport(this, request.memberId);
+        node.transport = new MemoryTransport(this, request.memberId);
+        return node.transport;
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       names: this.names,

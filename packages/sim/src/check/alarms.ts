@@ -21,6 +21,11 @@ export class AlarmBook {
     return this.#has(AlarmType.CORRUPT);
   }
 
+  /** Whether the cluster takes no more writes that add. */
+  get isNoSpace(): boolean {
+    return this.#raised.size > 0 && this.#has(AlarmType.NOSPACE);
+  }
+
   #has(type: AlarmType): boolean {
     return [...this.#raised].some((key) => key.startsWith(`${type} `));
   }

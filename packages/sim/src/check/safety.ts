@@ -25,9 +25,11 @@ import {
 import { type Alarm, type Applied, applyRange, checkEntryData, type Store } from "@quorate/store";
 import { requestOfEntry, toModelKv, txnAnswer } from "../codec.ts";
 import { type Answer, difference, kvFields, type ModelRequest, ModelState } from "../model.ts";
+import { Acknowledged } from "./acknowledged.ts";
 import { AlarmBook, refusesWhenCorrupt } from "./alarms.ts";
 import type { CorruptionCheck } from "./corruption.ts";
 import type { LeaseCheck } from "./lease-lives.ts";
+import { PromotionCheck } from "./promotions.ts";
 import { violate } from "./violation.ts";
 
 export { Violation, violate } from "./violation.ts";
@@ -113,6 +115,8 @@ export class Safety {
   readonly compacted = new Set<number>();
 
   readonly #removed = new Set<bigint>();
+  readonly acknowledged = new Acknowledged();
+  readonly promotions = new PromotionCheck(this.acknowledged);
   /** Entries that noted what is left of some lease. */
   checkpoints = 0;
   /** Entries that were proposed unchecked, as text. */
@@ -185,6 +189,7 @@ export class Safety {
   /** A message leaves a member. */
   sent(name: string, message: raftpb.Message): void {
     const { type, term } = message;
+    this.acknowledged.sent(message);
     if (FROM_LEADERS.has(type)) {
       const known = this.#leaders.get(term);
       if (known === undefined) this.#leaders.set(term, name);

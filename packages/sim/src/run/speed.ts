@@ -55,6 +55,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     readSteps: 0,
     hostileEveryMs: 0,
     poisonEveryMs: 0,
+    harshDisks: 0,
   },
 };
 

@@ -6,7 +6,7 @@
  * after, which is why everything that is found names its revision and asks the index again.
  */
 import { errorOf } from "@quorate/proto";
-import { STEP_BYTES, STEP_RECORDS, type Steps } from "../steps.ts";
+import { STEP_BYTES, STEP_MEMORY_RECORDS, STEP_RECORDS, type Steps } from "../steps.ts";
 import { type KeyIndex, LATEST, NONE } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { MvccCounts, MvccState } from "./state.ts";
@@ -35,6 +35,15 @@ export type VisitKey = (key: string, index: KeyIndex, record: Uint8Array | undef
 
 /** Called for each key that is found, before VisitKey; false: its record is not needed. */
 export type NeedsRecord = (index: KeyIndex) => boolean;
+
+/** A walk through a range. */
+interface Walk {
+  readonly to: string | undefined;
+  /** The revision that is read. */
+  readonly at: number;
+  /** The next key's record is needed, and is not in memory. */
+  isMissing: boolean;
+}
 
 /** Bytes of records that are read together, at most; one larger record more. */
 export const MAX_BATCH_BYTES: number = 4 * STEP_BYTES;
@@ -115,8 +124,10 @@ export class ReadView {
       return;
     }
     let from: string | undefined = range.key;
+    const walk: Walk = { to: range.to, at, isMissing: false };
     for (;;) {
-      from = needs === undefined ? this.#batch(from, range.to, at, visit) : yield* this.#batchWithRecords(from, range.to, at, visit, needs);
+      from = needs === undefined ? this.#batch(from, walk, visit) : this.#batchInMemory(from, walk, visit, needs);
+      if (walk.isMissing) from = yield* this.#batchWithRecords(from!, walk, visit, needs!);
       if (from === undefined) return;
       yield;
       const more = between?.();
@@ -125,7 +136,7 @@ export class ReadView {
   }
 
   /** Visits some keys; returns the key to continue from. */
-  #batch(first: string, to: string | undefined, at: number, visit: VisitKey): string | undefined {
+  #batch(first: string, { to, at }: Walk, visit: VisitKey): string | undefined {
     return this.state.index.scanPart(
       first,
       to,
@@ -134,8 +145,37 @@ export class ReadView {
     );
   }
 
-  /** Visits some keys, reading records as needed; returns the key to continue from. */
-  *#batchWithRecords(first: string, to: string | undefined, at: number, visit: VisitKey, needs: NeedsRecord): Steps<string | undefined> {
+  /** Visits some keys, as far as the records that are needed are in memory; returns the key to continue from. */
+  #batchInMemory(first: string, walk: Walk, visit: VisitKey, needs: NeedsRecord): string | undefined {
+    const { state } = this;
+    const { to, at } = walk;
+    let records = 0;
+    let sizeBytes = 0;
+    let stoppedAt: string | undefined;
+    const next = state.index.scanPart(first, to, state.stepKeys, (key, index) => {
+      const place = index.find(at);
+      if (place === NONE) return true;
+      if (records === STEP_MEMORY_RECORDS || sizeBytes >= STEP_BYTES) {
+        stoppedAt = key;
+        return false;
+      }
+      if (!needs(index)) return visit(key, index, undefined);
+      const record = state.recordInMemory(index.mainAt(place), index.subAt(place));
+      if (record === undefined) {
+        walk.isMissing = true;
+        stoppedAt = key;
+        return false;
+      }
+      records++;
+      sizeBytes += record.length;
+      return visit(key, index, record);
+    });
+    return stoppedAt ?? next;
+  }
+
+  /** Visits some keys, reading records as needed, that of the first one too; returns the key to continue from. */
+  *#batchWithRecords(first: string, walk: Walk, visit: VisitKey, needs: NeedsRecord): Steps<string | undefined> {
+    const { to, at } = walk;
     const keys: string[] = [];
     const indexes: KeyIndex[] = [];
     /** The last change of each key when it was found: of one that changes during a pause, only the record tells how it was. */
@@ -147,7 +187,9 @@ export class ReadView {
     let next = this.state.index.scanPart(first, to, this.state.stepKeys, (key, index) => {
       const place = index.find(at);
       if (place === NONE) return true;
-      if (needs(index)) {
+      // Whether the first record is needed was asked before.
+      if (walk.isMissing || needs(index)) {
+        walk.isMissing = false;
         places.push(keys.length);
         needed.push(index);
         neededBytes += index.sizeAt(place);

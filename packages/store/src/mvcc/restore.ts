@@ -19,7 +19,7 @@ export async function restoreIndex(
   leases: LeaseBook,
   onProgress?: (records: number) => void,
 ): Promise<void> {
-  const leaseOf = new Map<string, bigint>();
+  const restored = new RestoredLeases(leases);
   let records = 0;
   let lastMain = 0;
   let lastSub = 0;
@@ -39,14 +39,43 @@ export async function restoreIndex(
       const wrong = revision.tombstone ? restoreDelete(state, key, revision, scheduledCompact) : restorePut(state, key, revision, kv);
       if (wrong !== undefined) problem(wrong);
       state.index.get(key)!.sizeBytes = state.liveBytes.added(bytes, value);
-      if (kv.lease !== 0n) leaseOf.set(key, kv.lease);
-      else if (leaseOf.size > 0) leaseOf.delete(key);
+      restored.set(key, kv.lease);
     }
     records += slice.length;
     onProgress?.(records);
   }
   state.currentRevision = Math.max(1, lastMain);
-  for (const [key, lease] of leaseOf) leases.attach(lease, key);
+  restored.finish();
+}
+
+/**
+ * Attaches keys to leases record by record, so that no step at the end takes long. A key's earlier record may name a lease that has ended
+ * since; its later ones say so, or the store is damaged.
+ */
+class RestoredLeases {
+  readonly #leases: LeaseBook;
+  /** Keys whose last record so far names a lease that does not exist. */
+  readonly #unknown = new Map<string, bigint>();
+
+  constructor(leases: LeaseBook) {
+    this.#leases = leases;
+  }
+
+  /** @param lease of the key's next record, 0n for none */
+  set(key: string, lease: bigint): void {
+    const leases = this.#leases;
+    const before = leases.leaseOf(key);
+    const isKnown = lease !== 0n && leases.exists(lease);
+    if (before !== 0n && before !== lease) leases.detach(before, key);
+    if (isKnown && before !== lease) leases.attach(lease, key);
+    if (lease !== 0n && !isKnown) this.#unknown.set(key, lease);
+    else if (this.#unknown.size > 0) this.#unknown.delete(key);
+  }
+
+  /** @throws StoreDamageError a key hangs on a lease that does not exist */
+  finish(): void {
+    for (const [key, lease] of this.#unknown) this.#leases.attach(lease, key);
+  }
 }
 
 function decodeRecord(value: Uint8Array, problem: (text: string) => never): KeyValue {

@@ -138,20 +138,21 @@ function* inKeyOrder(
 ): Steps<Pick<RangeSummary, "more" | "count">> {
   const { keysOnly } = request;
   const most = request.limit > 0 ? request.limit : Number.POSITIVE_INFINITY;
+  const isFiltered = hasRevisionBounds(request);
   const isCreatedAsked = request.minCreateRevision !== 0 || request.maxCreateRevision !== 0;
   let asked = 0;
   let given = 0;
   let count = 0;
   let last: string | undefined;
   const needs = (index: KeyIndex): boolean => {
-    if (!isWithinModBounds(request, index, at)) return false;
+    if (isFiltered && !isWithinModBounds(request, index, at)) return false;
     // Without a filter by creation, what is asked for is given.
     if (isCreatedAsked ? given >= most : asked++ >= most) return false;
     return !keysOnly || !isKnown(index, at);
   };
   const visit: VisitKey = (key, index, record) => {
     count++;
-    if (!isWithinBounds(request, index, at, record)) return true;
+    if (isFiltered && !isWithinBounds(request, index, at, record)) return true;
     if (given === most) {
       last = key;
       return false;
