@@ -98,11 +98,11 @@ export class Store {
       const membership = await Membership.open(backend, snapshot, path);
       const alarms = await Alarms.open(backend, snapshot, path);
       await snapshot.close();
-      liveBytes.check(backend, position.index, path);
       // Every batch with data carries the position: replayed from the start, the log would be applied to that data twice.
       if (position.index === 0 && (mvcc.currentRevision > 1 || membership.members().length > 0)) {
         throw new StoreDamageError(path, "bucket meta", "the position in the log is missing beside data");
       }
+      liveBytes.check(backend, position.index, path);
       return new Store(backend, path, { lessor, mvcc, membership, alarms, liveBytes }, position);
     } catch (error) {
       await backend.close({ flush: false });

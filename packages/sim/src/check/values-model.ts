@@ -277,7 +277,10 @@ export class ValuesModel implements SearchModel {
       const found = new Map(answer.kvs.map(({ key, value, lease }) => [key, this.#valueOf(value, lease)]));
       const values = keys.map((key) => found.get(this.#keys[key]) ?? ABSENT);
       const isWithin = values.filter((value) => value !== ABSENT).length === answer.kvs.length;
-      return isWithin ? { kind: "range", keys, values } : { kind: "never" };
+      // Without a limit, the count is that of the keys returned.
+      const isLimited = (op.limit ?? 0) > 0 || op.countOnly === true;
+      const isCounted = isLimited || ((answer.count ?? answer.kvs.length) === answer.kvs.length && answer.more !== true);
+      return isWithin && isCounted ? { kind: "range", keys, values } : { kind: "never" };
     });
   }
 
