@@ -243,6 +243,8 @@ export class ProcessClock implements Clock {
   #wallOffsetMs = 0;
   /** How long the process computes at the end of a turn. */
   turnDelayMs: () => number = () => 0;
+  /** When the last end of a turn is due that was asked for. */
+  #turnEndMs = 0;
 
   constructor(scheduler: Scheduler, process: Process, rate: number) {
     this.#scheduler = scheduler;
@@ -285,7 +287,15 @@ export class ProcessClock implements Clock {
     };
   }
 
+  /**
+   * Ends of turns come in the order in which they were asked for, as those of Node do, however long each turn takes. Else a task that asks
+   * for one after the other, each at once, would keep time from going on to an earlier one that takes longer.
+   */
   endOfTurn(task: () => void): void {
-    this.#scheduler.after(this.turnDelayMs(), task, this.#process);
+    const { nowMs } = this.#scheduler;
+    const delayMs = Math.max(this.turnDelayMs(), this.#turnEndMs - nowMs);
+    // A sum that was rounded down must not bring the order back.
+    this.#turnEndMs = Math.max(this.#turnEndMs, nowMs + delayMs);
+    this.#scheduler.after(delayMs, task, this.#process);
   }
 }
