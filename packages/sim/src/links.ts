@@ -10,8 +10,6 @@ export interface Link {
   slowMs: number;
   /** While set, messages wait here. */
   stalled: (() => void)[] | undefined;
-  /** When the last message in order arrives. */
-  lastArrivalMs: number;
 }
 
 /** All of them; a link is there once somebody asks for it. */
@@ -35,7 +33,7 @@ export class Links {
     let links = this.#links.get(from);
     if (links === undefined) this.#links.set(from, (links = new Map()));
     let link = links.get(to);
-    if (link === undefined) links.set(to, (link = { cut: false, slowMs: 0, stalled: undefined, lastArrivalMs: 0 }));
+    if (link === undefined) links.set(to, (link = { cut: false, slowMs: 0, stalled: undefined }));
     return link;
   }
 

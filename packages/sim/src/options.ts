@@ -44,6 +44,8 @@ export interface SimOptions {
   readonly loss: number;
   readonly duplication: number;
   readonly reordering: number;
+  /** The chance that a byte of a write between members, or of a piece of a snapshot, changes on its way. */
+  readonly corruption: number;
   // Disks.
   readonly syncMs: number;
   readonly slowSyncChance: number;
@@ -345,6 +347,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     ...drawOperations(seed),
     wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
     ...drawHostility(seed),
+    corruption: drawCorruption(seed, network),
     harshDisks: theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0 ? 2 : 0,
     bug,
   };
@@ -394,6 +397,12 @@ function drawHostility(seed: number) {
   const random = new SeededRandom(BigInt(seed)).fork("hostility");
   const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
   return { hostileEveryMs: one(0, 0, 100, 500), poisonEveryMs: one(0, 0, 0, 300, 1500) };
+}
+
+/** Of a stream of its own, for the same reason. */
+function drawCorruption(seed: number, network: boolean): number {
+  const rate = [0, 0, 0.001, 0.01][new SeededRandom(BigInt(seed)).fork("corruption").below(4)];
+  return network ? rate : 0;
 }
 
 /**

@@ -58,7 +58,7 @@ export class Restoration {
     const corruptionCheck = new CorruptionCheck();
     const safety = new Safety(this.#leases, corruptionCheck);
     this.#safety = safety;
-    const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
+    const network = new Network(options, { scheduler, random: random.fork("network"), safety, story, fail });
     network.links.faulty = false;
     const hashCheck = new HashCheck(safety);
     const nodeRandom = random.fork("nodes");

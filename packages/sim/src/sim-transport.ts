@@ -23,7 +23,7 @@ export interface Addresses {
 
 /** What lies between the members. */
 export interface Carrier {
-  send(from: Station, to: bigint, message: raftpb.Message, addresses: Addresses): void;
+  send(from: Station, to: bigint, messages: readonly raftpb.Message[], addresses: Addresses): void;
   /** Resolves with whether the peer took the snapshot over, as far as the sender can know. */
   stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean>;
   /** Whether a member could be talked to at this moment. */
@@ -58,10 +58,15 @@ export class SimTransport implements Transport {
 
   send(messages: readonly raftpb.Message[]): void {
     if (this.#closed) return;
+    const byPeer = new Map<bigint, raftpb.Message[]>();
     for (const message of messages) {
-      const { to } = message;
+      const same = byPeer.get(message.to);
+      if (same === undefined) byPeer.set(message.to, [message]);
+      else same.push(message);
+    }
+    for (const [to, same] of byPeer) {
       const addresses = this.#addressesOf(to);
-      if (addresses.known !== undefined || addresses.heard !== undefined) this.#network.send(this.#station, to, message, addresses);
+      if (addresses.known !== undefined || addresses.heard !== undefined) this.#network.send(this.#station, to, same, addresses);
     }
   }
 

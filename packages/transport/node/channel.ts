@@ -12,6 +12,7 @@ import type { Socket } from "node:net";
 import type { Logger, Timer } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
 import { Backoff } from "../src/backoff.ts";
+import type { ChannelKind } from "../src/channel-kind.ts";
 import { FrameBatch, FrameError, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
 import { FRAME_HEAD_BYTES } from "../src/tunnel.ts";
@@ -20,9 +21,6 @@ import { STREAM_PATH } from "./headers.ts";
 import type { Shared } from "./options.ts";
 import { refusedBy } from "./request.ts";
 import { type OutgoingStream, requestStream } from "./stream.ts";
-
-/** "urgent" for what is small and keeps the cluster together (votes, heartbeats, acknowledgements), "bulk" for entries. */
-export type ChannelKind = "urgent" | "bulk";
 
 /** What a channel tells its peer. */
 export interface ChannelListener {

@@ -5,9 +5,9 @@
  */
 import type { Random, SlotCounters } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
+import type { ChannelKind } from "../src/channel-kind.ts";
 import { MemberDirectory } from "../src/member-directory.ts";
 import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts";
-import type { ChannelKind } from "./channel.ts";
 import type { Introduction } from "./headers.ts";
 import { Incoming } from "./incoming.ts";
 import { type Http2TransportDependencies, type Http2TransportOptions, resolveOptions, type Shared, silentObserver } from "./options.ts";

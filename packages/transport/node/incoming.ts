@@ -3,7 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { idToHex, raftpb } from "@quorate/proto";
-import { decodeMessage, FrameError, FrameReader, PREFIX_BYTES } from "../src/frames.ts";
+import { decodeMessage, FrameError, FrameReader, PREFIX_BYTES, takeMessages } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
 import { answerHeaders, checkRequest, type Introduction, type Refusal, remoteClusterId, remoteVersion, SNAPSHOT_PATH } from "./headers.ts";
 import { fitsUrls } from "./member-certificate.ts";
@@ -136,13 +136,11 @@ export class Incoming {
       const messages: raftpb.Message[] = [];
       let messageBytes = 0;
       try {
-        reader.push(chunk);
-        for (let frame = reader.take(); frame !== undefined; frame = reader.take()) {
+        takeMessages(reader, chunk, (message, frame) => {
           messageBytes += PREFIX_BYTES + frame.length;
-          const message = decodeMessage(frame);
           if (message.from === from && message.to === options.selfId) messages.push(message);
           else this.#misdirected(from, message);
-        }
+        });
       } catch (error) {
         if (!(error instanceof FrameError)) throw error;
         this.#damaged(from, error);

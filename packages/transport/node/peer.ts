@@ -1,13 +1,13 @@
 /** One other member as this one sees it: two channels to it, and at most one snapshot on its way. */
-import { idToHex, raftpb } from "@quorate/proto";
+import { idToHex, type raftpb } from "@quorate/proto";
+import { type ChannelKind, channelKindOf } from "../src/channel-kind.ts";
 import type { PeerStatus, SnapshotStream } from "../src/transport.ts";
-import { Channel, type ChannelKind, type ChannelListener } from "./channel.ts";
+import { Channel, type ChannelListener } from "./channel.ts";
 import type { Shared } from "./options.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
 
-/** Entries, and proposals on their way to the leader. All appends take the same way: one that overtakes another is refused as a gap. */
 function isBulk(message: raftpb.Message): boolean {
-  return message.type === raftpb.MessageType.MsgApp || message.type === raftpb.MessageType.MsgProp;
+  return channelKindOf(message) === "bulk";
 }
 
 export class Peer implements ChannelListener {

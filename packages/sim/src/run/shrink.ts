@@ -23,7 +23,18 @@ export function promiseOf(violation: string): string {
 /** What to try, of options that fail: each an option and a smaller value for it. */
 function smaller(options: SimOptions): [keyof SimOptions, number][] {
   const tries: [keyof SimOptions, number][] = [];
-  const off = ["loss", "duplication", "reordering", "slowSyncChance", "drift", "turnMs", "jitterMs", "clientBreaks", "watchers"] as const;
+  const off = [
+    "loss",
+    "duplication",
+    "reordering",
+    "corruption",
+    "slowSyncChance",
+    "drift",
+    "turnMs",
+    "jitterMs",
+    "clientBreaks",
+    "watchers",
+  ] as const;
   const more = ["leaseClients", "leasedShare", "compactions", "deletes", "txns", "serializableShare", "valueBytes", "syncMs"] as const;
   for (const name of [...off, ...more]) if (options[name] !== 0) tries.push([name, 0]);
   for (const name of ["members", "clients", "keys"] as const) {
