@@ -1,9 +1,14 @@
 /** One other member as this one sees it: two channels to it, and at most one snapshot on its way. */
-import { idToHex, type raftpb } from "@quorate/proto";
+import type { ServerHttp2Stream } from "node:http2";
+import { idToHex, raftpb } from "@quorate/proto";
 import { type ChannelKind, channelKindOf } from "../src/channel-kind.ts";
 import type { PeerStatus, SnapshotStream } from "../src/transport.ts";
+import type { Carrier } from "./carrier.ts";
 import { Channel, type ChannelListener } from "./channel.ts";
+import { DialError } from "./dial.ts";
 import type { Shared } from "./options.ts";
+import { SnapshotFetch } from "./snapshot-fetch.ts";
+import type { SnapshotReceiver } from "./snapshot-receiver.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
 
 function isBulk(message: raftpb.Message): boolean {
@@ -18,15 +23,25 @@ export class Peer implements ChannelListener {
   /** Where it says that it is, if it is not to be expected there: it has moved, and this member has not applied that yet. */
   #saidUrls: readonly string[] = [];
   #snapshot: SnapshotSender | undefined;
+  readonly #receiver: SnapshotReceiver;
+  /** Called with the request of the peer for the snapshot that it was offered. */
+  #fetched: ((stream: ServerHttp2Stream) => void) | undefined;
+  #fetching: SnapshotFetch | undefined;
   #activeSinceMs: number | undefined;
   #roundTripMs: number | undefined;
   #closed = false;
 
-  constructor(shared: Shared, id: bigint, urls: readonly string[]) {
+  constructor(shared: Shared, receiver: SnapshotReceiver, id: bigint, urls: readonly string[]) {
     this.id = id;
     this.#shared = shared;
+    this.#receiver = receiver;
     this.#urls = urls;
     this.#channels = { urgent: new Channel(shared, id, urls, "urgent", this), bulk: new Channel(shared, id, urls, "bulk", this) };
+  }
+
+  /** The peer has dialled a stream and reads messages on it: they go there while the peer cannot be dialled. */
+  lend(kind: ChannelKind, carrier: Carrier): void {
+    this.#channels[kind].lend(carrier);
   }
 
   /** Opens the channels if they are not open. Also after a sign of life: an attempt that was put off is made now. */
@@ -61,13 +76,42 @@ export class Peer implements ChannelListener {
   /** Starts to send; false if one is on its way already. `ended` is told what became of it, also after the peer is closed. */
   sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
     if (this.#snapshot !== undefined) return false;
-    const sender = new SnapshotSender(this.#shared, this.id, [...this.#urls, ...this.#saidUrls], snapshot);
+    const to = { id: this.id, urls: [...this.#urls, ...this.#saidUrls] };
+    const sender = new SnapshotSender(this.#shared, to, snapshot, (message) => this.#offer(message));
     this.#snapshot = sender;
     sender.run().then((taken) => {
       this.#snapshot = undefined;
       ended(taken);
     });
     return true;
+  }
+
+  /** Announces a snapshot on the peer's own stream; resolves with the peer's request for it. */
+  #offer(message: raftpb.Message): Promise<ServerHttp2Stream> {
+    const { clock, options } = this.#shared;
+    return new Promise((resolve, reject) => {
+      const give = (code: "failed" | "timeout", text: string) => {
+        this.#fetched = undefined;
+        reject(new DialError(code, text));
+      };
+      if (!this.#channels.urgent.sendBack(message)) {
+        give("failed", "the peer has not dialled this member");
+        return;
+      }
+      const timer = clock.after(options.dialTimeoutMs, () => give("timeout", "the peer does not come for it"));
+      this.#fetched = (stream) => {
+        timer.cancel();
+        this.#fetched = undefined;
+        resolve(stream);
+      };
+    });
+  }
+
+  /** The peer comes for a snapshot; false if it was offered none. */
+  fetched(stream: ServerHttp2Stream): boolean {
+    const fetched = this.#fetched;
+    fetched?.(stream);
+    return fetched !== undefined;
   }
 
   update(urls: readonly string[]): void {
@@ -93,6 +137,7 @@ export class Peer implements ChannelListener {
     this.#channels.urgent.close();
     this.#channels.bulk.close();
     this.#snapshot?.stop();
+    this.#fetching?.stop();
     if (this.#activeSinceMs !== undefined) this.#shared.observer.active(this.id, false);
     this.#activeSinceMs = undefined;
   }
@@ -116,6 +161,21 @@ export class Peer implements ChannelListener {
     if (kind !== "urgent") return;
     this.#roundTripMs = ms;
     this.#shared.observer.roundTrip(this.id, ms);
+  }
+
+  received(messages: readonly raftpb.Message[], url: string): void {
+    const others = messages.filter((message) => message.type !== raftpb.MessageType.MsgSnap);
+    if (others.length < messages.length) this.#fetch(url);
+    if (others.length > 0) this.#shared.listener.received(others);
+  }
+
+  /** Comes for a snapshot that the peer has announced. One at a time: the peer sends no more. */
+  #fetch(url: string): void {
+    if (this.#fetching !== undefined || this.#closed) return;
+    this.#fetching = new SnapshotFetch(this.#shared, this.#receiver, this.id);
+    void this.#fetching.run(url).then(() => {
+      this.#fetching = undefined;
+    });
   }
 
   dropping(): void {
