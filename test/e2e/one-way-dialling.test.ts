@@ -22,14 +22,19 @@ async function transferTo(cluster: TestCluster, member: TestMember): Promise<voi
   const leader = await leaderOf(cluster);
   if (leader === member) return;
   const id = (await statusOf(cluster, member)).header?.memberId.toString(16) ?? "";
-  const moved = () => runQuoratectl([leader.clientUrl], [...tlsClientFlags(cluster), "move-leader", id]);
-  await until("the leader has moved", async () => (await moved()).code === 0 || (await leaderOf(cluster)) === member);
+  const moved = () =>
+    runQuoratectl([leader.clientUrl], [...tlsClientFlags(cluster), "move-leader", id]);
+  await until(
+    "the leader has moved",
+    async () => (await moved()).code === 0 || (await leaderOf(cluster)) === member,
+  );
   await until("it leads", async () => (await leaderOf(cluster)) === member);
 }
 
 test("a member that nobody can dial takes part", async () => {
   const [dead] = await freePorts(1);
-  const advertisedPeerUrlOf = (name: string) => (name === "m2" ? `http://127.0.0.1:${dead}` : undefined);
+  const advertisedPeerUrlOf = (name: string) =>
+    name === "m2" ? `http://127.0.0.1:${dead}` : undefined;
   await withCluster({ size: 3, flags, advertisedPeerUrlOf }, async (cluster) => {
     const [m0, m1, m2] = cluster.members as [TestMember, TestMember, TestMember];
     await transferTo(cluster, m0);

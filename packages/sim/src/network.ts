@@ -1,13 +1,19 @@
 /**
- * The network between members, over the links that each pair of them has. Who dials an address reaches who listens there, and nobody else.
+ * The network between members, over the links that each pair of them has. Who dials an address
+ * reaches who listens there, and nobody else.
  *
- * Messages are bytes on the transport's own connections (wire/). Whatever a member would not repeat by itself (a forwarded proposal) is not
- * doubled.
+ * Messages are bytes on the transport's own connections (wire/). Whatever a member would not repeat
+ * by itself (a forwarded proposal) is not doubled.
  */
 import type { Random } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import type { TransportRequest } from "@quorate/server";
-import { type ChannelKind, channelKindOf, type PeerStatus, type SnapshotStream } from "@quorate/transport";
+import {
+  type ChannelKind,
+  channelKindOf,
+  type PeerStatus,
+  type SnapshotStream,
+} from "@quorate/transport";
 import type { Safety } from "./check/safety.ts";
 import { Links } from "./links.ts";
 import type { SimOptions } from "./options.ts";
@@ -26,7 +32,9 @@ function textOf({ type, term, index, commit, reject, entries }: raftpb.Message):
   return `${TYPE_NAMES.get(type)} term ${term} index ${index} commit ${commit}${entriesText}${reject ? " reject" : ""}`;
 }
 
-const TYPE_NAMES = new Map(Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]));
+const TYPE_NAMES = new Map(
+  Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]),
+);
 
 export interface NetworkDeps {
   readonly scheduler: Scheduler;
@@ -75,7 +83,12 @@ export class Network {
   }
 
   /** @param urls where the member listens: who dials another address does not reach it */
-  open(name: string, process: Process, request: TransportRequest, urls: readonly string[]): SimTransport {
+  open(
+    name: string,
+    process: Process,
+    request: TransportRequest,
+    urls: readonly string[],
+  ): SimTransport {
     const station: Station = { name, process, request, urls, heard: new Map() };
     this.#stations.set(request.memberId, station);
     const transport = new SimTransport(this, station, this.#scheduler);
@@ -104,18 +117,26 @@ export class Network {
   #at(id: bigint, { known, heard }: Addresses): Station | undefined {
     const station = this.#stations.get(id);
     if (station === undefined || station.urls === heard) return station;
-    return station.urls.some((url) => known?.includes(url) === true || heard?.includes(url) === true) ? station : undefined;
+    return station.urls.some(
+      (url) => known?.includes(url) === true || heard?.includes(url) === true,
+    )
+      ? station
+      : undefined;
   }
 
   /** Whether a member could be talked to at this moment. */
   isReached(from: string, id: bigint, addresses: Addresses): boolean {
     const target = this.#at(id, addresses);
-    return target?.process.alive === true && !this.links.link(from, target.name).cut && !this.links.link(target.name, from).cut;
+    return (
+      target?.process.alive === true &&
+      !this.links.link(from, target.name).cut &&
+      !this.links.link(target.name, from).cut
+    );
   }
 
   /**
-   * Sends messages that leave a member in one turn. Those that get lost, come twice or come late do so before they are put onto a
-   * connection: the connection itself keeps them in order.
+   * Sends messages that leave a member in one turn. Those that get lost, come twice or come late do
+   * so before they are put onto a connection: the connection itself keeps them in order.
    * @param to the member the messages are for. @param addresses where it is thought to be
    */
   send(from: Station, to: bigint, messages: readonly raftpb.Message[], addresses: Addresses): void {
@@ -126,12 +147,18 @@ export class Network {
     for (const message of messages) {
       const encoded = raftpb.Message.encode(message);
       this.messages++;
-      this.#story.tell(from.name, () => `sends ${toName} ${textOf(message)}`, encoded, Number(to & 0x7fff_ffffn));
+      this.#story.tell(
+        from.name,
+        () => `sends ${toName} ${textOf(message)}`,
+        encoded,
+        Number(to & 0x7fff_ffffn),
+      );
       this.#safety.sent(from.name, message);
       for (const answer of madeUpAnswers(this.#options.bug, [message])) {
         this.#scheduler.after(0, () => from.request.listener.received([answer]), from.process);
       }
-      if (target !== undefined) this.#put({ message, encoded }, from, target, batches[channelKindOf(message)]);
+      if (target !== undefined)
+        this.#put({ message, encoded }, from, target, batches[channelKindOf(message)]);
     }
     if (target === undefined) return;
     if (batches.urgent.length > 0) this.#wires.write(from, target, "urgent", batches.urgent);
@@ -146,7 +173,11 @@ export class Network {
     const isLost = link.cut || this.links.happens(loss);
     if (isLost || !target.process.alive) {
       if (this.#random.below(4) === 0)
-        this.#scheduler.after(this.links.latencyMs(link), () => from.request.listener.unreachable(to), from.process);
+        this.#scheduler.after(
+          this.links.latencyMs(link),
+          () => from.request.listener.unreachable(to),
+          from.process,
+        );
       return;
     }
     const copies = type !== raftpb.MessageType.MsgProp && this.links.happens(duplication) ? 2 : 1;
@@ -157,7 +188,8 @@ export class Network {
         continue;
       }
       const late = () => {
-        if (epoch === this.#epoch && !link.cut) this.#wires.write(from, target, channelKindOf(sent.message), [sent]);
+        if (epoch === this.#epoch && !link.cut)
+          this.#wires.write(from, target, channelKindOf(sent.message), [sent]);
       };
       this.#scheduler.after(this.#random.unit() * 20 * latencyMs, late);
     }
@@ -167,17 +199,27 @@ export class Network {
   #drops({ from, target }: Wire): boolean {
     if (!target.request.questions.isRemoved(from.request.memberId)) return false;
     const back = this.links.link(target.name, from.name);
-    if (!back.cut) this.#scheduler.after(this.links.latencyMs(back), () => from.request.questions.selfRemoved(), from.process);
+    if (!back.cut)
+      this.#scheduler.after(
+        this.links.latencyMs(back),
+        () => from.request.questions.selfRemoved(),
+        from.process,
+      );
     return true;
   }
 
   #accepts({ from, target }: Wire): boolean {
-    if (this.#transports.get(target.request.memberId)?.takesFrom(from.request.memberId) !== true) return false;
+    if (this.#transports.get(target.request.memberId)?.takesFrom(from.request.memberId) !== true)
+      return false;
     target.heard.set(from.request.memberId, from.urls);
     return true;
   }
 
-  #received({ from, target }: Wire, messages: readonly raftpb.Message[], frames: readonly Uint8Array[]): void {
+  #received(
+    { from, target }: Wire,
+    messages: readonly raftpb.Message[],
+    frames: readonly Uint8Array[],
+  ): void {
     for (const [i, message] of messages.entries()) {
       this.#story.tell(target.name, () => `hears ${from.name} ${textOf(message)}`, frames[i]);
     }
@@ -189,21 +231,40 @@ export class Network {
     this.#story.tell(target.name, `ends a connection of ${from.name}: damaged bytes`);
     const back = this.links.link(target.name, from.name);
     const { memberId } = target.request;
-    this.#scheduler.after(this.links.latencyMs(back), () => from.request.listener.unreachable(memberId), from.process);
+    this.#scheduler.after(
+      this.links.latencyMs(back),
+      () => from.request.listener.unreachable(memberId),
+      from.process,
+    );
   }
 
-  /** Streams a snapshot; resolves with whether the peer took it over, as far as the sender can know. */
+  /**
+   * Streams a snapshot; resolves with whether the peer took it over, as far as the sender can know.
+   */
   stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean> {
     const { message } = stream;
     this.snapshots++;
     this.#safety.sent(from.name, message);
     const target = this.#at(message.to, addresses);
     const announced = raftpb.Message.encode(message);
-    this.#story.tell(from.name, `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`, announced);
+    this.#story.tell(
+      from.name,
+      `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`,
+      announced,
+    );
     if (target === undefined || !target.process.alive) return Promise.resolve(false);
-    if (this.#transports.get(message.to)?.takesFrom(from.request.memberId) !== true) return Promise.resolve(false);
+    if (this.#transports.get(message.to)?.takesFrom(from.request.memberId) !== true)
+      return Promise.resolve(false);
     const { loss, corruption } = this.#options;
-    const deps = { links: this.links, scheduler: this.#scheduler, random: this.#snapshotRandom, story: this.#story };
-    return carrySnapshot({ from, target, announced, body: stream.body }, { ...deps, loss, corruption, fail: this.#fail });
+    const deps = {
+      links: this.links,
+      scheduler: this.#scheduler,
+      random: this.#snapshotRandom,
+      story: this.#story,
+    };
+    return carrySnapshot(
+      { from, target, announced, body: stream.body },
+      { ...deps, loss, corruption, fail: this.#fail },
+    );
   }
 }

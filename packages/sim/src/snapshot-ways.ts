@@ -1,8 +1,9 @@
 /**
- * How a snapshot goes from member to member: the transport's frames, in pieces over a link, each of which may be the last.
+ * How a snapshot goes from member to member: the transport's frames, in pieces over a link, each of
+ * which may be the last.
  *
- * A byte of the state that changes on its way has to be noticed by the receiver (WIRE-2 in wire/wire.ts): the stream has checksums of its
- * own, and an end.
+ * A byte of the state that changes on its way has to be noticed by the receiver (WIRE-2 in
+ * wire/wire.ts): the stream has checksums of its own, and an end.
  */
 import type { Random } from "@quorate/host";
 import { concat, equals } from "@quorate/proto";
@@ -47,7 +48,10 @@ export interface ShipmentDeps {
 }
 
 /** The frames of a stream, each in one piece: the message, the state, the end. */
-async function* framesOf(announced: Uint8Array, chunks: () => Promise<IteratorResult<Uint8Array>>): AsyncGenerator<Uint8Array> {
+async function* framesOf(
+  announced: Uint8Array,
+  chunks: () => Promise<IteratorResult<Uint8Array>>,
+): AsyncGenerator<Uint8Array> {
   const batch = new FrameBatch();
   const framed = (content: Uint8Array) => {
     batch.add(content);
@@ -55,7 +59,8 @@ async function* framesOf(announced: Uint8Array, chunks: () => Promise<IteratorRe
   };
   yield framed(announced);
   for (let chunk = await chunks(); chunk.done !== true; chunk = await chunks()) {
-    for (let at = 0; at < chunk.value.length; at += MAX_CHUNK_BYTES) yield framed(chunk.value.subarray(at, at + MAX_CHUNK_BYTES));
+    for (let at = 0; at < chunk.value.length; at += MAX_CHUNK_BYTES)
+      yield framed(chunk.value.subarray(at, at + MAX_CHUNK_BYTES));
   }
   yield END_FRAME.slice();
 }
@@ -83,9 +88,14 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
   const chunks = shipment.body[Symbol.asyncIterator]();
   const nextChunk = () =>
     new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
-      const gone = () => scheduler.after(latency(), () => reject(new Error("the connection broke")), target.process);
+      const gone = () =>
+        scheduler.after(latency(), () => reject(new Error("the connection broke")), target.process);
       const forget = from.process.onEnd(gone);
-      const stalled = scheduler.after(SNAPSHOT_STALL_MS, () => reject(new Error("nothing came for too long")), target.process);
+      const stalled = scheduler.after(
+        SNAPSHOT_STALL_MS,
+        () => reject(new Error("nothing came for too long")),
+        target.process,
+      );
       const over = () => {
         forget();
         stalled.cancel();
@@ -94,7 +104,10 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
       else chunks.next().then(resolve, reject).finally(over);
     });
   let isChanged = false;
-  /** Frames in the pieces in which they come. The message arrives as it was sent: TLS alone would notice a change of it. */
+  /**
+   * Frames in the pieces in which they come. The message arrives as it was sent: TLS alone would
+   * notice a change of it.
+   */
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let isFirst = true;
     for await (const frame of framesOf(announced, nextChunk)) {
@@ -117,11 +130,17 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
   await scheduler.delay(latency(), from.process);
   if (link.cut || !target.process.alive) return false;
   return new Promise((resolve) => {
-    const forget = target.process.onEnd(() => scheduler.after(latency(), () => resolve(false), from.process));
+    const forget = target.process.onEnd(() =>
+      scheduler.after(latency(), () => resolve(false), from.process),
+    );
     const end = (taken: boolean) => {
       forget();
       if (taken && isChanged)
-        deps.fail(new Violation(`WIRE-2: ${target.name} took a snapshot of ${from.name} in which a byte had changed`));
+        deps.fail(
+          new Violation(
+            `WIRE-2: ${target.name} took a snapshot of ${from.name} in which a byte had changed`,
+          ),
+        );
       const back = links.link(target.name, from.name);
       story.tell(target.name, `${taken ? "took" : "did not take"} the snapshot of ${from.name}`);
       scheduler.after(latency(), () => resolve(taken && !back.cut), from.process);
@@ -129,8 +148,12 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
     const receive = async () => {
       const contents = contentsOf(pieces());
       const first = await contents.next();
-      if (first.done === true || !equals(first.value, announced)) violate("WIRE-1", "a snapshot's message differs from what was sent");
-      await target.request.listener.snapshotReceived({ message: decodeMessage(first.value), body: contents });
+      if (first.done === true || !equals(first.value, announced))
+        violate("WIRE-1", "a snapshot's message differs from what was sent");
+      await target.request.listener.snapshotReceived({
+        message: decodeMessage(first.value),
+        body: contents,
+      });
     };
     const failed = (error: unknown) => {
       if (error instanceof Violation) deps.fail(error);

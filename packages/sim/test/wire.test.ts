@@ -24,9 +24,17 @@ function wireOf(accepts = true): Wire {
 
 function messagesOf(random: SeededRandom, firstIndex: number): Sent[] {
   return Array.from({ length: 1 + random.below(4) }, (_, i) => {
-    const data = new Uint8Array(random.below(random.below(8) === 0 ? 90_000 : 700)).map(() => random.below(256));
+    const data = new Uint8Array(random.below(random.below(8) === 0 ? 90_000 : 700)).map(() =>
+      random.below(256),
+    );
     const entries = [{ term: 2, index: firstIndex + i, type: 0, data }];
-    const message = raftpb.Message.create({ type: raftpb.MessageType.MsgApp, from: 1n, to: 2n, index: firstIndex + i, entries });
+    const message = raftpb.Message.create({
+      type: raftpb.MessageType.MsgApp,
+      from: 1n,
+      to: 2n,
+      index: firstIndex + i,
+      entries,
+    });
     return { message, encoded: raftpb.Message.encode(message) };
   });
 }
@@ -62,7 +70,9 @@ for (const seed of SEEDS) {
       const { isSealed } = damage(bytes, headAt, random);
       if (isSealed) continue;
       bare++;
-      const came = cutAtRandom(bytes, random).flatMap((piece) => (wire.isOver ? [] : wire.read(piece.slice()).messages));
+      const came = cutAtRandom(bytes, random).flatMap((piece) =>
+        wire.isOver ? [] : wire.read(piece.slice()).messages,
+      );
       assert.equal(came.length, 0);
       assert.equal(wire.isOver, true, `run ${run}`);
     }

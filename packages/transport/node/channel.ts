@@ -1,5 +1,6 @@
 /**
- * One long-lived stream of messages to a peer, on a connection of its own. It stands in one of four states:
+ * One long-lived stream of messages to a peer, on a connection of its own. It stands in one of four
+ * states:
  *
  *   waiting --(time, or a sign of life)--> dialling --(peer agrees)--> open --(lost)--> waiting
  *      ^----------------(no URL works)-----------'                       any --> closed
@@ -9,9 +10,10 @@
  * streams). Such a stream is not used before the first attempt to dial has failed: a change of
  * connection may change the order of messages.
  *
- * While it dials, messages wait in the queue; while it waits, they are dropped: what is older than the next attempt would be stale anyway.
- * The queue is bounded by count and by bytes. Once it is full, all is dropped until half of it has left: a gap in a row of appends is worth
- * nothing to the peer, and Raft, who is told, starts over with a probe.
+ * While it dials, messages wait in the queue; while it waits, they are dropped: what is older than
+ * the next attempt would be stale anyway. The queue is bounded by count and by bytes. Once it is
+ * full, all is dropped until half of it has left: a gap in a row of appends is worth nothing to the
+ * peer, and Raft, who is told, starts over with a probe.
  */
 import type { Socket } from "node:net";
 import type { Logger, Timer } from "@quorate/host";
@@ -42,7 +44,9 @@ export interface ChannelListener {
 }
 
 function typeName(type: raftpb.MessageType): string {
-  return Object.entries(raftpb.MessageType).find(([, value]) => value === type)?.[0] ?? String(type);
+  return (
+    Object.entries(raftpb.MessageType).find(([, value]) => value === type)?.[0] ?? String(type)
+  );
 }
 
 export class Channel {
@@ -75,7 +79,13 @@ export class Channel {
   #full = false;
   #toldDropping = false;
 
-  constructor(shared: Shared, id: bigint, urls: readonly string[], kind: ChannelKind, listener: ChannelListener) {
+  constructor(
+    shared: Shared,
+    id: bigint,
+    urls: readonly string[],
+    kind: ChannelKind,
+    listener: ChannelListener,
+  ) {
     const { quickRetryMs, leastRetryMs, mostRetryMs } = shared.options;
     this.#shared = shared;
     this.#id = id;
@@ -96,7 +106,10 @@ export class Channel {
     return { messages: count + queuedMessages, bytes: sizeBytes + queuedBytes };
   }
 
-  /** Dials now if it is waiting to; the peer has shown that it is there, or is wanted for the first time. */
+  /**
+   * Dials now if it is waiting to; the peer has shown that it is there, or is wanted for the first
+   * time.
+   */
   wake(): void {
     if (this.#state !== "waiting") return;
     this.#retry?.cancel();
@@ -115,7 +128,10 @@ export class Channel {
     this.#flush();
   }
 
-  /** The peer has dialled a stream of this kind and reads messages on it: for when it cannot be dialled. */
+  /**
+   * The peer has dialled a stream of this kind and reads messages on it: for when it cannot be
+   * dialled.
+   */
   lend(carrier: Carrier): void {
     if (this.#state === "closed" || carrier.socket.destroyed) return;
     this.#lent = carrier;
@@ -148,7 +164,10 @@ export class Channel {
     else this.wake();
   }
 
-  /** More URLs to dial when those before do not work; what is open or dialled is left alone. @param urls those before, and then more */
+  /**
+   * More URLs to dial when those before do not work; what is open or dialled is left alone. @param
+   * urls those before, and then more
+   */
   mayDial(urls: readonly string[]): void {
     this.#urls = urls;
     this.wake();
@@ -194,7 +213,10 @@ export class Channel {
       this.#shared.observer.sent(this.#id, bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#logger.warn("failed to send Raft messages", { ...this.#fields(), error: error.message });
+      this.#logger.warn("failed to send Raft messages", {
+        ...this.#fields(),
+        error: error.message,
+      });
       carrier.socket.destroy();
     }
   }
@@ -203,12 +225,16 @@ export class Channel {
   #left(carrier: Carrier): void {
     if (carrier !== this.#carrier || !this.#full) return;
     const { maxQueuedMessages, maxQueuedBytes } = this.#shared.options;
-    if (carrier.queuedMessages * 2 > maxQueuedMessages || carrier.queuedBytes * 2 > maxQueuedBytes) return;
+    if (carrier.queuedMessages * 2 > maxQueuedMessages || carrier.queuedBytes * 2 > maxQueuedBytes)
+      return;
     this.#full = false;
     this.#toldDropping = false;
   }
 
-  /** Decides which stream messages are written to from now on: the one that was dialled, if it is open. */
+  /**
+   * Decides which stream messages are written to from now on: the one that was dialled, if it is
+   * open.
+   */
   #choose(): void {
     const before = this.#carrier;
     const carrier = this.#own ?? (this.#ownFailed ? this.#lent : undefined);
@@ -231,7 +257,12 @@ export class Channel {
   /** Pings the other side for as long as the stream lasts. */
   #watch(carrier: Carrier): void {
     const { socket, ping } = carrier;
-    const watched = { socket, isGone: () => socket.destroyed, ping, giveUp: () => void socket.destroy() };
+    const watched = {
+      socket,
+      isGone: () => socket.destroyed,
+      ping,
+      giveUp: () => void socket.destroy(),
+    };
     watchLink(this.#shared, watched, (ms) => {
       if (carrier === this.#carrier) this.#listener.roundTrip(this.#kind, ms);
     });
@@ -282,7 +313,9 @@ export class Channel {
   /** What reads the messages that the peer sends back. */
   #readerOf(socket: Socket, url: string): (bytes: Uint8Array) => void {
     const parts = { shared: this.#shared, rareLog: this.#readLog, socket };
-    const reader = new MessageReader(parts, this.#id, (messages) => this.#listener.received(messages, url));
+    const reader = new MessageReader(parts, this.#id, (messages) =>
+      this.#listener.received(messages, url),
+    );
     return (bytes) => {
       if (this.#state !== "closed") reader.take(bytes);
     };
@@ -290,7 +323,8 @@ export class Channel {
 
   #open(url: string, socket: Socket, stream: OutgoingStream): void {
     this.#dial = undefined;
-    if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url)) throw new DialError("stopped", "connection is gone");
+    if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url))
+      throw new DialError("stopped", "connection is gone");
     this.#state = "open";
     this.#openUrl = url;
     this.#failedUrls = 0;
@@ -302,7 +336,10 @@ export class Channel {
     this.#own = new Carrier(socket, stream);
     this.#ownFailed = false;
     this.#watch(this.#own);
-    this.#logger.info("established TCP streaming connection with remote peer", { ...this.#fields(), url });
+    this.#logger.info("established TCP streaming connection with remote peer", {
+      ...this.#fields(),
+      url,
+    });
     this.#choose();
   }
 
@@ -315,7 +352,10 @@ export class Channel {
       this.#clearQueue();
       return;
     }
-    this.#logger.warn("lost TCP streaming connection with remote peer", { ...this.#fields(), url: this.#openUrl });
+    this.#logger.warn("lost TCP streaming connection with remote peer", {
+      ...this.#fields(),
+      url: this.#openUrl,
+    });
     this.#choose();
     this.#waitAndRetry();
   }

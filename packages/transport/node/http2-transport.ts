@@ -13,7 +13,13 @@ import { MemberDirectory } from "../src/member-directory.ts";
 import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts";
 import type { Introduction } from "./headers.ts";
 import { Incoming } from "./incoming.ts";
-import { type Http2TransportDependencies, type Http2TransportOptions, resolveOptions, type Shared, silentObserver } from "./options.ts";
+import {
+  type Http2TransportDependencies,
+  type Http2TransportOptions,
+  resolveOptions,
+  type Shared,
+  silentObserver,
+} from "./options.ts";
 import { Peer } from "./peer.ts";
 import { type PeerBoundAddress, PeerServer } from "./peer-server.ts";
 import { SnapshotReceiver } from "./snapshot-receiver.ts";
@@ -25,8 +31,9 @@ export class Http2Transport implements Transport {
   readonly #receiver: SnapshotReceiver;
   readonly #peers = new Map<bigint, Peer>();
   /**
-   * Members that wrote to this one before it applied their addition: it is behind, and they may be what it needs to catch up. Other members
-   * have told of them; they are answered at the URLs that these told, and become peers when the log says so.
+   * Members that wrote to this one before it applied their addition: it is behind, and they may be
+   * what it needs to catch up. Other members have told of them; they are answered at the URLs that
+   * these told, and become peers when the log says so.
    */
   readonly #remotes = new Map<bigint, Peer>();
   readonly #directory: MemberDirectory;
@@ -40,7 +47,10 @@ export class Http2Transport implements Transport {
     this.#directory = new MemberDirectory({
       monotonicMs: () => dependencies.clock.monotonicMs(),
       knownUrls: (id) => this.#peers.get(id)?.status.urls,
-      allKnownUrls: () => [...options.localUrls, ...[...this.#peers.values()].flatMap((peer) => peer.status.urls)],
+      allKnownUrls: () => [
+        ...options.localUrls,
+        ...[...this.#peers.values()].flatMap((peer) => peer.status.urls),
+      ],
       askMembers: dependencies.askMembers,
     });
     this.#shared = {
@@ -63,7 +73,10 @@ export class Http2Transport implements Transport {
     this.#server = new PeerServer(this.#shared, this.#incoming, dependencies.http);
   }
 
-  /** Opens the listen addresses, or none of them: rejects with Node's error if one cannot be opened. In the order of the options. */
+  /**
+   * Opens the listen addresses, or none of them: rejects with Node's error if one cannot be opened.
+   * In the order of the options.
+   */
   listen(): Promise<PeerBoundAddress[]> {
     return this.#server.listen();
   }
@@ -123,7 +136,10 @@ export class Http2Transport implements Transport {
       return;
     }
     this.#directory.applied(id);
-    this.#shared.logger.info("starting remote peer", { "remote-peer-id": idToHex(id), "remote-peer-urls": urls });
+    this.#shared.logger.info("starting remote peer", {
+      "remote-peer-id": idToHex(id),
+      "remote-peer-urls": urls,
+    });
     const remote = this.#remotes.get(id);
     this.#remotes.delete(id);
     remote?.update(urls);
@@ -146,7 +162,10 @@ export class Http2Transport implements Transport {
     const before = peer.status.urls;
     if (before.length === urls.length && before.every((url, i) => url === urls[i])) return;
     this.#directory.applied(id);
-    this.#shared.logger.info("updated remote peer", { "remote-peer-id": idToHex(id), "updated-remote-peer-urls": urls });
+    this.#shared.logger.info("updated remote peer", {
+      "remote-peer-id": idToHex(id),
+      "updated-remote-peer-urls": urls,
+    });
     peer.update(urls);
   }
 

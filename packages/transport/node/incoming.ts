@@ -67,7 +67,10 @@ export class Incoming {
   readonly #connections = new Map<bigint, Set<{ destroy(): void }>>();
   readonly #rareLog: RareLog;
   readonly #snapshots: SnapshotReceiver;
-  /** The last stream of each kind that each member reads messages on. Not more than members' connections. */
+  /**
+   * The last stream of each kind that each member reads messages on. Not more than members'
+   * connections.
+   */
   readonly #lent = new Map<bigint, Map<ChannelKind, Carrier>>();
 
   constructor(shared: Shared, snapshots: SnapshotReceiver, listener: IncomingListener) {
@@ -150,7 +153,8 @@ export class Incoming {
 
   #snapshotRequested(stream: ServerHttp2Stream, path: string, from: bigint): void {
     if (path === FETCH_PATH) {
-      if (!this.#listener.fetched(from, stream)) this.#answer(stream, 404, "no snapshot waits for this member");
+      if (!this.#listener.fetched(from, stream))
+        this.#answer(stream, 404, "no snapshot waits for this member");
       return;
     }
     const answer = (status: number, text: string) => this.#answer(stream, status, text);
@@ -163,9 +167,14 @@ export class Incoming {
   }
 
   /** Who sends a request; a refusal is noted. */
-  #introduced(headers: IncomingHttpHeaders, { peerAddress, certificate }: Caller): Introduction | Refusal {
+  #introduced(
+    headers: IncomingHttpHeaders,
+    { peerAddress, certificate }: Caller,
+  ): Introduction | Refusal {
     const { options, isRemoved, directory } = this.#shared;
-    const introduction = checkRequest(options, headers, isRemoved, (id) => directory.standingOf(id, fitsUrls(options, certificate)));
+    const introduction = checkRequest(options, headers, isRemoved, (id) =>
+      directory.standingOf(id, fitsUrls(options, certificate)),
+    );
     if ("reason" in introduction && introduction.reason !== "asking") {
       this.#logRefusal(headers, introduction, peerAddress);
       this.#shared.observer.refused(introduction.from, introduction.reason);
@@ -173,19 +182,28 @@ export class Incoming {
     return introduction;
   }
 
-  #remember(id: bigint, carrier: Socket | ServerHttp2Stream, connection: { destroy(): void }): void {
+  #remember(
+    id: bigint,
+    carrier: Socket | ServerHttp2Stream,
+    connection: { destroy(): void },
+  ): void {
     const connections = this.#connections.get(id) ?? new Set();
     this.#connections.set(id, connections.add(connection));
     carrier.on("close", () => {
       connections.delete(connection);
-      if (connections.size === 0 && this.#connections.get(id) === connections) this.#connections.delete(id);
+      if (connections.size === 0 && this.#connections.get(id) === connections)
+        this.#connections.delete(id);
     });
   }
 
   /** Answers and drops what the sender may still send. */
   #answer(stream: ServerHttp2Stream, status: number, text: string): void {
     if (stream.destroyed || stream.closed) return;
-    const headers = { ":status": status, ...answerHeaders(this.#shared.options), "content-type": "text/plain; charset=utf-8" };
+    const headers = {
+      ":status": status,
+      ...answerHeaders(this.#shared.options),
+      "content-type": "text/plain; charset=utf-8",
+    };
     if (text === "") stream.respond(headers, { endStream: true });
     else {
       stream.respond(headers);
@@ -194,7 +212,9 @@ export class Incoming {
     stream.resume();
   }
 
-  /** A peer that is turned away tries again and again: one line of each kind in a while is enough. */
+  /**
+   * A peer that is turned away tries again and again: one line of each kind in a while is enough.
+   */
   #logRefusal(headers: IncomingHttpHeaders, refusal: Refusal, remoteAddress: string): void {
     if (!this.#rareLog.allows(`${refusal.from} ${refusal.reason}`)) return;
     const { logger, options } = this.#shared;
@@ -210,6 +230,9 @@ export class Incoming {
   }
 
   #fields(from: bigint): { readonly [name: string]: string } {
-    return { "local-member-id": idToHex(this.#shared.options.selfId), "remote-peer-id": idToHex(from) };
+    return {
+      "local-member-id": idToHex(this.#shared.options.selfId),
+      "remote-peer-id": idToHex(from),
+    };
   }
 }

@@ -1,4 +1,6 @@
-/** One other member as this one sees it: two channels to it, and at most one snapshot on its way. */
+/**
+ * One other member as this one sees it: two channels to it, and at most one snapshot on its way.
+ */
 import type { ServerHttp2Stream } from "node:http2";
 import { idToHex, raftpb } from "@quorate/proto";
 import { type ChannelKind, channelKindOf } from "../src/channel-kind.ts";
@@ -20,7 +22,10 @@ export class Peer implements ChannelListener {
   readonly #shared: Shared;
   readonly #channels: Record<ChannelKind, Channel>;
   #urls: readonly string[];
-  /** Where it says that it is, if it is not to be expected there: it has moved, and this member has not applied that yet. */
+  /**
+   * Where it says that it is, if it is not to be expected there: it has moved, and this member has
+   * not applied that yet.
+   */
   #saidUrls: readonly string[] = [];
   #snapshot: SnapshotSender | undefined;
   readonly #receiver: SnapshotReceiver;
@@ -36,24 +41,39 @@ export class Peer implements ChannelListener {
     this.#shared = shared;
     this.#receiver = receiver;
     this.#urls = urls;
-    this.#channels = { urgent: new Channel(shared, id, urls, "urgent", this), bulk: new Channel(shared, id, urls, "bulk", this) };
+    this.#channels = {
+      urgent: new Channel(shared, id, urls, "urgent", this),
+      bulk: new Channel(shared, id, urls, "bulk", this),
+    };
   }
 
-  /** The peer has dialled a stream and reads messages on it: they go there while the peer cannot be dialled. */
+  /**
+   * The peer has dialled a stream and reads messages on it: they go there while the peer cannot be
+   * dialled.
+   */
   lend(kind: ChannelKind, carrier: Carrier): void {
     this.#channels[kind].lend(carrier);
   }
 
-  /** Opens the channels if they are not open. Also after a sign of life: an attempt that was put off is made now. */
+  /**
+   * Opens the channels if they are not open. Also after a sign of life: an attempt that was put off
+   * is made now.
+   */
   wake(): void {
     this.#channels.urgent.wake();
     this.#channels.bulk.wake();
   }
 
-  /** The peer has shown that it is there, and says where: that is tried too, since it may be how this member is to learn of its move. */
+  /**
+   * The peer has shown that it is there, and says where: that is tried too, since it may be how
+   * this member is to learn of its move.
+   */
   heardFrom(urls: readonly string[]): void {
     const said = urls.filter((url) => !this.#urls.includes(url));
-    if (said.length === this.#saidUrls.length && said.every((url, i) => url === this.#saidUrls[i])) {
+    if (
+      said.length === this.#saidUrls.length &&
+      said.every((url, i) => url === this.#saidUrls[i])
+    ) {
       this.wake();
       return;
     }
@@ -73,11 +93,16 @@ export class Peer implements ChannelListener {
     if (bulk.length > 0) this.#channels.bulk.send(bulk);
   }
 
-  /** Starts to send; false if one is on its way already. `ended` is told what became of it, also after the peer is closed. */
+  /**
+   * Starts to send; false if one is on its way already. `ended` is told what became of it, also
+   * after the peer is closed.
+   */
   sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
     if (this.#snapshot !== undefined) return false;
     const to = { id: this.id, urls: [...this.#urls, ...this.#saidUrls] };
-    const sender = new SnapshotSender(this.#shared, to, snapshot, (message) => this.#offer(message));
+    const sender = new SnapshotSender(this.#shared, to, snapshot, (message) =>
+      this.#offer(message),
+    );
     this.#snapshot = sender;
     sender.run().then((taken) => {
       this.#snapshot = undefined;
@@ -98,7 +123,9 @@ export class Peer implements ChannelListener {
         give("failed", "the peer has not dialled this member");
         return;
       }
-      const timer = clock.after(options.dialTimeoutMs, () => give("timeout", "the peer does not come for it"));
+      const timer = clock.after(options.dialTimeoutMs, () =>
+        give("timeout", "the peer does not come for it"),
+      );
       this.#fetched = (stream) => {
         timer.cancel();
         this.#fetched = undefined;
@@ -123,7 +150,12 @@ export class Peer implements ChannelListener {
   }
 
   get status(): PeerStatus {
-    return { id: this.id, urls: this.#urls, activeSinceMs: this.#activeSinceMs, roundTripMs: this.#roundTripMs };
+    return {
+      id: this.id,
+      urls: this.#urls,
+      activeSinceMs: this.#activeSinceMs,
+      roundTripMs: this.#roundTripMs,
+    };
   }
 
   /** Messages and bytes that wait on each channel. */
@@ -152,7 +184,9 @@ export class Peer implements ChannelListener {
   lost(kind: ChannelKind): void {
     if (kind !== "urgent") return;
     this.#activeSinceMs = undefined;
-    this.#shared.logger.warn("peer became inactive (message send to peer failed)", { "peer-id": idToHex(this.id) });
+    this.#shared.logger.warn("peer became inactive (message send to peer failed)", {
+      "peer-id": idToHex(this.id),
+    });
     this.#shared.observer.active(this.id, false);
   }
 

@@ -79,7 +79,9 @@ export class SnapshotFetch {
     const late = clock.after(options.dialTimeoutMs, () => session.destroy());
     const answer = await answerTo(stream, false).finally(() => late.cancel());
     if (answer.status >= 300) throw refusedBy(this.#shared, answer);
-    await this.#receiver.receive(stream, this.#from, (status, text) => stream.end(`${status} ${text}`));
+    await this.#receiver.receive(stream, this.#from, (status, text) =>
+      stream.end(`${status} ${text}`),
+    );
   }
 
   #closeSoon({ session }: Link): void {
@@ -92,7 +94,8 @@ export class SnapshotFetch {
 
 /**
  * Agrees to send a snapshot as the answer of a request for it.
- * @returns what the receiver says of it in the end; rejects with DialError if it goes without a word
+ * @returns what the receiver says of it in the end; rejects with DialError if it goes without a
+ * word
  */
 export function agreeToSend(shared: Shared, stream: ServerHttp2Stream): Promise<Answer> {
   stream.respond({ ":status": 200, ...answerHeaders(shared.options) });

@@ -4,7 +4,10 @@ import { idToHex, raftpb } from "@quorate/proto";
 import { decodeMessage, FrameError, FrameReader } from "../src/frames.ts";
 import type { Shared } from "./options.ts";
 
-/** A snapshot that brings less than this in the time of a stall does not come along: a byte now and then would hold its place for ever. */
+/**
+ * A snapshot that brings less than this in the time of a stall does not come along: a byte now and
+ * then would hold its place for ever.
+ */
 const MIN_SNAPSHOT_PROGRESS_BYTES = 64 * 1024;
 
 export class SnapshotReceiver {
@@ -22,9 +25,14 @@ export class SnapshotReceiver {
    * @param stream brings the frames
    * @param answer called once: status 204 if the snapshot was taken over, otherwise with the reason
    */
-  async receive(stream: Http2Stream, from: bigint, answer: (status: number, text: string) => void): Promise<void> {
+  async receive(
+    stream: Http2Stream,
+    from: bigint,
+    answer: (status: number, text: string) => void,
+  ): Promise<void> {
     const { clock, listener, logger, observer, options } = this.#shared;
-    // A member sends one at a time: an older one was given up by its sender, and may not have ended here yet.
+    // A member sends one at a time: an older one was given up by its sender, and may not have ended
+    // here yet.
     this.#receiving.get(from)?.close();
     if (this.#snapshots >= options.maxSnapshots) {
       answer(503, "too many snapshots are being received");
@@ -45,7 +53,11 @@ export class SnapshotReceiver {
       const first = await frames.next();
       if (first.done === true) throw new FrameError("snapshot without a message");
       const message = decodeMessage(first.value);
-      if (message.type !== raftpb.MessageType.MsgSnap || message.from !== from || message.to !== options.selfId) {
+      if (
+        message.type !== raftpb.MessageType.MsgSnap ||
+        message.from !== from ||
+        message.to !== options.selfId
+      ) {
         throw new FrameError("wrong raft message");
       }
       fields = { ...fields, "incoming-snapshot-index": message.snapshot?.metadata.index ?? 0 };
@@ -53,11 +65,19 @@ export class SnapshotReceiver {
       await listener.snapshotReceived({ message, body: frames });
       taken = true;
       const took = `${Math.round(clock.monotonicMs() - startedMs)}ms`;
-      logger.info("received and saved database snapshot", { ...fields, "incoming-snapshot-size-bytes": sizeBytes, "download-took": took });
+      logger.info("received and saved database snapshot", {
+        ...fields,
+        "incoming-snapshot-size-bytes": sizeBytes,
+        "download-took": took,
+      });
       answer(204, "");
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      logger.warn("failed to save incoming database snapshot", { ...fields, "incoming-snapshot-size-bytes": sizeBytes, error: reason });
+      logger.warn("failed to save incoming database snapshot", {
+        ...fields,
+        "incoming-snapshot-size-bytes": sizeBytes,
+        error: reason,
+      });
       observer.receiveFailed(from);
       answer(error instanceof FrameError ? 400 : 500, `failed to save snapshot (${reason})`);
     }
@@ -68,8 +88,14 @@ export class SnapshotReceiver {
     observer.snapshotReceiveEnded(from, taken, clock.monotonicMs() - startedMs, sizeBytes);
   }
 
-  /** The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they are taken, no faster. */
-  async *#frames(stream: Http2Stream, received: (bytes: number) => void): AsyncGenerator<Uint8Array, void, void> {
+  /**
+   * The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they
+   * are taken, no faster.
+   */
+  async *#frames(
+    stream: Http2Stream,
+    received: (bytes: number) => void,
+  ): AsyncGenerator<Uint8Array, void, void> {
     const { clock, options } = this.#shared;
     const reader = new FrameReader(options.maxMessageBytes);
     const stallMs = options.snapshotStallTimeoutMs;
@@ -83,7 +109,9 @@ export class SnapshotReceiver {
       timer = clock.after(Math.max(0, untilMs - clock.monotonicMs()), stalled);
     };
     try {
-      for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+      for await (const chunk of stream.iterator({
+        destroyOnReturn: false,
+      }) as AsyncIterable<Uint8Array>) {
         received(chunk.length);
         progressBytes += chunk.length;
         reader.push(chunk);
@@ -101,7 +129,9 @@ export class SnapshotReceiver {
       }
     } catch (error) {
       if (error instanceof FrameError) throw error;
-      throw new FrameError(`snapshot broke off: ${error instanceof Error ? error.message : String(error)}`);
+      throw new FrameError(
+        `snapshot broke off: ${error instanceof Error ? error.message : String(error)}`,
+      );
     } finally {
       timer.cancel();
     }
@@ -109,6 +139,9 @@ export class SnapshotReceiver {
   }
 
   #fields(from: bigint): { readonly [name: string]: string } {
-    return { "local-member-id": idToHex(this.#shared.options.selfId), "remote-peer-id": idToHex(from) };
+    return {
+      "local-member-id": idToHex(this.#shared.options.selfId),
+      "remote-peer-id": idToHex(from),
+    };
   }
 }

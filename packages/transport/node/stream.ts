@@ -1,6 +1,7 @@
 /**
- * How a stream of messages begins: as a request on an HTTP/2 connection of its own (src/tunnel.ts), with the headers by which members
- * introduce themselves. What speaks HTTP/2 to the peer port and is no member's stream goes to Node's own HTTP/2.
+ * How a stream of messages begins: as a request on an HTTP/2 connection of its own (src/tunnel.ts),
+ * with the headers by which members introduce themselves. What speaks HTTP/2 to the peer port and
+ * is no member's stream goes to Node's own HTTP/2.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@quorate/host";
@@ -65,7 +66,8 @@ export function requestStream(shared: Shared, request: StreamRequest): Promise<O
       },
       data(bytes) {
         if (status === 200) request.received(bytes);
-        else if (text.length < MAX_ERROR_BYTES) text += toUtf8(bytes, 0, Math.min(bytes.length, MAX_ERROR_BYTES - text.length));
+        else if (text.length < MAX_ERROR_BYTES)
+          text += toUtf8(bytes, 0, Math.min(bytes.length, MAX_ERROR_BYTES - text.length));
       },
       pong: () => pings.answered(),
       ended() {
@@ -78,8 +80,17 @@ export function requestStream(shared: Shared, request: StreamRequest): Promise<O
       settle();
       reject(new DialError("failed", "connection closed before the peer answered"));
     });
-    const { ":method": _method, ":path": _path, ...others } = requestHeaders(shared.options, to, path);
-    const pseudo = { ":method": "POST", ":scheme": secure ? "https" : "http", ":authority": "peer", ":path": path };
+    const {
+      ":method": _method,
+      ":path": _path,
+      ...others
+    } = requestHeaders(shared.options, to, path);
+    const pseudo = {
+      ":method": "POST",
+      ":scheme": secure ? "https" : "http",
+      ":authority": "peer",
+      ":path": path,
+    };
     socket.write(Tunnel.request({ ...pseudo, ...textsOf(others), [TWO_WAY]: "1" }));
   });
 }
@@ -125,16 +136,25 @@ export interface IncomingStreamListener {
 }
 
 /** Serves a connection that `sniffStream` has found to be a member's. */
-export function acceptStream(socket: Socket, options: ResolvedOptions, listener: IncomingStreamListener): void {
+export function acceptStream(
+  socket: Socket,
+  options: ResolvedOptions,
+  listener: IncomingStreamListener,
+): void {
   const pings = new Pings(socket);
   const streamOf = (fields: Fields): IncomingStream => ({
     socket,
     isTwoWay: fields[TWO_WAY] === "1",
     wrap: (pieces, bytes) => tunnel.wrap(pieces, bytes),
     ping: (whenAnswered) => pings.send(whenAnswered),
-    agree: () => void socket.write(Tunnel.agreement({ ":status": "200", ...textsOf(answerHeaders(options)) })),
+    agree: () =>
+      void socket.write(Tunnel.agreement({ ":status": "200", ...textsOf(answerHeaders(options)) })),
     refuse(status, text) {
-      const fields = { ":status": String(status), ...textsOf(answerHeaders(options)), "content-type": "text/plain; charset=utf-8" };
+      const fields = {
+        ":status": String(status),
+        ...textsOf(answerHeaders(options)),
+        "content-type": "text/plain; charset=utf-8",
+      };
       socket.end(Tunnel.refusal(fields, fromUtf8(`${text}\n`)));
     },
   });
@@ -171,10 +191,16 @@ function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) =>
 }
 
 /**
- * Calls `decided` once the first bytes of an HTTP/2 connection tell whether it is a member's stream; the socket then still has all of its
- * bytes to read. One that has not told within `timeoutMs` is not a member's.
+ * Calls `decided` once the first bytes of an HTTP/2 connection tell whether it is a member's
+ * stream; the socket then still has all of its bytes to read. One that has not told within
+ * `timeoutMs` is not a member's.
  */
-export function sniffStream(socket: Socket, clock: Clock, timeoutMs: number, decided: (isMember: boolean) => void): void {
+export function sniffStream(
+  socket: Socket,
+  clock: Clock,
+  timeoutMs: number,
+  decided: (isMember: boolean) => void,
+): void {
   const tells = (seen: Buffer): boolean | undefined => {
     const opening = openingOf(seen);
     if (opening.kind === "unclear") return undefined;

@@ -1,4 +1,7 @@
-/** Of two members only one can dial the other, as behind a firewall: messages and snapshots pass both ways. */
+/**
+ * Of two members only one can dial the other, as behind a firewall: messages and snapshots pass
+ * both ways.
+ */
 import assert from "node:assert/strict";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, createServer } from "node:net";
@@ -25,11 +28,17 @@ async function deadUrl(scheme = "http"): Promise<string> {
 }
 
 function isUp(from: RealMember, to: bigint): boolean {
-  return from.transport.peers().some(({ id, activeSinceMs }) => id === to && activeSinceMs !== undefined);
+  return from.transport
+    .peers()
+    .some(({ id, activeSinceMs }) => id === to && activeSinceMs !== undefined);
 }
 
 /** Member 2, which says that it is where nobody reaches it. */
-function startBehind(net: RealNetwork, blockedUrl: string, urls?: readonly string[]): Promise<RealMember> {
+function startBehind(
+  net: RealNetwork,
+  blockedUrl: string,
+  urls?: readonly string[],
+): Promise<RealMember> {
   return net.start(2n, new RecordingListener(), urls, { options: { localUrls: [blockedUrl] } });
 }
 
@@ -39,7 +48,11 @@ interface Pair {
 }
 
 /** Member 1 cannot dial member 2, which can dial member 1. */
-async function pairOf(net: RealNetwork, blockedUrl: string, settings: MemberSettings = {}): Promise<Pair> {
+async function pairOf(
+  net: RealNetwork,
+  blockedUrl: string,
+  settings: MemberSettings = {},
+): Promise<Pair> {
   const a = await net.start(1n, new RecordingListener(), undefined, settings);
   const b = await startBehind(net, blockedUrl);
   a.transport.addPeer(2n, [blockedUrl]);
@@ -84,16 +97,24 @@ describe("one direction of dialling is enough", () => {
       const { a, b } = pair;
       await linked(net, pair);
       const sizes = [0, 100, 16_384, 65_537, 1_500_000, 10];
-      for (const [i, size] of sizes.entries()) a.transport.send([append(1n, 2n, 1000 + i, size), heartbeat(1n, 2n, 1000 + i)]);
-      const came = (type: raftpb.MessageType) => b.listener.messages.filter((message) => message.type === type);
+      for (const [i, size] of sizes.entries())
+        a.transport.send([append(1n, 2n, 1000 + i, size), heartbeat(1n, 2n, 1000 + i)]);
+      const came = (type: raftpb.MessageType) =>
+        b.listener.messages.filter((message) => message.type === type);
       const { MsgApp, MsgHeartbeat } = raftpb.MessageType;
-      await net.until("all came", () => came(MsgApp).at(-1)?.index === 1004 && came(MsgHeartbeat).at(-1)?.commit === 1005);
+      await net.until(
+        "all came",
+        () => came(MsgApp).at(-1)?.index === 1004 && came(MsgHeartbeat).at(-1)?.commit === 1005,
+      );
       const lengths = came(MsgApp).slice(-sizes.length);
       assert.deepEqual(
         lengths.map(({ index, entries }) => [index, entries[0]?.data?.length]),
         sizes.map((size, i) => [999 + i, size]),
       );
-      await net.until("a round trip was measured", () => a.transport.peers()[0]?.roundTripMs !== undefined);
+      await net.until(
+        "a round trip was measured",
+        () => a.transport.peers()[0]?.roundTripMs !== undefined,
+      );
     });
   }
 
@@ -162,10 +183,16 @@ describe("one direction of dialling is enough", () => {
     await linked(net, pair);
     const { a, b } = pair;
     const proxied = connectThrough(t, url, b.urls[0]);
-    await net.until("it is dialled", () => a.logger.find("info", "established TCP streaming connection with remote peer").length === 2);
+    await net.until(
+      "it is dialled",
+      () =>
+        a.logger.find("info", "established TCP streaming connection with remote peer").length === 2,
+    );
     const before = proxied.bytes;
     a.transport.send([append(1n, 2n, 7, 50_000)]);
-    await net.until("it came", () => b.listener.messages.some(({ entries }) => entries[0]?.data?.length === 50_000));
+    await net.until("it came", () =>
+      b.listener.messages.some(({ entries }) => entries[0]?.data?.length === 50_000),
+    );
     assert.ok(proxied.bytes - before >= 50_000);
   });
 
@@ -214,14 +241,20 @@ describe("who may have messages and snapshots sent back", () => {
       t.after(() => socket.destroy());
       const fields = { ":method": "POST", ":path": "/raft/stream/urgent", ...introduction };
       socket.write(Tunnel.request(twoWay ? { ...fields, "x-quorate-two-way": "1" } : fields));
-      const events = { head: () => counts.heads++, data: (bytes: Uint8Array) => (counts.dataBytes += bytes.length) };
+      const events = {
+        head: () => counts.heads++,
+        data: (bytes: Uint8Array) => (counts.dataBytes += bytes.length),
+      };
       const tunnel = new Tunnel({ ...events, pong: () => {}, ended: () => {} });
       socket.on("data", (chunk: Buffer) => tunnel.push(chunk));
       return socket;
     };
     const old = opened(false);
     await net.until("the stream is open", () => counts.heads === 1);
-    await net.until("a dial has failed", () => a.logger.find("warn", "failed to dial remote peer").length > 0);
+    await net.until(
+      "a dial has failed",
+      () => a.logger.find("warn", "failed to dial remote peer").length > 0,
+    );
     a.transport.send([heartbeat(1n, 2n)]);
     assert.ok(!isUp(a, 2n));
     old.destroy();
@@ -235,13 +268,20 @@ describe("who may have messages and snapshots sent back", () => {
 
   it("a snapshot that was not offered is not sent, and a removed member gets none", async (t) => {
     const net = networkOf(t);
-    const a = await net.start(1n, new RecordingListener(), undefined, { isRemoved: (id) => id === 3n });
+    const a = await net.start(1n, new RecordingListener(), undefined, {
+      isRemoved: (id) => id === 3n,
+    });
     a.transport.addPeer(2n, [await deadUrl()]);
     const session = connectHttp2(a.urls[0]);
     t.after(() => session.destroy());
     const fetchAs = (from: string) =>
       new Promise<number>((resolve, reject) => {
-        const headers = { ":method": "POST", ":path": "/raft/snapshot/fetch", ...introduction, "x-quorate-from": from };
+        const headers = {
+          ":method": "POST",
+          ":path": "/raft/snapshot/fetch",
+          ...introduction,
+          "x-quorate-from": from,
+        };
         const stream = session.request(headers, { endStream: false });
         stream.on("error", reject);
         stream.on("response", (answer) => {

@@ -5,7 +5,10 @@ import type { Random } from "@quorate/host";
 const MAX_SMALL_PIECES = 24;
 const MAX_SMALL_PIECE_BYTES = 40;
 
-/** The bytes in pieces, in order. Half of the writes stay whole, others are cut once, a few times, or very small. No copies are made. */
+/**
+ * The bytes in pieces, in order. Half of the writes stay whole, others are cut once, a few times,
+ * or very small. No copies are made.
+ */
 export function cutAtRandom(bytes: Uint8Array, random: Random): Uint8Array[] {
   const way = random.below(8);
   if (way < 4 || bytes.length < 2) return [bytes];

@@ -1,16 +1,20 @@
 /**
- * A byte that changes on its way. The frames between members have no checksum of their own: members that use TLS rely on that of each TLS
- * record, members without TLS on TCP's. So:
+ * A byte that changes on its way. The frames between members have no checksum of their own: members
+ * that use TLS rely on that of each TLS record, members without TLS on TCP's. So:
  *
  *   sealed   any byte changes, and TLS ends the connection before anything of the record is read
  *   bare     there is no TLS, TCP's checksum let the change pass, and it strikes where the frames themselves have a check: the stream of a
  *            DATA frame, or a length beyond the longest message
  *
- * A bare change anywhere else cannot be told from another message, by any program; docs/operations.md asks for TLS between members.
+ * A bare change anywhere else cannot be told from another message, by any program;
+ * docs/operations.md asks for TLS between members.
  */
 import type { Random } from "@quorate/host";
 
-/** Offset of the stream's number in the head of an HTTP/2 frame, and of the length of the first message behind that head. */
+/**
+ * Offset of the stream's number in the head of an HTTP/2 frame, and of the length of the first
+ * message behind that head.
+ */
 const STREAM_AT = 5;
 const LENGTH_AT = 9;
 

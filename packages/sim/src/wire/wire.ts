@@ -1,12 +1,14 @@
 /**
- * One connection for messages, from a process of a member to a process of another one: the transport's own frames, batches and readers on
- * both sides, and bytes between them. It does not know of time: wires.ts moves the bytes.
+ * One connection for messages, from a process of a member to a process of another one: the
+ * transport's own frames, batches and readers on both sides, and bytes between them. It does not
+ * know of time: wires.ts moves the bytes.
  *
  *   WIRE-1 integrity   what a connection delivers is what was sent on it: the same bytes, in the same order, none left out, and what was
  *                      delivered does not change afterwards
  *   WIRE-2 damage      a byte that changes on the way ends the connection, and nothing of what it belongs to is delivered
  *
- * The acceptor's consent comes at once: a sender's first bytes are its request and its first messages. Everything else is as on a socket.
+ * The acceptor's consent comes at once: a sender's first bytes are its request and its first
+ * messages. Everything else is as on a socket.
  */
 import { concat, equals, idToHex, type raftpb } from "@quorate/proto";
 import {
@@ -25,7 +27,10 @@ import type { Station } from "../sim-transport.ts";
 
 /** As in the real transport's options. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
-/** Messages that are compared once more when bytes come that are put together with what the reader holds. */
+/**
+ * Messages that are compared once more when bytes come that are put together with what the reader
+ * holds.
+ */
 const REMEMBERED_MESSAGES = 8;
 
 const NOTHING = new Uint8Array(0);
@@ -75,8 +80,19 @@ export class Wire {
     this.target = target;
     this.kind = kind;
     const path = `/raft/stream/${kind}`;
-    const ids = { "x-quorate-from": idToHex(from.request.memberId), "x-quorate-to": idToHex(target.request.memberId) };
-    this.#before = [Tunnel.request({ ":method": "POST", ":scheme": "http", ":authority": "peer", ":path": path, ...ids })];
+    const ids = {
+      "x-quorate-from": idToHex(from.request.memberId),
+      "x-quorate-to": idToHex(target.request.memberId),
+    };
+    this.#before = [
+      Tunnel.request({
+        ":method": "POST",
+        ":scheme": "http",
+        ":authority": "peer",
+        ":path": path,
+        ...ids,
+      }),
+    ];
     const ended = () => {
       throw new FrameError("the stream has ended");
     };
@@ -84,11 +100,13 @@ export class Wire {
     this.#dialler = new Tunnel({ head: () => {}, data: unexpected, pong: () => {}, ended });
     this.#acceptor = new Tunnel({
       head: (fields) => {
-        if (fields[":path"] !== path || fields["x-quorate-from"] !== ids["x-quorate-from"]) violate("WIRE-1", "the request is another one");
+        if (fields[":path"] !== path || fields["x-quorate-from"] !== ids["x-quorate-from"])
+          violate("WIRE-1", "the request is another one");
         if (!accepts()) this.isOver = true;
       },
       data: (bytes) => {
-        if (!this.isOver) takeMessages(this.#reader, bytes, (message, frame) => this.#taken(message, frame));
+        if (!this.isOver)
+          takeMessages(this.#reader, bytes, (message, frame) => this.#taken(message, frame));
       },
       pong: () => {},
       ended,
@@ -104,17 +122,22 @@ export class Wire {
     }
     const sizeBytes = this.#batch.sizeBytes;
     const pieces = this.#dialler.wrap(this.#batch.take(FRAME_HEAD_BYTES), sizeBytes);
-    if (this.#before.length === 0) return { bytes: pieces.length === 1 ? pieces[0] : concat(pieces), headAt: 0 };
+    if (this.#before.length === 0)
+      return { bytes: pieces.length === 1 ? pieces[0] : concat(pieces), headAt: 0 };
     const before = concat(this.#before);
     this.#before = [];
     return { bytes: concat([before, ...pieces]), headAt: before.length };
   }
 
   /**
-   * The receiver reads bytes. Gives the messages that are whole now, with their bytes, and whether the connection was found to be damaged:
-   * then it is over.
+   * The receiver reads bytes. Gives the messages that are whole now, with their bytes, and whether
+   * the connection was found to be damaged: then it is over.
    */
-  read(bytes: Uint8Array): { messages: readonly raftpb.Message[]; frames: readonly Uint8Array[]; isDamaged: boolean } {
+  read(bytes: Uint8Array): {
+    messages: readonly raftpb.Message[];
+    frames: readonly Uint8Array[];
+    isDamaged: boolean;
+  } {
     const held = this.#reader.bufferedBytes > 0;
     this.#messages = [];
     this.#frames = [];
@@ -155,9 +178,16 @@ export class Wire {
 
   #taken(message: raftpb.Message, frame: Uint8Array): void {
     const encoded = this.#sent.shift();
-    if (encoded === undefined) violate("WIRE-1", `${this.#name} delivers a message of ${frame.length} bytes that was not sent`);
+    if (encoded === undefined)
+      violate(
+        "WIRE-1",
+        `${this.#name} delivers a message of ${frame.length} bytes that was not sent`,
+      );
     if (!equals(frame, encoded))
-      violate("WIRE-1", `${this.#name} delivers a message of ${frame.length} bytes that differs from what was sent`);
+      violate(
+        "WIRE-1",
+        `${this.#name} delivers a message of ${frame.length} bytes that differs from what was sent`,
+      );
     this.#messages.push(message);
     this.#frames.push(frame);
     if (this.#remembered.length === REMEMBERED_MESSAGES) this.#remembered.shift();
@@ -166,7 +196,11 @@ export class Wire {
 
   #compareAgain(): void {
     for (const { frame, encoded } of this.#remembered) {
-      if (!equals(frame, encoded)) violate("WIRE-1", `a message of ${frame.length} bytes that ${this.#name} delivered has changed since`);
+      if (!equals(frame, encoded))
+        violate(
+          "WIRE-1",
+          `a message of ${frame.length} bytes that ${this.#name} delivered has changed since`,
+        );
     }
   }
 

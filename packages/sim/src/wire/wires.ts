@@ -1,7 +1,8 @@
 /**
- * The connections for messages between members. A connection is made when there is something to send. It ends with either of its
- * processes, when its link is cut while bytes are on their way, when bytes are damaged, or when the receiver turns the sender away; the
- * next message makes another one. What was written on it and has not arrived is lost then.
+ * The connections for messages between members. A connection is made when there is something to
+ * send. It ends with either of its processes, when its link is cut while bytes are on their way,
+ * when bytes are damaged, or when the receiver turns the sender away; the next message makes
+ * another one. What was written on it and has not arrived is lost then.
  */
 import type { Random } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
@@ -33,7 +34,10 @@ export interface WiresDeps {
   readonly random: Random;
   /** Whether the receiver takes messages of the sender; asked once for each connection. */
   accepts(wire: Wire): boolean;
-  /** Whether the receiver drops the sender's connections: it was removed. Asked each time that bytes arrive. */
+  /**
+   * Whether the receiver drops the sender's connections: it was removed. Asked each time that bytes
+   * arrive.
+   */
   drops(wire: Wire): boolean;
   /** Messages have come, in order. */
   received(wire: Wire, messages: readonly raftpb.Message[], frames: readonly Uint8Array[]): void;
@@ -100,7 +104,8 @@ export class Wires {
     this.counts.writes++;
     this.counts.pieces += pieces.length;
     if (change !== undefined) this.counts.damaged++;
-    if (change === undefined) return pieces.map((piece) => ({ bytes: piece, isSealed: false, endsDamage: false }));
+    if (change === undefined)
+      return pieces.map((piece) => ({ bytes: piece, isSealed: false, endsDamage: false }));
     let endsAt = 0;
     return pieces.map((piece, i) => {
       const startsAt = endsAt;
@@ -117,9 +122,17 @@ export class Wires {
     else this.#take(wire, pieces);
   }
 
-  /** A process that is stopped does not read: its socket keeps the bytes, and gives them as one when it goes on. */
+  /**
+   * A process that is stopped does not read: its socket keeps the bytes, and gives them as one when
+   * it goes on.
+   */
   #take(wire: Wire, pieces: readonly Piece[]): void {
-    if (wire.isOver || !wire.target.process.alive || this.#wires.get(wire.from)?.get(wire.target)?.get(wire.kind) !== wire) return;
+    if (
+      wire.isOver ||
+      !wire.target.process.alive ||
+      this.#wires.get(wire.from)?.get(wire.target)?.get(wire.kind) !== wire
+    )
+      return;
     const { scheduler } = this.#deps;
     const unread = this.#unread.get(wire);
     if (unread !== undefined) {
@@ -154,7 +167,11 @@ export class Wires {
       // What came whole before the damage is good.
       if (messages.length > 0) this.#deps.received(wire, messages, frames);
       if (isDamaged) this.#damaged(wire);
-      else if (endsDamage && !wire.isOver) violate("WIRE-2", `a changed byte from ${wire.from.name} to ${wire.target.name} goes unnoticed`);
+      else if (endsDamage && !wire.isOver)
+        violate(
+          "WIRE-2",
+          `a changed byte from ${wire.from.name} to ${wire.target.name} goes unnoticed`,
+        );
     }
   }
 
@@ -166,7 +183,8 @@ export class Wires {
 
 /** Pieces that wait together are read together, but for those that are damaged. */
 function joined(pieces: readonly Piece[]): Piece[] {
-  if (pieces.length === 1 || pieces.some(({ isSealed, endsDamage }) => isSealed || endsDamage)) return [...pieces];
+  if (pieces.length === 1 || pieces.some(({ isSealed, endsDamage }) => isSealed || endsDamage))
+    return [...pieces];
   const whole = new Uint8Array(pieces.reduce((sum, { bytes }) => sum + bytes.length, 0));
   let at = 0;
   for (const { bytes } of pieces) {
