@@ -31,6 +31,11 @@ export class Links {
     this.#random = deps.random;
   }
 
+  /** Whether members can dial this one. One that they cannot dial can dial them all the same. */
+  canDial(name: string): boolean {
+    return !this.#options.oneWayDials || name !== "m0";
+  }
+
   /** That from one member to another. */
   link(from: string, to: string): Link {
     let links = this.#links.get(from);

@@ -23,7 +23,7 @@ import type { Story } from "./report/story.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
 import { type Addresses, SimTransport, type Station } from "./sim-transport.ts";
 import { carrySnapshot } from "./snapshot-ways.ts";
-import type { Sent, Wire } from "./wire/wire.ts";
+import type { Sent, Wire, WireEnds } from "./wire/wire.ts";
 import { Wires } from "./wire/wires.ts";
 
 /** A message for people to read. */
@@ -124,13 +124,25 @@ export class Network {
       : undefined;
   }
 
+  /**
+   * Whether there is a way for messages, as far as dialling goes: the sender can dial the receiver,
+   * or the receiver knows where the sender is, and has dialled it.
+   */
+  #hasWay(from: Station, target: Station): boolean {
+    if (this.links.canDial(target.name)) return true;
+    const id = from.request.memberId;
+    const dialled = this.#transports.get(target.request.memberId)?.addressesOf(id);
+    return dialled !== undefined && this.links.canDial(from.name) && this.#at(id, dialled) === from;
+  }
+
   /** Whether a member could be talked to at this moment. */
-  isReached(from: string, id: bigint, addresses: Addresses): boolean {
+  isReached(from: Station, id: bigint, addresses: Addresses): boolean {
     const target = this.#at(id, addresses);
     return (
       target?.process.alive === true &&
-      !this.links.link(from, target.name).cut &&
-      !this.links.link(target.name, from).cut
+      this.#hasWay(from, target) &&
+      !this.links.link(from.name, target.name).cut &&
+      !this.links.link(target.name, from.name).cut
     );
   }
 
@@ -171,7 +183,7 @@ export class Network {
     const { type, to } = sent.message;
     const link = this.links.link(from.name, target.name);
     const isLost = link.cut || this.links.happens(loss);
-    if (isLost || !target.process.alive) {
+    if (isLost || !target.process.alive || !this.#hasWay(from, target)) {
       if (this.#random.below(4) === 0)
         this.#scheduler.after(
           this.links.latencyMs(link),
@@ -195,8 +207,12 @@ export class Network {
     }
   }
 
-  /** Whether a sender was removed from the cluster as its receiver knows it: it is told so. */
-  #drops({ from, target }: Wire): boolean {
+  /**
+   * Whether the side that was dialled drops the other one's connections: that was removed from the
+   * cluster, as the dialled side knows it. A sender that was removed is told so.
+   */
+  #drops({ from, target, isReturn }: Wire): boolean {
+    if (isReturn) return from.request.questions.isRemoved(target.request.memberId);
     if (!target.request.questions.isRemoved(from.request.memberId)) return false;
     const back = this.links.link(target.name, from.name);
     if (!back.cut)
@@ -208,10 +224,11 @@ export class Network {
     return true;
   }
 
-  #accepts({ from, target }: Wire): boolean {
-    if (this.#transports.get(target.request.memberId)?.takesFrom(from.request.memberId) !== true)
-      return false;
-    target.heard.set(from.request.memberId, from.urls);
+  #accepts({ from, target, isReturn }: WireEnds): boolean {
+    const [dialler, acceptor] = isReturn ? [target, from] : [from, target];
+    const { memberId } = dialler.request;
+    if (this.#transports.get(acceptor.request.memberId)?.takesFrom(memberId) !== true) return false;
+    acceptor.heard.set(memberId, dialler.urls);
     return true;
   }
 
@@ -252,7 +269,8 @@ export class Network {
       `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`,
       announced,
     );
-    if (target === undefined || !target.process.alive) return Promise.resolve(false);
+    if (target === undefined || !target.process.alive || !this.#hasWay(from, target))
+      return Promise.resolve(false);
     if (this.#transports.get(message.to)?.takesFrom(from.request.memberId) !== true)
       return Promise.resolve(false);
     const { loss, corruption } = this.#options;

@@ -58,6 +58,8 @@ export interface SimOptions {
    * way.
    */
   readonly corruption: number;
+  /** Whether the first member cannot be dialled, by anybody and for as long as the run lasts. */
+  readonly oneWayDials: boolean;
   // Disks.
   readonly syncMs: number;
   readonly slowSyncChance: number;
@@ -363,7 +365,8 @@ export function optionsOf(seed: number, bug?: PlantedBug, changes: Changes = {})
   const faults = { ...drawn.faults };
   for (const kind of LATER_DISK) faults[kind] = changed.harshDisks;
   for (const kind of changes.without ?? []) faults[kind] = 0;
-  return { ...changed, ...sabotageOf(changed), faults };
+  const { oneWayDials } = changed;
+  return { ...changed, ...sabotageOf(changed), ...(oneWayDials ? oneWayOf(changed) : {}), faults };
 }
 
 function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
@@ -443,6 +446,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
     ...drawHostility(seed),
     corruption: drawCorruption(seed, network),
+    oneWayDials: new SeededRandom(BigInt(seed)).fork("one-way dials").below(16) === 0,
     harshDisks:
       theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0
         ? 2
@@ -534,6 +538,15 @@ function sabotageOf({
     snapshotCount: 1_000_000,
     corruptCheckMs: corruptCheckMs === 0 ? 1000 : corruptCheckMs,
   };
+}
+
+/**
+ * In runs with a member that nobody can dial, other members have to be there that can be dialled:
+ * who joins asks them for the membership, and who compares stores asks each member.
+ */
+function oneWayOf({ members, theme }: SimOptions): Partial<SimOptions> {
+  if (members < 3 || (theme !== "mixed" && theme !== "snapshots")) return { oneWayDials: false };
+  return { sabotageEveryMs: 0 };
 }
 
 function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind, number> {

@@ -37,7 +37,7 @@ export interface Carrier {
   /** Resolves with whether the peer took the snapshot over, as far as the sender can know. */
   stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean>;
   /** Whether a member could be talked to at this moment. */
-  isReached(from: string, id: bigint, addresses: Addresses): boolean;
+  isReached(from: Station, id: bigint, addresses: Addresses): boolean;
 }
 
 /** Gives what leaves a member to the network, with where its peers may be reached. */
@@ -77,7 +77,7 @@ export class SimTransport implements Transport {
       else same.push(message);
     }
     for (const [to, same] of byPeer) {
-      const addresses = this.#addressesOf(to);
+      const addresses = this.addressesOf(to);
       if (addresses.known !== undefined || addresses.heard !== undefined)
         this.#network.send(this.#station, to, same, addresses);
     }
@@ -92,12 +92,11 @@ export class SimTransport implements Transport {
       this.#scheduler.after(0, () => tell(false), this.#station.process);
       return;
     }
-    this.#network
-      .stream(this.#station, stream, this.#addressesOf(to))
-      .then(tell, () => tell(false));
+    this.#network.stream(this.#station, stream, this.addressesOf(to)).then(tell, () => tell(false));
   }
 
-  #addressesOf(id: bigint): Addresses {
+  /** Where this member dials another one. */
+  addressesOf(id: bigint): Addresses {
     return { known: this.#peers.get(id), heard: this.#station.heard.get(id) };
   }
 
@@ -119,7 +118,7 @@ export class SimTransport implements Transport {
 
   peers(): readonly PeerStatus[] {
     return [...this.#peers].map(([id, urls]) => {
-      const isReached = this.#network.isReached(this.#station.name, id, this.#addressesOf(id));
+      const isReached = this.#network.isReached(this.#station, id, this.addressesOf(id));
       return {
         id,
         urls,

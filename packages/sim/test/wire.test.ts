@@ -18,8 +18,11 @@ function stationOf(name: string, memberId: bigint): Station {
   return { name, process: new Process(name), request, urls: [], heard: new Map() };
 }
 
-function wireOf(accepts = true): Wire {
-  return new Wire(stationOf("m0", 1n), stationOf("m1", 2n), "bulk", () => accepts);
+function wireOf(accepts = true, isReturn = false): Wire {
+  return new Wire(
+    { from: stationOf("m0", 1n), target: stationOf("m1", 2n), kind: "bulk", isReturn },
+    () => accepts,
+  );
 }
 
 function messagesOf(random: SeededRandom, firstIndex: number): Sent[] {
@@ -43,7 +46,7 @@ for (const seed of SEEDS) {
   test(`messages come as they were sent, wherever their bytes are cut, seed ${seed}`, () => {
     for (let run = 0; run < 30; run++) {
       const random = new SeededRandom(BigInt(seed + run));
-      const wire = wireOf();
+      const wire = wireOf(true, run % 2 === 1);
       const sent: number[] = [];
       const came: number[] = [];
       for (let write = 0; write < 20; write++) {

@@ -71,6 +71,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     moves: false,
     replaceEveryMs: 0,
     autoPromote: false,
+    oneWayDials: false,
     maxLearners: 1,
   },
   ...{

@@ -7,8 +7,8 @@
  *                      delivered does not change afterwards
  *   WIRE-2 damage      a byte that changes on the way ends the connection, and nothing of what it belongs to is delivered
  *
- * The acceptor's consent comes at once: a sender's first bytes are its request and its first
- * messages. Everything else is as on a socket.
+ * What the receiver says comes at once: a sender's first bytes are its request, or its consent
+ * where the receiver dialled, and its first messages. Everything else is as on a socket.
  */
 import { concat, equals, idToHex, type raftpb } from "@quorate/proto";
 import {
@@ -53,65 +53,91 @@ export interface Written {
   readonly headAt: number;
 }
 
-export class Wire {
+/** Between which processes a connection is, and what it is for. */
+export interface WireEnds {
+  /** Sends messages. */
+  readonly from: Station;
+  /** Receives them. */
+  readonly target: Station;
+  readonly kind: ChannelKind;
+  /** Whether the receiver dialled it, since the sender cannot. */
+  readonly isReturn: boolean;
+}
+
+export class Wire implements WireEnds {
   readonly from: Station;
   readonly target: Station;
   readonly kind: ChannelKind;
+  readonly isReturn: boolean;
   /** When the last byte that was written arrives. */
   lastArrivalMs = 0;
   /** Nothing more is delivered; the next message needs another connection. */
   isOver = false;
   readonly #batch = new FrameBatch();
-  readonly #dialler: Tunnel;
-  readonly #acceptor: Tunnel;
+  /** The frames of the side that sends messages, and of the side that receives them. */
+  readonly #sender: Tunnel;
+  readonly #receiver: Tunnel;
   readonly #reader = new FrameReader(MAX_MESSAGE_BYTES);
-  /** Goes before the next messages: the request, and answers to the other side's frames. */
+  /** Goes before the next messages: the request or the consent, and answers to the other side's frames. */
   #before: Uint8Array[];
-  /** What came before the request was whole; undefined once it is. */
-  #opening: Uint8Array | undefined = NOTHING;
+  /** What came before the request was whole; undefined once it is, or where the receiver made it. */
+  #opening: Uint8Array | undefined;
   #sent: Uint8Array[] = [];
   #remembered: Delivered[] = [];
   #messages: raftpb.Message[] = [];
   #frames: Uint8Array[] = [];
 
-  /** @param accepts whether the receiver takes messages of this sender */
-  constructor(from: Station, target: Station, kind: ChannelKind, accepts: () => boolean) {
+  /**
+   * @param isReturn the receiver dialled, and the sender cannot
+   * @param accepts whether the side that was dialled takes the stream of the other one
+   */
+  constructor({ from, target, kind, isReturn }: WireEnds, accepts: () => boolean) {
     this.from = from;
     this.target = target;
     this.kind = kind;
+    this.isReturn = isReturn;
+    const [dialler, acceptor] = isReturn ? [target, from] : [from, target];
     const path = `/raft/stream/${kind}`;
     const ids = {
-      "x-quorate-from": idToHex(from.request.memberId),
-      "x-quorate-to": idToHex(target.request.memberId),
+      "x-quorate-from": idToHex(dialler.request.memberId),
+      "x-quorate-to": idToHex(acceptor.request.memberId),
     };
-    this.#before = [
-      Tunnel.request({
-        ":method": "POST",
-        ":scheme": "http",
-        ":authority": "peer",
-        ":path": path,
-        ...ids,
-      }),
-    ];
+    const request = Tunnel.request({
+      ":method": "POST",
+      ":scheme": "http",
+      ":authority": "peer",
+      ":path": path,
+      ...ids,
+    });
+    const requested = (fields: Readonly<Record<string, string>>) => {
+      if (fields[":path"] !== path || fields["x-quorate-from"] !== ids["x-quorate-from"])
+        violate("WIRE-1", "the request is another one");
+      if (!accepts()) this.isOver = true;
+    };
+    const agreed = (fields: Readonly<Record<string, string>>) => {
+      if (fields[":status"] !== "200") violate("WIRE-1", "the consent is another one");
+    };
     const ended = () => {
       throw new FrameError("the stream has ended");
     };
-    const unexpected = () => violate("WIRE-1", "the dialler was sent data");
-    this.#dialler = new Tunnel({ head: () => {}, data: unexpected, pong: () => {}, ended });
-    this.#acceptor = new Tunnel({
-      head: (fields) => {
-        if (fields[":path"] !== path || fields["x-quorate-from"] !== ids["x-quorate-from"])
-          violate("WIRE-1", "the request is another one");
-        if (!accepts()) this.isOver = true;
-      },
+    const unexpected = () => violate("WIRE-1", "the sender was sent data");
+    const pong = () => {};
+    this.#sender = new Tunnel({
+      ...{ head: isReturn ? requested : agreed, data: unexpected, pong, ended },
+    });
+    this.#receiver = new Tunnel({
+      head: isReturn ? agreed : requested,
       data: (bytes) => {
         if (!this.isOver)
           takeMessages(this.#reader, bytes, (message, frame) => this.#taken(message, frame));
       },
-      pong: () => {},
+      pong,
       ended,
     });
-    this.#answered(Tunnel.agreement({ ":status": "200" }));
+    const agreement = Tunnel.agreement({ ":status": "200" });
+    this.#before = [isReturn ? agreement : request];
+    this.#opening = isReturn ? undefined : NOTHING;
+    this.#answered(isReturn ? request.subarray(PREFACE.length) : agreement);
   }
 
   /** Puts messages onto the connection. Gives the bytes to be brought to the other side. */
@@ -121,7 +147,7 @@ export class Wire {
       this.#sent.push(encoded);
     }
     const sizeBytes = this.#batch.sizeBytes;
-    const pieces = this.#dialler.wrap(this.#batch.take(FRAME_HEAD_BYTES), sizeBytes);
+    const pieces = this.#sender.wrap(this.#batch.take(FRAME_HEAD_BYTES), sizeBytes);
     if (this.#before.length === 0)
       return { bytes: pieces.length === 1 ? pieces[0] : concat(pieces), headAt: 0 };
     const before = concat(this.#before);
@@ -150,14 +176,14 @@ export class Wire {
       this.isOver = true;
     }
     if (held) this.#compareAgain();
-    const replies = this.#acceptor.takeReplies();
+    const replies = this.#receiver.takeReplies();
     if (replies !== undefined && !this.isOver) this.#answered(replies);
     return { messages: this.#messages, frames: this.#frames, isDamaged };
   }
 
   #push(bytes: Uint8Array): void {
     if (this.#opening === undefined) {
-      this.#acceptor.push(bytes);
+      this.#receiver.push(bytes);
       return;
     }
     const opening = concat([this.#opening, bytes]);
@@ -166,13 +192,13 @@ export class Wire {
     if (kind === "unclear") return;
     if (kind === "other") throw new FrameError("no member's request");
     this.#opening = undefined;
-    this.#acceptor.push(opening.subarray(PREFACE.length));
+    this.#receiver.push(opening.subarray(PREFACE.length));
   }
 
-  /** Bytes from the acceptor to the dialler. */
+  /** Bytes from the receiver to the sender. */
   #answered(bytes: Uint8Array): void {
-    this.#dialler.push(bytes);
-    const replies = this.#dialler.takeReplies();
+    this.#sender.push(bytes);
+    const replies = this.#sender.takeReplies();
     if (replies !== undefined) this.#before.push(replies);
   }
 

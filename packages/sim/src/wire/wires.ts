@@ -14,7 +14,7 @@ import type { Scheduler } from "../scheduler.ts";
 import type { Station } from "../sim-transport.ts";
 import { cutAtRandom } from "./cuts.ts";
 import { damage } from "./damage.ts";
-import { type Sent, Wire } from "./wire.ts";
+import { type Sent, Wire, type WireEnds } from "./wire.ts";
 
 /** Of so many writes that are cut, one arrives in two parts, some time apart. */
 const PARTED_SHARE = 8;
@@ -32,8 +32,8 @@ export interface WiresDeps {
   readonly links: Links;
   readonly scheduler: Scheduler;
   readonly random: Random;
-  /** Whether the receiver takes messages of the sender; asked once for each connection. */
-  accepts(wire: Wire): boolean;
+  /** Whether the side that was dialled takes the stream of the other one. */
+  accepts(ends: WireEnds): boolean;
   /**
    * Whether the receiver drops the sender's connections: it was removed. Asked each time that bytes
    * arrive.
@@ -89,7 +89,8 @@ export class Wires {
     if (wires === undefined) ofSender.set(target, (wires = new Map()));
     const before = wires.get(kind);
     if (before !== undefined && !before.isOver) return before;
-    const wire: Wire = new Wire(from, target, kind, () => this.#deps.accepts(wire));
+    const ends = { from, target, kind, isReturn: !this.#deps.links.canDial(target.name) };
+    const wire = new Wire(ends, () => this.#deps.accepts(ends));
     this.counts.connections++;
     wires.set(kind, wire);
     return wire;
