@@ -3,8 +3,9 @@
  * that use TLS rely on that of each TLS record, members without TLS on TCP's. So:
  *
  *   sealed   any byte changes, and TLS ends the connection before anything of the record is read
- *   bare     there is no TLS, TCP's checksum let the change pass, and it strikes where the frames themselves have a check: the stream of a
- *            DATA frame, or a length beyond the longest message
+ *   bare     there is no TLS, TCP's checksum let the change pass, and it strikes where the frames
+ *            themselves have a check: the stream of a DATA frame, or a length beyond the longest
+ *            message
  *
  * A bare change anywhere else cannot be told from another message, by any program;
  * docs/operations.md asks for TLS between members.

@@ -3,9 +3,10 @@
  * transport's own frames, batches and readers on both sides, and bytes between them. It does not
  * know of time: wires.ts moves the bytes.
  *
- *   WIRE-1 integrity   what a connection delivers is what was sent on it: the same bytes, in the same order, none left out, and what was
- *                      delivered does not change afterwards
- *   WIRE-2 damage      a byte that changes on the way ends the connection, and nothing of what it belongs to is delivered
+ *   WIRE-1 integrity   what a connection delivers is what was sent on it: the same bytes, in the
+ *                      same order, none left out, and it does not change afterwards
+ *   WIRE-2 damage      a byte that changes on the way ends the connection, and nothing of what it
+ *                      belongs to is delivered
  *
  * What the receiver says comes at once: a sender's first bytes are its request, or its consent
  * where the receiver dialled, and its first messages. Everything else is as on a socket.
@@ -78,9 +79,9 @@ export class Wire implements WireEnds {
   readonly #sender: Tunnel;
   readonly #receiver: Tunnel;
   readonly #reader = new FrameReader(MAX_MESSAGE_BYTES);
-  /** Goes before the next messages: the request or the consent, and answers to the other side's frames. */
+  /** Goes before the next messages: the request or consent, and replies to the other side's frames. */
   #before: Uint8Array[];
-  /** What came before the request was whole; undefined once it is, or where the receiver made it. */
+  /** What came before the request was whole; undefined once it is, or if the receiver dialled. */
   #opening: Uint8Array | undefined;
   #sent: Uint8Array[] = [];
   #remembered: Delivered[] = [];
