@@ -79,7 +79,7 @@ export class Wire implements WireEnds {
   readonly #sender: Tunnel;
   readonly #receiver: Tunnel;
   readonly #reader = new FrameReader(MAX_MESSAGE_BYTES);
-  /** Goes before the next messages: the request or consent, and replies to the other side's frames. */
+  /** Goes before the next messages: request or consent, and replies to the other side. */
   #before: Uint8Array[];
   /** What came before the request was whole; undefined once it is, or if the receiver dialled. */
   #opening: Uint8Array | undefined;
