@@ -51,7 +51,7 @@ Makes quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.de
   --help             this text
 
 Without --node, Node comes from packages of a third party in the npm registry, whose checksums are in package-lock.json; those for other
-platforms, and libatomic from Debian for other processors, are kept in node_modules/.cache. docs/security/identity.md says whose work that trusts.
+platforms, and libatomic from Debian for other processors, are kept in node_modules/.cache. See docs/security/identity.md.
 SOURCE_DATE_EPOCH, in seconds, stands for the time of the commit.
 `;
 

@@ -1,4 +1,4 @@
-/** Command lines of the programs in bench/: help, and mistakes that are told in a line. */
+/** Command lines of the programs in bench/: help, and mistakes, reported in a line. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
