@@ -5,8 +5,9 @@ import { MemberListResponse, ResponseHeader } from "@quorate/proto";
 import { adviceFor } from "../src/advice.ts";
 import { asExit } from "../src/globals.ts";
 import type { Exit } from "../src/io.ts";
+import { memberListForm } from "../src/printers/member-forms.ts";
 import { layOut } from "../src/printers/page.ts";
-import { SimplePrinter } from "../src/printers/simple.ts";
+import { Printer } from "../src/printers/printer.ts";
 import { runProgram } from "../src/program.ts";
 import { quoratectl } from "../src/quoratectl.ts";
 import { painted, plain } from "../src/terminal.ts";
@@ -33,10 +34,11 @@ test("the simple form is a table for people and lists for scripts", () => {
   const member = { ID: 0x8e9en, name: "a", peerURLs: ["http://p"], clientURLs: ["http://c"], isLearner: false };
   const response = MemberListResponse.create({ header: ResponseHeader.create({}), members: [member] });
   const io = new FakeIo();
-  new SimplePrinter(io, false).memberList(response);
+  new Printer({ format: "simple", isHex: false }, io).form(memberListForm, response);
   assert.equal(io.out, "8e9e, started, a, http://p, http://c, false\n");
   const terminal = new FakeIo();
-  new SimplePrinter(terminal, false, { paint: plain, columns: 80 }).memberList(response);
+  const page = { paint: plain, columns: 80 };
+  new Printer({ format: "simple", isHex: false, page }, terminal).form(memberListForm, response);
   assert.equal(
     terminal.out,
     "ID    STATUS   NAME  PEER ADDRS  CLIENT ADDRS  IS LEARNER\n8e9e  started  a     http://p    http://c      false\n",

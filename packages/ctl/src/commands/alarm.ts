@@ -1,6 +1,7 @@
 import type { AlarmMember } from "@quorate/proto";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
+import { alarmForm } from "../printers/alarm-form.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
 
@@ -14,7 +15,7 @@ const listCommand: Command = {
   async run(invocation) {
     refuseArguments(invocation, "list");
     const printer = printerOf(invocation);
-    printer.alarm(await withClient(invocation, ({ client }) => client.alarmList()));
+    printer.form(alarmForm, await withClient(invocation, ({ client }) => client.alarmList()));
   },
 };
 
@@ -29,7 +30,7 @@ const disarmCommand: Command = {
       for (const alarm of (await client.alarmList()).alarms) alarms.push(...(await client.alarmDisarm(alarm)).alarms);
       return alarms;
     });
-    printer.alarm({ header: undefined, alarms: ended });
+    printer.form(alarmForm, { header: undefined, alarms: ended });
   },
 };
 

@@ -5,6 +5,7 @@ import { withClient } from "../globals.ts";
 import { goQuote } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { deleteForm } from "../printers/kv-forms.ts";
 import type { Command, CommandLine } from "../program.ts";
 import { checkRange } from "./get.ts";
 
@@ -45,7 +46,8 @@ export const delCommand: Command = {
   async run(invocation) {
     const { key, options } = await readDel(invocation);
     const printer = printerOf(invocation);
-    printer.del(
+    printer.form(
+      deleteForm,
       await withClient(invocation, ({ client, methods, build }) =>
         client.call(methods.deleteRange, build.deleteRequest(key, options), false),
       ),

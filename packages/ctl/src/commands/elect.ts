@@ -2,6 +2,7 @@ import { KeyValue } from "@quorate/proto";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { rangeForm } from "../printers/kv-forms.ts";
 import type { Command, Invocation } from "../program.ts";
 import { getRecord } from "./get.ts";
 import { holdUntil, withSession } from "./lock.ts";
@@ -17,7 +18,7 @@ async function observe(invocation: Invocation, name: string): Promise<void> {
   try {
     await withClient(invocation, async ({ client, build }) => {
       for await (const { header, kv } of build.observeElection(client, name, stop.signal)) {
-        printer.get({ header, kvs: [KeyValue.encode(kv)], more: false, count: 0 });
+        printer.form(rangeForm, { header, kvs: [KeyValue.encode(kv)], more: false, count: 0 });
       }
     });
   } finally {
@@ -31,7 +32,7 @@ async function stand(invocation: Invocation, name: string, proposal: string): Pr
   await withClient(invocation, (kit) =>
     withSession(kit, invocation.io, SESSION_SECONDS, async (session, stop) => {
       const leadership = await kit.build.campaign(kit.client, session, name, proposal, stop);
-      printer.get(await getRecord(kit.client, leadership.place.key));
+      printer.form(rangeForm, await getRecord(kit.client, leadership.place.key));
       await holdUntil(stop, session, "elect: session expired");
       await leadership.resign();
     }),

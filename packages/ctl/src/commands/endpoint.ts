@@ -3,7 +3,7 @@ import { asExit, clientOf, endpointsOf, withClient } from "../globals.ts";
 import { goDuration } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
-import type { EndpointAnswer, EndpointHealth } from "../printers/printer.ts";
+import { type EndpointHealth, type EndpointResponse, hashForm, healthForm, statusForm } from "../printers/endpoint-forms.ts";
 import type { Command, Invocation } from "../program.ts";
 
 /** The endpoints that are asked: those of --endpoints or --discovery-srv, or with --cluster the client URLs of all members. */
@@ -61,7 +61,7 @@ const healthCommand: Command = {
     const printer = printerOf(invocation);
     const endpoints = await chosenEndpoints(invocation);
     const list = await Promise.all(endpoints.map((endpoint) => probe(endpoint, invocation)));
-    printer.endpointHealth(list);
+    printer.form(healthForm, list);
     if (list.some((one) => !one.health)) throw new Exit(ExitCode.error, "unhealthy cluster");
   },
 };
@@ -71,8 +71,8 @@ async function askAll<T>(
   invocation: Invocation,
   what: string,
   ask: (kit: Awaited<ReturnType<typeof clientOf>>, endpoint: string) => Promise<T>,
-): Promise<{ answers: EndpointAnswer<T>[]; failure: string | undefined }> {
-  const answers: EndpointAnswer<T>[] = [];
+): Promise<{ answers: EndpointResponse<T>[]; failure: string | undefined }> {
+  const answers: EndpointResponse<T>[] = [];
   let failure: string | undefined;
   for (const endpoint of await chosenEndpoints(invocation)) {
     const kit = await clientOf(invocation, [endpoint]);
@@ -98,7 +98,7 @@ whether it leads, whether it is a learner, raft term, raft index, applied index,
   async run(invocation) {
     const printer = printerOf(invocation);
     const { answers, failure } = await askAll(invocation, "status", ({ client }, endpoint) => client.status(endpoint));
-    printer.endpointStatus(answers);
+    printer.form(statusForm, answers);
     if (failure !== undefined) throw new Exit(ExitCode.error, "");
   },
 };
@@ -111,7 +111,7 @@ const hashCommand: Command = {
     const printer = printerOf(invocation);
     const revision = invocation.flags.int("rev");
     const { answers, failure } = await askAll(invocation, "hash", ({ client }, endpoint) => client.hashKv(endpoint, revision));
-    printer.endpointHashKv(answers);
+    printer.form(hashForm, answers);
     if (failure !== undefined) throw new Exit(ExitCode.error, failure);
   },
 };

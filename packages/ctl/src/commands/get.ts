@@ -4,8 +4,7 @@ import type { Flags } from "../flags.ts";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
-import { FieldsPrinter } from "../printers/fields.ts";
-import { SimplePrinter } from "../printers/simple.ts";
+import { rangeForm } from "../printers/kv-forms.ts";
 import type { Command, CommandLine } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
 
@@ -100,15 +99,16 @@ export const getCommand: Command = {
   flags: getFlags,
   async run(invocation) {
     const { key, options } = readGet(invocation);
-    const printer = printerOf(invocation);
-    if (options.countOnly === true && !(printer instanceof FieldsPrinter)) {
+    const valueOnly = invocation.flags.bool("print-value-only");
+    const printer = printerOf(invocation, { valueOnly });
+    if (options.countOnly === true && printer.format !== "fields") {
       throw new Exit(ExitCode.badArguments, "--count-only is only for `--write-out=fields`");
     }
-    if (invocation.flags.bool("print-value-only")) {
-      if (!(printer instanceof SimplePrinter)) throw new Exit(ExitCode.badArguments, "print-value-only is only for `--write-out=simple`");
-      printer.valueOnly = true;
+    if (valueOnly && printer.format !== "simple") {
+      throw new Exit(ExitCode.badArguments, "print-value-only is only for `--write-out=simple`");
     }
-    printer.get(
+    printer.form(
+      rangeForm,
       await withClient(invocation, ({ client, methods, build }) => client.call(methods.range, build.getRequest(key, options), true)),
     );
   },

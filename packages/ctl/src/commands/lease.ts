@@ -4,7 +4,6 @@ import { Exit, ExitCode, untilStopped } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
 import { paddedHex } from "../printers/form.ts";
 import { grantForm, keepAliveForm, leasesForm, revokeForm, timeToLiveForm } from "../printers/lease-forms.ts";
-import { SimplePrinter } from "../printers/simple.ts";
 import type { Command, Invocation } from "../program.ts";
 
 /** The only argument, an integer in Go's words. Throws Exit. */
@@ -100,7 +99,7 @@ const keepAliveCommand: Command = {
         io.stderr(`Warning: the lease could not be renewed in time: ${why}\n`);
       }
     });
-    if (printer instanceof SimplePrinter) io.stdout(`lease ${paddedHex(id)} expired or revoked.\n`);
+    if (printer.format === "simple") io.stdout(`lease ${paddedHex(id)} expired or revoked.\n`);
   },
 };
 

@@ -2,6 +2,7 @@ import type { Client, LeaseEnd, Session } from "@quorate/client";
 import { type ClientKit, withClient } from "../globals.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { rangeForm } from "../printers/kv-forms.ts";
 import type { Printer } from "../printers/printer.ts";
 import type { Command } from "../program.ts";
 import { getRecord } from "./get.ts";
@@ -63,7 +64,7 @@ async function runLocked(io: Io, command: readonly string[], key: string, revisi
 async function printRecord(client: Client, printer: Printer, key: string): Promise<void> {
   const response = await getRecord(client, key);
   if (response.kvs.length === 0) throw new Exit(ExitCode.error, "lock lost on init");
-  printer.get(response);
+  printer.form(rangeForm, response);
 }
 
 export const lockCommand: Command = {

@@ -2,7 +2,7 @@ import { withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { peerUrl } from "../peer-url.ts";
 import { printerOf } from "../printers/choose.ts";
-import { SimplePrinter } from "../printers/simple.ts";
+import { memberAddForm, memberListForm, memberPromoteForm, memberRemoveForm, memberUpdateForm } from "../printers/member-forms.ts";
 import type { Command, Invocation } from "../program.ts";
 import { consistencyFlag, isSerializable } from "./consistency.ts";
 import { addOnce, idempotentFlag, promoteOnce, removeOnce } from "./member-done-before.ts";
@@ -47,8 +47,8 @@ added before and is printed again, with exit code 0.`,
     const printer = printerOf(invocation);
     const addition = { name: args[0]!, urls, isLearner: flags.bool("learner") };
     const response = await withClient(invocation, ({ client }) => addOnce(client, io, addition));
-    printer.memberAdd(response);
-    if (printer instanceof SimplePrinter) printVariables(io, args[0]!, urls, response);
+    printer.form(memberAddForm, response);
+    if (printer.format === "simple") printVariables(io, args[0]!, urls, response);
   },
 };
 
@@ -60,7 +60,7 @@ const removeCommand: Command = {
     const id = memberId(invocation);
     const isRepeatable = invocation.flags.bool("idempotent");
     const printer = printerOf(invocation);
-    printer.memberRemove(id, await withClient(invocation, ({ client }) => removeOnce(client, invocation.io, id, isRepeatable)));
+    printer.form(memberRemoveForm(id), await withClient(invocation, ({ client }) => removeOnce(client, invocation.io, id, isRepeatable)));
   },
 };
 
@@ -71,7 +71,7 @@ const updateCommand: Command = {
   async run(invocation) {
     const id = memberId(invocation);
     const urls = peerUrls(invocation);
-    printerOf(invocation).memberUpdate(id, await withClient(invocation, ({ client }) => client.memberUpdate(id, urls)));
+    printerOf(invocation).form(memberUpdateForm(id), await withClient(invocation, ({ client }) => client.memberUpdate(id, urls)));
   },
 };
 
@@ -84,7 +84,7 @@ const promoteCommand: Command = {
     const id = memberId(invocation);
     const isRepeatable = invocation.flags.bool("idempotent");
     const printer = printerOf(invocation);
-    printer.memberPromote(id, await withClient(invocation, ({ client }) => promoteOnce(client, invocation.io, id, isRepeatable)));
+    printer.form(memberPromoteForm(id), await withClient(invocation, ({ client }) => promoteOnce(client, invocation.io, id, isRepeatable)));
   },
 };
 
@@ -98,7 +98,7 @@ In the simple form each line has ID, status, name, peer URLs, client URLs, and w
   async run(invocation) {
     const linearizable = !isSerializable(invocation.flags);
     const printer = printerOf(invocation);
-    printer.memberList(await withClient(invocation, ({ client }) => client.memberList({ linearizable })));
+    printer.form(memberListForm, await withClient(invocation, ({ client }) => client.memberList({ linearizable })));
   },
 };
 

@@ -1,6 +1,7 @@
 import { endpointsOf, withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { moveLeaderForm } from "../printers/member-forms.ts";
 import type { Command, Invocation } from "../program.ts";
 import { parseMemberId } from "./member-id.ts";
 
@@ -23,6 +24,6 @@ export const moveLeaderCommand: Command = {
     const target = parseMemberId(args[0]!, (reason) => reason);
     const printer = printerOf(invocation);
     const { endpoint, leader } = await leaderAmong(invocation);
-    printer.moveLeader(leader, target, await withClient(invocation, ({ client }) => client.moveLeader(endpoint, target)));
+    printer.form(moveLeaderForm(leader, target), await withClient(invocation, ({ client }) => client.moveLeader(endpoint, target)));
   },
 };

@@ -3,6 +3,7 @@ import { type Flags, parseBigInt64 } from "../flags.ts";
 import { withClient } from "../globals.ts";
 import { Exit, ExitCode, readAll } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { putForm } from "../printers/kv-forms.ts";
 import type { Command, CommandLine } from "../program.ts";
 
 export const putFlags: Flags = {
@@ -47,7 +48,8 @@ Before a key or value that begins with a dash, put "--":
   async run(invocation) {
     const { key, value, options } = await readPut(invocation);
     const printer = printerOf(invocation);
-    printer.put(
+    printer.form(
+      putForm,
       await withClient(invocation, ({ client, methods, build }) => client.call(methods.put, build.putRequest(key, value, options), false)),
     );
   },

@@ -6,6 +6,7 @@ import { type ClientKit, withClient } from "../globals.ts";
 import { goQuote, goUnquote } from "../go-format.ts";
 import { Exit, ExitCode, type Io, LineReader } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
+import { txnForm } from "../printers/kv-forms.ts";
 import type { Command } from "../program.ts";
 import { delFlags, readDel } from "./del.ts";
 import { getFlags, readGet } from "./get.ts";
@@ -146,6 +147,6 @@ A comparison is TARGET("KEY") OPERATOR "VALUE": targets are create, mod, version
       await lines.close();
       return client.call(methods.txn, build.txnRequest({ compare, success, failure }), false);
     });
-    printer.txn(response);
+    printer.form(txnForm, response);
   },
 };

@@ -5,7 +5,7 @@ import { raftpb } from "@quorate/proto";
 import { AuthEnabledError, EtcdFileError, IGNORE_AUTH_FLAG, type NewCluster, StoreDamageError } from "@quorate/store";
 import { goJson, humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
-import { drawTable } from "../printers/tables.ts";
+import { drawTable } from "../printers/table.ts";
 import type { Command, Invocation } from "../program.ts";
 import { Progress } from "../progress.ts";
 import { folderArgument, reportingErrors } from "./data-dir.ts";

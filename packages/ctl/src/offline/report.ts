@@ -1,7 +1,7 @@
 /** Printing what an offline command found: one set of named values, in the forms of etcdutl. */
 import { goJson, type JsonValue } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
-import { drawTable } from "../printers/tables.ts";
+import { drawTable } from "../printers/table.ts";
 import type { Invocation } from "../program.ts";
 
 /** One value: its name in JSON, its heading in tables and fields, and what is shown. */
