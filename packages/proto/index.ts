@@ -5,6 +5,7 @@
  * API in etcdserverpb are also exported flat (PutRequest, KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
  */
 export * from "./src/bytes.ts";
+export { CodedError } from "./src/coded-error.ts";
 export { crc32c } from "./src/crc32c.ts";
 export * from "./src/errors.ts";
 export * as etcdserverpb from "./src/etcdserverpb.ts";

@@ -17,7 +17,7 @@ test("the commands of the operations guide do what it says", { skip: skipGuides 
   assert.equal(replace.match(/Start it with these variables/g)?.length, 1, replace);
   assert.match(printed("move-leader"), /removed from cluster +[0-9a-f]+\nLeadership transferred from +[0-9a-f]+ to +[0-9a-f]+\n$/);
   assert.match(printed("snapshot save"), /^Snapshot saved at today\.db\n[\s\S]*│ +2 │ +1 │/);
-  assert.match(printed("backup run"), /base snapshot at revision 2 [\s\S]*going on behind revision 2 [\s\S]*stopped at revision 3\n$/);
+  assert.match(printed("backup run"), /base snapshot at revision 2 [\s\S]*continuing behind revision 2 [\s\S]*stopped at revision 3\n$/);
   assert.match(printed("backup verify"), /^revisions 2 to 3: good; \d hashes compared\n$/m);
   assert.match(printed("snapshot restore"), /Restored today\.db into r3: revision 2, [\s\S]*Restored backup into old: revision 2, /);
   assert.match(printed("compaction --physical"), /compacted revision 3\n0\n(Finished defragmenting etcd member\[.*\n){3}$/);

@@ -59,7 +59,7 @@ test("rebuilt at fifty random revisions of a random history, each equals the mod
     await sendModel(client, model, steps >> 3);
     // Of the two members that it may watch, either goes away while it runs.
     const second = new BackupRun(t, cluster.endpoints.slice(1), dir);
-    await second.says(/going on behind revision/);
+    await second.says(/continuing behind revision/);
     await cluster.members[2]!.kill();
     await sendModel(client, model, steps >> 3);
     cluster.members[2]!.start();
@@ -107,7 +107,7 @@ test("rebuilt at fifty random revisions of a random history, each equals the mod
     // Its history is not the one that was recorded any more.
     const refused = await ourTool("quoratectl", `--endpoints=${cluster.endpoints[0]}`, "backup", "run", `--to=${dir}`, "--once");
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /the cluster was restored from an earlier state; begin a new backup in another folder/);
+    assert.match(refused.stderr, /the cluster was restored from an earlier state; begin a new backup in another directory/);
   });
 });
 
@@ -132,7 +132,7 @@ test("what was compacted while no backup ran is a gap that is told, listed and c
     await client.call(KVService.methods.Compact, { revision: lost, physical: true });
     const third = await once();
     assert.equal(third.code, 0, third.stderr);
-    assert.match(third.stdout, new RegExp(`GAP: what happened behind revision ${known} was compacted`));
+    assert.match(third.stdout, new RegExp(`GAP: the cluster compacted changes behind revision ${known} `));
     const newest = await put(5);
     assert.equal((await once()).code, 0);
     const list = await ourTool("quorateutl", "backup", "list", dir, "-w", "json");

@@ -68,6 +68,7 @@ export function readCatalog(disk: Disk, dir: string): BackupCatalog {
   for (const segment of segments) {
     if (segment.clusterId === segments[0]!.clusterId) continue;
     throw new BackupError(
+      "OtherHistory",
       dir,
       `it holds two clusters' backups: ${segments[0]!.path} is of cluster ${idToHex(segments[0]!.clusterId)}, ` +
         `${segment.path} of ${idToHex(segment.clusterId)}; move the files of one elsewhere`,
@@ -86,7 +87,7 @@ function readSegmentFile(disk: Disk, path: string, number: number, sizeBytes: nu
     }
     if (record.kind === "changes") {
       if (record.revision !== found!.last + 1) {
-        throw new BackupError(path, `revision ${record.revision} follows ${found!.last}: changes are missing within a segment`);
+        throw new BackupError("Damaged", path, `revision ${record.revision} follows ${found!.last}: changes are missing within a segment`);
       }
       found!.last = record.revision;
     }
@@ -122,7 +123,7 @@ export function chainFor(catalog: BackupCatalog, revision: number): Chain {
   const chains = chainsOf(catalog);
   const chain = chains.filter(({ base, last }) => base.revision <= revision && revision <= last).at(-1);
   if (chain !== undefined) return chain;
-  throw new BackupError(catalog.dir, `revision ${revision} is not in it; ${whatIsThere(chains)}`);
+  throw new BackupError("OutOfRange", catalog.dir, `revision ${revision} is not in it; ${whatIsThere(chains)}`);
 }
 
 /** The spans of revisions that can be rebuilt, in words. */

@@ -41,7 +41,7 @@ export async function verifyChain(
     const store = await Store.open(keyspaces, scratch);
     try {
       if (store.mvcc.currentRevision !== upTo) {
-        throw new BackupError(chain.base.path, `rebuilt up to revision ${upTo} it is at ${store.mvcc.currentRevision}`);
+        throw new BackupError("Damaged", chain.base.path, `rebuilt up to revision ${upTo} it is at ${store.mvcc.currentRevision}`);
       }
       return { from: chain.base.revision, to: upTo, hashes: await compareHashes(disk, chain, upTo, store) };
     } finally {
@@ -73,6 +73,7 @@ async function compareHash(path: string, recorded: BackupRecord & { kind: "hash"
   const { hash } = await mvcc.hashKV(recorded.revision);
   if (hash === recorded.hash) return true;
   throw new BackupError(
+    "HashMismatch",
     path,
     `the hash at revision ${recorded.revision} is ${hash}, and the cluster said ${recorded.hash} ` +
       `(${new Date(recorded.timeMs).toISOString()}): the backup is not what the cluster had; begin a new one in another folder`,

@@ -1,6 +1,7 @@
 import { asExit, clientOf } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
+import { saveSnapshot } from "./snapshot.ts";
 
 /** What may be wrong with the folder, its files, the disk or a snapshot; anything else but a failed call is a mistake of the program. */
 const EXPECTED = new Set(["Error", "BackupError", "BoltDamageError", "EtcdFileError"]);
@@ -33,13 +34,27 @@ restores. Users and roles are as of the base snapshot.`,
       if (retainMs > 0 && intervalMs === 0) {
         throw new Exit(ExitCode.badArguments, "--retain needs base snapshots from time to time: give --interval as well");
       }
-      const { Recorder } = await import("../backup/recorder.ts");
+      const [{ Recorder }, { nodeClock, nodeDisk }] = await Promise.all([import("@quorate/backup/node"), import("@quorate/host/node")]);
       const { client } = await clientOf(invocation);
       const stop = new AbortController();
       const forget = io.onStop(() => stop.abort());
       try {
-        const options = { dir, retainMs, intervalMs, hashIntervalMs: flags.durationMs("hash-interval"), once: flags.bool("once") };
-        await new Recorder(client, options, io, stop.signal).run();
+        const options = {
+          dir,
+          retainMs,
+          intervalMs,
+          hashIntervalMs: flags.durationMs("hash-interval"),
+          once: flags.bool("once"),
+        };
+        const deps = {
+          client,
+          disk: nodeDisk,
+          clock: nodeClock,
+          saveSnapshot: async (path: string, signal: AbortSignal) => (await saveSnapshot(client, path, io, { stop: signal })).sizeBytes,
+          report: (text: string) => io.stdout(`${new Date().toISOString()} ${text}\n`),
+          warn: (text: string) => io.stderr(`Warning: ${text}\n`),
+        };
+        await new Recorder(options, deps, stop.signal).run();
       } catch (error) {
         if (error instanceof Error && EXPECTED.has(error.name)) throw new Exit(ExitCode.error, error.message);
         throw asExit(error, io);

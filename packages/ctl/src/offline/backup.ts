@@ -92,7 +92,7 @@ Every file is read; each record is checked against those before it. It needs abo
     const dir = folderArgument(args, "backup verify");
     return onBackup(async () => {
       const chains = chainsOf(readCatalog(nodeDisk, dir));
-      if (chains.length === 0) throw new BackupError(dir, "it has no base snapshot");
+      if (chains.length === 0) throw new BackupError("OutOfRange", dir, "it has no base snapshot");
       for (const [i, chain] of chains.entries()) {
         const next = chains[i + 1]?.base.revision;
         const upTo = next !== undefined && next <= chain.last ? next : chain.last;
@@ -120,7 +120,7 @@ function pointOf(dir: string, at: string): { chain: Chain; point: { revision: nu
   const catalog = readCatalog(nodeDisk, dir);
   const chains = chainsOf(catalog);
   const newest = chains.at(-1);
-  if (newest === undefined) throw new BackupError(dir, "it has no base snapshot");
+  if (newest === undefined) throw new BackupError("OutOfRange", dir, "it has no base snapshot");
   if (at === "") return { chain: newest, point: { revision: newest.last } };
   if (/^\d+$/.test(at)) return { chain: chainFor(catalog, Number(at)), point: { revision: Number(at) } };
   const timeMs = Date.parse(at);
@@ -128,7 +128,8 @@ function pointOf(dir: string, at: string): { chain: Chain; point: { revision: nu
     throw new Exit(ExitCode.badArguments, `--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is ${JSON.stringify(at)}`);
   }
   const chain = chains.filter(({ base }) => base.timeMs <= timeMs).at(-1);
-  if (chain === undefined) throw new BackupError(dir, `it begins at ${isoTime(chains[0]!.base.timeMs)}, after ${isoTime(timeMs)}`);
+  if (chain === undefined)
+    throw new BackupError("OutOfRange", dir, `it begins at ${isoTime(chains[0]!.base.timeMs)}, after ${isoTime(timeMs)}`);
   return { chain, point: { timeMs } };
 }
 

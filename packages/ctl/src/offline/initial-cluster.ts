@@ -1,6 +1,5 @@
 /** --initial-cluster and --initial-advertise-peer-urls as a member reads them when it is started, with etcd's texts. */
 import { lookup } from "node:dns/promises";
-import { type Member, memberId } from "@quorate/store";
 import { Exit, ExitCode } from "../io.ts";
 import { peerUrl } from "../peer-url.ts";
 
@@ -19,13 +18,6 @@ export function parseInitialCluster(text: string): Map<string, string[]> {
   const all = [...cluster.values()].flat();
   if (new Set(all).size < all.length) refuse(`initial cluster ${text} has duplicate url`);
   return cluster;
-}
-
-/** The members of a cluster with their ids, by ascending id. */
-export function membersOf(cluster: ReadonlyMap<string, readonly string[]>, token: string): Member[] {
-  return [...cluster]
-    .map(([name, peerUrls]) => ({ id: memberId(peerUrls, token), name, peerUrls, clientUrls: [], isLearner: false }))
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /** Checks that the member `name` is in the cluster under the URLs that it advertises; host names are looked up where texts differ. */

@@ -1,12 +1,12 @@
 /** What restores from a snapshot file and from a continuous backup have in common: how far revisions are moved on, and the restore. */
-import { levelKeyspaces } from "@quorate/host/node";
+import { makeMember, type NewMember } from "@quorate/backup";
+import { levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { clusterId, IGNORE_AUTH_FLAG, Store } from "@quorate/store";
 import type { Flags, FlagValues } from "../flags.ts";
 import { Exit, ExitCode, type Io } from "../io.ts";
 import { logInfo } from "../log.ts";
 import { Progress } from "../progress.ts";
-import { makeMember, type NewMember } from "./new-member.ts";
 
 /** The flags that have clients notice that history has gone back. */
 export const bumpFlags: Flags = {
@@ -54,14 +54,15 @@ export async function restoreMember(
   let revision = 0;
   let keys = 0;
   try {
-    await makeMember(target, async (storeDir) => {
+    const fillAndCheck = async (storeDir: string): Promise<void> => {
       await fillStore(storeDir, (bytes, totalBytes) => progress.update(bytes, totalBytes));
-      // Opening it checks every record against those before it.
+      // Opening the store checks every record against those before it.
       const store = await Store.open(levelKeyspaces, storeDir);
       revision = store.mvcc.currentRevision;
       keys = store.mvcc.keyCount;
       await store.close({ flush: false });
-    });
+    };
+    await makeMember(target, fillAndCheck, { disk: nodeDisk, clock: nodeClock });
   } finally {
     progress.end();
   }

@@ -1,12 +1,13 @@
 /**
- * Following a cluster: a watch on the whole key space from a revision on. It gives the changes of one revision after the other, each
- * complete, and ends only by an error: the stream broke (to be opened again), or history was compacted away.
+ * A watch on the whole key space from a revision on. It yields the changes of one revision after
+ * the other, each complete, and ends only by an error: the stream broke (open another), or the
+ * cluster compacted the history that should come next.
  */
-import type { RevisionChange } from "@quorate/backup";
 import type { Client, ClientStream } from "@quorate/client";
 import { Event, Event_EventType, KeyValue, WatchCreateRequest, type WatchRequest, type WatchResponse, WatchService } from "@quorate/proto";
+import type { RevisionChange } from "../src/format.ts";
 
-/** The changes after a revision are gone: they were compacted before they could be recorded. */
+/** The cluster compacted changes before they were recorded. */
 export class CompactedAwayError extends Error {
   readonly compactRevision: number;
   constructor(compactRevision: number) {
@@ -20,11 +21,11 @@ export class CompactedAwayError extends Error {
 export interface FollowedRevision {
   readonly revision: number;
   readonly changes: readonly RevisionChange[];
-  /** The leases that they put keys on. */
+  /** The leases that the changes attach keys to. */
   readonly leases: readonly bigint[];
 }
 
-/** One open watch. */
+/** One open watch stream. */
 export class Follower {
   readonly #stream: ClientStream<WatchRequest, WatchResponse>;
   #last: number;
@@ -34,7 +35,7 @@ export class Follower {
     this.#last = last;
   }
 
-  /** Watches from the revision after `last` on. Rejects with ClientError. */
+  /** Opens a watch that starts at revision `last` + 1. Rejects with ClientError. */
   static async open(client: Client, last: number): Promise<Follower> {
     const stream = await client.stream(WatchService.methods.Watch);
     const everything = { key: new Uint8Array(1), rangeEnd: new Uint8Array(1), startRevision: last + 1 };
@@ -42,7 +43,7 @@ export class Follower {
     return new Follower(stream, last);
   }
 
-  /** The revisions of each response. Throws CompactedAwayError, ClientError, and Error where revisions are missing. */
+  /** The revisions of each response, ascending. Throws CompactedAwayError, ClientError, and Error where revisions are missing. */
   async *revisions(): AsyncGenerator<FollowedRevision[]> {
     for await (const response of this.#stream) {
       if (response.canceled) {
@@ -65,9 +66,9 @@ export class Follower {
       }
       const open = grouped.at(-1);
       if (kv.modRevision !== this.#last || open === undefined) {
-        throw new Error(`the watch gave revision ${kv.modRevision} after ${this.#last}: changes are missing`);
+        throw new Error(`the watch sent revision ${kv.modRevision} after ${this.#last}: changes are missing`);
       }
-      // The store keeps the key alone of a deletion.
+      // As in the store, a deletion keeps only the key.
       open.changes.push({ deleted, record: KeyValue.encode(deleted ? KeyValue.create({ key: kv.key }) : kv) });
       if (kv.lease !== 0n) open.leases.push(kv.lease);
     }
@@ -78,7 +79,7 @@ export class Follower {
     this.#stream.cancel();
   }
 
-  /** Ends it so that the next watch, and the next call, goes to another member. */
+  /** Ends the stream; the next watch and the next call go to another member. */
   abandon(): void {
     this.#stream.abandon();
   }
