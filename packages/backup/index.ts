@@ -1,8 +1,16 @@
-/** Continuous backups: their files, stores rebuilt from them as of any revision, new members around a store. */
+/**
+ * Continuous backups: their files, stores rebuilt from them as of any revision, new members around
+ * a store.
+ */
 export { type Chain, chainFor, chainsOf, readCatalog } from "./src/catalog.ts";
 export { BackupError, type BackupErrorCode } from "./src/errors.ts";
 export { followState } from "./src/follow-state.ts";
-export { type BackupRecord, baseName, MAX_LEASES_PER_RECORD, type RevisionChange } from "./src/format.ts";
+export {
+  type BackupRecord,
+  baseName,
+  MAX_LEASES_PER_RECORD,
+  type RevisionChange,
+} from "./src/format.ts";
 export { Journal } from "./src/journal.ts";
 export { type MakeMemberDeps, makeMember, type NewMember, newMember } from "./src/new-member.ts";
 export { prunable } from "./src/prune.ts";

@@ -1,4 +1,6 @@
-/** Takes a base snapshot: the file appears under its final name whole and durable, or not at all. */
+/**
+ * Takes a base snapshot: the file appears under its final name whole and durable, or not at all.
+ */
 import type { Clock, Disk } from "@quorate/host";
 import { etcdFileRevision } from "@quorate/store";
 import { baseName } from "../src/format.ts";
@@ -6,7 +8,9 @@ import { baseName } from "../src/format.ts";
 export interface TakenBase {
   readonly path: string;
   readonly revision: number;
-  /** Wall clock in ms, rounded up to a whole second, as in the file's name. The content is older. */
+  /**
+   * Wall clock in ms, rounded up to a whole second, as in the file's name. The content is older.
+   */
   readonly timeMs: number;
   readonly sizeBytes: number;
 }
@@ -23,8 +27,15 @@ export interface BaseDeps {
   saveSnapshot(path: string, stop: AbortSignal): Promise<number>;
 }
 
-/** Takes a base into a backup's directory. Rejects as saveSnapshot does, with EtcdFileError, DiskError. */
-export async function takeBase({ disk, clock, saveSnapshot }: BaseDeps, dir: string, stop: AbortSignal): Promise<TakenBase> {
+/**
+ * Takes a base into a backup's directory. Rejects as saveSnapshot does, with EtcdFileError,
+ * DiskError.
+ */
+export async function takeBase(
+  { disk, clock, saveSnapshot }: BaseDeps,
+  dir: string,
+  stop: AbortSignal,
+): Promise<TakenBase> {
   const incoming = `${dir}/incoming`;
   const sizeBytes = await saveSnapshot(incoming, stop);
   const timeMs = Math.ceil(clock.wallMs() / 1000) * 1000;

@@ -1,6 +1,15 @@
-/** The calls that a backup makes to the cluster: its revision, its history, its leases, its hashes. */
+/**
+ * The calls that a backup makes to the cluster: its revision, its history, its leases, its hashes.
+ */
 import type { Client } from "@quorate/client";
-import { equals, KeyValue, KVService, LeaseService, MaintenanceService, RangeRequest } from "@quorate/proto";
+import {
+  equals,
+  KeyValue,
+  KVService,
+  LeaseService,
+  MaintenanceService,
+  RangeRequest,
+} from "@quorate/proto";
 import type { RevisionChange } from "../src/format.ts";
 
 /** Concurrent LeaseTimeToLive calls. */
@@ -35,7 +44,10 @@ export class ClusterView {
    * from an earlier state has other changes there.
    * @returns "compacted" if the cluster no longer has that revision
    */
-  async hasChanges(revision: number, changes: readonly RevisionChange[]): Promise<boolean | "compacted"> {
+  async hasChanges(
+    revision: number,
+    changes: readonly RevisionChange[],
+  ): Promise<boolean | "compacted"> {
     const [change] = changes;
     if (change === undefined) return true;
     const { key } = KeyValue.decode(change.record);
@@ -43,7 +55,9 @@ export class ClusterView {
       const request = RangeRequest.create({ key, revision });
       const { kvs } = await this.#client.call(KVService.methods.Range, request, true);
       if (change.deleted) return kvs.length === 0;
-      return kvs[0] !== undefined && equals(KeyValue.encode(KeyValue.decode(kvs[0])), change.record);
+      return (
+        kvs[0] !== undefined && equals(KeyValue.encode(KeyValue.decode(kvs[0])), change.record)
+      );
     } catch (error) {
       if (codeOf(error) === "Compacted") return "compacted";
       throw error;
@@ -60,9 +74,11 @@ export class ClusterView {
     const found = new Map<bigint, number>();
     for (let at = 0; at < ids.length; at += LEASES_AT_ONCE) {
       const some = ids.slice(at, at + LEASES_AT_ONCE);
-      const responses = await Promise.all(some.map((ID) => this.#client.call(LeaseService.methods.LeaseTimeToLive, { ID }, true)));
+      const responses = await Promise.all(
+        some.map((ID) => this.#client.call(LeaseService.methods.LeaseTimeToLive, { ID }, true)),
+      );
       for (const [i, { TTL, grantedTTL }] of responses.entries()) {
-        if (TTL >= 0 && grantedTTL > 0) found.set(some[i]!, grantedTTL);
+        if (TTL >= 0 && grantedTTL > 0) found.set(some[i], grantedTTL);
       }
     }
     return found;

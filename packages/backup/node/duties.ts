@@ -113,7 +113,10 @@ export class Duties {
     if (revision !== undefined && journal.last >= revision) this.#behindSinceMs = undefined;
     else if (this.#behindSinceMs === undefined) this.#behindSinceMs = nowMs;
     else if (nowMs - this.#behindSinceMs >= MAX_BEHIND_MS) {
-      const cause = revision === undefined ? "its member does not respond" : `the cluster is at revision ${revision}`;
+      const cause =
+        revision === undefined
+          ? "its member does not respond"
+          : `the cluster is at revision ${revision}`;
       warn(`the watch is at revision ${journal.last} and ${cause}: reopening it at another member`);
       this.#behindSinceMs = undefined;
       switchMember();

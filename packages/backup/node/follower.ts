@@ -4,7 +4,15 @@
  * cluster compacted the history that should come next.
  */
 import type { Client, ClientStream } from "@quorate/client";
-import { Event, Event_EventType, KeyValue, WatchCreateRequest, type WatchRequest, type WatchResponse, WatchService } from "@quorate/proto";
+import {
+  Event,
+  Event_EventType,
+  KeyValue,
+  WatchCreateRequest,
+  type WatchRequest,
+  type WatchResponse,
+  WatchService,
+} from "@quorate/proto";
 import type { RevisionChange } from "../src/format.ts";
 
 /** The cluster compacted changes before they were recorded. */
@@ -38,12 +46,21 @@ export class Follower {
   /** Opens a watch that starts at revision `last` + 1. Rejects with ClientError. */
   static async open(client: Client, last: number): Promise<Follower> {
     const stream = await client.stream(WatchService.methods.Watch);
-    const everything = { key: new Uint8Array(1), rangeEnd: new Uint8Array(1), startRevision: last + 1 };
-    stream.send({ requestUnion: { case: "createRequest", value: WatchCreateRequest.create(everything) } });
+    const everything = {
+      key: new Uint8Array(1),
+      rangeEnd: new Uint8Array(1),
+      startRevision: last + 1,
+    };
+    stream.send({
+      requestUnion: { case: "createRequest", value: WatchCreateRequest.create(everything) },
+    });
     return new Follower(stream, last);
   }
 
-  /** The revisions of each response, ascending. Throws CompactedAwayError, ClientError, and Error where revisions are missing. */
+  /**
+   * The revisions of each response, ascending. Throws CompactedAwayError, ClientError, and Error
+   * where revisions are missing.
+   */
   async *revisions(): AsyncGenerator<FollowedRevision[]> {
     for await (const response of this.#stream) {
       if (response.canceled) {
@@ -66,10 +83,15 @@ export class Follower {
       }
       const open = grouped.at(-1);
       if (kv.modRevision !== this.#last || open === undefined) {
-        throw new Error(`the watch sent revision ${kv.modRevision} after ${this.#last}: changes are missing`);
+        throw new Error(
+          `the watch sent revision ${kv.modRevision} after ${this.#last}: changes are missing`,
+        );
       }
       // As in the store, a deletion keeps only the key.
-      open.changes.push({ deleted, record: KeyValue.encode(deleted ? KeyValue.create({ key: kv.key }) : kv) });
+      open.changes.push({
+        deleted,
+        record: KeyValue.encode(deleted ? KeyValue.create({ key: kv.key }) : kv),
+      });
       if (kv.lease !== 0n) open.leases.push(kv.lease);
     }
     return grouped;

@@ -33,11 +33,15 @@ export interface RecorderDeps extends BaseDeps {
   warn(text: string): void;
 }
 
-/** Interval between syncs, and between looks at what is due: the longest unsynced time, plus a sync. */
+/**
+ * Interval between syncs, and between looks at what is due: the longest unsynced time, plus a sync.
+ */
 const TICK_MS = 500;
 const MIN_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 5000;
-/** How often in a row a base is retaken because its history was compacted before it was followed. */
+/**
+ * How often in a row a base is retaken because its history was compacted before it was followed.
+ */
 const MAX_BASES_IN_A_ROW = 5;
 
 /** Client errors that a retry cannot fix. */
@@ -91,7 +95,10 @@ export class Recorder {
     report(`stopped at revision ${this.#journal.last}`);
   }
 
-  /** Finds the revision to continue from and opens the journal there. Returns the cluster's revision. */
+  /**
+   * Finds the revision to continue from and opens the journal there. Returns the cluster's
+   * revision.
+   */
   async #begin(): Promise<number> {
     const { disk, report, warn } = this.#deps;
     const cluster = await this.#view.state();
@@ -100,7 +107,8 @@ export class Recorder {
     const state = followState(disk, catalog);
     let baseTimeMs = catalog.bases.at(-1)?.timeMs ?? 0;
     if (state === undefined) {
-      if (catalog.bases.length > 0) report("found base snapshots and no segments: taking a new base");
+      if (catalog.bases.length > 0)
+        report("found base snapshots and no segments: taking a new base");
       baseTimeMs = await this.#beginChain(clusterId);
     } else if (!(await this.#continues(state, cluster))) {
       baseTimeMs = await this.#bridgeGap(state.revision, clusterId);
@@ -109,7 +117,10 @@ export class Recorder {
       baseTimeMs = await this.#beginChain(clusterId);
     } else {
       await this.#journal.begin(state);
-      report(`continuing behind revision ${state.revision} of cluster ${idToHex(clusterId)}, ` + `which is at revision ${revision}`);
+      report(
+        `continuing behind revision ${state.revision} of cluster ${idToHex(clusterId)}, ` +
+          `which is at revision ${revision}`,
+      );
     }
     const deps = {
       disk,
@@ -128,14 +139,20 @@ export class Recorder {
    * Whether the cluster still has the history behind the recorded state. Rejects with BackupError
    * where the cluster is another one, or was restored from an earlier state.
    */
-  async #continues(state: Omit<FollowState, "leases">, { clusterId, revision }: ClusterState): Promise<boolean> {
+  async #continues(
+    state: Omit<FollowState, "leases">,
+    { clusterId, revision }: ClusterState,
+  ): Promise<boolean> {
     const { dir } = this.#options;
     const refuse = (problem: string): never => {
       const advice = "begin a new backup in another directory";
       throw new BackupError("OtherHistory", dir, `${problem}; ${advice}`);
     };
     if (state.clusterId !== clusterId) {
-      refuse(`it is the backup of cluster ${idToHex(state.clusterId)}, ` + `and this is cluster ${idToHex(clusterId)}`);
+      refuse(
+        `it is the backup of cluster ${idToHex(state.clusterId)}, ` +
+          `and this is cluster ${idToHex(clusterId)}`,
+      );
     }
     if (revision < state.revision) {
       refuse(
@@ -147,7 +164,9 @@ export class Recorder {
     const same = await this.#view.hasChanges(state.revision, state.changes);
     if (same === false) {
       const revision = `revision ${state.revision}`;
-      refuse(`${revision} differs from the recorded one: the cluster was restored from an earlier state`);
+      refuse(
+        `${revision} differs from the recorded one: the cluster was restored from an earlier state`,
+      );
     }
     return same === true;
   }

@@ -9,7 +9,13 @@ import { CodedError } from "@quorate/proto";
  * - CompactedTooFast: the cluster compacts its history faster than it can be recorded.
  * - Stopped: the run was stopped before its first base was complete.
  */
-export type BackupErrorCode = "Damaged" | "OutOfRange" | "OtherHistory" | "HashMismatch" | "CompactedTooFast" | "Stopped";
+export type BackupErrorCode =
+  | "Damaged"
+  | "OutOfRange"
+  | "OtherHistory"
+  | "HashMismatch"
+  | "CompactedTooFast"
+  | "Stopped";
 
 /** An operating error of a backup, with the file or directory it is about. */
 export class BackupError extends CodedError<BackupErrorCode> {

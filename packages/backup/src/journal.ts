@@ -1,12 +1,17 @@
 /**
  * The records of a run: the open segment, the last revision in it, and the leases as last seen. A
  * full segment becomes durable before the next one begins, so a crash can tear only the newest
- * segment. After a failed write or sync the journal writes nothing more; the next run reads what the
- * file holds.
+ * segment. After a failed write or sync the journal writes nothing more; the next run reads what
+ * the file holds.
  */
 import type { Disk } from "@quorate/host";
 import { applyLeases } from "./follow-state.ts";
-import { type BackupRecord, MAX_LEASES_PER_RECORD, parseSegmentName, type RevisionChange } from "./format.ts";
+import {
+  type BackupRecord,
+  MAX_LEASES_PER_RECORD,
+  parseSegmentName,
+  type RevisionChange,
+} from "./format.ts";
 import { SegmentWriter } from "./segment-writer.ts";
 
 /** The state at the start of a segment. */
@@ -73,8 +78,20 @@ export class Journal {
 
   #nextSegment(): void {
     const before = this.#segment;
-    const head = { kind: "head", clusterId: this.#clusterId, revision: this.#last, timeMs: this.#nowMs() } as const;
-    this.#segment = this.#attempt(() => SegmentWriter.create(this.#disk, this.#dir, (before?.number ?? this.#highestNumber()) + 1, head));
+    const head = {
+      kind: "head",
+      clusterId: this.#clusterId,
+      revision: this.#last,
+      timeMs: this.#nowMs(),
+    } as const;
+    this.#segment = this.#attempt(() =>
+      SegmentWriter.create(
+        this.#disk,
+        this.#dir,
+        (before?.number ?? this.#highestNumber()) + 1,
+        head,
+      ),
+    );
     before?.close();
     this.#appendLeaseRecords(true, this.#leases);
   }
@@ -105,7 +122,12 @@ export class Journal {
     const entries = [...leases];
     const timeMs = this.#nowMs();
     for (let at = 0; at === 0 || at < entries.length; at += MAX_LEASES_PER_RECORD) {
-      this.append({ kind: "leases", timeMs, all: all && at === 0, leases: new Map(entries.slice(at, at + MAX_LEASES_PER_RECORD)) });
+      this.append({
+        kind: "leases",
+        timeMs,
+        all: all && at === 0,
+        leases: new Map(entries.slice(at, at + MAX_LEASES_PER_RECORD)),
+      });
     }
   }
 
@@ -121,7 +143,10 @@ export class Journal {
     this.#nextSegment();
   }
 
-  /** Makes all records appended before the call durable. Calls run one after the other. Rejects with DiskError. */
+  /**
+   * Makes all records appended before the call durable. Calls run one after the other. Rejects with
+   * DiskError.
+   */
   sync(): Promise<void> {
     this.#syncing = this.#syncing.then(() => this.#segment!.sync());
     return this.#syncing;

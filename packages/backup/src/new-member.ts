@@ -71,7 +71,11 @@ export interface MakeMemberDeps {
  * made. Rejects with what `fillStore` rejects with, and DiskError.
  * @param fillStore makes the store in the directory that it is called with
  */
-export async function makeMember(target: NewMember, fillStore: (storeDir: string) => Promise<void>, deps: MakeMemberDeps): Promise<void> {
+export async function makeMember(
+  target: NewMember,
+  fillStore: (storeDir: string) => Promise<void>,
+  deps: MakeMemberDeps,
+): Promise<void> {
   const { dataDir, walDir, storeDir } = target;
   const { disk } = deps;
   const existed = disk.stat(dataDir) !== undefined;
@@ -89,7 +93,10 @@ export async function makeMember(target: NewMember, fillStore: (storeDir: string
   }
 }
 
-async function writeLog({ walDir, self, cluster }: NewMember, { disk, clock }: MakeMemberDeps): Promise<void> {
+async function writeLog(
+  { walDir, self, cluster }: NewMember,
+  { disk, clock }: MakeMemberDeps,
+): Promise<void> {
   const { members, position } = cluster;
   const metadata = etcdserverpb.Metadata.encode({
     NodeID: self.id,
@@ -98,7 +105,7 @@ async function writeLog({ walDir, self, cluster }: NewMember, { disk, clock }: M
   const wal = Wal.create(disk, walDir, metadata, { clock });
   try {
     wal.append(
-      { term: TERM, vote: members[0]!.id, commit: members.length },
+      { term: TERM, vote: members[0].id, commit: members.length },
       members.map((member, i) => ({
         type: raftpb.EntryType.EntryConfChange,
         term: TERM,
@@ -110,7 +117,11 @@ async function writeLog({ walDir, self, cluster }: NewMember, { disk, clock }: M
         }),
       })),
     );
-    await wal.saveSnapshot({ index: position.index, term: position.term, confState: position.confState });
+    await wal.saveSnapshot({
+      index: position.index,
+      term: position.term,
+      confState: position.confState,
+    });
   } finally {
     await wal.close();
   }

@@ -1,7 +1,14 @@
 /** A run of a backup against a fake cluster: what ends it, and what it leaves in its directory. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { BackupError, type BackupErrorCode, baseName, chainsOf, readCatalog, SegmentWriter } from "@quorate/backup";
+import {
+  BackupError,
+  type BackupErrorCode,
+  baseName,
+  chainsOf,
+  readCatalog,
+  SegmentWriter,
+} from "@quorate/backup";
 import type { Client } from "@quorate/client";
 import { MemoryDisk } from "@quorate/host/testing";
 import { KVService } from "@quorate/proto";

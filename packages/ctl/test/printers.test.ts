@@ -1,4 +1,6 @@
-/** The output formats, byte for byte. The expected texts are etcdctl 3.7's for the same responses. */
+/**
+ * The output formats, byte for byte. The expected texts are etcdctl 3.7's for the same responses.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -26,14 +28,35 @@ function print(format: Format, task: (printer: Printer) => void, isHex = false):
   return io;
 }
 
-const headerJson = '{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2}';
-const header = { clusterId: 14443903163313418560n, memberId: 11417610130673999598n, revision: 3, raftTerm: 2 };
+const headerJson =
+  '{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2}';
+const header = {
+  clusterId: 14443903163313418560n,
+  memberId: 11417610130673999598n,
+  revision: 3,
+  raftTerm: 2,
+};
 const record = (key: string, value: string, lease = 0n): Uint8Array =>
-  KeyValue.encode({ key: fromLatin1(key), value: fromLatin1(value), createRevision: 2, modRevision: 3, version: 2, lease });
-const range = RangeResponse.create({ header, kvs: [record("foo", "b<a>z", 7n), record("\xff", "")], more: true, count: 5 });
+  KeyValue.encode({
+    key: fromLatin1(key),
+    value: fromLatin1(value),
+    createRevision: 2,
+    modRevision: 3,
+    version: 2,
+    lease,
+  });
+const range = RangeResponse.create({
+  header,
+  kvs: [record("foo", "b<a>z", 7n), record("\xff", "")],
+  more: true,
+  count: 5,
+});
 
 test("get", () => {
-  assert.equal(print("simple", (printer) => printer.form(rangeForm, range)).outBytes, "foo\nb<a>z\n\xff\n\n");
+  assert.equal(
+    print("simple", (printer) => printer.form(rangeForm, range)).outBytes,
+    "foo\nb<a>z\n\xff\n\n",
+  );
   assert.equal(
     print("simple", (printer) => printer.form(rangeForm, range), true).out,
     "\\x66\\x6f\\x6f\n\\x62\\x3c\\x61\\x3e\\x7a\n\\xff\n\n",
@@ -70,7 +93,10 @@ test("get", () => {
     print("fields", (printer) => printer.form(rangeForm, range), true).out,
     /^"ClusterID" : c8730d66636ff140\n"MemberID" : 9e737febb6b99eee\n.*"Lease" : 0000000000000007\n/s,
   );
-  assert.deepEqual(fromLatin1(print("protobuf", (printer) => printer.form(rangeForm, range)).outBytes), RangeResponse.encode(range));
+  assert.deepEqual(
+    fromLatin1(print("protobuf", (printer) => printer.form(rangeForm, range)).outBytes),
+    RangeResponse.encode(range),
+  );
 });
 
 test("values alone", () => {
@@ -82,14 +108,33 @@ test("values alone", () => {
 test("put and del", () => {
   const put = PutResponse.create({ header, prevKv: record("k", "old") });
   assert.equal(print("simple", (printer) => printer.form(putForm, put)).out, "OK\nk\nold\n");
-  assert.equal(print("simple", (printer) => printer.form(putForm, PutResponse.create({ header }))).out, "OK\n");
-  assert.match(print("json", (printer) => printer.form(putForm, put)).out, /,"prev_kv":\{"key":"aw==",.*\}\}\n$/);
-  assert.match(print("fields", (printer) => printer.form(putForm, put)).out, /\n"PrevKey" : "k"\n.*"PrevLease" : 0\n$/s);
+  assert.equal(
+    print("simple", (printer) => printer.form(putForm, PutResponse.create({ header }))).out,
+    "OK\n",
+  );
+  assert.match(
+    print("json", (printer) => printer.form(putForm, put)).out,
+    /,"prev_kv":\{"key":"aw==",.*\}\}\n$/,
+  );
+  assert.match(
+    print("fields", (printer) => printer.form(putForm, put)).out,
+    /\n"PrevKey" : "k"\n.*"PrevLease" : 0\n$/s,
+  );
   const del = DeleteRangeResponse.create({ header, deleted: 1, prevKvs: [record("k", "old")] });
   assert.equal(print("simple", (printer) => printer.form(deleteForm, del)).out, "1\nk\nold\n");
-  assert.match(print("json", (printer) => printer.form(deleteForm, del)).out, /,"deleted":1,"prev_kvs":\[\{/);
-  assert.match(print("fields", (printer) => printer.form(deleteForm, del)).out, /\n"Deleted" : 1\n"PrevKey" : "k"\n/);
-  assert.equal(print("simple", (printer) => printer.form(deleteForm, DeleteRangeResponse.create({ header }))).out, "0\n");
+  assert.match(
+    print("json", (printer) => printer.form(deleteForm, del)).out,
+    /,"deleted":1,"prev_kvs":\[\{/,
+  );
+  assert.match(
+    print("fields", (printer) => printer.form(deleteForm, del)).out,
+    /\n"Deleted" : 1\n"PrevKey" : "k"\n/,
+  );
+  assert.equal(
+    print("simple", (printer) => printer.form(deleteForm, DeleteRangeResponse.create({ header })))
+      .out,
+    "0\n",
+  );
 });
 
 test("txn, also inside another", () => {
@@ -99,13 +144,26 @@ test("txn, also inside another", () => {
     succeeded: true,
     responses: [
       { response: { case: "responsePut", value: PutResponse.create(inner) } },
-      { response: { case: "responseRange", value: RangeResponse.create({ header: undefined, kvs: [record("a", "b")], count: 1 }) } },
-      { response: { case: "responseDeleteRange", value: DeleteRangeResponse.create({ deleted: 2 }) } },
+      {
+        response: {
+          case: "responseRange",
+          value: RangeResponse.create({ header: undefined, kvs: [record("a", "b")], count: 1 }),
+        },
+      },
+      {
+        response: {
+          case: "responseDeleteRange",
+          value: DeleteRangeResponse.create({ deleted: 2 }),
+        },
+      },
       { response: { case: "responseTxn", value: TxnResponse.create({ succeeded: false }) } },
       { response: undefined },
     ],
   });
-  assert.equal(print("simple", (printer) => printer.form(txnForm, txn)).out, "SUCCESS\n\nOK\n\na\nb\n\n2\n\nFAILURE\n\n");
+  assert.equal(
+    print("simple", (printer) => printer.form(txnForm, txn)).out,
+    "SUCCESS\n\nOK\n\na\nb\n\n2\n\nFAILURE\n\n",
+  );
   assert.equal(
     print("json", (printer) => printer.form(txnForm, txn)).out,
     `{"header":${headerJson},"succeeded":true,"responses":[` +
@@ -114,7 +172,10 @@ test("txn, also inside another", () => {
       '{"key":"YQ==","create_revision":2,"mod_revision":3,"version":2,"value":"Yg=="}],"count":1}}},' +
       '{"Response":{"response_delete_range":{"deleted":2}}},{"Response":{"response_txn":{}}},{"Response":{}}]}\n',
   );
-  assert.match(print("fields", (printer) => printer.form(txnForm, txn)).out, /\n"Succeeded" : true\n"ClusterID"/);
+  assert.match(
+    print("fields", (printer) => printer.form(txnForm, txn)).out,
+    /\n"Succeeded" : true\n"ClusterID"/,
+  );
 });
 
 const members = MemberListResponse.create({
@@ -232,18 +293,34 @@ test("endpoint status", () => {
   );
   assert.equal(print("json", (printer) => printer.form(statusForm, [])).out, "null\n");
   // A table without rows is its head alone; an empty store does not divide by zero.
-  assert.match(print("table", (printer) => printer.form(statusForm, [])).out, /^┌[─┬]+┐\n│ ENDPOINT │ ID │ VERSION │.*│\n└[─┴]+┘\n$/);
   assert.match(
-    print("simple", (printer) => printer.form(statusForm, [{ endpoint: "h:1", response: StatusResponse.create({}) }])).out,
+    print("table", (printer) => printer.form(statusForm, [])).out,
+    /^┌[─┬]+┐\n│ ENDPOINT │ ID │ VERSION │.*│\n└[─┴]+┘\n$/,
+  );
+  assert.match(
+    print("simple", (printer) =>
+      printer.form(statusForm, [{ endpoint: "h:1", response: StatusResponse.create({}) }]),
+    ).out,
     /, 0 B, 0 B, 0%, 0 B, true,/,
   );
 });
 
 test("endpoint hashkv", () => {
   const answers = [
-    { endpoint: "h:1", response: HashKVResponse.create({ header, hash: 303_868_176, compactRevision: -1, hashRevision: 3 }) },
+    {
+      endpoint: "h:1",
+      response: HashKVResponse.create({
+        header,
+        hash: 303_868_176,
+        compactRevision: -1,
+        hashRevision: 3,
+      }),
+    },
   ];
-  assert.equal(print("simple", (printer) => printer.form(hashForm, answers)).out, "h:1, 303868176, 3\n");
+  assert.equal(
+    print("simple", (printer) => printer.form(hashForm, answers)).out,
+    "h:1, 303868176, 3\n",
+  );
   assert.match(
     print("json", (printer) => printer.form(hashForm, answers)).out,
     /^\[\{"Endpoint":"h:1","HashKV":\{.*"hash":303868176,"compact_revision":-1,"hash_revision":3\}\}\]\n$/,
@@ -280,8 +357,14 @@ test("alarms", () => {
     print("fields", (printer) => printer.form(alarmForm, alarms)).out,
     /\n"MemberID" : 11417610130673999598\n"AlarmType" : NOSPACE\n\n"MemberID" : 0\n/,
   );
-  assert.match(print("fields", (printer) => printer.form(alarmForm, alarms), true).out, /\n"MemberID" : 7\n"AlarmType" : 9\n\n$/);
-  assert.deepEqual(fromLatin1(print("protobuf", (printer) => printer.form(alarmForm, alarms)).outBytes), AlarmResponse.encode(alarms));
+  assert.match(
+    print("fields", (printer) => printer.form(alarmForm, alarms), true).out,
+    /\n"MemberID" : 7\n"AlarmType" : 9\n\n$/,
+  );
+  assert.deepEqual(
+    fromLatin1(print("protobuf", (printer) => printer.form(alarmForm, alarms)).outBytes),
+    AlarmResponse.encode(alarms),
+  );
   assert.throws(() => print("table", (printer) => printer.form(alarmForm, alarms)), { code: 4 });
 });
 
@@ -292,7 +375,10 @@ test("endpoint health", () => {
   ];
   const simple = print("simple", (printer) => printer.form(healthForm, list));
   assert.equal(simple.out, "h:1 is healthy: successfully committed proposal: took = 1ms\n");
-  assert.equal(simple.err, "h:2 is unhealthy: failed to commit proposal: context deadline exceeded\n");
+  assert.equal(
+    simple.err,
+    "h:2 is unhealthy: failed to commit proposal: context deadline exceeded\n",
+  );
   assert.equal(
     print("json", (printer) => printer.form(healthForm, list)).out,
     '[{"endpoint":"h:1","health":true,"took":"1ms"},{"endpoint":"h:2","health":false,"took":"5s","error":"context deadline exceeded"}]\n',

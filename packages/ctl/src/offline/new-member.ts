@@ -35,7 +35,10 @@ export const newMemberFlags: Flags = {
   name: { kind: "string", defaultText: "default", doc: "this member's name" },
 };
 
-/** The member that the flags describe, checked before anything is written. Rejects with Exit, with etcd's texts. */
+/**
+ * The member that the flags describe, checked before anything is written. Rejects with Exit, with
+ * etcd's texts.
+ */
 export async function newMemberOf({ flags }: Invocation): Promise<NewMember> {
   const name = flags.string("name");
   const urls = parseInitialCluster(flags.string("initial-cluster"));
@@ -43,10 +46,20 @@ export async function newMemberOf({ flags }: Invocation): Promise<NewMember> {
   const dataDir = (flags.string("data-dir") || `${name}.quorate`).replace(/(.)\/+$/, "$1");
   const walDir = flags.string("wal-dir").replace(/(.)\/+$/, "$1");
   if (existsSync(dataDir) && !isEmptyDirectory(dataDir)) {
-    throw new Exit(ExitCode.error, `data-dir ${JSON.stringify(dataDir)} not empty or could not be read`);
+    throw new Exit(
+      ExitCode.error,
+      `data-dir ${JSON.stringify(dataDir)} not empty or could not be read`,
+    );
   }
-  if (walDir !== "" && existsSync(walDir)) throw new Exit(ExitCode.error, `wal-dir ${JSON.stringify(walDir)} exists`);
-  return newMember(name, urls, flags.string("initial-cluster-token"), dataDir, walDir || `${dataDir}/member/wal`);
+  if (walDir !== "" && existsSync(walDir))
+    throw new Exit(ExitCode.error, `wal-dir ${JSON.stringify(walDir)} exists`);
+  return newMember(
+    name,
+    urls,
+    flags.string("initial-cluster-token"),
+    dataDir,
+    walDir || `${dataDir}/member/wal`,
+  );
 }
 
 function isEmptyDirectory(path: string): boolean {

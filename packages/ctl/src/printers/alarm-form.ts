@@ -2,7 +2,9 @@
 import { AlarmResponse, AlarmType } from "@quorate/proto";
 import { type FieldLine, type Form, headerJson, idField, present } from "./form.ts";
 
-const names: ReadonlyMap<number, string> = new Map(Object.entries(AlarmType).map(([name, type]) => [type, name]));
+const names: ReadonlyMap<number, string> = new Map(
+  Object.entries(AlarmType).map(([name, type]) => [type, name]),
+);
 
 /** "NOSPACE", "CORRUPT", "NONE", or the number of an unknown type, as Go prints it. */
 function alarmName(type: AlarmType): string {
@@ -11,12 +13,23 @@ function alarmName(type: AlarmType): string {
 
 export const alarmForm: Form<AlarmResponse> = {
   simple: ({ alarms }) =>
-    alarms.map(({ memberID, alarm }) => `${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${alarmName(alarm)}\n`).join(""),
+    alarms
+      .map(
+        ({ memberID, alarm }) =>
+          `${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${alarmName(alarm)}\n`,
+      )
+      .join(""),
   fields: ({ alarms }, style) =>
-    alarms.flatMap(({ memberID, alarm }): FieldLine[] => [["MemberID", idField(memberID, style)], ["AlarmType", alarmName(alarm)], ""]),
+    alarms.flatMap(({ memberID, alarm }): FieldLine[] => [
+      ["MemberID", idField(memberID, style)],
+      ["AlarmType", alarmName(alarm)],
+      "",
+    ]),
   json: ({ header, alarms }) => ({
     header: headerJson(header),
-    alarms: present(alarms.map(({ memberID, alarm }) => ({ memberID: present(memberID), alarm: present(alarm) }))),
+    alarms: present(
+      alarms.map(({ memberID, alarm }) => ({ memberID: present(memberID), alarm: present(alarm) })),
+    ),
   }),
   protobuf: (response) => AlarmResponse.encode(response),
 };

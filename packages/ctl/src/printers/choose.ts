@@ -4,10 +4,19 @@ import type { Invocation } from "../program.ts";
 import { paintFor } from "../terminal.ts";
 import { type Format, Printer } from "./printer.ts";
 
-const FORMATS: ReadonlySet<string> = new Set<Format>(["simple", "json", "fields", "table", "protobuf"]);
+const FORMATS: ReadonlySet<string> = new Set<Format>([
+  "simple",
+  "json",
+  "fields",
+  "table",
+  "protobuf",
+]);
 
 /** @throws Exit for an unknown format */
-export function printerOf({ flags, io }: Invocation, options: { readonly valueOnly: boolean } = { valueOnly: false }): Printer {
+export function printerOf(
+  { flags, io }: Invocation,
+  options: { readonly valueOnly: boolean } = { valueOnly: false },
+): Printer {
   const format = flags.string("write-out");
   if (!isFormat(format)) throw new Exit(ExitCode.badFeature, "unsupported output format");
   // A simple format that was asked for by name stays comma-separated on a terminal too.

@@ -106,7 +106,10 @@ export const statusForm: Form<readonly EndpointResponse<StatusResponse>[]> = {
       ["DowngradeEnabled", response.downgradeInfo?.enabled ?? false],
       "",
     ]),
-  json: (list) => nullIfEmpty(list.map(({ endpoint, response }) => ({ Endpoint: endpoint, Status: statusJson(response) }))),
+  json: (list) =>
+    nullIfEmpty(
+      list.map(({ endpoint, response }) => ({ Endpoint: endpoint, Status: statusJson(response) })),
+    ),
 };
 
 function unusedPercentage({ dbSize, dbSizeInUse }: StatusResponse): number {
@@ -142,7 +145,11 @@ function statusJson(response: StatusResponse): JsonValue {
 export const hashForm: Form<readonly EndpointResponse<HashKVResponse>[]> = {
   table: (list) => ({
     header: ["endpoint", "hash", "hash_revision"],
-    rows: list.map(({ endpoint, response }) => [endpoint, String(response.hash), String(response.hashRevision)]),
+    rows: list.map(({ endpoint, response }) => [
+      endpoint,
+      String(response.hash),
+      String(response.hashRevision),
+    ]),
   }),
   fields: (list, style) =>
     list.flatMap(({ endpoint, response }): FieldLine[] => [

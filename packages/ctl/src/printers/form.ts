@@ -2,7 +2,15 @@
  * A Form declares how one kind of response looks in every output format. The texts are etcdctl
  * 3.7's, byte for byte, because scripts read them.
  */
-import { concat, fromUtf8, idToHex, KeyValue, type MessageType, type ResponseHeader, toHex } from "@quorate/proto";
+import {
+  concat,
+  fromUtf8,
+  idToHex,
+  KeyValue,
+  type MessageType,
+  type ResponseHeader,
+  toHex,
+} from "@quorate/proto";
 import { goQuote, type JsonValue } from "../go-format.ts";
 import type { Table } from "./table.ts";
 
@@ -88,7 +96,9 @@ export function headerFields(header: ResponseHeader | undefined, style: Style): 
   return [
     ["ClusterID", idField(header?.clusterId ?? 0n, style)],
     ["MemberID", idField(header?.memberId ?? 0n, style)],
-    ...(header !== undefined && header.revision > 0 ? [["Revision", header.revision] as const] : []),
+    ...(header !== undefined && header.revision > 0
+      ? [["Revision", header.revision] as const]
+      : []),
     ["RaftTerm", header?.raftTerm ?? 0],
   ];
 }
@@ -132,8 +142,12 @@ export function recordFields(prefix: string, record: Uint8Array, { isHex }: Styl
 const NEWLINE = fromUtf8("\n");
 
 /** Encoded KeyValues in the simple format: keys and values on lines of their own. */
-export function recordLines(records: readonly Uint8Array[], { isHex, valueOnly }: Style): Uint8Array {
-  const shown = (bytes: Uint8Array): Uint8Array => (isHex ? fromUtf8(toHex(bytes).replace(/../g, "\\x$&")) : bytes);
+export function recordLines(
+  records: readonly Uint8Array[],
+  { isHex, valueOnly }: Style,
+): Uint8Array {
+  const shown = (bytes: Uint8Array): Uint8Array =>
+    isHex ? fromUtf8(toHex(bytes).replace(/../g, "\\x$&")) : bytes;
   const pieces: Uint8Array[] = [];
   for (const record of records) {
     const { key, value } = KeyValue.decode(record);
@@ -145,5 +159,7 @@ export function recordLines(records: readonly Uint8Array[], { isHex, valueOnly }
 
 /** A signed number in Go's %016x, as etcdctl shows leases. */
 export function paddedHex(value: bigint): string {
-  return value < 0n ? `-${(-value).toString(16).padStart(15, "0")}` : value.toString(16).padStart(16, "0");
+  return value < 0n
+    ? `-${(-value).toString(16).padStart(15, "0")}`
+    : value.toString(16).padStart(16, "0");
 }

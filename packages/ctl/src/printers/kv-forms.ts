@@ -1,7 +1,25 @@
 /** Forms of the responses about keys: get, put, del and txn. */
-import { concat, DeleteRangeResponse, fromUtf8, PutResponse, RangeResponse, type ResponseOp, TxnResponse } from "@quorate/proto";
+import {
+  concat,
+  DeleteRangeResponse,
+  fromUtf8,
+  PutResponse,
+  RangeResponse,
+  type ResponseOp,
+  TxnResponse,
+} from "@quorate/proto";
 import type { JsonValue } from "../go-format.ts";
-import { type FieldLine, type Form, headerFields, headerJson, present, recordFields, recordJson, recordLines, type Style } from "./form.ts";
+import {
+  type FieldLine,
+  type Form,
+  headerFields,
+  headerJson,
+  present,
+  recordFields,
+  recordJson,
+  recordLines,
+  type Style,
+} from "./form.ts";
 
 /** A form whose simple format is bytes: the form of a transaction puts several of them together. */
 interface RecordForm<T> {
@@ -13,7 +31,11 @@ interface RecordForm<T> {
 
 export const rangeForm: RecordForm<RangeResponse> & Form<RangeResponse> = {
   simple: ({ kvs }, style) => recordLines(kvs, style),
-  fields: ({ kvs, more, count }, style) => [...kvs.flatMap((record) => recordFields("", record, style)), ["More", more], ["Count", count]],
+  fields: ({ kvs, more, count }, style) => [
+    ...kvs.flatMap((record) => recordFields("", record, style)),
+    ["More", more],
+    ["Count", count],
+  ],
   json: ({ header, kvs, more, count }) => ({
     header: headerJson(header),
     kvs: present(kvs.map(recordJson)),
@@ -25,7 +47,8 @@ export const rangeForm: RecordForm<RangeResponse> & Form<RangeResponse> = {
 
 export const putForm: RecordForm<PutResponse> & Form<PutResponse> = {
   simple: ({ prevKv }, style) => concat([fromUtf8("OK\n"), recordLines(listOf(prevKv), style)]),
-  fields: ({ prevKv }, style) => listOf(prevKv).flatMap((record) => recordFields("Prev", record, style)),
+  fields: ({ prevKv }, style) =>
+    listOf(prevKv).flatMap((record) => recordFields("Prev", record, style)),
   json: ({ header, prevKv }) => ({
     header: headerJson(header),
     prev_kv: prevKv === undefined ? undefined : recordJson(prevKv),
@@ -34,8 +57,12 @@ export const putForm: RecordForm<PutResponse> & Form<PutResponse> = {
 };
 
 export const deleteForm: RecordForm<DeleteRangeResponse> & Form<DeleteRangeResponse> = {
-  simple: ({ deleted, prevKvs }, style) => concat([fromUtf8(`${deleted}\n`), recordLines(prevKvs, style)]),
-  fields: ({ deleted, prevKvs }, style) => [["Deleted", deleted], ...prevKvs.flatMap((record) => recordFields("Prev", record, style))],
+  simple: ({ deleted, prevKvs }, style) =>
+    concat([fromUtf8(`${deleted}\n`), recordLines(prevKvs, style)]),
+  fields: ({ deleted, prevKvs }, style) => [
+    ["Deleted", deleted],
+    ...prevKvs.flatMap((record) => recordFields("Prev", record, style)),
+  ],
   json: ({ header, deleted, prevKvs }) => ({
     header: headerJson(header),
     deleted: present(deleted),
@@ -48,12 +75,19 @@ export const txnForm: RecordForm<TxnResponse> & Form<TxnResponse> = {
   simple: ({ succeeded, responses }, style) =>
     concat([
       fromUtf8(succeeded ? "SUCCESS\n" : "FAILURE\n"),
-      ...responses.flatMap((one) => [fromUtf8("\n"), withForm(one, (form, response) => form.simple(response, style)) ?? new Uint8Array()]),
+      ...responses.flatMap((one) => [
+        fromUtf8("\n"),
+        withForm(one, (form, response) => form.simple(response, style)) ?? new Uint8Array(),
+      ]),
     ]),
   fields: ({ succeeded, responses }, style) => [
     ["Succeeded", succeeded],
     ...responses.flatMap(
-      (one) => withForm(one, (form, response) => [...headerFields(response.header, style), ...form.fields(response, style)]) ?? [],
+      (one) =>
+        withForm(one, (form, response) => [
+          ...headerFields(response.header, style),
+          ...form.fields(response, style),
+        ]) ?? [],
     ),
   ],
   json: ({ header, succeeded, responses }, style) => ({

@@ -11,7 +11,15 @@ import {
   type ResponseHeader,
 } from "@quorate/proto";
 import type { JsonValue } from "../go-format.ts";
-import { type FieldLine, type Form, headerJson, idField, present, type Style, textField } from "./form.ts";
+import {
+  type FieldLine,
+  type Form,
+  headerJson,
+  idField,
+  present,
+  type Style,
+  textField,
+} from "./form.ts";
 
 /** The fields that all responses about members share. */
 interface Members {
@@ -91,7 +99,12 @@ export const memberListForm: Form<MemberListResponse> = {
 };
 
 export const memberAddForm: Form<MemberAddResponse> = {
-  simple: ({ header, member }) => changeLine(member?.ID ?? 0n, member?.isLearner === true ? "added as learner to" : "added to", header),
+  simple: ({ header, member }) =>
+    changeLine(
+      member?.ID ?? 0n,
+      member?.isLearner === true ? "added as learner to" : "added to",
+      header,
+    ),
   json: membersJson,
   protobuf: (response) => MemberAddResponse.encode(response),
 };
