@@ -7,7 +7,7 @@ import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkDoors } from "./directions.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { codeOnly } from "./scan.ts";
-import { checkFileSize, checkLeftovers, checkLineWidth } from "./text.ts";
+import { checkLeftovers, checkLineWidth } from "./text.ts";
 import type { Finding, SourceFile } from "./tree.ts";
 
 type Rule = (files: readonly SourceFile[]) => Finding[];
@@ -300,20 +300,6 @@ describe("text", () => {
       "scripts/a.ts":
         't.skip("no etcd here");\ntest("a", { skip: missing }, f);\nconst todos = "test.only(";',
     });
-  });
-  test("a long file, a listed one, and a stale entry", () => {
-    const long = "x\n".repeat(701);
-    const size = (allowed: Record<string, string>): Rule => {
-      return (files) => checkFileSize(files, allowed);
-    };
-    finds(size({}), { "scripts/a.ts": long }, "scripts/a.ts", /701 lines/);
-    clean(size({ "scripts/a.ts": "a state machine" }), { "scripts/a.ts": long });
-    finds(
-      size({ "scripts/a.ts": "a state machine" }),
-      { "scripts/a.ts": "x\n" },
-      "scripts/a.ts",
-      /not one/,
-    );
   });
 });
 
