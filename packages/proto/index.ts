@@ -25,6 +25,14 @@ export * as snappb from "./src/gen/snap.ts";
 export * as v3electionpb from "./src/gen/v3election.ts";
 export * as v3lockpb from "./src/gen/v3lock.ts";
 export * as walpb from "./src/gen/wal.ts";
+export {
+  type Assert,
+  assertOf,
+  InvariantError,
+  type InvariantList,
+  type Violated,
+  violatedOf,
+} from "./src/invariant.ts";
 export { WireError } from "./src/wire/error.ts";
 export type { MessageType, MethodDescriptor, ServiceDescriptor } from "./src/wire/message.ts";
 export { MAX_NESTING_DEPTH, Reader, TooMuchWorkError } from "./src/wire/reader.ts";

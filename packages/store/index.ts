@@ -3,7 +3,7 @@ export type { Alarm, Alarms } from "./src/alarms.ts";
 export { type Applied, type ApplyResponse, isSteps, type RequestKind } from "./src/apply.ts";
 export { AUTH_ENABLED, AuthEnabledError, IGNORE_AUTH_FLAG } from "./src/auth-record.ts";
 export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
-export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";
+export { StoreDamageError } from "./src/errors.ts";
 export * from "./src/etcd-file/index.ts";
 export { dropIncoming, installReceived, recoverFolders } from "./src/folders.ts";
 export {

@@ -1,5 +1,5 @@
 /** What a machine is made from: its settings, and the state found on disk. */
-import type { raftpb } from "@quorate/proto";
+import { CodedError, type raftpb } from "@quorate/proto";
 
 /** No term and no index is higher: they, and what is computed from them, stay exact as numbers. */
 export const MAX_TERM: number = 2 ** 52;
@@ -89,9 +89,10 @@ export interface InitialState {
 }
 
 /** A setting is missing or contradicts another. */
-export class RaftConfigError extends Error {
-  override readonly name = "RaftConfigError";
-  readonly code = "INVALID_RAFT_CONFIG";
+export class RaftConfigError extends CodedError<"InvalidRaftConfig"> {
+  constructor(problem: string) {
+    super("RaftConfigError", "InvalidRaftConfig", problem);
+  }
 }
 
 function atLeast(config: RaftConfig, name: keyof RaftConfig, lowest: number): void {

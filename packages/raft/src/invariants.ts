@@ -7,6 +7,7 @@
  * test/sim/safety.ts checks that. What another member may not say is no invariant: check.ts refuses
  * it.
  */
+import { type InvariantList, type Violated, violatedOf } from "@quorate/proto";
 
 /** The numbered list. The text says what holds, in the terms of the file that enforces it. */
 export const invariants = {
@@ -33,25 +34,9 @@ export const invariants = {
   "RAFT-18": "no message is addressed to the machine that sends it",
   "RAFT-19": "while a machine leads, its log only grows",
   "RAFT-20": "who starts with configuration changes applied is told the configuration they led to",
-} as const;
+} as const satisfies InvariantList;
 
 export type InvariantNumber = keyof typeof invariants;
 
-/** An invariant is broken: the message starts with its number, code is the number alone. */
-export class InvariantError extends Error {
-  override readonly name = "InvariantError";
-  readonly code: InvariantNumber;
-
-  constructor(code: InvariantNumber, detail: string) {
-    super(`${code}: ${invariants[code]}${detail === "" ? "" : ` (${detail})`}`);
-    this.code = code;
-  }
-}
-
-/**
- * Throws the InvariantError of a number. Callers test the condition themselves, so that the detail
- * costs nothing while all is well.
- */
-export function violated(code: InvariantNumber, detail = ""): never {
-  throw new InvariantError(code, detail);
-}
+/** Callers test the condition themselves, so that the detail costs nothing while all is well. */
+export const violated: Violated<InvariantNumber> = violatedOf(invariants);

@@ -30,7 +30,7 @@
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
-import { assert } from "./errors.ts";
+import { assert } from "./invariants.ts";
 import { type BulkRecords, ChangeSet } from "./staged-changes.ts";
 
 /** The prefix byte of each bucket. */
@@ -216,7 +216,7 @@ export class Backend {
    * is closed is dropped.
    */
   stage(): void {
-    assert(this.#staged === undefined, "STORE-8", "one entry at a time stages its changes");
+    assert(this.#staged === undefined, "STORE-8");
     this.#staged = new ChangeSet();
   }
 
@@ -250,11 +250,7 @@ export class Backend {
     if (this.#failure !== undefined) throw this.#failure;
     this.beforeFlush();
     if (this.#active.ops === 0) return;
-    assert(
-      this.#flushing === undefined,
-      "STORE-1",
-      "one batch at a time is on its way to the disk",
-    );
+    assert(this.#flushing === undefined, "STORE-1");
     const set = this.#active;
     this.#flushing = set;
     this.#active = new ChangeSet();

@@ -16,6 +16,7 @@
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceWrite } from "@quorate/host";
 import {
+  CodedError,
   concat,
   crc32c,
   fromUtf8,
@@ -36,13 +37,15 @@ const MAX_FRAME_BYTES = 1024 * 1024 * 1024;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
 /** A stream that is cut short or damaged. */
-export class SnapshotStreamError extends Error {
-  readonly code = "BAD_SNAPSHOT_STREAM";
+export class SnapshotStreamError extends CodedError<"BadSnapshotStream"> {
   /** Bytes of the stream that were read before the fault. */
   readonly offset: number;
   constructor(offset: number, problem: string) {
-    super(`snapshot stream at offset ${offset}: ${problem}`);
-    this.name = "SnapshotStreamError";
+    super(
+      "SnapshotStreamError",
+      "BadSnapshotStream",
+      `snapshot stream at offset ${offset}: ${problem}`,
+    );
     this.offset = offset;
   }
 }

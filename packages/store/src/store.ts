@@ -14,9 +14,10 @@ import { Alarms } from "./alarms.ts";
 import { type Applied, applyRequest, isSteps } from "./apply.ts";
 import { AUTH_ENABLED, AuthEnabledError, isAuthEnabled } from "./auth-record.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
-import { assert, StoreDamageError } from "./errors.ts";
+import { StoreDamageError } from "./errors.ts";
 import { type EtcdSnapshot, exportEtcdFile } from "./etcd-file/export.ts";
 import { currentFolder, incomingFolder, markReceived } from "./folders.ts";
+import { assert } from "./invariants.ts";
 import { Lessor } from "./lease/lessor.ts";
 import { LiveBytes } from "./live-bytes.ts";
 import { Membership } from "./membership/membership.ts";
@@ -81,11 +82,7 @@ export class Store {
     this.#writtenIndex = position.index;
     backend.beforeFlush = () => {
       const before = this.#revisionBefore;
-      assert(
-        before === undefined || before === this.mvcc.currentRevision,
-        "STORE-10",
-        "a batch holds whole entries",
-      );
+      assert(before === undefined || before === this.mvcc.currentRevision, "STORE-10");
       // Compaction drops records without an entry: its batches have a new sum alone.
       if (backend.pendingOps > 0 || this.#writtenIndex !== this.#position.index)
         this.#liveBytes.write(backend, this.#position.index);

@@ -116,7 +116,7 @@ async function refused(bytes: Uint8Array, index: number): Promise<void> {
     ),
     (error: unknown) => {
       const { code, offset } = error as { code: string; offset: number };
-      assert.equal(code, "BAD_SNAPSHOT_STREAM");
+      assert.equal(code, "BadSnapshotStream");
       assert.ok(offset >= 0 && offset <= bytes.length, `${offset}`);
       return true;
     },

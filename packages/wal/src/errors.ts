@@ -2,13 +2,13 @@
  * What can be wrong with a log.
  */
 import { verifyWalCommand } from "@quorate/host";
+import { CodedError } from "@quorate/proto";
 
 /**
  * The log holds bytes that were not written like that, and it is not the torn end of a write. The
  * member must not start from it.
  */
-export class WalDamageError extends Error {
-  readonly code = "Damaged";
+export class WalDamageError extends CodedError<"Damaged"> {
   /** The damaged file. */
   readonly path: string;
   /** Where in the file the first broken record starts. */
@@ -22,9 +22,10 @@ export class WalDamageError extends Error {
     const path = `${dir}/${name}`;
     const command = verifyWalCommand(dir);
     super(
+      "WalDamageError",
+      "Damaged",
       `${path}: damaged at byte ${offset}: ${reason}; to see more, stop the member and run: ${command}`,
     );
-    this.name = "WalDamageError";
     this.path = path;
     this.offset = offset;
     this.reason = reason;
@@ -50,22 +51,14 @@ export type WalErrorCode =
   | "Closed";
 
 /** An operating error of the log, with its folder. Errors of the disk itself are DiskErrors. */
-export class WalError extends Error {
-  readonly code: WalErrorCode;
+export class WalError extends CodedError<WalErrorCode> {
   readonly path: string;
 
   constructor(code: WalErrorCode, path: string, detail: string, cause?: unknown) {
-    super(`${path}: ${detail}`, { cause });
-    this.name = "WalError";
-    this.code = code;
+    super("WalError", code, `${path}: ${detail}`, cause);
     this.path = path;
   }
 }
 
-/**
- * Throws if `condition` does not hold: a mistake of the caller or of this package, never of the
- * disk.
- */
-export function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new Error(`broken invariant: ${message}`);
-}
+/** The operating errors of this package. */
+export type WalFailure = WalDamageError | WalError;

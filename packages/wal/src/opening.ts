@@ -5,8 +5,9 @@
 import { type Disk, type DiskFile, type Logger, parentOf } from "@quorate/host";
 import { walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
-import { assert, WalError } from "./errors.ts";
+import { WalError } from "./errors.ts";
 import { RecordType, type SegmentName, segmentName, segmentsAmong } from "./format.ts";
+import { assert } from "./invariants.ts";
 import { SegmentPipeline } from "./pipeline.ts";
 import { type Replay, replay } from "./replay.ts";
 
@@ -120,7 +121,7 @@ function makeDurable(file: DiskFile, from: number, to: number): void {
   const buffer = new Uint8Array(Math.min(REWRITE_BYTES, to - from));
   for (let at = from; at < to; ) {
     const count = file.read(buffer.subarray(0, Math.min(buffer.length, to - at)), at);
-    assert(count > 0, "a log became shorter while it was opened");
+    assert(count > 0, "WAL-5");
     file.write([buffer.subarray(0, count)], at);
     at += count;
   }

@@ -3,8 +3,9 @@
  */
 import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
-import { assert, WalDamageError, WalError } from "./errors.ts";
+import { WalDamageError, WalError } from "./errors.ts";
 import { RecordType } from "./format.ts";
+import { assert } from "./invariants.ts";
 import { readWal, type WalEnd, type WalRecord } from "./reader.ts";
 import { LogRules } from "./rules.ts";
 
@@ -114,7 +115,7 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
           dir,
           `the log has no mark of snapshot ${from.index}`,
         );
-      assert(rules !== undefined, "a log without a record was read to its end");
+      assert(rules !== undefined, "WAL-6");
       return {
         metadata: next.value.metadata,
         hardState,

@@ -24,8 +24,9 @@ import {
 } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
-import { assert, WalError } from "./errors.ts";
+import { WalError } from "./errors.ts";
 import { RecordType, SEGMENT_BYTES, type SegmentName, segmentFor, segmentName } from "./format.ts";
+import { assert } from "./invariants.ts";
 import { isLog, makeLog, reopenLog } from "./opening.ts";
 import { SegmentPipeline } from "./pipeline.ts";
 import { LogRules } from "./rules.ts";
@@ -243,12 +244,12 @@ export class Wal {
       this.#beginBatch();
       for (const entry of entries) {
         const problem = this.#rules.entry(entry);
-        assert(problem === undefined, `append: ${problem}`);
+        assert(problem === undefined, "WAL-1", problem);
         this.#encoder.entry(entry);
       }
       if (isState) {
         const problem = this.#rules.state(hardState);
-        assert(problem === undefined, `append: ${problem}`);
+        assert(problem === undefined, "WAL-1", problem);
         this.#hardState = { ...hardState };
         this.#encoder.record(RecordType.State, raftpb.HardState.encode(hardState));
       }
@@ -277,7 +278,7 @@ export class Wal {
    */
   syncNow(): void {
     this.#checkOpen();
-    assert(this.#syncing === undefined, "syncNow: a sync is under way");
+    assert(this.#syncing === undefined, "WAL-2");
     if (this.#durableBytes === this.#offset) return;
     this.#guard(() => this.#syncNow(this.#tail));
     this.#durableBytes = this.#offset;
@@ -300,10 +301,7 @@ export class Wal {
    */
   async saveSnapshot(mark: walpb.Snapshot): Promise<void> {
     this.#checkOpen();
-    assert(
-      mark.index === 0 || mark.confState !== undefined,
-      "saveSnapshot: a snapshot has a configuration",
-    );
+    assert(mark.index === 0 || mark.confState !== undefined, "WAL-3");
     this.#guard(() => {
       this.#rules.snapshot(mark.index, mark.term);
       this.#beginBatch();
@@ -490,6 +488,7 @@ function segmentBytesOf(options: WalOptions): number {
   const segmentBytes = options.segmentBytes ?? SEGMENT_BYTES;
   assert(
     Number.isSafeInteger(segmentBytes) && segmentBytes > 0 && segmentBytes % 8 === 0,
+    "WAL-4",
     `a segment of ${segmentBytes} bytes`,
   );
   return segmentBytes;

@@ -22,15 +22,8 @@
  *   step FROM->TO TYPE [field=value ...]   a message made by hand; entries=INDEX/TERM,.. snapshot=INDEX/TERM:VOTER,..
  *   status [ID ...]            progress ID       log ID       network
  */
-import { fromLatin1, raftpb } from "@quorate/proto";
-import {
-  bootstrapEntries,
-  confChangeOf,
-  InvariantError,
-  Raft,
-  type RaftConfig,
-  type Ready,
-} from "../../index.ts";
+import { fromLatin1, InvariantError, raftpb } from "@quorate/proto";
+import { bootstrapEntries, confChangeOf, Raft, type RaftConfig, type Ready } from "../../index.ts";
 import { type DiskRecord, emptyConfState, SimDisk } from "../sim/disk.ts";
 import {
   showConfState,

@@ -6,7 +6,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { type BoltBucket, type BoltRecord, boltOutput } from "@quorate/bolt";
 import type { KeyspaceRecord } from "@quorate/host";
-import { EMPTY, type raftpb } from "@quorate/proto";
+import { CodedError, EMPTY, type raftpb } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
 import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 
@@ -28,10 +28,9 @@ export interface EtcdSnapshot {
 }
 
 /** The caller has lost interest while the snapshot was measured. */
-export class SnapshotAbandonedError extends Error {
+export class SnapshotAbandonedError extends CodedError<"Abandoned"> {
   constructor() {
-    super("nobody waits for the snapshot any more");
-    this.name = "SnapshotAbandonedError";
+    super("SnapshotAbandonedError", "Abandoned", "nobody waits for the snapshot any more");
   }
 }
 

@@ -11,7 +11,7 @@
  *     meta             meta             confState as JSON; storageVersion, which is not kept here; no names that begin with quorate_
  */
 import type { BoltFile, BoltRecord } from "@quorate/bolt";
-import { fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";
+import { CodedError, fromUtf8, type raftpb, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
 
 /** The buckets of a file, by name. */
@@ -40,13 +40,15 @@ export const CARRIED_BUCKETS = [
 ] as const satisfies readonly FileBucket[];
 
 /** A file that is whole, but not one that etcd keeps its data in. */
-export class EtcdFileError extends Error {
-  readonly code = "NOT_ETCD";
+export class EtcdFileError extends CodedError<"NotEtcd"> {
   readonly path: string;
   /** @param etcdText what etcd's tools say to it, which programs look for at the beginning */
   constructor(path: string, problem: string, etcdText?: string) {
-    super(etcdText === undefined ? `${path}: ${problem}` : `${etcdText}: ${path}: ${problem}`);
-    this.name = "EtcdFileError";
+    super(
+      "EtcdFileError",
+      "NotEtcd",
+      etcdText === undefined ? `${path}: ${problem}` : `${etcdText}: ${path}: ${problem}`,
+    );
     this.path = path;
   }
 }

@@ -9,7 +9,8 @@
  */
 import { errorOf, fromLatin1, leasepb, toHex, WireError } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
-import { assert, StoreDamageError } from "../errors.ts";
+import { StoreDamageError } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { KeyTree, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/index.ts";
 import type { Steps } from "../steps.ts";
@@ -160,11 +161,7 @@ export class Lessor implements LeaseBook {
 
   detach(id: bigint, key: string): void {
     const keys = this.#leases.get(id)?.keys;
-    assert(
-      keys?.delete(key) === true,
-      "STORE-7",
-      `a key hangs on the lease ${id} that it is detached from`,
-    );
+    assert(keys?.delete(key) === true, "STORE-7", `lease ${id}`);
     if (this.#before?.has(key) === false) this.#before.set(key, id);
     this.#leaseOf.delete(key);
   }

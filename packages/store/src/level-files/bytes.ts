@@ -2,13 +2,13 @@
  * What LevelDB's tables and its manifest have in common: varints, little-endian words, and
  * checksums that are masked.
  */
-import { crc32c } from "@quorate/proto";
+import { CodedError, crc32c } from "@quorate/proto";
 
 /** Bytes that are not what LevelDB writes, with the place within the file. */
-export class BytesDamage extends Error {
+export class BytesDamage extends CodedError<"Damaged"> {
   readonly offset: number;
   constructor(offset: number, message: string) {
-    super(message);
+    super("BytesDamage", "Damaged", message);
     this.offset = offset;
   }
 }

@@ -4,7 +4,8 @@
  */
 import { type ErrorName, fromUtf8, idFromHex, idToHex, raftpb, toUtf8 } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
-import { assert, StoreDamageError } from "../errors.ts";
+import { StoreDamageError } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import {
   type ChangeContext,
   decodeChangeContext,

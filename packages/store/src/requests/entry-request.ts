@@ -9,6 +9,7 @@ import {
   AlarmRequest,
   AlarmRequest_AlarmAction,
   AlarmType,
+  CodedError,
   CompactionRequest,
   DeleteRangeRequest,
   type ErrorName,
@@ -33,11 +34,9 @@ import { decodeTxn } from "./decode-txn.ts";
 export type RequestKind = Exclude<keyof InternalRaftRequest, "ID" | "header" | "v2">;
 
 /** A request that no state makes valid, and that etcd's API has no error of its own for. */
-export class InvalidRequestError extends Error {
-  readonly code = "INVALID_REQUEST";
+export class InvalidRequestError extends CodedError<"InvalidRequest"> {
   constructor(problem: string) {
-    super(`etcdserver: ${problem}`);
-    this.name = "InvalidRequestError";
+    super("InvalidRequestError", "InvalidRequest", `etcdserver: ${problem}`);
   }
 }
 

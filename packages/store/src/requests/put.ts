@@ -1,6 +1,6 @@
 /** Put: a new value for a key. */
 import { errorOf, KeyValue, type PutRequest, type PutResponse, toLatin1 } from "@quorate/proto";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import type { LeaseBook, Mvcc, WriteTxn } from "../mvcc/index.ts";
 import { headerAt } from "./header.ts";
 
@@ -42,11 +42,7 @@ export function put(txn: WriteTxn, request: PutRequest, answered: boolean): PutR
     const found = txn.get(key);
     const record = found === undefined ? undefined : txn.record(found);
     if (request.ignoreValue || request.ignoreLease) {
-      assert(
-        record !== undefined,
-        "MVCC-7",
-        "the key of a put with ignore_value or ignore_lease exists",
-      );
+      assert(record !== undefined, "MVCC-7");
       const before = KeyValue.decode(record);
       if (request.ignoreValue) value = before.value;
       if (request.ignoreLease) lease = before.lease;
