@@ -6,7 +6,7 @@
  * A client stays with one endpoint until that fails, then goes on to the next. After a whole round
  * without success it pauses, longer each time, until the call's time is up.
  */
-import { GrpcStatus } from "@quorate/proto";
+import { GrpcCode } from "@quorate/proto";
 import { ClientError } from "./errors.ts";
 import {
   type CallMetadata,
@@ -65,10 +65,10 @@ export class Failover {
 
   /** Makes a call; rejects with ClientError. With `only`, that link alone is asked. */
   async call(plan: CallPlan, only?: Link): Promise<Uint8Array> {
-    if (this.#closed) throw new ClientError(GrpcStatus.CANCELLED, "the client is closed");
+    if (this.#closed) throw new ClientError(GrpcCode.Canceled, "the client is closed");
     if (this.#pending >= this.#options.maxPendingCalls) {
       throw new ClientError(
-        GrpcStatus.RESOURCE_EXHAUSTED,
+        GrpcCode.ResourceExhausted,
         `more than ${this.#options.maxPendingCalls} calls are pending`,
       );
     }
@@ -99,8 +99,7 @@ export class Failover {
       } catch (error) {
         if (!(error instanceof LinkError)) throw error;
         // The link's own clock may be a little ahead.
-        const isOver =
-          this.#clock.nowMs() >= endMs || error.grpcCode === GrpcStatus.DEADLINE_EXCEEDED;
+        const isOver = this.#clock.nowMs() >= endMs || error.grpcCode === GrpcCode.DeadlineExceeded;
         if (
           isOver ||
           !mayRepeat(error, plan.repeatable) ||
@@ -128,15 +127,12 @@ export class Failover {
   }
 
   #failure(error: LinkError, link: Link, isOver: boolean): ClientError {
-    if (!isOver || error.grpcCode === GrpcStatus.OK)
+    if (!isOver || error.grpcCode === GrpcCode.OK)
       return new ClientError(error.grpcCode, error.message, link.endpoint);
     // Go's text; what really happened last is the cause.
-    return new ClientError(
-      GrpcStatus.DEADLINE_EXCEEDED,
-      "context deadline exceeded",
-      link.endpoint,
-      { cause: error },
-    );
+    return new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded", link.endpoint, {
+      cause: error,
+    });
   }
 
   /**
@@ -150,7 +146,7 @@ export class Failover {
     only?: Link,
   ): Promise<{ stream: LinkStream; link: Link }> {
     for (let attempt = 1; ; attempt++) {
-      if (this.#closed) throw new ClientError(GrpcStatus.CANCELLED, "the client is closed");
+      if (this.#closed) throw new ClientError(GrpcCode.Canceled, "the client is closed");
       const link = only ?? this.#links[this.#current];
       try {
         return { stream: await link.stream(path, metadata, this.#options.dialTimeoutMs), link };
@@ -182,6 +178,6 @@ export class Failover {
 }
 
 function mayRepeat(error: LinkError, repeatable: boolean): boolean {
-  if (error.grpcCode !== GrpcStatus.UNAVAILABLE) return false;
+  if (error.grpcCode !== GrpcCode.Unavailable) return false;
   return repeatable || !error.sent;
 }

@@ -1,6 +1,6 @@
 /** Calls about leases: client.leases. */
 import {
-  GrpcStatus,
+  GrpcCode,
   LeaseGrantRequest,
   type LeaseGrantResponse,
   type LeaseKeepAliveResponse,
@@ -69,7 +69,7 @@ export class Leases {
     const forget = this.#caller.timer.after(this.#caller.timeoutMs, () => stop.abort());
     const backoff = new Backoff();
     let renewToken = false;
-    let failure = new ClientError(GrpcStatus.DEADLINE_EXCEEDED, "context deadline exceeded");
+    let failure = new ClientError(GrpcCode.DeadlineExceeded, "context deadline exceeded");
     try {
       while (!stop.signal.aborted) {
         try {
@@ -80,14 +80,14 @@ export class Leases {
           stream.send({ ID: id });
           for await (const response of stream) {
             if (response.TTL <= 0)
-              throw new ClientError(GrpcStatus.NOT_FOUND, "etcdserver: requested lease not found");
+              throw new ClientError(GrpcCode.NotFound, "etcdserver: requested lease not found");
             return response;
           }
         } catch (error) {
           if (!(error instanceof ClientError) || !mayResume(error)) throw error;
           renewToken = isStaleToken(error.message);
           failure = new ClientError(
-            GrpcStatus.DEADLINE_EXCEEDED,
+            GrpcCode.DeadlineExceeded,
             "context deadline exceeded",
             error.endpoint,
             { cause: error },

@@ -3,7 +3,7 @@
  * is the turn of the one whose key was created first. Locks and elections are both this, with the
  * same keys as etcd's own clients make, so that they wait for one another.
  */
-import { Event, Event_EventType, GrpcStatus, idToHex } from "@quorate/proto";
+import { Event, Event_EventType, GrpcCode, idToHex } from "@quorate/proto";
 import type { Client } from "./client.ts";
 import { ClientError } from "./errors.ts";
 import { compareCreateRevision, opDelete, opGet, opPut } from "./requests.ts";
@@ -81,7 +81,7 @@ async function waitDeleted(
       // Compacted away: what became of the key is seen by looking again.
       if (response.canceled && response.compactRevision > 0) return;
       if (response.canceled)
-        throw new ClientError(GrpcStatus.FAILED_PRECONDITION, response.cancelReason);
+        throw new ClientError(GrpcCode.FailedPrecondition, response.cancelReason);
       if (response.events.some((bytes) => Event.decode(bytes).type === Event_EventType.DELETE))
         return;
     }

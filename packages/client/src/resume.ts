@@ -1,5 +1,5 @@
 /** When a stream that broke is opened again, and how long is waited before. */
-import { GrpcStatus } from "@quorate/proto";
+import { GrpcCode } from "@quorate/proto";
 import type { ClientError } from "./errors.ts";
 
 const FIRST_PAUSE_MS = 100;
@@ -8,8 +8,8 @@ const LONGEST_PAUSE_MS = 2000;
 /** True for what another member, or the same one a little later, may do better. */
 export function mayResume(error: ClientError): boolean {
   return (
-    error.grpcCode === GrpcStatus.UNAVAILABLE ||
-    error.grpcCode === GrpcStatus.INTERNAL ||
+    error.grpcCode === GrpcCode.Unavailable ||
+    error.grpcCode === GrpcCode.Internal ||
     isStaleToken(error.message)
   );
 }

@@ -1,7 +1,7 @@
 /** The rules of repeating a call elsewhere, on links and a clock that the test drives. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GrpcStatus, MaintenanceService } from "@quorate/proto";
+import { GrpcCode, MaintenanceService } from "@quorate/proto";
 import { Client, type ClientError } from "../index.ts";
 import { Failover } from "../src/failover.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
@@ -52,7 +52,7 @@ class FakeLink implements Link {
       cancel: () => {},
       async *answers() {
         yield OK;
-        throw new LinkError(GrpcStatus.UNAVAILABLE, `${endpoint} went away`, true);
+        throw new LinkError(GrpcCode.Unavailable, `${endpoint} went away`, true);
       },
     };
   }
@@ -79,8 +79,8 @@ const noTimer = { after: () => assert.fail("no timer is needed") };
 const OK = new Uint8Array(0);
 const answers: Behaviour = () => OK;
 const refuses: Behaviour = () =>
-  new LinkError(GrpcStatus.UNAVAILABLE, "No connection established", false);
-const drops: Behaviour = () => new LinkError(GrpcStatus.UNAVAILABLE, "connection dropped", true);
+  new LinkError(GrpcCode.Unavailable, "No connection established", false);
+const drops: Behaviour = () => new LinkError(GrpcCode.Unavailable, "connection dropped", true);
 const read = { path: "/read", request: OK, repeatable: true, metadata: { token: undefined } };
 const write = { ...read, path: "/write", repeatable: false };
 
@@ -132,7 +132,7 @@ test("a read is repeated after a lost connection, a write is not", async () => {
   const writing = setUp(drops, answers);
   await assert.rejects(writing.failover.call(write), {
     name: "ClientError",
-    grpcCode: GrpcStatus.UNAVAILABLE,
+    grpcCode: GrpcCode.Unavailable,
     message: "connection dropped",
     endpoint: "e0",
   });
@@ -143,14 +143,14 @@ test("errors other than UNAVAILABLE are the answer", async () => {
   const { failover, links } = setUp(
     () =>
       new LinkError(
-        GrpcStatus.OUT_OF_RANGE,
+        GrpcCode.OutOfRange,
         "etcdserver: mvcc: required revision has been compacted",
         true,
       ),
     answers,
   );
   await assert.rejects(failover.call(read), {
-    grpcCode: GrpcStatus.OUT_OF_RANGE,
+    grpcCode: GrpcCode.OutOfRange,
     code: "Compacted",
   });
   assert.deepEqual(counts(links), [1, 0]);
@@ -162,7 +162,7 @@ test("after a round without success it pauses, longer each time up to a second, 
     () => assert.fail("it answered"),
     (error: ClientError) => error,
   );
-  assert.equal(failure.grpcCode, GrpcStatus.DEADLINE_EXCEEDED);
+  assert.equal(failure.grpcCode, GrpcCode.DeadlineExceeded);
   assert.equal(failure.message, "context deadline exceeded");
   assert.equal((failure.cause as LinkError).message, "connection dropped");
   assert.deepEqual(clock.pauses, [25, 50, 100, 200, 400, 800, 1000, 1000, 1000]);
@@ -178,9 +178,9 @@ test("after a round without success it pauses, longer each time up to a second, 
 test("an attempt that the end of the call cut short is not told, but the one before it", async () => {
   const { failover, clock } = setUp(() => {
     if (clock.timeMs < 4600)
-      return new LinkError(GrpcStatus.UNAVAILABLE, "connection refused", false);
+      return new LinkError(GrpcCode.Unavailable, "connection refused", false);
     clock.timeMs = 5000;
-    return new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true);
+    return new LinkError(GrpcCode.DeadlineExceeded, "no answer in time", true);
   });
   const failure = (await failover.call(read).catch((error: unknown) => error)) as ClientError;
   assert.deepEqual(
@@ -192,7 +192,7 @@ test("an attempt that the end of the call cut short is not told, but the one bef
 test("an endpoint that comes back is found", async () => {
   const { failover, links, clock } = setUp(refuses);
   links[0].behaviour = () =>
-    clock.timeMs < 300 ? new LinkError(GrpcStatus.UNAVAILABLE, "", false) : OK;
+    clock.timeMs < 300 ? new LinkError(GrpcCode.Unavailable, "", false) : OK;
   await failover.call(write);
   assert.deepEqual(clock.pauses, [25, 50, 100, 200]);
 });
@@ -203,7 +203,7 @@ test("more calls at once than the bound are refused", async () => {
   links[0].behaviour = () => gate.promise;
   const pending = [failover.call(read), failover.call(read), failover.call(read)];
   await assert.rejects(failover.call(read), {
-    grpcCode: GrpcStatus.RESOURCE_EXHAUSTED,
+    grpcCode: GrpcCode.ResourceExhausted,
     message: "more than 3 calls are pending",
   });
   gate.resolve(OK);
@@ -218,7 +218,7 @@ test("a closed client refuses calls and closes its links", async () => {
     links.map((link) => link.closed),
     [true, true],
   );
-  await assert.rejects(failover.call(read), { grpcCode: GrpcStatus.CANCELLED });
+  await assert.rejects(failover.call(read), { grpcCode: GrpcCode.Canceled });
 });
 
 test("closing ends the pauses of pending calls", async () => {
@@ -257,7 +257,7 @@ function guarded(refusal = "etcdserver: invalid auth token"): Behaviour & { issu
     if (path.endsWith("/Authenticate")) return tokenAnswer(`t${++server.issued}`);
     return metadata.token === `t${server.issued}`
       ? OK
-      : new LinkError(GrpcStatus.UNAUTHENTICATED, refusal, true);
+      : new LinkError(GrpcCode.Unauthenticated, refusal, true);
   };
   const server = Object.assign(behaviour, { issued: 0 });
   return server;
@@ -296,12 +296,12 @@ test("a user's token is fetched again when users have changed since", async () =
 
 test("a link whose own clock says that time is up ends the call in Go's words", async () => {
   const { failover } = setUp(
-    () => new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true),
+    () => new LinkError(GrpcCode.DeadlineExceeded, "no answer in time", true),
   );
   const failure = (await failover.call(read).catch((error: unknown) => error)) as ClientError;
   assert.deepEqual(
     [failure.message, failure.grpcCode, (failure.cause as Error).message],
-    ["context deadline exceeded", GrpcStatus.DEADLINE_EXCEEDED, "no answer in time"],
+    ["context deadline exceeded", GrpcCode.DeadlineExceeded, "no answer in time"],
   );
 });
 
@@ -321,7 +321,7 @@ test("where users are not enabled, a name and password do no harm", async () => 
   const { failover, links } = setUp(({ path }) =>
     path.endsWith("/Authenticate")
       ? new LinkError(
-          GrpcStatus.FAILED_PRECONDITION,
+          GrpcCode.FailedPrecondition,
           "etcdserver: authentication is not enabled",
           true,
         )
@@ -343,7 +343,7 @@ test("a stream is opened at the next endpoint where one cannot be reached, and a
     };
     await assert.rejects(read, (error: ClientError) => {
       endpoints.push(error.endpoint);
-      return error.grpcCode === GrpcStatus.UNAVAILABLE && /went away/.test(error.message);
+      return error.grpcCode === GrpcCode.Unavailable && /went away/.test(error.message);
     });
   }
   assert.deepEqual(endpoints, ["e1", "e2", "e1"]);

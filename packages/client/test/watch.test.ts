@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   Event,
-  GrpcStatus,
+  GrpcCode,
   KeyValue,
   ResponseHeader,
   WatchCreateRequest,
@@ -30,7 +30,7 @@ const put = (revision: number): WatchResponse =>
   });
 const refused = (reason: string): WatchResponse =>
   WatchResponse.create({ created: true, canceled: true, cancelReason: reason });
-const away = new ClientError(GrpcStatus.UNAVAILABLE, "went away", "e0");
+const away = new ClientError(GrpcCode.Unavailable, "went away", "e0");
 
 /**
  * Runs a watch over streams that follow one another; the last one stands still until the watch is
@@ -70,7 +70,7 @@ async function run(
         cancel: () => {},
         async *answers() {
           for (const response of script) yield WatchResponse.encode(response);
-          throw new LinkError(GrpcStatus.UNAVAILABLE, "went away", true);
+          throw new LinkError(GrpcCode.Unavailable, "went away", true);
         },
       };
       return new ClientStream(WatchService.methods.Watch as never, link, "e0", () => {});
@@ -147,7 +147,7 @@ test("a watch that the server refuses tells so and ends", async () => {
 
 test("what no other member would spare is thrown", async () => {
   const denied = new ClientError(
-    GrpcStatus.UNAUTHENTICATED,
+    GrpcCode.Unauthenticated,
     "etcdserver: authentication failed, invalid user ID or password",
   );
   assert.equal((await run([denied])).error, denied);

@@ -5,6 +5,8 @@
  * key "true" after "--prefix" for the flag's value, for one.
  */
 
+import { parseDuration } from "@quorate/host";
+
 /**
  * The kinds of value, as help names them. "strings" is a comma-separated list; given more than
  * once, it grows.
@@ -157,36 +159,10 @@ function parseInt64(text: string): number {
   return toSafeNumber(parseBigInt64(text, 0));
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  μs: 1e-3,
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-};
-
 function parseDurationMs(text: string): number {
-  const body = text.replace(/^[+-]/, "");
-  if (body === "0") return 0;
-  let totalMs = 0;
-  let end = 0;
-  for (const part of body.matchAll(/([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)/g)) {
-    if (part.index !== end) break;
-    if (part[2] === "") throw new Error(`time: missing unit in duration ${JSON.stringify(text)}`);
-    const unitMs = UNIT_MS[part[2]];
-    if (unitMs === undefined)
-      throw new Error(
-        `time: unknown unit ${JSON.stringify(part[2])} in duration ${JSON.stringify(text)}`,
-      );
-    totalMs += Number(part[1]) * unitMs;
-    end = part.index + part[0].length;
-  }
-  if (end === 0 || end !== body.length)
-    throw new Error(`time: invalid duration ${JSON.stringify(text)}`);
-  return text.startsWith("-") ? -totalMs : totalMs;
+  const result = parseDuration(text);
+  if (typeof result === "number") return result;
+  throw new Error(result.message);
 }
 
 function parseStrings(text: string): readonly string[] {

@@ -127,25 +127,6 @@ export function goUnquote(
   return undefined;
 }
 
-/** A whole number of nanoseconds as Go prints a time.Duration: "1.5µs", "2.978392ms", "1m0.25s". */
-export function goDuration(nanoseconds: bigint): string {
-  if (nanoseconds < 1000n) return `${nanoseconds}ns`;
-  if (nanoseconds < 1_000_000n) return `${fraction(nanoseconds, 1000n)}µs`;
-  if (nanoseconds < 1_000_000_000n) return `${fraction(nanoseconds, 1_000_000n)}ms`;
-  const minutes = nanoseconds / 60_000_000_000n;
-  const seconds = `${fraction(nanoseconds % 60_000_000_000n, 1_000_000_000n)}s`;
-  if (minutes === 0n) return seconds;
-  return minutes < 60n ? `${minutes}m${seconds}` : `${minutes / 60n}h${minutes % 60n}m${seconds}`;
-}
-
-function fraction(value: bigint, unit: bigint): string {
-  const rest = (value % unit)
-    .toString()
-    .padStart(unit.toString().length - 1, "0")
-    .replace(/0+$/, "");
-  return rest === "" ? String(value / unit) : `${value / unit}.${rest}`;
-}
-
 /** A size for people in decimal units: "512 B", "20 kB", "2.1 GB". */
 export function humanBytes(sizeBytes: number): string {
   if (sizeBytes < 10) return `${sizeBytes} B`;

@@ -9,7 +9,7 @@ import {
   Event,
   Event_EventType,
   fromUtf8,
-  GrpcStatus,
+  GrpcCode,
   KeyValue,
   type PutRequest,
   type RequestOp,
@@ -18,22 +18,22 @@ import {
 import { Mirror, type MirrorListener } from "../src/mirror/mirror.ts";
 
 const refused = new ClientError(
-  GrpcStatus.DEADLINE_EXCEEDED,
+  GrpcCode.DeadlineExceeded,
   "context deadline exceeded",
   "http://far:1",
 );
 const noSpace = new ClientError(
-  GrpcStatus.RESOURCE_EXHAUSTED,
+  GrpcCode.ResourceExhausted,
   "etcdserver: mvcc: database space exceeded",
   "http://far:1",
 );
 const denied = new ClientError(
-  GrpcStatus.PERMISSION_DENIED,
+  GrpcCode.PermissionDenied,
   "etcdserver: permission denied",
   "http://far:1",
 );
 const tooLong = new ClientError(
-  GrpcStatus.RESOURCE_EXHAUSTED,
+  GrpcCode.ResourceExhausted,
   "trying to send message larger than max (9 vs. 8)",
   "http://far:1",
 );

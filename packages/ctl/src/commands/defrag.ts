@@ -1,5 +1,5 @@
+import { formatDurationNs } from "@quorate/host";
 import { clientOf } from "../globals.ts";
-import { goDuration } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
 import { chosenEndpoints, reason } from "./endpoint.ts";
@@ -19,7 +19,7 @@ They are asked one after the other, and each serves meanwhile. A large store tak
     for (const endpoint of await chosenEndpoints(invocation)) {
       const { client } = await clientOf(invocation, [endpoint]);
       const startNs = io.nowNs();
-      const took = () => goDuration(io.nowNs() - startNs);
+      const took = () => formatDurationNs(io.nowNs() - startNs);
       try {
         await client.defragment(endpoint);
         io.stdout(`Finished defragmenting etcd member[${endpoint}]. took ${took()}\n`);

@@ -1,6 +1,6 @@
+import { formatDurationNs } from "@quorate/host";
 import { AlarmType } from "@quorate/proto";
 import { asExit, clientOf, endpointsOf, withClient } from "../globals.ts";
-import { goDuration } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
 import {
@@ -55,7 +55,7 @@ async function probe(endpoint: string, invocation: Invocation): Promise<Endpoint
     if ((failure as { code?: string }).code !== "PermissionDenied")
       error = reason(failure, invocation);
   }
-  const took = goDuration(invocation.io.nowNs() - startNs);
+  const took = formatDurationNs(invocation.io.nowNs() - startNs);
   if (error === "") {
     try {
       const { alarms } = await client.call(methods.alarm, {}, true);

@@ -20,7 +20,7 @@ import {
   Event,
   Event_EventType,
   fromUtf8,
-  GrpcStatus,
+  GrpcCode,
   KeyValue,
   KVService,
   type RequestOp,
@@ -215,8 +215,8 @@ export class Mirror {
 function mayPass(error: unknown): error is ClientError {
   if (!(error instanceof ClientError)) return false;
   const { grpcCode, code } = error;
-  if (grpcCode === GrpcStatus.UNAVAILABLE || grpcCode === GrpcStatus.DEADLINE_EXCEEDED) return true;
+  if (grpcCode === GrpcCode.Unavailable || grpcCode === GrpcCode.DeadlineExceeded) return true;
   // With a text of etcd's it is the server that has no room or too much to do, else a message is
   // too long.
-  return grpcCode === GrpcStatus.RESOURCE_EXHAUSTED && code !== undefined;
+  return grpcCode === GrpcCode.ResourceExhausted && code !== undefined;
 }
