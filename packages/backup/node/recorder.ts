@@ -2,8 +2,9 @@
  * One run of a backup. It takes a base snapshot where one is needed, then follows the cluster's
  * changes into segment files. A later run continues where this one ends.
  *
- *     begin     read the backup; same cluster, same history?  -> continue behind the last revision
- *               new backup, or history compacted meanwhile    -> take a base; report the gap, if any
+ *     begin     read the backup
+ *               same cluster, same history                     continue behind the last revision
+ *               new backup, or history compacted meanwhile     take a base; report the gap, if any
  *     follow    watch -> append -> sync at most a second later; a broken watch reopens elsewhere
  *     duties    periodic work beside it (duties.ts)
  */
