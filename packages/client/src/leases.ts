@@ -14,7 +14,7 @@ import {
 } from "@quorate/proto";
 import { type Caller, pause } from "./caller.ts";
 import { ClientError } from "./errors.ts";
-import { LeaseKeeper } from "./lease-keeper.ts";
+import { LeaseKeepAlive } from "./lease-keep-alive.ts";
 import { Backoff, isStaleToken, mayResume } from "./resume.ts";
 
 export class Leases {
@@ -26,8 +26,9 @@ export class Leases {
   }
 
   /**
-   * Makes a lease of `ttlSeconds`; the server may give it longer. @param id 0n has the server
-   * choose
+   * Grants a lease.
+   * @param ttlSeconds time to live; the server may grant more
+   * @param id 0n lets the server choose
    */
   grant(ttlSeconds: number, id = 0n): Promise<LeaseGrantResponse> {
     return this.#caller.call(
@@ -37,7 +38,7 @@ export class Leases {
     );
   }
 
-  /** Ends a lease; its keys are deleted. */
+  /** Ends a lease and deletes its keys. */
   revoke(id: bigint): Promise<LeaseRevokeResponse> {
     return this.#caller.call(
       LeaseService.methods.LeaseRevoke,
@@ -47,8 +48,8 @@ export class Leases {
   }
 
   /**
-   * What is left of a lease, in seconds; TTL -1 for one that is not there. With `keys`, the keys
-   * that are attached to it as well.
+   * The remaining time of a lease, in seconds; TTL is -1 if it does not exist. With `keys`, also
+   * the keys attached to it.
    */
   timeToLive(id: bigint, options: { keys?: boolean } = {}): Promise<LeaseTimeToLiveResponse> {
     const request = LeaseTimeToLiveRequest.create({ ID: id, keys: options.keys ?? false });
@@ -61,8 +62,8 @@ export class Leases {
   }
 
   /**
-   * Renews a lease once. Rejects with ClientError LeaseNotFound where there is none, or after the
-   * time of a call.
+   * Renews a lease once. Rejects with ClientError: LeaseNotFound if it does not exist, or a
+   * deadline after `timeoutMs`.
    */
   async keepAliveOnce(id: bigint): Promise<LeaseKeepAliveResponse> {
     const stop = new AbortController();
@@ -102,13 +103,13 @@ export class Leases {
   }
 
   /**
-   * Renews a lease again and again until it is stopped or the lease is gone. @param onRenewed told
-   * of each answer
+   * Keeps a lease alive until stop() is called or the lease ends.
+   * @param onRenewed called with each response
    */
   keepAlive(
     id: bigint,
     onRenewed: (response: LeaseKeepAliveResponse) => void = () => {},
-  ): LeaseKeeper {
-    return new LeaseKeeper(this.#caller, id, onRenewed);
+  ): LeaseKeepAlive {
+    return new LeaseKeepAlive(this.#caller, id, onRenewed);
   }
 }

@@ -85,20 +85,20 @@ test("a method that the server does not have: in words, with etcdctl's exit code
   );
 });
 
-test("advice is given for what people can mend", () => {
-  assert.match(adviceFor("connection refused")!, /nobody listens there/);
+test("failures that an operator can fix come with advice", () => {
+  assert.match(adviceFor("connection refused")!, /no member listens there/);
   assert.match(
     adviceFor("the connection was closed during the TLS handshake")!,
-    /one side talks TLS/,
+    /one side uses TLS/,
   );
-  assert.match(adviceFor("the connection was closed")!, /it may want TLS/);
-  assert.match(adviceFor("what answers there does not speak gRPC")!, /client URL/);
+  assert.match(adviceFor("the connection was closed")!, /may require TLS/);
+  assert.match(adviceFor("the server there does not speak gRPC")!, /client URL/);
   assert.match(adviceFor("self-signed certificate in certificate chain")!, /--cacert/);
   assert.match(adviceFor("etcdserver: user name is empty")!, /--user/);
   assert.equal(adviceFor("etcdserver: key is not provided"), undefined);
 });
 
-test("on a terminal a flag beside its variable, and several endpoints for a snapshot, come with what to do", async () => {
+test("on a terminal a flag beside its variable, and several endpoints for a snapshot, come with advice", async () => {
   for (const [args, error, hint] of [
     [
       ["get", "a", "--endpoints=b"],

@@ -32,7 +32,7 @@ async function stand(invocation: Invocation, name: string, proposal: string): Pr
   await withClient(invocation, (kit) =>
     withSession(kit, invocation.io, SESSION_SECONDS, async (session, stop) => {
       const leadership = await kit.build.campaign(kit.client, session, name, proposal, stop);
-      printer.form(rangeForm, await getRecord(kit.client, leadership.place.key));
+      printer.form(rangeForm, await getRecord(kit.client, leadership.entry.key));
       await holdUntil(stop, session, "elect: session expired");
       await leadership.resign();
     }),

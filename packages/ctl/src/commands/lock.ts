@@ -106,9 +106,9 @@ Without one: the key that holds the lock is printed. If this process dies, the l
       withSession(kit, io, ttl, async (session, stop) => {
         const lock = await kit.build.lockNamed(kit.client, session, name, stop);
         if (command.length > 0)
-          await runLocked(io, command, lock.place.key, lock.headerRevision, session);
+          await runLocked(io, command, lock.entry.key, lock.headerRevision, session);
         else {
-          await printRecord(kit.client, printer, lock.place.key);
+          await printRecord(kit.client, printer, lock.entry.key);
           await holdUntil(stop, session, "session expired");
         }
         await lock.release();

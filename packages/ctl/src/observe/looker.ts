@@ -82,7 +82,7 @@ async function inWords<T>(question: () => Promise<T>, timeoutMs: number): Promis
       error instanceof Error && error.cause instanceof Error
         ? error.cause.message
         : (error as Error).message;
-    const isSilence = /deadline exceeded|no answer in time|no connection/i.test(said);
+    const isSilence = /deadline exceeded|no response in time|no connection/i.test(said);
     throw new Error(
       isSilence
         ? `no answer within ${timeoutMs >= 1000 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`}`
