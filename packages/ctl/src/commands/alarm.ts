@@ -22,7 +22,7 @@ const listCommand: Command = {
 
 const disarmCommand: Command = {
   use: "disarm",
-  short: "Ends all alarms",
+  short: "Disarms all alarms",
   async run(invocation) {
     refuseArguments(invocation, "disarm");
     const printer = printerOf(invocation);
@@ -38,6 +38,6 @@ const disarmCommand: Command = {
 
 export const alarmCommand: Command = {
   use: "alarm <subcommand>",
-  short: "Commands about alarms: a full store, or members that differ",
+  short: "Commands about alarms (store full, members inconsistent)",
   commands: [disarmCommand, listCommand],
 };

@@ -6,12 +6,17 @@ import { chosenEndpoints, reason } from "./endpoint.ts";
 
 export const defragCommand: Command = {
   use: "defrag",
-  short: "Has members rewrite their files, so that they give unused space back",
-  long: `Has members rewrite their files, so that they give unused space back.
+  short: "Defragments members: rewrites their files to release unused space",
+  long: `Defragments members: rewrites their files to release unused space.
 
-They are asked one after the other, and each serves meanwhile. A large store takes longer than the default --command-timeout.`,
+Members run one after the other and serve requests meanwhile. A large store takes longer than the
+default --command-timeout.`,
   flags: {
-    cluster: { kind: "bool", defaultText: "false", doc: "ask every member of the cluster" },
+    cluster: {
+      kind: "bool",
+      defaultText: "false",
+      doc: "use the endpoints of all members of the cluster",
+    },
   },
   async run(invocation) {
     const { io } = invocation;

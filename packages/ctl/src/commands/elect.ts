@@ -41,11 +41,14 @@ async function stand(invocation: Invocation, name: string, proposal: string): Pr
 
 export const electCommand: Command = {
   use: "elect <election-name> [proposal]",
-  short: "Stands for an election, or tells who wins it",
-  long: `Stands for an election with a proposal, prints key and proposal when it is won, and leads until it is stopped (Ctrl-C, SIGTERM).
+  short: "Campaigns in an election, or observes its leader",
+  long: `Campaigns with a proposal, prints key and proposal when elected, and leads until stopped (Ctrl-C,
+SIGTERM).
 
-With --listen and no proposal it prints who leads, and again whenever that changes.`,
-  flags: { listen: { kind: "bool", shorthand: "l", defaultText: "false", doc: "tell who leads" } },
+With --listen and no proposal it prints the leader, and again after every change.`,
+  flags: {
+    listen: { kind: "bool", shorthand: "l", defaultText: "false", doc: "observe the leader" },
+  },
   async run(invocation) {
     const { args, flags } = invocation;
     const [name, proposal] = args;

@@ -16,7 +16,7 @@ import { parseMemberId } from "./member-id.ts";
 import { replaceCommand } from "./member-replace.ts";
 import { printVariables } from "./member-variables.ts";
 
-/** The peer URLs of --peer-urls. Throws Exit if it was not given, or one is none. */
+/** The peer URLs of --peer-urls. Throws Exit if it is missing or malformed. */
 function peerUrls({ flags }: Invocation): string[] {
   const text = flags.string("peer-urls");
   if (text === "") throw new Exit(ExitCode.badArguments, "member peer urls not provided");
@@ -34,10 +34,10 @@ function memberId({ args }: Invocation): bigint {
 const addCommand: Command = {
   use: "add <memberName> [options]",
   short: "Adds a member to the cluster",
-  long: `Adds a member to the cluster, and prints the variables that the new member is to be started with.
+  long: `Adds a member to the cluster and prints the variables to start it with.
 
-The command may be repeated when its outcome is not known: a member that has exactly these peer URLs, and the same name or none yet, was
-added before and is printed again, with exit code 0.`,
+Repeat the command if its outcome is unknown: if a member has exactly these peer URLs, and the same
+name or none yet, it was added before; it is printed again, with exit code 0.`,
   flags: {
     "peer-urls": {
       kind: "string",
@@ -87,7 +87,7 @@ const removeCommand: Command = {
 
 const updateCommand: Command = {
   use: "update <memberID> [options]",
-  short: "Gives a member other peer URLs",
+  short: "Replaces the peer URLs of a member",
   flags: {
     "peer-urls": {
       kind: "string",
@@ -128,7 +128,7 @@ const listCommand: Command = {
   short: "Lists the members of the cluster",
   long: `Lists the members of the cluster.
 
-In the simple form each line has ID, status, name, peer URLs, client URLs, and whether it is a learner.`,
+In the simple format each line has ID, status, name, peer URLs, client URLs, is learner.`,
   flags: { consistency: consistencyFlag },
   async run(invocation) {
     const linearizable = !isSerializable(invocation.flags);
