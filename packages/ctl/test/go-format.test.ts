@@ -34,7 +34,7 @@ test("Go's string literals are read back", () => {
     assert.equal(goUnquote(bad), undefined, bad);
 });
 
-test("whatever is quoted is read back as it was", () => {
+test("quoted bytes are read back unchanged", () => {
   // Every byte, alone and after a byte that opens a longer sequence.
   for (let byte = 0; byte < 256; byte++) {
     for (const bytes of [

@@ -1,6 +1,5 @@
 /**
- * What people at a terminal get that scripts do not: tables, advice; and commands found by the
- * beginning of their name.
+ * Output for terminals: tables and hints; and commands by prefix.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -38,7 +37,7 @@ test("where the columns do not fit, each row is a block", () => {
   );
 });
 
-test("the simple form is a table for people and lists for scripts", () => {
+test("the simple format is a table on a terminal and lists in a pipe", () => {
   const member = {
     ID: 0x8e9en,
     name: "a",
@@ -62,7 +61,7 @@ test("the simple form is a table for people and lists for scripts", () => {
   );
 });
 
-test("a method that the server does not have: in words, with etcdctl's exit code", () => {
+test("a method that the server lacks: a clear text, with etcdctl's exit code", () => {
   const exitFor = (message: string) =>
     asExit(
       Object.assign(new Error(message), { name: "ClientError", grpcCode: 12 }),
@@ -76,7 +75,7 @@ test("a method that the server does not have: in words, with etcdctl's exit code
     assert.equal(code, 1);
     assert.match(
       text,
-      /^this server does not support users and roles yet \(UserList is not implemented\); whoever can connect .*--client-cert-auth/,
+      /^this server does not support users and roles yet \(UserList is not implemented\); every client that can connect .*--client-cert-auth/,
     );
   }
   assert.equal(
@@ -122,7 +121,7 @@ test("on a terminal a flag beside its variable, and several endpoints for a snap
   }
 });
 
-test("a command is found by the beginning of its name, if no other begins so", async () => {
+test("a command is found by an unambiguous prefix of its name", async () => {
   const run = async (...args: string[]): Promise<string> => {
     const io = new FakeIo();
     await runProgram(quoratectl, args, io);

@@ -84,8 +84,8 @@ export async function checkPerf(
     const { text, passes } = judge(stats, model.perSecond);
     if (!passes && utilization > BUSY) {
       io.stderr(
-        `Warning: this program was busy ${Math.round(utilization * 100)}% of the time: the cluster may take more than it could send; ` +
-          "run it on a faster or idler machine\n",
+        `Warning: this program was busy ${Math.round(utilization * 100)}% of the time, so it may be the bottleneck instead of the cluster; ` +
+          "run it on a faster or less busy machine\n",
       );
     }
     io.stdout(text);

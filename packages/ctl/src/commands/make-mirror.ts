@@ -80,7 +80,7 @@ put and deleted there. Keys that only the destination has are not changed.`,
       revision: flags.int("rev"),
       maxTxnOps,
     };
-    const [{ Mirror }, { breakTeller }] = await Promise.all([
+    const [{ Mirror }, { breakReporter }] = await Promise.all([
       import("../mirror/mirror.ts"),
       import("../watching.ts"),
     ]);
@@ -91,8 +91,8 @@ put and deleted there. Keys that only the destination has are not changed.`,
     try {
       await withClient(invocation, async ({ client: from }) => {
         const mirror = new Mirror(from, to, options, {
-          watchBroke: breakTeller(io, "the watch continues at the next endpoint that responds"),
-          callFailed: breakTeller(io, "retrying until it responds"),
+          watchBroke: breakReporter(io, "the watch continues at the next endpoint that responds"),
+          callFailed: breakReporter(io, "retrying until it responds"),
           wentOn: (endpoint) =>
             io.stderr(`${endpoint}: the mirror continues
 `),

@@ -36,7 +36,7 @@ export const newMemberFlags: Flags = {
 };
 
 /**
- * The member that the flags describe, checked before anything is written. Rejects with Exit, with
+ * The member of the flags, validated before anything is written. Rejects with Exit, with
  * etcd's texts.
  */
 export async function newMemberOf({ flags }: Invocation): Promise<NewMember> {

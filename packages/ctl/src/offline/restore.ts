@@ -1,6 +1,5 @@
 /**
- * What restores from a snapshot file and from a continuous backup have in common: how far revisions
- * are moved on, and the restore.
+ * The restore that snapshot files and continuous backups share, and its flags.
  */
 import { makeMember, type NewMember } from "@quorate/backup";
 import { levelKeyspaces, nodeClock, nodeDisk } from "@quorate/host/node";
@@ -11,7 +10,7 @@ import { Exit, ExitCode, type Io } from "../io.ts";
 import { logInfo } from "../log.ts";
 import { Progress } from "../progress.ts";
 
-/** The flags that have clients notice that history has gone back. */
+/** The flags that make clients notice that history went back. */
 export const bumpFlags: Flags = {
   "bump-revision": { kind: "int", defaultText: "0", doc: "how much to add to the latest revision" },
   "mark-compacted": {
@@ -22,19 +21,19 @@ export const bumpFlags: Flags = {
 };
 
 /**
- * The flag that has a state taken in which authentication is enabled. The server has one of the
- * same name.
+ * The flag that accepts a state with authentication enabled. The server has a flag of the same
+ * name.
  */
 export const ignoreAuthFlag: Flags = {
   [IGNORE_AUTH_FLAG]: {
     kind: "bool",
     defaultText: "false",
-    doc: "take a state in which authentication is enabled; users and roles are kept, not enforced: every client may do everything",
+    doc: "accept a state with authentication enabled; users and roles are kept but not enforced: every client may do everything",
   },
 };
 
 /**
- * How much is to be added to the latest revision. Throws Exit, with etcd's text where there is one.
+ * The value of --bump-revision. Throws Exit, with etcd's text where there is one.
  */
 export function bumpRevisionOf(flags: FlagValues): number {
   const bumpRevision = flags.int("bump-revision");
@@ -50,9 +49,9 @@ export function bumpRevisionOf(flags: FlagValues): number {
 }
 
 /**
- * Makes the member with progress, looks through its store and says what is in it. What it logs is
- * what etcdutl logs: scripts look for "added member".
- * @param fillStore makes the store in the folder that it is told, and tells how far it has come in
+ * Makes the member, checks its store and prints a summary. The log lines are etcdutl's: scripts
+ * match "added member".
+ * @param fillStore makes the store in the directory that it is called with, and reports progress in
  * bytes
  */
 export async function restoreMember(
