@@ -11,7 +11,7 @@ import type { Removal } from "../membership/index.ts";
 import { AppliedEntries } from "./applied-entries.ts";
 import { APPLY_LIMITS, Applier } from "./applier.ts";
 import type { MemberParts } from "./assemble.ts";
-import type { LoopHandlers } from "./loop.ts";
+import type { LoopHandlers } from "./loop-parts.ts";
 import { nameMember } from "./metric-sources.ts";
 import type { PeerPortTarget } from "./peer-port.ts";
 

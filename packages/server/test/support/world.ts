@@ -4,7 +4,7 @@
  * and runs the same each time.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { type Clock, type Names, SeededRandom, silentLogger } from "@quorate/host";
+import { type Names, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
   type EtcdError,
@@ -31,6 +31,7 @@ import type { SliceLimits } from "../../src/reads/slices.ts";
 import { serviceTable } from "../../src/services/table.ts";
 import { SERVER_VERSION } from "../../src/version.ts";
 import type { WatchLimits } from "../../src/watch/index.ts";
+import { withTurns } from "./turns.ts";
 
 /** Thrown at a fault point: the process is gone. */
 export class Crash extends Error {}
@@ -164,17 +165,6 @@ class MemoryTransport implements MemberTransport {
   async close(): Promise<void> {
     this.#closed = true;
   }
-}
-
-/** A clock whose turns take time, in which other things may happen. */
-function withTurns(clock: Clock, turnMs: number): Clock {
-  return {
-    wallMs: () => clock.wallMs(),
-    monotonicMs: () => clock.monotonicMs(),
-    after: (delayMs, task) => clock.after(delayMs, task),
-    every: (periodMs, task) => clock.every(periodMs, task),
-    endOfTurn: (task) => clock.after(turnMs, task),
-  };
 }
 
 export class World {
