@@ -1,4 +1,4 @@
-/** What a member's loop works with: its parts from the beginning, and its handlers from the start. */
+/** What the loop works with: its parts from the beginning, its handlers from the start on. */
 import type { Clock, Logger } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
