@@ -37,7 +37,7 @@ async function install(dir: string): Promise<string> {
   if (ownPlatform === undefined)
     throw new Error(`there is no release for ${process.platform}-${process.arch}`);
   const programs = releasePrograms();
-  for (const folder of ["bin", "lib"]) mkdirSync(join(dir, folder));
+  for (const directory of ["bin", "lib"]) mkdirSync(join(dir, directory));
   for (const [name, content] of (await bundlePrograms(programs)).files)
     writeFileSync(join(dir, "lib", name), content);
   writeFileSync(join(dir, "lib", NATIVE_MODULE), nativeModule(ownPlatform));

@@ -117,7 +117,7 @@ function findPinnedNode() {
  * command. False if it cannot.
  */
 function keepCompiledCode() {
-  // Only where the code itself lies: a shared temporary folder could be filled by others.
+  // Only where the code itself lies: a shared temporary directory could be filled by others.
   const modules = join(root, "node_modules");
   if (!existsSync(modules)) return false;
   nodeModule.enableCompileCache(join(modules, ".cache/quorate"));

@@ -161,7 +161,7 @@ export function certificateFiles(dir: string): CertificateFiles {
   };
 }
 
-/** What the certificates of a folder are made out for. */
+/** What the certificates of a directory are made out for. */
 export interface LeafNames {
   /** Names and addresses of the server and peer certificates. */
   readonly hosts: readonly string[];

@@ -31,7 +31,7 @@ Three members on this machine, infra0 to infra2, with mutual TLS, on the ports 3
   clean      stops them and removes their data, logs and certificates
   restore    saves a snapshot, takes all data away, and restores every member from the file
 
-  --dir FOLDER     where their files are (default: ${defaultDir})
+  --dir DIRECTORY     where their files are (default: ${defaultDir})
   --keep-certs     clean: keeps the certificates
   --help           this text
 `;

@@ -4,18 +4,18 @@ set -euo pipefail
 
 help() {
   cat <<'HELP'
-use: scripts/etcd-e2e.sh --source FOLDER [OPTIONS]
+use: scripts/etcd-e2e.sh --source DIRECTORY [OPTIONS]
 
 Builds the end-to-end tests of etcd's source and runs them one by one, each with members of Quorate in the place of etcd's. Go is needed
 (as $GO or on the PATH). Nothing is written to the source. Tests that are known not to apply are left out: scripts/etcd-e2e.txt says why.
 
-  --source FOLDER    a checkout of etcd 3.7
+  --source DIRECTORY    a checkout of etcd 3.7
   --package NAME     common (every kind of cluster by etcdctl, the default) or e2e (the programs one by one)
   --tools NAME       etcd (etcdctl and etcdutl of the source, the default) or quorate (quoratectl and quorateutl in their place)
   --run PATTERN      only tests whose whole name matches this regular expression
   --all              those of scripts/etcd-e2e.txt, too
   --patience N       multiplies the tests' own limits of time, for machines that are slow or have other work (default: 1)
-  --logs FOLDER      keeps what each test printed, as NAME.log (default: only that of failed tests is shown)
+  --logs DIRECTORY      keeps what each test printed, as NAME.log (default: only that of failed tests is shown)
   --list             prints the names and runs nothing
   --help             this text
 

@@ -4,14 +4,14 @@ set -euo pipefail
 
 help() {
   cat <<'HELP'
-use: scripts/etcd-robustness.sh --source FOLDER [OPTIONS]
+use: scripts/etcd-robustness.sh --source DIRECTORY [OPTIONS]
 
 Builds the robustness tests of etcd's source (tests/robustness) and runs their scenarios one by one, with members of Quorate in the place of
 etcd's: clients write, read, compact, lease and watch while members are killed or replaced, and their network is cut, slowed or lossy. Then
 the tests judge what the clients saw, together with the members' logs as etcd's code reads them. Go is needed (as $GO or on the PATH).
 Nothing is written to the source. Scenarios whose fault is a failpoint inside etcd's own program (gofail) are left out.
 
-  --source FOLDER    a checkout of etcd 3.7
+  --source DIRECTORY    a checkout of etcd 3.7
   --run PATTERN      only scenarios whose whole name matches this regular expression
   --fault NAME       draws no faults for those scenarios that draw one, and takes this one: KillFailpoint, MemberReplace,
                      BlackholePeerNetwork, BlackholeUntilSnapshot, DelayPeerNetwork or DropPeerNetwork (all but the first: three members)
@@ -19,7 +19,7 @@ Nothing is written to the source. Scenarios whose fault is a failpoint inside et
   --minutes N        begins no further scenario after N minutes (default: no limit but that of each scenario, 10 minutes times --patience)
   --patience N       multiplies the tests' own limits of time, and divides the requests a second that they demand, for machines that are
                      slow or have other work (default: 1)
-  --results FOLDER   keeps each scenario's output as NAME.log, and the history and data of failed ones (default: the end of the output of
+  --results DIRECTORY   keeps each scenario's output as NAME.log, and the history and data of failed ones (default: the end of the output of
                      failed ones is shown)
   --list             prints the names and runs nothing
   --help             this text

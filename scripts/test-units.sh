@@ -10,7 +10,7 @@ Installs the Debian package in a clean Debian, boots systemd there as the first 
 loopback), and starts quorate.service: ready, reloaded, killed, frozen until the watchdog acts, backed up, stopped. Root only.
 
   --deb FILE       a quorate_VERSION_ARCH.deb (npm run release)
-  --base FOLDER    a Debian with systemd, dbus and libatomic1 to copy (default: debootstrap makes one)
+  --base DIRECTORY    a Debian with systemd, dbus and libatomic1 to copy (default: debootstrap makes one)
   --help           this text
 HELP
 }
@@ -76,7 +76,7 @@ mount --rbind . .
 cd "$1"
 mount -t proc proc proc
 mount -t sysfs sysfs sys
-for folder in run tmp dev; do mount -t tmpfs tmpfs $folder; done
+for directory in run tmp dev; do mount -t tmpfs tmpfs $directory; done
 for node in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0; do
   IFS=: read -r name major minor <<<"$node"
   mknod -m 666 "dev/$name" c "$major" "$minor"

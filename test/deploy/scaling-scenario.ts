@@ -3,7 +3,7 @@
  * scale-down by kubectl, while a client writes. Run by scaling.test.ts in a network and mount
  * namespace of its own; ends with 0 if all is as it must be.
  *
- *     node test/deploy/scaling-scenario.ts FOLDER
+ *     node test/deploy/scaling-scenario.ts DIRECTORY
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

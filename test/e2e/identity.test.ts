@@ -1,6 +1,6 @@
 /**
  * Three members with the certificates that scripts/certs.sh makes, and somebody with other
- * certificates of that folder, or with a member's that was stolen and an id that no member has:
+ * certificates of that directory, or with a member's that was stolen and an id that no member has:
  * nothing of theirs is heard.
  */
 import assert from "node:assert/strict";

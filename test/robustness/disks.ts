@@ -103,7 +103,8 @@ export class MemberDisk {
   }
 
   /**
-   * Copies what would go with the mount to a folder beside it, for whoever looks into a violation.
+   * Copies what would go with the mount to a directory beside it, for whoever looks into a
+   * violation.
    */
   keep(): void {
     if (this.#isMounted) cpSync(this.#dir, `${this.#dir}-kept`, { recursive: true });

@@ -40,7 +40,7 @@ const OPTIONS = {
   dir: {
     value: "DIR",
     initial: "",
-    doc: "where data, logs and histories go; a new folder under the temporary one unless told",
+    doc: "where data, logs and histories go; a new directory under the temporary one unless told",
   },
   check: {
     value: "FILE",

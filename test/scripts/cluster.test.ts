@@ -324,22 +324,22 @@ test("variables of the caller that a flag would shadow are not handed to members
 test("what the system refuses is one line with the path and what to do", () => {
   const file = join(dir, "file");
   writeFileSync(file, "");
-  for (const [command, folder, expected] of [
+  for (const [command, directory, expected] of [
     [
       "start",
       file,
-      `${file}: a file stands where a folder should be; name a folder with --dir (EEXIST, mkdir)\n`,
+      `${file}: a file stands where a directory should be; name a directory with --dir (EEXIST, mkdir)\n`,
     ],
     [
       "stop",
       join(file, "x"),
-      `${join(file, "x")}: a part of the path is a file; name a folder with --dir (ENOTDIR, mkdir)\n`,
+      `${join(file, "x")}: a part of the path is a file; name a directory with --dir (ENOTDIR, mkdir)\n`,
     ],
   ] as const) {
     const tool = join(import.meta.dirname, "../../scripts/cluster.ts");
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
-      [tool, command, "--dir", folder],
+      [tool, command, "--dir", directory],
       { encoding: "utf8" },
     );
     assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: "", stderr: expected });

@@ -118,7 +118,7 @@ test("three steps, without a failed call, and then the old authority is nobody",
   }
 });
 
-test("the tool makes, checks and rotates a folder, keeps names, goes on with what was cut short, and tells mistakes", async () => {
+test("the tool makes, checks and rotates a directory, keeps names, goes on with what was cut short, and tells mistakes", async () => {
   const dir = join(scratch, "pki");
   const call = (...args: string[]) => spawnSync(tool, args, { encoding: "utf8", cwd: scratch });
   assert.equal(
@@ -157,7 +157,7 @@ test("the tool makes, checks and rotates a folder, keeps names, goes on with wha
   assert.equal(statSync(files.serverKey).mode & 0o777, 0o600);
   assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
 
-  // A folder of an earlier release has one authority for all.
+  // A directory of an earlier release has one authority for all.
   rmSync(files.peerCa);
   assert.match(
     call("rotate", "--dir", "pki").stderr,

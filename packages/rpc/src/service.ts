@@ -48,6 +48,14 @@ export interface CallContext {
    * has ended. At most one listener.
    */
   onCancel(listener: () => void): void;
+  /** Takes notes for the call's trace; undefined for a call that is not traced. */
+  readonly trace: CallTrace | undefined;
+}
+
+/** The trace of one call, as a service sees it. */
+export interface CallTrace {
+  /** The call's request went to Raft; `result` settles with its outcome. */
+  proposed(result: Promise<unknown>): void;
 }
 
 /** The context of a call from this process: no metadata, no deadline, never cancelled. */
@@ -58,6 +66,7 @@ export const LOCAL_CALL: Omit<CallContext, "path"> = {
   peerCommonName: undefined,
   cancelled: false,
   onCancel: () => {},
+  trace: undefined,
 };
 
 /**

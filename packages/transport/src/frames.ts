@@ -171,3 +171,19 @@ export function decodeMessage(frame: Uint8Array): raftpb.Message {
     throw error;
   }
 }
+
+/**
+ * Reads the next bytes of a stream of messages and calls `taken` for each message that is whole
+ * now, in order. Throws FrameError at the first frame that is damaged; the messages before it have
+ * been taken.
+ * @param frame the bytes of the message, of which its `bytes` fields are views
+ */
+export function takeMessages(
+  reader: FrameReader,
+  chunk: Uint8Array,
+  taken: (message: raftpb.Message, frame: Uint8Array) => void,
+): void {
+  reader.push(chunk);
+  for (let frame = reader.take(); frame !== undefined; frame = reader.take())
+    taken(decodeMessage(frame), frame);
+}
