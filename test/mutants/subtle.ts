@@ -52,7 +52,7 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a segment is left for the next one without a sync",
     file: "wal/src/wal.ts",
-    before: "      old.truncate(this.#offset);\n      this.#syncNow(old);",
+    before: "      old.truncate(this.#offset);\n      this.#syncs.now(old);",
     after: "      old.truncate(this.#offset);",
     tests: WAL_TESTS,
     sim: "default",
@@ -192,7 +192,7 @@ export const SUBTLE: readonly Mutant[] = [
   },
   {
     name: "a buffer of small chunks is written on after a part of it was taken",
-    file: "transport/src/frames.ts",
+    file: "proto/src/chunk-queue.ts",
     before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
     after: "    if (this.#chunks[0]",
     tests: ["packages/transport/test/frames.test.ts"],

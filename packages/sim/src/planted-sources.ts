@@ -184,7 +184,7 @@ export const SOURCE_BUGS = {
     after: "undefined as InvalidRequestError | undefined",
   },
   "gather-buffer-reused": {
-    file: "transport/src/frames.ts",
+    file: "proto/src/chunk-queue.ts",
     before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
     after: "    if (this.#chunks[0]",
   },
