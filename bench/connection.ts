@@ -134,14 +134,14 @@ export class Connection {
     this.#data(stream, template.message, patch, template.patchAt, flags.EndStream);
   }
 
-  /** Opens a stream; gives its id for `send`. */
+  /** Opens a stream; returns its id for `send`. */
   openStream(slot: number, path: number): number {
     return this.#open(slot, path, true, 0);
   }
 
   /** Appends a message of an open stream to this turn's write. */
   send(stream: number, message: Uint8Array): void {
-    this.#room(frameHeaderBytes + grpcPrefixBytes + message.length);
+    this.#reserve(frameHeaderBytes + grpcPrefixBytes + message.length);
     this.#data(stream, message, noPatch, [], 0);
   }
 
@@ -165,7 +165,7 @@ export class Connection {
 
   #open(slot: number, path: number, isStream: boolean, messageBytes: number): number {
     const block = this.#blocks.take(path);
-    this.#room(2 * frameHeaderBytes + block.length + grpcPrefixBytes + messageBytes);
+    this.#reserve(2 * frameHeaderBytes + block.length + grpcPrefixBytes + messageBytes);
     const stream = this.#nextStream;
     this.#nextStream += 2;
     const at = this.#slabEnd;
@@ -183,7 +183,7 @@ export class Connection {
     return stream;
   }
 
-  #room(bytes: number): void {
+  #reserve(bytes: number): void {
     if (this.#slabEnd + bytes <= slabBytes) return;
     this.flush();
     this.#slab = Buffer.allocUnsafeSlow(slabBytes);

@@ -76,7 +76,7 @@ async function main(args: readonly string[]): Promise<boolean> {
   try {
     options = readOptions(args);
   } catch (error) {
-    console.error(`${(error as Error).message}\n--help tells more`);
+    console.error(`${(error as Error).message}\n--help prints the usage`);
     return false;
   }
   if (options === undefined) {

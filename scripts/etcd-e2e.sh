@@ -35,7 +35,7 @@ while [ $# -gt 0 ]; do
       ;;
     --all | --list) declare "${1#--}=yes"; shift ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
@@ -57,8 +57,8 @@ mkdir "$work/bin" "$work/tmp" "$work/patient"
 mkdir -p "$logs"
 logs=$(realpath "$logs")
 
-# The tests ask for the version of the programs: they are to expect the one that a member of Quorate
-# tells.
+# The tests ask for the version of the programs: they must expect the version that a Quorate member
+# reports.
 version=$("$here/bin/quorate.js" --version | sed -n 's/^etcd Version: //p')
 flags="-X go.etcd.io/etcd/api/v3/version.Version=$version"
 ln -s "$here/bin/quorate.js" "$work/bin/etcd"

@@ -4,8 +4,8 @@
  *
  *   npm run release -- [--platform linux-x64,linux-arm64] [--out dist]
  *
- * The same commit gives the same bytes: files are sorted, and every time stamp is the commit's (or
- * SOURCE_DATE_EPOCH).
+ * The same commit results in the same bytes: files are sorted, and every time stamp is the commit's
+ * (or SOURCE_DATE_EPOCH).
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -51,7 +51,7 @@ Makes quorate-VERSION-PLATFORM.tar.gz for each platform, quorate_VERSION_ARCH.de
   --help             this text
 
 Without --node, Node comes from packages of a third party in the npm registry, whose checksums are in package-lock.json; those for other
-platforms, and libatomic from Debian for other processors, are kept in node_modules/.cache. docs/security.md says whom that trusts.
+platforms, and libatomic from Debian for other processors, are kept in node_modules/.cache. See docs/security/identity.md.
 SOURCE_DATE_EPOCH, in seconds, stands for the time of the commit.
 `;
 
@@ -176,7 +176,7 @@ function inScratch<T>(task: (dir: string) => T): T {
   }
 }
 
-/** Writes a file under its name only when it is whole; gives its line of SHA256SUMS. */
+/** Writes a file under its name only when it is whole; returns its line of SHA256SUMS. */
 function write(out: string, name: string, content: Uint8Array): string {
   writeFileSync(join(out, `${name}.new`), content);
   renameSync(join(out, `${name}.new`), join(out, name));
@@ -252,7 +252,7 @@ try {
   const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;
   console.error(
     isUsage
-      ? `${message}\n"npm run release -- --help" tells more.`
+      ? `${message}\n"npm run release -- --help" prints the usage.`
       : `the release failed: ${message}`,
   );
   process.exitCode = isUsage ? 2 : 1;

@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
     --bare) bare=yes; shift ;;
     --keep) keep=yes; shift ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 

@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
       shift 2
       ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 started_ms=$(($(date +%s%N) / 1000000))
@@ -65,7 +65,7 @@ ETCD_INITIAL_CLUSTER=solo=http://127.0.0.1:2380
 SETTINGS
 echo ETCDCTL_ENDPOINTS=http://127.0.0.1:2379 >"$root/etc/quorate/backup.env"
 
-# In namespaces of its own: mounts as systemd expects them of whoever starts it in a container, then
+# In namespaces of its own: mounts as systemd expects them in a container, then
 # the root becomes the only one.
 cat >"$work/boot.sh" <<'BOOT'
 set -e
@@ -126,7 +126,7 @@ is_another() { [ "$(of MainPID)" != "$1" ] && [ "$(of ActiveState)" = active ] &
 run systemctl start quorate.service
 [ "$(of StatusText)" = "serving clients" ] || fail "started, but its status is $(of StatusText)"
 run quoratectl put greeting hello >/dev/null
-wait_for "the member started, told that it is ready, and serves ($(of MemoryCurrent) bytes)" serves
+wait_for "the member started, reported that it is ready, and serves ($(of MemoryCurrent) bytes)" serves
 run systemctl reload quorate.service || { run journalctl --no-pager | tail -30; fail "a reload fails"; }
 [ "$(of ActiveState)" = active ] || fail "a reload ended it"
 say "it was reloaded"

@@ -46,7 +46,7 @@ while [ $# -gt 0 ]; do
     --no-system) system=no; shift ;;
     --uninstall) action=uninstall; shift ;;
     --help | -h) help; exit 0 ;;
-    *) fail "unknown: $1 (--help tells what there is)" ;;
+    *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
 

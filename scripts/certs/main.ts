@@ -43,7 +43,7 @@ const HELP = `use: ${NAME} COMMAND --dir DIRECTORY [OPTIONS]
   --help            this text
 
 The hosts should be all names and addresses by which clients and members call, 127.0.0.1 too where something on the host itself does.
-The authorities' keys are never written: nobody can add a certificate to the directory, only replace all of them.
+The authorities' keys are never written: no certificate can be added to the directory later, only all of them replaced.
 `;
 
 /** A mistake on the command line. */
@@ -128,10 +128,9 @@ function ownerFrom(text: string): Owner {
 }
 
 /**
- * Says where others than the caller are to read keys and cannot, before somebody finds that out by
- * a member that does not start.
+ * Warns where other users should read keys and cannot, before a member fails to start.
  */
-function sayWhoReads(dir: string, owner: Owner | undefined): void {
+function warnOfUnreadableKeys(dir: string, owner: Owner | undefined): void {
   if (owner === undefined && process.getuid?.() === 0) {
     console.log(
       `only root can read the keys in ${dir}: for a service that runs as another user, --owner USER ` +
@@ -149,10 +148,10 @@ async function create({ dir, hosts, client, owner }: Options): Promise<void> {
   await writeCertificates(dir, { hosts: hosts ?? localHosts, client: client ?? "client" });
   if (owner !== undefined) giveTo(dir, owner);
   console.log(`made the certificates in ${dir}`);
-  sayWhoReads(dir, owner);
+  warnOfUnreadableKeys(dir, owner);
 }
 
-const TOLD = {
+const STEP_TEXTS = {
   trust: "trusts the old and the new authorities",
   issue: "has the new certificates",
   drop: "trusts the new authorities alone",
@@ -167,7 +166,7 @@ async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): 
     );
   }
   const trouble = certificateTrouble(dir, 0);
-  // Expired ones are the reason why; a directory without some cannot be told what to make.
+  // Expired ones are the reason why; for a directory without some it is unknown what to create.
   if (trouble !== undefined && !trouble.includes("expires at")) throw new UsageError(trouble);
   const old = leafNamesOf(dir);
   const names: LeafNames = { hosts: hosts ?? old.hosts, client: client ?? old.client };
@@ -182,7 +181,7 @@ async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): 
       (owner !== undefined || process.getuid() === 0)
     )
       giveTo(dir, keeper);
-    console.log(`${next}: ${dir} ${TOLD[next]}`);
+    console.log(`${next}: ${dir} ${STEP_TEXTS[next]}`);
     if (step !== undefined || next === "drop") return;
     console.log(`waiting ${waitMs / 1000} s until everybody has read it`);
     await delay(waitMs);
@@ -206,7 +205,7 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;
-    console.error(isUsage ? `${message}\n${NAME} --help tells more.` : message);
+    console.error(isUsage ? `${message}\n${NAME} --help prints the usage.` : message);
     return isUsage ? 2 : 1;
   }
 }

@@ -60,7 +60,7 @@ export function directoryOwner(dir: string): Owner | undefined {
 }
 
 /**
- * Gives a directory and all that is in it to `owner`. Throws an Error where this process may not.
+ * Changes the owner of a directory and all that is in it. Throws an Error if this process may not.
  */
 export function giveTo(dir: string, owner: Owner): void {
   try {

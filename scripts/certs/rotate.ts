@@ -1,6 +1,6 @@
 /**
  * Exchanges all certificates of a directory, the authorities too, while a cluster runs on them and
- * nobody is refused:
+ * no connection is refused:
  *
  *   1. trust ca.pem and peer-ca.pem hold the old authority and the new one each; everybody trusts
  *      both

@@ -1,6 +1,6 @@
 /**
- * What to say when the system refuses something that the scripts need: a directory of somebody
- * else's, a full or a read-only disk.
+ * What to say when the system refuses something that the scripts need: a directory of another user,
+ * a full or a read-only disk.
  */
 
 const ADVICE: Readonly<Record<string, string>> = {
@@ -8,8 +8,8 @@ const ADVICE: Readonly<Record<string, string>> = {
     "permission denied; run this as the user that it belongs to, or name another directory with --dir",
   EPERM: "not permitted; run this as the user that it belongs to",
   EROFS: "the file system is read-only; name a directory that can be written with --dir",
-  ENOSPC: "no space left on the disk; make room, or name a directory on another disk with --dir",
-  EDQUOT: "the disk quota is used up; make room, or name a directory on another disk with --dir",
+  ENOSPC: "no space left on the disk; free some, or name a directory on another disk with --dir",
+  EDQUOT: "the disk quota is used up; free some, or name a directory on another disk with --dir",
   ENOTDIR: "a part of the path is a file; name a directory with --dir",
   EEXIST: "a file stands where a directory should be; name a directory with --dir",
 };

@@ -41,7 +41,7 @@ export interface Parts {
   readonly completions: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The directory that the units name, and into which install.sh installs unless told otherwise. */
+/** The directory that the units name, and into which install.sh installs by default. */
 export const PREFIX = "/opt/quorate";
 
 const file = (path: string, content: Uint8Array | string, mode = 0o644): Entry => ({

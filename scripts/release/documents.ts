@@ -8,7 +8,9 @@ import { dirname, join, posix, relative } from "node:path";
 import { root } from "./programs.ts";
 import type { Entry } from "./tar.ts";
 
-/** What nobody reads in a release: texts that pictures are drawn from, and what makes packages. */
+/**
+ * Files that a release does not need: texts that pictures are drawn from, and what makes packages.
+ */
 const LEFT_OUT = /^docs\/pictures\/.*\.txt$|^deploy\/package\//;
 /** A link in Markdown to something that is no URL: its text, the path, the anchor. */
 const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g;

@@ -1,6 +1,6 @@
 /**
- * tar (POSIX ustar) and ar, written here so that the same content gives the same bytes: entries in
- * the order given, one time stamp, everything owned by root.
+ * tar (POSIX ustar) and ar, written here so that the same content results in the same bytes:
+ * entries in the order given, one time stamp, everything owned by root.
  *
  *   tar: for each entry a header of 512 bytes (name 100, mode 8, uid 8, gid 8, size 12, time 12,
  *   checksum 8, type 1, link 100,

@@ -107,13 +107,13 @@ test("output that cannot be written ends the program with a line that says why",
   skip: !existsSync("/dev/full"),
 }, () => {
   const full = openSync("/dev/full", "w");
-  const told = spawnSync(process.execPath, [join(bin, "quoratectl.js"), "--help"], {
+  const reported = spawnSync(process.execPath, [join(bin, "quoratectl.js"), "--help"], {
     stdio: ["ignore", full, "pipe"],
     encoding: "utf8",
   });
   closeSync(full);
   assert.deepEqual(
-    [told.status, told.stderr],
+    [reported.status, reported.stderr],
     [1, "Error: cannot write to standard output: no space left on device\n"],
   );
 });
@@ -195,7 +195,7 @@ test("one byte of a table that has changed keeps a member from starting, and bac
   assert.equal((await run("quorateutl.js", ["backend", "verify", dataDir])).code, 0);
 });
 
-test("quorateutl defrag gives back what was removed, and changes nothing else; migrate has nothing to do, and says so", async () => {
+test("quorateutl defrag frees what was removed, and changes nothing else; migrate has nothing to do, and says so", async () => {
   const { dataDir } = cluster.members[0].options;
   const utl = (...args: string[]): Promise<Output> => run("quorateutl.js", args);
   const hash = (await utl("hashkv", dataDir)).stdout;

@@ -35,8 +35,8 @@ interface Result {
 }
 
 /**
- * Runs a program in this process. @param terminal whether somebody watches @param stop asks it to
- * end
+ * Runs a program in this process. @param terminal whether the output is a terminal @param stop asks
+ * it to end
  */
 async function run(
   program: Program,
@@ -80,7 +80,7 @@ describe("snapshot save", () => {
     assert.ok(!existsSync(`${file}.part`));
   });
 
-  test("shows how far it is where somebody watches", async () => {
+  test("shows how far it is on a terminal", async () => {
     const { err } = await run(
       quoratectl,
       [`--endpoints=${cluster.endpoints[0]}`, "snapshot", "save", file],
@@ -443,7 +443,7 @@ describe("backup", () => {
     }
     const { code, out, err } = await running;
     assert.equal(code, 0, err);
-    assert.match(out, /removed \d+ files that are older than what is to be kept/);
+    assert.match(out, /removed \d+ files older than the time to retain/);
     const verified = await utl("backup", "verify", to);
     assert.equal(verified.code, 0, verified.err);
     assert.doesNotMatch(verified.out, /GAP/);

@@ -140,7 +140,7 @@ test("alerts fire when the quorum is lost, and not before; every metric that rul
       all.flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+(?=[{[ ])/g) ?? []),
     );
     for (const name of new Set([...ETCD_NAMES, ...ours])) {
-      // Alarms, and what tells of TLS, are declared without a sample until there is one.
+      // Alarms, and metrics of TLS, are declared without a sample until there is one.
       if (!NOT_OURS.has(name))
         assert.ok(new RegExp(`^(?:# TYPE )?${name}[ {]`, "m").test(exposed), `no ${name}`);
     }

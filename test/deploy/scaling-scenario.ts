@@ -106,7 +106,7 @@ async function ctl(pid: number, endpoint: string, ...args: string[]): Promise<st
       await promisify(execFile)(nsenter, inside, { encoding: "utf8", maxBuffer: 64 << 20, env: {} })
     ).stdout;
   } catch (error) {
-    // The pod is not up yet, or nobody can be asked just now.
+    // The pod is not up yet, or no member can be reached now.
     if (!/No such file|cannot be resolved|deadline exceeded/.test(String(error)))
       say(String(error));
     return "";

@@ -39,7 +39,7 @@ export function blocksOf(markdown: string): Block[] {
 }
 
 /**
- * Runs the guide of that name; gives its run blocks, each with what it printed. Rejects with the
+ * Runs the guide of that name; returns its run blocks, each with what it printed. Rejects with the
  * block that failed.
  */
 export async function runGuide(

@@ -37,7 +37,7 @@ export class Terminal {
   }
 
   /**
-   * Runs a block to its end and gives what it printed. Rejects, with the block and all that it
+   * Runs a block to its end and returns what it printed. Rejects, with the block and all that it
    * printed, if any command of it fails.
    */
   run(block: string): Promise<string> {

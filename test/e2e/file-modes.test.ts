@@ -27,7 +27,7 @@ function openPaths(dir: string): string[] {
   });
 }
 
-test("a member's data, what is saved from it, and what is restored are open to nobody else", async () => {
+test("a member's data, what is saved from it, and what is restored are readable by no other user", async () => {
   await withCluster(
     { executable: quorate, size: 1, flags: ["--snapshot-count=10", "--log-outputs=stderr"] },
     async (cluster) => {

@@ -153,13 +153,13 @@ test("what makes no sense is refused with what would", (context) => {
     "--patience",
     "100",
   );
-  refused(/unknown: --fast \(--help tells what there is\)/, "--fast");
+  refused(/unknown: --fast \(--help lists the options\)/, "--fast");
   refused(
-    /no scenario is called Nobody \(--list tells their names\)/,
+    /no scenario is called Absent \(--list prints their names\)/,
     "--source",
     source,
     "--run",
-    "Nobody",
+    "Absent",
   );
   const other = fakes(context, "func Exploratory() {\n}\n");
   refused(

@@ -28,7 +28,7 @@ function owners(dir: string): string[] {
 
 const isRoot = process.getuid?.() === 0;
 
-test("root gives the directory to a user, by name or number, and each step of a rotation leaves it with them", {
+test("root makes a user the owner of the directory, by name or number, and each step of a rotation leaves it with them", {
   skip: isRoot ? false : "only root can give files away",
 }, () => {
   const dir = join(scratch, "given");
@@ -82,7 +82,7 @@ test("an owner that is none is refused before anything is made", () => {
 });
 
 test("who is not root cannot give files to others, and the refusal comes before anything is made", {
-  skip: isRoot ? false : "needs root to become somebody else",
+  skip: isRoot ? false : "needs root to become another user",
 }, () => {
   const dir = join(scratch, "not-root");
   const words = JSON.stringify(["x", "create", "--dir", dir, "--owner", "0"]);

@@ -192,7 +192,7 @@ test("each program's launcher is a shell script that is well formed, with the fl
   );
 });
 
-test("mistakes on the command line are told, with what would be right", () => {
+test("mistakes on the command line are reported, with a correction", () => {
   const call = (...args: string[]) =>
     spawnSync(process.execPath, [join(root, "scripts/release.ts"), ...args], { encoding: "utf8" });
   const wrong = call("--platform", "amiga");

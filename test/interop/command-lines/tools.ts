@@ -18,7 +18,7 @@ export interface Result {
 export interface Running {
   /** Resolves when so many lines were printed, or at its end. */
   printed(lines: number): Promise<void>;
-  /** Ends it by SIGINT if `stop`, and gives what came of it. */
+  /** Ends it by SIGINT if `stop`, and returns the outcome. */
   end(stop: boolean): Promise<Result>;
 }
 

@@ -1,9 +1,8 @@
 /**
- * Following a cluster: a watch on the whole key space from a revision on. It gives the changes of
- * one revision after the other, each complete, and ends only by an error: the stream broke (to be
- * opened again), or history was compacted away.
+ * A watch on the whole key space from a revision on. It yields the changes of one revision after
+ * the other, each complete, and ends only by an error: the stream broke (open another), or the
+ * cluster compacted the history that should come next.
  */
-import type { RevisionChange } from "@quorate/backup";
 import type { Client, ClientStream } from "@quorate/client";
 import {
   Event,
@@ -14,8 +13,9 @@ import {
   type WatchResponse,
   WatchService,
 } from "@quorate/proto";
+import type { RevisionChange } from "../src/format.ts";
 
-/** The changes after a revision are gone: they were compacted before they could be recorded. */
+/** The cluster compacted changes before they were recorded. */
 export class CompactedAwayError extends Error {
   readonly compactRevision: number;
   constructor(compactRevision: number) {
@@ -29,11 +29,11 @@ export class CompactedAwayError extends Error {
 export interface FollowedRevision {
   readonly revision: number;
   readonly changes: readonly RevisionChange[];
-  /** The leases that they put keys on. */
+  /** The leases that the changes attach keys to. */
   readonly leases: readonly bigint[];
 }
 
-/** One open watch. */
+/** One open watch stream. */
 export class Follower {
   readonly #stream: ClientStream<WatchRequest, WatchResponse>;
   #last: number;
@@ -43,7 +43,7 @@ export class Follower {
     this.#last = last;
   }
 
-  /** Watches from the revision after `last` on. Rejects with ClientError. */
+  /** Opens a watch that starts at revision `last` + 1. Rejects with ClientError. */
   static async open(client: Client, last: number): Promise<Follower> {
     const stream = await client.stream(WatchService.methods.Watch);
     const everything = {
@@ -58,8 +58,8 @@ export class Follower {
   }
 
   /**
-   * The revisions of each response. Throws CompactedAwayError, ClientError, and Error where
-   * revisions are missing.
+   * The revisions of each response, ascending. Throws CompactedAwayError, ClientError, and Error
+   * where revisions are missing.
    */
   async *revisions(): AsyncGenerator<FollowedRevision[]> {
     for await (const response of this.#stream) {
@@ -84,10 +84,10 @@ export class Follower {
       const open = grouped.at(-1);
       if (kv.modRevision !== this.#last || open === undefined) {
         throw new Error(
-          `the watch gave revision ${kv.modRevision} after ${this.#last}: changes are missing`,
+          `the watch sent revision ${kv.modRevision} after ${this.#last}: changes are missing`,
         );
       }
-      // The store keeps the key alone of a deletion.
+      // As in the store, a deletion keeps only the key.
       open.changes.push({
         deleted,
         record: KeyValue.encode(deleted ? KeyValue.create({ key: kv.key }) : kv),
@@ -101,7 +101,7 @@ export class Follower {
     this.#stream.cancel();
   }
 
-  /** Ends it so that the next watch, and the next call, goes to another member. */
+  /** Ends the stream; the next watch and the next call go to another member. */
   abandon(): void {
     this.#stream.abandon();
   }

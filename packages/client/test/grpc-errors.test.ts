@@ -1,10 +1,9 @@
 /**
- * grpc-js's words for failures become reasons that people can read; a server's own text stays as it
- * is.
+ * The texts of grpc-js become reasons for operators; a server's own text stays unchanged.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { neverLeft, reasonOf } from "../node/grpc-words.ts";
+import { reasonOf, wasNeverSent } from "../node/grpc-errors.ts";
 
 const wrapped = (error: string): string =>
   `No connection established. Last error: ${error}. Resolution note: `;
@@ -14,7 +13,7 @@ const reasons: readonly (readonly [details: string, reason: string])[] = [
   [wrapped("Error: connect ENOENT /run/q.sock"), "no socket at /run/q.sock"],
   [
     wrapped("Error: connect EHOSTUNREACH 10.0.0.1:2379 - Local (10.0.0.2:4711)"),
-    "no way to that address",
+    "no route to that address",
   ],
   [
     wrapped("Error: self-signed certificate in certificate chain"),
@@ -28,36 +27,36 @@ const reasons: readonly (readonly [details: string, reason: string])[] = [
   ],
   [
     "40E3:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../deps/openssl/x.c:918:SSL alert number 116\n",
-    "the member wants a client certificate (tlsv13 alert certificate required)",
+    "the member requires a client certificate (tlsv13 alert certificate required)",
   ],
   [
     wrapped(
       "Error: 40E3:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:../deps/x.c:918:SSL alert number 48\n",
     ),
-    "the member does not take this client's certificate (tlsv1 alert unknown ca)",
+    "the member refused this client's certificate (tlsv1 alert unknown ca)",
   ],
   [
     wrapped(
       "Error: 40234A281E7F0000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../deps/tlsany_meth.c:78:\n",
     ),
-    "what answers there does not speak TLS (wrong version number)",
+    "the server there does not speak TLS (wrong version number)",
   ],
   [
     wrapped("Error: 40E3:error:0A000410:SSL routines:f:some other reason:../deps/x.c:1:\n"),
     "the TLS handshake failed (some other reason)",
   ],
   [wrapped("Failed to connect (2026-11-22T01:40:31.023Z)"), "the connection was closed"],
-  [wrapped("Protocol error (2026-11-22T01:41:00.784Z)"), "what answers there does not speak gRPC"],
+  [wrapped("Protocol error (2026-11-22T01:41:00.784Z)"), "the server there does not speak gRPC"],
   [wrapped("null"), "no connection"],
   ["No connection established", "no connection"],
   ["Name resolution failed for target dns:m9:2379", "the name m9:2379 cannot be resolved"],
   [
     "Deadline exceeded after 1.002s,LB pick: 0.001s,remote_addr=127.0.0.1:2379",
-    "no answer in time",
+    "no response in time",
   ],
   [
     "Received RST_STREAM with code 2 (Internal server error)",
-    "the stream was broken off (HTTP/2 code 2)",
+    "the server reset the stream (HTTP/2 code 2)",
   ],
   ["Connection dropped", "the connection was closed"],
   [
@@ -76,13 +75,13 @@ test("reasons", () => {
   for (const [details, reason] of reasons) assert.equal(reasonOf(details, 7), reason, details);
 });
 
-test("a call that found no connection never left; one whose connection broke may have", () => {
+test("a call without a connection was never sent; one whose connection broke may have been", () => {
   for (const details of [
     wrapped("null"),
     "No connection established",
     "Name resolution failed for target dns:x",
   ]) {
-    assert.equal(neverLeft(details), true, details);
+    assert.equal(wasNeverSent(details), true, details);
   }
   for (const details of [
     "Connection dropped",
@@ -90,6 +89,6 @@ test("a call that found no connection never left; one whose connection broke may
     "Received RST_STREAM with code 2",
     "etcdserver: no leader",
   ]) {
-    assert.equal(neverLeft(details), false, details);
+    assert.equal(wasNeverSent(details), false, details);
   }
 });

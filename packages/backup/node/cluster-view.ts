@@ -1,8 +1,6 @@
 /**
- * What a backup asks of a cluster: where it stands, whether its history is the one that was
- * recorded, its leases, hashes.
+ * The calls that a backup makes to the cluster: its revision, its history, its leases, its hashes.
  */
-import type { RevisionChange } from "@quorate/backup";
 import type { Client } from "@quorate/client";
 import {
   equals,
@@ -12,16 +10,18 @@ import {
   MaintenanceService,
   RangeRequest,
 } from "@quorate/proto";
+import type { RevisionChange } from "../src/format.ts";
 
-/** Leases whose time to live is asked for at once. */
+/** Concurrent LeaseTimeToLive calls. */
 const LEASES_AT_ONCE = 16;
 
-/** Where a cluster stands. */
-export interface Standing {
+/** The identity and the newest revision of a cluster. */
+export interface ClusterState {
   readonly clusterId: bigint;
   readonly revision: number;
 }
 
+/** All methods reject with ClientError. */
 export class ClusterView {
   readonly #client: Client;
 
@@ -29,8 +29,8 @@ export class ClusterView {
     this.#client = client;
   }
 
-  /** The newest revision, by a linearizable read. Rejects with ClientError. */
-  async standing(): Promise<Standing> {
+  /** By a linearizable read. */
+  async state(): Promise<ClusterState> {
     const { header } = await this.#client.call(
       KVService.methods.Range,
       RangeRequest.create({ key: new Uint8Array(1), countOnly: true }),
@@ -40,8 +40,9 @@ export class ClusterView {
   }
 
   /**
-   * Whether the cluster's history has these changes at that revision; "compacted" if it has
-   * forgotten. One that was restored from an earlier state has other ones there.
+   * Whether the cluster made exactly these changes at that revision. A cluster that was restored
+   * from an earlier state has other changes there.
+   * @returns "compacted" if the cluster no longer has that revision
    */
   async hasChanges(
     revision: number,
@@ -51,17 +52,14 @@ export class ClusterView {
     if (change === undefined) return true;
     const { key } = KeyValue.decode(change.record);
     try {
-      const { kvs } = await this.#client.call(
-        KVService.methods.Range,
-        RangeRequest.create({ key, revision }),
-        true,
-      );
+      const request = RangeRequest.create({ key, revision });
+      const { kvs } = await this.#client.call(KVService.methods.Range, request, true);
       if (change.deleted) return kvs.length === 0;
       return (
         kvs[0] !== undefined && equals(KeyValue.encode(KeyValue.decode(kvs[0])), change.record)
       );
     } catch (error) {
-      if ((error as { code?: string }).code === "Compacted") return "compacted";
+      if (codeOf(error) === "Compacted") return "compacted";
       throw error;
     }
   }
@@ -71,31 +69,32 @@ export class ClusterView {
     return leases.map(({ ID }) => ID);
   }
 
-  /** Times to live as granted, of those leases that exist. */
+  /** The granted times to live, in seconds, of those leases that exist. */
   async timesToLive(ids: readonly bigint[]): Promise<Map<bigint, number>> {
     const found = new Map<bigint, number>();
     for (let at = 0; at < ids.length; at += LEASES_AT_ONCE) {
       const some = ids.slice(at, at + LEASES_AT_ONCE);
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         some.map((ID) => this.#client.call(LeaseService.methods.LeaseTimeToLive, { ID }, true)),
       );
-      for (const [i, { TTL, grantedTTL }] of answers.entries())
+      for (const [i, { TTL, grantedTTL }] of responses.entries()) {
         if (TTL >= 0 && grantedTTL > 0) found.set(some[i], grantedTTL);
+      }
     }
     return found;
   }
 
-  /**
-   * The hash at a revision; undefined where the member that is asked cannot give it (compacted, or
-   * not that far yet).
-   */
+  /** The hash of a revision; undefined where the member has compacted it or not applied it yet. */
   async hashAt(revision: number): Promise<{ hash: number; compactRevision: number } | undefined> {
     try {
       return await this.#client.call(MaintenanceService.methods.HashKV, { revision }, true);
     } catch (error) {
-      if (["Compacted", "FutureRev"].includes((error as { code?: string }).code ?? ""))
-        return undefined;
+      if (["Compacted", "FutureRev"].includes(codeOf(error))) return undefined;
       throw error;
     }
   }
+}
+
+function codeOf(error: unknown): string {
+  return (error as { code?: string }).code ?? "";
 }

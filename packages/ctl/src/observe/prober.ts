@@ -1,38 +1,36 @@
 /**
- * Asks single members of a cluster. Every question has a deadline of its own, so one member that is
- * silent holds up nothing else.
+ * Requests to single members. Each has a deadline of its own, so a silent member delays no other.
  */
 import type { Client } from "@quorate/client";
 import type { Member, StatusResponse } from "@quorate/proto";
 import { type Access, clientOf } from "../globals.ts";
 import type { Invocation } from "../program.ts";
-import { type HttpAnswer, httpGet } from "./http.ts";
-import { targetOf } from "./places.ts";
+import { type HttpResponse, httpGet } from "./http.ts";
+import { targetOf } from "./listed-member.ts";
 
 /**
- * What can be asked of the member at an endpoint. Promises settle within the looker's deadline and
- * reject with an Error that says why.
+ * Requests to the member at an endpoint. Promises settle within the deadline and reject with an
+ * Error that names the reason.
  */
-export interface Looker {
+export interface Prober {
   status(endpoint: string): Promise<StatusResponse>;
-  /** The members as this member knows them, with or without a quorum. */
+  /** The members as this member knows them; needs no quorum. */
   members(endpoint: string): Promise<readonly Member[]>;
-  /** The answer to GET /metrics. */
-  metrics(endpoint: string): Promise<HttpAnswer>;
-  /** Ends the connections to endpoints that are not in `wanted`. */
+  /** The response to GET /metrics. */
+  metrics(endpoint: string): Promise<HttpResponse>;
+  /** Closes the connections to endpoints that are not in `wanted`. */
   keepOnly(wanted: ReadonlySet<string>): void;
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): void;
 }
 
 /**
- * A looker with the TLS and user flags of a command.
- * @param timeoutMs the deadline of each question
+ * A prober with the TLS and user flags of a command.
+ * @param timeoutMs deadline of each request
  */
-export function looker(invocation: Invocation, access: Access, timeoutMs: number): Looker {
+export function prober(invocation: Invocation, access: Access, timeoutMs: number): Prober {
   const clients = new Map<string, Promise<Client>>();
-  // A client of its own for each endpoint: a client of several would ask the next one where the
-  // first does not answer.
+  // One client per endpoint: a client of several would fail over to another member.
   const at = (endpoint: string): Promise<Client> => {
     let found = clients.get(endpoint);
     if (found === undefined) {
@@ -45,15 +43,15 @@ export function looker(invocation: Invocation, access: Access, timeoutMs: number
     void found.then((client) => client.close()).catch(() => {});
   return {
     status: async (endpoint) =>
-      inWords(async () => (await at(endpoint)).status(endpoint), timeoutMs),
+      withCause(async () => (await at(endpoint)).status(endpoint), timeoutMs),
     members: async (endpoint) =>
-      inWords(
+      withCause(
         async () => (await (await at(endpoint)).memberList({ linearizable: false })).members,
         timeoutMs,
       ),
     async metrics(endpoint) {
       const target = targetOf(endpoint, access.tls);
-      if (target === undefined) throw new Error(`${endpoint} is no endpoint`);
+      if (target === undefined) throw new Error(`malformed endpoint ${endpoint}`);
       return httpGet(target, "/metrics", access.tls, timeoutMs);
     },
     keepOnly(wanted) {
@@ -71,22 +69,22 @@ export function looker(invocation: Invocation, access: Access, timeoutMs: number
 }
 
 /**
- * Rejects with what happened last instead of the deadline around it; where nothing happened, with
- * how long nothing did.
+ * Rejects with the cause of a timeout instead of the timeout; without a cause, with the silent
+ * time.
  */
-async function inWords<T>(question: () => Promise<T>, timeoutMs: number): Promise<T> {
+async function withCause<T>(request: () => Promise<T>, timeoutMs: number): Promise<T> {
   try {
-    return await question();
+    return await request();
   } catch (error) {
-    const said =
+    const reason =
       error instanceof Error && error.cause instanceof Error
         ? error.cause.message
         : (error as Error).message;
-    const isSilence = /deadline exceeded|no answer in time|no connection/i.test(said);
+    const isSilence = /deadline exceeded|no response in time|no connection/i.test(reason);
     throw new Error(
       isSilence
-        ? `no answer within ${timeoutMs >= 1000 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`}`
-        : said,
+        ? `no response within ${timeoutMs >= 1000 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`}`
+        : reason,
     );
   }
 }

@@ -23,8 +23,8 @@ import {
   emptyBackup,
   equalsModel,
   timeOf,
-} from "../../../../test/support/memory-backup.ts";
-import { Journal } from "../../src/backup/journal.ts";
+} from "../../../test/support/memory-backup.ts";
+import { Journal } from "../src/journal.ts";
 
 const FIRST = `${DIR}/segment-00000001.qbk`;
 const CLUSTER = 77n;
@@ -41,11 +41,11 @@ function recordTo({ model }: Backup, journal: Journal, last: number, after = ():
     const gone = [...journal.leases.keys()]
       .filter((id) => !leases.has(id))
       .map((id): [bigint, number] => [id, 0]);
-    journal.noteLeases(new Map(granted));
+    journal.appendLeases(new Map(granted));
     after();
     journal.appendRevision(timeOf(revision), revision, model.changesOf(revision));
     after();
-    journal.noteLeases(new Map(gone));
+    journal.appendLeases(new Map(gone));
     after();
   }
 }
@@ -173,13 +173,13 @@ describe("a journal", () => {
 
   test("a full segment is left for the next, and a long list of leases takes several records", async () => {
     const { backup, journal, base } = await firstRun(5, 1);
-    journal.noteLeases(
+    journal.appendLeases(
       new Map(Array.from({ length: MAX_LEASES_PER_RECORD + 1 }, (_, i) => [BigInt(1000 + i), 60])),
     );
     const big = new Uint8Array(MAX_SEGMENT_BYTES / 2);
     for (let i = 1; i <= 3; i++) {
       journal.appendRevision(0, base + i, [{ deleted: false, record: big }]);
-      await journal.turnIfFull();
+      await journal.rollIfFull();
     }
     await journal.close();
     const { segments } = readCatalog(backup.disk, DIR);

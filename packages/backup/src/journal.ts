@@ -1,27 +1,27 @@
 /**
- * What a run has recorded: the open segment, the last revision in it, and the leases as they were
- * last seen. A segment is left when it is full; it is durable before the next one begins, so that a
- * crash tears the newest alone. After a failed write or sync nothing more is written: what such a
- * file holds is for the next run to find out.
+ * The records of a run: the open segment, the last revision in it, and the leases as last seen. A
+ * full segment becomes durable before the next one begins, so a crash can tear only the newest
+ * segment. After a failed write or sync the journal writes nothing more; the next run reads what
+ * the file holds.
  */
+import type { Disk } from "@quorate/host";
+import { applyLeases } from "./follow-state.ts";
 import {
-  applyLeases,
   type BackupRecord,
   MAX_LEASES_PER_RECORD,
   parseSegmentName,
   type RevisionChange,
-  SegmentWriter,
-} from "@quorate/backup";
-import type { Disk } from "@quorate/host";
+} from "./format.ts";
+import { SegmentWriter } from "./segment-writer.ts";
 
-/** Where a run stands when it begins a segment. */
+/** The state at the start of a segment. */
 export interface JournalStart {
   readonly clusterId: bigint;
-  /** All changes up to it are in earlier files. */
+  /** Earlier files have all changes up to and including this revision. */
   readonly revision: number;
   /** Times to live in seconds, by lease. */
   readonly leases: ReadonlyMap<bigint, number>;
-  /** The changes of that revision, where they are known. */
+  /** The changes of that revision; absent where unknown. */
   readonly changes?: readonly RevisionChange[] | undefined;
 }
 
@@ -47,12 +47,12 @@ export class Journal {
     return this.#clusterId;
   }
 
-  /** The last revision that is recorded. */
+  /** The last recorded revision. */
   get last(): number {
     return this.#last;
   }
 
-  /** Its changes; undefined while nothing stands behind a base. */
+  /** The changes of the last revision; undefined while the base is the newest record. */
   get lastChanges(): readonly RevisionChange[] | undefined {
     return this.#lastChanges;
   }
@@ -61,10 +61,7 @@ export class Journal {
     return this.#leases;
   }
 
-  /**
-   * Begins a segment behind `start`; the one before is durable and closed then. Rejects with
-   * DiskError.
-   */
+  /** Begins a segment. The one before is made durable and closed. Rejects with DiskError. */
   async begin(start: JournalStart): Promise<void> {
     await this.#settle();
     this.#clusterId = start.clusterId;
@@ -74,7 +71,7 @@ export class Journal {
     this.#nextSegment();
   }
 
-  /** Waits until all of the segment is durable. Others append while it is synced. */
+  /** Waits until all of the segment is durable, including records appended meanwhile. */
   async #settle(): Promise<void> {
     while (this.#segment !== undefined && !this.#segment.isDurable) await this.sync();
   }
@@ -96,29 +93,32 @@ export class Journal {
       ),
     );
     before?.close();
-    this.#appendLeases(true, this.#leases);
+    this.#appendLeaseRecords(true, this.#leases);
   }
 
-  /** The highest number of a segment that is there, torn ones included; 0 for none. */
+  /** The highest number of an existing segment, torn ones included; 0 without segments. */
   #highestNumber(): number {
     return Math.max(0, ...this.#disk.list(this.#dir).map((name) => parseSegmentName(name) ?? 0));
   }
 
-  /** Records what happened at the next revision. @throws DiskError */
+  /** Appends the changes of the next revision. @throws DiskError */
   appendRevision(timeMs: number, revision: number, changes: readonly RevisionChange[]): void {
     this.append({ kind: "changes", timeMs, revision, changes });
     this.#last = revision;
     this.#lastChanges = changes;
   }
 
-  /** Records leases that are new, have another time to live, or are gone (0). @throws DiskError */
-  noteLeases(changed: ReadonlyMap<bigint, number>): void {
+  /**
+   * Appends leases that are new, have another time to live in seconds, or have ended (0).
+   * @throws DiskError
+   */
+  appendLeases(changed: ReadonlyMap<bigint, number>): void {
     if (changed.size === 0) return;
     applyLeases(this.#leases, { all: false, leases: changed });
-    this.#appendLeases(false, changed);
+    this.#appendLeaseRecords(false, changed);
   }
 
-  #appendLeases(all: boolean, leases: ReadonlyMap<bigint, number>): void {
+  #appendLeaseRecords(all: boolean, leases: ReadonlyMap<bigint, number>): void {
     const entries = [...leases];
     const timeMs = this.#nowMs();
     for (let at = 0; at === 0 || at < entries.length; at += MAX_LEASES_PER_RECORD) {
@@ -136,15 +136,15 @@ export class Journal {
     this.#attempt(() => this.#segment!.append(record));
   }
 
-  /** Goes on in another segment if this one is full. Rejects with DiskError. */
-  async turnIfFull(): Promise<void> {
+  /** Begins the next segment if this one is full. Rejects with DiskError. */
+  async rollIfFull(): Promise<void> {
     if (!this.#segment!.isFull) return;
     await this.#settle();
     this.#nextSegment();
   }
 
   /**
-   * Makes durable what was appended before the call, one sync after the other. Rejects with
+   * Makes all records appended before the call durable. Calls run one after the other. Rejects with
    * DiskError.
    */
   sync(): Promise<void> {
@@ -161,10 +161,7 @@ export class Journal {
     }
   }
 
-  /**
-   * Makes all of it durable and ends the use; harmless where nothing was begun. Rejects with
-   * DiskError.
-   */
+  /** Makes all records durable and closes the segment, if one is open. Rejects with DiskError. */
   async close(): Promise<void> {
     await this.#syncing.catch(() => {
       this.#failed = true;

@@ -1,7 +1,7 @@
 /**
- * Keeps one lease alive: renews it after a third of its time, at another member when one does not
- * answer, and knows when it is too late. Whoever holds something by a lease has to let it go when
- * the keeper ends.
+ * Keeps one lease alive: renews it after a third of its time to live, at another member when one
+ * does not respond, and detects when the lease must have expired. The owner of the lease must give
+ * up what it holds by it when `ended` resolves.
  */
 import {
   type LeaseKeepAliveRequest,
@@ -14,19 +14,19 @@ import { Backoff, isStaleToken, mayResume } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
 
 /**
- * Why a lease is kept no more: somebody called stop(); the server knows it no longer; nobody
- * answered while it must have lived.
+ * Why renewals ended: stop() was called; the lease expired at the server; no member responded
+ * before the lease must have expired.
  */
 export type LeaseEnd =
   | { readonly kind: "stopped" }
   | { readonly kind: "expired" }
   | { readonly kind: "unreachable"; readonly cause: ClientError | undefined };
 
-/** The least time that a member has for an answer before another is asked. */
-const ANSWER_MS = 1000;
+/** The shortest time a member has to respond before another one is tried. */
+const MIN_RESPONSE_MS = 1000;
 
-export class LeaseKeeper {
-  /** Resolves when the lease is kept no more. */
+export class LeaseKeepAlive {
+  /** Resolves when renewals have ended. */
   readonly ended: Promise<LeaseEnd>;
   readonly #caller: Caller;
   readonly #id: bigint;
@@ -35,7 +35,7 @@ export class LeaseKeeper {
   /** Aborted when the lease must have expired. */
   readonly #late = new AbortController();
   readonly #over: AbortSignal;
-  #forgetDeadline: () => void = () => {};
+  #cancelDeadline: () => void = () => {};
 
   /** Made by Leases.keepAlive(). */
   constructor(caller: Caller, id: bigint, onRenewed: (response: LeaseKeepAliveResponse) => void) {
@@ -43,12 +43,12 @@ export class LeaseKeeper {
     this.#id = id;
     this.#onRenewed = onRenewed;
     this.#over = AbortSignal.any([this.#stop.signal, this.#late.signal]);
-    // Until the first answer tells the lease's time, a call's time must do.
+    // The time to live is unknown until the first response, so a call's timeout applies.
     this.#setDeadline(caller.timeoutMs);
-    this.ended = this.#run().finally(() => this.#forgetDeadline());
+    this.ended = this.#run().finally(() => this.#cancelDeadline());
   }
 
-  /** Ends the renewals; the lease lives on until its time is over. */
+  /** Ends the renewals; the lease expires at the end of its time to live. */
   stop(): void {
     this.#stop.abort();
   }
@@ -74,7 +74,7 @@ export class LeaseKeeper {
     return this.#stop.signal.aborted ? { kind: "stopped" } : { kind: "unreachable", cause };
   }
 
-  /** Renews over one stream until that ends. Gives true if the lease is gone. */
+  /** Renews over one stream until it ends. Returns true if the lease has expired. */
   async #renew(
     stream: ClientStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>,
     backoff: Backoff,
@@ -82,36 +82,36 @@ export class LeaseKeeper {
     const { timer } = this.#caller;
     const cancel = (): void => stream.cancel();
     this.#over.addEventListener("abort", cancel);
-    let answerMs = ANSWER_MS;
-    let forgetAnswer = (): void => {};
-    const ask = (): void => {
+    let timeoutMs = MIN_RESPONSE_MS;
+    let cancelTimeout = (): void => {};
+    const renew = (): void => {
       stream.send({ ID: this.#id });
-      forgetAnswer = timer.after(answerMs, () => stream.abandon());
+      cancelTimeout = timer.after(timeoutMs, () => stream.abandon());
     };
     try {
       if (this.#over.aborted) return false;
-      ask();
+      renew();
       for await (const response of stream) {
-        forgetAnswer();
+        cancelTimeout();
         if (response.TTL <= 0) return true;
         backoff.reset();
         this.#setDeadline(response.TTL * 1000);
         this.#onRenewed(response);
-        answerMs = Math.max(ANSWER_MS, (response.TTL * 1000) / 3);
+        timeoutMs = Math.max(MIN_RESPONSE_MS, (response.TTL * 1000) / 3);
         await pause(timer, (response.TTL * 1000) / 3, this.#over);
         if (this.#over.aborted) return false;
-        ask();
+        renew();
       }
       return false;
     } finally {
-      forgetAnswer();
+      cancelTimeout();
       this.#over.removeEventListener("abort", cancel);
       stream.cancel();
     }
   }
 
   #setDeadline(delayMs: number): void {
-    this.#forgetDeadline();
-    this.#forgetDeadline = this.#caller.timer.after(delayMs, () => this.#late.abort());
+    this.#cancelDeadline();
+    this.#cancelDeadline = this.#caller.timer.after(delayMs, () => this.#late.abort());
   }
 }

@@ -1,26 +1,26 @@
-/** Names of members, and where plain HTTP is spoken with them. */
+/** Labels and HTTP addresses of members. */
 import { parseEndpoint } from "@quorate/client";
 import { idToHex, type Member } from "@quorate/proto";
 import type { ClientTls, Target } from "./http.ts";
 
 /**
- * A member as the cluster lists it, with the endpoints that may lead to it, or an endpoint alone.
+ * A member of the member list with its endpoints, or an endpoint of an unknown member.
  */
-export interface Place {
+export interface ListedMember {
   readonly member: Member | undefined;
   readonly endpoints: readonly string[];
 }
 
 /**
- * A member's name; its id and peer URLs before it has one; the endpoint where no member is known.
+ * A member's name; its id and peer URLs while it has no name; the endpoint of an unknown member.
  */
-export function labelOf({ member, endpoints }: Place): string {
+export function labelOf({ member, endpoints }: ListedMember): string {
   return member === undefined
     ? (endpoints[0] ?? "?")
     : member.name || `${idToHex(member.ID)} (${member.peerURLs.join(",")})`;
 }
 
-/** Where plain HTTP is to be spoken with an endpoint; undefined for one that is none. */
+/** The HTTP address of an endpoint; undefined if it is malformed. */
 export function targetOf(endpoint: string, tls: ClientTls | undefined): Target | undefined {
   try {
     return parseEndpoint(endpoint, tls !== undefined && tls.plainByDefault !== true);

@@ -8,9 +8,9 @@ import { readSegment } from "@quorate/backup";
 import type { Client } from "@quorate/client";
 import { MemoryDisk } from "@quorate/host/testing";
 import { LeaseService } from "@quorate/proto";
-import { ClusterView } from "../../src/backup/cluster-view.ts";
-import { Duties, type DutyOptions, MAX_BEHIND_MS } from "../../src/backup/duties.ts";
-import { Journal } from "../../src/backup/journal.ts";
+import { ClusterView } from "../node/cluster-view.ts";
+import { Duties, type DutyOptions, MAX_BEHIND_MS } from "../node/duties.ts";
+import { Journal } from "../src/journal.ts";
 
 const DIR = "/b";
 const START_MS = 1_767_225_600_000;
@@ -34,19 +34,20 @@ async function setUp(options: Partial<DutyOptions> = {}) {
     { dir: DIR, retainMs: 0, intervalMs: 0, hashIntervalMs: 60_000, ...options },
     {
       view: {
-        standing: () => answer({ clusterId: 1n, revision: cluster.revision }),
+        state: () => answer({ clusterId: 1n, revision: cluster.revision }),
         leaseIds: () => answer([...cluster.leases.keys()]),
         timesToLive: (ids) => answer(new Map(ids.map((id) => [id, cluster.leases.get(id)!]))),
         hashAt: (revision) => answer({ hash: revision, compactRevision: -1 }),
       },
+      disk,
       journal,
       takeBase: async () => {
         seen.bases++;
         if (cluster.isSilent) throw new ClientError("context deadline exceeded");
         return seen.nowMs;
       },
-      goElsewhere: () => seen.elsewhere++,
-      say: () => {},
+      switchMember: () => seen.elsewhere++,
+      report: () => {},
       warn: (text) => seen.warnings.push(text),
     },
     START_MS,
@@ -77,7 +78,9 @@ describe("beside the watch", () => {
       assert.equal(seen.elsewhere, 1);
       assert.match(
         seen.warnings[0],
-        how === "behind" ? /at revision 10 and the cluster at 11/ : /its member does not answer/,
+        how === "behind"
+          ? /at revision 10 and the cluster is at revision 11/
+          : /its member does not respond/,
       );
       duties.opened();
       cluster.isSilent = false;
