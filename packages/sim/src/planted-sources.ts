@@ -185,8 +185,15 @@ export const SOURCE_BUGS = {
   },
   "gather-buffer-reused": {
     file: "transport/src/frames.ts",
-    before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
-    after: "    if (this.#chunks[0]",
+    before: "    this.#chunks.push(chunk);",
+    after:
+      "    const owner = this as unknown as { small?: Uint8Array };\n" +
+      "    const small = (owner.small ??= new Uint8Array(512));\n" +
+      "    if (chunk.length > small.length) this.#chunks.push(chunk);\n" +
+      "    else {\n" +
+      "      small.set(chunk);\n" +
+      "      this.#chunks.push(small.subarray(0, chunk.length));\n" +
+      "    }",
   },
   "damage-passed-over": {
     file: "transport/src/tunnel.ts",
