@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { checkBans } from "./bans.ts";
 import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
+import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { compareFigures, figuresNow, kinds, readRatchet } from "./ratchet.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
@@ -18,6 +19,8 @@ const rules: readonly (readonly [
   ["imports run one way and through entry points", checkDirections],
   ["each package has one entry point", checkEntryPoints],
   ["pure code touches no time, randomness, process or Node", checkBans],
+  ["error classes follow the convention", checkErrorClasses],
+  ["each invariant is enforced in one file", checkInvariants],
   ["no import cycles", checkCycles],
   ["no dead files", checkDeadFiles],
   ["no import of a file that is not there", checkMissing],

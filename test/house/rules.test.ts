@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { checkBans } from "./bans.ts";
 import { checkDependencies } from "./dependencies.ts";
 import { checkDirections, checkEntryPoints } from "./directions.ts";
+import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { codeOnly } from "./scan.ts";
 import { checkLeftovers, checkLineWidth } from "./text.ts";
@@ -43,6 +44,35 @@ describe("scanner", () => {
 
   test("braces inside a template's expression do not end it", () => {
     assert.equal(codeOnly("`a${f({ b: 1 })}c`;d").replace(/\s+/g, ""), "`${f({b:1})}`;d");
+  });
+});
+
+describe("errors", () => {
+  const at = "packages/wal/src/a.ts";
+  test("a class that extends Error itself", () => {
+    finds(
+      checkErrorClasses,
+      { [at]: "let a;\nclass OddError extends Error {}" },
+      `${at}:2`,
+      /OddError extends Error/,
+    );
+    clean(checkErrorClasses, {
+      [at]: 'class OddError extends CodedError<"Odd"> {}',
+      "packages/wal/test/a.ts": "class Mine extends Error {}",
+    });
+  });
+  test("an invariant without its one place", () => {
+    const list = "packages/wal/src/invariants.ts";
+    const text = 'export const invariants = {\n  "WAL-1": "x",\n};';
+    finds(checkInvariants, { [list]: text }, list, /WAL-1 is enforced in no file/);
+    const use = 'assert(a, "WAL-1");';
+    finds(
+      checkInvariants,
+      { [list]: text, [at]: use, "packages/wal/src/b.ts": use },
+      list,
+      /enforced in .*a\.ts, .*b\.ts/,
+    );
+    clean(checkInvariants, { [list]: text, [at]: use });
   });
 });
 

@@ -94,6 +94,14 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "survivor-drops-its-tail": { losesMajority: true, faultPhaseMs: 3000 },
   "proposes-unchecked": { hostileEveryMs: 100, faultPhaseMs: 3000 },
   "takes-proposals-unchecked": { poisonEveryMs: 100, members: 3, faultPhaseMs: 3000 },
+  "damage-passed-over": { corruption: 0.01, faultPhaseMs: 3000 },
+  "snapshot-frame-unchecked": {
+    corruption: 0.05,
+    snapshotCount: 3,
+    catchUpEntries: 1,
+    members: 3,
+    faultPhaseMs: 4000,
+  },
   // What a failed sync left is lost where nothing is written behind it in the same sector.
   "failed-sync-taken-for-durable": { ...HARSH_DISKS, valueBytes: 3000, syncMs: 2 },
   "flip-taken-for-tear": HARSH_DISKS,

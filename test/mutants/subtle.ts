@@ -196,6 +196,6 @@ export const SUBTLE: readonly Mutant[] = [
     before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
     after: "    if (this.#chunks[0]",
     tests: ["packages/transport/test/frames.test.ts"],
-    sim: "no",
+    sim: "default",
   },
 ];

@@ -27,6 +27,8 @@ export interface ClusterOptions {
   readonly envOf?: (name: string) => Readonly<Record<string, string>>;
   /** The cluster token, "test" by default. */
   readonly token?: string;
+  /** The peer URL that a member advertises, where it is not the one on which it listens. */
+  readonly advertisedPeerUrlOf?: (name: string) => string | undefined;
   /** Client and peer port of each member, for tests that need fixed ones. Free ones by default. */
   readonly ports?: readonly (readonly [client: number, peer: number])[];
 }
@@ -148,6 +150,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
     envOf = () => ({}),
     token = "test",
   } = options;
+  const { advertisedPeerUrlOf = () => undefined } = options;
   const dir = mkdtempSync(join(tmpdir(), `quorate-test-${executable.name}-`));
   const certs = tls ? await writeCertificates(join(dir, "certs")) : undefined;
   const read = (path: string): string => readFileSync(path, "utf8");
@@ -174,7 +177,7 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
         `--listen-client-urls=${clientUrl}`,
         `--advertise-client-urls=${clientUrl}`,
         `--listen-peer-urls=${peerUrl}`,
-        `--initial-advertise-peer-urls=${peerUrl}`,
+        `--initial-advertise-peer-urls=${advertisedPeerUrlOf(name) ?? peerUrl}`,
         ...clusterFlags,
         ...(certs === undefined ? [] : tlsFlags(certs)),
         ...flags,
@@ -187,7 +190,9 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
       identity,
     });
   };
-  const initialCluster = plans.map((plan) => `${plan.name}=${plan.peerUrl}`).join(",");
+  const initialCluster = plans
+    .map(({ name, peerUrl }) => `${name}=${advertisedPeerUrlOf(name) ?? peerUrl}`)
+    .join(",");
   const clusterFlags = [
     `--initial-cluster=${initialCluster}`,
     `--initial-cluster-token=${token}`,

@@ -25,7 +25,7 @@ test("settings that contradict each other are refused", () => {
   for (const changes of wrong) {
     assert.throws(
       () => new Raft(testConfig(1n, changes), newCluster(1)),
-      (error: unknown) => error instanceof RaftConfigError && error.code === "INVALID_RAFT_CONFIG",
+      (error: unknown) => error instanceof RaftConfigError && error.code === "InvalidRaftConfig",
       JSON.stringify(changes, (_, value) => (typeof value === "bigint" ? String(value) : value)),
     );
   }

@@ -261,7 +261,7 @@ describe("a unary call", () => {
   });
 
   test("too large an answer is an error of grpc-go's words", () => {
-    const client = new GrpcClient({ unary: ECHO, grpcLimits: { maxAnswerBytes: 4 } });
+    const client = new GrpcClient({ unary: ECHO, grpcLimits: { maxResponseBytes: 4 } });
     client.call(1, HELLO);
     assert.deepEqual(client.take(), [
       `HEADERS 1 ${HEADERS_OK} grpc-status=8 grpc-message=grpc: trying to send message larger than max (5 vs. 4) end`,
@@ -378,7 +378,7 @@ describe("a unary call", () => {
     assert.deepEqual(client.take(), [
       `HEADERS 1 ${HEADERS_OK}`,
       `HEADERS 3 ${HEADERS_OK}`,
-      "HEADERS 3 grpc-status=8 grpc-message=grpc: answers waiting to be sent hold too much memory end",
+      "HEADERS 3 grpc-status=8 grpc-message=grpc: responses waiting to be sent hold too much memory end",
     ]);
     assert.equal(client.shared.counters.pendingBytesRefusals, 1);
     client.send(rstStream(1));
@@ -538,7 +538,7 @@ describe("a stream", () => {
     client.send(windowUpdate(1, 10_000));
     assert.match(
       client.take().join("\n"),
-      /HEADERS 1 grpc-status=8 grpc-message=grpc: answers waiting to be sent hold too much memory end/,
+      /HEADERS 1 grpc-status=8 grpc-message=grpc: responses waiting to be sent hold too much memory end/,
     );
     assert.equal(client.shared.pending.usedBytes, 0);
   });

@@ -352,7 +352,7 @@ describe("windows", () => {
     assert.ok(counters.largestHolderCuts >= 2);
     assert.equal(
       reason(attackers.find((one) => one.connection.ending)!),
-      "EnhanceYourCalm this connection holds the most memory of all, and there is no more",
+      "EnhanceYourCalm the server is out of buffer memory, and this connection holds the most",
     );
     neighbour.send(windowUpdate(0, 1_000_000), settingsFrame([Setting.InitialWindowSize, 200_000]));
     assert.equal(neighbour.take().filter((line) => line.includes("grpc-status=0")).length, 5);
@@ -398,7 +398,7 @@ describe("windows", () => {
     client.sweep(59_000);
     assert.equal(client.connection.ending, false, "a byte has left meanwhile");
     client.sweep(1000);
-    assert.equal(reason(client), "EnhanceYourCalm answers are not taken");
+    assert.equal(reason(client), "EnhanceYourCalm responses are not read");
     assert.equal(client.shared.counters.sendStalls, 1);
     assert.equal(client.shared.pending.usedBytes, 0);
   });

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { status } from "@grpc/grpc-js";
 import { type CallContext, StatusError } from "@quorate/rpc";
 import { unary } from "./helpers/calls.ts";
-import { Flag, FrameClient, frame, grpcMessage, Type } from "./helpers/frames.ts";
+import { Flag, FrameClient, FrameType, frame, grpcMessage } from "./helpers/frames.ts";
 import { deferred, startServer } from "./helpers/server.ts";
 
 const KIB = 1024;
@@ -203,7 +203,7 @@ describe("a unary call", () => {
     await ends[0].promise;
     const lost = new FrameClient(port);
     lost.open(1, "/test.Echo/Never");
-    lost.send(frame(Type.data, Flag.endStream, 1, grpcMessage(Buffer.from([1]))));
+    lost.send(frame(FrameType.Data, Flag.EndStream, 1, grpcMessage(Buffer.from([1]))));
     await starts[1].promise;
     lost.socket.destroy();
     await ends[1].promise;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
-import { installReceived } from "../src/folders.ts";
+import { installReceived } from "../src/directories.ts";
 import { decodeSnapshot, encodeSnapshot } from "../src/snapshot-stream.ts";
 import { receiveSnapshot, Store } from "../src/store.ts";
 import { Prng } from "./mvcc-history.ts";
@@ -116,7 +116,7 @@ async function refused(bytes: Uint8Array, index: number): Promise<void> {
     ),
     (error: unknown) => {
       const { code, offset } = error as { code: string; offset: number };
-      assert.equal(code, "BAD_SNAPSHOT_STREAM");
+      assert.equal(code, "BadSnapshotStream");
       assert.ok(offset >= 0 && offset <= bytes.length, `${offset}`);
       return true;
     },

@@ -145,20 +145,20 @@ test("records that are not those that were written are damage, found when the st
   // A whole record vanishes: nothing else tells.
   await change(last, undefined);
   await assert.rejects(open(keyspaces), {
-    code: "DAMAGED",
+    code: "Damaged",
     message: /quorate_live_bytes: the records have \d+ bytes, and \d+ were written/,
   });
   await change(last, record);
   await (await open(keyspaces)).close({ flush: false });
   await change(prefixed(Bucket.meta, LIVE_BYTES), sum.subarray(0, 15));
-  await assert.rejects(open(keyspaces), { code: "DAMAGED", message: /the record has 15 bytes/ });
+  await assert.rejects(open(keyspaces), { code: "Damaged", message: /the record has 15 bytes/ });
   await change(prefixed(Bucket.meta, LIVE_BYTES), sum);
 
   // The position falls: the log would be applied a second time to what it has made.
   const position = prefixed(Bucket.meta, fromLatin1("consistent_index"));
   await change(position, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 4));
   await assert.rejects(open(keyspaces), {
-    code: "DAMAGED",
+    code: "Damaged",
     message: /it is of index 5, and the store's position is 4/,
   });
   await change(position, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 5));
@@ -171,7 +171,7 @@ test("records that are not those that were written are damage, found when the st
   applyEntry(store, log.entries[5]);
   await store.close({ flush: true });
   await change(fromLatin1("k\0\0\0\0\0\0\0\x07_\0\0\0\0\0\0\0\0"), undefined);
-  await assert.rejects(open(keyspaces), { code: "DAMAGED" });
+  await assert.rejects(open(keyspaces), { code: "Damaged" });
 });
 
 /** A store on which requests are applied one by one; gives the answer or the error's name. */

@@ -33,15 +33,8 @@
  *                                          snapshot=INDEX/TERM:VOTER,..
  *   status [ID ...]            progress ID       log ID       network
  */
-import { fromLatin1, raftpb } from "@quorate/proto";
-import {
-  bootstrapEntries,
-  confChangeOf,
-  InvariantError,
-  Raft,
-  type RaftConfig,
-  type Ready,
-} from "../../index.ts";
+import { fromLatin1, InvariantError, raftpb } from "@quorate/proto";
+import { bootstrapEntries, confChangeOf, Raft, type RaftConfig, type Ready } from "../../index.ts";
 import { type DiskRecord, emptyConfState, SimDisk } from "../sim/disk.ts";
 import {
   showConfState,

@@ -15,7 +15,7 @@
  * comes. Each event has the size of its record beside it, so that what a compaction frees is known
  * without reading what it drops.
  */
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 
 /** Place of the last event; places of older ones are 0 and more. */
 export const LATEST = -1;

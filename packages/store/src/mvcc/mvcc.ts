@@ -12,7 +12,7 @@
  * once; reads of ranges run in steps, which a caller may run to the end at once too.
  */
 import type { Backend } from "../backend.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { LiveBytes } from "../live-bytes.ts";
 import { STEP_KEYS } from "../steps.ts";
 import { Compaction } from "./compaction.ts";
@@ -142,11 +142,7 @@ export class Mvcc {
   }
 
   #begin(leases: LeaseBook, isLong: boolean): WriteTxn {
-    assert(
-      this.#open === undefined,
-      "MVCC-6",
-      "a write transaction is open already: one that failed half way",
-    );
+    assert(this.#open === undefined, "MVCC-6");
     this.#open = new WriteTxn(
       this.#state,
       leases,
@@ -157,7 +153,7 @@ export class Mvcc {
   }
 
   readonly #committed: TxnCommitted = (txn, changes) => {
-    assert(this.#open === txn, "MVCC-5", "a transaction is committed once");
+    assert(this.#open === txn, "MVCC-5");
     this.#open = undefined;
     if (this.onChange === undefined || txn.changeCount === 0) return;
     if (changes === undefined) this.onLargeChange?.(this.currentRevision, txn.touched);

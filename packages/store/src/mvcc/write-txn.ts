@@ -10,7 +10,7 @@
  */
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { liveSizeBytes } from "../live-bytes.ts";
 import type { Steps } from "../steps.ts";
 import { KeyIndex } from "./key-index.ts";
