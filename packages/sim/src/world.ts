@@ -113,6 +113,7 @@ class World {
     this.clientNetwork = new ClientNetwork(options, {
       scheduler,
       random: random.fork("client network"),
+      fail,
     });
     const shared = {
       nodes: this.nodes,
