@@ -175,6 +175,7 @@ export const FAULT_KINDS = [
   "tailFlip",
   "liveFlip",
   "recordDamage",
+  "lyingSync",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -184,6 +185,7 @@ const LATER_DISK = [
   "tailFlip",
   "liveFlip",
   "recordDamage",
+  "lyingSync",
 ] as const satisfies readonly FaultKind[];
 /**
  * Faults that are not drawn with the others of mixed runs: those of themes, and those of streams of

@@ -395,6 +395,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     messages: network.messages,
     snapshots: network.snapshots,
     faults: Object.fromEntries(nemesis.counts),
+    liesUnnoticed: nodes.reduce((sum, node) => sum + node.liesUnnoticed, 0),
     refusedToStart: nodes.filter((node) => node.refused).length,
     points: pointsOf(nodes),
     alarms: safety.alarms.counts,
