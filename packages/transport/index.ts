@@ -15,6 +15,7 @@ export {
   MemberDirectory,
   type ToldMember,
 } from "./src/member-directory.ts";
+export type { PeerAnswer, PeerCall } from "./src/peer-call.ts";
 export { RareLog } from "./src/rare-log.ts";
 export * from "./src/transport.ts";
 export { FRAME_HEAD_BYTES, openingOf, PREFACE, Tunnel } from "./src/tunnel.ts";

@@ -5,8 +5,7 @@
 import type { Changes, PlantedBug } from "@quorate/sim";
 
 /**
- * Long waits of members that have little to do cost less where they seldom have to tell each other
- * so.
+ * Long waits of members that have little to do cost less if they seldom report them to each other.
  */
 const SABOTAGE = {
   sabotageEveryMs: 600,
@@ -57,7 +56,7 @@ const READS = {
 export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "difference-unnoticed": SABOTAGE,
   "names-another-member": SABOTAGE,
-  // Half a second, in which somebody has to read what was altered.
+  // Half a second, in which a client has to read what was altered.
   "serves-while-named": {
     ...{
       ...SABOTAGE,

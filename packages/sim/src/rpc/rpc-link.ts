@@ -89,7 +89,7 @@ export class RpcLink {
     };
     return {
       limits: {
-        ...{ maxRequestBytes: 64 * MIB, maxAnswerBytes: 256 * MIB },
+        ...{ maxRequestBytes: 64 * MIB, maxResponseBytes: 256 * MIB },
         ...{ maxHttpBodyBytes: MIB, sendBudgetBytes: 64 * 1024 },
       },
       services: this.#watched(services),
