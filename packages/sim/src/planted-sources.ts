@@ -183,6 +183,22 @@ export const SOURCE_BUGS = {
     before: "error instanceof WireError ? malformation(data) : undefined",
     after: "undefined as InvalidRequestError | undefined",
   },
+  "split-frame-loses-its-head": {
+    file: "rpc/src/http2/frame-splitter.ts",
+    before: "      larger.set(part);\n",
+    after: "",
+  },
+  "stream-window-ignored": {
+    file: "rpc/src/http2/sender.ts",
+    before: "          stream.sendWindowBytes,\n          this.#windowBytes,",
+    after: "          this.#windowBytes,",
+  },
+  "long-frame-taken": {
+    file: "rpc/src/http2/frame-splitter.ts",
+    before:
+      "if (length > DEFAULT_MAX_FRAME_BYTES) {\n        this.#handler.frameTooLong(length, chunk[at + 3]",
+    after: "if (length < 0) {\n        this.#handler.frameTooLong(length, chunk[at + 3]",
+  },
   "gather-buffer-reused": {
     file: "transport/src/frames.ts",
     before: "    this.#chunks.push(chunk);",
