@@ -147,6 +147,11 @@ export class Backend {
     return this.#active.ops;
   }
 
+  /** True when a write failed: every later flush rejects. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
+  }
+
   get pendingBytes(): number {
     return this.#active.sizeBytes;
   }

@@ -663,7 +663,7 @@ export class Member {
   #flush(): void {
     // While a received store takes its place, this one is closed, and what it has not written is
     // not wanted any more.
-    if (this.#exchange.isRunning || this.#store.pendingOps === 0 || this.#flushes >= 2) return;
+    if (this.#exchange.isRunning || !this.#store.needsFlush || this.#flushes >= 2) return;
     this.#flushes++;
     const faults = this.#deps.faults ?? noFaults;
     const flush = async () => {
