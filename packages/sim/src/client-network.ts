@@ -5,11 +5,12 @@
 import type { Random } from "@quorate/host";
 import {
   type CallContext,
+  joinMessage,
   LOCAL_CALL,
-  type MessageBytes,
   type Status,
   type StreamCall,
   type StreamListener,
+  type UnaryAnswer,
 } from "@quorate/rpc";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
@@ -310,13 +311,6 @@ class SimStream implements ClientStream {
 }
 
 /** A message in one piece that nobody else holds. */
-function joined(message: MessageBytes): Uint8Array {
-  if (message instanceof Uint8Array) return message.slice();
-  const whole = new Uint8Array(message.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of message) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+function joined(message: UnaryAnswer): Uint8Array {
+  return message instanceof Uint8Array ? message.slice() : joinMessage(message);
 }

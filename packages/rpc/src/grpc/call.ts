@@ -9,7 +9,7 @@ import type { Http2Connection } from "../http2/connection.ts";
 import type { FieldList } from "../http2/field-encoder.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
 import { PREFIX_BYTES } from "../messages.ts";
-import { type CallContext, type MessageBytes, type Status, StatusError } from "../service.ts";
+import { type CallContext, type Status, StatusError, type UnaryAnswer } from "../service.ts";
 import { framedPieces, trailers, trailersOnly } from "./answers.ts";
 import { decodeBase64 } from "./base64.ts";
 import type { GrpcShared } from "./shared.ts";
@@ -165,7 +165,7 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
    * ended, for the service as if cancelled.
    */
   protected sendPieces(
-    message: MessageBytes,
+    message: UnaryAnswer,
     sizeBytes: number,
     compressed: boolean,
     ending?: FieldList,

@@ -2,7 +2,7 @@
  * Compressed messages (grpc-encoding). The core knows the rules, the driver brings the algorithm.
  */
 import { GrpcCode } from "../codes.ts";
-import { type MessageBytes, StatusError } from "../service.ts";
+import { StatusError, type UnaryAnswer } from "../service.ts";
 
 /** The gzip of the platform. */
 export interface Compressor {
@@ -18,9 +18,9 @@ export interface Compressor {
    */
   decompressLater(message: Uint8Array, maxBytes: number): Promise<Uint8Array>;
   /** The message compressed at once; for up to MAX_COMPRESSED_NOW_BYTES. */
-  compressNow(message: MessageBytes): Uint8Array;
+  compressNow(message: UnaryAnswer): Uint8Array;
   /** The message compressed beside other work. */
-  compressLater(message: MessageBytes): Promise<Uint8Array>;
+  compressLater(message: UnaryAnswer): Promise<Uint8Array>;
 }
 
 /** Messages that take longer to compress than other calls should wait. */

@@ -6,7 +6,7 @@ import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
-import { type MessageBytes, StatusError, type UnaryHandler } from "../service.ts";
+import { StatusError, type UnaryAnswer, type UnaryHandler } from "../service.ts";
 import { GZIP_HEADERS, OK_HEADERS, OK_TRAILERS, writeWholeAnswer } from "./answers.ts";
 import { Call, statusOf } from "./call.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
@@ -131,7 +131,7 @@ export class UnaryCall extends Call {
 
   #handle(request: Uint8Array): void {
     this.received(request.length);
-    let answer: MessageBytes | Promise<MessageBytes>;
+    let answer: UnaryAnswer | Promise<UnaryAnswer>;
     try {
       answer = this.#handler(request, this);
     } catch (error) {
@@ -162,7 +162,7 @@ export class UnaryCall extends Call {
     }
   }
 
-  #answered(message: MessageBytes): void {
+  #answered(message: UnaryAnswer): void {
     this.#stopWorking();
     this.#answer(message);
     this.connection.touched();
@@ -182,7 +182,7 @@ export class UnaryCall extends Call {
     this.connection.working(-sizeBytes);
   }
 
-  #answer(message: MessageBytes): void {
+  #answer(message: UnaryAnswer): void {
     if (this.isEnded) return;
     const size = messageSize(message);
     if (size > this.shared.limits.maxAnswerBytes) {
@@ -206,7 +206,7 @@ export class UnaryCall extends Call {
   }
 
   /** Answers in pieces, as the client's windows open. */
-  #send(message: MessageBytes, sizeBytes: number, plainBytes: number, compressed: boolean): void {
+  #send(message: UnaryAnswer, sizeBytes: number, plainBytes: number, compressed: boolean): void {
     const sender = this.connection.sender;
     sender.headers(this.stream, this.#gzip ? GZIP_HEADERS : OK_HEADERS, false);
     if (!this.sendPieces(message, sizeBytes, compressed, OK_TRAILERS)) return;
@@ -214,7 +214,7 @@ export class UnaryCall extends Call {
     this.sent(plainBytes);
   }
 
-  #compress(message: MessageBytes, size: number): void {
+  #compress(message: UnaryAnswer, size: number): void {
     if (size <= MAX_COMPRESSED_NOW_BYTES) {
       this.#sendCompressed(this.shared.compressor.compressNow(message), size);
       return;

@@ -18,7 +18,7 @@ import {
   type TxnRequest,
   type TxnResponse,
 } from "@quorate/proto";
-import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
+import type { CallContext, UnaryAnswer, UnaryHandler } from "@quorate/rpc";
 import {
   type Applied,
   applyRange,
@@ -80,7 +80,7 @@ function rangeHandler(member: Member): UnaryHandler {
   const read = (
     request: RangeRequest,
     context: CallContext,
-  ): MessageBytes | Promise<MessageBytes> => {
+  ): UnaryAnswer | Promise<UnaryAnswer> => {
     if (isPlainGet(request) && slices.takesGet()) return get(request);
     const caller = callerOf(context);
     const few = slices.now(caller, (mostKeys) =>
@@ -106,7 +106,7 @@ function rangeHandler(member: Member): UnaryHandler {
   };
 }
 
-function* rangeSteps(member: Member, request: RangeRequest, task: SliceTask): Steps<MessageBytes> {
+function* rangeSteps(member: Member, request: RangeRequest, task: SliceTask): Steps<UnaryAnswer> {
   const writer = new RangeWriter(task.charge);
   const summary = yield* pinned(member, task, (view) => rangeInto(view, request, writer));
   return messageOf(writer.finish(member.header(summary.revision), summary));

@@ -16,10 +16,10 @@ import {
   type ResponseHeader,
 } from "@quorate/proto";
 import type {
-  MessageBytes,
   StreamCall,
   StreamHandler,
   StreamListener,
+  UnaryAnswer,
   UnaryHandler,
 } from "@quorate/rpc";
 import { LEASE_COST_BYTES, STEP_KEYS, type Steps } from "@quorate/store";
@@ -40,17 +40,15 @@ function* inParts<T>(
   items: readonly T[],
   encode: (part: T[]) => Uint8Array,
   charge: (bytes: number) => void,
-): Steps<MessageBytes> {
+): Steps<UnaryAnswer> {
   const pieces = [first];
-  let sizeBytes = first.length;
   for (let at = 0; at < items.length; at += STEP_KEYS) {
     if (at > 0) yield;
     const piece = encode(items.slice(at, at + STEP_KEYS));
     charge(piece.length);
-    sizeBytes += piece.length;
     pieces.push(piece);
   }
-  return messageOf({ pieces, sizeBytes });
+  return messageOf(pieces);
 }
 
 /** The unary handlers of the Lease service, by path. */

@@ -62,10 +62,15 @@ export class MvccState {
     );
   }
 
-  /** Keeps a record that was read from the disk, for those who read it next. */
-  keep(main: number, sub: number, record: Uint8Array): void {
-    // Reads in slices may have fetched it side by side.
-    if (this.#records.get(main, sub) === undefined) this.#records.add(main, sub, record);
+  /**
+   * Keeps a record that was read from the disk, for later reads. Returns the one to use: that of
+   * another read which fetched it at the same time, so that it is in memory once.
+   */
+  keep(main: number, sub: number, record: Uint8Array): Uint8Array {
+    const known = this.#records.get(main, sub);
+    if (known !== undefined) return known;
+    this.#records.add(main, sub, record);
+    return record;
   }
 
   /**
