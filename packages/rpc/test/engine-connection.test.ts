@@ -128,36 +128,6 @@ describe("a request", () => {
     assert.equal(client.connection.openStreams, 0);
   });
 
-  test("is answered with pieces that are made while they are sent", () => {
-    const { client, recorder } = greeted();
-    client.send(client.headers(1, GET, true));
-    recorder.take();
-    const stream = recorder.streams.get(1)!;
-    const { sender } = client.connection;
-    sender.headers(stream, OK, false);
-    let made = 0;
-    const source = {
-      sizeBytes: 200_000,
-      next: () =>
-        made < 400 ? (made++ % 2 === 0 ? new Uint8Array(0) : new Uint8Array(1000)) : undefined,
-    };
-    sender.data(stream, [fromLatin1("first"), source, fromLatin1("last")], 200_009, DONE);
-    const bytes = (frames: string[]) =>
-      frames.reduce((sum, frame) => sum + Number(/^DATA 1 (\d+)/.exec(frame)?.[1] ?? 0), 0);
-    // The window of a connection that nobody has opened: what does not fit is not made.
-    assert.equal(bytes(client.take()), 65_535);
-    assert.ok(made < 140, `${made}`);
-    client.send(windowUpdate(0, 1 << 20), windowUpdate(1, 1 << 20));
-    let rest = 0;
-    const all: string[] = [];
-    for (let frames = client.take(); frames.length > 0; frames = client.take()) {
-      rest += bytes(frames);
-      all.push(...frames);
-    }
-    assert.equal(rest, 200_009 - 65_535);
-    assert.equal(all.at(-1), "HEADERS 1 x-done=1 end");
-  });
-
   test("without a body ends with its headers", () => {
     const { client, recorder } = greeted();
     client.send(client.headers(1, GET, true));
