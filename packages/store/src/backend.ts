@@ -164,6 +164,17 @@ export class Backend {
     return this.#flushing !== undefined && this.isDue;
   }
 
+  /**
+   * True when work that can wait should wait: a batch is on its way, and half of the next one is
+   * for those who cannot.
+   */
+  get isBusy(): boolean {
+    return (
+      this.#flushing !== undefined &&
+      (this.#active.ops * 2 >= MAX_PENDING_OPS || this.#active.sizeBytes * 2 >= MAX_PENDING_BYTES)
+    );
+  }
+
   /** True when the collected changes have reached the bound of a batch. */
   get isDue(): boolean {
     return this.#active.ops >= MAX_PENDING_OPS || this.#active.sizeBytes >= MAX_PENDING_BYTES;

@@ -235,6 +235,11 @@ export class Store {
     return this.#backend.isDue;
   }
 
+  /** True when work that can wait, such as compaction, should leave the batches to requests. */
+  get isBusy(): boolean {
+    return this.#backend.isBusy;
+  }
+
   /** True when nothing more should be applied before a flush has ended. */
   get isFull(): boolean {
     return this.#backend.isFull;

@@ -145,11 +145,18 @@ test("the bound by count: a full batch behind one on its way says stop", async (
   const first = backend.flush();
   await keyspace.waiting();
   assert.equal(backend.pendingOps, 0);
-  for (let i = 0; i < MAX_PENDING_OPS; i++) backend.delete(Bucket.key, bytes(`${i}`));
+  const half = MAX_PENDING_OPS / 2;
+  for (let i = 1; i < half; i++) backend.delete(Bucket.key, bytes(`${i}`));
+  assert.equal(backend.isBusy, false);
+  backend.delete(Bucket.key, bytes(`${half}`));
+  assert.equal(backend.isBusy, true);
+  assert.equal(backend.isFull, false);
+  for (let i = half; i < MAX_PENDING_OPS; i++) backend.delete(Bucket.key, bytes(`x${i}`));
   assert.equal(backend.isFull, true);
   await keyspace.release();
   await first;
   assert.equal(backend.isFull, false);
+  assert.equal(backend.isBusy, false);
 });
 
 test("the bound by bytes: large values make a batch due long before the count", async () => {
