@@ -137,6 +137,9 @@ export class Backend {
    * index).
    */
   beforeFlush: () => void = () => {};
+  /** The revision of the last transaction whose records were put; asked when a batch is made. */
+  revisionNow: () => number = () => 0;
+  #writtenRevision = 0;
 
   constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace;
@@ -272,6 +275,7 @@ export class Backend {
       "one batch at a time is on its way to the disk",
     );
     const set = this.#active;
+    const revision = this.revisionNow();
     this.#flushing = set;
     this.#active = new ChangeSet();
     try {
@@ -281,6 +285,12 @@ export class Backend {
       throw error;
     }
     this.#flushing = undefined;
+    this.#writtenRevision = revision;
+  }
+
+  /** Records of transactions up to this revision are on the disk: none of them waits for it. */
+  get writtenRevision(): number {
+    return this.#writtenRevision;
   }
 
   /**

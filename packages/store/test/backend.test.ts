@@ -254,3 +254,23 @@ test("a crash keeps a batch whole or not at all", async () => {
   }
   assert.deepEqual([...outcomes].sort(), ["1 1", "2 undefined"]);
 });
+
+test("the revision that is written follows the batches, not what was put since", async () => {
+  const { backend, keyspace } = await held();
+  let revision = 4;
+  backend.revisionNow = () => revision;
+  backend.put(Bucket.key, bytes("a"), bytes("x"));
+  const first = backend.flush();
+  await keyspace.waiting();
+  revision = 5;
+  backend.put(Bucket.key, bytes("b"), bytes("y"));
+  assert.equal(backend.writtenRevision, 0);
+  await keyspace.release();
+  await first;
+  assert.equal(backend.writtenRevision, 4);
+  const second = backend.flush();
+  await keyspace.waiting();
+  await keyspace.release();
+  await second;
+  assert.equal(backend.writtenRevision, 5);
+});

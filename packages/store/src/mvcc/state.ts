@@ -51,15 +51,14 @@ export class MvccState {
     this.path = path;
     this.liveBytes = liveBytes;
     this.stepKeys = stepKeys;
+    backend.revisionNow = () => this.currentRevision;
   }
 
   /** As `record`, if that needs no read from the disk, else undefined. */
   recordInMemory(main: number, sub: number): Uint8Array | undefined {
-    return (
-      this.#records.get(main, sub) ??
-      this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ??
-      undefined
-    );
+    const known = this.#records.get(main, sub);
+    if (known !== undefined || main <= this.backend.writtenRevision) return known;
+    return this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ?? undefined;
   }
 
   /**
@@ -102,7 +101,8 @@ export class MvccState {
     const known = this.#records.get(main, sub);
     if (known !== undefined) return known;
     const key = encodeRevision(main, sub, false);
-    const pending = this.backend.pending(Bucket.key, key);
+    const isWritten = main <= this.backend.writtenRevision;
+    const pending = isWritten ? undefined : this.backend.pending(Bucket.key, key);
     const record =
       pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
     if (record === undefined) this.missing(key);
