@@ -99,20 +99,20 @@ export class Fuzzer {
   }
 
   /**
-   * Runs for the time that the options give. Throws Found. @param tell takes lines that say how far
-   * it is
+   * Runs for the time in the options. Throws Found. @param report called with lines about the
+   * progress
    */
-  async run(tell: (line: string) => void): Promise<void> {
+  async run(report: (line: string) => void): Promise<void> {
     const { minutes, logEveryMs } = this.#options;
     const startMs = this.#clock.nowMs;
     this.#endMs = startMs + minutes * 60_000;
-    let toldMs = startMs;
+    let loggedMs = startMs;
     this.#clock.start();
     while (this.#clock.nowMs < this.#endMs) {
       await this.#round();
-      if (this.#clock.nowMs - toldMs < logEveryMs && this.#clock.nowMs < this.#endMs) continue;
-      toldMs = this.#clock.nowMs;
-      tell(`${((toldMs - startMs) / 60_000).toFixed(1)} min: ${JSON.stringify(this.counts)}`);
+      if (this.#clock.nowMs - loggedMs < logEveryMs && this.#clock.nowMs < this.#endMs) continue;
+      loggedMs = this.#clock.nowMs;
+      report(`${((loggedMs - startMs) / 60_000).toFixed(1)} min: ${JSON.stringify(this.counts)}`);
     }
   }
 

@@ -10,7 +10,7 @@ import {
   type Status,
   type StreamCall,
   type StreamListener,
-  type UnaryAnswer,
+  type UnaryResponse,
 } from "@quorate/rpc";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
@@ -311,6 +311,6 @@ class SimStream implements ClientStream {
 }
 
 /** A message in one piece that nobody else holds. */
-function joined(message: UnaryAnswer): Uint8Array {
+function joined(message: UnaryResponse): Uint8Array {
   return message instanceof Uint8Array ? message.slice() : joinMessage(message);
 }

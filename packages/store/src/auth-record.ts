@@ -8,7 +8,7 @@
  * is refused wherever it comes in: from a file, at a member's start, and from another member. The
  * records themselves are kept.
  */
-import { fromUtf8 } from "@quorate/proto";
+import { CodedError, fromUtf8 } from "@quorate/proto";
 
 /** The key of the record in the bucket auth. */
 export const AUTH_ENABLED: Uint8Array = fromUtf8("authEnabled");
@@ -17,16 +17,16 @@ export const AUTH_ENABLED: Uint8Array = fromUtf8("authEnabled");
 export const IGNORE_AUTH_FLAG = "unsafe-serve-without-auth";
 
 /** A state whose users and roles would not be enforced. */
-export class AuthEnabledError extends Error {
-  readonly code = "AUTH_ENABLED";
-  /** @param place the file, folder or sender that the state is from */
+export class AuthEnabledError extends CodedError<"AuthEnabled"> {
+  /** @param place the file, directory or sender that the state is from */
   constructor(place: string) {
     super(
+      "AuthEnabledError",
+      "AuthEnabled",
       `${place}: authentication is enabled in it, and this release does not enforce users and roles: every client could read and write ` +
         `everything. To serve it openly all the same, give --${IGNORE_AUTH_FLAG}; or disable authentication in etcd ("etcdctl auth ` +
         'disable") and take it from there again',
     );
-    this.name = "AuthEnabledError";
   }
 }
 

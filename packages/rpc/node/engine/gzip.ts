@@ -4,7 +4,7 @@ import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
 import { GrpcCode } from "../../src/codes.ts";
 import type { Compressor } from "../../src/grpc/compressor.ts";
 import { joinMessage } from "../../src/messages.ts";
-import { StatusError, type UnaryAnswer } from "../../src/service.ts";
+import { StatusError, type UnaryResponse } from "../../src/service.ts";
 
 const gzipLater = promisify(gzip);
 const gunzipLater = promisify(gunzip);
@@ -40,10 +40,10 @@ export const nodeCompressor: Compressor = {
       throw statusOf(error, maxBytes);
     });
   },
-  compressNow(message: UnaryAnswer): Uint8Array {
+  compressNow(message: UnaryResponse): Uint8Array {
     return gzipSync(joinMessage(message), FAST);
   },
-  compressLater(message: UnaryAnswer): Promise<Uint8Array> {
+  compressLater(message: UnaryResponse): Promise<Uint8Array> {
     return gzipLater(joinMessage(message), FAST);
   },
 };

@@ -4,7 +4,7 @@
  * a whole answer.
  */
 import { alloc, EMPTY, RangeResponse, type ResponseHeader, TxnResponse } from "@quorate/proto";
-import { joinMessage, messageSize, type PieceSource, type UnaryAnswer } from "@quorate/rpc";
+import { joinMessage, messageSize, type PieceSource, type UnaryResponse } from "@quorate/rpc";
 import type { RangeSummary, ReadTxnAnswer, RecordSink } from "@quorate/store";
 import {
   MAX_PREFIX_BYTES,
@@ -215,7 +215,7 @@ class JoinedPieces implements PieceSource {
 }
 
 /** A message to be sent: a small one in one piece. */
-export function messageOf(response: UnaryAnswer): UnaryAnswer {
+export function messageOf(response: UnaryResponse): UnaryResponse {
   return messageSize(response) >= MIN_PIECES_BYTES ? response : joinMessage(response);
 }
 

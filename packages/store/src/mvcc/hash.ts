@@ -8,7 +8,7 @@
  */
 import { crc32c, errorOf, fromUtf8, KeyValue, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
-import { assert } from "../errors.ts";
+import { assert } from "../invariants.ts";
 import { LIVE_BYTES } from "../live-bytes.ts";
 import type { Compaction } from "./compaction.ts";
 import type { KeyIndex } from "./key-index.ts";

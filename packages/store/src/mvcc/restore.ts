@@ -1,8 +1,8 @@
 /**
- * Rebuilding the index from the records of the bucket key, in the order of their revisions. What
- * cannot have been written by a store is damage: a key that is no revision, a record that does not
- * decode or does not belong to its key, a version or created revision that does not follow from
- * what came before.
+ * Rebuilds the index from the records of the bucket key, in the order of their revisions. Records
+ * that a store cannot have written are damage: a key that is not a revision, a record that does not
+ * decode or does not belong to its key, a version or created revision that does not follow from the
+ * records before.
  */
 import { KeyValue, toHex, toLatin1, WireError } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
@@ -13,8 +13,8 @@ import { compareRevisions, decodeRevision, type Revision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
 /**
- * Fills the index; tells `onProgress` the number of records read after each slice, and `leases`
- * each key that has one.
+ * Fills the index. Calls `onProgress` with the number of records read after each slice, and
+ * notifies `leases` of each key with a lease.
  */
 export async function restoreIndex(
   state: MvccState,
@@ -56,11 +56,12 @@ export async function restoreIndex(
 
 /**
  * Attaches keys to leases record by record, so that no step at the end takes long. A key's earlier
- * record may name a lease that has ended since; its later ones say so, or the store is damaged.
+ * record may refer to a lease that has ended since; its later ones then do not, or the store is
+ * damaged.
  */
 class RestoredLeases {
   readonly #leases: LeaseBook;
-  /** Keys whose last record so far names a lease that does not exist. */
+  /** Keys whose last record so far refers to a lease that does not exist. */
   readonly #unknown = new Map<string, bigint>();
   /** A record so far has a lease: most stores have none. */
   #isUsed = false;
@@ -82,7 +83,7 @@ class RestoredLeases {
     else if (this.#unknown.size > 0) this.#unknown.delete(key);
   }
 
-  /** @throws StoreDamageError a key hangs on a lease that does not exist */
+  /** @throws StoreDamageError if a key refers to a lease that does not exist */
   finish(): void {
     for (const [key, lease] of this.#unknown) this.#leases.attach(lease, key);
   }
@@ -99,7 +100,7 @@ function decodeRecord(value: Uint8Array, problem: (text: string) => never): KeyV
   }
 }
 
-/** Takes a put over. Returns its key's history, or what is wrong with the record. */
+/** Adds a put. Returns its key's history, or the problem with the record. */
 function restorePut(
   state: MvccState,
   key: string,
@@ -126,7 +127,7 @@ function restorePut(
   return `the record says version ${version}, created at ${createRevision}; it must be ${known.version} and ${known.created}`;
 }
 
-/** Takes a deletion over. Returns its key's history, or what is wrong with the record. */
+/** Adds a deletion. Returns its key's history, or the problem with the record. */
 function restoreDelete(
   state: MvccState,
   key: string,
