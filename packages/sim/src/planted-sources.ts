@@ -183,10 +183,33 @@ export const SOURCE_BUGS = {
     before: "error instanceof WireError ? malformation(data) : undefined",
     after: "undefined as InvalidRequestError | undefined",
   },
+  "split-frame-loses-its-head": {
+    file: "rpc/src/http2/frame-splitter.ts",
+    before: "      larger.set(part);\n",
+    after: "",
+  },
+  "stream-window-ignored": {
+    file: "rpc/src/http2/sender.ts",
+    before: "          stream.sendWindowBytes,\n          this.#windowBytes,",
+    after: "          this.#windowBytes,",
+  },
+  "long-frame-taken": {
+    file: "rpc/src/http2/frame-splitter.ts",
+    before:
+      "if (length > DEFAULT_MAX_FRAME_BYTES) {\n        this.#handler.frameTooLong(length, chunk[at + 3]",
+    after: "if (length < 0) {\n        this.#handler.frameTooLong(length, chunk[at + 3]",
+  },
   "gather-buffer-reused": {
     file: "transport/src/frames.ts",
-    before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
-    after: "    if (this.#chunks[0]",
+    before: "    this.#chunks.push(chunk);",
+    after:
+      "    const owner = this as unknown as { small?: Uint8Array };\n" +
+      "    const small = (owner.small ??= new Uint8Array(512));\n" +
+      "    if (chunk.length > small.length) this.#chunks.push(chunk);\n" +
+      "    else {\n" +
+      "      small.set(chunk);\n" +
+      "      this.#chunks.push(small.subarray(0, chunk.length));\n" +
+      "    }",
   },
   "damage-passed-over": {
     file: "transport/src/tunnel.ts",

@@ -44,8 +44,7 @@ export class Flusher {
     const { store, exchange, fatal } = this.#deps;
     // While a received store takes its place, the old one is closed, and what it has not written
     // is not wanted any more.
-    if (exchange.isRunning || store.current.pendingOps === 0 || this.#flushes >= MAX_FLUSHES)
-      return;
+    if (exchange.isRunning || !store.current.needsFlush || this.#flushes >= MAX_FLUSHES) return;
     this.#flushes++;
     this.#write().catch((error: unknown) => fatal(error));
   }

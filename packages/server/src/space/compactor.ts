@@ -1,7 +1,7 @@
 /**
  * Carries a compaction out beside other work: it removes superseded records in steps of a few
- * milliseconds and leaves the loop to others between them. Where the backend's batch is full it
- * waits for the disk.
+ * milliseconds and leaves the loop to others between them. Where the disk is behind it waits, and
+ * leaves half of the backend's next batch to requests: a full one stops applying them.
  */
 import type { Clock, Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
@@ -76,7 +76,7 @@ export class Compactor {
     const { clock, metrics, batchLimit, pauseMs } = this.#parts;
     while (!this.#stopping) {
       const store = this.#parts.store.current;
-      if (!store.isFull) {
+      if (!store.isBusy) {
         const startMs = clock.monotonicMs();
         const droppedBefore = mvcc.droppedRecords;
         const done = mvcc.compactStep(

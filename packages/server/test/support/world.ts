@@ -17,7 +17,7 @@ import {
   type raftpb,
   toUtf8,
 } from "@quorate/proto";
-import { type CallContext, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
+import { type CallContext, joinMessage, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import type { PeerAnswer, PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
@@ -381,7 +381,7 @@ export async function call(
     metadata: (key) => metadata[key],
     ...context,
   });
-  return answer instanceof Uint8Array ? answer : Buffer.concat(answer);
+  return joinMessage(answer);
 }
 
 export function put(member: Member, key: string, value: string): Promise<Uint8Array> {
