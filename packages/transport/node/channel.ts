@@ -306,7 +306,7 @@ export class Channel {
       this.#open(url, socket, stream);
     } catch (error) {
       this.#socket?.destroy();
-      this.#failed(error instanceof DialError ? error : new DialError("failed", String(error)));
+      this.#failed(error instanceof DialError ? error : new DialError("Failed", String(error)));
     }
   }
 
@@ -324,7 +324,7 @@ export class Channel {
   #open(url: string, socket: Socket, stream: OutgoingStream): void {
     this.#dial = undefined;
     if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url))
-      throw new DialError("stopped", "connection is gone");
+      throw new DialError("Stopped", "connection is gone");
     this.#state = "open";
     this.#openUrl = url;
     this.#failedUrls = 0;
@@ -367,7 +367,7 @@ export class Channel {
     this.#logFailure(error);
     this.#picked = this.#urls.length === 0 ? 0 : (this.#picked + 1) % this.#urls.length;
     this.#failedUrls++;
-    if (error.code !== "removed" && this.#failedUrls < this.#urls.length) {
+    if (error.code !== "Removed" && this.#failedUrls < this.#urls.length) {
       void this.#connect();
       return;
     }

@@ -115,16 +115,16 @@ export class Peer implements ChannelListener {
   #offer(message: raftpb.Message): Promise<ServerHttp2Stream> {
     const { clock, options } = this.#shared;
     return new Promise((resolve, reject) => {
-      const give = (code: "failed" | "timeout", text: string) => {
+      const give = (code: "Failed" | "Timeout", text: string) => {
         this.#fetched = undefined;
         reject(new DialError(code, text));
       };
       if (!this.#channels.urgent.sendBack(message)) {
-        give("failed", "the peer has not dialled this member");
+        give("Failed", "the peer has not dialled this member");
         return;
       }
       const timer = clock.after(options.dialTimeoutMs, () =>
-        give("timeout", "the peer does not come for it"),
+        give("Timeout", "the peer does not come for it"),
       );
       this.#fetched = (stream) => {
         timer.cancel();

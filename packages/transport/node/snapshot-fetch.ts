@@ -108,7 +108,7 @@ export function agreeToSend(shared: Shared, stream: ServerHttp2Stream): Promise<
     const complete = () => {
       const [, status, text = ""] = /^(\d{3}) (.*)/s.exec(verdict) ?? [];
       if (status !== undefined) resolve({ status: Number(status), headers: {}, text });
-      else reject(new DialError("failed", "connection closed before the peer answered"));
+      else reject(new DialError("Failed", "connection closed before the peer answered"));
     };
     stream.on("end", complete);
     stream.on("close", complete);

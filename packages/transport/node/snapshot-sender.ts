@@ -149,7 +149,7 @@ export class SnapshotSender {
 
   /** A link by the first URL that works. */
   async #connect() {
-    let failure = new DialError("failed", "the peer has no URLs");
+    let failure = new DialError("Failed", "the peer has no URLs");
     for (const url of this.#urls) {
       if (this.#stopped) break;
       try {
@@ -216,7 +216,7 @@ export class SnapshotSender {
   async #withTimeout<T>(work: Promise<T>, timeoutMs: number, text: string): Promise<T> {
     let timer: { cancel(): void } | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = this.#shared.clock.after(timeoutMs, () => reject(new DialError("timeout", text)));
+      timer = this.#shared.clock.after(timeoutMs, () => reject(new DialError("Timeout", text)));
     });
     return Promise.race([work, late]).finally(() => timer?.cancel());
   }

@@ -75,10 +75,10 @@ export function requestStream(shared: Shared, request: StreamRequest): Promise<O
         socket.destroy();
       },
     });
-    receive(socket, tunnel, (error) => reject(new DialError("failed", error.message)));
+    receive(socket, tunnel, (error) => reject(new DialError("Failed", error.message)));
     socket.on("close", () => {
       settle();
-      reject(new DialError("failed", "connection closed before the peer answered"));
+      reject(new DialError("Failed", "connection closed before the peer answered"));
     });
     const {
       ":method": _method,
