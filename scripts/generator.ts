@@ -2,8 +2,8 @@
 import { parseArgs } from "node:util";
 
 /**
- * What a generator is to do: write its files, or check them; else the exit code, after --help (0) or
- * a mistake (2).
+ * What a generator is to do: write its files, or check them; else the exit code, after --help (0)
+ * or a mistake (2).
  * @param name the script's file name
  * @param output what it writes, for the help
  */
