@@ -11,7 +11,7 @@ import {
   opPut,
   opTxn,
 } from "@quorate/client";
-import { fromUtf8, GrpcStatus, LeaseService, toUtf8 } from "@quorate/proto";
+import { fromUtf8, GrpcCode, LeaseService, toUtf8 } from "@quorate/proto";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../support/executables.ts";
 
@@ -90,7 +90,7 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
     await client.compact(header.revision + 1, { physical: true });
     await assert.rejects(client.get("c", { revision: header.revision }), {
       name: "ClientError",
-      grpcCode: GrpcStatus.OUT_OF_RANGE,
+      grpcCode: GrpcCode.OutOfRange,
       code: "Compacted",
       message: "etcdserver: mvcc: required revision has been compacted",
       endpoint: cluster.endpoints[0],
@@ -124,7 +124,7 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
     const other = connect({ endpoints: cluster.endpoints });
     await other.put("x", "y");
     other.close();
-    await assert.rejects(other.get("x"), { grpcCode: GrpcStatus.CANCELLED });
+    await assert.rejects(other.get("x"), { grpcCode: GrpcCode.Canceled });
   });
 });
 

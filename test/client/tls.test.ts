@@ -7,7 +7,7 @@ import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream } fr
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { type ClientError, connect } from "@quorate/client";
-import { GrpcStatus } from "@quorate/proto";
+import { GrpcCode } from "@quorate/proto";
 import {
   makeAuthority,
   makeCertificate,
@@ -67,14 +67,14 @@ async function ask(
 async function refusal(endpoint: string): Promise<string> {
   for (let timeoutMs = 600; ; timeoutMs *= 4) {
     const { cause, message, grpcCode } = await ask(endpoint, authority.certPem, false, timeoutMs);
-    assert.equal(grpcCode, GrpcStatus.DEADLINE_EXCEEDED, message);
+    assert.equal(grpcCode, GrpcCode.DeadlineExceeded, message);
     if (cause instanceof Error && !/^no connection|in time$/.test(cause.message))
       return cause.message;
     assert.ok(timeoutMs < 100_000, `no reason is given: ${message}`);
   }
 }
 
-const reached = { grpcCode: GrpcStatus.UNIMPLEMENTED, message: "reached" };
+const reached = { grpcCode: GrpcCode.Unimplemented, message: "reached" };
 const shape = ({ grpcCode, message }: ClientError): object => ({ grpcCode, message });
 
 test("a certificate for the address and the name is good for both", async () => {
@@ -128,7 +128,7 @@ test("a closed client leaves no handshake open with a server that never answers"
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const { grpcCode } = await ask(`https://127.0.0.1:${port}`, authority.certPem, false, 600);
-  assert.equal(grpcCode, GrpcStatus.DEADLINE_EXCEEDED);
+  assert.equal(grpcCode, GrpcCode.DeadlineExceeded);
   assert.ok(ends.length > 0);
   await Promise.all(ends);
   server.close();

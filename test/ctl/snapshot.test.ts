@@ -443,7 +443,7 @@ describe("backup", () => {
     }
     const { code, out, err } = await running;
     assert.equal(code, 0, err);
-    assert.match(out, /removed \d+ files that are older than what is to be kept/);
+    assert.match(out, /removed \d+ files older than the time to retain/);
     const verified = await utl("backup", "verify", to);
     assert.equal(verified.code, 0, verified.err);
     assert.doesNotMatch(verified.out, /GAP/);

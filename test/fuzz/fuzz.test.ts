@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { endsWithUs } from "../support/children.ts";
+import { AwakeClock } from "./awake-clock.ts";
 import { helpText, readOptions } from "./options.ts";
 import { misplaced } from "./plant.ts";
 
@@ -60,4 +61,15 @@ test("its command line", async () => {
   const { code, output } = await run(["--nonsense"]);
   assert.equal(code, 2);
   assert.match(output, /Unknown option '--nonsense'/);
+});
+
+test("its clock leaves out the time in which the process is stopped", () => {
+  let readMs = 5;
+  const clock = new AwakeClock(() => readMs);
+  for (const passedMs of [200, 3000, 180_000, 200]) {
+    readMs += passedMs;
+    clock.tick();
+  }
+  assert.equal(clock.nowMs, 3400);
+  assert.equal(clock.stops, 1);
 });

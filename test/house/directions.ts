@@ -14,7 +14,7 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   wal: { proto: "all", host: "all", raft: "types" },
   bolt: { proto: "all", host: "all" },
   store: { proto: "all", host: "all", raft: "types", bolt: "all" },
-  backup: { proto: "all", host: "all", store: "all", bolt: "all" },
+  backup: { proto: "all", host: "all", wal: "all", store: "all", bolt: "all", client: "types" },
   transport: { proto: "all", host: "all", raft: "types" },
   server: {
     proto: "all",

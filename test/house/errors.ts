@@ -30,7 +30,6 @@ const pending: ReadonlySet<string> = new Set([
   "FrameError",
   "JoinError",
   "NotPrimaryError",
-  "SessionExpiredError",
   "UnknownCommand",
   "ValueError",
   "Violation",

@@ -373,7 +373,7 @@ describe("flow control", () => {
     assert.equal(client.shared.pending.usedBytes, 0);
   });
 
-  test("tells when less than the mark waits, once", () => {
+  test("notifies once when less than the mark waits", () => {
     const { client, recorder } = greeted({}, [Setting.InitialWindowSize, 0]);
     client.send(client.headers(1, GET, true));
     const stream = recorder.streams.get(1)!;
@@ -406,7 +406,7 @@ describe("flow control", () => {
     );
   });
 
-  test("gives padding back", () => {
+  test("credits padding", () => {
     const { client, recorder } = greeted({ limits: { streamWindowBytes: 300 } });
     recorder.credits = false;
     client.send(client.headers(1, GET));
@@ -642,7 +642,7 @@ describe("what breaks a rule", () => {
       const ending = line.startsWith("GOAWAY");
       assert.equal(client.connection.ending, ending);
       assert.equal(client.shared.counters.connectionErrors, ending ? 1 : 0);
-      // Whatever was open has been told, and an ended connection takes no more.
+      // All open streams were notified, and an ended connection takes no more.
       assert.equal(client.connection.openStreams, 0);
       const requests = recorder.take().filter((event) => event.startsWith("request")).length;
       client.send(client.headers(101, GET, true));

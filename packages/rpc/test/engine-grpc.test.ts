@@ -224,7 +224,7 @@ describe("a unary call", () => {
     assert.deepEqual(client.take(), []);
   });
 
-  test("that is reset and asked again and again does not get around the bound on streams", () => {
+  test("that is reset and repeated does not get around the bound on streams", () => {
     let running = 0;
     const client = new GrpcClient({
       limits: { maxConcurrentStreams: 5 },
@@ -507,7 +507,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("tells the service to hold back when its budget is used up, and to go on when half of it is free", () => {
+  test("notifies the service when its send budget is used up, and when half of it is free again", () => {
     const { client, events, call } = openStream();
     client.send(settingsFrame([Setting.InitialWindowSize, 0]));
     assert.equal(call.send(new Uint8Array(500)), true);
@@ -559,7 +559,7 @@ describe("a stream", () => {
     assert.equal(client.shared.held.usedBytes, 0);
   });
 
-  test("gives the window back when it goes on, and as it is read", () => {
+  test("credits the window when it resumes, and as messages are consumed", () => {
     const { client, events, call } = openStream({ limits: { streamWindowBytes: 1000 } });
     call.pause();
     client.send(data(1, message(new Uint8Array(795))));

@@ -246,7 +246,7 @@ describe("a connection", () => {
     await closed;
   });
 
-  it("makes room for a newer one when it is idle and there are too many, and is told so", async (t) => {
+  it("yields to a newer one when it is idle and there are too many, with GOAWAY", async (t) => {
     const { port, server } = await startServer(t, { ...ECHO, options: { maxConnections: 5 } });
     const clients = [];
     for (let i = 0; i < 6; i++) {

@@ -132,7 +132,7 @@ describe("a stream", () => {
     assert.deepEqual((await thirdEnd).status, { code: status.RESOURCE_EXHAUSTED, details });
   });
 
-  it("tells its service of a cancellation, of the deadline and of a lost connection", async (t) => {
+  it("notifies its service of a cancellation, of the deadline and of a lost connection", async (t) => {
     const calls: StreamCall[] = [];
     const opened: (() => void)[] = [];
     const heard: (() => void)[] = [];
@@ -161,9 +161,9 @@ describe("a stream", () => {
     const expiring = duplex(caller, "/test.Stream/Wait", { deadline: Date.now() + 3_600_000 });
     const end = collect(expiring);
     await wait(opened);
-    const told = wait(heard);
+    const reported = wait(heard);
     clock.advance(3_600_001);
-    await told;
+    await reported;
     assert.deepEqual((await end).status, {
       code: status.DEADLINE_EXCEEDED,
       details: "context deadline exceeded",

@@ -169,7 +169,7 @@ describe("a unary call", () => {
     context.onCancel(() => {
       late = true;
     });
-    assert.ok(late, "a listener that comes late is told at once");
+    assert.ok(late, "a listener that is added late is called at once");
   });
 
   it("is cancelled when its client gives up or goes away", async (t) => {
@@ -210,7 +210,7 @@ describe("a unary call", () => {
     assert.deepEqual(heard, ["0 true", "1 true"]);
   });
 
-  it("does not tell of a cancellation after its end", async (t) => {
+  it("does not report a cancellation after its end", async (t) => {
     let cancelled = 0;
     const { client, clock } = await startServer(t, {
       unary: {

@@ -1,6 +1,6 @@
 /**
- * Exchanging the store's folder: whatever the step at which the machine stops, the old store or the
- * whole new one is there afterwards.
+ * Exchanging the store's directory: whatever the step at which the machine stops, the old store or
+ * the whole new one is there afterwards.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -147,7 +147,7 @@ test("dropIncoming takes what is of no use, and leaves the store in use and one 
   assert.deepEqual(disk.list(DIR), ["db"]);
 });
 
-test("nothing to recover: a folder that is empty, or holds the store alone", async () => {
+test("nothing to recover: a directory that is empty, or holds the store alone", async () => {
   const disk = new MemoryDisk();
   disk.makeDir(DIR);
   assert.equal(recoverDirectories(disk, DIR, 0), false);

@@ -3,7 +3,7 @@
  * all that follow, in whatever response they leave: what is kept is the whole field of
  * WatchResponse, tag and length before the mvccpb.Event.
  */
-import { alloc, fromLatin1, KeyValue, putVarint, varintBytes } from "@quorate/proto";
+import { alloc, fromLatin1, KeyValue, putVarint, varintSize } from "@quorate/proto";
 import type { Change } from "@quorate/store";
 
 /** WatchResponse.events. */
@@ -16,7 +16,7 @@ const PREV_KV_TAG = 0x1a;
 /** Bytes of a message beside its record, roughly; for counting what is held. */
 const OBJECT_BYTES = 128;
 
-const fieldSize = (length: number): number => 1 + varintBytes(length) + length;
+const fieldSize = (length: number): number => 1 + varintSize(length) + length;
 
 function encodeEvent(deleted: boolean, kv: Uint8Array, prevKv: Uint8Array | undefined): Uint8Array {
   const size =
