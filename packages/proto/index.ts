@@ -7,6 +7,7 @@
  * KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
  */
 export * from "./src/bytes.ts";
+export { ChunkQueue } from "./src/chunk-queue.ts";
 export { CodedError } from "./src/coded-error.ts";
 export { crc32c } from "./src/crc32c.ts";
 export * from "./src/errors.ts";
@@ -26,6 +27,7 @@ export * as v3electionpb from "./src/gen/v3election.ts";
 export * as v3lockpb from "./src/gen/v3lock.ts";
 export * as walpb from "./src/gen/wal.ts";
 export { GrpcCode } from "./src/grpc-code.ts";
+export * as http2 from "./src/http2.ts";
 export {
   type Assert,
   assertOf,

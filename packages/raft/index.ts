@@ -1,4 +1,4 @@
-/** Agreement: a state machine and nothing else. step(message) and tick() in, one Ready out. */
+/** Consensus: a state machine and nothing else. step(message) and tick() in, one Ready out. */
 export { MAX_TERM_LEAP } from "./src/check.ts";
 export {
   type InitialState,

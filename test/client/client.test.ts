@@ -139,9 +139,9 @@ suite("against etcd, three members with mutual TLS", { skip: skipWithoutEtcd }, 
 
   test("without the certificate it is refused, with it the cluster answers", async () => {
     const { ca, cert, key } = cluster.identity;
-    const stranger = connect({ endpoints: cluster.endpoints, tls: { ca: ca! }, timeoutMs: 1000 });
-    await assert.rejects(stranger.get("a"), { name: "ClientError" });
-    stranger.close();
+    const outsider = connect({ endpoints: cluster.endpoints, tls: { ca: ca! }, timeoutMs: 1000 });
+    await assert.rejects(outsider.get("a"), { name: "ClientError" });
+    outsider.close();
     const plain = connect({ endpoints: [cluster.members[0].clientAddress], timeoutMs: 1000 });
     await assert.rejects(plain.get("a"), { name: "ClientError" });
     plain.close();
@@ -167,7 +167,7 @@ suite("against etcd, three members with mutual TLS", { skip: skipWithoutEtcd }, 
   test("when members die one after the other, calls go on through the rest", async () => {
     const { ca, cert, key } = cluster.identity;
     const tls = { ca: ca!, cert: cert!, key: key! };
-    // Nobody listens on port 1: connecting to it fails at once.
+    // No process listens on port 1: connecting to it fails at once.
     const client = connect({
       endpoints: ["https://127.0.0.1:1", ...cluster.endpoints],
       tls,

@@ -1,6 +1,6 @@
 /**
- * Whom the client trusts: the server's certificate must come from the CA and be good for the host,
- * be that a name or an address.
+ * Which servers the client trusts: the server's certificate must come from the CA and be valid for
+ * the host, a name or an address.
  */
 import assert from "node:assert/strict";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
@@ -22,7 +22,8 @@ after(() => {
 });
 
 /**
- * A server that answers every call with UNIMPLEMENTED: whoever gets that has passed the handshake.
+ * A server that answers every call with UNIMPLEMENTED: a client that gets that has passed the
+ * handshake.
  */
 async function serve(certificate: TestCertificate): Promise<number> {
   const server = createSecureServer({ cert: certificate.certPem, key: certificate.keyPem });
@@ -60,8 +61,8 @@ async function ask(
 }
 
 /**
- * Why no connection came about. A client tries again until its time is up and then tells the last
- * reason: one that had no time for a whole handshake is given more.
+ * Why no connection came about. A client retries until its deadline and then reports the last
+ * reason: a client without time for a whole handshake gets more.
  */
 async function refusal(endpoint: string): Promise<string> {
   for (let timeoutMs = 600; ; timeoutMs *= 4) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkBans } from "./bans.ts";
 import { checkDependencies } from "./dependencies.ts";
-import { checkDirections, checkDoors } from "./directions.ts";
+import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { compareFigures, figuresNow, kinds, readRatchet } from "./ratchet.ts";
@@ -16,8 +16,8 @@ const rules: readonly (readonly [
   name: string,
   rule: (files: readonly SourceFile[]) => Finding[],
 ])[] = [
-  ["imports run one way and through doors", checkDirections],
-  ["each package has one door", checkDoors],
+  ["imports run one way and through entry points", checkDirections],
+  ["each package has one entry point", checkEntryPoints],
   ["pure code touches no time, randomness, process or Node", checkBans],
   ["error classes follow the convention", checkErrorClasses],
   ["each invariant is enforced in one file", checkInvariants],

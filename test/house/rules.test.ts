@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { checkBans } from "./bans.ts";
 import { checkDependencies } from "./dependencies.ts";
-import { checkDirections, checkDoors } from "./directions.ts";
+import { checkDirections, checkEntryPoints } from "./directions.ts";
 import { checkErrorClasses, checkInvariants } from "./errors.ts";
 import { checkCycles, checkDeadFiles, checkMissing } from "./graph.ts";
 import { codeOnly } from "./scan.ts";
@@ -78,7 +78,7 @@ describe("errors", () => {
 
 describe("directions", () => {
   const at = "packages/raft/src/a.ts";
-  test("a room that may not be imported", () => {
+  test("a package that may not be imported", () => {
     finds(
       checkDirections,
       { [at]: 'import { x } from "@quorate/store";' },
@@ -123,7 +123,7 @@ describe("directions", () => {
       "packages/wal/src/a.ts": 'import type { Entry } from "@quorate/raft";',
     });
   });
-  test("past a door", () => {
+  test("past an entry point", () => {
     finds(
       checkDirections,
       { [at]: 'import { x } from "../../proto/src/a.ts";' },
@@ -134,7 +134,7 @@ describe("directions", () => {
       checkDirections,
       { [at]: 'import { x } from "@quorate/proto/src/a.ts";' },
       `${at}:1`,
-      /not a door/,
+      /not an entry point/,
     );
     finds(
       checkDirections,
@@ -143,7 +143,7 @@ describe("directions", () => {
       /reaches into/,
     );
   });
-  test("a door with effects from pure code, a door for tests from real code", () => {
+  test("an entry point with effects from pure code, an entry point for tests from real code", () => {
     finds(
       checkDirections,
       { "packages/server/src/a.ts": 'import { x } from "@quorate/host/node";' },
@@ -185,31 +185,31 @@ describe("directions", () => {
   });
 });
 
-describe("doors", () => {
+describe("entry points", () => {
   const manifest = { "packages/raft/package.json": '{ "exports": { ".": "./index.ts" } }' };
-  test("code without a door", () => {
+  test("code without an entry point", () => {
     finds(
-      checkDoors,
+      checkEntryPoints,
       { ...manifest, "packages/raft/src/a.ts": "" },
       "packages/raft",
       /no index.ts/,
     );
   });
-  test("a second door", () => {
+  test("a second entry point", () => {
     finds(
-      checkDoors,
+      checkEntryPoints,
       { "packages/raft/package.json": '{ "exports": { "./log": "./src/log.ts" } }' },
       "packages/raft/package.json",
-      /not a door/,
+      /not an entry point/,
     );
   });
-  test("a door with furniture", () => {
-    const door =
+  test("an entry point that declares something", () => {
+    const entryPoint =
       '/** Words. */\nexport * from "./src/a.ts";\nexport {\n  b,\n} from "./src/b.ts";\n';
-    clean(checkDoors, { ...manifest, "packages/raft/index.ts": door });
+    clean(checkEntryPoints, { ...manifest, "packages/raft/index.ts": entryPoint });
     finds(
-      checkDoors,
-      { ...manifest, "packages/raft/index.ts": `${door}export const x = 1;\n` },
+      checkEntryPoints,
+      { ...manifest, "packages/raft/index.ts": `${entryPoint}export const x = 1;\n` },
       "packages/raft/index.ts",
       /export const x/,
     );
@@ -266,7 +266,7 @@ describe("bans", () => {
 });
 
 describe("graph", () => {
-  test("a cycle through three files and a door, types included", () => {
+  test("a cycle through three files and an entry point, types included", () => {
     const texts = {
       "packages/raft/index.ts": 'export * from "./src/a.ts";',
       "packages/raft/src/a.ts": 'import { b } from "./b.ts";',

@@ -174,7 +174,7 @@ test("rebuilt at fifty random revisions of a random history, each equals the mod
   });
 });
 
-test("what was compacted while no backup ran is a gap that is told, listed and cannot be rebuilt", {
+test("what was compacted while no backup ran is a gap that is reported, listed and cannot be rebuilt", {
   timeout,
 }, async () => {
   const cluster = await startCluster({ executable: quorate, size: 1 });

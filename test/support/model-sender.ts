@@ -1,7 +1,7 @@
 /**
  * Sends the model's requests to a cluster whose members come and go. A request that was with a
  * leader when that was killed is lost without an answer; another may be done although its answer
- * was lost. Which it is, a read behind it tells: the revisions are the model's own.
+ * was lost. Which it is, a later read shows: the revisions are the model's own.
  */
 import assert from "node:assert/strict";
 import { GrpcCode, LeaseService } from "@quorate/proto";
@@ -18,7 +18,7 @@ const CALL_LIMIT_MS = 15_000;
 
 /**
  * Sends so many requests, each when the one before is done, and holds the revisions that the
- * cluster gives against the model's.
+ * cluster returns against the model's.
  */
 export async function sendModel(client: TestClient, model: KvModel, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {

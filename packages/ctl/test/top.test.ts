@@ -252,7 +252,7 @@ test("history is bounded, and gaps in it are blanks", () => {
   assert.deepEqual(graph([0, Number.NaN, 8, 16], 4, 2), ["   █", "▁ ██"]);
 });
 
-test("endpoints: a member is shown once however many endpoints it has; endpoints of other members are dropped; removed members disappear", async () => {
+test("endpoints: a member is shown once however many endpoints it has; endpoints of others and removed members go", async () => {
   const prober = new FakeProber([fakeMember(1), fakeMember(2), fakeMember(3)]);
   const observer = new Observer(prober, {
     endpoints: [endpointOf(1), "http://nowhere:1"],

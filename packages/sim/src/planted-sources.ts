@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import { countPlaces, replacePlaces } from "./source-place.ts";
+import { countPlaces, replacePlaces } from "@quorate/host/testing";
 
 /** One place of the source, and what is to stand there. */
 export interface SourceBug {
@@ -169,8 +169,8 @@ export const SOURCE_BUGS = {
 `,
   },
   "proposes-unchecked": {
-    file: "server/src/member/member.ts",
-    before: "checkRequest(kind, request, this.#requestLimits, decoded);",
+    file: "server/src/member/entry-points.ts",
+    before: "checkMessage(kind, message, limits);",
     after: "",
   },
   "takes-proposals-unchecked": {
@@ -182,6 +182,22 @@ export const SOURCE_BUGS = {
     file: "store/src/apply.ts",
     before: "error instanceof WireError ? malformation(data) : undefined",
     after: "undefined as InvalidRequestError | undefined",
+  },
+  "gather-buffer-reused": {
+    file: "transport/src/frames.ts",
+    before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
+    after: "    if (this.#chunks[0]",
+  },
+  "damage-passed-over": {
+    file: "transport/src/tunnel.ts",
+    before:
+      "if (this.#stream !== STREAM) throw new FrameError(`HTTP/2 data for stream ${this.#stream}`);",
+    after: "",
+  },
+  "snapshot-frame-unchecked": {
+    file: "store/src/snapshot-stream.ts",
+    before: "const crc = crc32c(0, payload);\n    if (readU32BE(await reader.take(4), 0) !== crc)",
+    after: "const crc = readU32BE(await reader.take(4), 0);\n    if (crc < 0)",
   },
   "failed-sync-taken-for-durable": {
     file: "wal/src/opening.ts",
@@ -198,12 +214,12 @@ export const SOURCE_BUGS = {
   throw errorOf("LeaseNotFound");`,
   },
   "refused-write-goes-on": {
-    file: "server/src/services/kv.ts",
-    before: "if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();",
-    after: `if (!member.space.keeper.hasRoom(costBytes)) {
-          member.propose("put", bytes, request).catch(() => {});
-          await member.space.keeper.refuse();
-        }`,
+    file: "server/src/member/entry-points.ts",
+    before: "if (refusal !== undefined) return refusal;",
+    after: `if (refusal !== undefined) {
+        this.#enqueue(caller, undefined, kind, request).catch(() => {});
+        return refusal;
+      }`,
   },
   "quota-unchecked": {
     file: "server/src/space/space-keeper.ts",
@@ -221,15 +237,14 @@ export const SOURCE_BUGS = {
   },
   "alarm-passes-transactions": {
     file: "store/src/apply.ts",
-    before: 'if (parts.alarms.noSpace && txnCostBytes(request) > 0) throw errorOf("NoSpace");',
-    after: "",
+    before: 'costBytes(request) > 0) throw errorOf("NoSpace");',
+    after: 'costBytes(request) > 0 && kind !== "txn") throw errorOf("NoSpace");',
   },
   "alarm-stops-deletions": {
     file: "store/src/apply.ts",
-    before:
-      'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);',
-    after:
-      'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant", "deleteRange"]);',
+    before: "const request = type.decode(bytes);",
+    after: `const request = type.decode(bytes);
+  if (alarms.noSpace && kind === "deleteRange") throw errorOf("NoSpace");`,
   },
   "promotes-by-what-was-sent": {
     file: "server/src/membership/reconfiguration.ts",

@@ -64,6 +64,7 @@ export class Restoration {
       random: random.fork("network"),
       safety,
       story,
+      fail,
     });
     network.links.faulty = false;
     const hashCheck = new HashCheck(safety);

@@ -18,7 +18,7 @@ export const IGNORE_AUTH_FLAG = "unsafe-serve-without-auth";
 
 /** A state whose users and roles would not be enforced. */
 export class AuthEnabledError extends CodedError<"AuthEnabled"> {
-  /** @param place the file, folder or sender that the state is from */
+  /** @param place the file, directory or sender that the state is from */
   constructor(place: string) {
     super(
       "AuthEnabledError",

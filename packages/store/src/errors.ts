@@ -1,13 +1,11 @@
 /** The operating errors of a store. */
 import { CodedError } from "@quorate/proto";
 
-/**
- * The store's files do not hold what they must. The member stops; nothing is repaired on a guess.
- */
+/** The store's files are damaged. The member stops; nothing is repaired on a guess. */
 export class StoreDamageError extends CodedError<"Damaged"> {
-  /** The folder of the store. */
+  /** The directory of the store. */
   readonly path: string;
-  /** Where in it: a bucket and a key in hexadecimal, or a byte offset of a stream. */
+  /** The position: a bucket and a key in hexadecimal, or a byte offset of a stream. */
   readonly place: string;
   readonly problem: string;
   constructor(path: string, place: string, problem: string) {

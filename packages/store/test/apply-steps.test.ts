@@ -22,7 +22,7 @@ import {
   TxnRequest,
   toHex,
 } from "@quorate/proto";
-import { type Applied, isSteps } from "../src/apply.ts";
+import { type AppliedEntry, isSteps } from "../src/apply.ts";
 import { type Change, inRange, type KeyRange, MAX_KEPT_CHANGES } from "../src/mvcc/index.ts";
 import { applyRange } from "../src/requests/index.ts";
 import type { Steps } from "../src/steps.ts";
@@ -87,7 +87,7 @@ async function whole(log: Log): Promise<Whole> {
   return { states, answers, events, hash };
 }
 
-const plain = ({ requestId, kind, response, error }: Applied): unknown => ({
+const plain = ({ requestId, kind, response, error }: AppliedEntry): unknown => ({
   requestId,
   kind,
   response,
@@ -122,7 +122,7 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
         assert.deepEqual(applyEntry(store, entry), expected.answers[entry.index]);
       else {
         const outcome = store.begin(entry);
-        let applied: Applied | undefined = isSteps(outcome) ? undefined : outcome;
+        let applied: AppliedEntry | undefined = isSteps(outcome) ? undefined : outcome;
         while (isSteps(outcome) && applied === undefined) {
           const step = outcome.next();
           if (step.done === true) {
@@ -232,11 +232,15 @@ async function filled(
 /**
  * Runs an entry; after each step `between`. Returns what came of it, and how many pauses it had.
  */
-function run(store: Store, log: Log, between: () => void): { applied: Applied; pauses: number } {
+function run(
+  store: Store,
+  log: Log,
+  between: () => void,
+): { applied: AppliedEntry; pauses: number } {
   const outcome = store.begin(log.entries.at(-1)!);
   assert.ok(isSteps(outcome));
   for (let pauses = 0; ; pauses++) {
-    const step = (outcome as Steps<Applied>).next();
+    const step = (outcome as Steps<AppliedEntry>).next();
     if (step.done === true) return { applied: step.value, pauses };
     between();
   }
@@ -255,12 +259,12 @@ for (const [name, request] of [
   ],
   ["the revocation of a lease", { leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }],
 ] as const) {
-  test(`${name} with 5,000 keys: one revision, after many pauses; a watch is told once, of its range`, async () => {
+  test(`${name} with 5,000 keys: one revision, after many pauses; a watch is notified once, of its range`, async () => {
     const { store, log, keyspaces } = await filled(5000);
-    const told: unknown[] = [];
-    store.mvcc.onChange = () => assert.fail("too many changes to be told of each");
+    const reported: unknown[] = [];
+    store.mvcc.onChange = () => assert.fail("too many changes to report each");
     store.mvcc.onLargeChange = (main, touched) =>
-      told.push([main, touched[0]?.key, touched.length]);
+      reported.push([main, touched[0]?.key, touched.length]);
     log.request(request);
     const revision = store.mvcc.currentRevision;
     const bytes = store.liveBytes;
@@ -269,14 +273,14 @@ for (const [name, request] of [
         [store.mvcc.keyCount, store.mvcc.currentRevision, store.liveBytes],
         [5000, revision, bytes],
       );
-      assert.deepEqual(told, []);
+      assert.deepEqual(reported, []);
       assert.equal(store.lessor.exists(1n), true);
       assert.equal(store.pendingOps > 0, true);
     });
     assert.ok(pauses >= 4, `${pauses} pauses`);
     assert.equal(applied.error, undefined);
-    assert.equal(told.length, 1);
-    assert.deepEqual((told[0] as unknown[]).slice(0, 2), [
+    assert.equal(reported.length, 1);
+    assert.deepEqual((reported[0] as unknown[]).slice(0, 2), [
       revision + 1,
       name.includes("lease") ? key(0) : "k",
     ]);
@@ -298,14 +302,14 @@ for (const [name, request] of [
   });
 }
 
-test("a watch that begins while an entry is applied is told of what that entry does", async () => {
+test("a watch that begins while an entry is applied is notified of its changes", async () => {
   const { store, log } = await filled(MAX_KEPT_CHANGES + 1500);
   log.request({
     deleteRange: DeleteRangeRequest.encode({ key: fromUtf8("k"), rangeEnd: fromUtf8("l") }),
   });
   let main = 0;
   run(store, log, () => {
-    store.mvcc.onChange ??= () => assert.fail("too many changes to be told of each");
+    store.mvcc.onChange ??= () => assert.fail("too many changes to report each");
     store.mvcc.onLargeChange ??= (revision) => {
       main = revision;
     };
@@ -314,7 +318,7 @@ test("a watch that begins while an entry is applied is told of what that entry d
   await store.close({ flush: false });
 });
 
-test("a transaction that compares a range, deletes one and reads one sees its own changes, and nobody else does", async () => {
+test("a transaction that compares a range, deletes one and reads one sees its own changes, and no other request does", async () => {
   const { store, log } = await filled(3000);
   const range = { key: fromUtf8("k"), rangeEnd: fromUtf8("l") };
   const success: RequestOp[] = [
@@ -369,7 +373,7 @@ test("STORE-9: nothing is applied while an entry is unfinished", async () => {
   log.request({ deleteRange: DeleteRangeRequest.encode(ALL) });
   const steps = store.begin(log.entries.at(-1)!);
   assert.ok(isSteps(steps));
-  (steps as Steps<Applied>).next();
+  (steps as Steps<AppliedEntry>).next();
   log.put("a", "1");
   assert.throws(() => store.begin(log.entries.at(-1)!), /STORE-9/);
   assert.throws(() => store.begin(log.entries.at(-2)!), /STORE-9/);

@@ -76,7 +76,7 @@ for (const seed of [1, 2, 3, 4]) {
   });
 }
 
-test("compaction gives live bytes back, to the byte", async () => {
+test("compaction reduces live bytes, to the byte", async () => {
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   const store = await open(keyspaces);
   const log = new Log();
@@ -142,7 +142,7 @@ test("records that are not those that were written are damage, found when the st
   const sum = keyspace.get(prefixed(Bucket.meta, LIVE_BYTES))!;
   await keyspace.close();
 
-  // A whole record vanishes: nothing else tells.
+  // A whole record vanishes: only this record shows it.
   await change(last, undefined);
   await assert.rejects(open(keyspaces), {
     code: "Damaged",
@@ -174,7 +174,7 @@ test("records that are not those that were written are damage, found when the st
   await assert.rejects(open(keyspaces), { code: "Damaged" });
 });
 
-/** A store on which requests are applied one by one; gives the answer or the error's name. */
+/** A store on which requests are applied one by one; returns the response or the error's name. */
 async function alarmed() {
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   const log = new Log();

@@ -97,7 +97,7 @@ for (const seed of [1, 2, 3]) {
   });
 }
 
-test("the same log gives the same bytes in all buckets, however the flushes and the steps of compaction fall", async () => {
+test("the same log produces the same bytes in all buckets, however the flushes and the steps of compaction fall", async () => {
   const log = randomLog(11, 250);
   const hashes: number[] = [];
   for (const seed of [1, 2, 3]) {

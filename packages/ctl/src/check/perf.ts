@@ -84,7 +84,8 @@ export async function checkPerf(
     const { text, passes } = judge(stats, model.perSecond);
     if (!passes && utilization > BUSY) {
       io.stderr(
-        `Warning: this program was busy ${Math.round(utilization * 100)}% of the time, so it may be the bottleneck instead of the cluster; ` +
+        `Warning: this program was busy ${Math.round(utilization * 100)}% of the time, so it may be the bottleneck ` +
+          "instead of the cluster; " +
           "run it on a faster or less busy machine\n",
       );
     }

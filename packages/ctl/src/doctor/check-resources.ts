@@ -77,7 +77,8 @@ export function checkDisks(view: ClusterView): Finding[] {
         seen: `1% of its log's syncs took longer than ${shownMs(p99Ms)} since it started (of ${countOf(histogram)})`,
         right,
         next:
-          "on its machine, quoratectl doctor --probe-dir=DATA-DIR distinguishes the disk from other load; move the log to a disk of its own " +
+          "on its machine, quoratectl doctor --probe-dir=DATA-DIR distinguishes the disk from other load; " +
+          "move the log to a disk of its own " +
           "(--wal-dir); the present state:",
         run: [ctl(view, "top --once", endpoint)],
       },

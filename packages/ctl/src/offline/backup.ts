@@ -37,7 +37,8 @@ function withNextStep(message: string): string {
   const base = /(?:^|: )([^:]*\/base-[0-9a-f]{16}-[0-9TZ]+\.db): /.exec(message)?.[1];
   if (base === undefined) return message;
   const dir = base.slice(0, base.lastIndexOf("/"));
-  return `${message}. What to do next: "mv ${base} ${base}.damaged"; then "quorateutl backup list ${dir}" shows which revisions the others reach`;
+  const list = `"quorateutl backup list ${dir}"`;
+  return `${message}. What to do next: "mv ${base} ${base}.damaged"; then ${list} shows which revisions the others reach`;
 }
 
 /** Runs a command on a backup; operating errors become an Exit with their text. */

@@ -11,7 +11,7 @@ export function varintSize(value: number): number {
  * Writes a safe integer of 0 or more at `at`, where `bytes` must have space for it.
  * @returns the offset behind it
  */
-export function putVarint(bytes: Uint8Array, value: number, at: number): number {
+export function putVarint(bytes: Uint8Array, at: number, value: number): number {
   let rest = value;
   let end = at;
   // Shifts take 32 bits, so larger values lose their first groups by division.

@@ -50,7 +50,7 @@ export class Writer {
     this.reserve(5);
     // Most tags and lengths are one byte.
     if (value <= 0x7f) this.bytes[this.pos++] = value;
-    else this.pos = putVarint(this.bytes, value, this.pos);
+    else this.pos = putVarint(this.bytes, this.pos, value);
   }
 
   /** A uint32 field's value; anything else throws RangeError. */

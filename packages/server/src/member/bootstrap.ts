@@ -28,12 +28,12 @@ import {
   encodeMember,
   type Member,
   memberId,
-  recoverFolders,
+  recoverDirectories,
   Store,
 } from "@quorate/store";
+import type { PeerCall } from "@quorate/transport";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
-import type { PeerCall } from "../lease/peer-call.ts";
 import type { Removal } from "../membership/index.ts";
 import {
   checkNotStartedBefore,
@@ -324,7 +324,7 @@ async function reopen(
     term: 0,
     confState: undefined,
   };
-  if (recoverFolders(disk, config.storeDir, mark.index)) {
+  if (recoverDirectories(disk, config.storeDir, mark.index)) {
     logger.info("put a received snapshot in place that was accepted before the last stop", {
       "snapshot-index": mark.index,
     });

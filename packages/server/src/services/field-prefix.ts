@@ -21,5 +21,5 @@ export function prefix(tag: number, length: number): Uint8Array {
 export function writePrefix(bytes: Uint8Array, at: number, tag: number, length: number): number {
   bytes[at] = tag;
   // The length of a message in a message may be 2^31 and more, which is refused only afterwards.
-  return putVarint(bytes, length, at + 1);
+  return putVarint(bytes, at + 1, length);
 }

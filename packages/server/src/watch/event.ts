@@ -24,19 +24,19 @@ function encodeEvent(deleted: boolean, kv: Uint8Array, prevKv: Uint8Array | unde
     fieldSize(kv.length) +
     (prevKv === undefined ? 0 : fieldSize(prevKv.length));
   const bytes = alloc(fieldSize(size));
-  let at = putVarint(bytes, size, 1);
+  let at = putVarint(bytes, 1, size);
   bytes[0] = EVENTS_TAG;
   if (deleted) {
     bytes[at++] = TYPE_TAG;
     bytes[at++] = DELETE;
   }
   bytes[at++] = KV_TAG;
-  at = putVarint(bytes, kv.length, at);
+  at = putVarint(bytes, at, kv.length);
   bytes.set(kv, at);
   at += kv.length;
   if (prevKv !== undefined) {
     bytes[at++] = PREV_KV_TAG;
-    at = putVarint(bytes, prevKv.length, at);
+    at = putVarint(bytes, at, prevKv.length);
     bytes.set(prevKv, at);
   }
   return bytes;

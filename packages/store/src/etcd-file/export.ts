@@ -1,7 +1,7 @@
 /**
- * The state as etcd's snapshot file, for whoever has etcd's tools: a bbolt database (package bolt)
- * with etcd's buckets, and its SHA-256 in the last 32 bytes. It is made while it is sent, from one
- * view of the backend that is read twice: to measure, and to write.
+ * The state as etcd's snapshot file, for etcd's tools: a bbolt database (package bolt) with etcd's
+ * buckets, and its SHA-256 in the last 32 bytes. It is generated while it is sent, in two passes
+ * over one view of the backend: to measure, and to write.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { type BoltBucket, type BoltRecord, boltOutput } from "@quorate/bolt";
@@ -13,7 +13,7 @@ import { FILE_BUCKETS, metaForFile } from "./schema.ts";
 /** Bytes of the SHA-256 at the end of a snapshot file. */
 export const CHECKSUM_BYTES = 32;
 
-/** What is measured, or written, in one turn of the event loop. */
+/** Bytes that are measured, or written, in one turn of the event loop. */
 const SLICE_BYTES: number = 64 << 10;
 
 /** A snapshot file to be sent. It must be closed. */
@@ -27,10 +27,10 @@ export interface EtcdSnapshot {
   close(): Promise<void>;
 }
 
-/** The caller has lost interest while the snapshot was measured. */
+/** The caller left while the snapshot was measured. */
 export class SnapshotAbandonedError extends CodedError<"Abandoned"> {
   constructor() {
-    super("SnapshotAbandonedError", "Abandoned", "nobody waits for the snapshot any more");
+    super("SnapshotAbandonedError", "Abandoned", "the caller cancelled the snapshot");
   }
 }
 
@@ -41,9 +41,8 @@ async function* withoutValues(
 }
 
 /**
- * Measures the file of a view.
- * @param isWanted asked from time to time while it measures; false ends that with a
- * SnapshotAbandonedError
+ * Measures the file for a view. @param isWanted called from time to time while it measures; false
+ * ends that with a SnapshotAbandonedError
  */
 export async function exportEtcdFile(
   snapshot: BackendSnapshot,

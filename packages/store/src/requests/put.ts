@@ -5,10 +5,9 @@ import type { LeaseBook, Mvcc, WriteTxn } from "../mvcc/index.ts";
 import { headerAt } from "./header.ts";
 
 /**
- * Puts in a transaction of its own.
- * @param answered false where nobody waits for the answer: prev_kv is not read
- * @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease without a key);
- * nothing has changed then
+ * Puts in a transaction of its own. @param answered false if no caller waits for the response:
+ * prev_kv is not read @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease
+ * without a key); nothing has changed then
  */
 export function applyPut(
   mvcc: Mvcc,
@@ -33,7 +32,7 @@ export function checkLease(leases: LeaseBook, request: PutRequest): void {
   if (request.lease !== 0n && !leases.exists(request.lease)) throw errorOf("LeaseNotFound");
 }
 
-/** Puts within a transaction. What can fail has been checked. */
+/** Puts within a transaction, after all checks. */
 export function put(txn: WriteTxn, request: PutRequest, answered: boolean): PutResponse {
   const key = toLatin1(request.key);
   let { value, lease } = request;

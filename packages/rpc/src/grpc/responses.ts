@@ -1,6 +1,6 @@
 /**
- * What answers look like on the wire (grpc/grpc, doc/PROTOCOL-HTTP2.md): fields, and whole unary
- * answers written in one go.
+ * Responses on the wire (grpc/grpc, doc/PROTOCOL-HTTP2.md): their fields, and whole unary responses
+ * written at once.
  */
 import { alloc, writeU32BE } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
@@ -29,13 +29,13 @@ export const OK_TRAILERS = constantFields(STATUS_OK);
 
 const OK_ONLY = constantFields(STATUS_200, CONTENT_TYPE, STATUS_OK);
 
-/** Trailers that end an answer with a status. */
+/** Trailers that end a response with a status. */
 export function trailers(status: Status): FieldList {
   if (status.code === GrpcCode.OK && status.message === "") return OK_TRAILERS;
   return { fields: statusFields(status), constant: false };
 }
 
-/** Headers that are a whole answer: a status and nothing else. */
+/** The headers of a response that consists of a status only. */
 export function trailersOnly(status: Status, httpStatus = 200, acceptEncoding?: string): FieldList {
   if (status.code === GrpcCode.OK && status.message === "" && httpStatus === 200) return OK_ONLY;
   const fields = [
@@ -74,10 +74,10 @@ export function framedPieces(
 }
 
 /**
- * Writes headers, one message and trailers, if the whole of it may leave now; false if not: then
- * nothing was written.
+ * Writes headers, one message and trailers, if the flow-control windows and the output have space
+ * for all of it. False if not: then nothing was written.
  */
-export function writeWholeAnswer(
+export function writeWholeResponse(
   sender: Sender,
   stream: Http2Stream,
   message: MessageBytes,
@@ -94,8 +94,8 @@ export function writeWholeAnswer(
 }
 
 /**
- * Writes one uncompressed message as a DATA frame, if it may leave now; false if not: then nothing
- * was written.
+ * Writes one uncompressed message as a DATA frame, if the windows and the output have space for it.
+ * False if not: then nothing was written.
  */
 export function writeMessage(
   sender: Sender,

@@ -1,12 +1,12 @@
 /**
- * Exchanging the store's folder: whatever the step at which the machine stops, the old store or the
- * whole new one is there afterwards.
+ * Exchanging the store's directory: whatever the step at which the machine stops, the old store or
+ * the whole new one is there afterwards.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { dropIncoming, installReceived, recoverFolders } from "../src/folders.ts";
+import { dropIncoming, installReceived, recoverDirectories } from "../src/directories.ts";
 import { receiveSnapshot, Store } from "../src/store.ts";
 import { applyEntry, Log } from "./store-log.ts";
 
@@ -81,7 +81,7 @@ test("a machine that stops at any step of an exchange has the old or the new sto
       keyspaces.fault = undefined;
       disk.crash(new SeededRandom(seed * 1000n + BigInt(step)));
       const mark = accepted(disk);
-      if (recoverFolders(disk, DIR, mark)) outcomes.installedAtStart++;
+      if (recoverDirectories(disk, DIR, mark)) outcomes.installedAtStart++;
       const store = await Store.open(keyspaces, DIR);
       assert.equal(
         store.position.index,
@@ -110,14 +110,14 @@ test("a machine that stops while it recovers recovers at the next start", async 
       return undefined;
     };
     try {
-      recoverFolders(disk, DIR, 20);
+      recoverDirectories(disk, DIR, 20);
       finished = true;
     } catch (error) {
       assert.ok(error instanceof Stopped);
     }
     disk.fault = undefined;
     disk.crash(new SeededRandom(BigInt(step)));
-    recoverFolders(disk, DIR, 20);
+    recoverDirectories(disk, DIR, 20);
     const store = await Store.open(keyspaces, DIR);
     assert.equal(store.position.index, 20);
     await store.close({ flush: true });
@@ -129,7 +129,7 @@ test("a received store that the log does not know of is removed", async () => {
   for (const mark of [0, 3, 19, 21]) {
     const { disk, keyspaces } = await memberWithStore();
     await receiveSnapshot({ disk, keyspaces }, DIR, 20, iterate(chunks));
-    assert.equal(recoverFolders(disk, DIR, mark), false);
+    assert.equal(recoverDirectories(disk, DIR, mark), false);
     assert.deepEqual(disk.list(DIR), ["db"]);
     const store = await Store.open(keyspaces, DIR);
     assert.equal(store.position.index, 3);
@@ -147,20 +147,20 @@ test("dropIncoming takes what is of no use, and leaves the store in use and one 
   assert.deepEqual(disk.list(DIR), ["db"]);
 });
 
-test("nothing to recover: a folder that is empty, or holds the store alone", async () => {
+test("nothing to recover: a directory that is empty, or holds the store alone", async () => {
   const disk = new MemoryDisk();
   disk.makeDir(DIR);
-  assert.equal(recoverFolders(disk, DIR, 0), false);
+  assert.equal(recoverDirectories(disk, DIR, 0), false);
   assert.deepEqual(disk.list(DIR), []);
   const { disk: used } = await memberWithStore();
-  assert.equal(recoverFolders(used, DIR, 3), false);
+  assert.equal(recoverDirectories(used, DIR, 3), false);
   assert.deepEqual(used.list(DIR), ["db"]);
 });
 
 test("a store that was set aside for one that never came is brought back", async () => {
   const { disk, keyspaces } = await memberWithStore();
   disk.rename(`${DIR}/db`, `${DIR}/db.old`);
-  assert.equal(recoverFolders(disk, DIR, 0), false);
+  assert.equal(recoverDirectories(disk, DIR, 0), false);
   assert.deepEqual(disk.list(DIR), ["db"]);
   const store = await Store.open(keyspaces, DIR);
   assert.equal(store.position.index, 3);
