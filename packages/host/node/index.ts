@@ -4,6 +4,7 @@
  */
 export type { HttpHandler, HttpRequest, HttpResponse } from "../src/http.ts";
 export { nodeClock } from "./clock.ts";
+export { crlNextUpdateMs, revokedSerials } from "./crl.ts";
 export { nodeDisk } from "./disk.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces } from "./keyspace.ts";

@@ -10,16 +10,15 @@ import {
   makeLocalCertificate,
   makeRevocationList,
 } from "../../../test/support/certs.ts";
+import { crlNextUpdateMs, revokedSerials } from "../node/crl.ts";
 import {
   alternativeNames,
   commonName,
-  crlNextUpdateMs,
   demandsClientCertificate,
   handshakeFailure,
   readTlsFiles,
   refuseCertificate,
   refuseClientAddress,
-  revokedSerials,
 } from "../node/tls.ts";
 
 const CA = makeAuthority();
