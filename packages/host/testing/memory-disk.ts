@@ -38,6 +38,11 @@ export class MemoryDisk implements Disk, MemoryFileDisk {
    * failing sync loses what it covered.
    */
   fault: ((operation: DiskOperation) => DiskErrorCode | undefined) | undefined;
+  /**
+   * Whether syncs of a path lie: they succeed but make nothing durable. A later sync covers the
+   * bytes, or a crash loses them.
+   */
+  lies: ((path: string) => boolean) | undefined;
   capacityBytes: number;
   readonly #clock: Clock | undefined;
   readonly #syncDelayMs: () => number;

@@ -23,6 +23,8 @@ export interface DiskOperation {
 
 /** The services of a MemoryDisk for its open files. */
 export interface MemoryFileDisk {
+  /** Whether syncs of a path lie (MemoryDisk.lies). */
+  readonly lies: ((path: string) => boolean) | undefined;
   /** The number of the present process. */
   process(): number;
   /** Reserves space. Returns how many of `wantedBytes` are available. */
@@ -105,7 +107,7 @@ export class MemoryFile implements DiskFile {
           this.#content.failSync();
           reject(error);
         } else {
-          this.#content.completeSync();
+          this.#endSync();
           resolve();
         }
       });
@@ -120,8 +122,13 @@ export class MemoryFile implements DiskFile {
       this.#content.failSync();
       throw error;
     }
-    this.#content.completeSync();
+    this.#endSync();
     return this.#disk.nextSyncMs();
+  }
+
+  #endSync(): void {
+    if (this.#disk.lies?.(this.path) === true) this.#content.dropSync();
+    else this.#content.completeSync();
   }
 
   truncate(sizeBytes: number): void {

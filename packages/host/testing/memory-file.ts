@@ -119,6 +119,12 @@ export class MemoryFileContent {
     }
   }
 
+  /** The sync made nothing durable; a later one does. */
+  dropSync(): void {
+    this.#syncingSizeBytes = undefined;
+    for (const page of this.#dirtyPages) page.syncing = undefined;
+  }
+
   /**
    * The sync failed: what it covered cannot become durable without being written again.
    */
