@@ -201,12 +201,12 @@ export function sniffStream(
   timeoutMs: number,
   decided: (isMember: boolean) => void,
 ): void {
-  const isMembers = (seen: Buffer): boolean | undefined => {
+  const decide = (seen: Buffer): boolean | undefined => {
     const opening = openingOf(seen);
     if (opening.kind === "unclear") return undefined;
     return opening.kind === "member" && opening.fields[":path"]?.startsWith(STREAM_PATH) === true;
   };
-  sniff(socket, clock, timeoutMs, { tells: isMembers, decided, late: () => decided(false) });
+  sniff(socket, clock, timeoutMs, { decide, decided, late: () => decided(false) });
 }
 
 function textsOf(headers: ReturnType<typeof answerHeaders>): Fields {
