@@ -163,6 +163,20 @@ describe("nodeDisk", () => {
 });
 
 describe("levelKeyspaces", () => {
+  it("cuts a scan of tiny records by their number", async () => {
+    const keyspace = await levelKeyspaces.open(join(root, "tiny"), { create: true });
+    const key = (i: number) => Uint8Array.from([i >> 8, i & 0xff]);
+    const value = Uint8Array.from([1]);
+    await keyspace.write(Array.from({ length: 3000 }, (_, i) => ({ key: key(i), value })));
+    let records = 0;
+    for await (const slice of keyspace.scan({})) {
+      assert.ok(slice.length <= 1024, `a slice of ${slice.length} records`);
+      records += slice.length;
+    }
+    assert.equal(records, 3000);
+    await keyspace.close();
+  });
+
   /** A store with a table file, closed. */
   async function storeWithTable(name: string): Promise<string> {
     const path = join(root, name);
