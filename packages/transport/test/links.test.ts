@@ -211,7 +211,7 @@ describe("a peer is turned away", () => {
 
   it("that was removed, and it hears so", async (t) => {
     const net = await network(t);
-    const reported = 0;
+    let reported = 0;
     const a = await member(net, 1n, { selfRemoved: () => reported++ });
     const b = await member(net, 2n, { isRemoved: (id) => id === 1n });
     a.transport.addPeer(2n, b.urls);
@@ -225,7 +225,7 @@ describe("a peer is turned away", () => {
   it("in the middle of its stream, when it is removed then", async (t) => {
     const net = await network(t);
     const removed = new Set<bigint>();
-    const reported = 0;
+    let reported = 0;
     const a = await member(net, 1n, { selfRemoved: () => reported++ });
     const b = await member(net, 2n, { isRemoved: (id) => removed.has(id) });
     a.transport.addPeer(2n, b.urls);
