@@ -273,7 +273,7 @@ export class Node {
       },
       callPeer: (url, path, body, timeoutMs) =>
         network.ports.call(this.name, process, { url, path, body, timeoutMs }),
-      openTransport: async (request) => network.open(this.name, process, request, this.urls),
+      makeTransport: (request) => network.make(this.name, process, request, this.urls),
       onEnd: (error) => {
         if (process.alive) this.#ended(error);
       },

@@ -31,7 +31,7 @@ export interface RunResult {
   readonly snapshots: number;
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
   readonly refusedToStart: number;
-  /** Members given up by the operator: the disk had lied about a sync, and the log did not show it. */
+  /** Members that the operator gave up: a sync had lied, and the log did not show it. */
   readonly liesUnnoticed: number;
   /** How often members passed each fault point, and how often one crashed there. */
   readonly points: Readonly<Record<string, { passed: number; crashed: number }>>;

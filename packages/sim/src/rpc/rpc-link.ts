@@ -12,9 +12,11 @@ import {
   Http2Connection,
   Http2Shared,
   Inflater,
+  joinMessage,
   type MessageBytes,
   type ServiceTable,
   type StreamCall,
+  type UnaryResponse,
 } from "@quorate/rpc";
 import { Violation, violate } from "../check/violation.ts";
 import { type Process, ProcessClock, type Scheduler } from "../scheduler.ts";
@@ -113,13 +115,22 @@ export class RpcLink {
       ledger?.answers.push(joined(message));
       return message;
     };
+    /** Pieces are made once: they are collected, and handed out again. */
+    const noteAll = (ledger: Ledger | undefined, message: UnaryResponse): UnaryResponse => {
+      if (message instanceof Uint8Array || !("next" in message)) return note(ledger, message);
+      const pieces: Uint8Array[] = [];
+      for (let piece = message.next(); piece !== undefined; piece = message.next())
+        pieces.push(piece);
+      note(ledger, pieces);
+      return { sizeBytes: message.sizeBytes, next: () => pieces.shift() };
+    };
     const ledgerOf = (call: StreamCall["context"]) =>
       this.#ledgers.get(call.metadata(CALL_KEY) ?? "");
     return {
       unary: mapped(unary, (handler) => async (bytes, context) => {
         const ledger = ledgerOf(context);
         compare(ledger, bytes);
-        return note(ledger, await handler(bytes, context));
+        return noteAll(ledger, await handler(bytes, context));
       }),
       stream: mapped(stream, (handler) => (call) => {
         const ledger = ledgerOf(call.context);
@@ -300,13 +311,6 @@ function mapped<K, V>(map: ReadonlyMap<K, V>, change: (value: V) => V): Readonly
 }
 
 /** A message in one piece that nobody else holds. */
-export function joined(message: MessageBytes): Uint8Array {
-  if (message instanceof Uint8Array) return message.slice();
-  const whole = new Uint8Array(message.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of message) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+export function joined(message: UnaryResponse): Uint8Array {
+  return message instanceof Uint8Array ? message.slice() : joinMessage(message);
 }

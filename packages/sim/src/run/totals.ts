@@ -81,7 +81,8 @@ export class Totals {
       `${this.seeds} seeds, ${this.simulatedHours.toFixed(2)} hours simulated, ${speed}`,
       `${sums.operations} operations checked (${sums.answered} answered), ${sums.entries} entries, ${sums.elections} elections`,
       `${sums.messages} messages, ${sums.snapshots} snapshots sent, ${sums.events} events, ${by(this.others)}`,
-      `faults: ${by(this.faults)}; ${this.refusedToStart} damaged members refused to start, ${this.liesUnnoticed} whose disks had lied were given up`,
+      `faults: ${by(this.faults)}; ${this.refusedToStart} damaged members refused to start, ` +
+        `${this.liesUnnoticed} whose disks had lied were given up`,
       `${this.undecided} histories undecided`,
     ].join("\n");
   }
