@@ -55,9 +55,9 @@ test("a member that proposes unchecked, and ends on what does not decode, is fou
 
 test("its command line", async () => {
   assert.equal(readOptions(["--help"]), undefined);
-  assert.match(helpText(), /--minutes N +how long/);
+  assert.match(helpText(), /--minutes N +duration/);
   assert.equal(readOptions(["--minutes", "240", "--seed", "5"])!.minutes, 240);
-  assert.throws(() => readOptions(["--minutes", "x"]), /--minutes must be a number above 0/);
+  assert.throws(() => readOptions(["--minutes", "x"]), /--minutes x: a number from 0.01 to/);
   const { code, output } = await run(["--nonsense"]);
   assert.equal(code, 2);
   assert.match(output, /Unknown option '--nonsense'/);

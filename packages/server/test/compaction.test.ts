@@ -17,6 +17,7 @@ import type { AutoCompaction } from "../src/config/index.ts";
 import { Counter, Gauge, Histogram } from "../src/metrics/registry.ts";
 import { AutoCompactor } from "../src/space/auto-compactor.ts";
 import { Compactor } from "../src/space/compactor.ts";
+import { StoreRef } from "../src/store-ref.ts";
 import { call, put, World } from "./support/world.ts";
 
 const MINUTE_MS = 60_000;
@@ -224,7 +225,7 @@ async function compactWhole(keys: number): Promise<number[]> {
   let finished = false;
   const compactionKeys = new Counter();
   const compactor = new Compactor({
-    store: () => store,
+    store: new StoreRef(store),
     clock: real,
     logger: silentLogger,
     metrics: {
@@ -297,7 +298,7 @@ test("while the disk is behind, a compaction leaves half of a batch to requests"
   const store = await run(bigStore(keyspaces, 10, 30_000));
   writeMs = 60_000;
   const compactor = new Compactor({
-    store: () => store,
+    store: new StoreRef(store),
     clock,
     logger: silentLogger,
     metrics: {
@@ -355,7 +356,7 @@ test("a compaction that fails ends the member, and whoever waits for it is told"
   };
   const fatal: unknown[] = [];
   const compactor = new Compactor({
-    store: () => ({ mvcc, isBusy: false }) as unknown as Store,
+    store: new StoreRef({ mvcc, isBusy: false } as unknown as Store),
     clock: new ManualClock(),
     logger: silentLogger,
     metrics: {

@@ -5,11 +5,12 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import type { Mvcc, Store } from "@quorate/store";
+import type { Mvcc } from "@quorate/store";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { StoreRef } from "../store-ref.ts";
 
 export interface CompactorParts {
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<
@@ -48,7 +49,7 @@ export class Compactor {
     if (this.#running !== undefined || this.#stopping) return;
     const { store, logger, metrics, clock } = this.#parts;
     const startMs = clock.monotonicMs();
-    const { mvcc } = store();
+    const { mvcc } = store.current;
     this.#running = this.#carryOut(mvcc).then(
       () => {
         this.#running = undefined;
@@ -59,8 +60,8 @@ export class Compactor {
         logger.info("finished scheduled compaction", {
           "compact-revision": mvcc.compactRevision,
           took: `${tookMs.toFixed(1)}ms`,
-          "current-db-size-bytes": store().sizeOnDiskBytes,
-          "current-db-size-in-use-bytes": store().liveBytes,
+          "current-db-size-bytes": store.current.sizeOnDiskBytes,
+          "current-db-size-in-use-bytes": store.current.liveBytes,
         });
         this.#parts.finished();
       },
@@ -74,7 +75,7 @@ export class Compactor {
   async #carryOut(mvcc: Mvcc): Promise<void> {
     const { clock, metrics, batchLimit, pauseMs } = this.#parts;
     while (!this.#stopping) {
-      const store = this.#parts.store();
+      const store = this.#parts.store.current;
       if (!store.isBusy) {
         const startMs = clock.monotonicMs();
         const droppedBefore = mvcc.droppedRecords;
