@@ -20,8 +20,11 @@ import type { RevisionChange } from "../src/format.ts";
 export class CompactedAwayError extends CodedError<"CompactedAway"> {
   readonly compactRevision: number;
   constructor(compactRevision: number) {
-    const problem = `history up to revision ${compactRevision} was compacted`;
-    super("CompactedAwayError", "CompactedAway", problem);
+    super(
+      "CompactedAwayError",
+      "CompactedAway",
+      `history up to revision ${compactRevision} was compacted`,
+    );
     this.compactRevision = compactRevision;
   }
 }

@@ -189,8 +189,8 @@ export function watchedSession({ session, socket }: Link): Watched {
 }
 
 /**
- * Pings a link every now and then for as long as its socket lives, tells how long the answers take,
- * and gives it up when nothing at all has come in for the timeout after a ping. Data counts as an
+ * Pings a link every now and then for as long as its socket lives, reports the round-trip times,
+ * and closes it when nothing at all has come in for the timeout after a ping. Data counts as an
  * answer: behind a big batch a ping may be late.
  */
 export function watchLink(

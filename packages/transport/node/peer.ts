@@ -94,7 +94,7 @@ export class Peer implements ChannelListener {
   }
 
   /**
-   * Starts to send; false if one is on its way already. `ended` is told what became of it, also
+   * Starts to send; false if one is on its way already. `ended` is called with the outcome, also
    * after the peer is closed.
    */
   sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
@@ -163,7 +163,7 @@ export class Peer implements ChannelListener {
     return this.#channels[kind].queued;
   }
 
-  /** Ends all that goes on with this peer; it tells nothing more. */
+  /** Ends everything with this peer; no listener is called after this. */
   close(): void {
     this.#closed = true;
     this.#channels.urgent.close();

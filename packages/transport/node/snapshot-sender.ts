@@ -12,7 +12,7 @@ import type { Shared } from "./options.ts";
 import { type Answer, answerTo, openStream, refusedBy } from "./request.ts";
 import { agreeToSend } from "./snapshot-fetch.ts";
 
-/** A log line tells of the progress this often. */
+/** A log line reports the progress this often. */
 const PROGRESS_LOG_PERIOD_MS = 10_000;
 
 /** Longer chunks are sent in parts. */
@@ -190,7 +190,7 @@ export class SnapshotSender {
   }
 
   /**
-   * Writes, and waits until the stream has room again. Rejects when it makes no progress; of one
+   * Writes, and waits until the stream has drained. Rejects when it makes no progress; of one
    * that is closed, the answer says why.
    */
   async #writePiece(stream: Http2Stream, piece: Uint8Array): Promise<void> {
