@@ -11,7 +11,7 @@
 import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import { raftpb, toHex } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
-import { type Applied, applyRequest, isSteps } from "./apply.ts";
+import { type AppliedEntry, applyRequest, isSteps, type RequestGate } from "./apply.ts";
 import { AUTH_ENABLED, AuthEnabledError, isAuthEnabled } from "./auth-record.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
 import { assert, StoreDamageError } from "./errors.ts";
@@ -58,6 +58,8 @@ export class Store {
   readonly membership: Membership;
   readonly lessor: Lessor;
   readonly alarms: Alarms;
+  /** Permits what is applied, by users and roles; undefined: every request is permitted. */
+  gate: RequestGate | undefined;
   readonly #liveBytes: LiveBytes;
   readonly #backend: Backend;
   readonly #path: string;
@@ -152,7 +154,7 @@ export class Store {
    * what only the answer needs (ranges, earlier
    *   values) is not read; the state comes out the same.
    */
-  apply(entry: raftpb.Entry, isAwaited?: (requestId: bigint) => boolean): Applied {
+  apply(entry: raftpb.Entry, isAwaited?: (requestId: bigint) => boolean): AppliedEntry {
     const outcome = this.begin(entry, isAwaited);
     return isSteps(outcome) ? runSteps(outcome) : outcome;
   }
@@ -168,24 +170,17 @@ export class Store {
   begin(
     entry: raftpb.Entry,
     isAwaited: (requestId: bigint) => boolean = () => true,
-  ): Applied | Steps<Applied> {
+  ): AppliedEntry | Steps<AppliedEntry> {
     this.#checkNext(entry);
-    const outcome = applyRequest(
-      {
-        mvcc: this.mvcc,
-        membership: this.membership,
-        leases: this.lessor,
-        alarms: this.alarms,
-        isAwaited,
-      },
-      entry.data,
-    );
+    const { mvcc, membership, lessor: leases, alarms, gate } = this;
+    const state = { mvcc, membership, leases, alarms };
+    const outcome = applyRequest({ state, gate, isAwaited }, entry.data);
     if (isSteps(outcome)) return this.#finish(entry, outcome);
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return outcome;
   }
 
-  *#finish(entry: raftpb.Entry, steps: Steps<Applied>): Steps<Applied> {
+  *#finish(entry: raftpb.Entry, steps: Steps<AppliedEntry>): Steps<AppliedEntry> {
     this.#revisionBefore = this.mvcc.currentRevision;
     const applied = yield* steps;
     this.#revisionBefore = undefined;

@@ -31,9 +31,9 @@ import {
   recoverFolders,
   Store,
 } from "@quorate/store";
+import type { PeerCall } from "@quorate/transport";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
-import type { PeerCall } from "../lease/peer-call.ts";
 import type { Removal } from "../membership/index.ts";
 import {
   checkNotStartedBefore,

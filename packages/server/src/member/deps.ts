@@ -1,8 +1,7 @@
 /** The world, as a member needs it: what it is started with besides its configuration. */
 import type { Clock, Disk, KeyspaceOpener, Logger, Names, Random } from "@quorate/host";
 import type { Raft } from "@quorate/raft";
-import type { Transport, TransportListener } from "@quorate/transport";
-import type { PeerCall } from "../lease/peer-call.ts";
+import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import type { LinkQuestions } from "../membership/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import type { AnswerLimits } from "../reads/answer-memory.ts";

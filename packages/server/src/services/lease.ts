@@ -22,9 +22,11 @@ import type {
   StreamListener,
   UnaryHandler,
 } from "@quorate/rpc";
-import { LEASE_COST_BYTES, STEP_KEYS, type Steps } from "@quorate/store";
+import { STEP_KEYS, type Steps } from "@quorate/store";
+import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
-import { callerOf } from "../reads/pinned.ts";
+import type { SliceTask } from "../reads/slice-task.ts";
+import { completed } from "./completed.ts";
 import { messageOf } from "./range-answer.ts";
 import { toStatusError } from "./status.ts";
 
@@ -56,73 +58,80 @@ function* inParts<T>(
 /** The unary handlers of the Lease service, by path. */
 export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { LeaseGrant, LeaseRevoke, LeaseTimeToLive, LeaseLeases } = LeaseService.methods;
-  const { leases } = member;
   return new Map<string, UnaryHandler>([
     [
       LeaseGrant.path,
-      async (bytes) => {
+      async (bytes, context) => {
         const { ID, TTL } = LeaseGrantRequest.decode(bytes);
-        if (!member.space.keeper.hasRoom(LEASE_COST_BYTES)) await member.space.keeper.refuse();
         // What depends on this member's settings is decided before the entry, so that all members
         // apply the same.
-        const request = {
+        const request = LeaseGrantRequest.create({
           ID: ID === 0n ? member.newLeaseId() : ID,
           TTL: Math.max(TTL, member.minLeaseTtlSeconds),
-        };
-        const { error, response } = await member.propose(
-          "leaseGrant",
-          LeaseGrantRequest.encode(request),
-        );
-        if (error !== undefined) throw error;
-        return LeaseGrantResponse.encode({
-          ...request,
-          header: member.header(response?.header?.revision ?? 0),
         });
+        const proposed = LeaseGrantRequest.encode(request);
+        const applied = await member.propose(callerOf(context), "leaseGrant", proposed, request);
+        return LeaseGrantResponse.encode(completed(member, applied));
       },
     ],
     [
       LeaseRevoke.path,
-      async (bytes) => {
-        const { error, response } = await member.propose("leaseRevoke", bytes);
-        if (error !== undefined) throw error;
-        return LeaseRevokeResponse.encode({
-          header: member.header(response?.header?.revision ?? 0),
-        });
+      async (bytes, context) => {
+        const applied = await member.propose(callerOf(context), "leaseRevoke", bytes);
+        return LeaseRevokeResponse.encode(completed(member, applied));
       },
     ],
     [
       LeaseTimeToLive.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         const request = LeaseTimeToLiveRequest.decode(bytes);
-        const found = await leases.timeToLive(request);
-        const header = member.header(found?.header?.revision ?? member.store.mvcc.currentRevision);
-        if (found === undefined)
-          return LeaseTimeToLiveResponse.encode({ header, ID: request.ID, TTL: -1 });
-        const { keys, ...rest } = found;
-        const first = LeaseTimeToLiveResponse.encode({ ...rest, header });
-        const encode = (part: Uint8Array[]) =>
-          LeaseTimeToLiveResponse.encode({ ID: 0n, TTL: 0, keys: part });
-        return member.slices.run(callerOf(context), (task) =>
-          inParts(first, keys, encode, task.charge),
-        );
+        const caller = callerOf(context);
+        return member.read(caller, {
+          access: { kind: "leaseTimeToLive", request },
+          // The leader answers, which confirms that it leads.
+          linearizable: false,
+          run: () => timeToLive(member, caller, request),
+        });
       },
     ],
     [
       LeaseLeases.path,
-      async (bytes, context) => {
+      (bytes, context) => {
         LeaseLeasesRequest.decode(bytes);
-        await member.servable();
-        return member.slices.run(callerOf(context), function* (task) {
-          const first = LeaseLeasesResponse.encode({
-            header: member.header(member.store.mvcc.currentRevision),
-          });
-          const encode = (part: bigint[]) =>
-            LeaseLeasesResponse.encode({ leases: part.map((ID) => ({ ID })) });
-          return yield* inParts(first, yield* leases.list(), encode, task.charge);
+        const caller = callerOf(context);
+        return member.read(caller, {
+          access: { kind: "leaseLeases" },
+          linearizable: false,
+          run: () => member.slices.run(caller, (task) => listLeases(member, task)),
         });
       },
     ],
   ]);
+}
+
+async function timeToLive(
+  member: Member,
+  caller: Caller,
+  request: LeaseTimeToLiveRequest,
+): Promise<MessageBytes> {
+  const found = await member.leases.timeToLive(request);
+  const revision = found?.header?.revision ?? member.store.mvcc.currentRevision;
+  const header = member.header(revision);
+  if (found === undefined)
+    return LeaseTimeToLiveResponse.encode({ header, ID: request.ID, TTL: -1 });
+  const { keys, ...rest } = found;
+  const first = LeaseTimeToLiveResponse.encode({ ...rest, header });
+  const encode = (part: Uint8Array[]) =>
+    LeaseTimeToLiveResponse.encode({ ID: 0n, TTL: 0, keys: part });
+  return member.slices.run(caller, (task) => inParts(first, keys, encode, task.charge));
+}
+
+function* listLeases(member: Member, { charge }: SliceTask): Steps<MessageBytes> {
+  const header = member.header(member.store.mvcc.currentRevision);
+  const first = LeaseLeasesResponse.encode({ header });
+  const encode = (part: bigint[]) =>
+    LeaseLeasesResponse.encode({ leases: part.map((ID) => ({ ID })) });
+  return yield* inParts(first, yield* member.leases.list(), encode, charge);
 }
 
 /** The streaming handlers of the Lease service, by path. */

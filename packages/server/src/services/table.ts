@@ -5,15 +5,15 @@
  */
 import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
 import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
+import { electionService, electionStreams } from "../concurrency/election-service.ts";
+import { lockService } from "../concurrency/lock-service.ts";
 import type { Member } from "../member/member.ts";
 import { ClientVersions } from "./client-versions.ts";
 import { clusterService } from "./cluster.ts";
 import { downgradeService } from "./downgrade.ts";
-import { electionService, electionStreams } from "./election.ts";
 import { kvService } from "./kv.ts";
 import { leadershipService } from "./leadership.ts";
 import { leaseService, leaseStreams } from "./lease.ts";
-import { lockService } from "./lock.ts";
 import { maintenanceService } from "./maintenance.ts";
 import { type RequestCheck, requestCheck } from "./request-work.ts";
 import { snapshotStreams } from "./snapshot.ts";

@@ -1,6 +1,7 @@
 /** etcdserverpb.Watch: the requests of a stream, handed to its watches. */
 import { WatchRequest, WatchService } from "@quorate/proto";
 import type { StreamHandler } from "@quorate/rpc";
+import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
 
 /** The handlers of the watch service, by path. */
@@ -9,7 +10,7 @@ export function watchService(member: Member): ReadonlyMap<string, StreamHandler>
     [
       WatchService.methods.Watch.path,
       (call) => {
-        const stream = member.watches.open(call);
+        const stream = member.watch(callerOf(call.context), call);
         return {
           message: (bytes) => {
             try {

@@ -19,7 +19,7 @@ import type { Clock, Random } from "@quorate/host";
 import { EMPTY, type ResponseHeader } from "@quorate/proto";
 import type { Status, StreamCall } from "@quorate/rpc";
 import type { Change, KeyRange, Mvcc } from "@quorate/store";
-import { ClientBudget } from "../member/client-budget.ts";
+import { ClientBudget } from "./client-budget.ts";
 import { WatchEvent } from "./event.ts";
 import { EventLists } from "./event-list.ts";
 import { KeyIntervals } from "./key-intervals.ts";
@@ -28,9 +28,9 @@ import { Pass } from "./pass.ts";
 import { RecentEvents } from "./recent-events.ts";
 import { headerField } from "./responses.ts";
 import {
+  type StreamClient,
   type StreamOwner,
   type StreamWatcher,
-  type WatchPermission,
   WatchStream,
 } from "./watch-stream.ts";
 import { WatcherGroup } from "./watcher-group.ts";
@@ -80,8 +80,6 @@ export class WatchHub implements StreamOwner {
   readonly maxFragmentBytes: number;
   backlogBytes = 0;
   pendingEvents = 0;
-  /** Asked for each new watch, and for all at `recheck`. */
-  permission: WatchPermission = () => undefined;
   readonly #deps: WatchHubDeps;
   readonly #progressIntervalMs: number;
   readonly #streams = new Set<WatchStream>();
@@ -161,8 +159,8 @@ export class WatchHub implements StreamOwner {
 
   // --- Streams ---
 
-  open(call: StreamCall): WatchStream {
-    const stream = new WatchStream(call, this);
+  open(call: StreamCall, client: StreamClient): WatchStream {
+    const stream = new WatchStream(call, client, this);
     this.#streams.add(stream);
     return stream;
   }
