@@ -3,10 +3,9 @@ export type { Alarm, Alarms } from "./src/alarms.ts";
 export {
   type Applied,
   type AppliedEntry,
-  type EntryUser,
   isSteps,
-  type RequestGate,
 } from "./src/apply.ts";
+export * from "./src/auth/index.ts";
 export { AUTH_ENABLED, AuthEnabledError, IGNORE_AUTH_FLAG } from "./src/auth-record.ts";
 export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
 export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";

@@ -11,7 +11,8 @@
 import type { Disk, Keyspace, KeyspaceOpener } from "@quorate/host";
 import { raftpb, toHex } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
-import { type AppliedEntry, applyRequest, isSteps, type RequestGate } from "./apply.ts";
+import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
+import { AuthState } from "./auth/auth-state.ts";
 import { AUTH_ENABLED, AuthEnabledError, isAuthEnabled } from "./auth-record.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
 import { assert, StoreDamageError } from "./errors.ts";
@@ -50,6 +51,7 @@ interface StoreParts {
   readonly mvcc: Mvcc;
   readonly membership: Membership;
   readonly alarms: Alarms;
+  readonly auth: AuthState;
   readonly liveBytes: LiveBytes;
 }
 
@@ -58,8 +60,8 @@ export class Store {
   readonly membership: Membership;
   readonly lessor: Lessor;
   readonly alarms: Alarms;
-  /** Permits what is applied, by users and roles; undefined: every request is permitted. */
-  gate: RequestGate | undefined;
+  /** Users and roles. */
+  readonly auth: AuthState;
   readonly #liveBytes: LiveBytes;
   readonly #backend: Backend;
   readonly #path: string;
@@ -78,6 +80,7 @@ export class Store {
     this.mvcc = parts.mvcc;
     this.membership = parts.membership;
     this.alarms = parts.alarms;
+    this.auth = parts.auth;
     this.#liveBytes = parts.liveBytes;
     this.#position = position;
     this.#writtenIndex = position.index;
@@ -120,6 +123,7 @@ export class Store {
       );
       const membership = await Membership.open(backend, snapshot, path);
       const alarms = await Alarms.open(backend, snapshot, path);
+      const auth = await AuthState.open(backend, snapshot, path);
       await snapshot.close();
       // Every batch with data carries the position: replayed from the start, the log would be
       // applied to that data twice.
@@ -131,7 +135,12 @@ export class Store {
         );
       }
       liveBytes.check(backend, position.index, path);
-      return new Store(backend, path, { lessor, mvcc, membership, alarms, liveBytes }, position);
+      return new Store(
+        backend,
+        path,
+        { lessor, mvcc, membership, alarms, auth, liveBytes },
+        position,
+      );
     } catch (error) {
       await backend.close({ flush: false });
       throw error;
@@ -172,9 +181,9 @@ export class Store {
     isAwaited: (requestId: bigint) => boolean = () => true,
   ): AppliedEntry | Steps<AppliedEntry> {
     this.#checkNext(entry);
-    const { mvcc, membership, lessor: leases, alarms, gate } = this;
-    const state = { mvcc, membership, leases, alarms };
-    const outcome = applyRequest({ state, gate, isAwaited }, entry.data);
+    const { mvcc, membership, lessor: leases, alarms, auth } = this;
+    const state = { mvcc, membership, leases, alarms, auth, index: entry.index };
+    const outcome = applyRequest({ state, isAwaited }, entry.data);
     if (isSteps(outcome)) return this.#finish(entry, outcome);
     this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };
     return outcome;

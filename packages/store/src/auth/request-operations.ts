@@ -1,7 +1,7 @@
 /**
  * What each kind of request needs permission for, at every level of a transaction (etcd:
- * server/etcdserver/apply/auth.go). The table has every kind of InternalRaftRequest, or it does
- * not compile.
+ * server/etcdserver/apply/auth.go). The table has every kind of the table of requests, or it
+ * does not compile.
  */
 import {
   type AlarmRequest,
@@ -16,7 +16,7 @@ import {
   type TxnRequest,
 } from "@quorate/proto";
 import type { Lessor } from "../lease/lessor.ts";
-import type { RequestKind } from "../requests/entry-request.ts";
+import type { RequestKind } from "../requests/request-table.ts";
 import { STEP_KEYS, type Steps } from "../steps.ts";
 import {
   type AuthIdentity,
@@ -54,8 +54,6 @@ const TABLE: { readonly [K in RequestKind]: OperationsOf } = {
   leaseCheckpoint: NEEDS_NOTHING,
   clusterVersionSet: NEEDS_NOTHING,
   clusterMemberAttrSet: NEEDS_NOTHING,
-  downgradeInfoSet: NEEDS_NOTHING,
-  downgradeVersionTest: NEEDS_NOTHING,
   alarm: ({ action }: AlarmRequest) => [
     { kind: action === AlarmRequest_AlarmAction.GET ? "authenticated" : "root" },
   ],

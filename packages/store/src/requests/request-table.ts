@@ -24,6 +24,8 @@ import {
   TxnRequest,
 } from "@quorate/proto";
 import type { Alarms } from "../alarms.ts";
+import { AUTH_REQUESTS } from "../auth/auth-requests.ts";
+import type { AuthState } from "../auth/auth-state.ts";
 import { type Lessor, MAX_LEASE_TTL_SECONDS } from "../lease/lessor.ts";
 import type { Membership } from "../membership/membership.ts";
 import type { Mvcc } from "../mvcc/index.ts";
@@ -66,6 +68,9 @@ export interface ApplyState {
   readonly membership: Membership;
   readonly leases: Lessor;
   readonly alarms: Alarms;
+  readonly auth: AuthState;
+  /** Index of the entry that is applied. */
+  readonly index: number;
 }
 
 /** Fields of InternalRaftRequest that carry a request. */
@@ -193,6 +198,7 @@ export const REQUESTS = {
       return undefined;
     },
   }),
+  ...AUTH_REQUESTS,
 } as const satisfies { readonly [K in RequestField]?: unknown };
 
 type Records = typeof REQUESTS;

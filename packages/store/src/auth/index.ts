@@ -1,0 +1,17 @@
+/** Users and roles. */
+export { type AuthObserver, AuthState, ROOT, type User } from "./auth-state.ts";
+export {
+  ANONYMOUS,
+  type AuthIdentity,
+  authorize,
+  keysOperation,
+  type Operation,
+} from "./authorize.ts";
+export { encodeBase64 } from "./base64.ts";
+export {
+  leaseOperations,
+  type Operations,
+  txnOperations,
+  verdictInSteps,
+  verdictNow,
+} from "./request-operations.ts";
