@@ -6,7 +6,6 @@ export {
   isSteps,
 } from "./src/apply.ts";
 export * from "./src/auth/index.ts";
-export { AUTH_ENABLED, AuthEnabledError, IGNORE_AUTH_FLAG } from "./src/auth-record.ts";
 export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
 export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";
 export * from "./src/etcd-file/index.ts";

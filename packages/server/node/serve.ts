@@ -2,6 +2,7 @@
  * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the
  * metrics port.
  */
+import { randomBytes } from "node:crypto";
 import type { Clock, Logger } from "@quorate/host";
 import {
   levelKeyspaces,
@@ -28,6 +29,7 @@ import { memberHealth } from "../src/http/member-health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { SharedAnswer } from "../src/http/shared-answer.ts";
 import { Member } from "../src/member/member.ts";
+import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { answerLimitsFor } from "../src/reads/answer-memory.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { SlowCalls } from "../src/services/slow-calls.ts";
@@ -36,6 +38,7 @@ import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
 import { MIN_CLUSTER_VERSION, SERVER_VERSION } from "../src/version.ts";
 import { WATCH_LIMITS } from "../src/watch/index.ts";
+import { bcryptHasher, hashThreads } from "./bcrypt-hasher.ts";
 import { debugVarsEndpoint } from "./debug-vars.ts";
 import { engineMetrics } from "./engine-metrics.ts";
 import { checkFree, listenAddress, tlsFiles } from "./listen.ts";
@@ -185,6 +188,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       maxContestClientBytes: budgets.contestsClientBytes,
     },
     names: nodeNames,
+    secrets: { randomBytes, hasher: bcryptHasher(), threads: hashThreads() },
     onEnd: (error) => {
       release();
       Promise.all(servers.map((server) => server.close(0))).then(
@@ -231,6 +235,14 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
       () => started.store.lessor.count,
     );
     tlsMetrics(started.metrics.registry, { client: clientTls, peer: peerTls });
+    authMetrics(started.metrics.registry, {
+      authRevision: () => started.store.auth.revision,
+      isEnabled: () => started.store.auth.isEnabled,
+      tokens: () => started.auth.tokens.size,
+      failedLogins: () => started.auth.logins.failures,
+      refusedLogins: () => started.auth.logins.refusals,
+      waitingHashes: () => started.auth.passwords.waiting,
+    });
     settingMetrics(started.metrics.registry, config);
     const isHealing = () => (started.corruption.isHealing ? 1 : 0);
     started.metrics.registry.gauge(

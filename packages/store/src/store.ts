@@ -13,7 +13,6 @@ import { raftpb, toHex } from "@quorate/proto";
 import { Alarms } from "./alarms.ts";
 import { type AppliedEntry, applyRequest, isSteps } from "./apply.ts";
 import { AuthState } from "./auth/auth-state.ts";
-import { AUTH_ENABLED, AuthEnabledError, isAuthEnabled } from "./auth-record.ts";
 import { Backend, type BackendSnapshot, Bucket } from "./backend.ts";
 import { assert, StoreDamageError } from "./errors.ts";
 import { type EtcdSnapshot, exportEtcdFile } from "./etcd-file/export.ts";
@@ -150,11 +149,6 @@ export class Store {
   /** Where the state stands: everything up to this index is applied. */
   get position(): Position {
     return this.#position;
-  }
-
-  /** Whether the state demands users and passwords, as of what is applied. */
-  get isAuthEnabled(): boolean {
-    return isAuthEnabled(this.#backend.get(Bucket.auth, AUTH_ENABLED));
   }
 
   /**
@@ -321,14 +315,13 @@ export class Store {
  * Receives a snapshot into a folder beside the store in use. When it resolves, the folder is
  * complete, verified and marked as such; installReceived puts it in place. Whatever goes wrong
  * leaves nothing that could be taken for complete.
- * @param deps with `ignoreAuth` a state in which authentication is enabled is taken, too
  * @param index where the store must stand
  * @param announced the term and the configuration that it must have, where they were announced
- * @throws AuthEnabledError; SnapshotStreamError also where the position in it is not `index`;
+ * @throws SnapshotStreamError also where the position in it is not `index`;
  * DiskError; what `chunks` throws
  */
 export async function receiveSnapshot(
-  deps: { keyspaces: KeyspaceOpener; disk: Disk; ignoreAuth?: boolean },
+  deps: { keyspaces: KeyspaceOpener; disk: Disk },
   dir: string,
   index: number,
   chunks: AsyncIterable<Uint8Array>,
@@ -344,8 +337,6 @@ export async function receiveSnapshot(
     const position = readPosition((key) => backend.get(Bucket.meta, key), incoming);
     const difference = differenceOf(position, { ...announced, index });
     if (difference !== undefined) throw new SnapshotStreamError(lengthBytes, difference);
-    if (deps.ignoreAuth !== true && isAuthEnabled(backend.get(Bucket.auth, AUTH_ENABLED)))
-      throw new AuthEnabledError("the snapshot");
   } catch (error) {
     await keyspace.close().catch(() => {});
     deps.disk.remove(incoming);

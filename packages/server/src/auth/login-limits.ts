@@ -65,6 +65,8 @@ class Failures {
 export class LoginLimits {
   readonly #byUser = new Failures(USER_FAILURES);
   readonly #byAddress = new Failures(ADDRESS_FAILURES);
+  /** Logins that have failed. */
+  failures = 0;
   /** Logins that were refused before a hash was computed. */
   refusals = 0;
 
@@ -83,6 +85,7 @@ export class LoginLimits {
 
   /** A password was wrong, or there is no such user. */
   failed(user: string, client: string, nowMs: number): void {
+    this.failures++;
     this.#byUser.failed(idOf(user, client), nowMs);
     this.#byAddress.failed(client, nowMs);
   }

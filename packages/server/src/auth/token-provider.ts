@@ -1,6 +1,7 @@
 /** What a token is, behind --auth-token: how it is made, and how a caller is recognised by it. */
-import { type EtcdError, errorOf } from "@quorate/proto";
+
 import type { Clock } from "@quorate/host";
+import { type EtcdError, errorOf } from "@quorate/proto";
 import { indexOfToken, SimpleTokens, simpleTokenPrefix } from "./simple-tokens.ts";
 
 /** The user that a token proves. */

@@ -3,7 +3,7 @@
  * work:
  *
  *     propose   check -> quota -> identity into the header -> Raft -> applied here -> result
- *     read      permitted? -> ReadIndex round -> permitted? -> read what is applied -> still so?
+ *     read      ReadIndex round -> permitted? -> read what is applied -> still so?
  *     watch     permitted? for each watch -> its events
  *     operate   permitted? -> work that is neither, such as moving the leadership
  *
@@ -24,7 +24,13 @@ import {
 } from "@quorate/store";
 import type { SpaceKeeper } from "../space/index.ts";
 import type { WatchHub, WatchStream } from "../watch/index.ts";
-import { type Access, type AccessKind, type Authority, NEEDED_STORE } from "./authority.ts";
+import {
+  type Access,
+  type AccessKind,
+  type Admission,
+  type Authority,
+  NEEDED_STORE,
+} from "./authority.ts";
 import type { Caller, Identity } from "./caller.ts";
 import { MAX_APPLY_GAP_ENTRIES } from "./limits.ts";
 import type { MemberLoop } from "./loop.ts";
@@ -49,6 +55,8 @@ export interface EntryPointDeps {
   readonly quota: Pick<SpaceKeeper, "hasRoom" | "refuse">;
   readonly readiness: Readiness;
   readonly watches: Pick<WatchHub, "open">;
+  /** Users and roles. */
+  readonly authority: Authority;
   /** True once the member is ending. */
   readonly hasEnded: () => boolean;
 }
@@ -72,8 +80,6 @@ export interface ReadRequest<T> {
 }
 
 export class EntryPoints {
-  /** Users and roles; undefined: every caller is permitted everything. */
-  authority: Authority | undefined;
   readonly #options: EntryPointOptions;
   readonly #deps: EntryPointDeps;
 
@@ -106,17 +112,15 @@ export class EntryPoints {
     } catch (error) {
       return Promise.reject(error);
     }
-    if (this.authority === undefined) return this.#enqueue(caller, undefined, kind, request);
-    return this.#identified(this.authority, caller, kind, request);
-  }
-
-  async #identified<K extends RequestKind>(
-    authority: Authority,
-    caller: Caller,
-    kind: K,
-    request: Uint8Array,
-  ): Promise<Applied<K>> {
-    return this.#enqueue(caller, await authority.identify(caller), kind, request);
+    const { authority } = this.#deps;
+    if (!authority.isEnforced) return this.#enqueue(caller, undefined, kind, request);
+    try {
+      const identity = authority.identify(caller);
+      if (!(identity instanceof Promise)) return this.#enqueue(caller, identity, kind, request);
+      return identity.then((one) => this.#enqueue(caller, one, kind, request));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   #enqueue<K extends RequestKind>(
@@ -150,11 +154,11 @@ export class EntryPoints {
     kind: K,
     requests: readonly Uint8Array[],
   ): readonly Promise<Applied<K>>[] {
-    const { raft, loop, proposals, requestIds, hasEnded } = this.#deps;
+    const { raft, loop, proposals, requestIds, hasEnded, authority } = this.#deps;
     const refused = (name: ErrorName) =>
       requests.map(() => Promise.reject<Applied<K>>(errorOf(name)));
     if (hasEnded() || raft.role !== "leader" || raft.term !== term) return refused("LeaderChanged");
-    const identity = this.authority?.memberIdentity();
+    const identity = authority.memberIdentity();
     const ids = requests.map(() => requestIds.next());
     const payloads = requests.map((request, i) => payloadOf(ids[i], identity, kind, request));
     if (loop.withRaft((machine) => machine.propose(payloads)) !== "accepted") {
@@ -169,31 +173,19 @@ export class EntryPoints {
    *   with EtcdError where the read is not permitted, not linearizable in time, or the member ends
    */
   read<T>(caller: Caller, request: ReadRequest<T>): T | Promise<T> {
-    if (this.authority !== undefined) return this.#readPermitted(this.authority, caller, request);
-    if (!request.linearizable) return this.#readApplied(request);
-    return this.#deps.reads.wait().then(() => this.#readApplied(request));
+    if (!request.linearizable) return this.#readApplied(caller, request);
+    return this.#deps.reads.wait().then(() => this.#readApplied(caller, request));
   }
 
-  #readApplied<T>({ access, run }: ReadRequest<T>): T | Promise<T> {
-    const ready = this.#ready(access.kind);
-    return ready === undefined ? run() : ready.then(run);
-  }
-
-  async #readPermitted<T>(
-    authority: Authority,
-    caller: Caller,
-    { access, linearizable, run }: ReadRequest<T>,
-  ): Promise<T> {
-    if (linearizable) {
-      // A caller that may not is refused before a round is spent on it.
-      await authority.admit(caller, access);
-      await this.#deps.reads.wait();
-    }
-    await this.#ready(access.kind);
-    const admission = await authority.admit(caller, access);
-    const result = await run();
-    admission.confirm();
-    return result;
+  /** Whether callers need permission is looked at last, after all that had to be waited for. */
+  #readApplied<T>(caller: Caller, request: ReadRequest<T>): T | Promise<T> {
+    const ready = this.#ready(request.access.kind);
+    if (ready !== undefined) return ready.then(() => this.#readApplied(caller, request));
+    const { authority } = this.#deps;
+    if (!authority.isEnforced) return request.run();
+    const admission = authority.admit(caller, request.access);
+    if (!(admission instanceof Promise)) return confirmed(admission, request.run());
+    return admission.then((one) => confirmed(one, request.run()));
   }
 
   /** Undefined where the store may be read at once. */
@@ -208,9 +200,12 @@ export class EntryPoints {
    * created, and again at `WatchHub.recheck`.
    */
   watch(caller: Caller, call: StreamCall): WatchStream {
+    const watching = this.#deps.authority.watching(caller);
     return this.#deps.watches.open(call, {
       client: caller.client,
-      forbids: (range) => this.authority?.forbidsWatch(caller, range),
+      ready: () => watching.ready(),
+      forbids: (range) => watching.forbids(range),
+      revoked: (range) => watching.revoked(range),
     });
   }
 
@@ -231,6 +226,15 @@ export class EntryPoints {
   newLeaseId(): bigint {
     return this.#deps.requestIds.nextLeaseId();
   }
+}
+
+/** A result that took several turns is given only if users and roles are still the same. */
+function confirmed<T>(admission: Admission, result: T | Promise<T>): T | Promise<T> {
+  if (!(result instanceof Promise)) return result;
+  return result.then((value) => {
+    admission.confirm();
+    return value;
+  });
 }
 
 function payloadOf(

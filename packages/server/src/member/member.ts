@@ -24,6 +24,7 @@ import type {
 } from "@quorate/store";
 import type { PeerCall, Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
+import { AccessControl } from "../auth/access-control.ts";
 import type { ServerConfig } from "../config/index.ts";
 import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
@@ -92,6 +93,8 @@ export class Member {
   readonly space: Space;
   readonly slices: Slices;
   readonly corruption: Corruption;
+  /** Users and roles. */
+  readonly auth: AccessControl;
   /**
    * The least time to live of a lease, in seconds: one and a half election timeouts, rounded up.
    */
@@ -399,6 +402,23 @@ export class Member {
       metrics,
       fatal: (error) => this.#fatal(error),
     });
+    this.slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, {
+      clock: deps.clock,
+      answers: deps.answerLimits,
+    });
+    this.auth = new AccessControl({
+      clock: deps.clock,
+      secrets: deps.secrets,
+      bcryptCost: config.bcryptCost,
+      tokenTtlSeconds: config.authTokenTtlSeconds,
+      clientCertAuth: config.clientTls?.clientCertAuth ?? false,
+      store: () => this.store,
+      appliedIndex: () => this.appliedIndex,
+      linearizable: () => this.linearizable(),
+      run: async (caller, steps) => this.slices.run(caller, steps),
+      recheckWatches: () => this.watches.recheck(),
+    });
+    this.auth.attach(this.store);
     this.#entry = new EntryPoints(
       { limits: requestLimits, maxRequestBytes: config.maxRequestBytes },
       {
@@ -411,13 +431,10 @@ export class Member {
         quota: this.space.keeper,
         readiness: this,
         watches: this.watches,
+        authority: this.auth.authority,
         hasEnded: () => this.#ended,
       },
     );
-    this.slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, {
-      clock: deps.clock,
-      answers: deps.answerLimits,
-    });
     this.#exchange = new StoreExchange({
       disk: deps.disk,
       keyspaces: deps.keyspaces,
@@ -433,6 +450,7 @@ export class Member {
       opened: (store) => {
         this.#storeRef.attach(store);
         store.lessor.observer = this.#keeper;
+        this.auth.attach(store);
       },
       attach: () => {
         if (this.#ended) return;
@@ -748,6 +766,7 @@ export class Member {
   async #close(options: { flush: boolean }): Promise<void> {
     this.#loop.stop();
     this.#keeper.steppedDown();
+    this.auth.close();
     this.#cluster.autoPromotion.stop();
     this.#cluster.versions.stop();
     this.#flushTimer?.cancel();

@@ -12,7 +12,6 @@
  * the record stands at revision 1, as etcd does when it starts.
  */
 import { authpb, fromUtf8, readU64BE, toUtf8, WireError, writeU64BE } from "@quorate/proto";
-import { AUTH_ENABLED, isAuthEnabled } from "../auth-record.ts";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { StoreDamageError } from "../errors.ts";
 import { MAX_CACHED_INTERVALS } from "./limits.ts";
@@ -22,6 +21,8 @@ import { PermissionSet } from "./permission-set.ts";
 /** The user, and the role, that may do everything. */
 export const ROOT = "root";
 
+/** Keys of the bucket auth. */
+const AUTH_ENABLED: Uint8Array = fromUtf8("authEnabled");
 const AUTH_REVISION: Uint8Array = fromUtf8("authRevision");
 const FIRST_REVISION = 1;
 
@@ -69,7 +70,7 @@ export class AuthState {
   /** Reads users and roles as of a snapshot. @param path the store's folder, for error texts */
   static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<AuthState> {
     const state = new AuthState(backend);
-    state.#isEnabled = isAuthEnabled(backend.get(Bucket.auth, AUTH_ENABLED));
+    state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));
     const revision = backend.get(Bucket.auth, AUTH_REVISION);
     if (revision !== undefined) {
       if (revision.length !== 8) throw damage(path, "auth", AUTH_REVISION, "not 8 bytes");
@@ -230,6 +231,11 @@ export class AuthState {
     this.#merged.clear();
     this.#mergedIntervals = 0;
   }
+}
+
+/** Anything but 0 counts as on: a value that etcd would not write must not open the state. */
+function isOn(value: Uint8Array | undefined): boolean {
+  return value?.some((byte) => byte !== 0) ?? false;
 }
 
 /** etcd's record of a user. */

@@ -24,6 +24,11 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   return bytes;
 }
 
+/** True for a text that is base64. */
+export function isBase64(text: string): boolean {
+  return decodeBase64(text) !== undefined;
+}
+
 /** The text of bytes. */
 export function encodeBase64(bytes: Uint8Array): string {
   let text = "";

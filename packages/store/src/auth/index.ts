@@ -7,8 +7,9 @@ export {
   keysOperation,
   type Operation,
 } from "./authorize.ts";
-export { encodeBase64 } from "./base64.ts";
+export { encodeBase64, isBase64 } from "./base64.ts";
 export {
+  type LeaseKeys,
   leaseOperations,
   type Operations,
   txnOperations,
