@@ -215,7 +215,7 @@ class Watching implements WatchAuthority {
       identity === undefined
         ? this.forbids(range)
         : this.#authority.readVerdict(identity, range, true);
-    return refused === undefined ? undefined : errorOf("PermissionDenied").message;
+    return refused === undefined ? undefined : textOf("PermissionDenied");
   }
 
   #evidence(): ReturnType<Authority["identify"]> {
@@ -228,18 +228,23 @@ class Watching implements WatchAuthority {
   }
 }
 
-/** The words of cancel_reason; as in etcd, one of four errors. */
+/** The words of cancel_reason: Go's text of a gRPC error, as etcd has it, of one of four. */
 function textOf(refused: ErrorName | undefined): string | undefined {
   switch (refused) {
     case undefined:
       return undefined;
     case "InvalidAuthToken":
+      return reason("Unauthenticated", refused);
     case "AuthOldRevision":
     case "UserEmpty":
-      return errorOf(refused).message;
+      return reason("InvalidArgument", refused);
     default:
-      return errorOf("PermissionDenied").message;
+      return reason("PermissionDenied", "PermissionDenied");
   }
+}
+
+function reason(code: string, name: ErrorName): string {
+  return `rpc error: code = ${code} desc = ${errorOf(name).message}`;
 }
 
 /** What an access needs. */

@@ -113,7 +113,9 @@ export class EntryPoints {
       return Promise.reject(error);
     }
     const { authority } = this.#deps;
-    if (!authority.isEnforced) return this.#enqueue(caller, undefined, kind, request);
+    // A login proves the user by its password, whatever token it carries besides.
+    if (!authority.isEnforced || kind === "authenticate")
+      return this.#enqueue(caller, undefined, kind, request);
     try {
       const identity = authority.identify(caller);
       if (!(identity instanceof Promise)) return this.#enqueue(caller, identity, kind, request);
