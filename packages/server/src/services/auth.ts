@@ -116,7 +116,7 @@ async function authenticate(
     const login = InternalAuthenticateRequest.encode({ name, simpleToken });
     const applied = completed(member, await member.propose(caller, "authenticate", login));
     const { revision } = member.store.auth;
-    // The password may have been changed while it was checked (CVE-2022-34038).
+    // The password may have been changed while it was checked.
     if (checkedRevision !== revision) continue;
     const token = await member.auth.tokens.issue(name, revision, applied.token);
     return { header: applied.header, token };
