@@ -171,30 +171,42 @@ export class EntryPoints {
 
   /**
    * Reads what is applied here, for a caller that may.
-   * @returns the result of `run`, at once where nothing has to be waited for; throws or rejects
-   *   with EtcdError where the read is not permitted, not linearizable in time, or the member ends
+   * @returns a promise of the result of `run`. Rejects with what that throws, and with EtcdError
+   *   where the read is not permitted, not linearizable in time, or the member ends
    */
-  read<T>(caller: Caller, request: ReadRequest<T>): T | Promise<T> {
-    if (!request.linearizable) return this.#readApplied(caller, request);
-    return this.#deps.reads.wait().then(() => this.#readApplied(caller, request));
+  async read<T>(caller: Caller, { access, linearizable, run }: ReadRequest<T>): Promise<T> {
+    await this.#applied(access.kind, linearizable);
+    // Looked at last, after all that had to be waited for.
+    const admission = this.#admit(caller, access);
+    const admitted = admission instanceof Promise ? await admission : admission;
+    const result = run();
+    const settled = result instanceof Promise ? await result : result;
+    admitted?.confirm();
+    return settled;
   }
 
-  /** Whether callers need permission is looked at last, after all that had to be waited for. */
-  #readApplied<T>(caller: Caller, request: ReadRequest<T>): T | Promise<T> {
-    const ready = this.#ready(request.access.kind);
-    if (ready !== undefined) return ready.then(() => this.#readApplied(caller, request));
+  /**
+   * Renews a lease, at once where nothing has to be waited for.
+   * @throws EtcdError, or rejects with one, where it is not permitted
+   */
+  renew<T>(caller: Caller, leaseId: bigint, run: () => T | Promise<T>): T | Promise<T> {
+    const admission = this.#admit(caller, { kind: "leaseKeepAlive", request: leaseId });
+    return admission instanceof Promise ? admission.then(run) : run();
+  }
+
+  /** Undefined while callers need no permission. */
+  #admit(caller: Caller, access: Access): Admission | undefined | Promise<Admission> {
     const { authority } = this.#deps;
-    if (!authority.isEnforced) return request.run();
-    const admission = authority.admit(caller, request.access);
-    if (!(admission instanceof Promise)) return confirmed(admission, request.run());
-    return admission.then((one) => confirmed(one, request.run()));
+    return authority.isEnforced ? authority.admit(caller, access) : undefined;
   }
 
-  /** Undefined where the store may be read at once. */
-  #ready(kind: AccessKind): Promise<void> | undefined {
-    const { readiness } = this.#deps;
-    if (NEEDED_STORE[kind] === "none" || readiness.isServable) return undefined;
-    return NEEDED_STORE[kind] === "servable" ? readiness.servable() : readiness.readable();
+  /** Resolves when the store that the read needs is there, with everything that it must show. */
+  async #applied(kind: AccessKind, linearizable: boolean): Promise<void> {
+    const { reads, readiness } = this.#deps;
+    if (linearizable) await reads.wait();
+    if (readiness.isServable || NEEDED_STORE[kind] === "none") return;
+    if (NEEDED_STORE[kind] === "servable") await readiness.servable();
+    else await readiness.readable();
   }
 
   /**
@@ -212,7 +224,7 @@ export class EntryPoints {
   }
 
   /** Does work on this member that is neither a request of the log nor a read of the store. */
-  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): T | Promise<T> {
+  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): Promise<T> {
     return this.read(caller, { access, linearizable: false, run });
   }
 
@@ -228,15 +240,6 @@ export class EntryPoints {
   newLeaseId(): bigint {
     return this.#deps.requestIds.nextLeaseId();
   }
-}
-
-/** A result that took several turns is given only if users and roles are still the same. */
-function confirmed<T>(admission: Admission, result: T | Promise<T>): T | Promise<T> {
-  if (!(result instanceof Promise)) return result;
-  return result.then((value) => {
-    admission.confirm();
-    return value;
-  });
 }
 
 function payloadOf(

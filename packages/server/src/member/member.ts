@@ -2,7 +2,8 @@
  * One member of a cluster: its log, store, Raft machine, loop and transport put together, and what
  * services ask of it.
  *
- *     const member = await Member.start(config, deps);   // opens or makes the data directory, begins to take part
+ *     const member = await Member.start(config, deps);   // opens or makes the data directory,
+ *                                                        begins to take part
  *     await member.ready;                                 // it has published itself: it can serve
  *     const applied = await member.propose("put", bytes); // through Raft, and applied here
  *     await member.linearizable(); member.store.range(...)
@@ -579,8 +580,13 @@ export class Member {
   }
 
   /** As EntryPoints.read. */
-  read<T>(caller: Caller, request: ReadRequest<T>): T | Promise<T> {
+  read<T>(caller: Caller, request: ReadRequest<T>): Promise<T> {
     return this.#entry.read(caller, request);
+  }
+
+  /** Renews a lease for a caller that may: its time in seconds, 0 if there is no such lease. */
+  renewLease(caller: Caller, id: bigint): number | Promise<number> {
+    return this.#entry.renew(caller, id, () => this.leases.renew(id));
   }
 
   /** As EntryPoints.watch. */
@@ -589,7 +595,7 @@ export class Member {
   }
 
   /** As EntryPoints.operate. */
-  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): T | Promise<T> {
+  operate<T>(caller: Caller, access: Access, run: () => T | Promise<T>): Promise<T> {
     return this.#entry.operate(caller, access, run);
   }
 

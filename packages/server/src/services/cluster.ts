@@ -94,13 +94,10 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
     ],
     [
       MemberList.path,
-      (bytes, context) => {
+      async (bytes, context) => {
         const { linearizable } = MemberListRequest.decode(bytes);
-        return member.read(callerOf(context), {
-          access: { kind: "memberList" },
-          linearizable,
-          run: () => MemberListResponse.encode(answer()),
-        });
+        const read = { access: { kind: "memberList" }, linearizable, run: answer } as const;
+        return MemberListResponse.encode(await member.read(callerOf(context), read));
       },
     ],
   ]);

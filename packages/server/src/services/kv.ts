@@ -33,6 +33,7 @@ import {
 } from "@quorate/store";
 import { type Caller, callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
+import type { Histogram } from "../metrics/registry.ts";
 import { pinned } from "../reads/pinned.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import type { SliceTask } from "../reads/slice-task.ts";
@@ -74,16 +75,23 @@ function rangeHandler(member: Member): UnaryHandler {
     if (few !== undefined) return encode(few);
     return slices.run(caller, (task) => rangeSteps(member, request, task));
   };
-  const timed = async (request: RangeRequest, caller: Caller): Promise<MessageBytes> => {
+  const timed = (request: RangeRequest, caller: Caller): MessageBytes | Promise<MessageBytes> => {
     const startMs = clock.monotonicMs();
-    let duration = failed;
+    const observe = (duration: Histogram) =>
+      duration.observe((clock.monotonicMs() - startMs) / 1000);
     try {
       const answer = read(request, caller);
-      const message = answer instanceof Promise ? await answer : answer;
-      duration = succeeded;
-      return message;
-    } finally {
-      duration.observe((clock.monotonicMs() - startMs) / 1000);
+      if (!(answer instanceof Promise)) observe(succeeded);
+      else {
+        answer.then(
+          () => observe(succeeded),
+          () => observe(failed),
+        );
+      }
+      return answer;
+    } catch (error) {
+      observe(failed);
+      throw error;
     }
   };
   return (bytes, context) => {

@@ -184,11 +184,7 @@ class KeepAlives implements StreamListener {
       header: member.header(member.store.mvcc.currentRevision),
       seconds: undefined,
     };
-    const renewed = member.read(this.#caller, {
-      access: { kind: "leaseKeepAlive", request: id },
-      linearizable: false,
-      run: () => member.leases.renew(id),
-    });
+    const renewed = member.renewLease(this.#caller, id);
     this.#waiting.push(keepAlive);
     if (typeof renewed === "number") {
       this.#permitted(id);

@@ -14,7 +14,7 @@ import {
   StatusRequest,
   StatusResponse,
 } from "@quorate/proto";
-import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
+import type { CallContext, UnaryHandler } from "@quorate/rpc";
 import { applyAlarm } from "@quorate/store";
 import { callerOf } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
@@ -35,12 +35,11 @@ async function timed<T>(member: Member, duration: Histogram, work: () => Promise
 export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { Alarm, Status, Defragment, Hash, HashKV } = MaintenanceService.methods;
   /** A read of this member's own state. */
-  const local = (
+  const local = <T>(
     context: CallContext,
     kind: "status" | "hash" | "hashKV",
-    run: () => Uint8Array | Promise<Uint8Array>,
-  ): MessageBytes | Promise<MessageBytes> =>
-    member.read(callerOf(context), { access: { kind }, linearizable: false, run });
+    run: () => T | Promise<T>,
+  ): Promise<T> => member.read(callerOf(context), { access: { kind }, linearizable: false, run });
   return new Map<string, UnaryHandler>([
     [
       Alarm.path,
@@ -48,11 +47,9 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
         const request = AlarmRequest.decode(bytes);
         const caller = callerOf(context);
         if (request.action === AlarmRequest_AlarmAction.GET) {
-          return member.read(caller, {
-            access: { kind: "alarms" },
-            linearizable: true,
-            run: () => raisedAlarms(member, request),
-          });
+          const run = () => raisedAlarms(member, request);
+          const read = { access: { kind: "alarms" }, linearizable: true, run } as const;
+          return AlarmResponse.encode(await member.read(caller, read));
         }
         const applied = await member.propose(caller, "alarm", bytes, request);
         return AlarmResponse.encode(completed(member, applied));
@@ -70,9 +67,9 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
     ],
     [
       Status.path,
-      (bytes, context) => {
+      async (bytes, context) => {
         StatusRequest.decode(bytes);
-        return local(context, "status", () => statusOf(member));
+        return StatusResponse.encode(await local(context, "status", () => statusOf(member)));
       },
     ],
     [
@@ -107,17 +104,14 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
   ]);
 }
 
-function raisedAlarms(member: Member, request: AlarmRequest): Uint8Array {
+function raisedAlarms(member: Member, request: AlarmRequest): AlarmResponse {
   const { mvcc, alarms } = member.store;
-  return AlarmResponse.encode({
-    ...applyAlarm(mvcc, alarms, request),
-    header: member.header(mvcc.currentRevision),
-  });
+  return { ...applyAlarm(mvcc, alarms, request), header: member.header(mvcc.currentRevision) };
 }
 
-function statusOf(member: Member): Uint8Array {
+function statusOf(member: Member): StatusResponse {
   const { store } = member;
-  return StatusResponse.encode({
+  return StatusResponse.create({
     header: member.header(store.mvcc.currentRevision),
     version: SERVER_VERSION,
     dbSize: store.sizeOnDiskBytes,
