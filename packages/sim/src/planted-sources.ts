@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import { countPlaces, replacePlaces } from "./source-place.ts";
+import { countPlaces, replacePlaces } from "@quorate/host/testing";
 
 /** One place of the source, and what is to stand there. */
 export interface SourceBug {
