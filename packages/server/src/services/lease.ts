@@ -184,7 +184,13 @@ class KeepAlives implements StreamListener {
       header: member.header(member.store.mvcc.currentRevision),
       seconds: undefined,
     };
-    const renewed = member.renewLease(this.#caller, id);
+    let renewed: number | Promise<number>;
+    try {
+      renewed = member.renewLease(this.#caller, id);
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
     this.#waiting.push(keepAlive);
     if (typeof renewed === "number") {
       this.#permitted(id);
