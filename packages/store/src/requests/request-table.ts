@@ -108,7 +108,7 @@ function record<Q, R>(fields: RequestRecord<Q, R>): RequestRecord<Q, R> {
   return fields;
 }
 
-/** By the field of InternalRaftRequest, the frequent kinds first: they are looked for in this order. */
+/** By the field of InternalRaftRequest; they are looked for in this order, frequent ones first. */
 export const REQUESTS = {
   put: record({
     type: PutRequest,
@@ -230,7 +230,7 @@ function checkCheckpoints({ checkpoints }: LeaseCheckpointRequest): undefined {
 const ALARM_ACTIONS: ReadonlySet<number> = new Set(Object.values(AlarmRequest_AlarmAction));
 const ALARM_TYPES: ReadonlySet<number> = new Set(Object.values(AlarmType));
 
-/** etcd's members end on an unknown alarm (etcd: apply/apply.go, "unimplemented alarm activation"). */
+/** etcd's members end on an unknown alarm (apply/apply.go, "unimplemented alarm activation"). */
 function checkAlarm({ action, alarm }: AlarmRequest): undefined {
   if (!ALARM_ACTIONS.has(action)) throw new InvalidRequestError(`unknown alarm action ${action}`);
   if (!ALARM_TYPES.has(alarm)) throw new InvalidRequestError(`unknown alarm type ${alarm}`);
