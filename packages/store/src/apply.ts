@@ -18,9 +18,9 @@ import {
 } from "./auth/request-operations.ts";
 import { malformation } from "./requests/entry-request.ts";
 import { InvalidRequestError } from "./requests/invalid-request.ts";
+import type { ApplyState } from "./requests/request-record.ts";
 import {
   type AnyRequestRecord,
-  type ApplyState,
   REQUEST_RECORDS,
   type RequestKind,
   type RequestOf,
