@@ -1,8 +1,17 @@
 /** Clusters with users and roles, and calls with tokens, for tests. */
 import * as grpc from "@grpc/grpc-js";
-import { AuthService, fromUtf8, type MethodDescriptor } from "@quorate/proto";
+import {
+  AuthService,
+  fromUtf8,
+  type MethodDescriptor,
+  WatchRequest,
+  WatchResponse,
+  WatchService,
+} from "@quorate/proto";
 import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 import { openChannel, type RequestOf, type ResponseOf } from "./client.ts";
+import { withCluster } from "./cluster.ts";
+import { until } from "./until.ts";
 
 const CALL_LIMIT_MS = 20_000;
 
@@ -120,4 +129,68 @@ export function grantOf(name: string, [key, rangeEnd, type]: Grant) {
   const permType = { read: 0, write: 1, readwrite: 2 }[type];
   const perm = { permType, key: fromUtf8(key), rangeEnd: fromUtf8(rangeEnd) };
   return [AuthService.methods.RoleGrantPermission, { name, perm }] as const;
+}
+
+/** host:port of an endpoint. */
+export const addressOf = (endpoint: string): string => endpoint.replace(/^https?:\/\//, "");
+
+/** Waits for a condition of a test. */
+export const soon = (holds: () => boolean): Promise<void> =>
+  until("what the test waits for", holds, 5);
+
+/** Flags that make logins cheap. */
+export const CHEAP_LOGINS: readonly string[] = ["--bcrypt-cost=4"];
+
+/** Runs `body` on a cluster with a client for each member. */
+export async function withClients(
+  size: number,
+  body: (clients: AuthClient[], open: (i: number) => AuthClient) => Promise<void>,
+): Promise<void> {
+  await withCluster({ size, flags: CHEAP_LOGINS }, async ({ endpoints }) => {
+    const opened: AuthClient[] = [];
+    const open = (i: number) => {
+      const client = new AuthClient(addressOf(endpoints[i]));
+      opened.push(client);
+      return client;
+    };
+    try {
+      await body(
+        endpoints.map((_, i) => open(i)),
+        open,
+      );
+    } finally {
+      for (const client of opened) client.close();
+    }
+  });
+}
+
+/** A watch: what it heard, in order. */
+export class Watch {
+  readonly responses: WatchResponse[] = [];
+  readonly #stream;
+
+  constructor(client: AuthClient, key: string, rangeEnd = "") {
+    this.#stream = client.stream(WatchService.methods.Watch);
+    this.#stream.on("data", (bytes: Buffer) => this.responses.push(WatchResponse.decode(bytes)));
+    this.#stream.on("error", () => {});
+    const create = { key: fromUtf8(key), rangeEnd: fromUtf8(rangeEnd) };
+    const request = { requestUnion: { case: "createRequest", value: create } };
+    this.#stream.write(Buffer.from(WatchRequest.encode(request as never)));
+  }
+
+  get isCreated(): boolean {
+    return this.responses.some(({ created, canceled }) => created && !canceled);
+  }
+
+  get cancelReason(): string | undefined {
+    return this.responses.find(({ canceled }) => canceled)?.cancelReason;
+  }
+
+  get eventCount(): number {
+    return this.responses.reduce((sum, { events }) => sum + events.length, 0);
+  }
+
+  close(): void {
+    this.#stream.cancel();
+  }
 }

@@ -69,7 +69,7 @@ test("a thread that fails fails its jobs alone, and the next job has another one
   assert.match(await hasher.hash("x", 4), /^\$2a\$04\$/);
 });
 
-/** A hasher whose jobs end when they are told to. */
+/** A hasher whose jobs end on demand. */
 function heldHasher(): { hasher: PasswordHasher; jobs: (() => void)[] } {
   const jobs: (() => void)[] = [];
   const held = () => new Promise<void>((resolve) => jobs.push(resolve));
@@ -171,7 +171,7 @@ test("a simple token is sixteen letters and an index; it ends unless it is used"
   assert.equal(tokens.userOf("z.4"), undefined);
 });
 
-test("tokens are bounded: the oldest makes room, and those that ended are forgotten", () => {
+test("tokens are bounded: the oldest ends, and those that ended are forgotten", () => {
   const clock = new ManualClock();
   const tokens = new SimpleTokens(clock, 10);
   for (let i = 0; i <= MAX_TOKENS_OF_ONE_USER; i++) tokens.assign("ann", `a.${i}`);

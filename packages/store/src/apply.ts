@@ -198,7 +198,7 @@ function failed(
   return { requestId, kind, response: undefined, error: response };
 }
 
-/** Tells steps from a result. */
+/** True for steps, false for a result. */
 export function isSteps<T>(outcome: T | Steps<T>): outcome is Steps<T> {
   return (
     typeof outcome === "object" &&

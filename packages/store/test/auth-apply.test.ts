@@ -126,7 +126,7 @@ test("every kind of request is permitted or refused by the header's user", async
   for (const [code, user] of [
     ["UserEmpty", ""],
     ["PermissionDenied", "bob"],
-    ["PermissionDenied", "nobody"],
+    ["PermissionDenied", "absent"],
   ]) {
     const rev = user === "" ? 0 : undefined;
     world.refused(code, user, "put", put("a1"), rev);
@@ -138,7 +138,7 @@ test("every kind of request is permitted or refused by the header's user", async
       DeleteRangeRequest.encode({ key: fromUtf8("a") }),
       rev,
     );
-    const admin = user === "nobody" ? "UserNotFound" : code;
+    const admin = user === "absent" ? "UserNotFound" : code;
     for (const [kind, request] of [
       ["compaction", CompactionRequest.encode({ revision: 1 })],
       ["alarm", AlarmRequest.encode({ action: 1, alarm: 1 })],
@@ -200,7 +200,7 @@ test("a token has the index of the entry, and users without a password get none"
   const applied = world.ok("", "authenticate", login("ann"));
   assert.equal((applied.response as { token: string }).token, `abcd.${world.store.position.index}`);
   world.refused("AuthFailed", "", "authenticate", login("cert"), 0);
-  world.refused("AuthFailed", "", "authenticate", login("nobody"), 0);
+  world.refused("AuthFailed", "", "authenticate", login("absent"), 0);
   world.ok("root", "authDisable", EMPTY);
   world.refused("AuthNotEnabled", "", "authenticate", login("ann"), 0);
   world.ok("", "put", put("b"));

@@ -45,7 +45,7 @@ function holds({ key, rangeEnd }: Range, wanted: string): boolean {
   return wanted >= key && (rangeEnd === "\0" || wanted < rangeEnd);
 }
 
-/** Keys between which every end of the world lies: what no permission tells apart is one case. */
+/** Keys between which every end of the world lies: keys that no permission separates are one case. */
 const PROBES = [...new Set(WORLD.flatMap((one) => [one, `${one}\0`, `${one}\0\0`, `${one}c`]))];
 
 function naiveCovers(
@@ -155,7 +155,7 @@ function naiveVerdict(
   }
 }
 
-const names = ["", "root", "ann", "bob", "nobody"];
+const names = ["", "root", "ann", "bob", "absent"];
 const roleNames = ["root", "r1", "r2"];
 const model: fc.Arbitrary<Model> = fc.record({
   enabled: fc.boolean(),

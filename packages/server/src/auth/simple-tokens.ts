@@ -11,7 +11,7 @@ const TOKEN_LETTERS = 16;
 /** The largest multiple of the letters in a byte: bytes from here on would favour some letters. */
 const FAIR_BELOW: number = 256 - (256 % LETTERS.length);
 
-/** Tokens of all users, and of one; the oldest makes room for one more. */
+/** Tokens of all users, and of one; the oldest ends for one more. */
 export const MAX_TOKENS = 100_000;
 export const MAX_TOKENS_OF_ONE_USER = 50_000;
 /** Tokens that one look for ended ones goes through, at most; the next look goes on there. */

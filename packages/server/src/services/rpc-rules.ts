@@ -15,7 +15,7 @@ const ROOT_ACCESS: Access = { kind: "defragment" };
 const USER_ACCESS: Access = { kind: "status" };
 const AUTH_PATHS = `/${AuthService.typeName}/`;
 
-/** @throws EtcdError for a method that has no rule, which nobody may call */
+/** @throws EtcdError for a method that has no rule */
 export function ruleOf(path: string): RpcRule {
   const row = RPC_RULES.get(path);
   if (row === undefined) throw errorOf("PermissionDenied");

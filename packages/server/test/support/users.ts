@@ -1,7 +1,8 @@
 /** Users and roles as a client of a member in memory has them made. */
 import { AuthService, fromUtf8, type MethodDescriptor } from "@quorate/proto";
-import type { CallContext } from "@quorate/rpc";
+import { type CallContext, LOCAL_CALL, type Status, type StreamCall } from "@quorate/rpc";
 import type { Member } from "../../src/member/member.ts";
+import { serviceTable } from "../../src/services/table.ts";
 import { call, type World } from "./world.ts";
 
 const { AuthEnable, Authenticate, RoleAdd, RoleGrantPermission, UserAdd, UserGrantRole } =
@@ -52,4 +53,28 @@ export async function enableAuth(
   }
   await ask(AuthEnable, {});
   return world.settled(login(member, "root"));
+}
+
+/** A stream of a client's, in memory. */
+export function openAs(member: Member, path: string, token: string | undefined) {
+  const messages: Uint8Array[] = [];
+  const ends: (Status | undefined)[] = [];
+  let isPaused = false;
+  const call: StreamCall = {
+    context: { ...LOCAL_CALL, path, metadata: (key) => (key === "token" ? token : undefined) },
+    send: (message) => {
+      messages.push(message instanceof Uint8Array ? message : Buffer.concat(message));
+      return true;
+    },
+    bufferedBytes: 0,
+    end: (status) => ends.push(status),
+    pause: () => {
+      isPaused = true;
+    },
+    resume: () => {
+      isPaused = false;
+    },
+  };
+  const listener = serviceTable(member).stream.get(path)!(call);
+  return { listener, messages, ends, isPaused: () => isPaused };
 }

@@ -67,7 +67,7 @@ export class AuthState {
     this.#backend = backend;
   }
 
-  /** Reads users and roles as of a snapshot. @param path the store's folder, for error texts */
+  /** Reads users and roles as of a snapshot. @param path the store's directory, for error texts */
   static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<AuthState> {
     const state = new AuthState(backend);
     state.#isEnabled = isOn(backend.get(Bucket.auth, AUTH_ENABLED));

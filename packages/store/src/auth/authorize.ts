@@ -1,5 +1,5 @@
 /**
- * The verdict on one operation of one identity, as etcd gives it (etcd: server/auth/store.go,
+ * The verdict on one operation of one identity, the same as etcd's (etcd: server/auth/store.go,
  * isOpPermitted and IsAdminPermitted). A pure function of the replicated state: the same on every
  * member, and for the same entry always.
  */
