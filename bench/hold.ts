@@ -199,6 +199,7 @@ interface Turns {
   readonly wallMs: number;
   readonly pauseMs: number;
   readonly cpuMs: number;
+  readonly ownMs: number;
 }
 
 /** Since it was asked last. */
@@ -210,11 +211,11 @@ function longestTurn(path: string): Promise<Turns> {
       text += bytes;
     });
     socket.on("end", () => {
-      const [wallMs, cpuMs, pauseMs] = text.split(" ").map(Number) as [number, number, number];
-      resolve({ wallMs, cpuMs, pauseMs });
+      const [wallMs, cpuMs, ownMs, pauseMs] = text.split(" ").map(Number) as number[];
+      resolve({ wallMs, cpuMs, ownMs, pauseMs });
     });
     socket.on("error", () =>
-      resolve({ wallMs: Number.NaN, cpuMs: Number.NaN, pauseMs: Number.NaN }),
+      resolve({ wallMs: Number.NaN, cpuMs: Number.NaN, ownMs: Number.NaN, pauseMs: Number.NaN }),
     );
   });
 }
@@ -327,7 +328,7 @@ function cellsOf(row: Row): string[] {
     row.call === "nothing" ? "" : ms(row.delayMs),
     ms(puts.p50Ms),
     ms(row.turns.wallMs),
-    ...(args.spin ? [ms(row.turns.cpuMs)] : []),
+    ...(args.spin ? [ms(row.turns.cpuMs), ms(row.turns.ownMs)] : []),
     ms(row.turns.pauseMs),
     row.peakMiB.toFixed(0),
     [
@@ -348,7 +349,7 @@ const head = [
   "above idle",
   "p50 ms",
   "longest turn ms",
-  ...(args.spin ? ["of CPU ms"] : []),
+  ...(args.spin ? ["of CPU ms", "without garbage"] : []),
   "garbage ms",
   "MiB most",
   "",

@@ -38,17 +38,13 @@ while [ $# -gt 0 ]; do
     *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
-here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
-[ -n "$source" ] || fail "--source is missing"
-[ -d "$source" ] || fail "$source is not there"
-source=$(realpath "$source")
+source_dir=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/etcd-checkout.sh
+source "$source_dir/etcd-checkout.sh"
 case $package in common | e2e) ;; *) fail "--package is common or e2e, not $package" ;; esac
 case $tools in etcd | quorate) ;; *) fail "--tools is etcd or quorate, not $tools" ;; esac
-[[ $patience =~ ^[1-9][0-9]?$ ]] || fail "--patience is a whole number from 1 to 99, not $patience"
+find_checkout "$patience" "tests/$package" etcd
 tests=$source/tests/$package
-[ -d "$tests" ] || fail "$tests is not there: is $source a checkout of etcd?"
-go=${GO:-$(command -v go || true)}
-[ -n "$go" ] || fail "go is not installed (\$GO or the PATH)"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/quorate-etcd-e2e.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -57,9 +53,7 @@ mkdir "$work/bin" "$work/tmp" "$work/patient"
 mkdir -p "$logs"
 logs=$(realpath "$logs")
 
-# The tests ask for the version of the programs: they must expect the version that a Quorate member
-# reports.
-version=$("$here/bin/quorate.js" --version | sed -n 's/^etcd Version: //p')
+find_version
 flags="-X go.etcd.io/etcd/api/v3/version.Version=$version"
 ln -s "$here/bin/quorate.js" "$work/bin/etcd"
 if [ "$tools" = quorate ]; then

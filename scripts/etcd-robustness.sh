@@ -44,22 +44,17 @@ while [ $# -gt 0 ]; do
     *) fail "unknown: $1 (--help lists the options)" ;;
   esac
 done
-here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
-[ -n "$source" ] || fail "--source is missing"
-[ -d "$source" ] || fail "$source is not there"
-source=$(realpath "$source")
+source_dir=$(dirname "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/etcd-checkout.sh
+source "$source_dir/etcd-checkout.sh"
+find_checkout "$patience" tests/robustness/scenarios "etcd 3.7"
 tests=$source/tests/robustness
-[ -d "$tests/scenarios" ] || fail "$tests/scenarios is not there: is $source a checkout of etcd 3.7?"
 [[ $rounds =~ ^[1-9][0-9]{0,3}$ ]] || fail "--rounds is a whole number from 1 to 9999, not $rounds"
 [[ -z $minutes || $minutes =~ ^[1-9][0-9]{0,3}$ ]] || fail "--minutes is a whole number from 1 to 9999, not $minutes"
-[[ $patience =~ ^[1-9][0-9]?$ ]] || fail "--patience is a whole number from 1 to 99, not $patience"
 case $fault in
   '' | KillFailpoint | MemberReplace | BlackholePeerNetwork | BlackholeUntilSnapshot | DelayPeerNetwork | DropPeerNetwork) ;;
   *) fail "--fault is one of those that --help names, not $fault" ;;
 esac
-go=${GO:-$(command -v go || true)}
-[ -n "$go" ] || fail "go is not installed (\$GO or the PATH)"
-
 work=$(mktemp -d "${TMPDIR:-/tmp}/quorate-etcd-robustness.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" "$work/tmp" "$work/changed"
@@ -67,10 +62,7 @@ mkdir "$work/bin" "$work/tmp" "$work/changed"
 mkdir -p "$results"
 results=$(realpath "$results")
 
-# The tests ask the program for its version: they must expect the version that a Quorate member
-# reports.
-version=$("$here/bin/quorate.js" --version | sed -n 's/^etcd Version: //p')
-[ -n "$version" ] || fail "bin/quorate.js --version prints no etcd version"
+find_version
 ln -s "$here/bin/quorate.js" "$work/bin/etcd"
 
 # Some files are compiled from changed copies, the source stays as it is.

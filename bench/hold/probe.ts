@@ -1,49 +1,113 @@
 /**
- * Loaded into a member (node --import): measures how long each turn of its event loop takes, and
- * reports the longest one since the last request to each client of the socket
- * QUORATE_BENCH_HOLD_SOCKET: wall-clock milliseconds, the longest pause for the collection of
- * garbage and, with QUORATE_BENCH_HOLD_SPIN, milliseconds of processor time of the member's main
- * thread, which other programs on the machine do not change. For that the loop never sleeps, so the
- * member takes a whole processor.
+ * Loaded into a member (node --import): measures each turn of its event loop, and reports the
+ * longest since the last question to whoever connects to the socket QUORATE_BENCH_HOLD_SOCKET:
+ *
+ *     wall-clock ms of the longest turn
+ *     ms of processor time of the member's main thread in the turn that took most of it
+ *     the same without the time in which the thread collected garbage
+ *     ms of the longest pause for garbage
+ *
+ * The processor time is measured with QUORATE_BENCH_HOLD_SPIN. Other programs on the machine do not
+ * change it. For that the loop never sleeps, so the member takes a whole processor.
  */
 import { rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
 import { isMainThread } from "node:worker_threads";
 
+/** Turns and pauses below it are not kept. */
+const LONG_TURN_MS = 3;
+const LONG_PAUSE_MS = 0.2;
+/** Of each kind; more belong to a call that runs for minutes, and the longest are kept. */
+const MAX_KEPT = 20_000;
+
+/** A part of the wall clock, of performance.now(). */
+interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+interface Turn extends Span {
+  readonly cpuMs: number;
+}
+
+/** Long turns and pauses since the last report. */
+class Record {
+  #turns: Turn[] = [];
+  #pauses: Span[] = [];
+
+  turn(turn: Turn): void {
+    if (turn.cpuMs >= LONG_TURN_MS && this.#turns.length < MAX_KEPT) this.#turns.push(turn);
+  }
+
+  pause(pause: Span): void {
+    if (pause.toMs - pause.fromMs >= LONG_PAUSE_MS && this.#pauses.length < MAX_KEPT)
+      this.#pauses.push(pause);
+  }
+
+  /** The longest turn, the longest without its pauses, and the longest pause, in milliseconds. */
+  take(): { cpuMs: number; ownMs: number; pauseMs: number } {
+    let cpuMs = 0;
+    let ownMs = 0;
+    let pauseMs = 0;
+    let first = 0;
+    for (const turn of this.#turns) {
+      cpuMs = Math.max(cpuMs, turn.cpuMs);
+      while (first < this.#pauses.length && this.#pauses[first].toMs <= turn.fromMs) first++;
+      let pausedMs = 0;
+      for (let i = first; i < this.#pauses.length && this.#pauses[i].fromMs < turn.toMs; i++) {
+        const { fromMs, toMs } = this.#pauses[i];
+        pausedMs += Math.min(toMs, turn.toMs) - Math.max(fromMs, turn.fromMs);
+      }
+      ownMs = Math.max(ownMs, turn.cpuMs - pausedMs);
+    }
+    for (const { fromMs, toMs } of this.#pauses) pauseMs = Math.max(pauseMs, toMs - fromMs);
+    this.#turns = [];
+    this.#pauses = [];
+    return { cpuMs, ownMs, pauseMs };
+  }
+}
+
 const path = process.env["QUORATE_BENCH_HOLD_SOCKET"];
 if (path !== undefined && isMainThread) {
+  const spins = process.env["QUORATE_BENCH_HOLD_SPIN"] !== undefined;
   const turns = monitorEventLoopDelay({ samplePerIteration: true, resolution: 100 });
   turns.enable();
-  let longestCpuMs = Number.NaN;
-  let longestPauseMs = 0;
+  const record = new Record();
   const pauses = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries())
-      longestPauseMs = Math.max(longestPauseMs, duration);
+    for (const { startTime, duration } of list.getEntries())
+      record.pause({ fromMs: startTime, toMs: startTime + duration });
   });
   pauses.observe({ type: "gc" });
   const server = createServer((socket) => {
     socket.on("error", () => {});
-    socket.end(`${turns.count === 0 ? 0 : turns.max / 1e6} ${longestCpuMs} ${longestPauseMs}`);
-    turns.reset();
-    longestPauseMs = 0;
-    if (!Number.isNaN(longestCpuMs)) longestCpuMs = 0;
+    // What the observer was not told of yet comes first.
+    setTimeout(() => {
+      const { cpuMs, ownMs, pauseMs } = record.take();
+      const wallMs = turns.count === 0 ? 0 : turns.max / 1e6;
+      turns.reset();
+      socket.end(
+        [wallMs, spins ? cpuMs : Number.NaN, spins ? ownMs : Number.NaN, pauseMs].join(" "),
+      );
+    }, 5);
   });
   server.on("error", () => {});
   // The launcher replaces its process by the member, and leaves a socket of its own there.
   rmSync(path, { force: true });
   server.listen(path).unref();
-  if (process.env["QUORATE_BENCH_HOLD_SPIN"] !== undefined) {
-    const cpuMs = (): number => {
+  if (spins) {
+    const cpuNowMs = (): number => {
       const { user, system } = process.threadCpuUsage();
       return (user + system) / 1000;
     };
-    longestCpuMs = 0;
-    let before = cpuMs();
+    let beforeMs = cpuNowMs();
+    let fromMs = performance.now();
     const turn = (): void => {
-      const now = cpuMs();
-      longestCpuMs = Math.max(longestCpuMs, now - before);
-      before = now;
+      const nowMs = cpuNowMs();
+      const toMs = performance.now();
+      record.turn({ fromMs, toMs, cpuMs: nowMs - beforeMs });
+      beforeMs = nowMs;
+      fromMs = toMs;
       setImmediate(turn).unref();
     };
     setImmediate(turn).unref();

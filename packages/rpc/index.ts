@@ -7,15 +7,21 @@ export { DeadlineQueue } from "./src/deadlines.ts";
 export type { Compressor } from "./src/grpc/compressor.ts";
 export { Dispatcher } from "./src/grpc/dispatcher.ts";
 export { HealthService } from "./src/grpc/health.ts";
+export { Inflater } from "./src/grpc/inflater.ts";
 export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
+export { HpackDecoder } from "./src/hpack/decoder.ts";
+export { HpackEncoder } from "./src/hpack/encoder.ts";
 export {
   type ConnectionOwner,
   Http2Connection,
   type RequestAcceptor,
 } from "./src/http2/connection.ts";
+export * as Http2 from "./src/http2/constants.ts";
 export type { EngineCounters } from "./src/http2/counters.ts";
+export { FrameSplitter } from "./src/http2/frame-splitter.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
 export { clientOf, type Peer } from "./src/http2/peer.ts";
 export { Http2Shared } from "./src/http2/shared.ts";
+export { joinMessage, messageSize } from "./src/messages.ts";
 export * from "./src/service.ts";

@@ -8,7 +8,7 @@ export { httpRouter, versionEndpoint } from "./src/http/endpoints.ts";
 export { checkEndpoints, type HealthSource, healthEndpoint } from "./src/http/health.ts";
 export { peerEndpoints, versionOf } from "./src/http/peer-endpoints.ts";
 export { BootstrapError } from "./src/member/bootstrap.ts";
-export type { MemberDeps, TransportRequest } from "./src/member/deps.ts";
+export type { MemberDeps, MemberTransport, TransportRequest } from "./src/member/deps.ts";
 export {
   FAULT_POINTS,
   type FaultHook,

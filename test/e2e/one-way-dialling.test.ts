@@ -1,7 +1,7 @@
 /**
- * A member that nobody can dial, as behind a firewall or an address translation: it dials the
- * others, and that is enough for it to take part, to catch up from the log and from a snapshot, and
- * to lead.
+ * A member that no other member can dial, as behind a firewall or an address translation: it dials
+ * the others, and that is enough for it to take part, to catch up from the log and from a snapshot,
+ * and to lead.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ async function transferTo(cluster: TestCluster, member: TestMember): Promise<voi
   await until("it leads", async () => (await leaderOf(cluster)) === member);
 }
 
-test("a member that nobody can dial takes part", async () => {
+test("a member that no other member can dial takes part", async () => {
   const [dead] = await freePorts(1);
   const advertisedPeerUrlOf = (name: string) =>
     name === "m2" ? `http://127.0.0.1:${dead}` : undefined;

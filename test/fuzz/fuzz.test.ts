@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { endsWithUs } from "../support/children.ts";
+import { AwakeClock } from "./awake-clock.ts";
 import { helpText, readOptions } from "./options.ts";
 import { misplaced } from "./plant.ts";
 
@@ -54,10 +55,21 @@ test("a member that proposes unchecked, and ends on what does not decode, is fou
 
 test("its command line", async () => {
   assert.equal(readOptions(["--help"]), undefined);
-  assert.match(helpText(), /--minutes N +how long/);
+  assert.match(helpText(), /--minutes N +duration/);
   assert.equal(readOptions(["--minutes", "240", "--seed", "5"])!.minutes, 240);
-  assert.throws(() => readOptions(["--minutes", "x"]), /--minutes must be a number above 0/);
+  assert.throws(() => readOptions(["--minutes", "x"]), /--minutes x: a number from 0.01 to/);
   const { code, output } = await run(["--nonsense"]);
   assert.equal(code, 2);
   assert.match(output, /Unknown option '--nonsense'/);
+});
+
+test("its clock leaves out the time in which the process is stopped", () => {
+  let readMs = 5;
+  const clock = new AwakeClock(() => readMs);
+  for (const passedMs of [200, 3000, 180_000, 200]) {
+    readMs += passedMs;
+    clock.tick();
+  }
+  assert.equal(clock.nowMs, 3400);
+  assert.equal(clock.stops, 1);
 });

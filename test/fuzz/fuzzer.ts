@@ -19,6 +19,7 @@ import { CallError, openChannel, TestClient } from "../support/client.ts";
 import type { TestCluster } from "../support/cluster.ts";
 import type { TestMember } from "../support/member.ts";
 import { SeededRandom } from "../support/random.ts";
+import { AwakeClock } from "./awake-clock.ts";
 import { METHODS, rawCall } from "./calls.ts";
 import { Liar, type Scene } from "./lies.ts";
 import { MessageMaker } from "./messages.ts";
@@ -74,6 +75,7 @@ export class Fuzzer {
     rounds: 0,
     residentMib: 0,
   };
+  readonly #clock = new AwakeClock();
   readonly #options: FuzzOptions;
   readonly #cluster: TestCluster;
   readonly #random: SeededRandom;
@@ -102,25 +104,26 @@ export class Fuzzer {
    */
   async run(report: (line: string) => void): Promise<void> {
     const { minutes, logEveryMs } = this.#options;
-    const startMs = performance.now();
+    const startMs = this.#clock.nowMs;
     this.#endMs = startMs + minutes * 60_000;
     let loggedMs = startMs;
-    while (performance.now() < this.#endMs) {
+    this.#clock.start();
+    while (this.#clock.nowMs < this.#endMs) {
       await this.#round();
-      if (performance.now() - loggedMs < logEveryMs && performance.now() < this.#endMs) continue;
-      loggedMs = performance.now();
+      if (this.#clock.nowMs - loggedMs < logEveryMs && this.#clock.nowMs < this.#endMs) continue;
+      loggedMs = this.#clock.nowMs;
       report(`${((loggedMs - startMs) / 60_000).toFixed(1)} min: ${JSON.stringify(this.counts)}`);
     }
   }
 
   get #isOver(): boolean {
-    return performance.now() >= this.#roundEndMs;
+    return this.#clock.nowMs >= this.#roundEndMs;
   }
 
   async #round(): Promise<void> {
     const { roundMs, callers, peerStreams } = this.#options;
     await this.#look();
-    this.#roundEndMs = Math.min(performance.now() + roundMs, this.#endMs);
+    this.#roundEndMs = Math.min(this.#clock.nowMs + roundMs, this.#endMs);
     const jobs = [
       ...Array.from({ length: callers }, () => this.#call()),
       ...Array.from({ length: peerStreams }, () => this.#speakAsPeer()),
@@ -287,6 +290,18 @@ export class Fuzzer {
     }
   }
 
+  /** As `#each`; calls that failed because this process stood still meanwhile are made again. */
+  async #eachAwake<T>(ask: (client: TestClient, member: TestMember) => Promise<T>): Promise<T[]> {
+    for (;;) {
+      const { stops } = this.#clock;
+      try {
+        return await this.#each(ask);
+      } catch (error) {
+        if (!(error instanceof CallError) || this.#clock.stops === stops) throw error;
+      }
+    }
+  }
+
   async #each<T>(ask: (client: TestClient, member: TestMember) => Promise<T>): Promise<T[]> {
     return Promise.all(
       this.#cluster.members.map(async (member) => {
@@ -303,7 +318,7 @@ export class Fuzzer {
   /** Learns who the members are, and how far they have come. */
   async #look(): Promise<void> {
     await this.#serves();
-    this.#standing = await this.#each(async (client) => {
+    this.#standing = await this.#eachAwake(async (client) => {
       const { header, raftTerm, raftIndex } = await client.call(
         MaintenanceService.methods.Status,
         {},
@@ -320,7 +335,7 @@ export class Fuzzer {
 
   /** Every member serves a write again, and no alarm is left. */
   async #serves(): Promise<void> {
-    const endMs = performance.now() + HEAL_LIMIT_MS;
+    const endMs = this.#clock.nowMs + HEAL_LIMIT_MS;
     for (;;) {
       this.#assertAlive();
       try {
@@ -346,7 +361,7 @@ export class Fuzzer {
         return;
       } catch (error) {
         if (!(error instanceof CallError)) throw error;
-        if (performance.now() > endMs)
+        if (this.#clock.nowMs > endMs)
           throw new Found(
             `the cluster does not serve ${HEAL_LIMIT_MS} ms after it was left alone: ${error.message}`,
           );
@@ -359,7 +374,7 @@ export class Fuzzer {
   async #compare(): Promise<void> {
     await this.#serves();
     for (let attempt = 1; ; attempt++) {
-      const revisions = await this.#each(async (client) => {
+      const revisions = await this.#eachAwake(async (client) => {
         const { header } = await client.call(
           KVService.methods.Range,
           { key: fromLatin1("served") },
@@ -368,7 +383,7 @@ export class Fuzzer {
         return header!.revision;
       });
       const revision = Math.min(...revisions);
-      const hashes = await this.#each(async (client, { name }) => {
+      const hashes = await this.#eachAwake(async (client, { name }) => {
         const { hash, compactRevision } = await client.call(
           MaintenanceService.methods.HashKV,
           { revision },

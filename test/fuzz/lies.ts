@@ -9,32 +9,24 @@ import { type MessageType, raftpb, WireError } from "@quorate/proto";
 import type { SeededRandom } from "../support/random.ts";
 import { type MessageMaker, varint } from "./messages.ts";
 
-const {
-  MsgApp,
-  MsgAppResp,
-  MsgHeartbeat,
-  MsgHeartbeatResp,
-  MsgPreVoteResp,
-  MsgReadIndexResp,
-  MsgSnap,
-  MsgVoteResp,
-} = raftpb.MessageType;
 const { MsgProp, MsgVote, MsgPreVote, MsgTimeoutNow, MsgTransferLeader, MsgReadIndex } =
   raftpb.MessageType;
 
-/** Messages by which members vouch for something. */
-const VOUCHING: ReadonlySet<number> = new Set([
-  ...[
-    MsgApp,
-    MsgAppResp,
-    MsgHeartbeat,
-    MsgHeartbeatResp,
-    MsgPreVoteResp,
-    MsgReadIndexResp,
-    MsgSnap,
-    MsgVoteResp,
-  ],
-]);
+/** Messages in which a member claims what it has or knows. */
+const VOUCHING: ReadonlySet<number> = new Set(
+  (
+    [
+      "MsgApp",
+      "MsgAppResp",
+      "MsgHeartbeat",
+      "MsgHeartbeatResp",
+      "MsgPreVoteResp",
+      "MsgReadIndexResp",
+      "MsgSnap",
+      "MsgVoteResp",
+    ] as const
+  ).map((name) => raftpb.MessageType[name]),
+);
 
 /** The pretended sender, the receiver, and what is known of the cluster. */
 export interface Scene {

@@ -1,29 +1,42 @@
 /** The command line of the fuzzer: each option once, with its help. */
-import { parseArgs } from "node:util";
+import { optionLines, Values } from "../support/command-line.ts";
 
-const OPTIONS = {
-  minutes: { initial: "10", doc: "how long, in minutes; may be a fraction" },
-  seed: {
-    initial: "",
-    doc: "the seed of all choices; printed; by default a new one each time",
+const N = "N";
+const DECLARED = {
+  options: {
+    minutes: { value: N, initial: "10", doc: "duration of the run; may be a fraction" },
+    seed: {
+      value: N,
+      initial: "",
+      doc: "the seed of all choices; printed; by default a new one each time",
+    },
+    "round-seconds": {
+      value: "S",
+      initial: "20",
+      doc: "duration of a round, after which the members are compared",
+    },
+    callers: { value: N, initial: "12", doc: "clients that call at one time" },
+    "peer-streams": {
+      value: N,
+      initial: "4",
+      doc: "streams that act as a member, at one time",
+    },
+    "max-resident-mib": {
+      value: N,
+      initial: "1024",
+      doc: "limit of a member's resident memory; more is a failure",
+    },
+    "log-every-seconds": {
+      value: "S",
+      initial: "30",
+      doc: "interval between lines with the progress",
+    },
   },
-  "round-seconds": {
-    initial: "20",
-    doc: "how long each round sends, before the members are compared",
+  switches: {
+    tls: "mutual TLS for clients and peers",
+    keep: "keep data and logs even if nothing was found",
+    help: "print this text",
   },
-  callers: { initial: "12", doc: "clients that call at one time" },
-  "peer-streams": { initial: "4", doc: "streams that speak in a member's name at one time" },
-  "max-resident-mib": {
-    initial: "1024",
-    doc: "more memory than this, resident in one member, is a failure",
-  },
-  "log-every-seconds": { initial: "30", doc: "interval between lines with the progress" },
-} as const;
-
-const SWITCHES = {
-  tls: "mutual TLS for clients and peers",
-  keep: "keep data and logs also when nothing was found",
-  help: "print this and end",
 } as const;
 
 /** What a run is to do. */
@@ -41,55 +54,25 @@ export interface FuzzOptions {
 
 /** The text of --help. */
 export function helpText(): string {
-  const rows = [
-    ...Object.entries(OPTIONS).map(([name, { initial, doc }]) => [
-      `--${name} N`,
-      initial === "" ? doc : `${doc} (${initial})`,
-    ]),
-    ...Object.entries(SWITCHES).map(([name, doc]) => [`--${name}`, doc]),
-  ];
-  const width = Math.max(...rows.map(([name]) => name!.length)) + 2;
-  return [
-    "Usage: npm run fuzz:cluster -- [options]",
-    "",
-    ...rows.map(([name, doc]) => `  ${name!.padEnd(width)}${doc}`),
-  ].join("\n");
+  return `Usage: npm run fuzz:cluster -- [options]\n\n${optionLines(DECLARED)}`;
 }
 
 /**
- * Reads the command line; undefined where help is asked for. Throws Error for what is no option or
- * no number.
+ * Reads the command line; undefined for --help. Throws Error for an unknown option or a value that
+ * is not in its range.
  */
 export function readOptions(args: readonly string[]): FuzzOptions | undefined {
-  const { values } = parseArgs({
-    args: [...args],
-    strict: true,
-    options: {
-      ...Object.fromEntries(
-        Object.keys(OPTIONS).map((name) => [name, { type: "string" as const }]),
-      ),
-      ...Object.fromEntries(
-        Object.keys(SWITCHES).map((name) => [name, { type: "boolean" as const }]),
-      ),
-    },
-  });
-  if (values["help"] === true) return undefined;
-  const number = (name: keyof typeof OPTIONS): number => {
-    const text = (values[name] as string | undefined) ?? OPTIONS[name].initial;
-    const value =
-      name === "seed" && text === "" ? 1 + Math.floor(Math.random() * 0x7fff_fffe) : Number(text);
-    if (!(value > 0)) throw new Error(`--${name} must be a number above 0, not ${text}`);
-    return value;
-  };
+  const values = new Values(DECLARED, args);
+  if (values.isSet("help")) return undefined;
   return {
-    minutes: number("minutes"),
-    seed: number("seed"),
-    roundMs: number("round-seconds") * 1000,
-    callers: number("callers"),
-    peerStreams: number("peer-streams"),
-    maxResidentMib: number("max-resident-mib"),
-    logEveryMs: number("log-every-seconds") * 1000,
-    tls: values["tls"] === true,
-    keep: values["keep"] === true,
+    minutes: values.number("minutes", 0.01, 100_000, false),
+    seed: values.seed("seed"),
+    roundMs: values.number("round-seconds", 0.1, 3600, false) * 1000,
+    callers: values.number("callers", 1, 1000),
+    peerStreams: values.number("peer-streams", 1, 1000),
+    maxResidentMib: values.number("max-resident-mib", 1, 1_000_000),
+    logEveryMs: values.number("log-every-seconds", 0.1, 3600, false) * 1000,
+    tls: values.isSet("tls"),
+    keep: values.isSet("keep"),
   };
 }

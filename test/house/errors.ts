@@ -56,9 +56,9 @@ export function checkErrorClasses(files: readonly SourceFile[]): Finding[] {
 /** An invariant that is enforced in no file of its package, or in more than one. */
 export function checkInvariants(files: readonly SourceFile[]): Finding[] {
   return files.flatMap((list) => {
-    const room = /^(packages\/[\w-]+\/src\/)invariants\.ts$/.exec(list.path)?.[1];
-    if (room === undefined) return [];
-    const others = files.filter((file) => file.path.startsWith(room) && file !== list);
+    const sources = /^(packages\/[\w-]+\/src\/)invariants\.ts$/.exec(list.path)?.[1];
+    if (sources === undefined) return [];
+    const others = files.filter((file) => file.path.startsWith(sources) && file !== list);
     return [...list.text.matchAll(/^ {2}"([A-Z]+-\d+)":/gm)].flatMap(([, number]) => {
       const enforcing = others
         .filter((file) => file.text.includes(`"${number}"`))

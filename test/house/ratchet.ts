@@ -130,7 +130,7 @@ function main(args: readonly string[]): number {
       status = 1;
       continue;
     }
-    const lines = Object.entries(now).map(([name, one]) => `  "${name}": ${JSON.stringify(one)}`);
+    const lines = Object.entries(now).map(([name, one]) => `  "${name}": [${one.join(", ")}]`);
     const body = lines.length === 0 ? "{}" : `{\n${lines.join(",\n")}\n}`;
     writeFileSync(pathOf(kind), `${body}\n`);
   }

@@ -94,6 +94,9 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "survivor-drops-its-tail": { losesMajority: true, faultPhaseMs: 3000 },
   "proposes-unchecked": { hostileEveryMs: 100, faultPhaseMs: 3000 },
   "takes-proposals-unchecked": { poisonEveryMs: 100, members: 3, faultPhaseMs: 3000 },
+  "split-frame-loses-its-head": { clientWires: true, faultPhaseMs: 2000 },
+  "stream-window-ignored": { clientWires: true, valueBytes: 3000, faultPhaseMs: 2000 },
+  "long-frame-taken": { clientWires: true, corruption: 0.01, faultPhaseMs: 2000 },
   "damage-passed-over": { corruption: 0.01, faultPhaseMs: 3000 },
   "snapshot-frame-unchecked": {
     corruption: 0.05,

@@ -218,7 +218,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a lost hard state hides committed configuration changes",
-    file: "log.ts",
+    file: "initial-log.ts",
     before: "provenCommit = Math.max(provenCommit, lastConfChange);",
     after: "provenCommit = Math.max(provenCommit, 0 * lastConfChange);",
     by: "scenarios",

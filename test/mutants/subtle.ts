@@ -52,7 +52,7 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a segment is left for the next one without a sync",
     file: "wal/src/wal.ts",
-    before: "      old.truncate(this.#offset);\n      this.#syncNow(old);",
+    before: "      old.truncate(this.#offset);\n      this.#syncs.now(old);",
     after: "      old.truncate(this.#offset);",
     tests: WAL_TESTS,
     sim: "default",
@@ -191,10 +191,17 @@ export const SUBTLE: readonly Mutant[] = [
     sim: "default",
   },
   {
-    name: "a buffer of small chunks is written on after a part of it was taken",
+    name: "a buffer for small chunks is reused before its content was taken",
     file: "transport/src/frames.ts",
-    before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
-    after: "    if (this.#chunks[0]",
+    before: "    this.#chunks.push(chunk);",
+    after:
+      "    const owner = this as unknown as { small?: Uint8Array };\n" +
+      "    const small = (owner.small ??= new Uint8Array(512));\n" +
+      "    if (chunk.length > small.length) this.#chunks.push(chunk);\n" +
+      "    else {\n" +
+      "      small.set(chunk);\n" +
+      "      this.#chunks.push(small.subarray(0, chunk.length));\n" +
+      "    }",
     tests: ["packages/transport/test/frames.test.ts"],
     sim: "default",
   },

@@ -155,7 +155,7 @@ test("a port of a process that is ending is waited for; the error has what is kn
     [{ pid: 7, command: undefined, userId: 1000 }, "is in use by pid 7, which is ending"],
     [
       undefined,
-      "is in use, but no process listens there: a connection of another program may have it as its own port",
+      "is in use, but no process listens there: a connection of another program may use it as its own port",
     ],
   ] as const) {
     const view = portsThatStayInUse(1000, holder);

@@ -105,6 +105,11 @@ export class MemoryDisk implements Disk {
    * crash; a failing sync loses what it covered.
    */
   fault: ((operation: DiskOperation) => DiskErrorCode | undefined) | undefined;
+  /**
+   * Which syncs lie: they end well and bring nothing down. What they should have covered waits for
+   * a later sync, or is lost in a crash.
+   */
+  lies: ((path: string) => boolean) | undefined;
   capacityBytes: number;
   readonly #clock: Clock | undefined;
   readonly #syncDelayMs: () => number;
@@ -472,7 +477,7 @@ class MemoryFile implements DiskFile {
           this.#content.failSync();
           reject(error);
         } else {
-          this.#content.completeSync();
+          this.#endSync();
           resolve();
         }
       });
@@ -487,8 +492,13 @@ class MemoryFile implements DiskFile {
       this.#content.failSync();
       throw error;
     }
-    this.#content.completeSync();
+    this.#endSync();
     return this.#disk.nextSyncMs();
+  }
+
+  #endSync(): void {
+    if (this.#disk.lies?.(this.path) === true) this.#content.dropSync();
+    else this.#content.completeSync();
   }
 
   truncate(sizeBytes: number): void {

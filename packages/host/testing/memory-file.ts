@@ -121,6 +121,12 @@ export class MemoryFileContent {
     }
   }
 
+  /** The sync has brought nothing down; a later one does. */
+  dropSync(): void {
+    this.#syncingSizeBytes = undefined;
+    for (const page of this.#dirtyPages) page.syncing = undefined;
+  }
+
   /**
    * The sync failed: nothing that it covered can become durable any more without being written
    * again.

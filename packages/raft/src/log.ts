@@ -15,6 +15,7 @@
 import type { raftpb } from "@quorate/proto";
 import type { InitialState } from "./config.ts";
 import { entryBytes, isConfChange } from "./entries.ts";
+import { checkedCommit } from "./initial-log.ts";
 import { violated } from "./invariants.ts";
 
 /**
@@ -62,39 +63,15 @@ export class RaftLog {
    * handed out and not yet reported as applied.
    */
   constructor(initial: InitialState, maxApplyingBytes: number) {
-    const { snapshot, hardState, applied } = initial;
-    let index = snapshot.index;
-    let term = snapshot.term;
-    let lastConfChange = 0;
-    let provenCommit = Math.max(hardState.commit, applied);
-    for (const entry of initial.entries) {
-      if (entry.index !== index + 1 || entry.term < term) {
-        violated(
-          "RAFT-1",
-          `entry ${entry.index} of term ${entry.term} follows ${index} of term ${term}`,
-        );
-      }
-      index = entry.index;
-      term = entry.term;
-      if (!isConfChange(entry)) continue;
-      // A configuration change is proposed only after the previous one is applied, so each proves
-      // that the one before is committed. The hard state with that commit index may be lost, for it
-      // is written after the entries. Without this, the member could campaign with a configuration
-      // that is two changes old, whose majorities need not overlap with the current one's.
-      provenCommit = Math.max(provenCommit, lastConfChange);
-      lastConfChange = index;
-    }
-    if (applied < snapshot.index || applied > index)
-      violated("RAFT-1", `applied ${applied}, log ${snapshot.index} to ${index}`);
-    if (hardState.commit > index)
-      violated("RAFT-1", `commit ${hardState.commit}, last entry ${index}`);
+    const { snapshot, applied } = initial;
+    const last = snapshot.index + initial.entries.length;
     this.#entries = [...initial.entries];
     this.#snapshot = snapshot;
-    this.#committed = provenCommit;
+    this.#committed = checkedCommit(initial);
     this.#applying = applied;
     this.#applied = applied;
-    this.#stable = index;
-    this.#handedOut = index;
+    this.#stable = last;
+    this.#handedOut = last;
     this.#maxApplyingBytes = maxApplyingBytes;
   }
 

@@ -109,87 +109,37 @@ const MIB = 1024 * KIB;
 /** Initial windows above this are not allowed in HTTP/2 (RFC 9113 section 6.5.2). */
 const MAX_WINDOW_BYTES = 2 ** 31 - 1;
 
+const MAX_INT32 = 2 ** 31 - 1;
+const { MAX_SAFE_INTEGER } = Number;
+
+/** Of each option the default, the least and the largest value. */
+const RANGES: { readonly [name in keyof ResolvedOptions]: readonly [number, number, number] } = {
+  maxRequestBytes: [2 * MIB, 1, MAX_INT32],
+  maxHttpBodyBytes: [2 * MIB, 0, MAX_INT32],
+  maxHeaderListBytes: [64 * KIB, KIB, 16 * MIB],
+  maxConcurrentStreams: [65_536, 1, 2 ** 32 - 1],
+  maxConnections: [16_384, 1, MAX_SAFE_INTEGER],
+  maxConnectionMemoryMib: [256, 1, 2 ** 20],
+  sendBudgetBytes: [MIB, 1, MAX_INT32],
+  receiveWindowBytes: [MIB, 65_535, MAX_WINDOW_BYTES],
+  grpcKeepAliveMinTimeMs: [5000, 0, MAX_SAFE_INTEGER],
+  grpcKeepAliveIntervalMs: [7_200_000, 0, MAX_SAFE_INTEGER],
+  grpcKeepAliveTimeoutMs: [20_000, 0, MAX_SAFE_INTEGER],
+  handshakeTimeoutMs: [10_000, 1, MAX_INT32],
+  idleUnderPressureMs: [60_000, 1, MAX_INT32],
+  httpIdleTimeoutMs: [300_000, 1, MAX_INT32],
+};
+
 /** Fills in the defaults; throws RangeError for a number out of range. */
 export function resolveOptions(options: RpcServerOptions): ResolvedOptions {
-  return {
-    maxRequestBytes: within("maxRequestBytes", options.maxRequestBytes ?? 2 * MIB, 1, 2 ** 31 - 1),
-    maxHttpBodyBytes: within(
-      "maxHttpBodyBytes",
-      options.maxHttpBodyBytes ?? 2 * MIB,
-      0,
-      2 ** 31 - 1,
-    ),
-    maxHeaderListBytes: within(
-      "maxHeaderListBytes",
-      options.maxHeaderListBytes ?? 64 * KIB,
-      KIB,
-      16 * MIB,
-    ),
-    maxConcurrentStreams: within(
-      "maxConcurrentStreams",
-      options.maxConcurrentStreams ?? 65_536,
-      1,
-      2 ** 32 - 1,
-    ),
-    maxConnections: within(
-      "maxConnections",
-      options.maxConnections ?? 16_384,
-      1,
-      Number.MAX_SAFE_INTEGER,
-    ),
-    maxConnectionMemoryMib: within(
-      "maxConnectionMemoryMib",
-      options.maxConnectionMemoryMib ?? 256,
-      1,
-      2 ** 20,
-    ),
-    sendBudgetBytes: within("sendBudgetBytes", options.sendBudgetBytes ?? MIB, 1, 2 ** 31 - 1),
-    receiveWindowBytes: within(
-      "receiveWindowBytes",
-      options.receiveWindowBytes ?? MIB,
-      65_535,
-      MAX_WINDOW_BYTES,
-    ),
-    grpcKeepAliveMinTimeMs: within(
-      "grpcKeepAliveMinTimeMs",
-      options.grpcKeepAliveMinTimeMs ?? 5000,
-      0,
-      Number.MAX_SAFE_INTEGER,
-    ),
-    grpcKeepAliveIntervalMs: within(
-      "grpcKeepAliveIntervalMs",
-      options.grpcKeepAliveIntervalMs ?? 7_200_000,
-      0,
-      Number.MAX_SAFE_INTEGER,
-    ),
-    grpcKeepAliveTimeoutMs: within(
-      "grpcKeepAliveTimeoutMs",
-      options.grpcKeepAliveTimeoutMs ?? 20_000,
-      0,
-      Number.MAX_SAFE_INTEGER,
-    ),
-    handshakeTimeoutMs: within(
-      "handshakeTimeoutMs",
-      options.handshakeTimeoutMs ?? 10_000,
-      1,
-      2 ** 31 - 1,
-    ),
-    idleUnderPressureMs: within(
-      "idleUnderPressureMs",
-      options.idleUnderPressureMs ?? 60_000,
-      1,
-      2 ** 31 - 1,
-    ),
-    httpIdleTimeoutMs: within(
-      "httpIdleTimeoutMs",
-      options.httpIdleTimeoutMs ?? 300_000,
-      1,
-      2 ** 31 - 1,
-    ),
-  };
+  const names = Object.keys(RANGES) as (keyof ResolvedOptions)[];
+  const resolved = names.map((name) => [name, resolve(name, options[name])]);
+  return Object.fromEntries(resolved) as unknown as ResolvedOptions;
 }
 
-function within(name: string, value: number, least: number, most: number): number {
+function resolve(name: keyof ResolvedOptions, given: number | undefined): number {
+  const [standard, least, most] = RANGES[name];
+  const value = given ?? standard;
   if (!(value >= least && value <= most))
     throw new RangeError(`${name} must be from ${least} to ${most}, got ${value}`);
   return value;

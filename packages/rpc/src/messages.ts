@@ -4,18 +4,38 @@
  *
  *   compressed flag (1 byte, 0 or 1) | length (4 bytes, big-endian) | length bytes
  */
-import { ChunkQueue, readU32BE } from "@quorate/proto";
+import { alloc, ChunkQueue, readU32BE } from "@quorate/proto";
 import { GrpcCode } from "./codes.ts";
-import { type MessageBytes, StatusError } from "./service.ts";
+import { type PieceSource, StatusError, type UnaryResponse } from "./service.ts";
 
 /** Bytes before each message. */
 export const PREFIX_BYTES = 5;
 /** How many bytes a message has. */
-export function messageSize(message: MessageBytes): number {
+export function messageSize(message: UnaryResponse): number {
   if (message instanceof Uint8Array) return message.length;
+  if (isPieceSource(message)) return message.sizeBytes;
   let size = 0;
   for (const part of message) size += part.length;
   return size;
+}
+
+/** Whether a message's pieces are made while it is sent. */
+export function isPieceSource(message: UnaryResponse): message is PieceSource {
+  return "next" in message;
+}
+
+/** A message in one piece; a copy unless it is one. A source of pieces is used up. */
+export function joinMessage(message: UnaryResponse): Uint8Array {
+  if (message instanceof Uint8Array) return message;
+  const whole = alloc(messageSize(message));
+  let at = 0;
+  const add = (piece: Uint8Array): void => {
+    whole.set(piece, at);
+    at += piece.length;
+  };
+  if (!isPieceSource(message)) for (const piece of message) add(piece);
+  else for (let piece = message.next(); piece !== undefined; piece = message.next()) add(piece);
+  return whole;
 }
 
 /**

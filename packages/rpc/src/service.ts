@@ -7,6 +7,20 @@ export type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/host";
  */
 export type MessageBytes = Uint8Array | readonly Uint8Array[];
 
+/**
+ * An encoded message whose pieces are made while it is sent, in order and once. A list of tens of
+ * thousands of pieces costs more than the few that wait for the socket at one time.
+ */
+export interface PieceSource {
+  /** Of all pieces together. */
+  readonly sizeBytes: number;
+  /** The next piece, which must not change afterwards; undefined behind the last one. */
+  next(): Uint8Array | undefined;
+}
+
+/** What a unary handler returns. */
+export type UnaryResponse = MessageBytes | PieceSource;
+
 /** gRPC status: a code from 0 to 16 and a text. */
 export interface Status {
   readonly code: number;
@@ -76,7 +90,7 @@ export const LOCAL_CALL: Omit<CallContext, "path"> = {
 export type UnaryHandler = (
   request: Uint8Array,
   context: CallContext,
-) => MessageBytes | Promise<MessageBytes>;
+) => UnaryResponse | Promise<UnaryResponse>;
 
 /** The server's side of a stream of messages. */
 export interface StreamCall {

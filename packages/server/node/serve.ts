@@ -144,7 +144,7 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     keyspaces: levelKeyspaces,
     logger,
     answerLimits: answerLimitsFor(budgets),
-    openTransport: async (request) => {
+    makeTransport: (request) => {
       const transport = new Http2Transport(
         {
           selfId: request.memberId,
@@ -174,7 +174,6 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           ...request.questions,
         },
       );
-      await transport.listen();
       peerConnectionMetrics(request.metrics.registry, () => transport.slotCounters);
       return transport;
     },

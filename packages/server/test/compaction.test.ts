@@ -12,11 +12,12 @@ import {
   PutRequest,
   raftpb,
 } from "@quorate/proto";
-import { type Applied, Store } from "@quorate/store";
+import { type Applied, MAX_PENDING_OPS, Store } from "@quorate/store";
 import type { AutoCompaction } from "../src/config/index.ts";
 import { Counter, Gauge, Histogram } from "../src/metrics/registry.ts";
 import { AutoCompactor } from "../src/space/auto-compactor.ts";
 import { Compactor } from "../src/space/compactor.ts";
+import { StoreRef } from "../src/store-ref.ts";
 import { call, put, World } from "./support/world.ts";
 
 const MINUTE_MS = 60_000;
@@ -224,7 +225,7 @@ async function compactWhole(keys: number): Promise<number[]> {
   let finished = false;
   const compactionKeys = new Counter();
   const compactor = new Compactor({
-    store: () => store,
+    store: new StoreRef(store),
     clock: real,
     logger: silentLogger,
     metrics: {
@@ -276,6 +277,56 @@ for (const [title, keys] of [
   });
 }
 
+test("while the disk is behind, a compaction leaves half of a batch to requests", async () => {
+  const clock = new ManualClock();
+  let writeMs = 0;
+  const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk(), {
+    clock,
+    writeDelayMs: () => writeMs,
+  });
+  const run = async <T>(task: Promise<T>): Promise<T> => {
+    let isOver = false;
+    void task.finally(() => {
+      isOver = true;
+    });
+    for (let i = 0; !isOver && i < 100_000; i++) {
+      clock.advance(1);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return task;
+  };
+  const store = await run(bigStore(keyspaces, 10, 30_000));
+  writeMs = 60_000;
+  const compactor = new Compactor({
+    store: new StoreRef(store),
+    clock,
+    logger: silentLogger,
+    metrics: {
+      compactionPause: new Histogram([1]),
+      compactionDuration: new Histogram([1]),
+      compactionLastSeconds: new Gauge(),
+      compactionKeys: new Counter(),
+    },
+    batchLimit: 1000,
+    pauseMs: 1,
+    flush: () => void store.flush(),
+    finished: () => {},
+    fatal: (error) => assert.fail(String(error)),
+  });
+  compactor.run();
+  for (let ms = 0; ms < 200; ms++) {
+    clock.advance(1);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(store.isBusy, true);
+  assert.equal(store.isFull, false);
+  assert.ok(store.pendingOps <= MAX_PENDING_OPS / 2 + 1000, `${store.pendingOps} changes wait`);
+  writeMs = 0;
+  await run(compactor.idle());
+  assert.equal(store.mvcc.compactedRevision, 30_001);
+  await run(store.close({ flush: true }));
+});
+
 test("a compaction goes on after a restart, and gives the same in the end", async () => {
   const keyspaces = new MemoryKeyspaceOpener(new MemoryDisk());
   let store = await bigStore(keyspaces, 100, 3000);
@@ -305,7 +356,7 @@ test("a compaction that fails ends the member, and whoever waits for it is told"
   };
   const fatal: unknown[] = [];
   const compactor = new Compactor({
-    store: () => ({ mvcc, isFull: false }) as unknown as Store,
+    store: new StoreRef({ mvcc, isBusy: false } as unknown as Store),
     clock: new ManualClock(),
     logger: silentLogger,
     metrics: {

@@ -32,7 +32,7 @@ function configurationOf(members: Map<bigint, Member>) {
     maxLearners: 1,
     remotes: [],
     raft: { confState, applyConfChange: () => confState },
-    store: () => ({ membership, applyConfChange() {} }),
+    store: { current: { membership, applyConfChange() {} } },
     transport: { peers: () => [], addPeer() {}, removePeer() {}, updatePeer() {} },
     logger,
     settled() {},

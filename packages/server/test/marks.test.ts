@@ -7,11 +7,12 @@ import { test } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { EMPTY, raftpb } from "@quorate/proto";
-import type { Store, StoreSnapshot } from "@quorate/store";
+import type { AppliedEntry, Store, StoreSnapshot } from "@quorate/store";
 import type { SnapshotStream, Transport } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { MemberLoop } from "../src/member/loop.ts";
 import { Snapshots } from "../src/member/snapshots.ts";
+import { StoreRef } from "../src/store-ref.ts";
 
 /**
  * Snapshots over a store at index 56, whose flush ends when `flushed` is called, and a log that
@@ -50,7 +51,7 @@ function setUp() {
     appliedIndex: 56,
     writeHardState() {},
     withRaft: () => compacted.push(0),
-  } as unknown as MemberLoop<unknown>;
+  } as unknown as MemberLoop<AppliedEntry>;
   for (const dir of ["/snap", "/store"]) disk.makeDir(dir);
   const snapshots = new Snapshots(
     {
@@ -63,13 +64,13 @@ function setUp() {
     },
     {
       memberId: 1n,
-      store: () => store,
+      store: new StoreRef(store),
       wal,
       files: new SnapshotFiles(disk, "/snap"),
       transport: {
         sendSnapshot: (stream: SnapshotStream) => sent.push(stream),
       } as unknown as Transport,
-      loop: () => loop,
+      loop,
       clock: new ManualClock(),
       disk,
       keyspaces: new MemoryKeyspaceOpener(disk),

@@ -273,7 +273,7 @@ test("of two members the leader is removed and stops before the other hears of i
   // The other does not hear that it is to lead; then it gets the entry, and does not hear that it
   // is committed.
   const { listener } = stays.request!;
-  const received = listener.received;
+  const received = listener.received.bind(listener);
   Object.assign(listener, {
     received: (messages: readonly raftpb.Message[]) =>
       received(messages.filter(({ type }) => type !== raftpb.MessageType.MsgTimeoutNow)),

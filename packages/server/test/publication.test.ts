@@ -10,6 +10,7 @@ import { ManualClock } from "@quorate/host/testing";
 import { errorOf } from "@quorate/proto";
 import { loadConfig } from "../src/config/index.ts";
 import { PUBLISH_RETRY_MS, Publication, type PublicationParts } from "../src/member/publication.ts";
+import type { StoreRef } from "../src/store-ref.ts";
 
 test("a publication that is refused at once waits before it tries again, and ends with the member", async () => {
   const invocation = await loadConfig([], {}, () => "");
@@ -24,7 +25,9 @@ test("a publication that is refused at once waits before it tries again, and end
     config: invocation.config,
     metrics: {} as PublicationParts["metrics"],
     logger: silentLogger,
-    store: () => assert.fail("it has not come as far"),
+    get store(): StoreRef {
+      return assert.fail("it has not come as far");
+    },
     hasEnded: () => ended,
     propose: async () => {
       assert.ok(++attempts < 100, "it tries for ever");

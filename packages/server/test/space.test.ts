@@ -21,6 +21,7 @@ import { Store } from "@quorate/store";
 import type { Member } from "../src/member/member.ts";
 import { Gauge, Histogram } from "../src/metrics/registry.ts";
 import { Defragmenter } from "../src/space/defragmenter.ts";
+import { StoreRef } from "../src/store-ref.ts";
 import { call, get, type Node, put, textOf, World } from "./support/world.ts";
 
 const QUOTA_BYTES = 64 * 1024;
@@ -307,7 +308,7 @@ test("calls for defragmentation share it: one at a time, and a next one for all 
     });
   const metrics = { defragInFlight: new Gauge(), defragDuration: new Histogram([1]) };
   const defragmenter = new Defragmenter({
-    store: () => store,
+    store: new StoreRef(store),
     clock,
     logger: silentLogger,
     metrics,

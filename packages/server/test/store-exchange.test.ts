@@ -8,21 +8,21 @@ import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { CompactionRequest } from "@quorate/proto";
 import type { Store } from "@quorate/store";
 import { StoreExchange } from "../src/member/store-exchange.ts";
+import { StoreRef } from "../src/store-ref.ts";
 import { call, get, put, textOf, World } from "./support/world.ts";
 
 test("an exchange that fails ends the member, and whoever waits to read is told", async () => {
   const disk = new MemoryDisk();
   const fault = new Error("the store cannot be closed");
   const fatal: unknown[] = [];
+  const store = new StoreRef({ close: () => Promise.reject(fault) } as unknown as Store);
+  store.follow({ attach: () => assert.fail("there is no new store") });
   const exchange = new StoreExchange({
     disk,
     keyspaces: new MemoryKeyspaceOpener(disk),
     storeDir: "/store",
     faults: () => {},
-    store: () => ({ close: () => Promise.reject(fault) }) as unknown as Store,
-    detach: async () => {},
-    opened: () => assert.fail("there is no new store"),
-    attach: () => assert.fail("nobody may go on"),
+    store,
     fatal: (error) => fatal.push(error),
   });
   const running = assert.rejects(exchange.run(7), fault);

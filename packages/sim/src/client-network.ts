@@ -6,13 +6,15 @@ import type { Random } from "@quorate/host";
 import {
   type CallContext,
   LOCAL_CALL,
-  type MessageBytes,
+  type ServiceTable,
   type Status,
   type StreamCall,
   type StreamListener,
 } from "@quorate/rpc";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
+import type { GrpcCall } from "./rpc/grpc-client.ts";
+import { joined, RpcLink } from "./rpc/rpc-link.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
 
 /** How a stream ends that its server ended in order. */
@@ -48,22 +50,55 @@ export interface ClientStreamOptions {
   readonly budgetBytes?: number;
 }
 
+/** Connections of all clients to one process. */
+const MAX_LINKS = 3;
+const BROKEN = "the connection broke";
+
 const LEADER_CONTEXT = {
   ...LOCAL_CALL,
   metadata: (key: string) => (key === "hasleader" ? "true" : undefined),
 };
 
+export interface ClientNetworkDeps {
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  /** Something is wrong that no event would show. */
+  fail(error: unknown): void;
+}
+
 export class ClientNetwork {
   readonly #options: SimOptions;
   readonly #scheduler: Scheduler;
   readonly #random: Random;
+  readonly #fail: (error: unknown) => void;
+  /** Connections of rpc to each process, where calls are bytes on them. */
+  readonly #links = new WeakMap<Process, RpcLink[]>();
   /** While false, no connection breaks by itself. */
   faulty = true;
 
-  constructor(options: SimOptions, deps: { scheduler: Scheduler; random: Random }) {
+  constructor(options: SimOptions, deps: ClientNetworkDeps) {
     this.#options = options;
     this.#scheduler = deps.scheduler;
     this.#random = deps.random;
+    this.#fail = (error) => deps.fail(error);
+  }
+
+  /** A connection to a process: one of a few that calls share. */
+  #linkTo(process: Process, services: ServiceTable): RpcLink {
+    const links = (this.#links.get(process) ?? []).filter(({ isOver }) => !isOver);
+    this.#links.set(process, links);
+    const picked = links[this.#random.below(MAX_LINKS)];
+    if (picked !== undefined) return picked;
+    const { corruption } = this.#options;
+    const link = new RpcLink(process, services, {
+      scheduler: this.#scheduler,
+      random: this.#random,
+      latencyMs: () => this.latencyMs(),
+      fail: this.#fail,
+      isDamaged: () => corruption > 0 && this.faulty && this.#random.unit() < corruption,
+    });
+    links.push(link);
+    return link;
   }
 
   latencyMs(): number {
@@ -83,11 +118,13 @@ export class ClientNetwork {
     const scheduler = this.#scheduler;
     return new Promise((resolve) => {
       let forget = () => {};
+      let cancel = () => {};
       let isDone = false;
       const done = (reply: Reply) => {
         if (isDone) return;
         isDone = true;
         forget();
+        cancel();
         timer.cancel();
         resolve(reply);
       };
@@ -107,6 +144,13 @@ export class ClientNetwork {
             const back = (reply: Reply) => {
               if (process.alive) scheduler.after(this.latencyMs(), () => done(reply));
             };
+            if (this.#options.clientWires) {
+              forget();
+              const link = this.#linkTo(process, services);
+              if (this.#breaks()) scheduler.after(this.latencyMs(), () => link.break(BROKEN));
+              cancel = this.#askOver(link, path, bytes, done);
+              return;
+            }
             if (this.#breaks()) scheduler.after(this.latencyMs(), broken);
             const ask = async () => services.unary.get(path)!(bytes, { ...LOCAL_CALL, path });
             ask().then(
@@ -120,6 +164,51 @@ export class ClientNetwork {
     });
   }
 
+  /** One call on a connection of rpc; gives what takes it back. */
+  #askOver(
+    link: RpcLink,
+    path: string,
+    bytes: Uint8Array,
+    done: (reply: Reply) => void,
+  ): () => void {
+    let answer: Uint8Array | undefined;
+    const call = link.call(
+      path,
+      {},
+      {
+        message(message, taken) {
+          answer = message;
+          taken();
+        },
+        ended: (code, text) => done(code === 0 ? { bytes: answer } : { error: text }),
+      },
+    );
+    call.send(bytes);
+    call.end();
+    return () => call.cancel();
+  }
+
+  #openOver(
+    node: Node,
+    path: string,
+    listener: ClientStreamListener,
+    { needsLeader = false, readMs = 0 }: ClientStreamOptions,
+  ): ClientStream {
+    const stream = new WiredStream(listener, readMs, this.#scheduler);
+    this.#scheduler.after(this.latencyMs(), () => {
+      const { process, services } = node;
+      if (process === undefined || !process.alive || services?.stream.has(path) !== true) {
+        stream.broken("nobody answers");
+        return;
+      }
+      const link = this.#linkTo(process, services);
+      if (this.#breaks())
+        this.#scheduler.after(this.#random.unit() * 1000, () => link.break(BROKEN));
+      stream.connect(link, path, needsLeader ? { hasleader: "true" } : {});
+    });
+    return stream;
+  }
+
   /** Opens a stream. What is sent on it before it is open waits; after its end it is lost. */
   open(
     node: Node,
@@ -127,6 +216,7 @@ export class ClientNetwork {
     listener: ClientStreamListener,
     options: ClientStreamOptions = {},
   ): ClientStream {
+    if (this.#options.clientWires) return this.#openOver(node, path, listener, options);
     const stream = new SimStream(listener, options, { scheduler: this.#scheduler, network: this });
     this.#scheduler.after(this.latencyMs(), () => {
       const { process, services } = node;
@@ -144,6 +234,65 @@ export class ClientNetwork {
       );
     });
     return stream;
+  }
+}
+
+/** A stream on a connection of rpc. */
+class WiredStream implements ClientStream {
+  readonly #client: ClientStreamListener;
+  readonly #readMs: number;
+  readonly #scheduler: Scheduler;
+  /** What was sent before the stream was open. */
+  #early: Uint8Array[] = [];
+  #call: GrpcCall | undefined;
+  #isOver = false;
+  #lastReadMs = 0;
+
+  constructor(client: ClientStreamListener, readMs: number, scheduler: Scheduler) {
+    this.#client = client;
+    this.#readMs = readMs;
+    this.#scheduler = scheduler;
+  }
+
+  connect(link: RpcLink, path: string, metadata: Readonly<Record<string, string>>): void {
+    if (this.#isOver) return;
+    this.#call = link.call(path, metadata, {
+      message: (bytes, taken) => this.#later(() => this.#message(bytes, taken)),
+      ended: (code, text) => this.#later(() => this.broken(code === 0 ? ENDED_BY_SERVER : text)),
+    });
+    for (const bytes of this.#early) this.#call.send(bytes);
+    this.#early = [];
+  }
+
+  /** The client takes its time over each message. */
+  #later(run: () => void): void {
+    const { nowMs } = this.#scheduler;
+    this.#lastReadMs = Math.max(nowMs, this.#lastReadMs + this.#readMs);
+    if (this.#lastReadMs === nowMs) run();
+    else this.#scheduler.after(this.#lastReadMs - nowMs, run);
+  }
+
+  #message(bytes: Uint8Array, taken: () => void): void {
+    if (this.#isOver) return;
+    taken();
+    this.#client.message(bytes);
+  }
+
+  send(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    if (this.#call === undefined) this.#early.push(bytes);
+    else this.#call.send(bytes);
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#call?.cancel();
+  }
+
+  broken(reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#client.ended(reason);
   }
 }
 
@@ -307,16 +456,4 @@ class SimStream implements ClientStream {
     this.#forget();
     this.#client.ended(reason);
   }
-}
-
-/** A message in one piece that nobody else holds. */
-function joined(message: MessageBytes): Uint8Array {
-  if (message instanceof Uint8Array) return message.slice();
-  const whole = new Uint8Array(message.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of message) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -50,6 +50,8 @@ export class DiskFaults {
   /** The store's writes fail, or failed, for the present process. */
   #storeFails: DiskErrorCode | undefined;
   readonly #damages: Damage[] = [];
+  /** A sync of the log has ended well and brought nothing down. */
+  hasLied = false;
   /** The store that lost a record. */
   #damagedFolder: object | undefined;
 
@@ -63,7 +65,7 @@ export class DiskFaults {
 
   /** What was synced has been changed at some time. */
   get isDamaged(): boolean {
-    return this.#damages.length > 0;
+    return this.#damages.length > 0 || this.hasLied;
   }
 
   /** Another process begins: what was done to the one before is no excuse for it. */
@@ -75,6 +77,7 @@ export class DiskFaults {
   /** From now on the disk does as it should. */
   heal(): void {
     this.#deps.disk.fault = undefined;
+    this.#deps.disk.lies = undefined;
     this.#deps.keyspaces.fault = ({ path }) => this.#write(path);
   }
 
@@ -112,6 +115,17 @@ export class DiskFaults {
       const error = new DiskError("Io", path, "injected at sync");
       this.#errors.add(error);
       throw error;
+    };
+  }
+
+  /** From now on syncs of the log lie, up to the end of the process. */
+  lie(): void {
+    const { disk, tell, walDir } = this.#deps;
+    disk.lies = (path) => {
+      if (!path.startsWith(walDir)) return false;
+      if (!this.hasLied) tell(`disk: the sync of ${path} lies`);
+      this.hasLied = true;
+      return true;
     };
   }
 
@@ -279,7 +293,7 @@ export class DiskFaults {
         if (current.code === "Damaged" && this.#damages.some(({ path }) => path === current.path))
           return "damage";
       }
-      if (at instanceof WalDamageError && this.#isDone(at)) return "damage";
+      if (at instanceof WalDamageError && (this.hasLied || this.#isDone(at))) return "damage";
       if (at instanceof StoreDamageError && this.hasDamagedRecord) return "damage";
       at = at.cause instanceof Error ? at.cause : undefined;
     }

@@ -38,5 +38,8 @@ export function endingOf({ error, isRemoved, joins, isAnyAltered, faults }: Ende
     error.message.endsWith("found data inconsistency with peers")
   )
     return "difference";
+  // The store is ahead of a log whose syncs lied.
+  const isBehind = error instanceof BootstrapError && error.message.includes("has lost entries");
+  if (isBehind && faults.hasLied) return "damage";
   return faults.reasonOf(error) ?? "unexplained";
 }

@@ -226,6 +226,9 @@ export class Nemesis {
         node.crash(this.#oneOf(["power", "kill"] as const));
         node.damageRecord();
         break;
+      case "lyingSync":
+        this.#lieSyncs(node);
+        break;
       case "slowCpu":
         node.slowTurns = true;
         this.#later(() => {
@@ -396,6 +399,16 @@ export class Nemesis {
       });
     });
     this.#scheduler.after(4 * this.#options.electionMs, forget);
+  }
+
+  /** Syncs of the log lie, and the machine loses power a moment later. */
+  #lieSyncs(node: Node): void {
+    if (node.down || node.damaged || !this.#mayDamage()) return;
+    node.machine.faults.lie();
+    const { process } = node;
+    this.#scheduler.after(this.#random.unit() * this.#oneOf([20, 200, 1000]), () => {
+      if (node.process === process) node.crash("power");
+    });
   }
 
   /**

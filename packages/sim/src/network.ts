@@ -83,16 +83,17 @@ export class Network {
   }
 
   /** @param urls where the member listens: who dials another address does not reach it */
-  open(
+  make(
     name: string,
     process: Process,
     request: TransportRequest,
     urls: readonly string[],
   ): SimTransport {
     const station: Station = { name, process, request, urls, heard: new Map() };
-    this.#stations.set(request.memberId, station);
-    const transport = new SimTransport(this, station, this.#scheduler);
-    this.#transports.set(request.memberId, transport);
+    const transport = new SimTransport(this, station, this.#scheduler, () => {
+      this.#stations.set(request.memberId, station);
+      this.#transports.set(request.memberId, transport);
+    });
     return transport;
   }
 

@@ -100,6 +100,8 @@ export class Node {
   /** Its processor is slow. */
   slowTurns = false;
   starts = 0;
+  /** Starts on a disk that had lied, and of which the log showed nothing. */
+  liesUnnoticed = 0;
   /** Since when its member has applied the alarm CORRUPT that names it, in this process. */
   namedSinceMs: number | undefined;
 
@@ -257,10 +259,11 @@ export class Node {
         if (process.alive) this.#pass(point);
       },
       onRaft: (raft) => {
+        if (this.machine.faults.hasLied && safety.acknowledged.isLess(raft)) this.#giveUp();
         raftCheck.watch(this.name, raft, (error) => this.#deps.fail(error));
         this.raft = raft;
         safety.promotions.watch(this.name, raft, (error) => this.#deps.fail(error));
-        this.#look(() => safety.acknowledged.started(this.name, raft, false));
+        this.#look(() => safety.acknowledged.started(this.name, raft));
         process.onEnd(() => {
           raftCheck.forget(this.name);
           safety.acknowledged.ended(raft);
@@ -270,7 +273,7 @@ export class Node {
       },
       callPeer: (url, path, body, timeoutMs) =>
         network.ports.call(this.name, process, { url, path, body, timeoutMs }),
-      openTransport: async (request) => network.open(this.name, process, request, this.urls),
+      makeTransport: (request) => network.make(this.name, process, request, this.urls),
       onEnd: (error) => {
         if (process.alive) this.#ended(error);
       },
@@ -300,6 +303,17 @@ export class Node {
         if (process.alive) this.#ended(error);
       },
     );
+  }
+
+  /**
+   * The disk has lied about syncs, and the log that is left does not show it: no program can know.
+   * The operator does (docs/correctness.md): the machine is given up before it takes part.
+   */
+  #giveUp(): never {
+    this.#deps.story.tell(this.name, "has lost what its disk said that it had synced");
+    this.liesUnnoticed++;
+    this.condemn();
+    throw new Crash("the disk has lied");
   }
 
   /** The process comes by a point where it may be made to crash. */

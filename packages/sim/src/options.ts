@@ -40,6 +40,8 @@ export interface SimOptions {
    * soon.
    */
   readonly clientBreaks: number;
+  /** Calls of clients are bytes on connections of rpc, which are cut and changed. */
+  readonly clientWires: boolean;
   /** Clients with watches, and with leases. */
   readonly watchers: number;
   readonly progressNotifyMs: number;
@@ -173,6 +175,7 @@ export const FAULT_KINDS = [
   "tailFlip",
   "liveFlip",
   "recordDamage",
+  "lyingSync",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -182,6 +185,7 @@ const LATER_DISK = [
   "tailFlip",
   "liveFlip",
   "recordDamage",
+  "lyingSync",
 ] as const satisfies readonly FaultKind[];
 /**
  * Faults that are not drawn with the others of mixed runs: those of themes, and those of streams of
@@ -446,6 +450,7 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
     ...drawHostility(seed),
     corruption: drawCorruption(seed, network),
+    clientWires: new SeededRandom(BigInt(seed)).fork("client wires").below(4) === 0,
     oneWayDials: new SeededRandom(BigInt(seed)).fork("one-way dials").below(16) === 0,
     harshDisks:
       theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0

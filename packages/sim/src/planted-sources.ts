@@ -183,10 +183,33 @@ export const SOURCE_BUGS = {
     before: "error instanceof WireError ? malformation(data) : undefined",
     after: "undefined as InvalidRequestError | undefined",
   },
+  "split-frame-loses-its-head": {
+    file: "rpc/src/http2/frame-splitter.ts",
+    before: "      larger.set(part);\n",
+    after: "",
+  },
+  "stream-window-ignored": {
+    file: "rpc/src/http2/sender.ts",
+    before: "          stream.sendWindowBytes,\n          this.#windowBytes,",
+    after: "          this.#windowBytes,",
+  },
+  "long-frame-taken": {
+    file: "rpc/src/http2/frame-splitter.ts",
+    before:
+      "if (length > DEFAULT_MAX_FRAME_BYTES) {\n        this.#handler.frameTooLong(length, chunk[at + 3]",
+    after: "if (length < 0) {\n        this.#handler.frameTooLong(length, chunk[at + 3]",
+  },
   "gather-buffer-reused": {
     file: "transport/src/frames.ts",
-    before: "    this.#gathered = undefined;\n    if (this.#chunks[0]",
-    after: "    if (this.#chunks[0]",
+    before: "    this.#chunks.push(chunk);",
+    after:
+      "    const owner = this as unknown as { small?: Uint8Array };\n" +
+      "    const small = (owner.small ??= new Uint8Array(512));\n" +
+      "    if (chunk.length > small.length) this.#chunks.push(chunk);\n" +
+      "    else {\n" +
+      "      small.set(chunk);\n" +
+      "      this.#chunks.push(small.subarray(0, chunk.length));\n" +
+      "    }",
   },
   "damage-passed-over": {
     file: "transport/src/tunnel.ts",
@@ -223,17 +246,17 @@ export const SOURCE_BUGS = {
   },
   "quota-unchecked": {
     file: "server/src/space/space-keeper.ts",
-    before:
-      "return (costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes);",
-    after:
-      "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes < 2 * quotaBytes;",
+    before: "this.#parts.store.current.quotaBytes + costBytes < quotaBytes",
+    after: "this.#parts.store.current.quotaBytes < 2 * quotaBytes",
   },
   "quota-counted-twice": {
     file: "server/src/space/space-keeper.ts",
-    before:
-      "return (costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes);",
-    after: `if (costBytes === 0 || quotaBytes === undefined || 2 * this.#parts.store().quotaBytes + costBytes < quotaBytes) return true;
-    throw errorOf("NoSpace");`,
+    before: "const { quotaBytes } = this.#options;\n    return (",
+    after: `const { quotaBytes } = this.#options;
+    const usedBytes = 2 * this.#parts.store.current.quotaBytes;
+    const isFull = quotaBytes !== undefined && usedBytes + costBytes >= quotaBytes;
+    if (costBytes > 0 && isFull) throw errorOf("NoSpace");
+    return (`,
   },
   "alarm-passes-transactions": {
     file: "store/src/apply.ts",

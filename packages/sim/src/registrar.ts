@@ -99,6 +99,8 @@ export class Registrar {
   #voters: ReadonlySet<string>;
   #isSettling = false;
   #stopped = false;
+  /** Members whose removal was asked for, and until when it may still take place. */
+  readonly #removing = new Map<bigint, number>();
   /** Until then a change may be made that nobody has heard the end of. */
   #unknownUntilMs = 0;
   /** After `settle`: all that belong to the cluster run, and nobody else does. */
@@ -122,7 +124,7 @@ export class Registrar {
       list: () => this.#list(),
       ask: (what, path, bytes) => this.#call(what, path, bytes),
       newUrl: () => urlOf(this.#next++),
-      mayRemove: (member, members) => this.#mayRemove(member, members),
+      mayRemove: (member, members) => this.#beginRemoval(member, members),
     });
     this.isSettled = options.membershipEveryMs === 0;
   }
@@ -334,9 +336,23 @@ export class Registrar {
       this.counts.added++;
   }
 
-  /** Whether the other voters have a quorum that is sound. */
+  /** As `#mayRemove`; if true, the removal counts as done for whoever asks next. */
+  #beginRemoval(member: WireMember, members: readonly WireMember[]): boolean {
+    if (!this.#mayRemove(member, members)) return false;
+    this.#removing.set(member.ID, this.#deps.scheduler.nowMs + UNKNOWN_MS);
+    return true;
+  }
+
+  /**
+   * Whether the other voters have a quorum that is sound, without those whose removal was asked for
+   * a moment ago: two removals that are each allowed by one list can leave no quorum together.
+   */
   #mayRemove(member: WireMember, members: readonly WireMember[]): boolean {
-    const others = members.filter(({ ID, isLearner }) => ID !== member.ID && !isLearner);
+    const { nowMs } = this.#deps.scheduler;
+    const others = members.filter(
+      ({ ID, isLearner }) =>
+        ID !== member.ID && !isLearner && (this.#removing.get(ID) ?? nowMs) <= nowMs,
+    );
     return 2 * others.filter((other) => this.#isSound(other)).length > others.length;
   }
 
@@ -386,7 +402,7 @@ export class Registrar {
   }
 
   async #remove(member: WireMember, voters: readonly WireMember[]): Promise<void> {
-    if (!this.#mayRemove(member, voters)) return;
+    if (!this.#beginRemoval(member, voters)) return;
     const request = MemberRemoveRequest.encode({ ID: member.ID });
     if (
       (await this.#call(`remove ${nameAt(member.peerURLs[0])}`, MemberRemove.path, request)) !==

@@ -31,6 +31,8 @@ export interface RunResult {
   readonly snapshots: number;
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
   readonly refusedToStart: number;
+  /** Members that the operator gave up: a sync had lied, and the log did not show it. */
+  readonly liesUnnoticed: number;
   /** How often members passed each fault point, and how often one crashed there. */
   readonly points: Readonly<Record<string, { passed: number; crashed: number }>>;
   readonly alarms: AlarmBook["counts"];

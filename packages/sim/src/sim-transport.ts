@@ -1,12 +1,7 @@
 /** A member's transport in the simulated network, and its end of that. */
 import type { raftpb } from "@quorate/proto";
-import type { TransportRequest } from "@quorate/server";
-import {
-  MemberDirectory,
-  type PeerStatus,
-  type SnapshotStream,
-  type Transport,
-} from "@quorate/transport";
+import type { MemberTransport, TransportRequest } from "@quorate/server";
+import { MemberDirectory, type PeerStatus, type SnapshotStream } from "@quorate/transport";
 import type { Process, Scheduler } from "./scheduler.ts";
 
 /** A member's end of the network while one process of it lives. */
@@ -41,15 +36,18 @@ export interface Carrier {
 }
 
 /** Gives what leaves a member to the network, with where its peers may be reached. */
-export class SimTransport implements Transport {
+export class SimTransport implements MemberTransport {
   readonly #network: Carrier;
   readonly #station: Station;
+  readonly #opened: () => void;
   readonly #scheduler: Scheduler;
   readonly #peers = new Map<bigint, readonly string[]>();
   readonly #directory: MemberDirectory;
   #closed = false;
 
-  constructor(network: Carrier, station: Station, scheduler: Scheduler) {
+  /** @param opened called when it listens */
+  constructor(network: Carrier, station: Station, scheduler: Scheduler, opened: () => void) {
+    this.#opened = opened;
     this.#network = network;
     this.#station = station;
     this.#scheduler = scheduler;
@@ -98,6 +96,10 @@ export class SimTransport implements Transport {
   /** Where this member dials another one. */
   addressesOf(id: bigint): Addresses {
     return { known: this.#peers.get(id), heard: this.#station.heard.get(id) };
+  }
+
+  async listen(): Promise<void> {
+    this.#opened();
   }
 
   addPeer(id: bigint, urls: readonly string[]): void {

@@ -113,6 +113,7 @@ class World {
     this.clientNetwork = new ClientNetwork(options, {
       scheduler,
       random: random.fork("client network"),
+      fail,
     });
     const shared = {
       nodes: this.nodes,
@@ -394,6 +395,7 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     messages: network.messages,
     snapshots: network.snapshots,
     faults: Object.fromEntries(nemesis.counts),
+    liesUnnoticed: nodes.reduce((sum, node) => sum + node.liesUnnoticed, 0),
     refusedToStart: nodes.filter((node) => node.refused).length,
     points: pointsOf(nodes),
     alarms: safety.alarms.counts,

@@ -1,6 +1,5 @@
 /**
- * From a committed entry to its effect: a chain that each entry goes through, the same on every
- * member.
+ * Applies committed entries: the chain of steps for each entry, the same on every member.
  *
  *     decode the entry -> alarm CORRUPT? -> decode the request -> alarm NOSPACE?
  *                      -> permitted? (authorize) -> apply (REQUESTS)
@@ -41,7 +40,7 @@ type Success<K extends RequestKind> = {
 /** A request that was refused, or did not decode: it has changed nothing, on any member. */
 interface Failure {
   readonly requestId: bigint;
-  /** Undefined where not even that could be read. */
+  /** Undefined if it could not be decoded. */
   readonly kind: RequestKind | undefined;
   readonly response: undefined;
   /** InvalidRequestError for an entry that does not decode. */
@@ -69,7 +68,7 @@ const NOTHING: NoRequest = {
   error: undefined,
 };
 
-/** What an entry is applied with. */
+/** The dependencies of applying an entry. */
 export interface ApplyContext {
   readonly state: ApplyState;
   /** Whether a caller on this member waits for the request of this id. */
@@ -77,11 +76,11 @@ export interface ApplyContext {
 }
 
 /**
- * Applies the request in an entry's data: returns its result, or the steps that come to it, which
- * must be run to their end before anything else is applied. Data that does not decode comes to an
- * error, the same on every member: nothing has been done then, for a request is decoded whole
- * before it is carried out. Throws, or the steps throw, errors that are no response to a request:
- * damage, broken invariants.
+ * Applies the request in an entry's data. Returns the result, or the steps that produce it, which
+ * must run to their end before anything else is applied. Data that does not decode results in an
+ * error, the same on every member, and changes nothing: a request is decoded completely before it
+ * is applied. Throws, or the steps throw, errors that are not a result of the request: damage and
+ * broken invariants.
  */
 export function applyRequest(
   context: ApplyContext,
@@ -186,7 +185,7 @@ function succeeded(requestId: bigint, kind: RequestKind, response: unknown): App
   return { requestId, kind, response, error: undefined } as Success<RequestKind>;
 }
 
-/** An error that is a response to the request; another one is thrown on. */
+/** Turns an error that is a result of the request into one; rethrows any other. */
 function failed(
   requestId: bigint,
   kind: RequestKind | undefined,
@@ -198,7 +197,7 @@ function failed(
   return { requestId, kind, response: undefined, error: response };
 }
 
-/** True for steps, false for a result. */
+/** Distinguishes steps from a result. */
 export function isSteps<T>(outcome: T | Steps<T>): outcome is Steps<T> {
   return (
     typeof outcome === "object" &&

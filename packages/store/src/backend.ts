@@ -138,6 +138,9 @@ export class Backend {
    * consistent index).
    */
   beforeFlush: () => void = () => {};
+  /** The revision of the last transaction whose records were put; asked when a batch is made. */
+  revisionNow: () => number = () => 0;
+  #writtenRevision = 0;
 
   constructor(keyspace: Keyspace) {
     this.#keyspace = keyspace;
@@ -146,6 +149,11 @@ export class Backend {
   /** Changes that are not being written yet. */
   get pendingOps(): number {
     return this.#active.ops;
+  }
+
+  /** True when a write failed: every later flush rejects. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
   }
 
   get pendingBytes(): number {
@@ -158,6 +166,17 @@ export class Backend {
    */
   get isFull(): boolean {
     return this.#flushing !== undefined && this.isDue;
+  }
+
+  /**
+   * True when work that can wait should wait: a batch is on its way, and half of the next one is
+   * for those who cannot.
+   */
+  get isBusy(): boolean {
+    return (
+      this.#flushing !== undefined &&
+      (this.#active.ops * 2 >= MAX_PENDING_OPS || this.#active.sizeBytes * 2 >= MAX_PENDING_BYTES)
+    );
   }
 
   /** True when the collected changes have reached the bound of a batch. */
@@ -252,6 +271,7 @@ export class Backend {
     if (this.#active.ops === 0) return;
     assert(this.#flushing === undefined, "STORE-1");
     const set = this.#active;
+    const revision = this.revisionNow();
     this.#flushing = set;
     this.#active = new ChangeSet();
     try {
@@ -261,6 +281,12 @@ export class Backend {
       throw error;
     }
     this.#flushing = undefined;
+    this.#writtenRevision = revision;
+  }
+
+  /** Records of transactions up to this revision are on the disk: none of them waits for it. */
+  get writtenRevision(): number {
+    return this.#writtenRevision;
   }
 
   /** A view of the current state: flushes, then takes the snapshot before anything can change. */

@@ -219,9 +219,19 @@ export class Store {
     return this.#backend.pendingOps;
   }
 
+  /** True when a flush has changes to write, or a failure to report that another flush met. */
+  get needsFlush(): boolean {
+    return this.#backend.pendingOps > 0 || this.#backend.hasFailed;
+  }
+
   /** True when a batch should be written now, because it has reached its bound. */
   get isFlushDue(): boolean {
     return this.#backend.isDue;
+  }
+
+  /** True when work that can wait, such as compaction, should leave the batches to requests. */
+  get isBusy(): boolean {
+    return this.#backend.isBusy;
   }
 
   /** True when nothing more should be applied before a flush has ended. */

@@ -145,11 +145,18 @@ test("the bound by count: a full batch behind one on its way says stop", async (
   const first = backend.flush();
   await keyspace.waiting();
   assert.equal(backend.pendingOps, 0);
-  for (let i = 0; i < MAX_PENDING_OPS; i++) backend.delete(Bucket.key, bytes(`${i}`));
+  const half = MAX_PENDING_OPS / 2;
+  for (let i = 1; i < half; i++) backend.delete(Bucket.key, bytes(`${i}`));
+  assert.equal(backend.isBusy, false);
+  backend.delete(Bucket.key, bytes(`${half}`));
+  assert.equal(backend.isBusy, true);
+  assert.equal(backend.isFull, false);
+  for (let i = half; i < MAX_PENDING_OPS; i++) backend.delete(Bucket.key, bytes(`x${i}`));
   assert.equal(backend.isFull, true);
   await keyspace.release();
   await first;
   assert.equal(backend.isFull, false);
+  assert.equal(backend.isBusy, false);
 });
 
 test("the bound by bytes: large values make a batch due long before the count", async () => {
@@ -246,4 +253,24 @@ test("a crash keeps a batch whole or not at all", async () => {
     outcomes.add(`${toText(after.get(bytes("ka")))} ${toText(after.get(bytes("kb")))}`);
   }
   assert.deepEqual([...outcomes].sort(), ["1 1", "2 undefined"]);
+});
+
+test("the revision that is written follows the batches, not what was put since", async () => {
+  const { backend, keyspace } = await held();
+  let revision = 4;
+  backend.revisionNow = () => revision;
+  backend.put(Bucket.key, bytes("a"), bytes("x"));
+  const first = backend.flush();
+  await keyspace.waiting();
+  revision = 5;
+  backend.put(Bucket.key, bytes("b"), bytes("y"));
+  assert.equal(backend.writtenRevision, 0);
+  await keyspace.release();
+  await first;
+  assert.equal(backend.writtenRevision, 4);
+  const second = backend.flush();
+  await keyspace.waiting();
+  await keyspace.release();
+  await second;
+  assert.equal(backend.writtenRevision, 5);
 });

@@ -25,6 +25,13 @@ test("a tree equals a sorted map under random changes, across many leaves", () =
       // Grow, then shrink, then grow again, so that leaves split and join.
       const growing = Math.floor(step / 10_000) % 2 === 0;
       const key = keyOf(prng.below(space));
+      // A key that was looked for in vain is often added next, or after a change to its leaf.
+      if (prng.chance(50)) assert.equal(tree.get(key), model.get(key));
+      if (prng.chance(20)) {
+        const other = keyOf(prng.below(space));
+        tree.set(other, -step);
+        model.set(other, -step);
+      }
       if (prng.chance(growing ? 75 : 25)) {
         tree.set(key, step);
         model.set(key, step);

@@ -26,26 +26,15 @@ import {
 import { raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
 import { WalError } from "./errors.ts";
-import { RecordType, SEGMENT_BYTES, type SegmentName, segmentFor, segmentName } from "./format.ts";
+import { RecordType, type SegmentName, segmentFor, segmentName } from "./format.ts";
 import { assert } from "./invariants.ts";
 import { isLog, makeLog, reopenLog } from "./opening.ts";
+import { segmentBytesOf, type WalOptions } from "./options.ts";
 import { SegmentPipeline } from "./pipeline.ts";
 import { LogRules } from "./rules.ts";
+import { type SyncOwner, Syncs } from "./syncs.ts";
 
-export interface WalOptions {
-  /** Measures the syncs. */
-  readonly clock: Clock;
-  /** Size at which a segment is closed, a multiple of 8; 64,000,000 by default. */
-  readonly segmentBytes?: number;
-  readonly logger?: Logger;
-  /** Called after each sync of a segment with its duration. */
-  readonly onSync?: (durationMs: number) => void;
-  /**
-   * Called after each write with its size and duration; for the first records of a new segment
-   * without the duration.
-   */
-  readonly onWrite?: (sizeBytes: number, durationMs?: number) => void;
-}
+export type { WalOptions } from "./options.ts";
 
 /** The result of `Wal.open`. */
 export interface OpenedWal {
@@ -57,14 +46,6 @@ export interface OpenedWal {
   readonly entries: raftpb.Entry[];
   /** Bytes of a torn write that were cut off at the end; they were never acknowledged. */
   readonly droppedTailBytes: number;
-}
-
-/** A running sync, with the segment and length that it makes durable. */
-interface SyncUnderWay {
-  readonly file: DiskFile;
-  readonly lengthBytes: number;
-  readonly startMs: number;
-  readonly promise: Promise<void>;
 }
 
 interface WalParts {
@@ -92,9 +73,7 @@ export class Wal {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #segmentBytes: number;
-  readonly #onSync: ((durationMs: number) => void) | undefined;
   readonly #onWrite: WalOptions["onWrite"];
-  #lastSyncMs = Number.POSITIVE_INFINITY;
   readonly #lock: DiskLock;
   readonly #metadata: Uint8Array;
   readonly #rules: LogRules;
@@ -110,9 +89,7 @@ export class Wal {
   #durableBytes: number;
   /** The length in the last durable mark, or where this process began to write the last segment. */
   #markedBytes: number;
-  #syncing: SyncUnderWay | undefined;
-  /** The sync after the running one, for all callers that came after its start. */
-  #nextSync: PromiseWithResolvers<void> | undefined;
+  readonly #syncs: Syncs;
   /** The reason why the log cannot be used any more. */
   #ended: WalError | undefined;
   #isClosing = false;
@@ -124,7 +101,6 @@ export class Wal {
     this.#clock = options.clock;
     this.#logger = options.logger ?? silentLogger;
     this.#segmentBytes = segmentBytesOf(options);
-    this.#onSync = options.onSync;
     this.#onWrite = options.onWrite;
     this.#lock = parts.lock;
     this.#metadata = parts.metadata;
@@ -137,6 +113,7 @@ export class Wal {
     this.#markedBytes = 0;
     this.#encoder = new FrameEncoder(parts.crc);
     this.#pipeline = new SegmentPipeline(parts.disk, parts.dir, this.#segmentBytes);
+    this.#syncs = new Syncs(options.clock, options.onSync, this.#syncOwner());
   }
 
   /** Whether there is a log in `dir`. */
@@ -218,7 +195,7 @@ export class Wal {
 
   /** The monotonic time at which the running sync started; undefined if none is running. */
   get syncingSinceMs(): number | undefined {
-    return this.#syncing?.startMs;
+    return this.#syncs.running?.startMs;
   }
 
   /** Names of the segments, oldest first. */
@@ -269,7 +246,7 @@ export class Wal {
    */
   sync(): Promise<void> {
     this.#checkOpen();
-    return this.#sync();
+    return this.#syncs.sync();
   }
 
   /**
@@ -280,20 +257,20 @@ export class Wal {
    */
   syncNow(): void {
     this.#checkOpen();
-    assert(this.#syncing === undefined, "WAL-2");
+    assert(this.#syncs.running === undefined, "WAL-2");
     if (this.#durableBytes === this.#offset) return;
-    this.#guard(() => this.#syncNow(this.#tail));
+    this.#guard(() => this.#syncs.now(this.#tail));
     this.#durableBytes = this.#offset;
   }
 
   /** Whether a sync is under way. */
   get isSyncing(): boolean {
-    return this.#syncing !== undefined;
+    return this.#syncs.running !== undefined;
   }
 
   /** How long the last sync took; infinite before the first. */
   get lastSyncMs(): number {
-    return this.#lastSyncMs;
+    return this.#syncs.lastMs;
   }
 
   /**
@@ -310,7 +287,7 @@ export class Wal {
       this.#encoder.record(RecordType.Snapshot, walpb.Snapshot.encode(mark));
       this.#writeBatch();
     });
-    await this.#sync();
+    await this.#syncs.sync();
   }
 
   /**
@@ -341,10 +318,10 @@ export class Wal {
     if (this.#isClosing) return;
     this.#isClosing = true;
     try {
-      if (!this.#ended) await this.#sync();
+      if (!this.#ended) await this.#syncs.sync();
     } finally {
       this.#ended ??= new WalError("Closed", this.#dir, "the log is closed");
-      await this.#syncing?.promise.catch(() => {});
+      await this.#syncs.running?.promise.catch(() => {});
       await this.#pipeline.close();
       this.#tail.close();
       this.#lock.release();
@@ -373,8 +350,7 @@ export class Wal {
       `the log cannot be used after an error: ${(error as Error).message}`,
       error,
     );
-    this.#nextSync?.reject(error);
-    this.#nextSync = undefined;
+    this.#syncs.fail(error);
   }
 
   /** Starts a batch, with a durable mark if more is on disk than the last one covers. */
@@ -392,55 +368,25 @@ export class Wal {
     this.#onWrite?.(this.#encoder.sizeBytes, this.#clock.monotonicMs() - startMs);
   }
 
-  #sync(): Promise<void> {
-    if (this.#syncing) {
-      const { file, lengthBytes, promise } = this.#syncing;
-      if (file === this.#tail && lengthBytes === this.#offset) return promise;
-      this.#nextSync ??= Promise.withResolvers();
-      return this.#nextSync.promise;
-    }
-    return this.#durableBytes === this.#offset ? Promise.resolve() : this.#startSync();
-  }
-
-  #startSync(): Promise<void> {
-    const file = this.#tail;
-    const lengthBytes = this.#offset;
-    const startMs = this.#clock.monotonicMs();
-    const promise = file.dataSync().then(
-      () => {
-        this.#syncing = undefined;
-        this.#noteSync(this.#clock.monotonicMs() - startMs);
+  #syncOwner(): SyncOwner {
+    const end = () => ({ file: this.#tail, lengthBytes: this.#offset });
+    const isDurable = () => this.#durableBytes === this.#offset;
+    return {
+      get end() {
+        return end();
+      },
+      get isDurable() {
+        return isDurable();
+      },
+      synced: (file, lengthBytes) => {
         if (file === this.#tail) this.#durableBytes = lengthBytes;
         else file.close();
-        this.#continueSync();
       },
-      (error) => {
-        this.#syncing = undefined;
+      failed: (file, error) => {
         if (file !== this.#tail) file.close();
         this.#fail(error);
-        throw error;
       },
-    );
-    this.#syncing = { file, lengthBytes, startMs, promise };
-    return promise;
-  }
-
-  /** Starts the next sync, for callers that came during the last one. */
-  #continueSync(): void {
-    const waiting = this.#nextSync;
-    if (!waiting) return;
-    this.#nextSync = undefined;
-    if (this.#durableBytes === this.#offset) waiting.resolve();
-    else this.#startSync().then(waiting.resolve, waiting.reject);
-  }
-
-  #syncNow(file: DiskFile): void {
-    this.#noteSync(file.dataSyncNow());
-  }
-
-  #noteSync(tookMs: number): void {
-    this.#lastSyncMs = tookMs;
-    this.#onSync?.(tookMs);
+    };
   }
 
   /** Starts a new segment. Until it has its name, durable records do not depend on it. */
@@ -448,7 +394,7 @@ export class Wal {
     this.#guard(() => {
       const old = this.#tail;
       old.truncate(this.#offset);
-      this.#syncNow(old);
+      this.#syncs.now(old);
 
       const segment = segmentName(
         this.#segments[this.#segments.length - 1].sequence + 1,
@@ -463,7 +409,7 @@ export class Wal {
         if (this.#hardState)
           this.#encoder.record(RecordType.State, raftpb.HardState.encode(this.#hardState));
         file.write(this.#encoder.chunks(), 0);
-        this.#syncNow(file);
+        this.#syncs.now(file);
         this.#disk.rename(file.path, path);
         this.#disk.syncDir(this.#dir);
       } finally {
@@ -471,7 +417,7 @@ export class Wal {
         file.close();
       }
       // A running sync closes the old file when it ends.
-      if (this.#syncing?.file !== old) old.close();
+      if (this.#syncs.running?.file !== old) old.close();
       this.#tail = this.#disk.open(path, "write");
       this.#segments.push(segment);
       this.#offset = this.#encoder.sizeBytes;
@@ -481,14 +427,4 @@ export class Wal {
       this.#logger.info("created a new WAL segment", { path });
     });
   }
-}
-
-function segmentBytesOf(options: WalOptions): number {
-  const segmentBytes = options.segmentBytes ?? SEGMENT_BYTES;
-  assert(
-    Number.isSafeInteger(segmentBytes) && segmentBytes > 0 && segmentBytes % 8 === 0,
-    "WAL-4",
-    `a segment of ${segmentBytes} bytes`,
-  );
-  return segmentBytes;
 }

@@ -3,15 +3,12 @@ import { promisify } from "node:util";
 import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
 import { GrpcCode } from "../../src/codes.ts";
 import type { Compressor } from "../../src/grpc/compressor.ts";
-import { type MessageBytes, StatusError } from "../../src/service.ts";
+import { joinMessage } from "../../src/messages.ts";
+import { StatusError, type UnaryResponse } from "../../src/service.ts";
 
 const gzipLater = promisify(gzip);
 const gunzipLater = promisify(gunzip);
 const FAST = { level: constants.Z_BEST_SPEED };
-
-function whole(message: MessageBytes): Uint8Array {
-  return message instanceof Uint8Array ? message : Buffer.concat(message);
-}
 
 function isTooLong(error: unknown): boolean {
   return (error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE";
@@ -43,10 +40,10 @@ export const nodeCompressor: Compressor = {
       throw statusOf(error, maxBytes);
     });
   },
-  compressNow(message: MessageBytes): Uint8Array {
-    return gzipSync(whole(message), FAST);
+  compressNow(message: UnaryResponse): Uint8Array {
+    return gzipSync(joinMessage(message), FAST);
   },
-  compressLater(message: MessageBytes): Promise<Uint8Array> {
-    return gzipLater(whole(message), FAST);
+  compressLater(message: UnaryResponse): Promise<Uint8Array> {
+    return gzipLater(joinMessage(message), FAST);
   },
 };

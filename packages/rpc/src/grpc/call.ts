@@ -9,7 +9,7 @@ import type { Http2Connection } from "../http2/connection.ts";
 import type { FieldList } from "../http2/field-encoder.ts";
 import type { Http2Stream, StreamConsumer } from "../http2/stream.ts";
 import { PREFIX_BYTES } from "../messages.ts";
-import { type CallContext, type MessageBytes, type Status, StatusError } from "../service.ts";
+import { type CallContext, type Status, StatusError, type UnaryResponse } from "../service.ts";
 import { decodeBase64 } from "./base64.ts";
 import { framedPieces, trailers, trailersOnly } from "./responses.ts";
 import type { GrpcShared } from "./shared.ts";
@@ -164,7 +164,7 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
    * then ended, for the service as cancelled.
    */
   protected sendPieces(
-    message: MessageBytes,
+    message: UnaryResponse,
     sizeBytes: number,
     compressed: boolean,
     ending?: FieldList,

@@ -3,7 +3,7 @@
  * algorithm.
  */
 import { GrpcCode } from "../codes.ts";
-import { type MessageBytes, StatusError } from "../service.ts";
+import { StatusError, type UnaryResponse } from "../service.ts";
 
 /** The gzip of the platform. */
 export interface Compressor {
@@ -19,9 +19,9 @@ export interface Compressor {
    */
   decompressLater(message: Uint8Array, maxBytes: number): Promise<Uint8Array>;
   /** Compresses the message at once; for up to MAX_COMPRESSED_NOW_BYTES. */
-  compressNow(message: MessageBytes): Uint8Array;
+  compressNow(message: UnaryResponse): Uint8Array;
   /** Compresses the message on another thread. */
-  compressLater(message: MessageBytes): Promise<Uint8Array>;
+  compressLater(message: UnaryResponse): Promise<Uint8Array>;
 }
 
 /** Larger messages take too long to compress on the event loop. */

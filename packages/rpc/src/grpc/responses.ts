@@ -9,10 +9,11 @@ import { Flag, FRAME_HEADER_BYTES, FrameType } from "../http2/constants.ts";
 import { constantFields, type FieldList } from "../http2/field-encoder.ts";
 import { putFrameHeader, putU32 } from "../http2/frames.ts";
 import type { Output } from "../http2/output.ts";
+import type { SendPiece } from "../http2/pending.ts";
 import type { Sender } from "../http2/sender.ts";
 import type { Http2Stream } from "../http2/stream.ts";
-import { PREFIX_BYTES } from "../messages.ts";
-import type { MessageBytes, Status } from "../service.ts";
+import { isPieceSource, joinMessage, PREFIX_BYTES } from "../messages.ts";
+import type { MessageBytes, Status, UnaryResponse } from "../service.ts";
 import { encodeGrpcMessage } from "../text.ts";
 
 const STATUS_200 = { name: ":status", value: "200" };
@@ -65,12 +66,13 @@ export function prefixOf(sizeBytes: number, compressed: boolean): Uint8Array {
 
 /** The pieces of a prefixed message. */
 export function framedPieces(
-  message: MessageBytes,
+  message: UnaryResponse,
   sizeBytes: number,
   compressed: boolean,
-): Uint8Array[] {
+): SendPiece[] {
   const prefix = prefixOf(sizeBytes, compressed);
-  return message instanceof Uint8Array ? [prefix, message] : [prefix, ...message];
+  if (message instanceof Uint8Array || isPieceSource(message)) return [prefix, message];
+  return [prefix, ...message];
 }
 
 /**
@@ -80,14 +82,16 @@ export function framedPieces(
 export function writeWholeResponse(
   sender: Sender,
   stream: Http2Stream,
-  message: MessageBytes,
+  message: UnaryResponse,
   sizeBytes: number,
 ): boolean {
   if (!sender.takeWindow(stream, PREFIX_BYTES + sizeBytes)) return false;
   const out = sender.out;
   const id = stream.id;
   writeBlock(out, id, sender.encoder.encode(OK_HEADERS), Flag.EndHeaders);
-  writeMessageFrame(out, id, message, sizeBytes);
+  // It fits one frame, so it is short.
+  const bytes = isPieceSource(message) ? joinMessage(message) : message;
+  writeMessageFrame(out, id, bytes, sizeBytes);
   writeBlock(out, id, sender.encoder.encode(OK_TRAILERS), Flag.EndHeaders | Flag.EndStream);
   sender.finished(stream);
   return true;

@@ -6,7 +6,7 @@ import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
-import { type MessageBytes, StatusError, type UnaryHandler } from "../service.ts";
+import { StatusError, type UnaryHandler, type UnaryResponse } from "../service.ts";
 import { Call, statusOf } from "./call.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
 import { GZIP_HEADERS, OK_HEADERS, OK_TRAILERS, writeWholeResponse } from "./responses.ts";
@@ -131,7 +131,7 @@ export class UnaryCall extends Call {
 
   #handle(request: Uint8Array): void {
     this.received(request.length);
-    let response: MessageBytes | Promise<MessageBytes>;
+    let response: UnaryResponse | Promise<UnaryResponse>;
     try {
       response = this.#handler(request, this);
     } catch (error) {
@@ -162,7 +162,7 @@ export class UnaryCall extends Call {
     }
   }
 
-  #resolved(message: MessageBytes): void {
+  #resolved(message: UnaryResponse): void {
     this.#stopWorking();
     this.#respond(message);
     this.connection.touched();
@@ -182,7 +182,7 @@ export class UnaryCall extends Call {
     this.connection.working(-sizeBytes);
   }
 
-  #respond(message: MessageBytes): void {
+  #respond(message: UnaryResponse): void {
     if (this.isEnded) return;
     const size = messageSize(message);
     if (size > this.shared.limits.maxResponseBytes) {
@@ -206,7 +206,7 @@ export class UnaryCall extends Call {
   }
 
   /** Sends the response in pieces, as the client's windows open. */
-  #send(message: MessageBytes, sizeBytes: number, plainBytes: number, compressed: boolean): void {
+  #send(message: UnaryResponse, sizeBytes: number, plainBytes: number, compressed: boolean): void {
     const sender = this.connection.sender;
     sender.headers(this.stream, this.#gzip ? GZIP_HEADERS : OK_HEADERS, false);
     if (!this.sendPieces(message, sizeBytes, compressed, OK_TRAILERS)) return;
@@ -214,7 +214,7 @@ export class UnaryCall extends Call {
     this.sent(plainBytes);
   }
 
-  #compress(message: MessageBytes, size: number): void {
+  #compress(message: UnaryResponse, size: number): void {
     if (size <= MAX_COMPRESSED_NOW_BYTES) {
       this.#sendCompressed(this.shared.compressor.compressNow(message), size);
       return;

@@ -7,7 +7,7 @@ import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from 
 import { FieldEncoder, type FieldList } from "./field-encoder.ts";
 import { writeDataHeader, writeHeaders } from "./frames.ts";
 import type { Output } from "./output.ts";
-import { PendingSend } from "./pending.ts";
+import { PendingSend, type SendPiece } from "./pending.ts";
 import type { Http2Stream } from "./stream.ts";
 import { StreamQueue } from "./stream-queue.ts";
 
@@ -71,7 +71,7 @@ export class Sender {
    */
   data(
     stream: Http2Stream,
-    pieces: Uint8Array[],
+    pieces: SendPiece[],
     sizeBytes: number,
     ending?: FieldList | "plain",
   ): boolean {

@@ -18,7 +18,7 @@ import {
   WatchCreateRequest,
   WatchResponse,
 } from "@quorate/proto";
-import { LOCAL_CALL, type MessageBytes, type StreamCall } from "@quorate/rpc";
+import { joinMessage, LOCAL_CALL, type MessageBytes, type StreamCall } from "@quorate/rpc";
 import { rangeInto } from "@quorate/store";
 import { asMembersOwn, type Caller, uncancelled } from "../member/caller.ts";
 import type { Member } from "../member/member.ts";
@@ -117,7 +117,7 @@ export class LocalClient {
     let isOver = false;
     const tell = (message: MessageBytes) => {
       if (isOver) return;
-      const { events, canceled, created, header } = WatchResponse.decode(joined(message));
+      const { events, canceled, created, header } = WatchResponse.decode(joinMessage(message));
       if (canceled) isOver = true;
       if (canceled || !created || events.length > 0)
         onEvents(canceled ? undefined : events.map(eventOf), header!);
@@ -153,15 +153,4 @@ export class LocalClient {
 function eventOf(bytes: Uint8Array): KeyEvent {
   const { type, kv } = Event.decode(bytes);
   return { deleted: type === Event_EventType.DELETE, kv: KeyValue.decode(kv ?? new Uint8Array(0)) };
-}
-
-function joined(message: MessageBytes): Uint8Array {
-  if (message instanceof Uint8Array) return message;
-  const bytes = new Uint8Array(message.reduce((size, piece) => size + piece.length, 0));
-  let at = 0;
-  for (const piece of message) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
 }

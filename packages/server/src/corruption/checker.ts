@@ -20,8 +20,9 @@ import {
   EtcdError,
   idToHex,
 } from "@quorate/proto";
-import type { Applied, KeyValueHash, Member, Store } from "@quorate/store";
+import type { Applied, KeyValueHash, Member } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
+import type { StoreRef } from "../store-ref.ts";
 import { askHashes, type PeerHash } from "./peer-hash.ts";
 
 /**
@@ -48,7 +49,7 @@ export interface CheckerOptions {
 }
 
 export interface CheckerParts {
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly isLeader: () => boolean;
   readonly linearizable: () => Promise<void>;
   readonly propose: (request: AlarmRequest) => Promise<Applied>;
@@ -158,7 +159,7 @@ export class CorruptionChecker {
     const { store, linearizable, logger } = this.#parts;
     const { hash, peers } = await this.#ask(0);
     await linearizable();
-    const now = await store().mvcc.hashKV(0);
+    const now = await store.current.mvcc.hashKV(0);
     if (
       now.hash !== hash.hash &&
       now.revision === hash.revision &&
@@ -192,7 +193,7 @@ export class CorruptionChecker {
   }
 
   async afterCompaction(): Promise<void> {
-    const { mvcc } = this.#parts.store();
+    const { mvcc } = this.#parts.store.current;
     const revision = mvcc.compactedRevision;
     if (revision <= this.#lastChecked || revision !== mvcc.compactRevision) return;
     const { hash, peers } = await this.#ask(revision);
@@ -208,7 +209,7 @@ export class CorruptionChecker {
     timeoutMs = HASH_TIMEOUT_MS,
   ): Promise<{ hash: KeyValueHash; peers: PeerHash[] }> {
     const { store, call, logger } = this.#parts;
-    const hash = await store().mvcc.hashKV(revision);
+    const hash = await store.current.mvcc.hashKV(revision);
     const peers = await askHashes(call, this.#others(), hash.revision, timeoutMs);
     for (const { memberId, error } of peers) {
       if (error !== "")
@@ -221,9 +222,8 @@ export class CorruptionChecker {
   }
 
   #others(): Member[] {
-    return this.#parts
-      .store()
-      .membership.members()
+    return this.#parts.store.current.membership
+      .members()
       .filter(({ id }) => id !== this.#options.memberId);
   }
 
@@ -261,11 +261,7 @@ export class CorruptionChecker {
 
   async #raise(memberId: bigint): Promise<void> {
     const { store, propose } = this.#parts;
-    if (
-      store()
-        .alarms.list(AlarmType.CORRUPT)
-        .some((alarm) => alarm.memberId === memberId)
-    )
+    if (store.current.alarms.list(AlarmType.CORRUPT).some((alarm) => alarm.memberId === memberId))
       return;
     try {
       await propose({

@@ -5,8 +5,9 @@
 import type { Clock, Logger } from "@quorate/host";
 import { type AlarmRequest, errorOf, idToHex } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
-import type { Applied, Store } from "@quorate/store";
+import type { Applied } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
+import type { StoreRef } from "../store-ref.ts";
 import type { WatchHub } from "../watch/index.ts";
 import { CorruptionChecker } from "./checker.ts";
 import { Healer } from "./healer.ts";
@@ -26,14 +27,13 @@ export interface StoreSender {
 
 /** The member, as this directory needs it. */
 export interface CorruptionHost {
-  readonly id: bigint;
+  readonly memberId: bigint;
   readonly clusterId: bigint;
   readonly config: ServerConfig;
   readonly clock: Clock;
-  readonly store: Store;
-  readonly isLeader: boolean;
-  readonly leader: bigint;
-  readonly appliedIndex: number;
+  readonly store: StoreRef;
+  readonly leader: { readonly leader: bigint; readonly isLeader: boolean };
+  readonly loop: { readonly appliedIndex: number };
   readonly watches: WatchHub;
   /** Resolves when the store may be read at all. */
   readable(): Promise<void>;
@@ -47,7 +47,7 @@ export interface CorruptionParts
     "call" | "hasEnded" | "entriesAfter" | "standStill" | "exchange" | "replayConfChange"
   > {
   readonly host: CorruptionHost;
-  readonly snapshots: () => StoreReceiver & StoreSender;
+  readonly snapshots: StoreReceiver & StoreSender;
   readonly propose: (request: AlarmRequest) => Promise<Applied>;
   readonly logger: Logger;
 }
@@ -61,9 +61,9 @@ export class Corruption {
   constructor(parts: CorruptionParts) {
     this.#parts = parts;
     const { host, logger, hasEnded, call, propose } = parts;
-    const { id: memberId, config, clock } = host;
-    const store = () => host.store;
-    const isLeader = () => host.isLeader;
+    const { memberId, config, clock } = host;
+    const { store } = host;
+    const isLeader = () => host.leader.isLeader;
     this.#checker = new CorruptionChecker(
       {
         memberId,
@@ -82,7 +82,7 @@ export class Corruption {
       isLeader,
       handOver: () => host.handOver(),
       standing: (counts) => this.#checker.standing(counts),
-      isLeaderRight: () => this.#checker.isVouchedFor(host.leader),
+      isLeaderRight: () => this.#checker.isVouchedFor(host.leader.leader),
       propose,
       hasEnded,
       clock,
@@ -94,15 +94,15 @@ export class Corruption {
           memberId,
           clock,
           stopped,
-          appliedIndex: () => host.appliedIndex,
-          leaderUrls: () => store().membership.member(host.leader)?.peerUrls ?? [],
+          appliedIndex: () => host.loop.appliedIndex,
+          leaderUrls: () => store.current.membership.member(host.leader.leader)?.peerUrls ?? [],
         });
       },
       // A store that is being exchanged at this moment is not one to attach to.
       served: () =>
         void host.readable().then(
           () => {
-            if (!hasEnded() && !this.isHealing) host.watches.attach(host.store.mvcc);
+            if (!hasEnded() && !this.isHealing) host.watches.attach(host.store.current.mvcc);
           },
           () => {},
         ),
@@ -116,7 +116,7 @@ export class Corruption {
    */
   async initialCheck(): Promise<void> {
     const { host, logger } = this.#parts;
-    const { config, id: memberId } = host;
+    const { config, memberId } = host;
     if (config.featureGates.get("InitialCorruptCheck") !== true) return;
     logger.info("starting initial corruption check", { "local-member-id": idToHex(memberId) });
     if ((await this.#checker.differing()) === 0) {
@@ -162,17 +162,17 @@ export class Corruption {
       await host.readable();
       // A copy of another's store is no witness for that.
       if (this.#healer?.isUnsure === true) throw errorOf("Corrupt");
-      return host.store.mvcc;
+      return host.store.current.mvcc;
     };
-    const isMember = (id: bigint) => host.store.membership.member(id) !== undefined;
+    const isMember = (id: bigint) => host.store.current.membership.member(id) !== undefined;
     return new Map<string, HttpHandler>([
       [HASH_PATH, hashEndpoint(host.clusterId, mvcc)],
       [
         STORE_TO_PATH,
         storeToEndpoint(
-          () => host.isLeader,
+          () => host.leader.isLeader,
           isMember,
-          (id) => snapshots().sendTo(id),
+          (id) => snapshots.sendTo(id),
         ),
       ],
     ]);

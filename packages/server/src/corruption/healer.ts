@@ -27,12 +27,13 @@ import {
   errorOf,
   idToHex,
 } from "@quorate/proto";
-import type { Applied, Store } from "@quorate/store";
+import type { Applied } from "@quorate/store";
+import type { StoreRef } from "../store-ref.ts";
 import type { Standing } from "./checker.ts";
 
 export interface HealerParts {
   readonly memberId: bigint;
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly isLeader: () => boolean;
   /** Whether the leader's history is that of a majority of all members, this one not counted. */
   readonly isLeaderRight: () => Promise<boolean>;
@@ -120,8 +121,8 @@ export class Healer {
 
   #isNamed(): boolean {
     const { store, memberId } = this.#parts;
-    return store()
-      .alarms.list(AlarmType.CORRUPT)
+    return store.current.alarms
+      .list(AlarmType.CORRUPT)
       .some((alarm) => alarm.memberId === memberId);
   }
 

@@ -43,7 +43,7 @@ export interface RefetchParts {
   readonly memberId: bigint;
   readonly leaderUrls: () => readonly string[];
   readonly call: PeerCall;
-  readonly snapshots: () => StoreReceiver;
+  readonly snapshots: StoreReceiver;
   readonly appliedIndex: () => number;
   readonly hasEnded: () => boolean;
   /**
@@ -67,7 +67,7 @@ export interface RefetchParts {
  * whole.
  */
 export async function refetchStore(parts: RefetchParts): Promise<void> {
-  const expected = parts.snapshots().expect();
+  const expected = parts.snapshots.expect();
   try {
     await askLeader(parts);
     await within(

@@ -13,10 +13,11 @@ import {
   WireError,
 } from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
-import { type Lessor, mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
+import { mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
 import type { PeerCall } from "@quorate/transport";
 import { MEMBER_SHARE } from "../reads/slice-task.ts";
 import type { Slices } from "../reads/slices.ts";
+import type { StoreRef } from "../store-ref.ts";
 import { type LeaseKeeper, NotPrimaryError } from "./keeper.ts";
 import { ASK_AGAIN, answerBatch, RENEW_PATH, RenewBatches } from "./renew-batches.ts";
 
@@ -32,10 +33,8 @@ export interface LeasesDeps {
   readonly call: PeerCall;
   /** How long a client's question may take. */
   readonly timeoutMs: number;
-  lessor(): Lessor;
-  slices(): Slices;
-  /** The store's revision. */
-  revision(): number;
+  readonly store: StoreRef;
+  readonly slices: Slices;
   isLeader(): boolean;
   /** The leader's peer URLs, if another member leads. */
   leaderUrls(): readonly string[] | undefined;
@@ -102,9 +101,9 @@ export class Leases {
    * meanwhile may be among them or not.
    */
   *list(): Steps<bigint[]> {
-    const { keeper, lessor } = this.#deps;
+    const { keeper, store } = this.#deps;
     const rows: { readonly id: bigint; readonly expiryMs: number }[] = [];
-    for (const { id } of lessor().all()) {
+    for (const { id } of store.current.lessor.all()) {
       rows.push({ id, expiryMs: keeper.expiryMs(id) ?? Number.POSITIVE_INFINITY });
       if (rows.length % STEP_KEYS === 0) yield;
     }
@@ -141,23 +140,28 @@ export class Leases {
     ID,
     keys,
   }: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
-    const { keeper, lessor, linearizable } = this.#deps;
+    const { keeper, store, linearizable } = this.#deps;
     await linearizable();
     const remainingMs = keeper.remainingMs(ID);
-    const lease = lessor().get(ID);
+    const lease = store.current.lessor.get(ID);
     if (remainingMs === undefined || lease === undefined) return undefined;
     // Its keys are those of this moment, and so is the revision; what follows may take several
     // turns of the event loop.
-    const header = { clusterId: 0n, memberId: 0n, revision: this.#deps.revision(), raftTerm: 0 };
+    const header = {
+      clusterId: 0n,
+      memberId: 0n,
+      revision: this.#deps.store.current.mvcc.currentRevision,
+      raftTerm: 0,
+    };
     const response = LeaseTimeToLiveResponse.create({
       header,
       ID,
       TTL: Math.trunc(remainingMs / 1000),
       grantedTTL: keeper.ttlOf(lease),
     });
-    const unsorted = keys ? lessor().keysOf(ID) : [];
+    const unsorted = keys ? store.current.lessor.keysOf(ID) : [];
     if (unsorted.length > 0)
-      response.keys = await this.#deps.slices().run(MEMBER_SHARE, () => sortedKeys(unsorted));
+      response.keys = await this.#deps.slices.run(MEMBER_SHARE, () => sortedKeys(unsorted));
     return response;
   }
 

@@ -14,6 +14,7 @@ import {
   type Store,
 } from "@quorate/store";
 import type { Transport } from "@quorate/transport";
+import type { StoreRef } from "../store-ref.ts";
 
 export interface ConfigurationParts {
   readonly memberId: bigint;
@@ -32,7 +33,7 @@ export interface ConfigurationParts {
    */
   readonly remotes: readonly Member[];
   readonly raft: Raft;
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly transport: Transport;
   readonly logger: Logger;
   /** A change that somebody proposed has been carried out or refused. */
@@ -58,7 +59,7 @@ export class Configuration {
    */
   apply(entry: raftpb.Entry): void {
     const { raft } = this.#parts;
-    const store = this.#parts.store();
+    const store = this.#parts.store.current;
     const change = readConfChange(entry);
     if (change instanceof InvalidRequestError) {
       store.applyConfChange(entry, undefined, raft.confState);
@@ -112,7 +113,7 @@ export class Configuration {
       logger.info("removed member", { ...fields, "removed-remote-peer-id": id });
       return;
     }
-    const { peerUrls, isLearner } = store().membership.member(change.nodeId)!;
+    const { peerUrls, isLearner } = store.current.membership.member(change.nodeId)!;
     if (change.type === raftpb.ConfChangeType.ConfChangeUpdateNode) {
       logger.info("updated member", {
         ...fields,
@@ -146,7 +147,7 @@ export class Configuration {
    */
   #peers(): readonly Member[] {
     const { memberId, remotes, store } = this.#parts;
-    const { membership } = store();
+    const { membership } = store.current;
     return membership.member(memberId) === undefined && remotes.length > 0
       ? remotes
       : membership.members();
@@ -160,7 +161,7 @@ export class Configuration {
     const { memberId, store, transport } = this.#parts;
     // A removed member keeps its links for the time that it goes on answering; one that was removed
     // before its start makes them.
-    if (store().membership.isRemoved(memberId) && transport.peers().length > 0) return;
+    if (store.current.membership.isRemoved(memberId) && transport.peers().length > 0) return;
     const members = this.#peers();
     for (const peer of transport.peers()) {
       if (!this.#leaving.has(peer.id) && !members.some((member) => member.id === peer.id))

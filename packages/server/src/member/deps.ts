@@ -11,6 +11,12 @@ import type { WatchLimits } from "../watch/index.ts";
 import type { ApplyLimits } from "./applier.ts";
 import type { FaultHook } from "./fault-points.ts";
 
+/** A transport that is opened when the rest of the member is there. */
+export interface MemberTransport extends Transport {
+  /** Opens the listen addresses; rejects where one cannot be opened. */
+  listen(): Promise<unknown>;
+}
+
 /** What the transport is made from. */
 export interface TransportRequest {
   readonly memberId: bigint;
@@ -45,7 +51,8 @@ export interface MemberDeps {
   readonly answerLimits?: AnswerLimits | undefined;
   /** For passwords and tokens; without it none are taken or made. */
   readonly secrets?: Secrets | undefined;
-  openTransport(request: TransportRequest): Promise<Transport>;
+  /** Makes the transport; nothing is opened, and its listener not called, before `listen`. */
+  makeTransport(request: TransportRequest): MemberTransport;
   /**
    * Asks other members over their peer ports; without it, what only the leader can answer is
    * answered on the leader alone.

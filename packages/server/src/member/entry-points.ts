@@ -1,20 +1,16 @@
 /**
- * The ways into a member, the same for every service, locks and elections, and the member's own
- * work:
+ * The ways into a member, the same for every service, and for locks and elections:
  *
- *     propose   check -> quota -> identity into the header -> Raft -> applied here -> result
+ *     propose   quota -> check -> identity into the header -> Raft -> applied here -> result
  *     read      ReadIndex round -> permitted? -> read what is applied -> still so?
  *     watch     permitted? for each watch -> its events
  *     operate   permitted? -> work that is neither, such as moving the leadership
  *
  * So identity, permission, quota and tracing have one place each.
  */
-import { type ErrorName, errorOf, InternalRaftRequest } from "@quorate/proto";
-import type { Raft } from "@quorate/raft";
 import type { StreamCall } from "@quorate/rpc";
 import {
   type Applied,
-  type AppliedEntry,
   checkMessage,
   costOfRequest,
   decodeRequest,
@@ -23,6 +19,7 @@ import {
   type RequestOf,
 } from "@quorate/store";
 import type { SpaceKeeper } from "../space/index.ts";
+import type { StoreRef } from "../store-ref.ts";
 import type { WatchHub, WatchStream } from "../watch/index.ts";
 import {
   type Access,
@@ -32,42 +29,19 @@ import {
   NEEDED_STORE,
 } from "./authority.ts";
 import type { Caller, Identity } from "./caller.ts";
-import { MAX_APPLY_GAP_ENTRIES } from "./limits.ts";
-import type { MemberLoop } from "./loop.ts";
-import type { Proposals } from "./proposals.ts";
+import type { RaftRequests } from "./raft-requests.ts";
+import type { Readiness } from "./readiness.ts";
 import type { Reads } from "./reads.ts";
-import type { RequestIds } from "./request-ids.ts";
-import type { StoreRef } from "./store-ref.ts";
-
-export interface EntryPointOptions {
-  readonly limits: RequestLimits;
-  /** Size of the largest request, in bytes (--max-request-bytes). */
-  readonly maxRequestBytes: number;
-}
 
 export interface EntryPointDeps {
-  readonly raft: Raft;
-  readonly loop: Pick<MemberLoop<AppliedEntry>, "appliedIndex" | "withRaft">;
-  readonly proposals: Proposals<AppliedEntry>;
+  readonly requests: RaftRequests;
   readonly reads: Reads;
-  readonly requestIds: RequestIds;
   readonly store: StoreRef;
   readonly quota: Pick<SpaceKeeper, "hasRoom" | "refuse">;
   readonly readiness: Readiness;
   readonly watches: Pick<WatchHub, "open">;
   /** Users and roles. */
   readonly authority: Authority;
-  /** True once the member is ending. */
-  readonly hasEnded: () => boolean;
-}
-
-/** Whether the store in use may be read now. */
-export interface Readiness {
-  readonly isServable: boolean;
-  /** Resolves when no received store is being put in place; rejects with Stopped. */
-  readable(): Promise<void>;
-  /** Resolves when, besides, this member is not about to replace its store by another's. */
-  servable(): Promise<void>;
 }
 
 /** A read of what is applied here. */
@@ -80,11 +54,11 @@ export interface ReadRequest<T> {
 }
 
 export class EntryPoints {
-  readonly #options: EntryPointOptions;
+  readonly #limits: RequestLimits;
   readonly #deps: EntryPointDeps;
 
-  constructor(options: EntryPointOptions, deps: EntryPointDeps) {
-    this.#options = options;
+  constructor(limits: RequestLimits, deps: EntryPointDeps) {
+    this.#limits = limits;
     this.#deps = deps;
   }
 
@@ -102,7 +76,7 @@ export class EntryPoints {
     request: Uint8Array,
     decoded?: RequestOf<K>,
   ): Promise<Applied<K>> {
-    const { limits } = this.#options;
+    const limits = this.#limits;
     try {
       const message = decoded ?? decodeRequest(kind, request, limits);
       const refusal = this.spaceRefusal(kind, message);
@@ -140,42 +114,9 @@ export class EntryPoints {
     kind: K,
     request: Uint8Array,
   ): Promise<Applied<K>> {
-    const { raft, loop, proposals, requestIds } = this.#deps;
-    if (raft.commitIndex - loop.appliedIndex > MAX_APPLY_GAP_ENTRIES) {
-      return Promise.reject(errorOf("TooManyRequests"));
-    }
-    const id = requestIds.next();
-    const payload = payloadOf(id, identity, kind, request);
-    if (payload.length > this.#options.maxRequestBytes) {
-      return Promise.reject(errorOf("RequestTooLarge"));
-    }
-    // What is applied under this id is this very request.
-    const result = proposals.propose(id, payload) as Promise<Applied<K>>;
+    const result = this.#deps.requests.enqueue(identity, kind, request);
     caller.trace?.proposed(result);
     return result;
-  }
-
-  /**
-   * Takes requests of the member's own through Raft as leader of `term`: they are in its log when
-   * this returns, or their promises reject. They are never proposed in a later term, when the
-   * state that they rest on may have changed.
-   */
-  proposeInTerm<K extends RequestKind>(
-    term: number,
-    kind: K,
-    requests: readonly Uint8Array[],
-  ): readonly Promise<Applied<K>>[] {
-    const { raft, loop, proposals, requestIds, hasEnded, authority } = this.#deps;
-    const refused = (name: ErrorName) =>
-      requests.map(() => Promise.reject<Applied<K>>(errorOf(name)));
-    if (hasEnded() || raft.role !== "leader" || raft.term !== term) return refused("LeaderChanged");
-    const identity = authority.memberIdentity();
-    const ids = requests.map(() => requestIds.next());
-    const payloads = requests.map((request, i) => payloadOf(ids[i], identity, kind, request));
-    if (loop.withRaft((machine) => machine.propose(payloads)) !== "accepted") {
-      return refused("TooManyRequests");
-    }
-    return ids.map((id) => proposals.wait(id) as Promise<Applied<K>>);
   }
 
   /**
@@ -257,31 +198,4 @@ export class EntryPoints {
     if (!isEnforced && NEEDED_STORE[access.kind] === "none") return run();
     return this.read(caller, { access, linearizable: false, run });
   }
-
-  /**
-   * Resolves when a read of the store by the member itself is linearizable (Raft dissertation,
-   * section 6.4); rejects with an EtcdError.
-   */
-  linearizable(): Promise<void> {
-    return this.#deps.reads.wait();
-  }
-
-  /** An id for a lease whose client has none in mind. */
-  newLeaseId(): bigint {
-    return this.#deps.requestIds.nextLeaseId();
-  }
-}
-
-function payloadOf(
-  id: bigint,
-  identity: Identity | undefined,
-  kind: RequestKind,
-  request: Uint8Array,
-): Uint8Array {
-  const header = {
-    ID: id,
-    username: identity?.user ?? "",
-    authRevision: identity?.authRevision ?? 0,
-  };
-  return InternalRaftRequest.encode({ header, [kind]: request });
 }

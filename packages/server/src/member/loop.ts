@@ -14,16 +14,10 @@
  * Input only marks the loop; the work is done once at the end of the event loop's turn, so that all
  * that arrived together shares one append, one fdatasync and one write for each peer.
  */
-import type { Clock, Logger, Timer } from "@quorate/host";
+import type { Timer } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import type { Raft, Ready } from "@quorate/raft";
-import type { Transport } from "@quorate/transport";
-import type { Wal } from "@quorate/wal";
-import type { MemberMetrics } from "../metrics/member-metrics.ts";
-import type { Applier } from "./applier.ts";
-import type { FaultHook } from "./fault-points.ts";
-import type { Proposals } from "./proposals.ts";
-import type { Reads } from "./reads.ts";
+import type { LoopHandlers, LoopParts } from "./loop-parts.ts";
 
 /** Readys handled before the event loop gets its turn back. */
 const MAX_READYS_PER_TURN = 8;
@@ -42,35 +36,6 @@ const MAX_TURN_BYTES = 4 * 1024 * 1024;
  */
 const MAX_BLOCKING_SYNC_MS = 1;
 
-/** The rest of the member, as its loop sees it. */
-export interface LoopParts<R> {
-  readonly raft: Raft;
-  readonly wal: Wal;
-  readonly transport: Transport;
-  readonly proposals: Proposals<R>;
-  readonly reads: Reads;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: MemberMetrics;
-  readonly faults: FaultHook;
-  /**
-   * Applies committed entries in order. Where it has to wait for the store, the loop is woken when
-   * that is over.
-   */
-  readonly applier: Applier;
-  /** Marks in the log that a snapshot was accepted; durable when it resolves. */
-  saveSnapshot(snapshot: raftpb.Snapshot): Promise<void>;
-  /** Puts the received store of a saved snapshot in place; durable when it resolves. */
-  install(snapshot: raftpb.Snapshot): Promise<void>;
-  /** Streams the state to the peer that a MsgSnap is for. */
-  sendSnapshot(message: raftpb.Message): void;
-  leaderChanged(leader: bigint, isLeader: boolean): void;
-  /** Raft has refused a message as one that no member sends. */
-  refused(message: raftpb.Message, reason: string): void;
-  /** The member cannot go on. Called once. */
-  fatal(error: unknown): void;
-}
-
 /** A Ready whose persistence is under way. */
 interface Unsynced {
   readonly number: number;
@@ -83,6 +48,7 @@ interface Unsynced {
 export class MemberLoop<R> {
   readonly #parts: LoopParts<R>;
   readonly #tickMs: number;
+  #started: LoopHandlers | undefined;
   #tickTimer: Timer | undefined;
   #lastTickMs = 0;
   #turnIsSet = false;
@@ -93,7 +59,6 @@ export class MemberLoop<R> {
   #sliceStartMs: number | undefined;
   /** Waits for the end of the entry that is being applied. */
   #entryEnded: (() => void) | undefined;
-  #leader = 0n;
   #appliedIndex: number;
   /**
    * A hard state whose only news is the commit index; it travels with the next append, because
@@ -112,11 +77,14 @@ export class MemberLoop<R> {
     return this.#appliedIndex;
   }
 
-  get leader(): bigint {
-    return this.#leader;
+  /** The rest of the member. @throws Error before the start */
+  get #handlers(): LoopHandlers {
+    if (this.#started === undefined) throw new Error("the loop has not been started");
+    return this.#started;
   }
 
-  start(): void {
+  start(handlers: LoopHandlers): void {
+    this.#started = handlers;
     this.#stopped = false;
     this.#lastTickMs = this.#parts.clock.monotonicMs();
     this.#tickTimer = this.#parts.clock.every(this.#tickMs, () => this.#guard(() => this.#tick()));
@@ -136,7 +104,7 @@ export class MemberLoop<R> {
     this.#guard(() => {
       for (const message of messages) {
         const reason = this.#parts.raft.step(message);
-        if (reason !== undefined) this.#parts.refused(message, reason);
+        if (reason !== undefined) this.#handlers.refused(message, reason);
       }
     });
     this.wake();
@@ -172,7 +140,7 @@ export class MemberLoop<R> {
    * that is being applied is finished before. Rejects while a snapshot is being installed.
    */
   async standStill(task: () => Promise<void>): Promise<void> {
-    const { applier } = this.#parts;
+    const { applier } = this.#handlers;
     if (this.#entryEnded !== undefined)
       throw new Error("the member is about to stand still already");
     if (applier.isInEntry && !this.#installing && !this.#stopped) {
@@ -209,7 +177,7 @@ export class MemberLoop<R> {
     const now = clock.monotonicMs();
     const lateMs = now - this.#lastTickMs - this.#tickMs;
     this.#lastTickMs = now;
-    if (lateMs > this.#tickMs && this.#leader === raft.id) {
+    if (lateMs > this.#tickMs && this.#parts.leader.isLeader) {
       metrics.heartbeatSendFailures.add();
       logger.warn(
         "leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk",
@@ -236,9 +204,9 @@ export class MemberLoop<R> {
       }
       this.#process(this.#parts.raft.ready());
     }
-    if (this.#installing || this.#stopped || !this.#parts.applier.canRun) return;
+    if (this.#installing || this.#stopped || !this.#handlers.applier.canRun) return;
     this.#apply();
-    if (this.#canProceed() || this.#parts.applier.canRun) this.wake();
+    if (this.#canProceed() || this.#handlers.applier.canRun) this.wake();
   }
 
   /**
@@ -302,7 +270,7 @@ export class MemberLoop<R> {
       this.#synced(unsynced);
     }
     if (ready.committed.length > 0) {
-      this.#parts.applier.push(ready.committed);
+      this.#handlers.applier.push(ready.committed);
       this.#apply();
     }
     for (const read of ready.readStates) this.#parts.reads.answered(read.context, read.index);
@@ -375,7 +343,7 @@ export class MemberLoop<R> {
     if (messages.some((message) => message.type === raftpb.MessageType.MsgSnap)) {
       toPeers = messages.filter((message) => message.type !== raftpb.MessageType.MsgSnap);
       for (const message of messages) {
-        if (message.type === raftpb.MessageType.MsgSnap) this.#parts.sendSnapshot(message);
+        if (message.type === raftpb.MessageType.MsgSnap) this.#handlers.sendSnapshot(message);
       }
     }
     this.#parts.transport.send(toPeers);
@@ -383,7 +351,8 @@ export class MemberLoop<R> {
 
   /** Applies what is queued, until this turn has used up its time for that. */
   #apply(): void {
-    const { applier, raft, clock, faults, reads } = this.#parts;
+    const { raft, clock, faults, reads } = this.#parts;
+    const { applier } = this.#handlers;
     if (this.#sliceStartMs === undefined) this.#sliceStartMs = clock.monotonicMs();
     else if (applier.isSliceOver(this.#sliceStartMs)) return;
     faults("before-apply");
@@ -398,7 +367,8 @@ export class MemberLoop<R> {
   }
 
   #install(ready: Ready, snapshot: raftpb.Snapshot): void {
-    const { wal, raft, reads, applier } = this.#parts;
+    const { wal, raft, reads } = this.#parts;
+    const { applier } = this.#handlers;
     this.#installing = true;
     // The snapshot holds what these would have done.
     applier.clear();
@@ -409,11 +379,11 @@ export class MemberLoop<R> {
     // The log knows of the snapshot, and that it is committed, before the store changes: a crash in
     // between finds both or neither.
     const install = async () => {
-      await this.#parts.saveSnapshot(snapshot);
+      await this.#handlers.saveSnapshot(snapshot);
       wal.append(hardState, ready.entries);
       this.#lazyHardState = undefined;
       await wal.sync();
-      await this.#parts.install(snapshot);
+      await this.#handlers.install(snapshot);
     };
     install().then(
       () =>
@@ -437,12 +407,12 @@ export class MemberLoop<R> {
     );
   }
 
-  #noteLeader(leader: bigint): void {
-    const { raft, reads } = this.#parts;
-    if (leader === this.#leader) return;
-    this.#leader = leader;
-    this.#parts.leaderChanged(leader, leader === raft.id);
-    if (leader !== 0n) reads.leaderChanged((context) => this.#askReadIndex(context));
+  #noteLeader(id: bigint): void {
+    const { leader, reads } = this.#parts;
+    if (id === leader.leader) return;
+    leader.leader = id;
+    this.#handlers.leaderChanged();
+    if (id !== 0n) reads.leaderChanged((context) => this.#askReadIndex(context));
   }
 
   /** Runs a step; whatever it throws is the end of this member. */

@@ -5,10 +5,11 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
-import type { Applied, RequestKind, Store } from "@quorate/store";
+import type { Applied, RequestKind } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
 import { compareVersions } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { StoreRef } from "../store-ref.ts";
 import { majorMinor, SERVER_VERSION } from "../version.ts";
 
 /** A publication that failed is tried again after this long. */
@@ -21,7 +22,7 @@ export interface PublicationParts {
   readonly config: ServerConfig;
   readonly metrics: MemberMetrics;
   readonly logger: Logger;
-  readonly store: () => Store;
+  readonly store: StoreRef;
   /** True once the member is ending: nothing is tried again. */
   readonly hasEnded: () => boolean;
   propose(kind: RequestKind, request: Uint8Array): Promise<Applied>;
@@ -85,7 +86,7 @@ export class Publication {
 
   /** The store may have learnt the cluster's version. */
   versionMayBeKnown(): void {
-    const version = this.#parts.store().membership.clusterVersion;
+    const version = this.#parts.store.current.membership.clusterVersion;
     if (version !== undefined && version !== this.#announced) {
       const { metrics, logger } = this.#parts;
       if (compareVersions(SERVER_VERSION, version) < 0) {

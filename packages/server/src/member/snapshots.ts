@@ -9,10 +9,16 @@
  */
 import type { Clock, Disk, KeyspaceOpener, Logger } from "@quorate/host";
 import { EMPTY, idToHex, raftpb } from "@quorate/proto";
-import { dropIncoming, receiveSnapshot, type Store, type StoreSnapshot } from "@quorate/store";
+import {
+  type AppliedEntry,
+  dropIncoming,
+  receiveSnapshot,
+  type StoreSnapshot,
+} from "@quorate/store";
 import type { SnapshotStream, Transport } from "@quorate/transport";
 import type { SnapshotFiles, Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
+import type { StoreRef } from "../store-ref.ts";
 import type { FaultHook } from "./fault-points.ts";
 import type { MemberLoop } from "./loop.ts";
 
@@ -32,11 +38,14 @@ export interface SnapshotLimits {
 
 export interface SnapshotParts {
   readonly memberId: bigint;
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly wal: Wal;
   readonly files: SnapshotFiles;
   readonly transport: Transport;
-  readonly loop: () => MemberLoop<unknown>;
+  readonly loop: Pick<
+    MemberLoop<AppliedEntry>,
+    "appliedIndex" | "received" | "withRaft" | "writeHardState"
+  >;
   readonly clock: Clock;
   readonly disk: Disk;
   readonly keyspaces: KeyspaceOpener;
@@ -125,16 +134,16 @@ export class Snapshots {
 
   async #mark(): Promise<void> {
     const { wal, files, logger, faults } = this.#parts;
-    const store = this.#parts.store();
+    const store = this.#parts.store.current;
     const position = store.position;
     faults("before-backend-flush");
     await store.flush();
     faults("after-backend-flush");
     const { index, term, confState } = position;
     const previous = this.#lastMarkIndex;
-    if (index <= previous || store !== this.#parts.store()) return;
+    if (index <= previous || store !== this.#parts.store.current) return;
     faults("before-snapshot-mark");
-    this.#parts.loop().writeHardState();
+    this.#parts.loop.writeHardState();
     files.save({ data: EMPTY, metadata: { index, term, confState } });
     await wal.saveSnapshot({ index, term, confState });
     faults("after-snapshot-mark");
@@ -162,7 +171,7 @@ export class Snapshots {
     keepFrom = Math.min(keepFrom, index, Math.max(pinned, this.#indexWithin(maxLogBytes)));
     const lowest = this.#indexWithin(maxLogBytes);
     this.#byteMarks = this.#byteMarks.filter((mark) => mark.index >= lowest);
-    const compacted = this.#parts.loop().withRaft((raft) => {
+    const compacted = this.#parts.loop.withRaft((raft) => {
       if (keepFrom < raft.firstIndex) return false;
       raft.compact(keepFrom, confState);
       return true;
@@ -180,7 +189,7 @@ export class Snapshots {
   /** Streams the store to a peer that has asked for it, outside of Raft. */
   sendTo(id: bigint): void {
     const { memberId, loop } = this.#parts;
-    const term = loop().withRaft((raft) => raft.term);
+    const term = loop.withRaft((raft) => raft.term);
     this.send(
       raftpb.Message.create({ type: raftpb.MessageType.MsgSnap, to: id, from: memberId, term }),
     );
@@ -201,45 +210,42 @@ export class Snapshots {
       isOver: false,
     };
     this.#sending.set(message.to, sending);
-    this.#parts
-      .store()
-      .snapshot()
-      .then(
-        (snapshot) => {
-          if (this.#sending.get(message.to) !== sending) {
-            // The store is being closed, or exchanged.
-            snapshot.close().catch((error: unknown) => this.#parts.fatal(error));
-            return;
-          }
-          const { index, term, confState } = snapshot.position;
-          sending.snapshot = snapshot;
-          if (term > message.term) {
-            // This member led when the message was made, and another has led since.
-            this.sent(message.to, false);
-            return;
-          }
-          sending.index = index;
-          logger.info("sending database snapshot", {
-            "snapshot-index": index,
-            "remote-peer-id": idToHex(message.to),
-            bytes: snapshot.sizeEstimateBytes,
-          });
-          transport.sendSnapshot({
-            message: {
-              ...message,
-              snapshot: { data: EMPTY, metadata: { index, term, confState } },
-            },
-            body: snapshot.chunks,
-          });
-        },
-        (error: unknown) => {
-          logger.warn("failed to open a snapshot to send", {
-            "remote-peer-id": idToHex(message.to),
-            error: error instanceof Error ? error.message : String(error),
-          });
+    this.#parts.store.current.snapshot().then(
+      (snapshot) => {
+        if (this.#sending.get(message.to) !== sending) {
+          // The store is being closed, or exchanged.
+          snapshot.close().catch((error: unknown) => this.#parts.fatal(error));
+          return;
+        }
+        const { index, term, confState } = snapshot.position;
+        sending.snapshot = snapshot;
+        if (term > message.term) {
+          // This member led when the message was made, and another has led since.
           this.sent(message.to, false);
-        },
-      );
+          return;
+        }
+        sending.index = index;
+        logger.info("sending database snapshot", {
+          "snapshot-index": index,
+          "remote-peer-id": idToHex(message.to),
+          bytes: snapshot.sizeEstimateBytes,
+        });
+        transport.sendSnapshot({
+          message: {
+            ...message,
+            snapshot: { data: EMPTY, metadata: { index, term, confState } },
+          },
+          body: snapshot.chunks,
+        });
+      },
+      (error: unknown) => {
+        logger.warn("failed to open a snapshot to send", {
+          "remote-peer-id": idToHex(message.to),
+          error: error instanceof Error ? error.message : String(error),
+        });
+        this.sent(message.to, false);
+      },
+    );
   }
 
   /** A snapshot was taken over by the peer, or was not. */
@@ -253,7 +259,7 @@ export class Snapshots {
         if (this.#sending.get(id) === sending) this.#sending.delete(id);
       });
     }
-    this.#parts.loop().withRaft((raft) => raft.reportSnapshot(id, taken));
+    this.#parts.loop.withRaft((raft) => raft.reportSnapshot(id, taken));
   }
 
   /**
@@ -266,14 +272,14 @@ export class Snapshots {
     const { message } = stream;
     const index = message.snapshot?.metadata.index ?? 0;
     if (this.#receiving) throw new Error("another snapshot is being received");
-    if (this.#expecting === undefined && index <= this.#parts.loop().appliedIndex)
+    if (this.#expecting === undefined && index <= this.#parts.loop.appliedIndex)
       throw new Error(`the snapshot's index ${index} is not ahead of this member`);
     this.#receiving = true;
     const startMs = this.#parts.clock.monotonicMs();
     this.#expecting?.begins();
     try {
       if (this.#expecting === undefined)
-        dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
+        dropIncoming(disk, storeDir, this.#parts.loop.appliedIndex);
       logger.info("receiving database snapshot", {
         "snapshot-index": index,
         "remote-snapshot-sender-id": idToHex(message.from),
@@ -292,7 +298,7 @@ export class Snapshots {
         "remote-snapshot-sender-id": idToHex(message.from),
       });
       if (this.#expecting !== undefined) this.#expecting.came(index);
-      else this.#parts.loop().received([message]);
+      else this.#parts.loop.received([message]);
     } catch (error) {
       this.#expecting?.failed(error as Error);
       throw error;
@@ -317,7 +323,7 @@ export class Snapshots {
     const { storeDir } = this.#parts.config;
     // One that came for an attempt that failed is of no use any more, and takes as much of the disk
     // as the store.
-    if (!this.#receiving) dropIncoming(disk, storeDir, loop().appliedIndex);
+    if (!this.#receiving) dropIncoming(disk, storeDir, loop.appliedIndex);
     const begun = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<number>();
     // It may break off before anybody waits for it.

@@ -6,6 +6,7 @@
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import { installReceived, Store } from "@quorate/store";
+import type { StoreRef } from "../store-ref.ts";
 import type { FaultHook } from "./fault-points.ts";
 
 export interface StoreExchangeParts {
@@ -15,13 +16,7 @@ export interface StoreExchangeParts {
   /** StoreOptions.stepKeys. */
   readonly stepKeys?: number | undefined;
   readonly faults: FaultHook;
-  readonly store: () => Store;
-  /** Nothing reads the store in use any more when it resolves. */
-  readonly detach: () => Promise<void>;
-  /** The new store is open, and the store in use from now on. */
-  readonly opened: (store: Store) => void;
-  /** Whoever let go may go on. */
-  readonly attach: () => void;
+  readonly store: StoreRef;
   /** There is no store any more. */
   fatal(error: unknown): void;
 }
@@ -71,15 +66,14 @@ export class StoreExchange {
   }
 
   async #exchange(index: number, replay: (store: Store) => Promise<void>): Promise<void> {
-    const { disk, keyspaces, storeDir, stepKeys, faults } = this.#parts;
+    const { disk, keyspaces, storeDir, stepKeys, faults, store: ref } = this.#parts;
     faults("before-snapshot-install");
-    await this.#parts.detach();
-    await this.#parts.store().close({ flush: false });
+    await ref.detach();
+    await ref.current.close({ flush: false });
     installReceived(disk, storeDir, index);
     const store = await Store.open(keyspaces, storeDir, { stepKeys });
     await replay(store);
-    this.#parts.opened(store);
+    ref.attach(store);
     faults("after-snapshot-install");
-    this.#parts.attach();
   }
 }

@@ -2,9 +2,10 @@
 import type { Clock, Logger } from "@quorate/host";
 import type { EtcdError, raftpb } from "@quorate/proto";
 import type { ConfChangeResult, Status, TransferResult } from "@quorate/raft";
-import type { Applied, AppliedEntry, RequestKind, Store } from "@quorate/store";
+import type { Applied, AppliedEntry, RequestKind } from "@quorate/store";
 import type { AskMembers, PeerCall, PeerStatus } from "@quorate/transport";
 import type { ServerConfig } from "../config/index.ts";
+import type { StoreRef } from "../store-ref.ts";
 import { askMembers } from "./ask-members.ts";
 import { AutoPromotion } from "./auto-promotion.ts";
 import { Departure } from "./departure.ts";
@@ -27,7 +28,7 @@ export interface ClusterKeepingParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly call: PeerCall;
-  store(): Store;
+  readonly store: StoreRef;
   peers(): readonly PeerStatus[];
   leader(): bigint;
   isLearner(): boolean;
@@ -79,7 +80,7 @@ export function clusterKeeping(parts: ClusterKeepingParts): ClusterKeeping {
   const peerUrls = () => parts.peers().flatMap((peer) => peer.urls);
   return {
     links: {
-      isRemoved: (id) => parts.store().membership.isRemoved(id),
+      isRemoved: (id) => parts.store.current.membership.isRemoved(id),
       selfRemoved: () => departure.told(),
       askMembers: (told) => askMembers({ ...parts, peerUrls }, told),
     },
@@ -88,13 +89,13 @@ export function clusterKeeping(parts: ClusterKeepingParts): ClusterKeeping {
     departure,
     versions: new VersionMonitor({
       ...parts,
-      membership: () => parts.store().membership,
+      membership: () => parts.store.current.membership,
       isLeader: () => parts.leader() === memberId,
       propose: (request) => parts.propose("clusterVersionSet", request),
     }),
     autoPromotion: new AutoPromotion({
       ...parts,
-      isPublished: () => (parts.store().membership.member(memberId)?.name ?? "") !== "",
+      isPublished: () => (parts.store.current.membership.member(memberId)?.name ?? "") !== "",
       promote: () => reconfiguration.promote(memberId),
     }),
   };

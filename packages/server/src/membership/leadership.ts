@@ -4,7 +4,7 @@
 import type { Clock, Logger } from "@quorate/host";
 import { errorOf, idToHex } from "@quorate/proto";
 import type { Status, TransferResult } from "@quorate/raft";
-import type { Store } from "@quorate/store";
+import type { StoreRef } from "../store-ref.ts";
 
 /** How often is looked whether somebody else leads. */
 const LOOK_MS = 10;
@@ -23,7 +23,7 @@ export interface LeadershipParts {
   readonly electionTimeoutMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  store(): Store;
+  readonly store: StoreRef;
   leader(): bigint;
   status(): Status;
   transfer(to: bigint): TransferResult;
@@ -49,7 +49,7 @@ export class Leadership {
   async move(to: bigint): Promise<void> {
     const { clock, leader, memberId, store, logger } = this.#parts;
     if (leader() !== memberId) throw errorOf("NotLeader");
-    const successor = store().membership.member(to);
+    const successor = store.current.membership.member(to);
     if (successor === undefined || successor.isLearner) throw errorOf("BadLeaderTransferee");
     const startMs = clock.monotonicMs();
     await this.#handTo(to);
@@ -97,7 +97,7 @@ export class Leadership {
     }
     // A member that is not asked to lead by the leader asks for it.
     if (
-      store().membership.member(memberId)?.isLearner !== false ||
+      store.current.membership.member(memberId)?.isLearner !== false ||
       transfer(memberId) !== "accepted"
     )
       return;

@@ -27,9 +27,9 @@ import {
   encodeMember,
   type Member,
   memberId,
-  type Store,
 } from "@quorate/store";
 import type { PeerCall, PeerStatus } from "@quorate/transport";
+import type { StoreRef } from "../store-ref.ts";
 import {
   type QuorumView,
   type Refusal,
@@ -58,7 +58,7 @@ export interface ReconfigurationParts {
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  store(): Store;
+  readonly store: StoreRef;
   /** Links to peers, as the transport has them. */
   peers(): readonly PeerStatus[];
   leader(): bigint;
@@ -88,14 +88,14 @@ export class Reconfiguration {
 
   /** All members, by id. */
   members(): Member[] {
-    return this.#parts.store().membership.members();
+    return this.#parts.store.current.membership.members();
   }
 
   /**
    * Adds a member at these peer URLs. Rejects with EtcdError. @param peerUrls checked and in order
    */
   async add(peerUrls: readonly string[], isLearner: boolean): Promise<Member> {
-    const { membership } = this.#parts.store();
+    const { membership } = this.#parts.store.current;
     let seconds = Math.floor(this.#parts.clock.wallMs() / 1000);
     let id = memberId(peerUrls, "", seconds);
     // Added and removed within the second: ids are never used twice.
@@ -203,7 +203,7 @@ export class Reconfiguration {
     const { call, clock, leader, memberId: selfId, store } = this.#parts;
     const to = leader();
     if (to === selfId) return false;
-    for (const url of store().membership.member(to)?.peerUrls ?? []) {
+    for (const url of store.current.membership.member(to)?.peerUrls ?? []) {
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) return false;
       let answer: Awaited<ReturnType<PeerCall>>;
@@ -265,7 +265,7 @@ export class Reconfiguration {
     return {
       selfId,
       nowMs: clock.monotonicMs(),
-      members: store().membership.members(),
+      members: store.current.membership.members(),
       peers: peers(),
     };
   }

@@ -108,8 +108,7 @@ async function authenticate(
   caller: Caller,
   { name, password }: AuthenticateRequest,
 ): Promise<AuthenticateResponse> {
-  await member.linearizable();
-  await member.servable();
+  await member.current();
   for (let round = 0; round < MAX_LOGIN_ROUNDS; round++) {
     const checkedRevision = await checkPassword(member, caller, name, password);
     const simpleToken = member.auth.tokens.prefix();

@@ -15,7 +15,7 @@ import {
   RangeResponse,
   type TxnRequest,
 } from "@quorate/proto";
-import type { MessageBytes, UnaryHandler } from "@quorate/rpc";
+import type { UnaryHandler, UnaryResponse } from "@quorate/rpc";
 import {
   applyRange,
   checkRange,
@@ -67,7 +67,7 @@ function rangeHandler(member: Member): UnaryHandler {
       slices.noteBytes(record.length);
     return encode(response);
   };
-  const read = (request: RangeRequest, caller: Caller): MessageBytes | Promise<MessageBytes> => {
+  const read = (request: RangeRequest, caller: Caller): UnaryResponse | Promise<UnaryResponse> => {
     if (isPlainGet(request) && slices.takesGet()) return get(request);
     const few = slices.now(caller, (mostKeys) =>
       rangeIfSmall(member.store.mvcc.view, request, mostKeys),
@@ -75,7 +75,7 @@ function rangeHandler(member: Member): UnaryHandler {
     if (few !== undefined) return encode(few);
     return slices.run(caller, (task) => rangeSteps(member, request, task));
   };
-  const timed = (request: RangeRequest, caller: Caller): MessageBytes | Promise<MessageBytes> => {
+  const timed = (request: RangeRequest, caller: Caller): UnaryResponse | Promise<UnaryResponse> => {
     const startMs = clock.monotonicMs();
     const observe = (duration: Histogram) =>
       duration.observe((clock.monotonicMs() - startMs) / 1000);
@@ -106,7 +106,7 @@ function rangeHandler(member: Member): UnaryHandler {
   };
 }
 
-function* rangeSteps(member: Member, request: RangeRequest, task: SliceTask): Steps<MessageBytes> {
+function* rangeSteps(member: Member, request: RangeRequest, task: SliceTask): Steps<UnaryResponse> {
   const writer = new RangeWriter(task.charge);
   const summary = yield* pinned(member, task, (view) => rangeInto(view, request, writer));
   return messageOf(writer.finish(member.header(summary.revision), summary));
@@ -125,9 +125,9 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
     member.slices.run(caller, (task) =>
       pinned(member, task, (view) => checkWriteAnswer(view, request)),
     );
-  const readOnly = (request: TxnRequest, caller: Caller): Promise<MessageBytes> => {
+  const readOnly = (request: TxnRequest, caller: Caller): Promise<UnaryResponse> => {
     refuse(checkTxn(request, maxTxnOps));
-    const steps = function* (task: SliceTask): Steps<MessageBytes> {
+    const steps = function* (task: SliceTask): Steps<UnaryResponse> {
       const sink = () => new RangeWriter(task.charge);
       const read = yield* pinned(member, task, (view) => readTxn(view, request, sink));
       return messageOf(encodeReadTxn(read, (revision) => member.header(revision)));

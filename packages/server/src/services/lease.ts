@@ -16,11 +16,11 @@ import {
   type ResponseHeader,
 } from "@quorate/proto";
 import type {
-  MessageBytes,
   StreamCall,
   StreamHandler,
   StreamListener,
   UnaryHandler,
+  UnaryResponse,
 } from "@quorate/rpc";
 import { STEP_KEYS, type Steps } from "@quorate/store";
 import { type Caller, callerOf } from "../member/caller.ts";
@@ -45,17 +45,15 @@ function* inParts<T>(
   items: readonly T[],
   encode: (part: T[]) => Uint8Array,
   charge: (bytes: number) => void,
-): Steps<MessageBytes> {
+): Steps<UnaryResponse> {
   const pieces = [first];
-  let sizeBytes = first.length;
   for (let at = 0; at < items.length; at += STEP_KEYS) {
     if (at > 0) yield;
     const piece = encode(items.slice(at, at + STEP_KEYS));
     charge(piece.length);
-    sizeBytes += piece.length;
     pieces.push(piece);
   }
-  return messageOf({ pieces, sizeBytes });
+  return messageOf(pieces);
 }
 
 /** The unary handlers of the Lease service, by path. */
@@ -116,7 +114,7 @@ async function timeToLive(
   member: Member,
   caller: Caller,
   request: LeaseTimeToLiveRequest,
-): Promise<MessageBytes> {
+): Promise<UnaryResponse> {
   const found = await member.leases.timeToLive(request);
   const revision = found?.header?.revision ?? member.store.mvcc.currentRevision;
   const header = member.header(revision);
@@ -129,7 +127,7 @@ async function timeToLive(
   return member.slices.run(caller, (task) => inParts(first, keys, encode, task.charge));
 }
 
-function* listLeases(member: Member, { charge }: SliceTask): Steps<MessageBytes> {
+function* listLeases(member: Member, { charge }: SliceTask): Steps<UnaryResponse> {
   const header = member.header(member.store.mvcc.currentRevision);
   const first = LeaseLeasesResponse.encode({ header });
   const encode = (part: bigint[]) =>

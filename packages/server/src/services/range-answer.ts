@@ -4,7 +4,7 @@
  * a whole answer.
  */
 import { alloc, EMPTY, RangeResponse, type ResponseHeader, TxnResponse } from "@quorate/proto";
-import type { MessageBytes } from "@quorate/rpc";
+import { joinMessage, messageSize, type PieceSource, type UnaryResponse } from "@quorate/rpc";
 import type { RangeSummary, ReadTxnAnswer, RecordSink } from "@quorate/store";
 import {
   MAX_PREFIX_BYTES,
@@ -30,16 +30,63 @@ const PART_PIECES = 512;
 /** RangeResponse.kvs. */
 const KVS_TAG = 0x12;
 
+/** Stands before a piece that is sent as it is, in a list of records. */
+const AS_IT_IS: Uint8Array = new Uint8Array(0);
+const NO_PIECES: Uint8Array[] = [];
+
 /**
- * Pieces in parts of one size: a single array would be copied again and again while it grows, and
- * leave its copies to the collector.
+ * The records of a response, and blocks of encoded ones among them, in lists of one size: a single
+ * list would be copied again and again while it grows, and leave its copies to the collector.
  */
-class PieceList {
+class RecordPieces implements PieceSource {
   readonly #full: Uint8Array[][] = [];
   #part: Uint8Array[] = new Array<Uint8Array>(PART_PIECES);
   #used = 0;
+  sizeBytes = 0;
+  /** Tag and length of a record; records of one length follow each other often and share it. */
+  #prefix: Uint8Array = EMPTY;
+  #prefixedBytes = -1;
+  /** Where `next` is: the list, and the place in it. */
+  #at = 0;
+  #place = 0;
+  /** The record whose prefix `next` returned last. */
+  #record: Uint8Array | undefined;
 
-  push(piece: Uint8Array): void {
+  /** Adds a record, whose tag and length are written while it is sent. */
+  pushRecord(record: Uint8Array): void {
+    const { length } = record;
+    if (length !== this.#prefixedBytes) this.#setPrefix(length);
+    this.sizeBytes += this.#prefix.length + length;
+    this.#push(record);
+  }
+
+  /** Adds encoded fields. */
+  pushEncoded(piece: Uint8Array): void {
+    this.sizeBytes += piece.length;
+    this.#push(AS_IT_IS);
+    this.#push(piece);
+  }
+
+  next(): Uint8Array | undefined {
+    const record = this.#record;
+    if (record !== undefined) {
+      this.#record = undefined;
+      return record;
+    }
+    const piece = this.#take();
+    if (piece === undefined) return undefined;
+    if (piece === AS_IT_IS) return this.#take();
+    this.#record = piece;
+    if (piece.length !== this.#prefixedBytes) this.#setPrefix(piece.length);
+    return this.#prefix;
+  }
+
+  #setPrefix(length: number): void {
+    this.#prefix = prefix(KVS_TAG, length);
+    this.#prefixedBytes = length;
+  }
+
+  #push(piece: Uint8Array): void {
     if (this.#used === PART_PIECES) {
       this.#full.push(this.#part);
       this.#part = new Array<Uint8Array>(PART_PIECES);
@@ -48,15 +95,16 @@ class PieceList {
     this.#part[this.#used++] = piece;
   }
 
-  /** All pieces, with one before and one after them. */
-  between(first: Uint8Array, last: Uint8Array): Uint8Array[] {
-    const all = new Array<Uint8Array>(this.#full.length * PART_PIECES + this.#used + 2);
-    let at = 0;
-    all[at++] = first;
-    for (const part of this.#full) for (let i = 0; i < PART_PIECES; i++) all[at++] = part[i];
-    for (let i = 0; i < this.#used; i++) all[at++] = this.#part[i];
-    all[at] = last;
-    return all;
+  #take(): Uint8Array | undefined {
+    if (this.#at === this.#full.length)
+      return this.#place < this.#used ? this.#part[this.#place++] : undefined;
+    const piece = this.#full[this.#at][this.#place++];
+    if (this.#place === PART_PIECES) {
+      // What was sent is not kept.
+      this.#full[this.#at++] = NO_PIECES;
+      this.#place = 0;
+    }
+    return piece;
   }
 }
 
@@ -66,15 +114,11 @@ export class RangeWriter implements RecordSink {
   /** Memory that is charged and not used yet. */
   #spareBytes = 0;
   #chargedBytes = 0;
-  readonly #pieces = new PieceList();
+  readonly #pieces = new RecordPieces();
   #block: Uint8Array = EMPTY;
   /** Of the block: where the next piece begins, and where the next byte goes. */
   #start = 0;
   #end = 0;
-  #sizeBytes = 0;
-  /** Tag and length of the last record that was a piece of its own. */
-  #before: Uint8Array = EMPTY;
-  #beforeLength = -1;
 
   /**
    * @param charge told of the memory that the answer takes, some of it in advance; throws where
@@ -87,44 +131,29 @@ export class RangeWriter implements RecordSink {
   push(record: Uint8Array): void {
     const { length } = record;
     if (length >= MIN_OWN_PIECE_BYTES) {
-      this.#pushPiece(record);
+      this.#reserve(length + PIECE_BYTES);
+      if (this.#end > this.#start) this.#endPiece();
+      this.#pieces.pushRecord(record);
       return;
     }
     const needed = MAX_PREFIX_BYTES + length;
     if (this.#block.length - this.#end < needed) this.#newBlock(needed);
-    const from = this.#end;
-    const at = writePrefix(this.#block, from, KVS_TAG, length);
+    const at = writePrefix(this.#block, this.#end, KVS_TAG, length);
     this.#block.set(record, at);
     this.#end = at + length;
-    this.#sizeBytes += this.#end - from;
   }
 
-  #pushPiece(record: Uint8Array): void {
-    const { length } = record;
-    this.#reserve(length + PIECE_BYTES);
-    // Records of one length follow each other often; they share what goes before them.
-    if (length !== this.#beforeLength) {
-      this.#before = prefix(KVS_TAG, length);
-      this.#beforeLength = length;
-    }
-    this.#endPiece();
-    this.#pieces.push(this.#before);
-    this.#pieces.push(record);
-    this.#sizeBytes += this.#before.length + length;
-  }
-
-  /** The encoded response in pieces, and its length. Nothing may be pushed afterwards. */
+  /** The encoded response. Nothing may be pushed afterwards. */
   finish(
     header: ResponseHeader | undefined,
     { more, count }: Pick<RangeSummary, "more" | "count">,
-  ): EncodedAnswer {
+  ): PieceSource {
     this.#endPiece();
-    const first = RangeResponse.encode({ header });
-    const last = RangeResponse.encode({ more, count });
-    return {
-      pieces: this.#pieces.between(first, last),
-      sizeBytes: first.length + this.#sizeBytes + last.length,
-    };
+    return new JoinedPieces([
+      RangeResponse.encode({ header }),
+      this.#pieces,
+      RangeResponse.encode({ more, count }),
+    ]);
   }
 
   /** Charges memory: not for each record, but in parts that grow with the answer. */
@@ -154,51 +183,61 @@ export class RangeWriter implements RecordSink {
   }
 
   #endPiece(): void {
-    if (this.#end > this.#start) this.#pieces.push(this.#block.subarray(this.#start, this.#end));
+    if (this.#end > this.#start)
+      this.#pieces.pushEncoded(this.#block.subarray(this.#start, this.#end));
     this.#start = this.#end;
   }
 }
 
-/** An encoded message in pieces. */
-export interface EncodedAnswer {
-  readonly pieces: readonly Uint8Array[];
+/** Pieces and sources of pieces, one after the other. */
+class JoinedPieces implements PieceSource {
   readonly sizeBytes: number;
+  readonly #parts: readonly (Uint8Array | PieceSource)[];
+  #at = 0;
+
+  constructor(parts: readonly (Uint8Array | PieceSource)[]) {
+    this.#parts = parts;
+    let sizeBytes = 0;
+    for (const part of parts)
+      sizeBytes += part instanceof Uint8Array ? part.length : part.sizeBytes;
+    this.sizeBytes = sizeBytes;
+  }
+
+  next(): Uint8Array | undefined {
+    for (; this.#at < this.#parts.length; this.#at++) {
+      const part = this.#parts[this.#at];
+      if (part instanceof Uint8Array) return this.#parts[this.#at++] as Uint8Array;
+      const piece = part.next();
+      if (piece !== undefined) return piece;
+    }
+    return undefined;
+  }
 }
 
 /** A message to be sent: a small one in one piece. */
-export function messageOf({ pieces, sizeBytes }: EncodedAnswer): MessageBytes {
-  if (sizeBytes >= MIN_PIECES_BYTES) return pieces;
-  const bytes = alloc(sizeBytes);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
+export function messageOf(response: UnaryResponse): UnaryResponse {
+  return messageSize(response) >= MIN_PIECES_BYTES ? response : joinMessage(response);
 }
 
 /**
- * The answer to a transaction that only reads. @param headerOf the header for the transaction, with
- * a revision
+ * The response to a transaction that only reads.
+ * @param headerOf returns the header for the transaction, with a revision
  */
 export function encodeReadTxn(
   answer: ReadTxnAnswer<RangeWriter>,
   headerOf: (revision: number) => ResponseHeader,
-): EncodedAnswer {
-  const pieces: Uint8Array[] = [
-    TxnResponse.encode({ header: headerOf(answer.revision), succeeded: answer.succeeded }),
+): PieceSource {
+  const { revision, succeeded } = answer;
+  const parts: (Uint8Array | PieceSource)[] = [
+    TxnResponse.encode({ header: headerOf(revision), succeeded }),
   ];
-  let sizeBytes = pieces[0].length;
   for (const { summary, records } of answer.ranges) {
     const range = records.finish(
       { clusterId: 0n, memberId: 0n, revision: summary.revision, raftTerm: 0 },
       summary,
     );
     const inner = prefix(RESPONSE_RANGE_TAG, range.sizeBytes);
-    const outer = prefix(RESPONSES_TAG, inner.length + range.sizeBytes);
-    pieces.push(outer, inner);
-    for (const piece of range.pieces) pieces.push(piece);
-    sizeBytes += outer.length + inner.length + range.sizeBytes;
+    parts.push(prefix(RESPONSES_TAG, inner.length + range.sizeBytes), inner, range);
   }
-  return { pieces, sizeBytes };
+  return new JoinedPieces(parts);
 }

@@ -4,7 +4,7 @@
  */
 
 import { AuthService, errorOf } from "@quorate/proto";
-import type { CallContext, MessageBytes, UnaryHandler } from "@quorate/rpc";
+import type { CallContext, UnaryResponse, UnaryHandler } from "@quorate/rpc";
 import { RPC_RULES, type RpcRule } from "../auth/rpc-rules.ts";
 import type { Access } from "../member/authority.ts";
 import { callerOf } from "../member/caller.ts";
@@ -54,7 +54,7 @@ async function ruledAuth(
   handler: UnaryHandler,
   request: Uint8Array,
   context: CallContext,
-): Promise<MessageBytes> {
+): Promise<UnaryResponse> {
   if (ruleOf(context.path) === "root") await member.permit(callerOf(context), ROOT_ACCESS);
   return handler(request, context);
 }

@@ -1,15 +1,16 @@
 /**
  * Carries a compaction out beside other work: it removes superseded records in steps of a few
- * milliseconds and leaves the loop to others between them. Where the backend's batch is full it
- * waits for the disk.
+ * milliseconds and leaves the loop to others between them. Where the disk is behind it waits, and
+ * leaves half of the backend's next batch to requests: a full one stops applying them.
  */
 import type { Clock, Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
-import type { Mvcc, Store } from "@quorate/store";
+import type { Mvcc } from "@quorate/store";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { StoreRef } from "../store-ref.ts";
 
 export interface CompactorParts {
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<
@@ -48,7 +49,7 @@ export class Compactor {
     if (this.#running !== undefined || this.#stopping) return;
     const { store, logger, metrics, clock } = this.#parts;
     const startMs = clock.monotonicMs();
-    const { mvcc } = store();
+    const { mvcc } = store.current;
     this.#running = this.#carryOut(mvcc).then(
       () => {
         this.#running = undefined;
@@ -59,8 +60,8 @@ export class Compactor {
         logger.info("finished scheduled compaction", {
           "compact-revision": mvcc.compactRevision,
           took: `${tookMs.toFixed(1)}ms`,
-          "current-db-size-bytes": store().sizeOnDiskBytes,
-          "current-db-size-in-use-bytes": store().liveBytes,
+          "current-db-size-bytes": store.current.sizeOnDiskBytes,
+          "current-db-size-in-use-bytes": store.current.liveBytes,
         });
         this.#parts.finished();
       },
@@ -74,8 +75,8 @@ export class Compactor {
   async #carryOut(mvcc: Mvcc): Promise<void> {
     const { clock, metrics, batchLimit, pauseMs } = this.#parts;
     while (!this.#stopping) {
-      const store = this.#parts.store();
-      if (!store.isFull) {
+      const store = this.#parts.store.current;
+      if (!store.isBusy) {
         const startMs = clock.monotonicMs();
         const droppedBefore = mvcc.droppedRecords;
         const done = mvcc.compactStep(

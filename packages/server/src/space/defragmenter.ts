@@ -4,11 +4,11 @@
  * what was removed before a call is gone from the files when the call is answered.
  */
 import type { Clock, Logger } from "@quorate/host";
-import type { Store } from "@quorate/store";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { StoreRef } from "../store-ref.ts";
 
 export interface DefragmenterParts {
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<MemberMetrics, "defragInFlight" | "defragDuration">;
@@ -45,7 +45,7 @@ export class Defragmenter {
 
   async #rewrite(): Promise<void> {
     const { clock, logger, metrics } = this.#parts;
-    const store = this.#parts.store();
+    const store = this.#parts.store.current;
     const startMs = clock.monotonicMs();
     const beforeBytes = store.sizeOnDiskBytes;
     metrics.defragInFlight.value = 1;

@@ -23,7 +23,8 @@ import {
   errorOf,
   idToHex,
 } from "@quorate/proto";
-import type { Alarm, Applied, Store } from "@quorate/store";
+import type { Alarm, Applied } from "@quorate/store";
+import type { StoreRef } from "../store-ref.ts";
 
 export interface SpaceOptions {
   readonly memberId: bigint;
@@ -34,7 +35,7 @@ export interface SpaceOptions {
 }
 
 export interface SpaceParts {
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly isLeader: () => boolean;
   readonly propose: (request: AlarmRequest) => Promise<Applied>;
   readonly clock: Clock;
@@ -89,7 +90,7 @@ export class SpaceKeeper {
   /** What the quota counts as a share of it: 0 without a quota. */
   get usedShare(): number {
     const { quotaBytes } = this.#options;
-    return quotaBytes === undefined ? 0 : this.#parts.store().quotaBytes / quotaBytes;
+    return quotaBytes === undefined ? 0 : this.#parts.store.current.quotaBytes / quotaBytes;
   }
 
   /** The warning that holds: 0, 80 or 90 (percent). */
@@ -106,7 +107,7 @@ export class SpaceKeeper {
     return (
       costBytes === 0 ||
       quotaBytes === undefined ||
-      this.#parts.store().quotaBytes + costBytes < quotaBytes
+      this.#parts.store.current.quotaBytes + costBytes < quotaBytes
     );
   }
 
@@ -124,7 +125,7 @@ export class SpaceKeeper {
    */
   look(): void {
     this.#warn();
-    const { alarms, mvcc } = this.#parts.store();
+    const { alarms, mvcc } = this.#parts.store.current;
     if (alarms.noSpace) {
       this.#fullSinceMs = undefined;
       if (this.#options.autoDisarm && this.#parts.isLeader())
@@ -160,8 +161,8 @@ export class SpaceKeeper {
         "the store is close to its quota; compact it, or raise --quota-backend-bytes",
         {
           "used-percent": Math.floor(share * 100),
-          "live-bytes": this.#parts.store().liveBytes,
-          "key-bytes": this.#parts.store().mvcc.keyBytes,
+          "live-bytes": this.#parts.store.current.liveBytes,
+          "key-bytes": this.#parts.store.current.mvcc.keyBytes,
           "quota-size-bytes": this.#options.quotaBytes ?? 0,
         },
       );
@@ -178,7 +179,7 @@ export class SpaceKeeper {
    */
   #raise(): Promise<void> {
     const { store, logger } = this.#parts;
-    if (store().alarms.noSpace || store().mvcc.isCompacting) return Promise.resolve();
+    if (store.current.alarms.noSpace || store.current.mvcc.isCompacting) return Promise.resolve();
     this.#raising ??= this.#proposeRaise()
       .catch((error: Error) =>
         logger.warn("failed to raise an alarm", { alarm: "NOSPACE", error: error.message }),
@@ -193,8 +194,8 @@ export class SpaceKeeper {
     const { memberId, quotaBytes } = this.#options;
     this.#parts.logger.warn("message exceeded backend quota; raising alarm", {
       "quota-size-bytes": quotaBytes ?? 0,
-      "live-bytes": this.#parts.store().liveBytes,
-      "key-bytes": this.#parts.store().mvcc.keyBytes,
+      "live-bytes": this.#parts.store.current.liveBytes,
+      "key-bytes": this.#parts.store.current.mvcc.keyBytes,
     });
     await this.#parts.propose({
       action: AlarmRequest_AlarmAction.ACTIVATE,
@@ -208,7 +209,7 @@ export class SpaceKeeper {
    * again. An alarm without one stays: an operator may have raised it.
    */
   #disarm(alarms: readonly Alarm[]): void {
-    const { mvcc, liveBytes } = this.#parts.store();
+    const { mvcc, liveBytes } = this.#parts.store.current;
     if (this.#disarming || mvcc.isCompacting || this.usedShare >= ROOM_AGAIN) return;
     const helped = alarms.filter(({ compactRevision }) => mvcc.compactedRevision > compactRevision);
     if (helped.length === 0) return;

@@ -4,9 +4,10 @@
  */
 import type { Clock, Logger } from "@quorate/host";
 import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
-import type { Applied, RequestKind, Store } from "@quorate/store";
+import type { Applied, RequestKind } from "@quorate/store";
 import type { ServerConfig } from "../config/index.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
+import type { StoreRef } from "../store-ref.ts";
 import { alarmName } from "./alarm-text.ts";
 import { AutoCompactor } from "./auto-compactor.ts";
 import { Compactor } from "./compactor.ts";
@@ -16,7 +17,7 @@ import { SpaceKeeper } from "./space-keeper.ts";
 export interface SpaceParts {
   readonly memberId: bigint;
   readonly config: ServerConfig;
-  readonly store: () => Store;
+  readonly store: StoreRef;
   readonly isLeader: () => boolean;
   readonly propose: (kind: RequestKind, request: Uint8Array) => Promise<Applied>;
   /** Asks for a batch of the backend to be written. */
@@ -65,7 +66,7 @@ export class Space {
       fatal: (error) => parts.fatal(error),
     });
     this.#autoCompactor = new AutoCompactor(config.autoCompaction, {
-      currentRevision: () => store().mvcc.currentRevision,
+      currentRevision: () => store.current.mvcc.currentRevision,
       isLeader,
       propose: (request) => parts.propose("compaction", request),
       clock,
@@ -88,7 +89,7 @@ export class Space {
   /** A store was opened or took the place of another: goes on with what was under way in it. */
   attach(): void {
     this.alarmsChanged();
-    if (this.#parts.store().mvcc.isCompacting) this.#compactor.run();
+    if (this.#parts.store.current.mvcc.isCompacting) this.#compactor.run();
   }
 
   /** The store is about to be closed: nothing touches it after this has resolved. */
@@ -118,10 +119,10 @@ export class Space {
       await this.#compactor.idle();
       await this.#parts.readable();
       if (this.#hasStopped) throw errorOf("Stopped");
-      if (!this.#parts.store().mvcc.isCompacting) break;
+      if (!this.#parts.store.current.mvcc.isCompacting) break;
       this.#compactor.run();
     }
-    await this.#parts.store().flush();
+    await this.#parts.store.current.flush();
   }
 
   /**
@@ -136,7 +137,7 @@ export class Space {
   alarmsChanged(): void {
     const { alarms } = this.#parts.metrics;
     for (const { metric } of alarms.series.values()) metric.value = 0;
-    for (const { memberId, type } of this.#parts.store().alarms.list())
+    for (const { memberId, type } of this.#parts.store.current.alarms.list())
       alarms.with(idToHex(memberId), alarmName(type)).value = 1;
   }
 }

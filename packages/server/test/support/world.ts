@@ -4,7 +4,7 @@
  * and runs the same each time.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { type Clock, type Names, type Random, SeededRandom, silentLogger } from "@quorate/host";
+import { type Names, type Random, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import {
   type EtcdError,
@@ -17,14 +17,14 @@ import {
   type raftpb,
   toUtf8,
 } from "@quorate/proto";
-import { type CallContext, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
+import { type CallContext, joinMessage, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import type { PeerAnswer, PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import type { Secrets } from "../../src/auth/access-control.ts";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
 import { httpRouter } from "../../src/http/endpoints.ts";
 import { peerEndpoints, versionOf } from "../../src/http/peer-endpoints.ts";
 import type { ApplyLimits } from "../../src/member/applier.ts";
-import type { TransportRequest } from "../../src/member/deps.ts";
+import type { MemberTransport, TransportRequest } from "../../src/member/deps.ts";
 import type { FaultPoint } from "../../src/member/fault-points.ts";
 import { Member } from "../../src/member/member.ts";
 import type { AnswerLimits } from "../../src/reads/answer-memory.ts";
@@ -32,6 +32,7 @@ import type { SliceLimits } from "../../src/reads/slices.ts";
 import { serviceTable } from "../../src/services/table.ts";
 import { SERVER_VERSION } from "../../src/version.ts";
 import type { WatchLimits } from "../../src/watch/index.ts";
+import { withTurns } from "./turns.ts";
 
 /** Thrown at a fault point: the process is gone. */
 export class Crash extends Error {}
@@ -82,15 +83,18 @@ export function plainSecrets(random: Random): Secrets {
 }
 
 /** The network: who is cut off hears and says nothing. */
-class MemoryTransport implements Transport {
+class MemoryTransport implements MemberTransport {
   readonly #world: World;
   readonly #selfId: bigint;
+  readonly #opened: () => void;
   readonly #peers = new Map<bigint, readonly string[]>();
   #closed = false;
 
-  constructor(world: World, selfId: bigint) {
+  /** @param opened called when it listens */
+  constructor(world: World, selfId: bigint, opened: () => void) {
     this.#world = world;
     this.#selfId = selfId;
+    this.#opened = opened;
   }
 
   #target(id: bigint): Node | undefined {
@@ -130,6 +134,10 @@ class MemoryTransport implements Transport {
       () => self.request?.listener.snapshotSent(to, true),
       () => self.request?.listener.snapshotSent(to, false),
     );
+  }
+
+  async listen(): Promise<void> {
+    this.#opened();
   }
 
   addPeer(id: bigint, urls: readonly string[]): void {
@@ -174,17 +182,6 @@ class MemoryTransport implements Transport {
   async close(): Promise<void> {
     this.#closed = true;
   }
-}
-
-/** A clock whose turns take time, in which other things may happen. */
-function withTurns(clock: Clock, turnMs: number): Clock {
-  return {
-    wallMs: () => clock.wallMs(),
-    monotonicMs: () => clock.monotonicMs(),
-    after: (delayMs, task) => clock.after(delayMs, task),
-    every: (periodMs, task) => clock.every(periodMs, task),
-    endOfTurn: (task) => clock.after(turnMs, task),
-  };
 }
 
 export class World {
@@ -308,10 +305,12 @@ export class World {
         node.crashAt = undefined;
         throw new Crash(point);
       },
-      openTransport: async (request) => {
-        node.request = request;
-        node.transport = new MemoryTransport(this, request.memberId);
-        return node.transport;
+      makeTransport: (request) => {
+        const transport = new MemoryTransport(this, request.memberId, () => {
+          node.request = request;
+          node.transport = transport;
+        });
+        return transport;
       },
       callPeer: (url, path, body) => this.callPeer(node, url, path, body),
       names: this.names,
@@ -400,7 +399,7 @@ export async function call(
     metadata: (key) => metadata[key],
     ...context,
   });
-  return answer instanceof Uint8Array ? answer : Buffer.concat(answer);
+  return joinMessage(answer);
 }
 
 export function put(member: Member, key: string, value: string): Promise<Uint8Array> {

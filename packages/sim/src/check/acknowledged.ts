@@ -34,6 +34,12 @@ export class Acknowledged {
     return this.#relied.get(id)?.index ?? 0;
   }
 
+  /** Whether a machine was made from less than its member has acknowledged. */
+  isLess({ id, lastIndex, term }: Raft): boolean {
+    const relied = this.#of(id);
+    return lastIndex < relied.index || term < relied.term;
+  }
+
   /** A message leaves a member. */
   sent({ type, from, term, reject }: raftpb.Message): void {
     if (reject || (type !== MsgAppResp && type !== MsgVoteResp)) return;
@@ -43,20 +49,18 @@ export class Acknowledged {
 
   /**
    * A process of a member has made its machine from what the disk holds.
-   * @param isExcused the disk has said that it had synced what it had not: docs/correctness.md
-   * excuses what is lost by that
    * @throws Violation
    */
-  started(name: string, { id, lastIndex, term }: Raft, isExcused: boolean): void {
+  started(name: string, { id, lastIndex, term }: Raft): void {
     const relied = this.#of(id);
     this.compared++;
-    if (!isExcused && lastIndex < relied.index) {
+    if (lastIndex < relied.index) {
       violate(
         "DISK-1",
         `${name} starts with a log that ends at ${lastIndex}, and had entries up to ${relied.index} on its disk`,
       );
     }
-    if (!isExcused && term < relied.term)
+    if (term < relied.term)
       violate("DISK-1", `${name} starts in term ${term}, and has answered in term ${relied.term}`);
   }
 

@@ -72,6 +72,7 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     replaceEveryMs: 0,
     autoPromote: false,
     oneWayDials: false,
+    clientWires: false,
     maxLearners: 1,
   },
   ...{

@@ -18,6 +18,7 @@ export class Totals {
   seeds = 0;
   undecided = 0;
   refusedToStart = 0;
+  liesUnnoticed = 0;
   readonly sums = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<
     (typeof COUNTED)[number],
     number
@@ -32,6 +33,7 @@ export class Totals {
     for (const name of COUNTED) this.sums[name] += summary[name];
     if (summary.undecided) this.undecided++;
     this.refusedToStart += summary.refusedToStart;
+    this.liesUnnoticed += summary.liesUnnoticed;
     for (const [kind, count] of Object.entries(summary.faults)) {
       this.faults.set(kind as FaultKind, (this.faults.get(kind as FaultKind) ?? 0) + count);
     }
@@ -79,7 +81,8 @@ export class Totals {
       `${this.seeds} seeds, ${this.simulatedHours.toFixed(2)} hours simulated, ${speed}`,
       `${sums.operations} operations checked (${sums.answered} answered), ${sums.entries} entries, ${sums.elections} elections`,
       `${sums.messages} messages, ${sums.snapshots} snapshots sent, ${sums.events} events, ${by(this.others)}`,
-      `faults: ${by(this.faults)}; ${this.refusedToStart} damaged members refused to start`,
+      `faults: ${by(this.faults)}; ${this.refusedToStart} damaged members refused to start, ` +
+        `${this.liesUnnoticed} whose disks had lied were given up`,
       `${this.undecided} histories undecided`,
     ].join("\n");
   }
@@ -87,12 +90,13 @@ export class Totals {
   /** Plain data for a line of a record. */
   record(): Record<string, unknown> {
     const failed = [...this.failed.keys()].sort((a, b) => a - b);
-    const { seeds, undecided, refusedToStart, sums } = this;
+    const { seeds, undecided, refusedToStart, liesUnnoticed, sums } = this;
     return {
       seeds,
       ...sums,
       undecided,
       refusedToStart,
+      liesUnnoticed,
       faults: Object.fromEntries(this.faults),
       ...Object.fromEntries(this.others),
       failed,

@@ -11,7 +11,8 @@ import { Bucket } from "../backend.ts";
 import { assert } from "../invariants.ts";
 import { LIVE_BYTES } from "../live-bytes.ts";
 import type { Compaction } from "./compaction.ts";
-import { NONE } from "./key-index.ts";
+import type { KeyIndex } from "./key-index.ts";
+import type { KeyTree } from "./key-tree.ts";
 import { decodeRevision, encodeRevision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
@@ -42,51 +43,81 @@ export async function hashKV(
   compaction: Compaction,
   asked: number,
 ): Promise<KeyValueHash> {
-  const { compactRevision, currentRevision, index } = state;
+  const { compactRevision, currentRevision } = state;
   if (asked > 0 && asked < compactRevision) throw errorOf("Compacted");
   if (asked > currentRevision) throw errorOf("FutureRev");
   const revision = asked === 0 ? currentRevision : asked;
   const release = compaction.pin();
   try {
-    let crc = crc32c(0, BUCKET_NAME);
-    let anyValue: boolean | undefined;
-    /** If a record at or below the compact revision counts. */
-    const counts = (value: Uint8Array, main: number, sub: number): boolean => {
-      const entry = index.get(toLatin1(KeyValue.decode(value).key));
-      if (entry === undefined || !entry.isValueAt(main, sub, compactRevision)) return false;
-      if (entry.isValueAt(main, sub, revision)) return true;
-      anyValue ??= hasValueAt(state, revision);
-      return !anyValue;
-    };
+    const hash = new HistoryHash(state.index, compactRevision, revision);
     // Below 0 (etcd does not refuse it) nothing counts.
     const end = encodeRevision(Math.max(revision + 1, 0), 0, false);
     const snapshot = await state.backend.snapshot();
     try {
       for await (const slice of snapshot.scan(Bucket.key, undefined, end, SLICE_BYTES)) {
-        for (const [key, value] of slice) {
-          const at = decodeRevision(key);
-          assert(at !== undefined, "MVCC-4");
-          if (at.main <= compactRevision && (at.tombstone || !counts(value, at.main, at.sub)))
-            continue;
-          crc = crc32c(crc32c(crc, key), value);
-        }
+        for (const [key, record] of slice) hash.add(key, record);
       }
     } finally {
       await snapshot.close();
     }
-    return { hash: crc, revision, compactRevision, currentRevision };
+    return { hash: hash.result, revision, compactRevision, currentRevision };
   } finally {
     release();
   }
 }
 
-function hasValueAt(state: MvccState, revision: number): boolean {
-  let any = false;
-  state.index.scan("", undefined, (_key, entry) => {
-    any = entry.find(revision) !== NONE;
-    return !any;
-  });
-  return any;
+/** The hash over the records of the bucket key at one revision. Records are added in order. */
+class HistoryHash {
+  readonly #index: KeyTree<KeyIndex>;
+  readonly #compactRevision: number;
+  readonly #revision: number;
+  #crc = crc32c(0, BUCKET_NAME);
+  /** A record was found that a read at the hash's revision finds. */
+  #anyValue = false;
+  /**
+   * The hash for the case that there is no such record: set at the first record that counts only
+   * then. To look for one beforehand takes a walk through all keys.
+   */
+  #crcIfNone: number | undefined;
+
+  constructor(index: KeyTree<KeyIndex>, compactRevision: number, revision: number) {
+    this.#index = index;
+    this.#compactRevision = compactRevision;
+    this.#revision = revision;
+  }
+
+  get result(): number {
+    return this.#anyValue ? this.#crc : (this.#crcIfNone ?? this.#crc);
+  }
+
+  add(key: Uint8Array, record: Uint8Array): void {
+    const at = decodeRevision(key);
+    assert(at !== undefined, "MVCC-4", "every key of the bucket key is a revision");
+    const { main, sub, tombstone } = at;
+    if (main <= this.#compactRevision) {
+      if (tombstone) return;
+      const entry = this.#entryOf(record);
+      if (entry === undefined || !entry.isValueAt(main, sub, this.#compactRevision)) return;
+      if (!entry.isValueAt(main, sub, this.#revision)) {
+        if (!this.#anyValue) this.#crcIfNone = add(this.#crcIfNone ?? this.#crc, key, record);
+        return;
+      }
+      this.#anyValue = true;
+    } else if (this.#crcIfNone !== undefined && !this.#anyValue && !tombstone) {
+      this.#anyValue = this.#entryOf(record)?.isValueAt(main, sub, this.#revision) === true;
+    }
+    this.#crc = add(this.#crc, key, record);
+    if (this.#crcIfNone !== undefined && !this.#anyValue)
+      this.#crcIfNone = add(this.#crcIfNone, key, record);
+  }
+
+  #entryOf(record: Uint8Array): KeyIndex | undefined {
+    return this.#index.get(toLatin1(KeyValue.decode(record).key));
+  }
+}
+
+function add(crc: number, key: Uint8Array, record: Uint8Array): number {
+  return crc32c(crc32c(crc, key), record);
 }
 
 /**

@@ -36,6 +36,10 @@ export class KeyTree<V> {
   readonly #firsts: string[] = [""];
   readonly #leaves: Leaf<V>[] = [{ keys: [], values: [] }];
   #size = 0;
+  /** The key that `get` missed last, and where it belongs: it is often added next. */
+  #missed: string | undefined;
+  #missedLeaf = 0;
+  #missedAt = 0;
 
   /** Number of keys. */
   get size(): number {
@@ -49,20 +53,27 @@ export class KeyTree<V> {
 
   /** The value of a key, or undefined. */
   get(key: string): V | undefined {
-    const leaf = this.#leaves[this.#leafOf(key)];
+    const index = this.#leafOf(key);
+    const leaf = this.#leaves[index];
     const at = lowerBound(leaf.keys, key);
-    return leaf.keys[at] === key ? leaf.values[at] : undefined;
+    if (leaf.keys[at] === key) return leaf.values[at];
+    this.#missed = key;
+    this.#missedLeaf = index;
+    this.#missedAt = at;
+    return undefined;
   }
 
   /** Puts a value, replacing the key's previous one. */
   set(key: string, value: V): void {
-    const index = this.#leafOf(key);
+    const wasMissed = key === this.#missed;
+    const index = wasMissed ? this.#missedLeaf : this.#leafOf(key);
     const { keys, values } = this.#leaves[index];
-    const at = lowerBound(keys, key);
+    const at = wasMissed ? this.#missedAt : lowerBound(keys, key);
     if (keys[at] === key) {
       values[at] = value;
       return;
     }
+    this.#missed = undefined;
     keys.splice(at, 0, key);
     values.splice(at, 0, value);
     this.#size++;
@@ -76,6 +87,7 @@ export class KeyTree<V> {
     const { keys, values } = this.#leaves[index];
     const at = lowerBound(keys, key);
     if (keys[at] !== key) return false;
+    this.#missed = undefined;
     keys.splice(at, 1);
     values.splice(at, 1);
     this.#size--;

@@ -16,12 +16,31 @@ const MAX_SYNC_RECORDS = 8;
 /** Records that are fetched together: taking them over from the other thread takes some 0.5 ms. */
 const MAX_FETCHED_RECORDS = 256;
 
+/** Parts of a read that are fetched while an earlier one is used. */
+const MAX_PARTS_AHEAD = 4;
+
 /** Bytes of records that one read adds to the cache, at most. */
 const MAX_KEPT_BYTES: number = MAX_CACHED_BYTES / 2;
 
+/** Where a record is. */
+interface Revision {
+  readonly main: number;
+  readonly sub: number;
+}
+
+/** Records that are being read from the disk. */
+interface Fetch {
+  /** All of them when `isDone`, unless there is a failure. */
+  readonly records: readonly Uint8Array[];
+  isDone: boolean;
+  failure: unknown;
+  /** Resolves when `isDone`. */
+  ends: Promise<void> | undefined;
+}
+
 /** Set by a read while it waits, so that its caller does not run its steps before that. */
 export interface ReadIo {
-  /** Resolves, and never rejects, when the read can continue; undefined: at once. */
+  /** Resolves, and never rejects, when the read can continue; undefined: now. */
   waitsFor: Promise<void> | undefined;
   /** Runs a read from disk when it is its turn. */
   fromDisk<T>(read: () => Promise<T>): Promise<T>;
@@ -40,6 +59,7 @@ export class PinnedView extends ReadView {
   readonly #options: PinOptions;
   readonly #release: () => void;
   #keptBytes = 0;
+  #isReleased = false;
 
   /** Made by Mvcc.pin(). */
   constructor(state: MvccState, release: () => void, options: PinOptions) {
@@ -65,6 +85,7 @@ export class PinnedView extends ReadView {
 
   /** Lets compaction continue. The view must not be used afterwards. */
   release(): void {
+    this.#isReleased = true;
     this.#release();
   }
 
@@ -74,72 +95,91 @@ export class PinnedView extends ReadView {
     visit: (record: Uint8Array, i: number) => boolean,
   ): Steps<boolean> {
     if (indexes.length <= MAX_SYNC_RECORDS) return yield* super.load(indexes, at, visit);
-    for (let start = 0; start < indexes.length; start += MAX_FETCHED_RECORDS) {
-      const part = indexes.slice(start, start + MAX_FETCHED_RECORDS);
-      const records = yield* this.#records(part, at);
+    // Parts are fetched ahead: a trip to another thread takes as long as the part before it does
+    // here, and far longer on a busy machine.
+    const ahead: Fetch[] = [];
+    let begun = 0;
+    for (let start = 0; start < indexes.length; ) {
+      while (begun < indexes.length && ahead.length < MAX_PARTS_AHEAD) {
+        ahead.push(this.#begin(indexes.slice(begun, begun + MAX_FETCHED_RECORDS), at));
+        begun += MAX_FETCHED_RECORDS;
+        yield;
+      }
+      const records = yield* this.#fetched(ahead.shift()!);
       for (let i = 0; i < records.length; i++) if (!visit(records[i], start + i)) return false;
+      start += records.length;
       yield;
     }
     return true;
   }
 
-  *#records(indexes: readonly KeyIndex[], at: number): Steps<Uint8Array[]> {
+  /** Takes what is in memory, and has the rest read from the disk. */
+  #begin(indexes: readonly KeyIndex[], at: number): Fetch {
+    const { state } = this;
     const records = new Array<Uint8Array>(indexes.length);
-    const keys: Uint8Array[] = [];
+    const revisions = new Array<Revision>(indexes.length);
     const places: number[] = [];
     for (let i = 0; i < indexes.length; i++) {
       const place = indexes[i].find(at);
-      const [main, sub] = [indexes[i].mainAt(place), indexes[i].subAt(place)];
-      const record = this.state.recordInMemory(main, sub);
-      if (record !== undefined) records[i] = record;
-      else {
-        keys.push(encodeRevision(main, sub, false));
-        places.push(i);
+      const revision = { main: indexes[i].mainAt(place), sub: indexes[i].subAt(place) };
+      revisions[i] = revision;
+      const record = state.recordInMemory(revision.main, revision.sub);
+      if (record === undefined) places.push(i);
+      else records[i] = record;
+    }
+    const fetch: Fetch = {
+      records,
+      isDone: places.length === 0,
+      failure: undefined,
+      ends: undefined,
+    };
+    if (fetch.isDone) return fetch;
+    const read = async (): Promise<void> => {
+      if (this.#isReleased) return;
+      // Another read may have fetched them since.
+      const missing = places.filter((i) => {
+        const record = state.recordInMemory(revisions[i].main, revisions[i].sub);
+        if (record !== undefined) records[i] = record;
+        return record === undefined;
+      });
+      if (missing.length === 0) return;
+      const keys = missing.map((i) => encodeRevision(revisions[i].main, revisions[i].sub, false));
+      const values = await state.backend.writtenMany(Bucket.key, keys);
+      for (let i = 0; i < missing.length; i++) {
+        const record = values[i] ?? state.missing(keys[i]);
+        records[missing[i]] = this.#keep(revisions[missing[i]], record);
       }
+    };
+    fetch.ends = this.#options.io.fromDisk(read).then(
+      () => {
+        fetch.isDone = true;
+      },
+      (error: unknown) => {
+        fetch.failure = error;
+        fetch.isDone = true;
+      },
+    );
+    return fetch;
+  }
+
+  *#fetched(fetch: Fetch): Steps<readonly Uint8Array[]> {
+    const { io } = this.#options;
+    if (!fetch.isDone) {
+      io.waitsFor = fetch.ends;
+      while (!fetch.isDone) yield;
+      io.waitsFor = undefined;
     }
-    if (keys.length === 0) return records;
-    yield;
-    const fetched = yield* this.#fromDisk(keys);
-    for (let i = 0; i < places.length; i++) {
-      const record = fetched[i] ?? this.state.missing(keys[i]);
-      records[places[i]] = record;
-      this.#keep(indexes[places[i]], at, record);
-    }
-    return records;
+    if (fetch.failure !== undefined) throw fetch.failure;
+    return fetch.records;
   }
 
   /**
    * A list that is read often stays in the cache; one that is larger than the cache does not empty
    * it.
    */
-  #keep(index: KeyIndex, at: number, record: Uint8Array): void {
-    if (this.#keptBytes > MAX_KEPT_BYTES) return;
+  #keep({ main, sub }: Revision, record: Uint8Array): Uint8Array {
+    if (this.#keptBytes > MAX_KEPT_BYTES) return record;
     this.#keptBytes += record.length;
-    const place = index.find(at);
-    this.state.keep(index.mainAt(place), index.subAt(place), record);
-  }
-
-  *#fromDisk(keys: readonly Uint8Array[]): Steps<readonly (Uint8Array | undefined)[]> {
-    const { io } = this.#options;
-    let values: readonly (Uint8Array | undefined)[] | undefined;
-    let failure: unknown;
-    let isDone = false;
-    const { backend } = this.state;
-    io.waitsFor = io
-      .fromDisk(() => backend.writtenMany(Bucket.key, keys))
-      .then(
-        (found) => {
-          values = found;
-          isDone = true;
-        },
-        (error: unknown) => {
-          failure = error;
-          isDone = true;
-        },
-      );
-    while (!isDone) yield;
-    io.waitsFor = undefined;
-    if (values === undefined) throw failure;
-    return values;
+    return this.state.keep(main, sub, record);
   }
 }

@@ -40,11 +40,11 @@ export async function restoreIndex(
       lastSub = revision.sub;
       const kv = decodeRecord(value, problem);
       const key = toLatin1(kv.key);
-      const wrong = revision.tombstone
+      const index = revision.tombstone
         ? restoreDelete(state, key, revision, scheduledCompact)
         : restorePut(state, key, revision, kv);
-      if (wrong !== undefined) problem(wrong);
-      state.index.get(key)!.sizeBytes = state.liveBytes.added(bytes, value);
+      if (typeof index === "string") throw problem(index);
+      index.sizeBytes = state.liveBytes.added(bytes, value);
       restored.set(key, kv.lease);
     }
     records += slice.length;
@@ -63,6 +63,8 @@ class RestoredLeases {
   readonly #leases: LeaseBook;
   /** Keys whose last record so far refers to a lease that does not exist. */
   readonly #unknown = new Map<string, bigint>();
+  /** A record so far has a lease: most stores have none. */
+  #isUsed = false;
 
   constructor(leases: LeaseBook) {
     this.#leases = leases;
@@ -70,6 +72,8 @@ class RestoredLeases {
 
   /** @param lease of the key's next record, 0n for none */
   set(key: string, lease: bigint): void {
+    if (lease !== 0n) this.#isUsed = true;
+    if (!this.#isUsed) return;
     const leases = this.#leases;
     const before = leases.leaseOf(key);
     const isKnown = lease !== 0n && leases.exists(lease);
@@ -96,47 +100,49 @@ function decodeRecord(value: Uint8Array, problem: (text: string) => never): KeyV
   }
 }
 
-/** Adds a put; returns the problem with it, if any. */
+/** Adds a put. Returns its key's history, or the problem with the record. */
 function restorePut(
   state: MvccState,
   key: string,
   { main, sub }: Revision,
   kv: KeyValue,
-): string | undefined {
-  if (kv.modRevision !== main) return `the record says mod revision ${kv.modRevision}`;
+): KeyIndex | string {
+  const { createRevision, version, modRevision } = kv;
+  if (modRevision !== main) return `the record says mod revision ${modRevision}`;
   const leased = kv.lease !== 0n;
-  const index = state.index.get(key);
-  if (index === undefined) {
-    // The first remaining record of a key may be a later one of its generation: compaction dropped
-    // those before it.
-    if (kv.version < 1 || kv.createRevision < 1 || kv.createRevision > main) {
-      return `the record says version ${kv.version}, created at ${kv.createRevision}`;
-    }
-    state.addKey(key, KeyIndex.put(main, sub, leased, kv.createRevision, kv.version));
+  const known = state.index.get(key);
+  if (known === undefined) {
+    // The first record that is left of a key may be a later one of its generation: compaction
+    // dropped those before it.
+    if (version < 1 || createRevision < 1 || createRevision > main)
+      return `the record says version ${version}, created at ${createRevision}`;
+    const index = KeyIndex.put(main, sub, leased, createRevision, version);
+    state.addKey(key, index);
     state.keyCount++;
-    return undefined;
+    return index;
   }
-  if (!index.exists) state.keyCount++;
-  index.put(main, sub, leased);
-  if (kv.createRevision === index.created && kv.version === index.version) return undefined;
-  return `the record says version ${kv.version}, created at ${kv.createRevision}; it must be ${index.version} and ${index.created}`;
+  if (!known.exists) state.keyCount++;
+  known.put(main, sub, leased);
+  if (createRevision === known.created && version === known.version) return known;
+  return `the record says version ${version}, created at ${createRevision}; it must be ${known.version} and ${known.created}`;
 }
 
-/** Adds a deletion; returns the problem with it, if any. */
+/** Adds a deletion. Returns its key's history, or the problem with the record. */
 function restoreDelete(
   state: MvccState,
   key: string,
   { main, sub }: Revision,
   scheduledCompact: number,
-): string | undefined {
-  const index = state.index.get(key);
-  if (index === undefined) {
+): KeyIndex | string {
+  const known = state.index.get(key);
+  if (known === undefined) {
     if (main > scheduledCompact) return "a key is deleted that did not exist";
-    state.addKey(key, KeyIndex.tombstone(main, sub));
-    return undefined;
+    const index = KeyIndex.tombstone(main, sub);
+    state.addKey(key, index);
+    return index;
   }
-  if (!index.exists) return `a key is deleted again that was deleted at ${index.main}`;
-  index.delete(main, sub);
+  if (!known.exists) return `a key is deleted again that was deleted at ${known.main}`;
+  known.delete(main, sub);
   state.keyCount--;
-  return undefined;
+  return known;
 }

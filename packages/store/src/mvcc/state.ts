@@ -51,21 +51,25 @@ export class MvccState {
     this.path = path;
     this.liveBytes = liveBytes;
     this.stepKeys = stepKeys;
+    backend.revisionNow = () => this.currentRevision;
   }
 
   /** As `record`, if that needs no read from the disk, else undefined. */
   recordInMemory(main: number, sub: number): Uint8Array | undefined {
-    return (
-      this.#records.get(main, sub) ??
-      this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ??
-      undefined
-    );
+    const known = this.#records.get(main, sub);
+    if (known !== undefined || main <= this.backend.writtenRevision) return known;
+    return this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ?? undefined;
   }
 
-  /** Keeps a record that was read from the disk, for those who read it next. */
-  keep(main: number, sub: number, record: Uint8Array): void {
-    // Reads in slices may have fetched it side by side.
-    if (this.#records.get(main, sub) === undefined) this.#records.add(main, sub, record);
+  /**
+   * Keeps a record that was read from the disk, for later reads. Returns the one to use: that of
+   * another read which fetched it at the same time, so that it is in memory once.
+   */
+  keep(main: number, sub: number, record: Uint8Array): Uint8Array {
+    const known = this.#records.get(main, sub);
+    if (known !== undefined) return known;
+    this.#records.add(main, sub, record);
+    return record;
   }
 
   /**
@@ -97,7 +101,8 @@ export class MvccState {
     const known = this.#records.get(main, sub);
     if (known !== undefined) return known;
     const key = encodeRevision(main, sub, false);
-    const pending = this.backend.pending(Bucket.key, key);
+    const isWritten = main <= this.backend.writtenRevision;
+    const pending = isWritten ? undefined : this.backend.pending(Bucket.key, key);
     const record =
       pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
     if (record === undefined) this.missing(key);

@@ -1,0 +1,82 @@
+/**
+ * Command lines of long runs (robustness, fuzzing): options declared once, with help and strict
+ * parsing from the same table.
+ */
+import { parseArgs } from "node:util";
+
+/** An option with a value. */
+export interface Option {
+  /** The name of its value in the help, such as N or FILE. */
+  readonly value: string;
+  /** The default; empty for none. */
+  readonly initial: string;
+  readonly doc: string;
+}
+
+/** Options by name, and switches by name with their help. */
+export interface Declared {
+  readonly options: Readonly<Record<string, Option>>;
+  readonly switches: Readonly<Record<string, string>>;
+}
+
+/** The lines of help about the options, each with its default. */
+export function optionLines({ options, switches }: Declared): string {
+  const rows = [
+    ...Object.entries(options).map(([name, { value, initial, doc }]) => [
+      `--${name} ${value}`,
+      initial === "" ? doc : `${doc} (${initial})`,
+    ]),
+    ...Object.entries(switches).map(([name, doc]) => [`--${name}`, doc]),
+  ] as [string, string][];
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`).join("\n");
+}
+
+/** The values of a command line. */
+export class Values<D extends Declared> {
+  readonly #declared: D;
+  readonly #values: Readonly<Record<string, string | boolean | undefined>>;
+
+  /** @throws Error for an unknown option, a missing value, or an argument that is no option */
+  constructor(declared: D, args: readonly string[]) {
+    const ofType = <T extends "string" | "boolean">(names: object, type: T) =>
+      Object.fromEntries(Object.keys(names).map((name) => [name, { type }]));
+    this.#declared = declared;
+    const { values } = parseArgs({
+      args: [...args],
+      strict: true,
+      options: { ...ofType(declared.options, "string"), ...ofType(declared.switches, "boolean") },
+    });
+    this.#values = values as Readonly<Record<string, string | boolean | undefined>>;
+  }
+
+  isSet(name: keyof D["switches"] & string): boolean {
+    return this.#values[name] === true;
+  }
+
+  /** The value, or the default. */
+  text(name: keyof D["options"] & string): string {
+    return (this.#values[name] as string | undefined) ?? this.#declared.options[name].initial;
+  }
+
+  /** A number in a range, bounds included. @throws Error that names the option and the range */
+  number(
+    name: keyof D["options"] & string,
+    lowest: number,
+    highest: number,
+    isWhole = true,
+  ): number {
+    const given = this.text(name);
+    const value = Number(given);
+    const isInRange = value >= lowest && value <= highest;
+    if (given.trim() !== "" && isInRange && (!isWhole || Number.isInteger(value))) return value;
+    const kind = isWhole ? "a whole number" : "a number";
+    throw new Error(`--${name} ${given}: ${kind} from ${lowest} to ${highest} is needed`);
+  }
+
+  /** A seed: a whole number, or by default a random one. */
+  seed(name: keyof D["options"] & string): number {
+    if (this.text(name) === "") return 1 + Math.floor(Math.random() * 0x7fff_fffe);
+    return this.number(name, 0, Number.MAX_SAFE_INTEGER);
+  }
+}
