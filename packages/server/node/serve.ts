@@ -13,6 +13,7 @@ import { httpRouter } from "../src/http/endpoints.ts";
 import { plainError } from "../src/http/health.ts";
 import { peerEndpoints } from "../src/http/peer-endpoints.ts";
 import { Member } from "../src/member/member.ts";
+import { authMetrics } from "../src/metrics/auth-metrics.ts";
 import { withStandardServices } from "../src/services/standard.ts";
 import { toStatusError } from "../src/services/status.ts";
 import { serviceTable } from "../src/services/table.ts";
@@ -167,6 +168,14 @@ function addMetrics(
     () => member.store.lessor.count,
   );
   tlsMetrics(registry, { client: resources.clientTls, peer: resources.peerTls });
+  authMetrics(registry, {
+    authRevision: () => member.store.auth.revision,
+    isEnabled: () => member.store.auth.isEnabled,
+    tokens: () => member.auth.tokens.size,
+    failedLogins: () => member.auth.logins.failures,
+    refusedLogins: () => member.auth.logins.refusals,
+    waitingHashes: () => member.auth.passwords.waiting,
+  });
   settingMetrics(registry, config);
   registry.gauge(
     "quorate_server_healing",

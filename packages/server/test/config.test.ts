@@ -274,6 +274,7 @@ function sample(name: string, kind: string, defaultText: string): string {
     "tls-max-version": "TLS1.3",
     "cipher-suites": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
     metrics: "extensive",
+    "auth-token": "simple",
     logger: "zap",
     "log-outputs": "stdout",
     "log-level": "warn",
