@@ -37,7 +37,7 @@ export interface Io {
   onStop(stop: (signal: StopSignal) => void): () => void;
   /** Starts another program with exactly these variables; it writes where this one writes, and there is nothing for it to read. */
   run(command: readonly string[], env: Readonly<Record<string, string | undefined>>): ChildRun;
-  /** Asks for a line without showing what is typed. Rejects where there is no terminal. */
+  /** Asks for a line without showing what is typed; from a pipe, it takes the next line of it. */
   askPassword(prompt: string): Promise<string>;
 }
 
