@@ -1,9 +1,13 @@
-/** The command line of a program of bench/: --help prints its help, and what makes no sense is told in a line, with exit code 2. */
+/**
+ * The command line of a program of bench/: --help prints its help, and what makes no sense is told
+ * in a line, with exit code 2.
+ */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
 /**
- * The values of `options`, and what else stands on the command line, if `allowPositionals` says that something may. Ends the process with 0
- * for --help, and with 2 for an option that there is not.
+ * The values of `options`, and what else stands on the command line, if `allowPositionals` says
+ * that something may. Ends the process with 0 for --help, and with 2 for an option that there is
+ * not.
  */
 export function readArguments<const O extends NonNullable<ParseArgsConfig["options"]>>(
   help: string,
@@ -23,11 +27,13 @@ export function orRefuse<T>(read: () => T): T {
     return read();
   } catch (error) {
     // parseArgs goes on about arguments that begin with "-", of which there are none here.
-    return refuse((error as Error).message.split(". To specify")[0]!);
+    return refuse((error as Error).message.split(". To specify")[0]);
   }
 }
 
-/** The number that was given for an option. Ends the process with 2 if it is none, or not above 0. */
+/**
+ * The number that was given for an option. Ends the process with 2 if it is none, or not above 0.
+ */
 export function positive(name: string, text: string): number {
   const value = Number(text);
   if (!(value > 0)) refuse(`--${name} must be a number above 0, not "${text}"`);

@@ -43,17 +43,32 @@ const firstKeyAt = 2;
 const anyKey = Buffer.alloc(keyBytes, "k");
 
 export function putTemplate(value: Uint8Array): Template {
-  return { path: 0, message: PutRequest.encode({ key: anyKey, value }).slice(), patchAt: [firstKeyAt] };
+  return {
+    path: 0,
+    message: PutRequest.encode({ key: anyKey, value }).slice(),
+    patchAt: [firstKeyAt],
+  };
 }
 
 export function getTemplate(serializable: boolean): Template {
-  return { path: 1, message: RangeRequest.encode({ key: anyKey, serializable }).slice(), patchAt: [firstKeyAt] };
+  return {
+    path: 1,
+    message: RangeRequest.encode({ key: anyKey, serializable }).slice(),
+    patchAt: [firstKeyAt],
+  };
 }
 
-/** All keys with the first byte of `first`; serializable, as listing usually is asked for when it is large. */
+/**
+ * All keys with the first byte of `first`; serializable, as listing usually is asked for when it is
+ * large.
+ */
 export function listTemplate(first: number, serializable: boolean): Template {
   const key = Buffer.from([first]);
-  return { path: 1, message: RangeRequest.encode({ key, rangeEnd: Buffer.from([first + 1]), serializable }).slice(), patchAt: [] };
+  return {
+    path: 1,
+    message: RangeRequest.encode({ key, rangeEnd: Buffer.from([first + 1]), serializable }).slice(),
+    patchAt: [],
+  };
 }
 
 /** If the key exists, put it. */
@@ -67,10 +82,16 @@ export function txnTemplate(value: Uint8Array): Template {
         targetUnion: { case: "version", value: 0 },
       }),
     ],
-    success: [{ request: { case: "requestPut", value: PutRequest.create({ key: anyKey, value }) } }],
+    success: [
+      { request: { case: "requestPut", value: PutRequest.create({ key: anyKey, value }) } },
+    ],
   }).slice();
   const first = Buffer.from(message).indexOf(anyKey);
-  return { path: 2, message, patchAt: [first, Buffer.from(message).indexOf(anyKey, first + keyBytes)] };
+  return {
+    path: 2,
+    message,
+    patchAt: [first, Buffer.from(message).indexOf(anyKey, first + keyBytes)],
+  };
 }
 
 export class UnaryLoad implements Load {
@@ -95,20 +116,22 @@ export class UnaryLoad implements Load {
   async open(events: LoadEvents): Promise<void> {
     const { urls, identity } = this.#target;
     const done = (client: number, ok: boolean, sizeBytes: number): void => {
-      const step = this.#steps[client]!;
+      const step = this.#steps[client];
       if (ok) this.revisions += step.revisions;
       events.done(client, ok && sizeBytes >= (step.leastAnswerBytes ?? 0));
     };
     for (let index = 0; index < this.#connectionCount; index++) {
-      const url = urls[index % urls.length]!;
-      this.#connections.push(await Connection.open({ url, paths, identity, done, failed: events.failed }));
+      const url = urls[index % urls.length];
+      this.#connections.push(
+        await Connection.open({ url, paths, identity, done, failed: events.failed }),
+      );
     }
   }
 
   start(client: number): void {
     const step = this.#next();
     this.#steps[client] = step;
-    this.#connections[client % this.#connections.length]!.call(client, step.template, step.key);
+    this.#connections[client % this.#connections.length].call(client, step.template, step.key);
   }
 
   flush(): void {
@@ -127,9 +150,20 @@ export async function range(
   request: Parameters<typeof RangeRequest.encode>[0],
 ): Promise<RangeResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const done = (_slot: number, ok: boolean, _sizeBytes: number, message: Buffer | undefined): void =>
-    ok ? resolve(message!) : reject(new Error(`${url} refused a range`));
-  const connection = await Connection.open({ url, paths, identity, done, failed: reject, keepsMessages: true });
+  const done = (
+    _slot: number,
+    ok: boolean,
+    _sizeBytes: number,
+    message: Buffer | undefined,
+  ): void => (ok ? resolve(message!) : reject(new Error(`${url} refused a range`)));
+  const connection = await Connection.open({
+    url,
+    paths,
+    identity,
+    done,
+    failed: reject,
+    keepsMessages: true,
+  });
   try {
     connection.call(0, { path: 1, message: RangeRequest.encode(request), patchAt: [] });
     connection.flush();
@@ -148,7 +182,9 @@ export async function revisionOf(url: string, identity: ClientIdentity): Promise
 export async function leaderUrl(cluster: TestCluster): Promise<string> {
   for (const member of cluster.members) {
     const client = new TestClient(member.clientAddress, cluster.identity);
-    const status = await client.call(MaintenanceService.methods.Status, {}).finally(() => client.close());
+    const status = await client
+      .call(MaintenanceService.methods.Status, {})
+      .finally(() => client.close());
     if (status.leader !== 0n && status.leader === status.header!.memberId) return member.clientUrl;
   }
   throw new Error("no member says that it leads");

@@ -1,9 +1,10 @@
 /**
- * One HTTP/2 connection that carries gRPC calls, with as little work a call as can be: bytes from templates, no header decoding, all
- * requests of a turn in one write.
+ * One HTTP/2 connection that carries gRPC calls, with as little work a call as can be: bytes from
+ * templates, no header decoding, all requests of a turn in one write.
  *
- * A unary call counts as answered when a message and the end of its stream arrived; a server that refuses a call ends the stream without a
- * message, which counts as failed. A stream hands on each message; its end is an error.
+ * A unary call counts as answered when a message and the end of its stream arrived; a server that
+ * refuses a call ends the stream without a message, which counts as failed. A stream hands on each
+ * message; its end is an error.
  */
 import * as net from "node:net";
 import * as tls from "node:tls";
@@ -36,8 +37,16 @@ export interface ConnectionOptions {
   /** The paths of the methods that will be called. */
   readonly paths: readonly string[];
   readonly identity: ClientIdentity;
-  /** Called for each finished unary call: the caller's slot, whether a message came, its size, and, if `keepsMessages`, the message. */
-  readonly done: (slot: number, ok: boolean, sizeBytes: number, message: Buffer | undefined) => void;
+  /**
+   * Called for each finished unary call: the caller's slot, whether a message came, its size, and,
+   * if `keepsMessages`, the message.
+   */
+  readonly done: (
+    slot: number,
+    ok: boolean,
+    sizeBytes: number,
+    message: Buffer | undefined,
+  ) => void;
   /** Called for each message of a stream; valid only during the call back. */
   readonly streamed?: ((slot: number, message: Buffer) => void) | undefined;
   /** Hears of the end of the connection, or of a stream. */
@@ -84,8 +93,9 @@ export class Connection {
     let connection: Connection | undefined;
     const socket = await new Promise<net.Socket>((resolve, reject) => {
       if (scheme === "https") {
-        const secure = tls.connect({ host: hostname, port: Number(port), ALPNProtocols: ["h2"], ...options.identity }, () =>
-          resolve(secure),
+        const secure = tls.connect(
+          { host: hostname, port: Number(port), ALPNProtocols: ["h2"], ...options.identity },
+          () => resolve(secure),
         );
         secure.on("data", (bytes: Buffer) => connection!.#receive(bytes));
         secure.once("error", reject);
@@ -97,7 +107,10 @@ export class Connection {
             return true;
           },
         };
-        const plain = net.connect({ host: hostname, port: Number(port), noDelay: true, onread }, () => resolve(plain));
+        const plain = net.connect(
+          { host: hostname, port: Number(port), noDelay: true, onread },
+          () => resolve(plain),
+        );
         plain.once("error", reject);
       }
     });
@@ -159,7 +172,14 @@ export class Connection {
     writeFrameHeader(this.#slab, at, block.length, frameType.headers, flags.endHeaders, stream);
     this.#slab.set(block, at + frameHeaderBytes);
     this.#slabEnd = at + frameHeaderBytes + block.length;
-    this.#calls.set(stream, { slot, isStream, receivedBytes: 0, firstByte: -1, pieces: [], unreturnedBytes: 0 });
+    this.#calls.set(stream, {
+      slot,
+      isStream,
+      receivedBytes: 0,
+      firstByte: -1,
+      pieces: [],
+      unreturnedBytes: 0,
+    });
     return stream;
   }
 
@@ -170,7 +190,13 @@ export class Connection {
     this.#slabStart = this.#slabEnd = 0;
   }
 
-  #data(stream: number, message: Uint8Array, patch: Uint8Array, patchAt: readonly number[], flagBits: number): void {
+  #data(
+    stream: number,
+    message: Uint8Array,
+    patch: Uint8Array,
+    patchAt: readonly number[],
+    flagBits: number,
+  ): void {
     const slab = this.#slab;
     const bodyBytes = grpcPrefixBytes + message.length;
     writeFrameHeader(slab, this.#slabEnd, bodyBytes, frameType.data, flagBits, stream);
@@ -178,20 +204,28 @@ export class Connection {
     slab[at] = 0;
     slab.writeUInt32BE(message.length, at + 1);
     slab.set(message, at + grpcPrefixBytes);
-    for (let i = 0; i < patchAt.length; i++) slab.set(patch, at + grpcPrefixBytes + patchAt[i]!);
+    for (let i = 0; i < patchAt.length; i++) slab.set(patch, at + grpcPrefixBytes + patchAt[i]);
     this.#slabEnd = at + bodyBytes;
     this.#sendWindowBytes -= bodyBytes;
-    if (this.#sendWindowBytes < 0) throw new Error("the peer's window is used up: fewer clients a connection, please");
+    if (this.#sendWindowBytes < 0)
+      throw new Error("the peer's window is used up: fewer clients a connection, please");
   }
 
   #receive(chunk: Buffer): void {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = 0;
     while (bytes.length - at >= frameHeaderBytes) {
-      const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+      const length = (bytes[at] << 16) | (bytes[at + 1] << 8) | bytes[at + 2];
       const end = at + frameHeaderBytes + length;
       if (end > bytes.length) break;
-      this.#frame(bytes, at, end, bytes[at + 3]!, bytes[at + 4]!, bytes.readUInt32BE(at + 5) & 0x7fff_ffff);
+      this.#frame(
+        bytes,
+        at,
+        end,
+        bytes[at + 3],
+        bytes[at + 4],
+        bytes.readUInt32BE(at + 5) & 0x7fff_ffff,
+      );
       at = end;
     }
     // The chunk's memory is used again for the next read.
@@ -203,7 +237,14 @@ export class Connection {
     this.flush();
   }
 
-  #frame(bytes: Buffer, at: number, end: number, type: number, flagBits: number, stream: number): void {
+  #frame(
+    bytes: Buffer,
+    at: number,
+    end: number,
+    type: number,
+    flagBits: number,
+    stream: number,
+  ): void {
     const payload = at + frameHeaderBytes;
     if (type === frameType.data) {
       this.#receivedBytes += end - payload;
@@ -213,9 +254,10 @@ export class Connection {
       const isLast = (flagBits & flags.endStream) !== 0;
       if (call.isStream) this.#streamed(stream, call, bytes.subarray(payload, end));
       else if (end > payload) {
-        if (call.firstByte < 0) call.firstByte = bytes[payload]!;
+        if (call.firstByte < 0) call.firstByte = bytes[payload];
         call.receivedBytes += end - payload;
-        if (this.#options.keepsMessages) call.pieces.push(Buffer.from(bytes.subarray(payload, end)));
+        if (this.#options.keepsMessages)
+          call.pieces.push(Buffer.from(bytes.subarray(payload, end)));
       }
       if (isLast) this.#finish(stream);
     } else if (type === frameType.headers) {
@@ -264,7 +306,10 @@ export class Connection {
     }
     const ok = call.firstByte === 0 && call.receivedBytes >= grpcPrefixBytes;
     const sizeBytes = Math.max(0, call.receivedBytes - grpcPrefixBytes);
-    const message = this.#options.keepsMessages && ok ? Buffer.concat(call.pieces).subarray(grpcPrefixBytes) : undefined;
+    const message =
+      this.#options.keepsMessages && ok
+        ? Buffer.concat(call.pieces).subarray(grpcPrefixBytes)
+        : undefined;
     this.#options.done(call.slot, ok, sizeBytes, message);
   }
 }

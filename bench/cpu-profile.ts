@@ -1,10 +1,17 @@
 /** V8's CPU profiles (--cpu-prof): from samples in time to a tree of functions. */
 
-/** A profile as V8 writes it: a tree of call frames, and for each sample its leaf and the microseconds since the one before. */
+/**
+ * A profile as V8 writes it: a tree of call frames, and for each sample its leaf and the
+ * microseconds since the one before.
+ */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
-    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+    readonly callFrame: {
+      readonly functionName: string;
+      readonly url: string;
+      readonly lineNumber: number;
+    };
     readonly children?: readonly number[];
   }[];
   /** Of the monotonic clock, in microseconds. */
@@ -26,13 +33,21 @@ export interface Frame {
 /** The function under which V8 counts the time in which the loop waits for work. */
 const idleName = "(idle)";
 
-/** The tree of what ran between two times of the monotonic clock (microseconds), and how long it waited for work meanwhile. */
-export function frames(profile: CpuProfile, fromUs: number, toUs: number, root: string): { tree: Frame; idleMs: number } {
+/**
+ * The tree of what ran between two times of the monotonic clock (microseconds), and how long it
+ * waited for work meanwhile.
+ */
+export function frames(
+  profile: CpuProfile,
+  fromUs: number,
+  toUs: number,
+  root: string,
+): { tree: Frame; idleMs: number } {
   const selfMs = new Map<number, number>();
   let nowUs = profile.startTime;
   for (const [index, id] of profile.samples.entries()) {
     // A sample stands for the time up to the next one.
-    nowUs += profile.timeDeltas[index]!;
+    nowUs += profile.timeDeltas[index];
     const untilUs = nowUs + (profile.timeDeltas[index + 1] ?? 0);
     const withinUs = Math.min(untilUs, toUs) - Math.max(nowUs, fromUs);
     if (withinUs > 0) selfMs.set(id, (selfMs.get(id) ?? 0) + withinUs / 1000);
@@ -49,13 +64,26 @@ export function frames(profile: CpuProfile, fromUs: number, toUs: number, root: 
     const children = (node.children ?? []).map(build).filter((child) => child !== undefined);
     const totalMs = children.reduce((total, child) => total + child.totalMs, own);
     if (totalMs === 0) return undefined;
-    return { name: nameOf(node.callFrame, root), selfMs: own, totalMs, children: children.sort((a, b) => b.totalMs - a.totalMs) };
+    return {
+      name: nameOf(node.callFrame, root),
+      selfMs: own,
+      totalMs,
+      children: children.sort((a, b) => b.totalMs - a.totalMs),
+    };
   };
-  const top = build(profile.nodes[0]!.id) ?? { name: "(root)", selfMs: 0, totalMs: 0, children: [] };
+  const top = build(profile.nodes[0].id) ?? {
+    name: "(root)",
+    selfMs: 0,
+    totalMs: 0,
+    children: [],
+  };
   return { tree: top, idleMs };
 }
 
-function nameOf({ functionName, url, lineNumber }: CpuProfile["nodes"][number]["callFrame"], root: string): string {
+function nameOf(
+  { functionName, url, lineNumber }: CpuProfile["nodes"][number]["callFrame"],
+  root: string,
+): string {
   const name = functionName === "" ? "(anonymous)" : functionName;
   if (url === "") return name;
   const path = url.replace(/^file:\/\//, "");
@@ -68,7 +96,10 @@ export interface FunctionTime {
   readonly totalMs: number;
 }
 
-/** Functions by the time in themselves, most first. A function that calls itself is counted once in its total. */
+/**
+ * Functions by the time in themselves, most first. A function that calls itself is counted once in
+ * its total.
+ */
 export function functionTimes(tree: Frame): FunctionTime[] {
   const times = new Map<string, { name: string; selfMs: number; totalMs: number }>();
   const open = new Set<string>();

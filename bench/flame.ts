@@ -1,4 +1,7 @@
-/** A flame picture: one HTML file that needs nothing else. Width is time, the caller stands below what it calls; a click zooms. */
+/**
+ * A flame picture: one HTML file that needs nothing else. Width is time, the caller stands below
+ * what it calls; a click zooms.
+ */
 import type { Frame } from "./cpu-profile.ts";
 
 /** Frames narrower than this share of the whole are left out. */

@@ -1,11 +1,13 @@
 /**
- * npm run bench:hold: how long one call of one client makes all others wait. A store of many small keys gets each call of the API in turn,
- * in its heaviest form, while another client puts a key every few milliseconds.
+ * npm run bench:hold: how long one call of one client makes all others wait. A store of many small
+ * keys gets each call of the API in turn, in its heaviest form, while another client puts a key
+ * every few milliseconds.
  *
  *     npm run bench:hold -- --help
  *
- * For each call: how long it took, the longest put meanwhile beside that of an idle store, the longest turn of the member's event loop (of
- * ours) and its longest pause for garbage, the most memory that the member has had so far, and whether it kept its leadership.
+ * For each call: how long it took, the longest put meanwhile beside that of an idle store, the
+ * longest turn of the member's event loop (of ours) and its longest pause for garbage, the most
+ * memory that the member has had so far, and whether it kept its leadership.
  */
 
 import { rmSync } from "node:fs";
@@ -54,7 +56,9 @@ const leased = count("leased", args.leased);
 const leases = count("leases", args.leases);
 const size = count("size", args.size);
 const wanted = args.calls.split(";").filter((text) => text !== "");
-const calls = heavyCalls.filter(({ name }) => wanted.length === 0 || wanted.some((text) => name.includes(text)));
+const calls = heavyCalls.filter(
+  ({ name }) => wanted.length === 0 || wanted.some((text) => name.includes(text)),
+);
 const MIB = 2 ** 20;
 /** Keys of one transaction, and such transactions under way, while the store is filled. */
 const FILL_OPS = 100;
@@ -79,7 +83,11 @@ interface Row {
 }
 
 /** Runs `task` for each number below `total`, some at a time. */
-async function each(total: number, atOnce: number, task: (i: number) => Promise<unknown>): Promise<void> {
+async function each(
+  total: number,
+  atOnce: number,
+  task: (i: number) => Promise<unknown>,
+): Promise<void> {
   let next = 0;
   const work = async (): Promise<void> => {
     while (next < total) await task(next++);
@@ -87,14 +95,23 @@ async function each(total: number, atOnce: number, task: (i: number) => Promise<
   await Promise.all(Array.from({ length: Math.min(atOnce, total) }, work));
 }
 
-async function putMany(client: TestClient, letter: string, total: number, lease: bigint): Promise<void> {
+async function putMany(
+  client: TestClient,
+  letter: string,
+  total: number,
+  lease: bigint,
+): Promise<void> {
   await each(Math.ceil(total / FILL_OPS), FILL_CALLS, (part) => {
     const first = part * FILL_OPS;
     const success = Array.from({ length: Math.min(FILL_OPS, total - first) }, (_, i) => ({
       request: {
         case: "requestPut" as const,
         // Values whose order is not that of the keys.
-        value: PutRequest.create({ key: keyOf(letter, first + i), value: valueFor(first + i), lease }),
+        value: PutRequest.create({
+          key: keyOf(letter, first + i),
+          value: valueFor(first + i),
+          lease,
+        }),
       },
     }));
     return client.call(KVService.methods.Txn, { compare: [], success, failure: [] }, LIMIT_MS);
@@ -109,14 +126,21 @@ function valueFor(i: number): Uint8Array {
   return value;
 }
 
-async function fill(client: TestClient, program: string, leader: TestCluster["members"][number], cluster: TestCluster): Promise<Scene> {
+async function fill(
+  client: TestClient,
+  program: string,
+  leader: TestCluster["members"][number],
+  cluster: TestCluster,
+): Promise<Scene> {
   const startMs = performance.now();
   const { ID: lease } = await client.call(LeaseService.methods.LeaseGrant, { TTL: 36_000 });
   await putMany(client, "k", keys, 0n);
   const { header } = await client.call(KVService.methods.Range, { key: fromUtf8("k") });
   await putMany(client, "k", Math.floor(keys / 5), 0n);
   await putMany(client, "l", leased, lease);
-  await each(leases, 512, () => client.call(LeaseService.methods.LeaseGrant, { TTL: 36_000 }, LIMIT_MS));
+  await each(leases, 512, () =>
+    client.call(LeaseService.methods.LeaseGrant, { TTL: 36_000 }, LIMIT_MS),
+  );
   say(
     `${program}: ${keys} keys, ${leased} of a lease, ${leases} leases are in after ${((performance.now() - startMs) / 1000).toFixed(0)} s`,
   );
@@ -167,7 +191,10 @@ class Prober {
   }
 }
 
-/** The longest turn of a member's loop: wall-clock and processor time; its longest pause for garbage. NaN: the program does not say. */
+/**
+ * The longest turn of a member's loop: wall-clock and processor time; its longest pause for
+ * garbage. NaN: the program does not say.
+ */
 interface Turns {
   readonly wallMs: number;
   readonly pauseMs: number;
@@ -186,22 +213,30 @@ function longestTurn(path: string): Promise<Turns> {
       const [wallMs, cpuMs, pauseMs] = text.split(" ").map(Number) as [number, number, number];
       resolve({ wallMs, cpuMs, pauseMs });
     });
-    socket.on("error", () => resolve({ wallMs: Number.NaN, cpuMs: Number.NaN, pauseMs: Number.NaN }));
+    socket.on("error", () =>
+      resolve({ wallMs: Number.NaN, cpuMs: Number.NaN, pauseMs: Number.NaN }),
+    );
   });
 }
 
-async function leaderOf(cluster: TestCluster): Promise<{ member: TestCluster["members"][number]; term: number }> {
+async function leaderOf(
+  cluster: TestCluster,
+): Promise<{ member: TestCluster["members"][number]; term: number }> {
   for (const member of cluster.members) {
     const client = new TestClient(member.clientAddress, cluster.identity);
-    const status = await client.call(MaintenanceService.methods.Status, {}, LIMIT_MS).finally(() => client.close());
-    if (status.leader !== 0n && status.leader === status.header!.memberId) return { member, term: status.raftTerm };
+    const status = await client
+      .call(MaintenanceService.methods.Status, {}, LIMIT_MS)
+      .finally(() => client.close());
+    if (status.leader !== 0n && status.leader === status.header!.memberId)
+      return { member, term: status.raftTerm };
   }
   throw new Error("no member says that it leads");
 }
 
 async function measure(executable: Executable, asked: readonly HeavyCall[]): Promise<Row[]> {
   const program = executable.name;
-  const socketOf = (name: string): string => join(tmpdir(), `quorate-hold-${process.pid}-${name}.sock`);
+  const socketOf = (name: string): string =>
+    join(tmpdir(), `quorate-hold-${process.pid}-${name}.sock`);
   const probe = `--import=${new URL("./hold/probe.ts", import.meta.url).href}`;
   const cluster = await startCluster({
     executable,
@@ -209,7 +244,11 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
     flags: ["--quota-backend-bytes=8589934592"],
     envOf: (name): Record<string, string> =>
       program === "quorate"
-        ? { NODE_OPTIONS: probe, QUORATE_BENCH_HOLD_SOCKET: socketOf(name), ...(args.spin ? { QUORATE_BENCH_HOLD_SPIN: "1" } : {}) }
+        ? {
+            NODE_OPTIONS: probe,
+            QUORATE_BENCH_HOLD_SOCKET: socketOf(name),
+            ...(args.spin ? { QUORATE_BENCH_HOLD_SPIN: "1" } : {}),
+          }
         : {},
   });
   const rows: Row[] = [];
@@ -221,7 +260,11 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
     const scene = await fill(client, program, member, cluster);
     // What the filling has left to be done: flushes, files that are joined.
     await delay(IDLE_MS);
-    prober = await Prober.start({ url: member.clientUrl, identity: cluster.identity, pauseMs: PUT_PAUSE_MS });
+    prober = await Prober.start({
+      url: member.clientUrl,
+      identity: cluster.identity,
+      pauseMs: PUT_PAUSE_MS,
+    });
     await delay(1000);
     let idleWorstMs = 0;
     const run = async (name: string, task: () => Promise<unknown>): Promise<Row> => {
@@ -273,7 +316,8 @@ async function measure(executable: Executable, asked: readonly HeavyCall[]): Pro
 }
 
 function cellsOf(row: Row): string[] {
-  const ms = (value: number): string => (Number.isNaN(value) ? "-" : value.toFixed(value < 100 ? 1 : 0));
+  const ms = (value: number): string =>
+    Number.isNaN(value) ? "-" : value.toFixed(value < 100 ? 1 : 0);
   const { puts } = row;
   return [
     row.call,
@@ -286,7 +330,11 @@ function cellsOf(row: Row): string[] {
     ...(args.spin ? [ms(row.turns.cpuMs)] : []),
     ms(row.turns.pauseMs),
     row.peakMiB.toFixed(0),
-    [...(row.leaderChanged ? ["leader changed"] : []), ...(puts.failed > 0 ? [`${puts.failed} puts failed`] : []), row.outcome]
+    [
+      ...(row.leaderChanged ? ["leader changed"] : []),
+      ...(puts.failed > 0 ? [`${puts.failed} puts failed`] : []),
+      row.outcome,
+    ]
       .filter((text) => text !== "")
       .join("; "),
   ];
@@ -311,10 +359,15 @@ if (args.list) {
   process.exit(0);
 }
 if (calls.length === 0) refuse(`no call is called "${args.calls}"; --list names them`);
-const programs = [quorate, etcd].filter((one) => one !== undefined).filter((one) => args.only === undefined || one.name === args.only);
+const programs = [quorate, etcd]
+  .filter((one) => one !== undefined)
+  .filter((one) => args.only === undefined || one.name === args.only);
 if (programs.length === 0) refuse(`there is no program ${args.only ?? ""} here`);
 const all: Row[] = [];
 for (const executable of programs) all.push(...(await measure(executable, calls)));
 const lines = [...Map.groupBy(all, (row) => row.call).values()].flat().map(cellsOf);
-if (args.markdown) console.log(`${keys.toLocaleString("en")} keys; ${size === 1 ? "1 member" : `${size} members`}.\n`);
+if (args.markdown)
+  console.log(
+    `${keys.toLocaleString("en")} keys; ${size === 1 ? "1 member" : `${size} members`}.\n`,
+  );
 console.log(align([head, ...lines], [0, 1]));

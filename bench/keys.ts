@@ -1,4 +1,6 @@
-/** Keys of 8 bytes, values that do not compress, and an order of use that is the same in every run. */
+/**
+ * Keys of 8 bytes, values that do not compress, and an order of use that is the same in every run.
+ */
 
 export const keyBytes = 8;
 
@@ -6,7 +8,9 @@ export const keyBytes = 8;
 export const loadedLetter = "k";
 export const listedLetter = "r";
 
-/** "00000012" with a first letter in place of the first digit, so that the rows' keys keep apart. */
+/**
+ * "00000012" with a first letter in place of the first digit, so that the rows' keys keep apart.
+ */
 export function keyOf(letter: string, number: number): Buffer {
   return Buffer.from(letter + String(number).padStart(keyBytes - 1, "0"), "latin1");
 }

@@ -1,11 +1,13 @@
 /**
- * Many leases on three members, each with a key, kept alive over all members for some minutes and then left alone: none may be lost while
- * it is kept alive, none may end early, and each must end soon after its time.
+ * Many leases on three members, each with a key, kept alive over all members for some minutes and
+ * then left alone: none may be lost while it is kept alive, none may end early, and each must end
+ * soon after its time.
  *
  *     npm run soak:leases -- [--leases 100000] [--minutes 5] [--ttl 60] [--size 3]
  *
- * Clients renew a lease after a third of its time, as Go's does, so they all end within a third of their time when that stops. An end is
- * seen by the deletion of the key on a watch; its lag is counted from the answer to the last renewal and the time to live.
+ * Clients renew a lease after a third of its time, as Go's does, so they all end within a third of
+ * their time when that stops. An end is seen by the deletion of the key on a watch; its lag is
+ * counted from the answer to the last renewal and the time to live.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -49,7 +51,10 @@ export interface SoakResult {
   readonly lagMostMs: number;
   /** From the first end to the last. */
   readonly endingMs: number;
-  /** While the leases were kept alive: processors that all members used together, and the most memory that one had. */
+  /**
+   * While the leases were kept alive: processors that all members used together, and the most
+   * memory that one had.
+   */
   readonly processors: number;
   readonly residentMiB: number;
   /** Processors used while the leases ended. */
@@ -83,7 +88,10 @@ class Soak {
   readonly #connections: Connection[] = [];
   /** The streams of keep-alives; undefined while one is being opened again. */
   readonly #keeping: ({ connection: Connection; stream: number } | undefined)[] = [];
-  /** By lease, on performance's clock: when its last renewal was sent and answered, and when its key went. */
+  /**
+   * By lease, on performance's clock: when its last renewal was sent and answered, and when its key
+   * went.
+   */
   readonly #sentMs: Float64Array;
   readonly #answeredMs: Float64Array;
   readonly #endedMs: Float64Array;
@@ -119,7 +127,7 @@ class Soak {
     failed = this.#failed,
   ): Promise<Connection> {
     const connection = await Connection.open({
-      url: this.#cluster.endpoints[member % this.#cluster.endpoints.length]!,
+      url: this.#cluster.endpoints[member % this.#cluster.endpoints.length],
       paths: [path],
       identity: this.#cluster.identity,
       done: (_slot, ok) => done?.(ok),
@@ -136,7 +144,8 @@ class Soak {
     let finished = 0;
     const { promise: all, resolve } = Promise.withResolvers<void>();
     const next = (): void => {
-      if (begun < this.#options.leases) connection.call(0, { path: 0, message: messageOf(begun++), patchAt: [] });
+      if (begun < this.#options.leases)
+        connection.call(0, { path: 0, message: messageOf(begun++), patchAt: [] });
     };
     const connection = await this.#open(0, path, undefined, (ok) => {
       if (!ok) this.#failed(new Error(`${path} was refused`));
@@ -156,8 +165,14 @@ class Soak {
         else if (field === eventsField) this.#event(message, start, end);
       }),
     );
-    const value = WatchCreateRequest.create({ key: fromUtf8("lease/"), rangeEnd: fromUtf8("lease0") });
-    connection.send(connection.openStream(0, 0), WatchRequest.encode({ requestUnion: { case: "createRequest", value } }));
+    const value = WatchCreateRequest.create({
+      key: fromUtf8("lease/"),
+      rangeEnd: fromUtf8("lease0"),
+    });
+    connection.send(
+      connection.openStream(0, 0),
+      WatchRequest.encode({ requestUnion: { case: "createRequest", value } }),
+    );
     connection.flush();
     await Promise.race([created, this.#broken.promise]);
   }
@@ -169,7 +184,8 @@ class Soak {
       if (field === typeField) isDeleted = bytes[at] === 1;
       else if (field === kvField) {
         eachField(bytes, at, until, (inner, keyAt, keyEnd) => {
-          if (inner === keyField) lease = Number(bytes.toString("latin1", keyAt + "lease/".length, keyEnd));
+          if (inner === keyField)
+            lease = Number(bytes.toString("latin1", keyAt + "lease/".length, keyEnd));
         });
       }
     });
@@ -194,7 +210,10 @@ class Soak {
     for (let at = 0; at < streamsAMember * this.#options.size; at++) await this.#openStream(at);
   }
 
-  /** A member ends a stream whose keep-alives it cannot answer, as when no leader is there: clients open another. */
+  /**
+   * A member ends a stream whose keep-alives it cannot answer, as when no leader is there: clients
+   * open another.
+   */
   async #openStream(at: number): Promise<void> {
     const { path } = LeaseService.methods.LeaseKeepAlive;
     this.#keeping[at] = undefined;
@@ -203,7 +222,13 @@ class Soak {
       this.#keeping[at]?.connection.close();
       this.#openStream(at).catch(this.#failed);
     };
-    const connection = await this.#open(at, path, (message) => this.#answered(message), undefined, again);
+    const connection = await this.#open(
+      at,
+      path,
+      (message) => this.#answered(message),
+      undefined,
+      again,
+    );
     this.#keeping[at] = { connection, stream: connection.openStream(0, 0) };
   }
 
@@ -215,7 +240,10 @@ class Soak {
     connection.send(stream, LeaseKeepAliveRequest.encode({ ID: BigInt(firstId + lease) }));
   }
 
-  /** Renews every lease that is granted once in a third of its time, spread evenly, until it is told to stop. */
+  /**
+   * Renews every lease that is granted once in a third of its time, spread evenly, until it is told
+   * to stop.
+   */
   async #keepAlive(): Promise<void> {
     const { leases, ttlS } = this.#options;
     const perMs = leases / ((ttlS * 1000) / 3);
@@ -241,16 +269,20 @@ class Soak {
       await Promise.race([delay(Math.min(reportMs, endMs - now)), this.#broken.promise]);
       const left = `${((endMs - performance.now()) / 60_000).toFixed(1)} min to go`;
       const renewed = `${this.#renewals} renewals answered, ${this.#restarts} streams opened again`;
-      this.#options.say(`${renewed}, ${this.#ended + this.#refused} leases lost, ${this.#memory()}, ${left}`);
+      this.#options.say(
+        `${renewed}, ${this.#ended + this.#refused} leases lost, ${this.#memory()}, ${left}`,
+      );
     }
   }
 
   /** Leases whose key is gone. */
   async #missing(): Promise<number> {
-    const client = new TestClient(this.#cluster.members[0]!.clientAddress, this.#cluster.identity);
+    const client = new TestClient(this.#cluster.members[0].clientAddress, this.#cluster.identity);
     try {
       const asked = { key: fromUtf8("lease/"), rangeEnd: fromUtf8("lease0"), countOnly: true };
-      return this.#options.leases - (await client.call(KVService.methods.Range, asked, 60_000)).count;
+      return (
+        this.#options.leases - (await client.call(KVService.methods.Range, asked, 60_000)).count
+      );
     } finally {
       client.close();
     }
@@ -271,7 +303,10 @@ class Soak {
       reportedMs = performance.now();
       say(`${this.#ended} of ${leases} leases have ended`);
     }
-    if (this.#ended < leases) throw new Error(`${leases - this.#ended} leases have not ended ${patienceMs / 1000} s after their time`);
+    if (this.#ended < leases)
+      throw new Error(
+        `${leases - this.#ended} leases have not ended ${patienceMs / 1000} s after their time`,
+      );
   }
 
   async run(): Promise<SoakResult> {
@@ -280,7 +315,8 @@ class Soak {
     const keeping = this.#keepAlive();
     keeping.catch(this.#failed);
     await this.#each(LeaseService.methods.LeaseGrant.path, (lease) => {
-      // The answers come in about the order of the requests, and long before the lease's first turn.
+      // The answers come in about the order of the requests, and long before the lease's first
+      // turn.
       this.#granted = Math.max(0, lease - 4 * inFlight);
       return LeaseGrantRequest.encode({ ID: BigInt(firstId + lease), TTL: ttlS }).slice();
     });
@@ -299,23 +335,25 @@ class Soak {
     const cpuKept = cpuSeconds(this.#pids);
     const residentMiB = Math.max(...this.#pids.map((pid) => residentBytes([pid]) / mib));
     const lost = Math.max(this.#ended, this.#refused, await this.#missing());
-    say(`kept alive for ${((keptMs - startMs) / 60_000).toFixed(1)} minutes, ${lost} lost; now they are left alone`);
+    say(
+      `kept alive for ${((keptMs - startMs) / 60_000).toFixed(1)} minutes, ${lost} lost; now they are left alone`,
+    );
     await this.#runOut();
     const ttlMs = ttlS * 1000;
     const ends = this.#endedMs.toSorted();
-    const lags = this.#endedMs.map((ms, lease) => ms - this.#answeredMs[lease]! - ttlMs).sort();
-    const early = this.#endedMs.filter((ms, lease) => ms < this.#sentMs[lease]! + ttlMs).length;
+    const lags = this.#endedMs.map((ms, lease) => ms - this.#answeredMs[lease] - ttlMs).sort();
+    const early = this.#endedMs.filter((ms, lease) => ms < this.#sentMs[lease] + ttlMs).length;
     return {
       renewals: this.#renewals,
       restarts: this.#restarts,
       lost,
       early,
-      lagP50Ms: lags[Math.floor(leases * 0.5)]!,
-      lagP99Ms: lags[Math.floor(leases * 0.99)]!,
-      lagMostMs: lags[leases - 1]!,
-      endingMs: ends[leases - 1]! - ends[0]!,
+      lagP50Ms: lags[Math.floor(leases * 0.5)],
+      lagP99Ms: lags[Math.floor(leases * 0.99)],
+      lagMostMs: lags[leases - 1],
+      endingMs: ends[leases - 1] - ends[0],
       processors: ((cpuKept - cpuStart) * 1000) / (keptMs - startMs),
-      processorsEnding: ((cpuSeconds(this.#pids) - cpuKept) * 1000) / (performance.now() - ends[0]!),
+      processorsEnding: ((cpuSeconds(this.#pids) - cpuKept) * 1000) / (performance.now() - ends[0]),
       residentMiB,
     };
   }
@@ -362,7 +400,8 @@ async function main(): Promise<void> {
   const ttlS = positive("ttl", values.ttl);
   const size = positive("size", values.size);
   const fromMs = performance.now();
-  const say = (text: string): void => console.log(`${((performance.now() - fromMs) / 1000).toFixed(0).padStart(4)} s  ${text}`);
+  const say = (text: string): void =>
+    console.log(`${((performance.now() - fromMs) / 1000).toFixed(0).padStart(4)} s  ${text}`);
   const result = await soakLeases({ leases, minutes, ttlS, size, say });
   const whole = (figure: number): string => Math.round(figure).toLocaleString("en");
   console.log(`
@@ -374,7 +413,11 @@ all ended within       ${(result.endingMs / 1000).toFixed(1)} s
 processors, ${size} members  ${result.processors.toFixed(2)} while kept alive, ${result.processorsEnding.toFixed(2)} while they ended
 memory of a member     ${whole(result.residentMiB)} MiB at the most`);
   const isGood = result.lost === 0 && result.early === 0 && result.lagP99Ms < goalP99Ms;
-  console.log(isGood ? "good" : `not good: none may be lost or early, and the p99 of the lag is to be below ${goalP99Ms} ms`);
+  console.log(
+    isGood
+      ? "good"
+      : `not good: none may be lost or early, and the p99 of the lag is to be below ${goalP99Ms} ms`,
+  );
   process.exitCode = isGood ? 0 : 1;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The rows that are no loads: how long a member takes to start, what an idle cluster costs, and what a store of many keys costs in time
- * and memory, before and after a restart.
+ * The rows that are no loads: how long a member takes to start, what an idle cluster costs, and
+ * what a store of many keys costs in time and memory, before and after a restart.
  */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -20,10 +20,13 @@ function pidsOf(cluster: TestCluster): number[] {
   return cluster.members.map((member) => member.pid!);
 }
 
-/** A member of its own: from its start to its readiness, what it has used by then, and what it holds at rest. */
+/**
+ * A member of its own: from its start to its readiness, what it has used by then, and what it holds
+ * at rest.
+ */
 export async function measureStart(executable: Executable): Promise<Figure[]> {
   return withCluster({ executable, size: 1 }, async (cluster) => {
-    const member = cluster.members[0]!;
+    const member = cluster.members[0];
     await member.terminate();
     const from = performance.now();
     member.start();
@@ -39,7 +42,10 @@ export async function measureStart(executable: Executable): Promise<Figure[]> {
   });
 }
 
-/** Three members without clients: processor time of each, in per cent of one processor, over `seconds`. */
+/**
+ * Three members without clients: processor time of each, in per cent of one processor, over
+ * `seconds`.
+ */
 export async function measureIdle(executable: Executable, seconds: number): Promise<Figure[]> {
   return withCluster({ executable, size: 3 }, async (cluster) => {
     await delay(settleMs);
@@ -47,14 +53,24 @@ export async function measureIdle(executable: Executable, seconds: number): Prom
     const before = cpuSeconds(pids);
     await delay(seconds * 1000);
     const used = cpuSeconds(pids) - before;
-    return [{ name: "idle cluster of 3, CPU % a member", value: (100 * used) / seconds / pids.length, goal: 1 }];
+    return [
+      {
+        name: "idle cluster of 3, CPU % a member",
+        value: (100 * used) / seconds / pids.length,
+        goal: 1,
+      },
+    ];
   });
 }
 
 /** `keyCount` keys loaded by 1000 clients; time, memory and files; then a restart. */
-export async function measureManyKeys(executable: Executable, keyCount: number, valueBytes: number): Promise<Figure[]> {
+export async function measureManyKeys(
+  executable: Executable,
+  keyCount: number,
+  valueBytes: number,
+): Promise<Figure[]> {
   return withCluster({ executable, size: 1 }, async (cluster) => {
-    const member = cluster.members[0]!;
+    const member = cluster.members[0];
     const target = { urls: cluster.endpoints, identity: cluster.identity };
     const template = putTemplate(randomValue(valueBytes));
     let at = 0;
@@ -62,7 +78,10 @@ export async function measureManyKeys(executable: Executable, keyCount: number, 
     const loadMs = await runCount(new UnaryLoad(target, 1000, 100, next), keyCount);
     const loadCpuS = cpuSeconds(pidsOf(cluster));
     await delay(settleMs);
-    const loaded = { rest: residentBytes(pidsOf(cluster)), peak: peakResidentBytes(pidsOf(cluster)) };
+    const loaded = {
+      rest: residentBytes(pidsOf(cluster)),
+      peak: peakResidentBytes(pidsOf(cluster)),
+    };
     await member.terminate(120_000);
     const diskBytes = sizeOf(member.options.dataDir);
     const from = performance.now();
@@ -70,10 +89,18 @@ export async function measureManyKeys(executable: Executable, keyCount: number, 
     await member.waitReady(300_000);
     const readyMs = performance.now() - from;
     const startCpuS = cpuSeconds(pidsOf(cluster));
-    const { count } = await range(member.clientUrl, cluster.identity, { key: Buffer.alloc(1), rangeEnd: Buffer.alloc(1), countOnly: true });
-    if (count !== keyCount) throw new Error(`${executable.name} has ${count} keys after the restart, not ${keyCount}`);
+    const { count } = await range(member.clientUrl, cluster.identity, {
+      key: Buffer.alloc(1),
+      rangeEnd: Buffer.alloc(1),
+      countOnly: true,
+    });
+    if (count !== keyCount)
+      throw new Error(`${executable.name} has ${count} keys after the restart, not ${keyCount}`);
     await delay(settleMs);
-    const restarted = { rest: residentBytes(pidsOf(cluster)), peak: peakResidentBytes(pidsOf(cluster)) };
+    const restarted = {
+      rest: residentBytes(pidsOf(cluster)),
+      peak: peakResidentBytes(pidsOf(cluster)),
+    };
     const what = `${keyCount.toLocaleString("en")} keys x ${valueBytes} B`;
     return [
       { name: `${what}, loaded in, s`, value: loadMs / 1000 },
@@ -89,7 +116,10 @@ export async function measureManyKeys(executable: Executable, keyCount: number, 
   });
 }
 
-/** Bytes of the disk that the files below a directory take (a file of zeros that were never written takes none). */
+/**
+ * Bytes of the disk that the files below a directory take (a file of zeros that were never written
+ * takes none).
+ */
 function sizeOf(dir: string): number {
   let bytes = 0;
   for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {

@@ -7,7 +7,10 @@ export interface Load {
   readonly unitsPerCall: number;
   /** Makes connections and whatever must stand before the first call. */
   open(events: LoadEvents): Promise<void>;
-  /** Begins the next call of a client; it may wait in a buffer until `flush` is called, or something has been received. */
+  /**
+   * Begins the next call of a client; it may wait in a buffer until `flush` is called, or something
+   * has been received.
+   */
   start(client: number): void;
   flush(): void;
   close(): void;
@@ -65,7 +68,7 @@ export async function runLoad(load: Load, options: LoadOptions): Promise<LoadRes
       callsInAll++;
       if (phase === "measure") {
         answered++;
-        latencies.add(performance.now() - startedAt[client]!);
+        latencies.add(performance.now() - startedAt[client]);
       }
     } else failed++;
     if (phase !== "run-out") start(client);
@@ -92,8 +95,18 @@ export async function runLoad(load: Load, options: LoadOptions): Promise<LoadRes
           const [p50Ms, p99Ms] = latencies.quantiles([0.5, 0.99]) as [number, number];
           const generatorCpuS = (cpu.user + cpu.system) / 1e6;
           const units = answered * load.unitsPerCall;
-          // Calls that are still open are waited for, so that all that was sent can be counted against the server's revision.
-          idle = () => resolve({ answered: units, failed, callsInAll, elapsedMs, p50Ms, p99Ms, generatorCpuS });
+          // Calls that are still open are waited for, so that all that was sent can be counted
+          // against the server's revision.
+          idle = () =>
+            resolve({
+              answered: units,
+              failed,
+              callsInAll,
+              elapsedMs,
+              p50Ms,
+              p99Ms,
+              generatorCpuS,
+            });
           if (open === 0) idle();
         }, options.durationMs);
       }, options.warmUpMs);
@@ -105,7 +118,10 @@ export async function runLoad(load: Load, options: LoadOptions): Promise<LoadRes
   }
 }
 
-/** Runs each client's calls until `count` were begun, and waits for all. Throws if one is refused. Gives the milliseconds it took. */
+/**
+ * Runs each client's calls until `count` were begun, and waits for all. Throws if one is refused.
+ * Gives the milliseconds it took.
+ */
 export async function runCount(load: Load, count: number): Promise<number> {
   let begun = 0;
   let finished = 0;
@@ -150,6 +166,8 @@ class Samples {
   /** The given quantiles (0 to 1), NaN if there is no sample. */
   quantiles(wanted: readonly number[]): number[] {
     const sorted = this.#values.subarray(0, this.#count).sort();
-    return wanted.map((q) => sorted[Math.min(this.#count - 1, Math.floor(q * this.#count))] ?? Number.NaN);
+    return wanted.map(
+      (q) => sorted[Math.min(this.#count - 1, Math.floor(q * this.#count))] ?? Number.NaN,
+    );
   }
 }

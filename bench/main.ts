@@ -28,8 +28,12 @@ const figures: FigureOf[] = [];
 
 async function main(): Promise<void> {
   if (options.help) return console.log(benchHelp);
-  if (options.list) return console.log([...rows.map((row) => row.name), goRowName, ...lifeRows.map((row) => row.name)].join("\n"));
-  if (options.from !== undefined) return console.log(report(JSON.parse(readFileSync(options.from, "utf8")) as Findings));
+  if (options.list)
+    return console.log(
+      [...rows.map((row) => row.name), goRowName, ...lifeRows.map((row) => row.name)].join("\n"),
+    );
+  if (options.from !== undefined)
+    return console.log(report(JSON.parse(readFileSync(options.from, "utf8")) as Findings));
   const programs = [quorate, etcd]
     .filter((one) => one !== undefined)
     .filter((one) => options.only === undefined || one.name === options.only);
@@ -38,7 +42,10 @@ async function main(): Promise<void> {
   const chosenLife = lifeRows.filter((row) => isChosen(row.name));
   if (programs.length === 0 || chosen.length + chosenLife.length + Number(withGo) === 0)
     refuse("there is nothing to run: no row has such a name, or the program is not installed");
-  if (etcd === undefined) say("etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with");
+  if (etcd === undefined)
+    say(
+      "etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with",
+    );
   if (isChosen(goRowName) && goBenchmark === undefined)
     say("etcd's benchmark tool is not installed, so its row is left out: see bench/stock.ts");
   const words = environment(programs);
@@ -49,7 +56,8 @@ async function main(): Promise<void> {
     const order = round % 2 === 1 ? programs : programs.toReversed();
     for (const { size, tls } of grounds) {
       for (const executable of order) {
-        if (chosen.length > 0 || withGo) await measureCluster(executable, size, tls, round, chosen, withGo);
+        if (chosen.length > 0 || withGo)
+          await measureCluster(executable, size, tls, round, chosen, withGo);
         keep(words);
       }
     }
@@ -66,10 +74,15 @@ async function main(): Promise<void> {
   console.log(report({ environment: options.markdown ? words : "", measurements, figures }));
 }
 
-/** Writes what is known so far to the file that was asked for: a run takes long, and may be ended. */
+/**
+ * Writes what is known so far to the file that was asked for: a run takes long, and may be ended.
+ */
 function keep(words: string): void {
   if (options.json !== undefined)
-    writeFileSync(options.json, `${JSON.stringify({ environment: words, measurements, figures }, null, 1)}\n`);
+    writeFileSync(
+      options.json,
+      `${JSON.stringify({ environment: words, measurements, figures }, null, 1)}\n`,
+    );
 }
 
 function isChosen(name: string): boolean {
@@ -79,7 +92,10 @@ function isChosen(name: string): boolean {
 const lifeRows: readonly { name: string; measure(executable: Executable): Promise<Figure[]> }[] = [
   { name: "start", measure: measureStart },
   { name: "idle", measure: (executable) => measureIdle(executable, options.idleSeconds) },
-  { name: "many keys", measure: (executable) => measureManyKeys(executable, options.manyKeys, options.valueBytes) },
+  {
+    name: "many keys",
+    measure: (executable) => measureManyKeys(executable, options.manyKeys, options.valueBytes),
+  },
 ];
 
 async function measureCluster(
@@ -120,7 +136,11 @@ interface Context {
 function usageOf(cluster: TestCluster): { cpuS: number; residentMiB: number; peakMiB: number } {
   const pids = cluster.members.map((member) => member.pid!);
   const mean = (bytes: number): number => bytes / pids.length / 2 ** 20;
-  return { cpuS: cpuSeconds(pids), residentMiB: mean(residentBytes(pids)), peakMiB: mean(peakResidentBytes(pids)) };
+  return {
+    cpuS: cpuSeconds(pids),
+    residentMiB: mean(residentBytes(pids)),
+    peakMiB: mean(peakResidentBytes(pids)),
+  };
 }
 
 async function measureRow(context: Context, row: Row, ready: Ground): Promise<Measurement> {
@@ -130,7 +150,8 @@ async function measureRow(context: Context, row: Row, ready: Ground): Promise<Me
   let end = start;
   const load = row.load(ready);
   const result = await runLoad(load, {
-    // A server runs for months: what its first second costs, on a cold compiler, is not what is asked here.
+    // A server runs for months: what its first second costs, on a cold compiler, is not what is
+    // asked here.
     warmUpMs: options.warmUpMs,
     durationMs: options.seconds * 1000,
     onPhase: (phase) => {
@@ -140,7 +161,9 @@ async function measureRow(context: Context, row: Row, ready: Ground): Promise<Me
   });
   const written = (await revisionOf(leader, cluster.identity)) - before;
   if (result.failed === 0 && written !== load.revisions) {
-    throw new Error(`${row.name}: ${executable.name} has answered ${load.revisions} changes, but its revision went up by ${written}`);
+    throw new Error(
+      `${row.name}: ${executable.name} has answered ${load.revisions} changes, but its revision went up by ${written}`,
+    );
   }
   return {
     round,
@@ -163,7 +186,14 @@ async function measureRow(context: Context, row: Row, ready: Ground): Promise<Me
 async function measureGoRow(context: Context, ready: Ground): Promise<Measurement> {
   const { executable, cluster, tls, round } = context;
   const start = usageOf(cluster);
-  const result = await runGoBenchmark(goBenchmark!, ready.target, cluster.certs, options.goPuts, options.keys, options.valueBytes);
+  const result = await runGoBenchmark(
+    goBenchmark!,
+    ready.target,
+    cluster.certs,
+    options.goPuts,
+    options.keys,
+    options.valueBytes,
+  );
   const end = usageOf(cluster);
   return {
     round,
@@ -195,7 +225,9 @@ function note(one: Measurement): void {
 /** The ground the figures stand on. */
 function environment(programs: readonly Executable[]): string {
   const version = (executable: Executable): string =>
-    execFileSync(executable.command[0]!, [...executable.command.slice(1), "--version"], { encoding: "utf8" }).split("\n")[0]!;
+    execFileSync(executable.command[0], [...executable.command.slice(1), "--version"], {
+      encoding: "utf8",
+    }).split("\n")[0];
   const memoryGiB = Math.round(os.totalmem() / 2 ** 30);
   // The type of the file system, as statfs(2) numbers it: tmpfs makes every fdatasync free.
   const isTmpfs = statfsSync(os.tmpdir()).type === 0x0102_1994;
@@ -204,9 +236,11 @@ function environment(programs: readonly Executable[]): string {
     `- ${os.cpus().length} x ${os.cpus()[0]?.model ?? "unknown processor"}, ${memoryGiB} GiB, ${os.type()} ${os.release()}`,
     `- Node ${process.versions.node}; ${programs.map((one) => `${one.name}: ${version(one)}`).join("; ")}`,
     `- ${rounds} round(s) of ${seconds} s a load; values of ${valueBytes} bytes, ${keys} keys of 8 bytes; load average before the run ${os
-      .loadavg()[0]!
+      .loadavg()[0]
       .toFixed(1)}`,
-    isTmpfs ? "- data in memory: a disk would be slower (set TMPDIR)" : "- data on the disk behind the temporary directory",
+    isTmpfs
+      ? "- data in memory: a disk would be slower (set TMPDIR)"
+      : "- data on the disk behind the temporary directory",
   ].join("\n");
 }
 

@@ -64,7 +64,10 @@ export function readOptions(args: readonly string[]): BenchOptions {
     },
   });
   const { quick } = values;
-  const number = (name: "rounds" | "seconds" | "keys" | "value-bytes" | "many-keys" | "size", fallback: number): number => {
+  const number = (
+    name: "rounds" | "seconds" | "keys" | "value-bytes" | "many-keys" | "size",
+    fallback: number,
+  ): number => {
     const value = values[name] === undefined ? fallback : Number(values[name]);
     if (!(value > 0)) throw new Error(`--${name} must be a number above 0, not "${values[name]}"`);
     return value;

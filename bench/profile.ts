@@ -1,6 +1,6 @@
 /**
- * npm run profile -- ROW: runs one row of the benchmark on a member under V8's profiler, writes a flame picture and prints the functions
- * that took most of the time.
+ * npm run profile -- ROW: runs one row of the benchmark on a member under V8's profiler, writes a
+ * flame picture and prints the functions that took most of the time.
  *
  *   npm run profile -- "put random, 1000 clients"
  *   npm run profile -- txn --size 3 --member follower --seconds 10
@@ -46,13 +46,21 @@ export interface Profiled {
   readonly answered: number;
 }
 
-/** The row of that name, or the only one whose name holds the text. Throws with the names if that is none or several. */
+/**
+ * The row of that name, or the only one whose name holds the text. Throws with the names if that is
+ * none or several.
+ */
 export function findRow(text: string): Row {
-  const found = rows.find((row) => row.name === text) ?? rows.filter((row) => row.name.includes(text));
+  const found =
+    rows.find((row) => row.name === text) ?? rows.filter((row) => row.name.includes(text));
   if (!Array.isArray(found)) return found as Row;
   if (found.length === 1) return found[0] as Row;
-  const names = (found.length === 0 ? rows : (found as readonly Row[])).map((row) => `  ${row.name}`).join("\n");
-  throw new Error(`${found.length === 0 ? "no row is" : "several rows are"} called "${text}":\n${names}`);
+  const names = (found.length === 0 ? rows : (found as readonly Row[]))
+    .map((row) => `  ${row.name}`)
+    .join("\n");
+  throw new Error(
+    `${found.length === 0 ? "no row is" : "several rows are"} called "${text}":\n${names}`,
+  );
 }
 
 /** Runs the row with a profiler in each member. */
@@ -61,14 +69,33 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
   const [node, ...rest] = quorate.command;
   // A process under the profiler cannot give itself the flags that bin/quorate.js asks for.
   const flags = ["--max-semi-space-size=8", "--heap-growing-percent=70"];
-  const command = [node!, ...flags, "--cpu-prof", `--cpu-prof-dir=${dir}`, "--cpu-prof-interval=200", ...rest];
-  const cluster = await startCluster({ executable: { name: "quorate", command }, size: options.size, tls: options.tls });
+  const command = [
+    node!,
+    ...flags,
+    "--cpu-prof",
+    `--cpu-prof-dir=${dir}`,
+    "--cpu-prof-interval=200",
+    ...rest,
+  ];
+  const cluster = await startCluster({
+    executable: { name: "quorate", command },
+    size: options.size,
+    tls: options.tls,
+  });
   try {
     const leader = await leaderUrl(cluster);
-    const wanted = cluster.members.find((member) => (member.clientUrl === leader) === (options.member === "leader"));
+    const wanted = cluster.members.find(
+      (member) => (member.clientUrl === leader) === (options.member === "leader"),
+    );
     if (wanted === undefined) throw new Error("one member alone has no follower: --size 3");
     const pid = wanted.pid!;
-    const ready = ground({ urls: cluster.endpoints, identity: cluster.identity }, leader, 10_000, 256, 10_000);
+    const ready = ground(
+      { urls: cluster.endpoints, identity: cluster.identity },
+      leader,
+      10_000,
+      256,
+      10_000,
+    );
     const { load, count } = preparation(ready);
     await runCount(load, count);
     // The profile's clock is the system's monotonic one, as this is.
@@ -88,20 +115,31 @@ export async function profileRow(options: ProfileOptions): Promise<Profiled> {
     const profile = JSON.parse(readFileSync(join(dir, file), "utf8")) as CpuProfile;
     const root = `${resolve(import.meta.dirname, "..")}/`;
     const found = frames(profile, fromUs, toUs, root);
-    return { ...found, elapsedMs: (toUs - fromUs) / 1000, cpuMs: cpuS * 1000, answered: result.answered };
+    return {
+      ...found,
+      elapsedMs: (toUs - fromUs) / 1000,
+      cpuMs: cpuS * 1000,
+      answered: result.answered,
+    };
   } finally {
     await cluster.destroy();
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-/** The table of functions: time in themselves and in all they called, per cent of the time that the loop was busy. */
+/**
+ * The table of functions: time in themselves and in all they called, per cent of the time that the
+ * loop was busy.
+ */
 export function topTable({ tree, answered }: Profiled, count: number): string {
   const percent = (ms: number): string => `${((100 * ms) / tree.totalMs).toFixed(1)} %`.padStart(8);
   const each = (ms: number): string => ((1000 * ms) / answered).toFixed(3).padStart(10);
   const lines = functionTimes(tree)
     .slice(0, count)
-    .map(({ name, selfMs, totalMs }) => `${percent(selfMs)}${each(selfMs)}${percent(totalMs)}  ${name}`);
+    .map(
+      ({ name, selfMs, totalMs }) =>
+        `${percent(selfMs)}${each(selfMs)}${percent(totalMs)}  ${name}`,
+    );
   return ["  itself  us/answer   total  function", ...lines].join("\n");
 }
 
@@ -117,8 +155,9 @@ async function main(): Promise<void> {
   const { values, positionals } = readArguments(help, options, { allowPositionals: true });
   if (positionals.length !== 1) refuse("one row is to be named");
   const { tls, member } = values;
-  if (member !== "leader" && member !== "follower") refuse(`--member is leader or follower, not "${member}"`);
-  const row = orRefuse(() => findRow(positionals[0]!));
+  if (member !== "leader" && member !== "follower")
+    refuse(`--member is leader or follower, not "${member}"`);
+  const row = orRefuse(() => findRow(positionals[0]));
   const profiled = await profileRow({
     row,
     size: positive("size", values.size),
@@ -133,7 +172,9 @@ async function main(): Promise<void> {
     `loop busy ${percent(tree.totalMs, tree.totalMs + idleMs)}, processor ${percent(cpuMs, elapsedMs)} of one`;
   const out = values.out ?? join(tmpdir(), `quorate-${row.name.replaceAll(/[^\w]+/g, "-")}.html`);
   writeFileSync(out, flameHtml(words, tree));
-  console.log(`${words}\n\n${topTable(profiled, positive("top", values.top))}\n\nflame picture: ${out}`);
+  console.log(
+    `${words}\n\n${topTable(profiled, positive("top", values.top))}\n\nflame picture: ${out}`,
+  );
 }
 
 if (import.meta.main) await main();

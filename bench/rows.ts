@@ -1,5 +1,13 @@
 /** What is measured: each row of the table is a load on a running cluster. */
-import { getTemplate, listTemplate, putTemplate, type Step, type Target, txnTemplate, UnaryLoad } from "./calls.ts";
+import {
+  getTemplate,
+  listTemplate,
+  putTemplate,
+  type Step,
+  type Target,
+  txnTemplate,
+  UnaryLoad,
+} from "./calls.ts";
 import { keyOf, keysOf, listedLetter, loadedLetter, randomUint32, randomValue } from "./keys.ts";
 import type { Load } from "./load.ts";
 import { NpmClientLoad } from "./stock.ts";
@@ -8,7 +16,10 @@ import { FanOutLoad, KeepAliveLoad } from "./streams.ts";
 /** What the rows share on one cluster. */
 export interface Ground {
   readonly target: Target;
-  /** The leader's URL: a single client goes there, so that luck does not decide whether its writes make one hop more. */
+  /**
+   * The leader's URL: a single client goes there, so that luck does not decide whether its writes
+   * make one hop more.
+   */
   readonly leader: string;
   readonly keys: readonly Buffer[];
   readonly value: Buffer;
@@ -18,7 +29,10 @@ export interface Ground {
   nextSequential: number;
 }
 
-/** A load, and how many revisions its calls so far must have made; undefined where the load cannot tell. */
+/**
+ * A load, and how many revisions its calls so far must have made; undefined where the load cannot
+ * tell.
+ */
 export interface RunningLoad extends Load {
   readonly revisions: number;
 }
@@ -48,22 +62,34 @@ function unary(ground: Ground, clients: number, next: () => Step): UnaryLoad {
 function onRandomKeys(ground: Ground, step: Omit<Step, "key">): () => Step {
   const next = randomUint32(42);
   const steps = ground.keys.map((key) => ({ ...step, key }));
-  return () => steps[next() % steps.length]!;
+  return () => steps[next() % steps.length];
 }
 
 function putRandom(ground: Ground, clients: number): RunningLoad {
-  return unary(ground, clients, onRandomKeys(ground, { template: putTemplate(ground.value), revisions: 1 }));
+  return unary(
+    ground,
+    clients,
+    onRandomKeys(ground, { template: putTemplate(ground.value), revisions: 1 }),
+  );
 }
 
 function putSequential(ground: Ground, clients: number): RunningLoad {
   const template = putTemplate(ground.value);
-  return unary(ground, clients, () => ({ template, key: keyOf(sequentialLetter, ground.nextSequential++), revisions: 1 }));
+  return unary(ground, clients, () => ({
+    template,
+    key: keyOf(sequentialLetter, ground.nextSequential++),
+    revisions: 1,
+  }));
 }
 
 function get(ground: Ground, serializable: boolean): RunningLoad {
   // An answer with a header alone would be smaller than the value.
   const leastAnswerBytes = ground.value.length;
-  return unary(ground, 1000, onRandomKeys(ground, { template: getTemplate(serializable), revisions: 0, leastAnswerBytes }));
+  return unary(
+    ground,
+    1000,
+    onRandomKeys(ground, { template: getTemplate(serializable), revisions: 0, leastAnswerBytes }),
+  );
 }
 
 function list(ground: Ground): RunningLoad {
@@ -81,11 +107,17 @@ function mixed(ground: Ground): RunningLoad {
 }
 
 function txn(ground: Ground): RunningLoad {
-  return unary(ground, 1000, onRandomKeys(ground, { template: txnTemplate(ground.value), revisions: 1 }));
+  return unary(
+    ground,
+    1000,
+    onRandomKeys(ground, { template: txnTemplate(ground.value), revisions: 1 }),
+  );
 }
 
 function keepAlive(ground: Ground): RunningLoad {
-  return Object.assign(new KeepAliveLoad(ground.target, 1000, connectionsOf(1000)), { revisions: 0 });
+  return Object.assign(new KeepAliveLoad(ground.target, 1000, connectionsOf(1000)), {
+    revisions: 0,
+  });
 }
 
 /** All rows, in the order in which they run. */
@@ -104,25 +136,52 @@ export const rows: readonly Row[] = [
   {
     name: "watch, 1000 on one prefix, 10 writers",
     goal: 2,
-    load: ({ target, value }) => new FanOutLoad(target, { watches: 1000, connections: 100, writers: 10, value }),
+    load: ({ target, value }) =>
+      new FanOutLoad(target, { watches: 1000, connections: 100, writers: 10, value }),
   },
   { name: "lease keep-alive, 1000 clients", goal: 2, load: keepAlive },
-  { name: "put by npm's etcd3, 100 clients", load: ({ target, keys, value }) => new NpmClientLoad(target, 100, keys, value) },
+  {
+    name: "put by npm's etcd3, 100 clients",
+    load: ({ target, keys, value }) => new NpmClientLoad(target, 100, keys, value),
+  },
 ];
 
 /** Keys and values that the rows look for. */
-export function ground(target: Target, leader: string, keyCount: number, valueBytes: number, listedKeys: number): Ground {
-  return { target, leader, keys: keysOf(loadedLetter, keyCount), value: randomValue(valueBytes), listedKeys, nextSequential: 0 };
+export function ground(
+  target: Target,
+  leader: string,
+  keyCount: number,
+  valueBytes: number,
+  listedKeys: number,
+): Ground {
+  return {
+    target,
+    leader,
+    keys: keysOf(loadedLetter, keyCount),
+    value: randomValue(valueBytes),
+    listedKeys,
+    nextSequential: 0,
+  };
 }
 
 /** Puts that make the ground ready: every key once. */
-export function preparation({ leader, target, keys, value, listedKeys }: Ground): { load: UnaryLoad; count: number } {
+export function preparation({ leader, target, keys, value, listedKeys }: Ground): {
+  load: UnaryLoad;
+  count: number;
+} {
   const small = putTemplate(value);
   const large = putTemplate(randomValue(listedValueBytes));
   const steps: Step[] = [
     ...keys.map((key) => ({ template: small, key, revisions: 1 as const })),
-    ...keysOf(listedLetter, listedKeys).map((key) => ({ template: large, key, revisions: 1 as const })),
+    ...keysOf(listedLetter, listedKeys).map((key) => ({
+      template: large,
+      key,
+      revisions: 1 as const,
+    })),
   ];
   let at = 0;
-  return { load: new UnaryLoad({ ...target, urls: [leader] }, 200, 10, () => steps[at++]!), count: steps.length };
+  return {
+    load: new UnaryLoad({ ...target, urls: [leader] }, 200, 10, () => steps[at++]),
+    count: steps.length,
+  };
 }

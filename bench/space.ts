@@ -1,11 +1,12 @@
 /**
- * npm run bench:space: a full store, ours and etcd's in turn. The store is filled, then compacted and defragmented while clients go on
- * putting: what do they feel of it?
+ * npm run bench:space: a full store, ours and etcd's in turn. The store is filled, then compacted
+ * and defragmented while clients go on putting: what do they feel of it?
  *
  *     npm run bench:space -- --help
  *
- * Each key is written twice, so that half of what lies in the store is history that compaction drops. Filling stops when its share of
- * --minutes is over; the sizes in the table say how much came in. A put counts for the phase in which it began.
+ * Each key is written twice, so that half of what lies in the store is history that compaction
+ * drops. Filling stops when its share of --minutes is over; the sizes in the table say how much
+ * came in. A put counts for the phase in which it began.
  */
 import { KVService, MaintenanceService } from "@quorate/proto";
 import { TestClient } from "../test/support/client.ts";
@@ -77,7 +78,9 @@ async function fill(target: Target, program: string, deadlineMs: number): Promis
   for (let part = 1; part <= parts; part++) {
     const until = Math.round((puts * part) / parts);
     await runCount(new UnaryLoad(target, 100, 20, step), until - next);
-    say(`${program}: ${((next * fillValue.length) / MIB).toFixed(0)} MiB of ${(gib * 1024).toFixed(0)} are in`);
+    say(
+      `${program}: ${((next * fillValue.length) / MIB).toFixed(0)} MiB of ${(gib * 1024).toFixed(0)} are in`,
+    );
     if (performance.now() > deadlineMs && part < parts) {
       say(`${program}: its time for filling is over`);
       break;
@@ -86,7 +89,10 @@ async function fill(target: Target, program: string, deadlineMs: number): Promis
 }
 
 /** Clients that put without pause, and what each phase brought them. */
-async function underLoad(target: Target, begin: (enter: (phase: Phase) => void) => Promise<void>): Promise<void> {
+async function underLoad(
+  target: Target,
+  begin: (enter: (phase: Phase) => void) => Promise<void>,
+): Promise<void> {
   let nextKey = 0;
   const template = putTemplate(loadValue);
   const load = new UnaryLoad(target, clients, Math.min(clients, 20), () => ({
@@ -112,7 +118,7 @@ async function underLoad(target: Target, begin: (enter: (phase: Phase) => void) 
     open--;
     const began = startedIn[client];
     if (began !== undefined) {
-      if (ok) began.latenciesMs.push(performance.now() - startedAt[client]!);
+      if (ok) began.latenciesMs.push(performance.now() - startedAt[client]);
       else began.failed++;
     }
     if (!ending) start(client);
@@ -139,7 +145,9 @@ async function measure(executable: Executable, deadlineMs: number): Promise<Phas
   const program = executable.name;
   const cluster = await startCluster({ executable, size, flags: [quotaFlag] });
   const phases: Phase[] = [];
-  const operators = cluster.members.map((member) => new TestClient(member.clientAddress, cluster.identity));
+  const operators = cluster.members.map(
+    (member) => new TestClient(member.clientAddress, cluster.identity),
+  );
   try {
     const leader = await leaderUrl(cluster);
     const target: Target = { urls: [leader], identity: cluster.identity };
@@ -147,7 +155,15 @@ async function measure(executable: Executable, deadlineMs: number): Promise<Phas
     const restMs = () => Math.max(60_000, deadlineMs - performance.now());
     await underLoad(target, async (enter) => {
       const run = async (name: string, task: () => Promise<unknown>): Promise<void> => {
-        const phase: Phase = { program, name, tookMs: 0, latenciesMs: [], failed: 0, sizeMiB: 0, inUseMiB: 0 };
+        const phase: Phase = {
+          program,
+          name,
+          tookMs: 0,
+          latenciesMs: [],
+          failed: 0,
+          sizeMiB: 0,
+          inUseMiB: 0,
+        };
         const startMs = performance.now();
         enter(phase);
         await task();
@@ -161,10 +177,11 @@ async function measure(executable: Executable, deadlineMs: number): Promise<Phas
       await run("puts alone, before", wait);
       await run("compaction, physical", async () => {
         const revision = await revisionOf(leader, cluster.identity);
-        await operators[0]!.call(KVService.methods.Compact, { revision, physical: true }, restMs());
+        await operators[0].call(KVService.methods.Compact, { revision, physical: true }, restMs());
       });
       await run("defragment", async () => {
-        for (const operator of operators) await operator.call(MaintenanceService.methods.Defragment, {}, restMs());
+        for (const operator of operators)
+          await operator.call(MaintenanceService.methods.Defragment, {}, restMs());
       });
       await run("puts alone, afterwards", wait);
     });
@@ -179,7 +196,9 @@ async function measure(executable: Executable, deadlineMs: number): Promise<Phas
 }
 
 function quantile(sorted: readonly number[], share: number): number {
-  return sorted.length === 0 ? Number.NaN : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
+  return sorted.length === 0
+    ? Number.NaN
+    : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
 function cellsOf(phase: Phase): { rate: string; p50: string; p99: string; worst: string } {
@@ -200,21 +219,46 @@ function describe(phase: Phase): string {
 }
 
 const startedAtMs = performance.now();
-const programs = [quorate, etcd].filter((one) => one !== undefined).filter((one) => args.only === undefined || one.name === args.only);
+const programs = [quorate, etcd]
+  .filter((one) => one !== undefined)
+  .filter((one) => args.only === undefined || one.name === args.only);
 if (programs.length === 0) refuse(`there is no program ${args.only ?? ""} here`);
 const all: Phase[] = [];
 for (const [i, executable] of programs.entries()) {
   const leftMs = budgetMs - (performance.now() - startedAtMs);
   all.push(...(await measure(executable, performance.now() + leftMs / (programs.length - i))));
 }
-const head = ["phase", "", "took s", "puts/s", "p50 ms", "p99 ms", "worst ms", "failed", "MiB on disk", "MiB in use"];
+const head = [
+  "phase",
+  "",
+  "took s",
+  "puts/s",
+  "p50 ms",
+  "p99 ms",
+  "worst ms",
+  "failed",
+  "MiB on disk",
+  "MiB in use",
+];
 const lines = [...Map.groupBy(all, (phase) => phase.name).values()].flat().map((phase) => {
   const { rate, p50, p99, worst } = cellsOf(phase);
   const sizes = [phase.sizeMiB.toFixed(0), phase.inUseMiB.toFixed(0)];
-  return [phase.name, phase.program, (phase.tookMs / 1000).toFixed(1), rate, p50, p99, worst, String(phase.failed), ...sizes];
+  return [
+    phase.name,
+    phase.program,
+    (phase.tookMs / 1000).toFixed(1),
+    rate,
+    p50,
+    p99,
+    worst,
+    String(phase.failed),
+    ...sizes,
+  ];
 });
 if (args.markdown) {
   const members = size === 1 ? "1 member" : `${size} members`;
-  console.log(`${gib} GiB written, each key twice; ${members}; ${clients} clients that put 256 bytes without pause.\n`);
+  console.log(
+    `${gib} GiB written, each key twice; ${members}; ${clients} clients that put 256 bytes without pause.\n`,
+  );
 }
 console.log(align([head, ...lines], [0, 1]));

@@ -1,10 +1,12 @@
 /**
- * npm run bench:startup: how long `get` of one key takes from the shell's point of view, most of which is the program's start.
+ * npm run bench:startup: how long `get` of one key takes from the shell's point of view, most of
+ * which is the program's start.
  *
  *     npm run bench:startup -- [--runs 20]
  *
- * quoratectl as a release installs it and as it runs from the sources, and etcdctl where it is installed, in turn, against one member, with
- * and without TLS. Node that does nothing is the floor. Times are medians; processor time is user and system together.
+ * quoratectl as a release installs it and as it runs from the sources, and etcdctl where it is
+ * installed, in turn, against one member, with and without TLS. Node that does nothing is the
+ * floor. Times are medians; processor time is user and system together.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -27,12 +29,17 @@ const help = `npm run bench:startup -- [options]: the time of \`get\` of one key
 const { values: args } = readArguments(help, { runs: { type: "string", default: "20" } });
 const runs = count("runs", args.runs);
 
-/** Installs the programs in `dir` as a release does, but with a link to this process's Node; gives quoratectl's path. */
+/**
+ * Installs the programs in `dir` as a release does, but with a link to this process's Node; gives
+ * quoratectl's path.
+ */
 async function install(dir: string): Promise<string> {
-  if (ownPlatform === undefined) throw new Error(`there is no release for ${process.platform}-${process.arch}`);
+  if (ownPlatform === undefined)
+    throw new Error(`there is no release for ${process.platform}-${process.arch}`);
   const programs = releasePrograms();
   for (const folder of ["bin", "lib"]) mkdirSync(join(dir, folder));
-  for (const [name, content] of (await bundlePrograms(programs)).files) writeFileSync(join(dir, "lib", name), content);
+  for (const [name, content] of (await bundlePrograms(programs)).files)
+    writeFileSync(join(dir, "lib", name), content);
   writeFileSync(join(dir, "lib", NATIVE_MODULE), nativeModule(ownPlatform));
   symlinkSync(process.execPath, join(dir, "lib/node"));
   for (const program of programs) {
@@ -50,12 +57,17 @@ interface Cost {
 
 /** Runs a command once; what it printed must end in `expected`. bash measures it. */
 function costOf(command: readonly string[], expected: string): Cost {
-  const { status, stdout, stderr } = spawnSync("bash", ["-c", 'TIMEFORMAT="%R %U %S"; time "$@"', "bash", ...command], {
-    encoding: "utf8",
-    env: { ...process.env, ETCDCTL_API: "3" },
-  });
+  const { status, stdout, stderr } = spawnSync(
+    "bash",
+    ["-c", 'TIMEFORMAT="%R %U %S"; time "$@"', "bash", ...command],
+    {
+      encoding: "utf8",
+      env: { ...process.env, ETCDCTL_API: "3" },
+    },
+  );
   const [, wall, user, system] = /(\S+) (\S+) (\S+)\n$/.exec(stderr) ?? [];
-  if (status !== 0 || !stdout.endsWith(expected) || wall === undefined) throw new Error(`${command.join(" ")} failed: ${stdout}${stderr}`);
+  if (status !== 0 || !stdout.endsWith(expected) || wall === undefined)
+    throw new Error(`${command.join(" ")} failed: ${stdout}${stderr}`);
   return { wallMs: Number(wall) * 1000, cpuMs: (Number(user) + Number(system)) * 1000 };
 }
 
@@ -66,9 +78,17 @@ interface Row {
 }
 
 /** Runs all programs in turn against the cluster and adds what they cost to `rows`. */
-function compare(installed: string, etcdctl: string | undefined, { members, certs }: TestCluster, rows: Map<string, Cost[]>): void {
-  const tls = certs === undefined ? [] : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
-  const flags = [`--endpoints=${members[0]!.clientUrl}`, ...tls];
+function compare(
+  installed: string,
+  etcdctl: string | undefined,
+  { members, certs }: TestCluster,
+  rows: Map<string, Cost[]>,
+): void {
+  const tls =
+    certs === undefined
+      ? []
+      : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
+  const flags = [`--endpoints=${members[0].clientUrl}`, ...tls];
   execFileSync(installed, [...flags, "put", "greeting", "hello"]);
   const get = (name: string, ...program: string[]): Row => ({
     name: certs === undefined ? name : `${name}, TLS`,
@@ -79,12 +99,15 @@ function compare(installed: string, etcdctl: string | undefined, { members, cert
     get("quoratectl, installed", installed),
     get("quoratectl, from the sources", process.execPath, join(root, "bin/quoratectl.js")),
     ...(etcdctl === undefined ? [] : [get("etcdctl", etcdctl)]),
-    ...(certs === undefined ? [{ name: "Node, which does nothing", command: [process.execPath, "-e", "0"], expected: "" }] : []),
+    ...(certs === undefined
+      ? [{ name: "Node, which does nothing", command: [process.execPath, "-e", "0"], expected: "" }]
+      : []),
   ];
   // Once for the file system's and the compiler's caches.
   for (const { command, expected } of programs) costOf(command, expected);
   for (let run = 0; run < runs; run++) {
-    for (const { name, command, expected } of programs) rows.set(name, [...(rows.get(name) ?? []), costOf(command, expected)]);
+    for (const { name, command, expected } of programs)
+      rows.set(name, [...(rows.get(name) ?? []), costOf(command, expected)]);
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * Rows with clients that others wrote, so that nobody need trust our generator: npm's etcd3 in this process, and etcd's own benchmark tool
- * (Go's clientv3) where it is installed, as $ETCD_BENCHMARK or `benchmark` on the PATH. To build it, in a clone of etcd:
+ * Rows with clients that others wrote, so that nobody need trust our generator: npm's etcd3 in this
+ * process, and etcd's own benchmark tool (Go's clientv3) where it is installed, as $ETCD_BENCHMARK
+ * or `benchmark` on the PATH. To build it, in a clone of etcd:
  *
  *   go build -o ~/bin/benchmark ./tools/benchmark
  */
@@ -39,16 +40,22 @@ export class NpmClientLoad implements Load {
     // It would send an address as the name of the TLS server, which Node refuses.
     const hosts = urls.map((url) => url.replace("127.0.0.1", "localhost"));
     const pem = (text: string): Buffer => Buffer.from(text);
-    const credentials = ca === undefined ? undefined : { rootCertificate: pem(ca), certChain: pem(cert!), privateKey: pem(key!) };
+    const credentials =
+      ca === undefined
+        ? undefined
+        : { rootCertificate: pem(ca), certChain: pem(cert!), privateKey: pem(key!) };
     this.#etcd3 = Array.from({ length: Math.ceil(this.clients / 10) }, (_, index) => {
-      const host = hosts[index % hosts.length]!;
-      return credentials === undefined ? new Etcd3({ hosts: host }) : new Etcd3({ hosts: host, credentials });
+      const host = hosts[index % hosts.length];
+      return credentials === undefined
+        ? new Etcd3({ hosts: host })
+        : new Etcd3({ hosts: host, credentials });
     });
   }
 
   start(client: number): void {
-    const key = this.#keys[this.#random() % this.#keys.length]!;
-    this.#etcd3[client % this.#etcd3.length]!.put(key)
+    const key = this.#keys[this.#random() % this.#keys.length];
+    this.#etcd3[client % this.#etcd3.length]
+      .put(key)
       .value(this.#value)
       .exec()
       .then(
@@ -68,7 +75,8 @@ export class NpmClientLoad implements Load {
 }
 
 /** The path of etcd's benchmark tool, or undefined. */
-export const goBenchmark: string | undefined = process.env["ETCD_BENCHMARK"] ?? findProgram("benchmark");
+export const goBenchmark: string | undefined =
+  process.env["ETCD_BENCHMARK"] ?? findProgram("benchmark");
 
 export const goRowName = "put by Go's clientv3, 100 clients";
 
@@ -80,7 +88,10 @@ export interface GoResult {
   readonly elapsedS: number;
 }
 
-/** `total` puts of random keys by etcd's benchmark tool, 100 clients on 100 connections. Throws if it fails or says what we cannot read. */
+/**
+ * `total` puts of random keys by etcd's benchmark tool, 100 clients on 100 connections. Throws if
+ * it fails or says what we cannot read.
+ */
 export async function runGoBenchmark(
   program: string,
   target: Target,
@@ -89,12 +100,26 @@ export async function runGoBenchmark(
   keyCount: number,
   valueBytes: number,
 ): Promise<GoResult> {
-  const tls = certs === undefined ? [] : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
-  const flags = ["--key-size=8", `--val-size=${valueBytes}`, `--key-space-size=${keyCount}`, `--total=${total}`];
-  const endpoints = target.urls.map((url) => (certs === undefined ? new URL(url).host : url)).join(",");
-  const child = spawn(program, [`--endpoints=${endpoints}`, "--conns=100", "--clients=100", ...tls, "put", ...flags], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const tls =
+    certs === undefined
+      ? []
+      : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
+  const flags = [
+    "--key-size=8",
+    `--val-size=${valueBytes}`,
+    `--key-space-size=${keyCount}`,
+    `--total=${total}`,
+  ];
+  const endpoints = target.urls
+    .map((url) => (certs === undefined ? new URL(url).host : url))
+    .join(",");
+  const child = spawn(
+    program,
+    [`--endpoints=${endpoints}`, "--conns=100", "--clients=100", ...tls, "put", ...flags],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   const pids = [child.pid!];
   let output = "";
   child.stdout.on("data", (bytes) => (output += bytes));

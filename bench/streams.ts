@@ -1,12 +1,21 @@
 /**
  * Loads on streams.
  *
- * Keep-alive: each client has a lease and a stream of its own, and renews the lease when the last renewal was answered.
+ * Keep-alive: each client has a lease and a stream of its own, and renews the lease when the last
+ * renewal was answered.
  *
- * Watch fan-out: many watches of one prefix, a few writers. A writer puts the next change when the last one has reached every watch, so the
- * delivery is measured and no backlog can grow.
+ * Watch fan-out: many watches of one prefix, a few writers. A writer puts the next change when the
+ * last one has reached every watch, so the delivery is measured and no backlog can grow.
  */
-import { KVService, LeaseKeepAliveRequest, LeaseService, PutRequest, WatchCreateRequest, WatchRequest, WatchService } from "@quorate/proto";
+import {
+  KVService,
+  LeaseKeepAliveRequest,
+  LeaseService,
+  PutRequest,
+  WatchCreateRequest,
+  WatchRequest,
+  WatchService,
+} from "@quorate/proto";
 import { TestClient } from "../test/support/client.ts";
 import type { Target } from "./calls.ts";
 import { Connection, type Template } from "./connection.ts";
@@ -32,25 +41,37 @@ export class KeepAliveLoad implements Load {
 
   async open(events: LoadEvents): Promise<void> {
     const { urls, identity } = this.#target;
-    const granting = new TestClient(new URL(urls[0]!).host, identity);
+    const granting = new TestClient(new URL(urls[0]).host, identity);
     try {
-      const grants = Array.from({ length: this.clients }, () => granting.call(LeaseService.methods.LeaseGrant, { TTL: leaseTtlS }, 30_000));
-      for (const { ID } of await Promise.all(grants)) this.#requests.push(LeaseKeepAliveRequest.encode({ ID }).slice());
+      const grants = Array.from({ length: this.clients }, () =>
+        granting.call(LeaseService.methods.LeaseGrant, { TTL: leaseTtlS }, 30_000),
+      );
+      for (const { ID } of await Promise.all(grants))
+        this.#requests.push(LeaseKeepAliveRequest.encode({ ID }).slice());
     } finally {
       granting.close();
     }
-    // The answer's time to live is the third field; a lease that is not known is answered with none.
-    const streamed = (client: number, message: Buffer): void => events.done(client, ttlOf(message) > 0);
-    const options = { paths: [LeaseService.methods.LeaseKeepAlive.path], identity, done: () => {}, streamed, failed: events.failed };
+    // The answer's time to live is the third field; a lease that is not known is answered with
+    // none.
+    const streamed = (client: number, message: Buffer): void =>
+      events.done(client, ttlOf(message) > 0);
+    const options = {
+      paths: [LeaseService.methods.LeaseKeepAlive.path],
+      identity,
+      done: () => {},
+      streamed,
+      failed: events.failed,
+    };
     for (let index = 0; index < this.#connectionCount; index++) {
-      this.#connections.push(await Connection.open({ ...options, url: urls[index % urls.length]! }));
+      this.#connections.push(await Connection.open({ ...options, url: urls[index % urls.length] }));
     }
-    for (let client = 0; client < this.clients; client++) this.#streams.push(this.#of(client).openStream(client, 0));
+    for (let client = 0; client < this.clients; client++)
+      this.#streams.push(this.#of(client).openStream(client, 0));
     this.flush();
   }
 
   start(client: number): void {
-    this.#of(client).send(this.#streams[client]!, this.#requests[client]!);
+    this.#of(client).send(this.#streams[client], this.#requests[client]);
   }
 
   flush(): void {
@@ -62,7 +83,7 @@ export class KeepAliveLoad implements Load {
   }
 
   #of(client: number): Connection {
-    return this.#connections[client % this.#connections.length]!;
+    return this.#connections[client % this.#connections.length];
   }
 }
 
@@ -103,9 +124,15 @@ export class FanOutLoad implements Load {
     this.#options = options;
     this.clients = options.writers;
     this.unitsPerCall = options.watches;
-    this.#keys = Array.from({ length: options.writers }, (_, writer) => keyOf(watchedPrefix, writer));
+    this.#keys = Array.from({ length: options.writers }, (_, writer) =>
+      keyOf(watchedPrefix, writer),
+    );
     this.#missing = new Uint32Array(options.writers);
-    this.#template = { path: 0, message: PutRequest.encode({ key: Buffer.alloc(keyBytes), value: options.value }).slice(), patchAt: [2] };
+    this.#template = {
+      path: 0,
+      message: PutRequest.encode({ key: Buffer.alloc(keyBytes), value: options.value }).slice(),
+      patchAt: [2],
+    };
   }
 
   async open(events: LoadEvents): Promise<void> {
@@ -114,12 +141,13 @@ export class FanOutLoad implements Load {
     const { promise: allStand, resolve } = Promise.withResolvers<void>();
     let created = 0;
     const arrived = (writer: number): void => {
-      if (--this.#missing[writer]! === 0) events.done(writer, true);
+      if (--this.#missing[writer] === 0) events.done(writer, true);
     };
     const streamed = (_slot: number, message: Buffer): void =>
       eachField(message, 0, message.length, (field, start, end) => {
         if (field === createdField && message[start] === 1 && ++created === watches) resolve();
-        else if (field === canceledField && message[start] === 1) events.failed(new Error("a watch was cancelled"));
+        else if (field === canceledField && message[start] === 1)
+          events.failed(new Error("a watch was cancelled"));
         else if (field === eventsField) arrived(writerOf(message, start, end));
       });
     const done = (writer: number, ok: boolean): void => {
@@ -131,27 +159,37 @@ export class FanOutLoad implements Load {
     const create = WatchRequest.encode({
       requestUnion: {
         case: "createRequest",
-        value: WatchCreateRequest.create({ key: Buffer.from(watchedPrefix), rangeEnd: Buffer.from("x") }),
+        value: WatchCreateRequest.create({
+          key: Buffer.from(watchedPrefix),
+          rangeEnd: Buffer.from("x"),
+        }),
       },
     }).slice();
     for (let index = 0; index < connections; index++) {
-      const connection = await Connection.open({ ...options, url: urls[index % urls.length]!, paths: [WatchService.methods.Watch.path] });
+      const connection = await Connection.open({
+        ...options,
+        url: urls[index % urls.length],
+        paths: [WatchService.methods.Watch.path],
+      });
       this.#connections.push(connection);
       const stream = connection.openStream(index, 0);
-      for (let watch = index; watch < watches; watch += connections) connection.send(stream, create);
+      for (let watch = index; watch < watches; watch += connections)
+        connection.send(stream, create);
       connection.flush();
     }
     for (let writer = 0; writer < writers; writer++) {
-      const url = urls[writer % urls.length]!;
-      this.#putting.push(await Connection.open({ ...options, url, paths: [KVService.methods.Put.path] }));
+      const url = urls[writer % urls.length];
+      this.#putting.push(
+        await Connection.open({ ...options, url, paths: [KVService.methods.Put.path] }),
+      );
     }
     await allStand;
   }
 
   start(writer: number): void {
     this.#missing[writer] = this.#options.watches + 1;
-    this.#putting[writer]!.call(writer, this.#template, this.#keys[writer]!);
-    this.#putting[writer]!.flush();
+    this.#putting[writer].call(writer, this.#template, this.#keys[writer]);
+    this.#putting[writer].flush();
   }
 
   flush(): void {}
@@ -176,14 +214,22 @@ function writerOf(bytes: Uint8Array, start: number, end: number): number {
     if (field !== kvField) return;
     eachField(bytes, kvStart, kvEnd, (inner, keyStart, keyEnd) => {
       if (inner !== keyField) return;
-      for (let at = keyStart + 1; at < keyEnd; at++) writer = writer * 10 + bytes[at]! - 0x30;
+      for (let at = keyStart + 1; at < keyEnd; at++) writer = writer * 10 + bytes[at] - 0x30;
     });
   });
   return writer;
 }
 
-/** Visits the fields of an encoded message: number, and where the content lies (a varint's own bytes, or what has a length). */
-export function eachField(bytes: Uint8Array, start: number, end: number, visit: (field: number, start: number, end: number) => void): void {
+/**
+ * Visits the fields of an encoded message: number, and where the content lies (a varint's own
+ * bytes, or what has a length).
+ */
+export function eachField(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  visit: (field: number, start: number, end: number) => void,
+): void {
   let at = start;
   while (at < end) {
     const tag = varint(bytes, at);
@@ -205,7 +251,7 @@ export function eachField(bytes: Uint8Array, start: number, end: number, visit: 
 export function varint(bytes: Uint8Array, at: number): number {
   let value = 0;
   for (let factor = 1; ; factor *= 128) {
-    const byte = bytes[at++]!;
+    const byte = bytes[at++];
     value += (byte & 0x7f) * factor;
     if (byte < 0x80) return value;
   }
@@ -213,6 +259,6 @@ export function varint(bytes: Uint8Array, at: number): number {
 
 function varintBytes(bytes: Uint8Array, at: number): number {
   let end = at;
-  while (bytes[end]! >= 0x80) end++;
+  while (bytes[end] >= 0x80) end++;
   return end - at + 1;
 }

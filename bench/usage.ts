@@ -1,4 +1,7 @@
-/** What processes use, from /proc (Linux). Elsewhere the figures are NaN, and the table shows a dash. */
+/**
+ * What processes use, from /proc (Linux). Elsewhere the figures are NaN, and the table shows a
+ * dash.
+ */
 import { readFileSync } from "node:fs";
 
 /** Ticks a second of the times in /proc: 100 on every Linux that Node runs on. */
@@ -26,7 +29,13 @@ export function peakResidentBytes(pids: readonly number[]): number {
 }
 
 function statusBytes(pid: number, name: string): number {
-  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(readFileSync(`/proc/${pid}/status`, "latin1"))![1]) * 1024;
+  return (
+    Number(
+      new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(
+        readFileSync(`/proc/${pid}/status`, "latin1"),
+      )![1],
+    ) * 1024
+  );
 }
 
 function sum(pids: readonly number[], read: (pid: number) => number): number {

@@ -1,13 +1,21 @@
 /**
- * 10,000 watchers on one member, ours and etcd in turn: what a watcher costs in memory, and how many events reach the clients when all
- * watch one key, each its own, or 100 each of 100 prefixes. A few callers put keys in a closed loop, and the clock runs until the last
- * event has come.
+ * 10,000 watchers on one member, ours and etcd in turn: what a watcher costs in memory, and how
+ * many events reach the clients when all watch one key, each its own, or 100 each of 100 prefixes.
+ * A few callers put keys in a closed loop, and the clock runs until the last event has come.
  *
  *     npm run bench:watch -- --help
  *
- * Events for each second of the member's CPU is the figure that other programs on the machine, and this generator, disturb least.
+ * Events for each second of the member's CPU is the figure that other programs on the machine, and
+ * this generator, disturb least.
  */
-import { fromUtf8, KVService, PutRequest, WatchCreateRequest, WatchRequest, WatchService } from "@quorate/proto";
+import {
+  fromUtf8,
+  KVService,
+  PutRequest,
+  WatchCreateRequest,
+  WatchRequest,
+  WatchService,
+} from "@quorate/proto";
 import { startCluster } from "../test/support/cluster.ts";
 import { type Executable, etcd, quorate } from "../test/support/executables.ts";
 import { positive, readArguments, refuse } from "./arguments.ts";
@@ -46,7 +54,10 @@ const value = Buffer.alloc(100, "v");
 const digits = 8;
 const number = (index: number): string => String(index).padStart(digits, "0");
 
-/** What is watched, and what is put. Keys of one case have one length, so that one request serves for all. */
+/**
+ * What is watched, and what is put. Keys of one case have one length, so that one request serves
+ * for all.
+ */
 interface Case {
   readonly name: string;
   /** Watchers that one put reaches. */
@@ -60,7 +71,12 @@ const prefixes = Math.max(1, Math.round(watchers / 100));
 const prefix = (index: number): string => number(index % prefixes);
 const cases: readonly Case[] = [
   { name: "all on one key", reach: watchers, watch: () => ({ key: "key" }), key: () => "key" },
-  { name: "each on its own key", reach: 1, watch: (i) => ({ key: number(i) }), key: (i) => number(i % watchers) },
+  {
+    name: "each on its own key",
+    reach: 1,
+    watch: (i) => ({ key: number(i) }),
+    key: (i) => number(i % watchers),
+  },
   {
     name: `100 on each of ${prefixes} prefixes`,
     reach: 100,
@@ -91,8 +107,8 @@ async function measure(executable: Executable, one: Case, round: number): Promis
   const cluster = await startCluster({ executable, size: 1 });
   const connections: Connection[] = [];
   try {
-    const url = cluster.endpoints[0]!;
-    const pids = [cluster.members[0]!.pid!];
+    const url = cluster.endpoints[0];
+    const pids = [cluster.members[0].pid!];
     const { promise: broken, reject: failed } = Promise.withResolvers<never>();
     broken.catch(() => {});
     let created = 0;
@@ -102,7 +118,8 @@ async function measure(executable: Executable, one: Case, round: number): Promis
       eachField(message, 0, message.length, (field, start) => {
         if (field === eventsField) counted++;
         else if (field === createdField && message[start] === 1) created++;
-        else if (field === canceledField && message[start] === 1) failed(new Error("a watch was cancelled"));
+        else if (field === canceledField && message[start] === 1)
+          failed(new Error("a watch was cancelled"));
       });
       reached();
     };
@@ -119,16 +136,29 @@ async function measure(executable: Executable, one: Case, round: number): Promis
 
     const watching: { connection: Connection; stream: number }[] = [];
     const create = (at: number, request: { key: string; rangeEnd?: string }): void => {
-      const asked = WatchCreateRequest.create({ key: fromUtf8(request.key), rangeEnd: fromUtf8(request.rangeEnd ?? "") });
-      const { connection, stream } = watching[at]!;
-      connection.send(stream, WatchRequest.encode({ requestUnion: { case: "createRequest", value: asked } }));
+      const asked = WatchCreateRequest.create({
+        key: fromUtf8(request.key),
+        rangeEnd: fromUtf8(request.rangeEnd ?? ""),
+      });
+      const { connection, stream } = watching[at];
+      connection.send(
+        stream,
+        WatchRequest.encode({ requestUnion: { case: "createRequest", value: asked } }),
+      );
     };
     const flush = (): void => {
       for (const { connection } of watching) connection.flush();
     };
     for (let slot = 0; slot < streams; slot++) {
       const paths = [WatchService.methods.Watch.path];
-      const connection = await Connection.open({ url, paths, identity: {}, done: () => {}, streamed, failed });
+      const connection = await Connection.open({
+        url,
+        paths,
+        identity: {},
+        done: () => {},
+        streamed,
+        failed,
+      });
       connections.push(connection);
       watching.push({ connection, stream: connection.openStream(slot, 0) });
     }
@@ -155,7 +185,8 @@ async function measure(executable: Executable, one: Case, round: number): Promis
     let answered = 0;
     let wanted = 0;
     const next = (caller: number): void => {
-      if (begun < wanted) putting[caller % callerConnections]!.call(caller, template, fromUtf8(one.key(begun++)));
+      if (begun < wanted)
+        putting[caller % callerConnections].call(caller, template, fromUtf8(one.key(begun++)));
     };
     const done = (caller: number, ok: boolean): void => {
       if (!ok) failed(new Error("a put was refused"));
@@ -164,8 +195,16 @@ async function measure(executable: Executable, one: Case, round: number): Promis
       reached();
     };
     for (let i = 0; i < callerConnections; i++) {
-      putting.push(await Connection.open({ url, paths: [KVService.methods.Put.path], identity: {}, done, failed }));
-      connections.push(putting[i]!);
+      putting.push(
+        await Connection.open({
+          url,
+          paths: [KVService.methods.Put.path],
+          identity: {},
+          done,
+          failed,
+        }),
+      );
+      connections.push(putting[i]);
     }
     /** Puts so many keys; resolves when they are answered and every event has come. */
     const run = async (count: number): Promise<void> => {
@@ -176,7 +215,8 @@ async function measure(executable: Executable, one: Case, round: number): Promis
       await until(() => counted >= due && answered === wanted);
       if (counted > due) throw new Error(`${counted} events came, and ${due} are due`);
     };
-    // A server runs for months: what its first second costs, on a cold compiler, is not what is asked here.
+    // A server runs for months: what its first second costs, on a cold compiler, is not what is
+    // asked here.
     await run(Math.ceil(puts / 4));
     const cpuBefore = cpuSeconds(pids);
     const ownBefore = process.cpuUsage();
@@ -202,12 +242,20 @@ async function measure(executable: Executable, one: Case, round: number): Promis
 }
 
 const whole = (figure: number): string => Math.round(figure).toLocaleString("en");
-const columns: readonly { title: string; figure: (one: Result) => number; format: (figure: number) => string }[] = [
+const columns: readonly {
+  title: string;
+  figure: (one: Result) => number;
+  format: (figure: number) => string;
+}[] = [
   { title: "bytes a watcher", figure: (one) => one.watcherBytes, format: whole },
   { title: "events/s", figure: (one) => one.eventsPerS, format: whole },
   { title: "events/CPU s", figure: (one) => one.eventsPerCpuS, format: whole },
   { title: "MiB", figure: (one) => one.residentMiB, format: whole },
-  { title: "generator", figure: (one) => one.generatorCpu, format: (figure) => `${(100 * figure).toFixed(0)} %` },
+  {
+    title: "generator",
+    figure: (one) => one.generatorCpu,
+    format: (figure) => `${(100 * figure).toFixed(0)} %`,
+  },
 ];
 
 /** Medians of the rounds, and of each round's ratios. */
@@ -217,29 +265,46 @@ function table(results: readonly Result[]): string {
     const ours = group.filter(({ program }) => program === "quorate");
     const etcds = group.filter(({ program }) => program === "etcd");
     for (const runs of [ours, etcds]) {
-      if (runs.length > 0) lines.push([load, runs[0]!.program, ...columns.map(({ figure, format }) => format(median(runs.map(figure))))]);
+      if (runs.length > 0)
+        lines.push([
+          load,
+          runs[0].program,
+          ...columns.map(({ figure, format }) => format(median(runs.map(figure)))),
+        ]);
     }
     if (ours.length === 0 || etcds.length === 0) continue;
-    const ratios = columns.slice(0, -1).map(({ figure }) => `${ratio(ours, etcds, (one) => figure(one)).toFixed(2)} x`);
+    const ratios = columns
+      .slice(0, -1)
+      .map(({ figure }) => `${ratio(ours, etcds, (one) => figure(one)).toFixed(2)} x`);
     lines.push([load, "ratio", ...ratios, ""]);
   }
   return align(lines, [0, 1]);
 }
 
 const say = args.markdown ? console.error : console.log;
-const programs = [quorate, etcd].filter((one) => one !== undefined).filter(({ name }) => args.only === undefined || name === args.only);
+const programs = [quorate, etcd]
+  .filter((one) => one !== undefined)
+  .filter(({ name }) => args.only === undefined || name === args.only);
 const chosen = cases.filter(({ name }) => name.includes(args.case));
-if (programs.length * chosen.length === 0) refuse("there is nothing to run: no case has such a name, or the program is not installed");
+if (programs.length * chosen.length === 0)
+  refuse("there is nothing to run: no case has such a name, or the program is not installed");
 if (programs.length === 0 || chosen.length === 0)
-  throw new Error(`no such case or program; the cases: ${cases.map(({ name }) => name).join(", ")}`);
-if (etcd === undefined) say("etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with");
+  throw new Error(
+    `no such case or program; the cases: ${cases.map(({ name }) => name).join(", ")}`,
+  );
+if (etcd === undefined)
+  say(
+    "etcd is not installed (Debian: apt-get install etcd-server): there is nothing to compare with",
+  );
 const results: Result[] = [];
 for (let round = 1; round <= rounds; round++) {
   for (const one of chosen) {
     for (const executable of round % 2 === 1 ? programs : programs.toReversed()) {
       const result = await measure(executable, one, round);
       results.push(result);
-      const figures = columns.map(({ title, figure, format }) => `${title} ${format(figure(result))}`);
+      const figures = columns.map(
+        ({ title, figure, format }) => `${title} ${format(figure(result))}`,
+      );
       say(`round ${round}, ${result.program}, ${result.load}: ${figures.join(", ")}`);
     }
   }

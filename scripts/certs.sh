@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes, checks and rotates a folder of certificates, also under a running cluster: scripts/certs.sh --help
+# Makes, checks and rotates a folder of certificates, also under a running cluster: scripts/certs.sh
+# --help
 set -euo pipefail
 caller=$PWD
 source "$(dirname "${BASH_SOURCE[0]}")/install.sh"

@@ -1,6 +1,7 @@
 /**
- * Certificates for the local cluster, for tests and for operators: authorities in memory, and the leaf certificates that they sign. ECDSA
- * on P-256. The authorities' keys are never written, so nobody can add to a directory of certificates: new authorities replace all of it.
+ * Certificates for the local cluster, for tests and for operators: authorities in memory, and the
+ * leaf certificates that they sign. ECDSA on P-256. The authorities' keys are never written, so
+ * nobody can add to a directory of certificates: new authorities replace all of it.
  *
  *     ca.pem        signs server.pem (shown to clients) and client.pem (good for clients only)
  *     peer-ca.pem   signs peer.pem and nothing else: members trust it between themselves, so no client's certificate passes for a member's
@@ -24,7 +25,10 @@ export interface LeafOptions {
   readonly commonName: string;
   /** DNS names and IP addresses the holder answers at. Empty for a client that only calls. */
   readonly hosts: readonly string[];
-  /** For whom it is good. A peer is both; so is etcd's server certificate, with which its own gateway calls. */
+  /**
+   * For whom it is good. A peer is both; so is etcd's server certificate, with which its own
+   * gateway calls.
+   */
   readonly usage: "server" | "client" | "both";
   /** Days from now until it expires. */
   readonly days?: number;
@@ -39,7 +43,10 @@ const dayMs = 86_400_000;
 /** Certificates start a little in the past, so that a clock that is slightly behind takes them. */
 const startSlackMs = 3_600_000;
 
-/** A certificate authority: `caPem` is what the others trust, `issue` signs a new certificate with a new key. */
+/**
+ * A certificate authority: `caPem` is what the others trust, `issue` signs a new certificate with a
+ * new key.
+ */
 export interface Authority {
   readonly caPem: string;
   issue(options: LeafOptions): Promise<Certificate>;
@@ -57,7 +64,10 @@ export async function createAuthority(commonName: string): Promise<Authority> {
     serialNumber: newSerial(),
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      new x509.KeyUsagesExtension(
+        x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign,
+        true,
+      ),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
@@ -67,18 +77,29 @@ export async function createAuthority(commonName: string): Promise<Authority> {
   };
 }
 
-async function issueLeaf(issuer: x509.X509Certificate, signingKey: CryptoKey, options: LeafOptions): Promise<Certificate> {
+async function issueLeaf(
+  issuer: x509.X509Certificate,
+  signingKey: CryptoKey,
+  options: LeafOptions,
+): Promise<Certificate> {
   const keys = await newKeys();
-  const usages = { server: [x509.ExtendedKeyUsage.serverAuth], client: [x509.ExtendedKeyUsage.clientAuth] };
+  const usages = {
+    server: [x509.ExtendedKeyUsage.serverAuth],
+    client: [x509.ExtendedKeyUsage.clientAuth],
+  };
   const extensions: x509.Extension[] = [
     new x509.BasicConstraintsExtension(false, undefined, true),
     new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-    new x509.ExtendedKeyUsageExtension(options.usage === "both" ? [...usages.server, ...usages.client] : usages[options.usage]),
+    new x509.ExtendedKeyUsageExtension(
+      options.usage === "both" ? [...usages.server, ...usages.client] : usages[options.usage],
+    ),
     await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
   ];
   if (options.hosts.length > 0) {
-    const names = options.hosts.map((host) => ({ type: isIP(host) === 0 ? "dns" : "ip", value: host }) as const);
+    const names = options.hosts.map(
+      (host) => ({ type: isIP(host) === 0 ? "dns" : "ip", value: host }) as const,
+    );
     extensions.push(new x509.SubjectAlternativeNameExtension(names));
   }
   const cert = await x509.X509CertificateGenerator.create({
@@ -93,17 +114,23 @@ async function issueLeaf(issuer: x509.X509Certificate, signingKey: CryptoKey, op
     extensions,
   });
   const pkcs8 = await crypto.subtle.exportKey("pkcs8", keys.privateKey);
-  return { certPem: `${cert.toString("pem")}\n`, keyPem: `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY")}\n` };
+  return {
+    certPem: `${cert.toString("pem")}\n`,
+    keyPem: `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY")}\n`,
+  };
 }
 
 async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return (await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as webcrypto.CryptoKeyPair;
+  return (await crypto.subtle.generateKey(algorithm, true, [
+    "sign",
+    "verify",
+  ])) as webcrypto.CryptoKeyPair;
 }
 
 /** 16 random bytes as hex; the first bit clear, because a serial number is positive. */
 function newSerial(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[0] = (bytes[0]! & 0x7f) | 0x40;
+  bytes[0] = (bytes[0] & 0x7f) | 0x40;
   return Buffer.from(bytes).toString("hex");
 }
 
@@ -141,16 +168,24 @@ export interface LeafNames {
   readonly client: string;
 }
 
-/** What the certificates of `dir` are made out for now. Throws an Error with the path if one cannot be read. */
+/**
+ * What the certificates of `dir` are made out for now. Throws an Error with the path if one cannot
+ * be read.
+ */
 export function leafNamesOf(dir: string): LeafNames {
   const files = certificateFiles(dir);
   const server = new x509.X509Certificate(readFileSync(files.server, "utf8"));
   const client = new x509.X509Certificate(readFileSync(files.client, "utf8"));
   const names = server.getExtension(x509.SubjectAlternativeNameExtension)?.names.items ?? [];
-  return { hosts: names.map((name) => name.value), client: client.subjectName.getField("CN")[0] ?? "client" };
+  return {
+    hosts: names.map((name) => name.value),
+    client: client.subjectName.getField("CN")[0] ?? "client",
+  };
 }
 
-/** Makes two authorities and a server, a peer and a client certificate in `dir` (0700; keys 0600). */
+/**
+ * Makes two authorities and a server, a peer and a client certificate in `dir` (0700; keys 0600).
+ */
 export async function writeCertificates(
   dir: string,
   names: LeafNames = { hosts: localHosts, client: "client" },
@@ -177,7 +212,10 @@ export async function writeCertificates(
   return files;
 }
 
-/** Under another name first, so that a reader never sees half a file and a key is never readable by others, not even briefly. */
+/**
+ * Under another name first, so that a reader never sees half a file and a key is never readable by
+ * others, not even briefly.
+ */
 export function writePrivately(path: string, text: string, mode: number): void {
   const draft = `${path}.new`;
   writeFileSync(draft, text, { mode });
@@ -185,7 +223,10 @@ export function writePrivately(path: string, text: string, mode: number): void {
   renameSync(draft, path);
 }
 
-/** Why the certificates of `dir` cannot be used for another `minDays` days, or undefined if they can. */
+/**
+ * Why the certificates of `dir` cannot be used for another `minDays` days, or undefined if they
+ * can.
+ */
 export function certificateTrouble(dir: string, minDays = 1): string | undefined {
   const files = certificateFiles(dir);
   for (const path of Object.values(files)) {
@@ -197,7 +238,8 @@ export function certificateTrouble(dir: string, minDays = 1): string | undefined
     } catch (error) {
       return `${path} is not a certificate: ${(error as Error).message}`;
     }
-    if (notAfter.getTime() < Date.now() + minDays * dayMs) return `${path} expires at ${notAfter.toISOString()}`;
+    if (notAfter.getTime() < Date.now() + minDays * dayMs)
+      return `${path} expires at ${notAfter.toISOString()}`;
   }
   return undefined;
 }

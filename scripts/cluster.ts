@@ -1,8 +1,10 @@
 /**
- * The tool behind scripts/start-all.sh, stop-all.sh, restart.sh, status.sh, clean.sh and restore.sh, and quorate-cluster of a release:
- * three members on this machine, infra0 to infra2, with mutual TLS.
+ * The tool behind scripts/start-all.sh, stop-all.sh, restart.sh, status.sh, clean.sh and
+ * restore.sh, and quorate-cluster of a release: three members on this machine, infra0 to infra2,
+ * with mutual TLS.
  *
- * QUORATE_EXECUTABLE names another program with etcd's flags to run instead of our own, such as /usr/bin/etcd.
+ * QUORATE_EXECUTABLE names another program with etcd's flags to run instead of our own, such as
+ * /usr/bin/etcd.
  */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
@@ -58,10 +60,14 @@ function readOptions(args: readonly string[]): Options | undefined {
   const [command, file] = positionals;
   const most = command === "restore" ? 2 : 1;
   const keepCerts = values["keep-certs"];
-  if (!["start", "stop", "restart", "status", "clean", "restore"].includes(command ?? "") || positionals.length > most) {
+  if (
+    !["start", "stop", "restart", "status", "clean", "restore"].includes(command ?? "") ||
+    positionals.length > most
+  ) {
     throw new Error(`unknown: ${positionals.join(" ") || "no command"}`);
   }
-  if (keepCerts && command !== "clean") throw new Error("unknown: --keep-certs, which is for clean");
+  if (keepCerts && command !== "clean")
+    throw new Error("unknown: --keep-certs, which is for clean");
   return { command: command!, file, dir: resolve(values.dir), keepCerts };
 }
 
@@ -92,7 +98,12 @@ async function main(args: readonly string[]): Promise<boolean> {
   }
 }
 
-async function run(plan: ClusterPlan, command: string, file: string | undefined, keepCerts: boolean): Promise<boolean> {
+async function run(
+  plan: ClusterPlan,
+  command: string,
+  file: string | undefined,
+  keepCerts: boolean,
+): Promise<boolean> {
   if (command === "stop") return stopCluster(plan, say);
   if (command === "clean") return cleanCluster(plan, keepCerts, say);
   if (command === "restore") return restoreCluster(plan, file, say);
@@ -133,18 +144,27 @@ function sayHowToUse(plan: ClusterPlan, wasRunning: boolean): void {
   const files = [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
   const flags = [`--endpoints=${endpoints}`, ...files].map(quoted).join(" ");
   say("");
-  say(wasRunning ? "The cluster was running already; nothing was changed. Endpoints:" : "The cluster is up. Endpoints:");
+  say(
+    wasRunning
+      ? "The cluster was running already; nothing was changed. Endpoints:"
+      : "The cluster is up. Endpoints:",
+  );
   for (const member of plan.members) say(`  ${member.name}  ${clientUrl(member)}`);
   say("");
   say(isReleased ? "Try it:" : `Try it, in ${process.cwd()}:`);
-  for (const program of [isReleased ? commandOf("quoratectl")[0] : "npx quoratectl", "ETCDCTL_API=3 etcdctl"]) {
+  for (const program of [
+    isReleased ? commandOf("quoratectl")[0] : "npx quoratectl",
+    "ETCDCTL_API=3 etcdctl",
+  ]) {
     say("");
     say(`  ${program} ${flags} put greeting hello`);
     say(`  ${program} ${flags} get greeting`);
   }
   say("");
   const where = plan.dir === defaultDir ? "" : ` --dir ${quoted(plan.dir)}`;
-  say(`${callOf("status")}${where} shows how it stands, ${callOf("stop")}${where} stops it, ${callOf("clean")}${where} removes its data.`);
+  say(
+    `${callOf("status")}${where} shows how it stands, ${callOf("stop")}${where} stops it, ${callOf("clean")}${where} removes its data.`,
+  );
 }
 
 /** A word as a shell takes it. */

@@ -57,7 +57,8 @@ mkdir "$work/bin" "$work/tmp" "$work/patient"
 mkdir -p "$logs"
 logs=$(realpath "$logs")
 
-# The tests ask for the version of the programs: they are to expect the one that a member of Quorate tells.
+# The tests ask for the version of the programs: they are to expect the one that a member of Quorate
+# tells.
 version=$("$here/bin/quorate.js" --version | sed -n 's/^etcd Version: //p')
 flags="-X go.etcd.io/etcd/api/v3/version.Version=$version"
 ln -s "$here/bin/quorate.js" "$work/bin/etcd"

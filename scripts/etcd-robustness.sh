@@ -67,7 +67,8 @@ mkdir "$work/bin" "$work/tmp" "$work/changed"
 mkdir -p "$results"
 results=$(realpath "$results")
 
-# The tests ask the program for its version: they are to expect the one that a member of Quorate tells.
+# The tests ask the program for its version: they are to expect the one that a member of Quorate
+# tells.
 version=$("$here/bin/quorate.js" --version | sed -n 's/^etcd Version: //p')
 [ -n "$version" ] || fail "bin/quorate.js --version tells no etcd version"
 ln -s "$here/bin/quorate.js" "$work/bin/etcd"
@@ -91,10 +92,12 @@ change() { # FILE (of tests/robustness) SED-EXPRESSION...: each expression must 
   changes=$((changes + 1))
 }
 
-# Random faults are drawn from those that need no failpoint; else the tests skip a scenario whose member has none.
+# Random faults are drawn from those that need no failpoint; else the tests skip a scenario whose
+# member has none.
 change scenarios/scenarios.go '/^func Exploratory/,/^}/s/WithGoFailEnabled\(true\)/WithGoFailEnabled(false)/'
-# The proxy between members stops accepting after 16 failed dials in its life, for nobody reads its errors: that is a member that takes
-# some seconds to start. Then no member reaches that one any more, and the test waits in vain.
+# The proxy between members stops accepting after 16 failed dials in its life, for nobody reads its
+# errors: that is a member that takes some seconds to start. Then no member reaches that one any
+# more, and the test waits in vain.
 change ../../pkg/proxy/server.go 's/make\(chan error, 16\)/make(chan error, 1<<16)/'
 faults=()
 [ -z "$fault" ] || faults+=("s/^var allFailpoints = \[\]Failpoint\{/var allFailpoints = []Failpoint{$fault}\n\nvar _ = []Failpoint{/")
@@ -146,7 +149,8 @@ limit=$((600 * patience))
 # What the test logged of a figure, such as successes; 0 where it did not come so far.
 figure() { sed -n "s/.*Reporting complete $2.*\"$3\": \([0-9]*\).*/\1/p" "$1" | tail -n 1 | grep . || echo 0; }
 
-# A test passes, too, where it found no entries in the logs and so judged neither watches nor reads of the past: that is not enough here.
+# A test passes, too, where it found no entries in the logs and so judged neither watches nor reads
+# of the past: that is not enough here.
 is_judged() {
   local what
   for what in Linearization "Watch validation" "Serializable validation"; do grep -q "$what success" "$1" || return 1; done

@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { manPages } from "./man/pages.ts";
 
 function main(args: readonly string[]): number {
-  const [flag, dir] = args[0]?.startsWith("--out=") ? ["--out", args[0].slice("--out=".length)] : args;
+  const [flag, dir] = args[0]?.startsWith("--out=")
+    ? ["--out", args[0].slice("--out=".length)]
+    : args;
   if (flag !== "--out" || dir === undefined || dir === "" || args.length > 2) {
     console.error("usage: gen-man.ts --out DIR");
     return 2;

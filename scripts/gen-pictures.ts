@@ -1,6 +1,6 @@
 /**
- * Writes the pictures of docs/pictures: rooms.svg from the import directions that the house's test holds, and NAME.svg from each
- * NAME.txt there.
+ * Writes the pictures of docs/pictures: rooms.svg from the import directions that the house's test
+ * holds, and NAME.svg from each NAME.txt there.
  *
  *   node scripts/gen-pictures.ts           write them
  *   node scripts/gen-pictures.ts --check   write nothing; exit 1 if one would change
@@ -33,16 +33,27 @@ function main(args: string[]): number {
     console.error("usage: gen-pictures.ts [--check]");
     return 2;
   }
-  const imports = Object.fromEntries(Object.entries(directions).map(([room, others]) => [room, Object.keys(others)]));
+  const imports = Object.fromEntries(
+    Object.entries(directions).map(([room, others]) => [room, Object.keys(others)]),
+  );
   const pictures = new Map([["rooms.svg", roomsPicture({ imports, words })]]);
   for (const name of readdirSync(folder)
     .filter((one) => one.endsWith(".txt"))
     .sort())
-    pictures.set(name.replace(/txt$/, "svg"), sequencePicture(readFileSync(join(folder, name), "utf8")));
-  const stale = [...pictures].filter(([name, svg]) => !existsSync(join(folder, name)) || readFileSync(join(folder, name), "utf8") !== svg);
-  if (args[0] !== "--check") for (const [name, svg] of stale) writeFileSync(join(folder, name), svg);
+    pictures.set(
+      name.replace(/txt$/, "svg"),
+      sequencePicture(readFileSync(join(folder, name), "utf8")),
+    );
+  const stale = [...pictures].filter(
+    ([name, svg]) =>
+      !existsSync(join(folder, name)) || readFileSync(join(folder, name), "utf8") !== svg,
+  );
+  if (args[0] !== "--check")
+    for (const [name, svg] of stale) writeFileSync(join(folder, name), svg);
   else if (stale.length > 0) {
-    console.error(`out of date: ${stale.map(([name]) => `docs/pictures/${name}`).join(", ")}; run node scripts/gen-pictures.ts`);
+    console.error(
+      `out of date: ${stale.map(([name]) => `docs/pictures/${name}`).join(", ")}; run node scripts/gen-pictures.ts`,
+    );
     return 1;
   }
   return 0;

@@ -1,5 +1,6 @@
 /**
- * Writes packages/proto/src/gen/ from proto/: an interface and a codec for each message, a const for each enum, and the services.
+ * Writes packages/proto/src/gen/ from proto/: an interface and a codec for each message, a const
+ * for each enum, and the services.
  *
  *   node scripts/gen-proto.ts           write what changed
  *   node scripts/gen-proto.ts --check   write nothing; exit 1 if something would change
@@ -54,7 +55,9 @@ function main(args: string[]): number {
   if (args[0] === "--check") {
     const wrong = outdated();
     if (wrong.length === 0) return 0;
-    console.error(`packages/proto/src/gen is out of date (${wrong.join(", ")}): run node scripts/gen-proto.ts`);
+    console.error(
+      `packages/proto/src/gen is out of date (${wrong.join(", ")}): run node scripts/gen-proto.ts`,
+    );
     return 1;
   }
   mkdirSync(genDir, { recursive: true });

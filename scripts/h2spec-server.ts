@@ -1,5 +1,6 @@
 /**
- * What h2spec speaks to: the client port's engine with one small HTTP answer. Prints its plain and its TLS port; runs until it is killed.
+ * What h2spec speaks to: the client port's engine with one small HTTP answer. Prints its plain and
+ * its TLS port; runs until it is killed.
  */
 import { silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
@@ -10,7 +11,11 @@ const host = "127.0.0.1";
 const { certPem, keyPem } = makeLocalCertificate(makeAuthority(), "h2spec");
 const server = new EngineServer(
   // h2spec opens as many streams as it is told that it may.
-  { listen: [false, true].map((secure) => ({ host, port: 0, secure })), tls: { certPem, keyPem }, maxConcurrentStreams: 100 },
+  {
+    listen: [false, true].map((secure) => ({ host, port: 0, secure })),
+    tls: { certPem, keyPem },
+    maxConcurrentStreams: 100,
+  },
   {
     services: { unary: new Map(), stream: new Map() },
     http: () => ({ status: 200, headers: { "content-type": "text/plain" }, body: "fine\n" }),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs h2spec's generic, HTTP/2 and HPACK cases, strict ones too, against the client port's engine, in plain text and over TLS. It is looked
-# for as $H2SPEC or on the PATH; to build it outside of the repository:
+# Runs h2spec's generic, HTTP/2 and HPACK cases, strict ones too, against the client port's engine,
+# in plain text and over TLS. It is looked for as $H2SPEC or on the PATH; to build it outside of the
+# repository:
 #   GOBIN=~/bin go install github.com/summerwind/h2spec/cmd/h2spec@latest
 # Arguments go to h2spec: scripts/h2spec.sh http2/6.9
 set -euo pipefail

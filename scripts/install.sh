@@ -1,9 +1,11 @@
-# Sourced by the other scripts: goes to the repository's root, installs dependencies where they are missing or older than the lock
-# file, and puts the pinned Node first on PATH. Needs npm (and so any Node from 20 on), nothing else.
+# Sourced by the other scripts: goes to the repository's root, installs dependencies where they are
+# missing or older than the lock file, and puts the pinned Node first on PATH. Needs npm (and so any
+# Node from 20 on), nothing else.
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 quorate_install() {
-  # A test goes by what is installed: an exchange would take the programs away from under the tests that run beside it.
+  # A test goes by what is installed: an exchange would take the programs away from under the tests
+  # that run beside it.
   if [ -n "${NODE_TEST_CONTEXT:-}" ]; then
     return
   fi

@@ -1,13 +1,23 @@
 /**
- * Makes the release: for each platform one archive that needs nothing on the machine, for Linux a Debian package too, and SHA256SUMS.
+ * Makes the release: for each platform one archive that needs nothing on the machine, for Linux a
+ * Debian package too, and SHA256SUMS.
  *
  *   npm run release -- [--platform linux-x64,linux-arm64] [--out dist]
  *
- * The same commit gives the same bytes: files are sorted, and every time stamp is the commit's (or SOURCE_DATE_EPOCH).
+ * The same commit gives the same bytes: files are sorted, and every time stamp is the commit's (or
+ * SOURCE_DATE_EPOCH).
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -17,7 +27,14 @@ import { archiveContents, debianContents, type Parts } from "./release/contents.
 import { debianPackage } from "./release/debian.ts";
 import { givenNode } from "./release/given-node.ts";
 import { collectLicences } from "./release/licences.ts";
-import { libatomic, nativeModule, nodeFolder, ownPlatform, type Platform, platforms } from "./release/platform.ts";
+import {
+  libatomic,
+  nativeModule,
+  nodeFolder,
+  ownPlatform,
+  type Platform,
+  platforms,
+} from "./release/platform.ts";
 import { releasePrograms, root } from "./release/programs.ts";
 import { type Entry, tar, withFolders } from "./release/tar.ts";
 
@@ -42,7 +59,8 @@ SOURCE_DATE_EPOCH, in seconds, stands for the time of the commit.
 class UsageError extends Error {}
 
 const startedMs = performance.now();
-const say = (line: string): void => console.log(`[${((performance.now() - startedMs) / 1000).toFixed(1).padStart(5)} s] ${line}`);
+const say = (line: string): void =>
+  console.log(`[${((performance.now() - startedMs) / 1000).toFixed(1).padStart(5)} s] ${line}`);
 const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 
 interface Options {
@@ -68,20 +86,26 @@ function readOptions(args: readonly string[]): Options | undefined {
     },
   });
   if (values.help) return undefined;
-  const names = values.platform?.flatMap((list) => list.split(",")) ?? platforms.map((one) => one.name);
+  const names =
+    values.platform?.flatMap((list) => list.split(",")) ?? platforms.map((one) => one.name);
   const wanted = names.map((name) => {
     const platform = platforms.find((one) => one.name === name);
     if (platform === undefined)
-      throw new UsageError(`there is no platform ${name}; there are ${platforms.map((one) => one.name).join(", ")}`);
+      throw new UsageError(
+        `there is no platform ${name}; there are ${platforms.map((one) => one.name).join(", ")}`,
+      );
     return platform;
   });
   const level = Number(values.compression);
   if (!(Number.isInteger(level) && level >= 1 && level <= 9))
     throw new UsageError(`--compression is ${values.compression}; it goes from 1 to 9`);
   const { node, "node-sums": nodeSums } = values;
-  if (node !== undefined && wanted.length !== 1) throw new UsageError("--node is for one platform: name it with --platform");
+  if (node !== undefined && wanted.length !== 1)
+    throw new UsageError("--node is for one platform: name it with --platform");
   if (nodeSums !== undefined && !/\.tar\.(?:gz|xz)$/.test(node ?? "")) {
-    throw new UsageError("--node-sums compares an archive of nodejs.org: give that with --node (SHASUMS256.txt has no line for bin/node)");
+    throw new UsageError(
+      "--node-sums compares an archive of nodejs.org: give that with --node (SHASUMS256.txt has no line for bin/node)",
+    );
   }
   return { wanted, out: resolve(values.out), deb: !values["no-deb"], level, node, nodeSums };
 }
@@ -89,22 +113,40 @@ function readOptions(args: readonly string[]): Options | undefined {
 /** The time that all files get. */
 function releaseTime(): number {
   const given = process.env["SOURCE_DATE_EPOCH"];
-  const text = given ?? execFileSync("git", ["log", "-1", "--format=%ct"], { cwd: root, encoding: "utf8" }).trim();
-  if (!/^\d{1,11}$/.test(text)) throw new UsageError(`SOURCE_DATE_EPOCH is ${JSON.stringify(text)}; it should be seconds since 1970`);
+  const text =
+    given ??
+    execFileSync("git", ["log", "-1", "--format=%ct"], { cwd: root, encoding: "utf8" }).trim();
+  if (!/^\d{1,11}$/.test(text))
+    throw new UsageError(
+      `SOURCE_DATE_EPOCH is ${JSON.stringify(text)}; it should be seconds since 1970`,
+    );
   return Number(text);
 }
 
 /** Man pages from the declarations of the programs. */
 function makeManPages(dir: string): Map<string, Uint8Array> {
   const script = join(root, "scripts/gen-man.ts");
-  execFileSync(process.execPath, [script, "--out", dir], { stdio: ["ignore", "ignore", "inherit"] });
-  const names = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((name) => /\.[1-8]$/.test(name));
-  return new Map(names.sort().map((name) => [name.split("/").at(-1)!, readFileSync(join(dir, name))]));
+  execFileSync(process.execPath, [script, "--out", dir], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const names = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((name) =>
+    /\.[1-8]$/.test(name),
+  );
+  return new Map(
+    names.sort().map((name) => [name.split("/").at(-1)!, readFileSync(join(dir, name))]),
+  );
 }
 
 /** Completions, by the bundled programs themselves, which also shows that the bundle runs. */
-function makeCompletions(dir: string, bundle: Bundle, platform: Platform | undefined): Map<string, Uint8Array> {
-  if (platform === undefined) throw new Error(`there is no release for this machine's platform, ${process.platform}-${process.arch}`);
+function makeCompletions(
+  dir: string,
+  bundle: Bundle,
+  platform: Platform | undefined,
+): Map<string, Uint8Array> {
+  if (platform === undefined)
+    throw new Error(
+      `there is no release for this machine's platform, ${process.platform}-${process.arch}`,
+    );
   for (const [name, content] of bundle.files) writeFileSync(join(dir, name), content);
   writeFileSync(join(dir, NATIVE_MODULE), nativeModule(platform));
   const made = new Map<string, Uint8Array>();
@@ -116,7 +158,10 @@ function makeCompletions(dir: string, bundle: Bundle, platform: Platform | undef
     ] as const;
     for (const [shell, path] of places) {
       const args = [join(dir, `${program}.mjs`), "completion", shell];
-      made.set(path, execFileSync(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] }));
+      made.set(
+        path,
+        execFileSync(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] }),
+      );
     }
   }
   return made;
@@ -141,7 +186,9 @@ function write(out: string, name: string, content: Uint8Array): string {
 
 async function release({ wanted, out, deb, level, node, nodeSums }: Options): Promise<void> {
   const mtimeSeconds = releaseTime();
-  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    version: string;
+  };
   const programs = releasePrograms();
   const bundle = await bundlePrograms(programs);
   const bundleBytes = [...bundle.files.values()].reduce((total, file) => total + file.length, 0);
@@ -154,9 +201,15 @@ async function release({ wanted, out, deb, level, node, nodeSums }: Options): Pr
   const sums: string[] = [];
   for (const platform of wanted) {
     const folder = nodeFolder(platform, say);
-    const nodeVersion = (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
-    const given = node === undefined ? undefined : givenNode(node, nodeSums, platform, nodeVersion, say);
-    if (given === undefined) say(`Node ${nodeVersion} from the npm package ${platform.nodePackage}, a third party's: --node takes another`);
+    const nodeVersion = (
+      JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }
+    ).version;
+    const given =
+      node === undefined ? undefined : givenNode(node, nodeSums, platform, nodeVersion, say);
+    if (given === undefined)
+      say(
+        `Node ${nodeVersion} from the npm package ${platform.nodePackage}, a third party's: --node takes another`,
+      );
     const parts: Parts = {
       version,
       time: new Date(mtimeSeconds * 1000),
@@ -171,11 +224,19 @@ async function release({ wanted, out, deb, level, node, nodeSums }: Options): Pr
       completions,
     };
     const name = `quorate-${version}-${platform.name}`;
-    const contents: Entry[] = archiveContents(parts).map((entry) => ({ ...entry, path: `${name}/${entry.path}` }));
+    const contents: Entry[] = archiveContents(parts).map((entry) => ({
+      ...entry,
+      path: `${name}/${entry.path}`,
+    }));
     sums.push(write(out, `${name}.tar.gz`, compress(tar(withFolders(contents), mtimeSeconds))));
     if (!deb || platform.debian === undefined) continue;
     const files = debianContents(parts, (content) => gzipSync(content, { level: 9 }));
-    const content = debianPackage(files, { version, architecture: platform.debian, mtimeSeconds, compress });
+    const content = debianPackage(files, {
+      version,
+      architecture: platform.debian,
+      mtimeSeconds,
+      compress,
+    });
     sums.push(write(out, `quorate_${version}_${platform.debian}.deb`, content));
   }
   writeFileSync(join(out, "SHA256SUMS"), sums.join(""));
@@ -189,6 +250,10 @@ try {
 } catch (error) {
   const { code, message } = error as NodeJS.ErrnoException;
   const isUsage = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS") === true;
-  console.error(isUsage ? `${message}\n"npm run release -- --help" tells more.` : `the release failed: ${message}`);
+  console.error(
+    isUsage
+      ? `${message}\n"npm run release -- --help" tells more.`
+      : `the release failed: ${message}`,
+  );
   process.exitCode = isUsage ? 2 : 1;
 }

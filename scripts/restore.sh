@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Saves the local cluster, takes its data away, restores all members from the file, and reads back (--help for more).
+# Saves the local cluster, takes its data away, restores all members from the file, and reads back
+# (--help for more).
 set -euo pipefail
 if [ "${1:-}" = "--help" ] || [ "${1:-}" = "-h" ]; then
   cat <<'HELP'

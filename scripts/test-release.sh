@@ -114,7 +114,8 @@ inside() { # ROOT SCRIPT
   ' sh "$1" "$2"
 }
 
-# Three members: write, read, lose one, read on, write on, stop. The same for both ways of installing.
+# Three members: write, read, lose one, read on, write on, stop. The same for both ways of
+# installing.
 use='
   if command -v node >/dev/null; then echo "there is a node on this root: $(command -v node)"; exit 1; fi
   before=$(date +%s%N)

@@ -65,7 +65,8 @@ ETCD_INITIAL_CLUSTER=solo=http://127.0.0.1:2380
 SETTINGS
 echo ETCDCTL_ENDPOINTS=http://127.0.0.1:2379 >"$root/etc/quorate/backup.env"
 
-# In namespaces of its own: mounts as systemd expects them of whoever starts it in a container, then the root becomes the only one.
+# In namespaces of its own: mounts as systemd expects them of whoever starts it in a container, then
+# the root becomes the only one.
 cat >"$work/boot.sh" <<'BOOT'
 set -e
 cd "$1"

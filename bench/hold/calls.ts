@@ -1,4 +1,6 @@
-/** The calls that are measured: the heavy forms of each method, and one row for all that are light. */
+/**
+ * The calls that are measured: the heavy forms of each method, and one row for all that are light.
+ */
 import {
   ClusterService,
   Compare,
@@ -23,13 +25,19 @@ export interface Scene {
   /** A lease with `leasedKeys` keys under "l". */
   readonly lease: bigint;
   readonly leasedKeys: number;
-  /** The store's revision when the keys had been written once, before a part of them was written again. */
+  /**
+   * The store's revision when the keys had been written once, before a part of them was written
+   * again.
+   */
   readonly firstRevision: number;
   /** What a single call may take. */
   readonly limitMs: number;
   /** Takes a snapshot to its end; returns its size in bytes. */
   snapshot(): Promise<number>;
-  /** Watches all keys from revision 2 on, with what they were before; resolves when the last event has come. */
+  /**
+   * Watches all keys from revision 2 on, with what they were before; resolves when the last event
+   * has come.
+   */
   watch(): Promise<void>;
 }
 
@@ -52,7 +60,11 @@ function range(name: string, options: RangeOptions, times = 1): HeavyCall {
   return {
     name,
     run: (client, { limitMs }) =>
-      Promise.all(Array.from({ length: times }, () => client.call(Range, RangeRequest.create({ ...ALL, ...options }), limitMs))),
+      Promise.all(
+        Array.from({ length: times }, () =>
+          client.call(Range, RangeRequest.create({ ...ALL, ...options }), limitMs),
+        ),
+      ),
   };
 }
 
@@ -69,13 +81,23 @@ const compareValues = [
   }),
 ];
 
-function txn(name: string, success: readonly RequestOp[], compare: readonly Compare[] = [], suitsEtcd = true): HeavyCall {
+function txn(
+  name: string,
+  success: readonly RequestOp[],
+  compare: readonly Compare[] = [],
+  suitsEtcd = true,
+): HeavyCall {
   const request = { compare: [...compare], success: [...success], failure: [] };
   return { name, suitsEtcd, run: (client, { limitMs }) => client.call(Txn, request, limitMs) };
 }
 
 const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
-const put: RequestOp = { request: { case: "requestPut", value: PutRequest.create({ key: fromUtf8("t"), value: fromUtf8("t") }) } };
+const put: RequestOp = {
+  request: {
+    case: "requestPut",
+    value: PutRequest.create({ key: fromUtf8("t"), value: fromUtf8("t") }),
+  },
+};
 
 /** In this order: the last ones take away what the others need. */
 export const heavyCalls: readonly HeavyCall[] = [
@@ -92,47 +114,91 @@ export const heavyCalls: readonly HeavyCall[] = [
   range("range of all", {}),
   range("range of all, keys only", { keysOnly: true }),
   range("range of all, count only", { countOnly: true }),
-  range("range of all, changed since the last revision but one", { minModRevision: Number.MAX_SAFE_INTEGER }),
+  range("range of all, changed since the last revision but one", {
+    minModRevision: Number.MAX_SAFE_INTEGER,
+  }),
   {
     name: "range of all at an old revision, keys only",
-    run: (client, { firstRevision, limitMs }) => client.call(Range, { ...ALL, revision: firstRevision, keysOnly: true }, limitMs),
+    run: (client, { firstRevision, limitMs }) =>
+      client.call(Range, { ...ALL, revision: firstRevision, keysOnly: true }, limitMs),
   },
   range("sort by value, limit 1", { sortTarget: VALUE, sortOrder: ASCEND, limit: 1 }),
-  range("sort by value, descending, limit 1000", { sortTarget: VALUE, sortOrder: DESCEND, limit: 1000 }),
+  range("sort by value, descending, limit 1000", {
+    sortTarget: VALUE,
+    sortOrder: DESCEND,
+    limit: 1000,
+  }),
   range("sort by version, keys only", { sortTarget: VERSION, sortOrder: ASCEND, keysOnly: true }),
-  range("sort by revision, descending, limit 10", { sortTarget: MOD, sortOrder: DESCEND, limit: 10 }),
-  range("three sorts by value, limit 1, at once", { sortTarget: VALUE, sortOrder: ASCEND, limit: 1 }, 3),
+  range("sort by revision, descending, limit 10", {
+    sortTarget: MOD,
+    sortOrder: DESCEND,
+    limit: 10,
+  }),
+  range(
+    "three sorts by value, limit 1, at once",
+    { sortTarget: VALUE, sortOrder: ASCEND, limit: 1 },
+    3,
+  ),
   range("1000 counts at once, one connection", { countOnly: true }, 1000),
   txn("txn of 128 counts", times(TXN_OPS, rangeOp({ countOnly: true }))),
   txn("txn that compares all values", [rangeOp({ countOnly: true })], compareValues),
   txn("txn that compares all values, and puts", [put], compareValues),
-  txn("txn of 128 ranges of all, keys only", times(TXN_OPS, rangeOp({ keysOnly: true })), [], false),
-  { name: "HashKV", run: (client, { limitMs }) => client.call(MaintenanceService.methods.HashKV, {}, limitMs) },
+  txn(
+    "txn of 128 ranges of all, keys only",
+    times(TXN_OPS, rangeOp({ keysOnly: true })),
+    [],
+    false,
+  ),
+  {
+    name: "HashKV",
+    run: (client, { limitMs }) => client.call(MaintenanceService.methods.HashKV, {}, limitMs),
+  },
   {
     name: "16 of HashKV at once",
-    run: (client, { limitMs }) => Promise.all(times(16, 0).map(() => client.call(MaintenanceService.methods.HashKV, {}, limitMs))),
+    run: (client, { limitMs }) =>
+      Promise.all(
+        times(16, 0).map(() => client.call(MaintenanceService.methods.HashKV, {}, limitMs)),
+      ),
   },
-  { name: "Hash", run: (client, { limitMs }) => client.call(MaintenanceService.methods.Hash, {}, limitMs) },
-  { name: "list of leases", run: (client, { limitMs }) => client.call(LeaseService.methods.LeaseLeases, {}, limitMs) },
+  {
+    name: "Hash",
+    run: (client, { limitMs }) => client.call(MaintenanceService.methods.Hash, {}, limitMs),
+  },
+  {
+    name: "list of leases",
+    run: (client, { limitMs }) => client.call(LeaseService.methods.LeaseLeases, {}, limitMs),
+  },
   {
     name: "time to live of a lease, with its keys",
-    run: (client, { lease, limitMs }) => client.call(LeaseService.methods.LeaseTimeToLive, { ID: lease, keys: true }, limitMs),
+    run: (client, { lease, limitMs }) =>
+      client.call(LeaseService.methods.LeaseTimeToLive, { ID: lease, keys: true }, limitMs),
   },
   { name: "snapshot", run: (_client, scene) => scene.snapshot() },
-  { name: "watch of all from the first revision, with prev_kv", run: (_client, scene) => scene.watch() },
+  {
+    name: "watch of all from the first revision, with prev_kv",
+    run: (_client, scene) => scene.watch(),
+  },
   {
     name: "revocation of a lease with its keys",
-    run: (client, { lease, limitMs }) => client.call(LeaseService.methods.LeaseRevoke, { ID: lease }, limitMs),
+    run: (client, { lease, limitMs }) =>
+      client.call(LeaseService.methods.LeaseRevoke, { ID: lease }, limitMs),
   },
   {
     name: "txn that deletes a tenth of the keys",
     run: (client, { keys, limitMs }) => {
       const rangeEnd = fromUtf8(`k${String(Math.floor(keys / 10)).padStart(7, "0")}`);
       const value = DeleteRangeRequest.create({ key: fromUtf8("k"), rangeEnd });
-      return client.call(Txn, { compare: [], success: [{ request: { case: "requestDeleteRange", value } }], failure: [] }, limitMs);
+      return client.call(
+        Txn,
+        { compare: [], success: [{ request: { case: "requestDeleteRange", value } }], failure: [] },
+        limitMs,
+      );
     },
   },
-  { name: "deletion of all keys", run: (client, { limitMs }) => client.call(DeleteRange, ALL, limitMs) },
+  {
+    name: "deletion of all keys",
+    run: (client, { limitMs }) => client.call(DeleteRange, ALL, limitMs),
+  },
   {
     name: "compaction, physical",
     run: async (client, { limitMs }) => {
@@ -140,5 +206,8 @@ export const heavyCalls: readonly HeavyCall[] = [
       await client.call(Compact, { revision: header!.revision, physical: true }, limitMs);
     },
   },
-  { name: "defragment", run: (client, { limitMs }) => client.call(MaintenanceService.methods.Defragment, {}, limitMs) },
+  {
+    name: "defragment",
+    run: (client, { limitMs }) => client.call(MaintenanceService.methods.Defragment, {}, limitMs),
+  },
 ];

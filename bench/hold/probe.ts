@@ -1,8 +1,10 @@
 /**
- * Loaded into a member (node --import): measures how long each turn of its event loop takes, and reports the longest one since the last
- * question to whoever connects to the socket QUORATE_BENCH_HOLD_SOCKET: wall-clock milliseconds, the longest pause for the collection of
- * garbage and, with QUORATE_BENCH_HOLD_SPIN, milliseconds of processor time of the member's main thread, which other programs on the
- * machine do not change. For that the loop never sleeps, so the member takes a whole processor.
+ * Loaded into a member (node --import): measures how long each turn of its event loop takes, and
+ * reports the longest one since the last question to whoever connects to the socket
+ * QUORATE_BENCH_HOLD_SOCKET: wall-clock milliseconds, the longest pause for the collection of
+ * garbage and, with QUORATE_BENCH_HOLD_SPIN, milliseconds of processor time of the member's main
+ * thread, which other programs on the machine do not change. For that the loop never sleeps, so the
+ * member takes a whole processor.
  */
 import { rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -16,7 +18,8 @@ if (path !== undefined && isMainThread) {
   let longestCpuMs = Number.NaN;
   let longestPauseMs = 0;
   const pauses = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) longestPauseMs = Math.max(longestPauseMs, duration);
+    for (const { duration } of list.getEntries())
+      longestPauseMs = Math.max(longestPauseMs, duration);
   });
   pauses.observe({ type: "gc" });
   const server = createServer((socket) => {

@@ -1,6 +1,7 @@
 /**
- * A worker thread that puts one small key again and again, a few milliseconds after each answer, and reports how long the puts took: the
- * other client, which has nothing to do with the heavy call. Its own thread, so that a large answer to the heavy call does not delay it.
+ * A worker thread that puts one small key again and again, a few milliseconds after each answer,
+ * and reports how long the puts took: the other client, which has nothing to do with the heavy
+ * call. Its own thread, so that a large answer to the heavy call does not delay it.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { KVService } from "@quorate/proto";
@@ -55,7 +56,9 @@ function put(): void {
 
 parentPort!.on("message", () => {
   // The put under way counts with what it has taken so far.
-  const sorted = [...latenciesMs, ...(isWaiting ? [performance.now() - startedMs] : [])].sort((a, b) => a - b);
+  const sorted = [...latenciesMs, ...(isWaiting ? [performance.now() - startedMs] : [])].sort(
+    (a, b) => a - b,
+  );
   const report: ProberReport = {
     puts: latenciesMs.length,
     failed,

@@ -3,8 +3,15 @@ import { MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/
 import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 import { openChannel } from "../../test/support/client.ts";
 
-/** Takes a snapshot of the member at host:port; returns its size in bytes. Rejects with the status that ended it, or after `limitMs`. */
-export function takeSnapshot(address: string, identity: ClientIdentity, limitMs: number): Promise<number> {
+/**
+ * Takes a snapshot of the member at host:port; returns its size in bytes. Rejects with the status
+ * that ended it, or after `limitMs`.
+ */
+export function takeSnapshot(
+  address: string,
+  identity: ClientIdentity,
+  limitMs: number,
+): Promise<number> {
   const channel = openChannel(address, identity);
   return new Promise<number>((resolve, reject) => {
     let sizeBytes = 0;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs Quorate from the unpacked archive that this file lies in. Needs nothing but a shell and the usual small tools; no network.
+# Installs Quorate from the unpacked archive that this file lies in. Needs nothing but a shell and
+# the usual small tools; no network.
 set -eu
 
 prefix=/opt/quorate

@@ -1,6 +1,6 @@
 /**
- * The TypeScript client: connect() to a cluster, then get, put, delete, txn, watch, leases, locks, elections, users. The pure parts are in
- * src/, the sockets in node/.
+ * The TypeScript client: connect() to a cluster, then get, put, delete, txn, watch, leases, locks,
+ * elections, users. The pure parts are in src/, the sockets in node/.
  */
 export { type ClientOptions, connect, type TlsOptions } from "./node/connect.ts";
 export type { Auth } from "./src/auth.ts";

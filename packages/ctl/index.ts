@@ -1,4 +1,7 @@
-/** The command lines: quoratectl talks to a running cluster, quorateutl works on the files of a stopped member. */
+/**
+ * The command lines: quoratectl talks to a running cluster, quorateutl works on the files of a
+ * stopped member.
+ */
 export { type Command, commandName, type Program, variableOf } from "./src/command.ts";
 export type { Flag } from "./src/flags.ts";
 export { shownDefault, usageOf } from "./src/help.ts";

@@ -1,4 +1,7 @@
-/** The only door to the world: what a member needs of time, randomness, disk and logs, as small interfaces. */
+/**
+ * The only door to the world: what a member needs of time, randomness, disk and logs, as small
+ * interfaces.
+ */
 export * from "./src/advice.ts";
 export * from "./src/clock.ts";
 export * from "./src/connection-slots.ts";

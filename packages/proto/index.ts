@@ -1,8 +1,10 @@
 /**
- * The wire: codecs for the messages of proto/, the services, byte helpers, CRC-32C and etcd's errors.
+ * The wire: codecs for the messages of proto/, the services, byte helpers, CRC-32C and etcd's
+ * errors.
  *
- * Every package is exported under its name (raftpb.Entry, walpb.Record, etcdserverpb.Request). The messages of mvccpb and of the public
- * API in etcdserverpb are also exported flat (PutRequest, KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
+ * Every package is exported under its name (raftpb.Entry, walpb.Record, etcdserverpb.Request). The
+ * messages of mvccpb and of the public API in etcdserverpb are also exported flat (PutRequest,
+ * KeyValue); the few of etcdserver.proto (Metadata, Request) are not.
  */
 export * from "./src/bytes.ts";
 export { crc32c } from "./src/crc32c.ts";

@@ -9,7 +9,13 @@ export {
   RaftConfigError,
   type RaftLogger,
 } from "./src/config.ts";
-export { bootstrapEntries, confChangeOf, ENTRY_OVERHEAD_BYTES, isConfChange, toConfChangeV2 } from "./src/entries.ts";
+export {
+  bootstrapEntries,
+  confChangeOf,
+  ENTRY_OVERHEAD_BYTES,
+  isConfChange,
+  toConfChangeV2,
+} from "./src/entries.ts";
 export { InvariantError, type InvariantNumber, invariants } from "./src/invariants.ts";
 export { messageName } from "./src/message.ts";
 export { Raft } from "./src/raft.ts";

@@ -1,4 +1,7 @@
-/** Clients talking to members: how a service sees a call, and the engine that carries calls, without its sockets; those are in ./node. */
+/**
+ * Clients talking to members: how a service sees a call, and the engine that carries calls, without
+ * its sockets; those are in ./node.
+ */
 export * from "./src/codes.ts";
 export { DeadlineQueue } from "./src/deadlines.ts";
 export type { Compressor } from "./src/grpc/compressor.ts";
@@ -6,7 +9,11 @@ export { Dispatcher } from "./src/grpc/dispatcher.ts";
 export { HealthService } from "./src/grpc/health.ts";
 export { ReflectionService } from "./src/grpc/reflection.ts";
 export type { GrpcLimits, GrpcShared } from "./src/grpc/shared.ts";
-export { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "./src/http2/connection.ts";
+export {
+  type ConnectionOwner,
+  Http2Connection,
+  type RequestAcceptor,
+} from "./src/http2/connection.ts";
 export type { EngineCounters } from "./src/http2/counters.ts";
 export { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "./src/http2/limits.ts";
 export { clientOf, type Peer } from "./src/http2/peer.ts";

@@ -1,4 +1,7 @@
-/** Whole clusters in one thread, from a seed, on a simulated clock, network and disk; and the checkers that judge them. */
+/**
+ * Whole clusters in one thread, from a seed, on a simulated clock, network and disk; and the
+ * checkers that judge them.
+ */
 export { checkHistory, type Verdict } from "./src/check/by-revision.ts";
 export {
   formatHistory,
@@ -15,7 +18,13 @@ export {
   type LinearizabilityOptions,
   MAX_SEARCH_STATES,
 } from "./src/check/linearizable.ts";
-export { type CompactionCall, changesKeys, type Operation, type Outcome, REFUSALS } from "./src/check/operation.ts";
+export {
+  type CompactionCall,
+  changesKeys,
+  type Operation,
+  type Outcome,
+  REFUSALS,
+} from "./src/check/operation.ts";
 export { Safety, Violation } from "./src/check/safety.ts";
 export { MAX_SHRINK_RUNS, shrinkHistory } from "./src/check/shrink.ts";
 export {
@@ -39,7 +48,13 @@ export {
   ModelState,
   type OpAnswer,
 } from "./src/model.ts";
-export { type Changes, FAULT_KINDS, type FaultKind, optionsOf, type SimOptions } from "./src/options.ts";
+export {
+  type Changes,
+  FAULT_KINDS,
+  type FaultKind,
+  optionsOf,
+  type SimOptions,
+} from "./src/options.ts";
 export { PLANTED_BUGS, type PlantedBug } from "./src/planted.ts";
 export { misplaced, SOURCE_BUGS, type SourceBug } from "./src/planted-sources.ts";
 export { historyPicture } from "./src/report/picture.ts";

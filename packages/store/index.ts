@@ -6,7 +6,12 @@ export { MAX_PENDING_BYTES, MAX_PENDING_OPS } from "./src/backend.ts";
 export { StoreDamageError, StoreInvariantError } from "./src/errors.ts";
 export * from "./src/etcd-file/index.ts";
 export { dropIncoming, installReceived, recoverFolders } from "./src/folders.ts";
-export { type Lease, type LeaseObserver, Lessor, MAX_LEASE_TTL_SECONDS } from "./src/lease/lessor.ts";
+export {
+  type Lease,
+  type LeaseObserver,
+  Lessor,
+  MAX_LEASE_TTL_SECONDS,
+} from "./src/lease/lessor.ts";
 export { type CheckedTables, checkLevelFiles } from "./src/level-files/check.ts";
 export { checkConfChangeData, readConfChange } from "./src/membership/conf-change.ts";
 export { clusterId, memberId } from "./src/membership/ids.ts";

@@ -1,4 +1,9 @@
 /** Members talking to members: the transport's contract. The real twin is in ./node. */
-export { type AskMembers, type DirectoryParts, MemberDirectory, type ToldMember } from "./src/member-directory.ts";
+export {
+  type AskMembers,
+  type DirectoryParts,
+  MemberDirectory,
+  type ToldMember,
+} from "./src/member-directory.ts";
 export { RareLog } from "./src/rare-log.ts";
 export * from "./src/transport.ts";

@@ -1,7 +1,15 @@
-/** Durability: the segmented write-ahead log and the snapshot files of a member, in etcd's own formats. */
+/**
+ * Durability: the segmented write-ahead log and the snapshot files of a member, in etcd's own
+ * formats.
+ */
 export { WalDamageError, WalError, type WalErrorCode } from "./src/errors.ts";
 export { RecordType, SEGMENT_BYTES, type SegmentName } from "./src/format.ts";
 export { readWal, type WalEnd, type WalRecord } from "./src/reader.ts";
-export { type LoadedSnapshot, parseSnapshotName, type SaveTiming, SnapshotFiles } from "./src/snapshots.ts";
+export {
+  type LoadedSnapshot,
+  parseSnapshotName,
+  type SaveTiming,
+  SnapshotFiles,
+} from "./src/snapshots.ts";
 export { validSnapshotMarks, verifyWal, type WalSummary } from "./src/verify.ts";
 export { type OpenedWal, Wal, type WalOptions } from "./src/wal.ts";

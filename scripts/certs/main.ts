@@ -1,14 +1,27 @@
-/** The tool behind scripts/certs.sh, and quorate-certs of a release: makes, checks and rotates a folder of certificates. */
+/**
+ * The tool behind scripts/certs.sh, and quorate-certs of a release: makes, checks and rotates a
+ * folder of certificates.
+ */
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { certificateFiles, certificateTrouble, type LeafNames, leafNamesOf, localHosts, writeCertificates } from "../certs.ts";
+import {
+  certificateFiles,
+  certificateTrouble,
+  type LeafNames,
+  leafNamesOf,
+  localHosts,
+  writeCertificates,
+} from "../certs.ts";
 import { folderOwner, giveTo, type Owner, ownerOf } from "./owner.ts";
 import { nextStep, type RotationStep, rotate } from "./rotate.ts";
 
 /** In a release the program is a file of its name. */
-const NAME = basename(process.argv[1] ?? "", ".mjs") === "quorate-certs" ? "quorate-certs" : "scripts/certs.sh";
+const NAME =
+  basename(process.argv[1] ?? "", ".mjs") === "quorate-certs"
+    ? "quorate-certs"
+    : "scripts/certs.sh";
 
 const HELP = `use: ${NAME} COMMAND --dir FOLDER [OPTIONS]
 
@@ -64,19 +77,28 @@ function readOptions(args: readonly string[]): Options | undefined {
   });
   if (values.help) return undefined;
   const [command] = positionals;
-  if (command === undefined || positionals.length > 1 || !["create", "check", "rotate"].includes(command)) {
-    throw new UsageError(`the command is ${JSON.stringify(positionals.join(" "))}; it should be create, check or rotate`);
+  if (
+    command === undefined ||
+    positionals.length > 1 ||
+    !["create", "check", "rotate"].includes(command)
+  ) {
+    throw new UsageError(
+      `the command is ${JSON.stringify(positionals.join(" "))}; it should be create, check or rotate`,
+    );
   }
-  if (values.dir === undefined) throw new UsageError("--dir is missing, the folder of the certificates");
+  if (values.dir === undefined)
+    throw new UsageError("--dir is missing, the folder of the certificates");
   const { step } = values;
   if (step !== undefined && step !== "trust" && step !== "issue" && step !== "drop") {
     throw new UsageError(`--step is ${JSON.stringify(step)}; it should be trust, issue or drop`);
   }
   const number = (name: string, text: string): number => {
-    if (!/^\d+(?:\.\d+)?$/.test(text)) throw new UsageError(`--${name} is ${JSON.stringify(text)}; it should be a number`);
+    if (!/^\d+(?:\.\d+)?$/.test(text))
+      throw new UsageError(`--${name} is ${JSON.stringify(text)}; it should be a number`);
     return Number(text);
   };
-  if (values.owner !== undefined && command === "check") throw new UsageError("--owner is for create and rotate");
+  if (values.owner !== undefined && command === "check")
+    throw new UsageError("--owner is for create and rotate");
   return {
     command,
     dir: values.dir,
@@ -98,11 +120,17 @@ function ownerFrom(text: string): Owner {
     throw new UsageError((error as Error).message);
   }
   const self = process.getuid?.();
-  if (self !== 0 && self !== owner.uid) throw new UsageError(`--owner ${text}: only root can give files to another user; run it with sudo`);
+  if (self !== 0 && self !== owner.uid)
+    throw new UsageError(
+      `--owner ${text}: only root can give files to another user; run it with sudo`,
+    );
   return owner;
 }
 
-/** Says where others than the caller are to read keys and cannot, before somebody finds that out by a member that does not start. */
+/**
+ * Says where others than the caller are to read keys and cannot, before somebody finds that out by
+ * a member that does not start.
+ */
 function sayWhoReads(dir: string, owner: Owner | undefined): void {
   if (owner === undefined && process.getuid?.() === 0) {
     console.log(
@@ -114,7 +142,10 @@ function sayWhoReads(dir: string, owner: Owner | undefined): void {
 
 async function create({ dir, hosts, client, owner }: Options): Promise<void> {
   const { ca } = certificateFiles(dir);
-  if (existsSync(ca)) throw new UsageError(`${ca} is there already; "rotate" exchanges the certificates of the folder`);
+  if (existsSync(ca))
+    throw new UsageError(
+      `${ca} is there already; "rotate" exchanges the certificates of the folder`,
+    );
   await writeCertificates(dir, { hosts: hosts ?? localHosts, client: client ?? "client" });
   if (owner !== undefined) giveTo(dir, owner);
   console.log(`made the certificates in ${dir}`);
@@ -145,7 +176,12 @@ async function rotateAll({ dir, hosts, client, owner, step, waitMs }: Options): 
   for (;;) {
     const next = step ?? nextStep(dir);
     await rotate(dir, next, names);
-    if (keeper !== undefined && process.getuid !== undefined && (owner !== undefined || process.getuid() === 0)) giveTo(dir, keeper);
+    if (
+      keeper !== undefined &&
+      process.getuid !== undefined &&
+      (owner !== undefined || process.getuid() === 0)
+    )
+      giveTo(dir, keeper);
     console.log(`${next}: ${dir} ${TOLD[next]}`);
     if (step !== undefined || next === "drop") return;
     console.log(`waiting ${waitMs / 1000} s until everybody has read it`);

@@ -1,20 +1,31 @@
 /**
- * Exchanges all certificates of a folder, the authorities too, while a cluster runs on them and nobody is refused:
+ * Exchanges all certificates of a folder, the authorities too, while a cluster runs on them and
+ * nobody is refused:
  *
- *   1. trust   ca.pem and peer-ca.pem hold the old authority and the new one each; everybody trusts both
- *   2. issue   server, peer and client certificates of the new authorities take the place of the old ones
+ *   1. trust ca.pem and peer-ca.pem hold the old authority and the new one each; everybody trusts
+ *      both
+ *   2. issue server, peer and client certificates of the new authorities take the place of the old
+ *      ones
  *   3. drop    ca.pem and peer-ca.pem hold the new authorities alone
  *
- * Between the steps every reader of the files must have read them again: members do so every few seconds, other programs when they start
- * or as they do. A folder that is copied to other hosts is copied after each step. What a step needs lies in next/ until the last one is
- * done, so that a rotation that was cut short goes on where it was. The authorities' keys are never written.
+ * Between the steps every reader of the files must have read them again: members do so every few
+ * seconds, other programs when they start or as they do. A folder that is copied to other hosts is
+ * copied after each step. What a step needs lies in next/ until the last one is done, so that a
+ * rotation that was cut short goes on where it was. The authorities' keys are never written.
  *
  *   DIR/next/       the new files (0700), from step 1 to step 2
  *   DIR/next/ca.pem, DIR/next/peer-ca.pem   the new authorities, until step 3
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type CertificateFiles, certificateFiles, type LeafNames, leafNamesOf, writeCertificates, writePrivately } from "../certs.ts";
+import {
+  type CertificateFiles,
+  certificateFiles,
+  type LeafNames,
+  leafNamesOf,
+  writeCertificates,
+  writePrivately,
+} from "../certs.ts";
 
 /** One step of a rotation. */
 export type RotationStep = "trust" | "issue" | "drop";
@@ -25,14 +36,22 @@ const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 export function nextStep(dir: string): RotationStep {
   const next = certificateFiles(join(dir, "next"));
   if (!existsSync(next.ca)) return "trust";
-  if (authorities(certificateFiles(dir), next).some(([now, coming]) => !read(now).includes(read(coming).trim()))) return "trust";
+  if (
+    authorities(certificateFiles(dir), next).some(
+      ([now, coming]) => !read(now).includes(read(coming).trim()),
+    )
+  )
+    return "trust";
   return pairs(next).some(({ cert }) => existsSync(cert)) ? "issue" : "drop";
 }
 
 const read = (path: string): string => readFileSync(path, "utf8");
 
 /** The files of authorities, each with the one that follows it. */
-function authorities(now: CertificateFiles, next: CertificateFiles): readonly (readonly [string, string])[] {
+function authorities(
+  now: CertificateFiles,
+  next: CertificateFiles,
+): readonly (readonly [string, string])[] {
   return [
     [now.peerCa, next.peerCa],
     [now.ca, next.ca],
@@ -48,10 +67,18 @@ function pairs(files: CertificateFiles): { cert: string; key: string }[] {
   ];
 }
 
-/** Does one step, which must be the next. New certificates name what the old ones name, unless `names` says otherwise. */
-export async function rotate(dir: string, step: RotationStep, names: LeafNames = leafNamesOf(dir)): Promise<void> {
+/**
+ * Does one step, which must be the next. New certificates name what the old ones name, unless
+ * `names` says otherwise.
+ */
+export async function rotate(
+  dir: string,
+  step: RotationStep,
+  names: LeafNames = leafNamesOf(dir),
+): Promise<void> {
   const due = nextStep(dir);
-  if (due !== step) throw new Error(`the next step of the rotation in ${dir} is "${due}", not "${step}"`);
+  if (due !== step)
+    throw new Error(`the next step of the rotation in ${dir} is "${due}", not "${step}"`);
   const now = certificateFiles(dir);
   const nextDir = join(dir, "next");
   const next = certificateFiles(nextDir);
@@ -63,17 +90,23 @@ export async function rotate(dir: string, step: RotationStep, names: LeafNames =
     }
     for (const [trusted, coming] of authorities(now, next)) {
       const isThere = read(trusted).includes(read(coming).trim());
-      if (!isThere) writePrivately(trusted, [...(read(trusted).match(PEM) ?? []), read(coming).trim(), ""].join("\n"), 0o644);
+      if (!isThere)
+        writePrivately(
+          trusted,
+          [...(read(trusted).match(PEM) ?? []), read(coming).trim(), ""].join("\n"),
+          0o644,
+        );
     }
   } else if (step === "issue") {
     for (const [i, { cert, key }] of pairs(next).entries()) {
-      const target = pairs(now)[i]!;
+      const target = pairs(now)[i];
       // A reader that comes in between finds a pair that does not fit, and looks again.
       if (existsSync(key)) renameSync(key, target.key);
       if (existsSync(cert)) renameSync(cert, target.cert);
     }
   } else {
-    for (const [trusted, coming] of authorities(now, next)) writePrivately(trusted, read(coming), 0o644);
+    for (const [trusted, coming] of authorities(now, next))
+      writePrivately(trusted, read(coming), 0o644);
     rmSync(nextDir, { recursive: true });
   }
 }

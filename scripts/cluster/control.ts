@@ -1,11 +1,32 @@
-/** Starts, stops and removes the members of a plan. Nothing here throws for what a user can cause: it says it and returns false. */
+/**
+ * Starts, stops and removes the members of a plan. Nothing here throws for what a user can cause:
+ * it says it and returns false.
+ */
 import { spawn } from "node:child_process";
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { certificateFiles, certificateTrouble, writeCertificates } from "../certs.ts";
 import { createHealthProbe } from "./health.ts";
-import { type ClusterPlan, certsDir, clientUrl, dataDir, logFile, type MemberPlan, memberFlags, pidFile } from "./layout.ts";
+import {
+  type ClusterPlan,
+  certsDir,
+  clientUrl,
+  dataDir,
+  logFile,
+  type MemberPlan,
+  memberFlags,
+  pidFile,
+} from "./layout.ts";
 import { commandLineOf, hasEnded, portTrouble } from "./processes.ts";
 import { callOf } from "./programs.ts";
 
@@ -18,8 +39,9 @@ const pollMs = 100;
 const logTailLines = 20;
 
 /**
- * The process id of a running member, or undefined. A pid file can outlive its process, and the number can pass to a stranger's
- * process: only a process whose command line names the member's data directory is the member.
+ * The process id of a running member, or undefined. A pid file can outlive its process, and the
+ * number can pass to a stranger's process: only a process whose command line names the member's
+ * data directory is the member.
  */
 export function runningPid(plan: ClusterPlan, member: MemberPlan): number | undefined {
   const path = pidFile(plan, member);
@@ -39,8 +61,10 @@ export async function startCluster(plan: ClusterPlan, say: Say): Promise<boolean
     say(`${member.name}: its pid file is stale, it does not run any more`);
     rmSync(pidFile(plan, member));
   }
-  if (!(await portsAreFree(missing, say)) || !(await ensureCertificates(plan, missing, say))) return false;
-  for (const member of missing) say(`starting ${member.name} (pid ${spawnMember(plan, member)}, log ${logFile(plan, member)})`);
+  if (!(await portsAreFree(missing, say)) || !(await ensureCertificates(plan, missing, say)))
+    return false;
+  for (const member of missing)
+    say(`starting ${member.name} (pid ${spawnMember(plan, member)}, log ${logFile(plan, member)})`);
   return waitHealthy(plan, say);
 }
 
@@ -61,11 +85,17 @@ async function portsAreFree(members: readonly MemberPlan[], say: Say): Promise<b
   return free;
 }
 
-async function ensureCertificates(plan: ClusterPlan, missing: readonly MemberPlan[], say: Say): Promise<boolean> {
+async function ensureCertificates(
+  plan: ClusterPlan,
+  missing: readonly MemberPlan[],
+  say: Say,
+): Promise<boolean> {
   const trouble = certificateTrouble(certsDir(plan));
   if (trouble === undefined) return true;
   if (missing.length < plan.members.length) {
-    say(`${trouble}; new certificates cannot be made while members run on the old ones: run ${callOf("restart")}`);
+    say(
+      `${trouble}; new certificates cannot be made while members run on the old ones: run ${callOf("restart")}`,
+    );
     return false;
   }
   say(`making certificates in ${certsDir(plan)} (${trouble})`);
@@ -82,7 +112,12 @@ function spawnMember(plan: ClusterPlan, member: MemberPlan): number {
   const [program, ...first] = plan.command;
   const flags = memberFlags(plan, member);
   const env = withoutShadowed(flags);
-  const child = spawn(program!, [...first, ...flags], { detached: true, stdio: ["ignore", log, log], cwd: plan.dir, env });
+  const child = spawn(program!, [...first, ...flags], {
+    detached: true,
+    stdio: ["ignore", log, log],
+    cwd: plan.dir,
+    env,
+  });
   closeSync(log);
   child.unref();
   // A program that cannot be started has no pid, and its error event must not end this process.
@@ -92,7 +127,10 @@ function spawnMember(plan: ClusterPlan, member: MemberPlan): number {
   return pid;
 }
 
-/** The environment without the ETCD_* variables of flags that are given, and of another file: they are for another member. */
+/**
+ * The environment without the ETCD_* variables of flags that are given, and of another file: they
+ * are for another member.
+ */
 function withoutShadowed(flags: readonly string[]): NodeJS.ProcessEnv {
   const env = { ...process.env };
   delete env["ETCD_CONFIG_FILE"];
@@ -106,7 +144,11 @@ function withoutShadowed(flags: readonly string[]): NodeJS.ProcessEnv {
 async function waitHealthy(plan: ClusterPlan, say: Say): Promise<boolean> {
   const certs = certificateFiles(certsDir(plan));
   const read = (path: string): string => readFileSync(path, "utf8");
-  const probe = createHealthProbe({ ca: read(certs.ca), cert: read(certs.client), key: read(certs.clientKey) });
+  const probe = createHealthProbe({
+    ca: read(certs.ca),
+    cert: read(certs.client),
+    key: read(certs.clientKey),
+  });
   const startedMs = performance.now();
   const waiting = new Map(plan.members.map((member) => [member, "not asked yet"]));
   let nextWordMs = 5000;
@@ -121,14 +163,17 @@ async function waitHealthy(plan: ClusterPlan, say: Say): Promise<boolean> {
         const trouble = await probe.trouble(clientUrl(member));
         if (trouble === undefined) {
           waiting.delete(member);
-          say(`${member.name} is healthy after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
+          say(
+            `${member.name} is healthy after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`,
+          );
         } else waiting.set(member, trouble);
       }
       if (waiting.size === 0) return true;
       const passedMs = performance.now() - startedMs;
       if (passedMs > nextWordMs) {
         nextWordMs += 5000;
-        for (const [member, trouble] of waiting) say(`still waiting for ${member.name} (${(passedMs / 1000).toFixed(0)} s): ${trouble}`);
+        for (const [member, trouble] of waiting)
+          say(`still waiting for ${member.name} (${(passedMs / 1000).toFixed(0)} s): ${trouble}`);
       }
       if (passedMs > startLimitMs) {
         say(`gave up after ${startLimitMs / 1000} s`);
@@ -150,7 +195,9 @@ async function stillGone(plan: ClusterPlan, member: MemberPlan): Promise<boolean
 function sayDeath(plan: ClusterPlan, member: MemberPlan, say: Say): void {
   say(`${member.name} died while starting`);
   sayLogTail(plan, member, say);
-  const others = plan.members.filter((one) => runningPid(plan, one) !== undefined).map((one) => one.name);
+  const others = plan.members
+    .filter((one) => runningPid(plan, one) !== undefined)
+    .map((one) => one.name);
   if (others.length > 0) say(`${others.join(" and ")} still running; ${callOf("stop")} stops them`);
 }
 
@@ -179,15 +226,19 @@ export async function stopCluster(plan: ClusterPlan, say: Say): Promise<boolean>
   if (stopping.size === 0) say("no member is running");
   while (stopping.size > 0) {
     for (const [member, pid] of [...stopping]) {
-      // Its ports are free for the next start only when all of it is gone, or its number has passed to a stranger.
+      // Its ports are free for the next start only when all of it is gone, or its number has passed
+      // to a stranger.
       const isStranger = commandLineOf(pid) !== undefined && runningPid(plan, member) === undefined;
       if (!hasEnded(pid) && !isStranger) continue;
       stopping.delete(member);
       rmSync(pidFile(plan, member), { force: true });
-      say(`${member.name} stopped (pid ${pid}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s)`);
+      say(
+        `${member.name} stopped (pid ${pid}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s)`,
+      );
     }
     if (stopping.size > 0 && performance.now() - startedMs > stopLimitMs) {
-      for (const [member, pid] of stopping) say(`${member.name} (pid ${pid}) did not stop within ${stopLimitMs / 1000} s`);
+      for (const [member, pid] of stopping)
+        say(`${member.name} (pid ${pid}) did not stop within ${stopLimitMs / 1000} s`);
       return false;
     }
     await delay(stopping.size > 0 ? 50 : 0);
@@ -196,7 +247,11 @@ export async function stopCluster(plan: ClusterPlan, say: Say): Promise<boolean>
 }
 
 /** Stops the members and removes what they wrote. True when it is gone. */
-export async function cleanCluster(plan: ClusterPlan, keepCerts: boolean, say: Say): Promise<boolean> {
+export async function cleanCluster(
+  plan: ClusterPlan,
+  keepCerts: boolean,
+  say: Say,
+): Promise<boolean> {
   if (!(await stopCluster(plan, say))) return false;
   const doomed = ["data", "logs", "pids", ...(keepCerts ? [] : ["certs"])]
     .map((name) => join(plan.dir, name))

@@ -1,7 +1,10 @@
 /** Asks a member whether it can serve, by GET /health. */
 import { Agent, request } from "undici";
 
-/** How to reach members: PEM texts of the authority and of a client's certificate and key; all undefined for plain HTTP. */
+/**
+ * How to reach members: PEM texts of the authority and of a client's certificate and key; all
+ * undefined for plain HTTP.
+ */
 export interface ClientIdentity {
   readonly ca?: string;
   readonly cert?: string;
@@ -10,7 +13,10 @@ export interface ClientIdentity {
 
 /** A prober that keeps its connections; close it at the end. */
 export interface HealthProbe {
-  /** Undefined if the member at `url` says that it is healthy, or why it does not (within `timeoutMs`). */
+  /**
+   * Undefined if the member at `url` says that it is healthy, or why it does not (within
+   * `timeoutMs`).
+   */
   trouble(url: string, timeoutMs?: number): Promise<string | undefined>;
   close(): Promise<void>;
 }
@@ -21,7 +27,10 @@ export function createHealthProbe(identity: ClientIdentity): HealthProbe {
   return {
     async trouble(url, timeoutMs = 2000) {
       try {
-        const answer = await request(`${url}/health`, { dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) });
+        const answer = await request(`${url}/health`, {
+          dispatcher: agent,
+          signal: AbortSignal.timeout(timeoutMs),
+        });
         const text = await answer.body.text();
         if (answer.statusCode === 200 && /"health":\s*"?true/.test(text)) return undefined;
         return `answers ${answer.statusCode} ${text.trim()}`;

@@ -1,12 +1,14 @@
 /**
- * The local cluster on paper: who its members are, where their files lie, and with which flags they start.
+ * The local cluster on paper: who its members are, where their files lie, and with which flags they
+ * start.
  *
  *   DIR/certs/          certificates (see scripts/certs.ts)
  *   DIR/data/NAME/      a member's data directory
  *   DIR/logs/NAME.log   what it wrote to standard output and error
  *   DIR/pids/NAME.pid   its process id
  *
- * DIR is .quorate in the repository, and .quorate in the home folder where quorate-cluster is installed.
+ * DIR is .quorate in the repository, and .quorate in the home folder where quorate-cluster is
+ * installed.
  */
 import { join } from "node:path";
 import { certificateFiles } from "../certs.ts";
@@ -30,7 +32,10 @@ export interface ClusterPlan {
 }
 
 /** The cluster that scripts/start-all.sh starts, with its files in `dir` (absolute). */
-export function localCluster(dir: string, command: readonly string[] = commandOf("quorate")): ClusterPlan {
+export function localCluster(
+  dir: string,
+  command: readonly string[] = commandOf("quorate"),
+): ClusterPlan {
   return {
     dir,
     token: "etcd-cluster-1",
@@ -44,9 +49,12 @@ export function localCluster(dir: string, command: readonly string[] = commandOf
 }
 
 export const certsDir = (plan: ClusterPlan): string => join(plan.dir, "certs");
-export const dataDir = (plan: ClusterPlan, member: MemberPlan): string => join(plan.dir, "data", member.name);
-export const logFile = (plan: ClusterPlan, member: MemberPlan): string => join(plan.dir, "logs", `${member.name}.log`);
-export const pidFile = (plan: ClusterPlan, member: MemberPlan): string => join(plan.dir, "pids", `${member.name}.pid`);
+export const dataDir = (plan: ClusterPlan, member: MemberPlan): string =>
+  join(plan.dir, "data", member.name);
+export const logFile = (plan: ClusterPlan, member: MemberPlan): string =>
+  join(plan.dir, "logs", `${member.name}.log`);
+export const pidFile = (plan: ClusterPlan, member: MemberPlan): string =>
+  join(plan.dir, "pids", `${member.name}.pid`);
 export const clientUrl = (member: MemberPlan): string => `https://127.0.0.1:${member.clientPort}`;
 export const peerUrl = (member: MemberPlan): string => `https://127.0.0.1:${member.peerPort}`;
 

@@ -1,13 +1,21 @@
-/** Processes and ports of this machine: who is alive, what it is, and who holds a port. Linux by /proc, elsewhere by ps and lsof. */
+/**
+ * Processes and ports of this machine: who is alive, what it is, and who holds a port. Linux by
+ * /proc, elsewhere by ps and lsof.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import * as net from "node:net";
 
-/** The command line of a live process, its arguments joined by spaces; undefined when there is no such process (or only its corpse). */
+/**
+ * The command line of a live process, its arguments joined by spaces; undefined when there is no
+ * such process (or only its corpse).
+ */
 export function commandLineOf(pid: number): string | undefined {
   if (!existsSync("/proc/self")) return run("ps", ["-o", "command=", "-p", String(pid)]);
   try {
-    const text = readFileSync(`/proc/${pid}/cmdline`, "utf8").replace(/\0+$/, "").replaceAll("\0", " ");
+    const text = readFileSync(`/proc/${pid}/cmdline`, "utf8")
+      .replace(/\0+$/, "")
+      .replaceAll("\0", " ");
     return text === "" ? undefined : text;
   } catch {
     return undefined;
@@ -15,13 +23,15 @@ export function commandLineOf(pid: number): string | undefined {
 }
 
 /**
- * True once a process has given back what it held. Its command line goes earlier: a process that ends loses its memory first and its
- * sockets last, when its last thread is gone, and until then its ports are in use.
+ * True once a process has given back what it held. Its command line goes earlier: a process that
+ * ends loses its memory first and its sockets last, when its last thread is gone, and until then
+ * its ports are in use.
  */
 export function hasEnded(pid: number): boolean {
   if (!existsSync("/proc/self")) return commandLineOf(pid) === undefined;
   try {
-    // PID (NAME) STATE ...: a corpse whose parent has not looked at it yet holds nothing any more, unless it has threads that live.
+    // PID (NAME) STATE ...: a corpse whose parent has not looked at it yet holds nothing any more,
+    // unless it has threads that live.
     return readdirSync(`/proc/${pid}/task`).every((thread) => {
       const text = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
       return /^[ZX]/.test(text.slice(text.lastIndexOf(")") + 2));
@@ -49,24 +59,34 @@ export interface PortView {
   delay(ms: number): Promise<void>;
 }
 
-/** A port whose holder cannot be found may be one of a process that is ending: it is waited for so long. */
+/**
+ * A port whose holder cannot be found may be one of a process that is ending: it is waited for so
+ * long.
+ */
 const ENDING_LIMIT_MS = 5000;
 const ENDING_POLL_MS = 50;
 
 /** Why a port cannot be had, with what is known of who holds it; undefined once it is free. */
-export async function portTrouble(port: number, view: PortView = systemPorts): Promise<string | undefined> {
+export async function portTrouble(
+  port: number,
+  view: PortView = systemPorts,
+): Promise<string | undefined> {
   let holder: PortHolder | undefined;
   for (let waitedMs = 0; ; waitedMs += ENDING_POLL_MS) {
     if (await view.isFree(port)) return undefined;
     holder = view.holder(port);
-    if (holder?.pid !== undefined && holder.command !== undefined) return `is in use by pid ${holder.pid}: ${holder.command}`;
+    if (holder?.pid !== undefined && holder.command !== undefined)
+      return `is in use by pid ${holder.pid}: ${holder.command}`;
     if (waitedMs >= ENDING_LIMIT_MS) break;
     await view.delay(ENDING_POLL_MS);
   }
-  if (holder === undefined) return "is in use, but nobody listens there: a connection of another program may have it as its own port";
+  if (holder === undefined)
+    return "is in use, but nobody listens there: a connection of another program may have it as its own port";
   if (holder.pid !== undefined) return `is in use by pid ${holder.pid}, which is ending`;
   const isOther = holder.userId !== undefined && holder.userId !== view.ownUserId();
-  const whose = isOther ? `a process of the user with the id ${holder.userId}` : "a process that cannot be determined";
+  const whose = isOther
+    ? `a process of the user with the id ${holder.userId}`
+    : "a process that cannot be determined";
   return `is in use by ${whose}; as root, "ss -ltnp sport = :${port}" shows it`;
 }
 
@@ -92,27 +112,32 @@ export async function isPortFree(port: number): Promise<boolean> {
 /** Who listens on a TCP port of this machine, on whatever address; undefined if nobody seems to. */
 export function portHolder(port: number): PortHolder | undefined {
   if (!existsSync("/proc/net/tcp")) return holderByLsof(port);
-  const sockets = ["/proc/net/tcp", "/proc/net/tcp6"].filter((path) => existsSync(path)).flatMap((path) => listeningSockets(path, port));
+  const sockets = ["/proc/net/tcp", "/proc/net/tcp6"]
+    .filter((path) => existsSync(path))
+    .flatMap((path) => listeningSockets(path, port));
   if (sockets.length === 0) return undefined;
-  const { userId } = sockets[0]!;
+  const { userId } = sockets[0];
   const links = new Set(sockets.map(({ inode }) => `socket:[${inode}]`));
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    if (openFiles(pid).some((link) => links.has(link))) return { pid: Number(pid), command: commandLineOf(Number(pid)), userId };
+    if (openFiles(pid).some((link) => links.has(link)))
+      return { pid: Number(pid), command: commandLineOf(Number(pid)), userId };
   }
   return { pid: undefined, command: undefined, userId };
 }
 
 /**
- * Columns of /proc/net/tcp: slot, local address:port in hex, remote one, state (0A is listening), queues, timer, retransmits, uid,
- * timeout, inode.
+ * Columns of /proc/net/tcp: slot, local address:port in hex, remote one, state (0A is listening),
+ * queues, timer, retransmits, uid, timeout, inode.
  */
 function listeningSockets(path: string, port: number): { inode: string; userId: number }[] {
   return readFileSync(path, "utf8")
     .split("\n")
     .slice(1)
     .map((line) => line.trim().split(/\s+/))
-    .filter((columns) => columns[3] === "0A" && Number.parseInt(columns[1]!.split(":")[1]!, 16) === port)
-    .map((columns) => ({ inode: columns[9]!, userId: Number(columns[7]) }));
+    .filter(
+      (columns) => columns[3] === "0A" && Number.parseInt(columns[1].split(":")[1], 16) === port,
+    )
+    .map((columns) => ({ inode: columns[9], userId: Number(columns[7]) }));
 }
 
 function openFiles(pid: string): string[] {
@@ -133,13 +158,18 @@ function openFiles(pid: string): string[] {
 
 function holderByLsof(port: number): PortHolder | undefined {
   const pid = run("lsof", ["-nP", "-t", `-iTCP:${port}`, "-sTCP:LISTEN"])?.split("\n")[0];
-  return pid === undefined ? undefined : { pid: Number(pid), command: commandLineOf(Number(pid)), userId: undefined };
+  return pid === undefined
+    ? undefined
+    : { pid: Number(pid), command: commandLineOf(Number(pid)), userId: undefined };
 }
 
 /** What the program printed, trimmed; undefined when it printed nothing, failed or is not there. */
 function run(program: string, args: readonly string[]): string | undefined {
   try {
-    const text = execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+    const text = execFileSync(program, args, {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
     return text === "" ? undefined : text;
   } catch {
     return undefined;

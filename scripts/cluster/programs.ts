@@ -1,4 +1,7 @@
-/** Where the programs are, and what to tell people to type: in the repository, or beside this tool where it is installed. */
+/**
+ * Where the programs are, and what to tell people to type: in the repository, or beside this tool
+ * where it is installed.
+ */
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -12,11 +15,15 @@ export const isReleased: boolean = existsSync(join(released, "quorate-cluster"))
 
 /** The command line that starts one of our programs; arguments follow. */
 export function commandOf(name: "quorate" | "quoratectl" | "quorateutl"): string[] {
-  return isReleased ? [join(released, name)] : [process.execPath, join(repository, `bin/${name}.js`)];
+  return isReleased
+    ? [join(released, name)]
+    : [process.execPath, join(repository, `bin/${name}.js`)];
 }
 
 /** Where the local cluster keeps its files unless told otherwise. */
-export const defaultDir: string = isReleased ? join(homedir(), ".quorate") : join(repository, ".quorate");
+export const defaultDir: string = isReleased
+  ? join(homedir(), ".quorate")
+  : join(repository, ".quorate");
 
 /** How people call an action of this tool. */
 export function callOf(action: "start" | "stop" | "restart" | "status" | "clean"): string {

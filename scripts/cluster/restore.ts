@@ -1,6 +1,7 @@
 /**
- * The round that every operator should have done once before it is needed: save a snapshot of the local cluster, take all of its data away,
- * restore every member from the file, start them, and read back what was there. The old data come back if anything goes wrong.
+ * The round that every operator should have done once before it is needed: save a snapshot of the
+ * local cluster, take all of its data away, restore every member from the file, start them, and
+ * read back what was there. The old data come back if anything goes wrong.
  *
  *     DIR/snapshots/TIME.db     what was saved
  *     DIR/data.before-restore   the old data, until the new cluster has been read
@@ -14,26 +15,36 @@ import { ctl, ToolError, tool } from "./tools.ts";
 
 /** The hash of all keys up to a revision, as a member tells it. */
 async function hashAt(plan: ClusterPlan, member: MemberPlan, revision: number): Promise<number> {
-  const [answer] = JSON.parse(await ctl(plan, member, "endpoint", "hashkv", `--rev=${revision}`, "-w", "json")) as [
-    { HashKV: { hash: number } },
-  ];
+  const [answer] = JSON.parse(
+    await ctl(plan, member, "endpoint", "hashkv", `--rev=${revision}`, "-w", "json"),
+  ) as [{ HashKV: { hash: number } }];
   return answer.HashKV.hash;
 }
 
 /**
- * Does the round, or with `file` the part of it from the file on. True when every member has what the file has.
+ * Does the round, or with `file` the part of it from the file on. True when every member has what
+ * the file has.
  */
-export async function restoreCluster(plan: ClusterPlan, file: string | undefined, say: Say): Promise<boolean> {
+export async function restoreCluster(
+  plan: ClusterPlan,
+  file: string | undefined,
+  say: Say,
+): Promise<boolean> {
   const aside = join(plan.dir, "data.before-restore");
   if (existsSync(aside)) {
-    say(`${aside} is there: an earlier restore did not end; move it to ${join(plan.dir, "data")} or remove it`);
+    say(
+      `${aside} is there: an earlier restore did not end; move it to ${join(plan.dir, "data")} or remove it`,
+    );
     return false;
   }
   try {
     const path = file ?? (await save(plan, say));
-    const { revision, totalKey } = JSON.parse(await tool("quorateutl", ["snapshot", "status", path, "-w", "json"])) as Status;
+    const { revision, totalKey } = JSON.parse(
+      await tool("quorateutl", ["snapshot", "status", path, "-w", "json"]),
+    ) as Status;
     say(`${path} has ${totalKey} keys at revision ${revision}`);
-    const expected = file === undefined ? await hashAt(plan, firstRunning(plan)!, revision) : undefined;
+    const expected =
+      file === undefined ? await hashAt(plan, firstRunning(plan)!, revision) : undefined;
     if (!(await stopCluster(plan, say))) return false;
     const data = join(plan.dir, "data");
     if (existsSync(data)) renameSync(data, aside);
@@ -64,7 +75,9 @@ function firstRunning(plan: ClusterPlan): MemberPlan | undefined {
 async function save(plan: ClusterPlan, say: Say): Promise<string> {
   const member = firstRunning(plan);
   if (member === undefined)
-    throw new ToolError(`no member is running: start the cluster first (${callOf("start")}), or name a snapshot file`);
+    throw new ToolError(
+      `no member is running: start the cluster first (${callOf("start")}), or name a snapshot file`,
+    );
   const dir = join(plan.dir, "snapshots");
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const path = join(dir, `${new Date().toISOString().replace(/[:.]/g, "-")}.db`);
@@ -73,12 +86,27 @@ async function save(plan: ClusterPlan, say: Say): Promise<string> {
   return path;
 }
 
-async function restoreAll(plan: ClusterPlan, path: string, revision: number, expected: number | undefined, say: Say): Promise<boolean> {
+async function restoreAll(
+  plan: ClusterPlan,
+  path: string,
+  revision: number,
+  expected: number | undefined,
+  say: Say,
+): Promise<boolean> {
   for (const member of plan.members) {
     const said = await tool("quorateutl", [
-      ...["snapshot", "restore", path, `--name=${member.name}`, `--data-dir=${dataDir(plan, member)}`],
+      ...[
+        "snapshot",
+        "restore",
+        path,
+        `--name=${member.name}`,
+        `--data-dir=${dataDir(plan, member)}`,
+      ],
       `--initial-cluster=${plan.members.map((one) => `${one.name}=${peerUrl(one)}`).join(",")}`,
-      ...[`--initial-cluster-token=${plan.token}`, `--initial-advertise-peer-urls=${peerUrl(member)}`],
+      ...[
+        `--initial-cluster-token=${plan.token}`,
+        `--initial-advertise-peer-urls=${peerUrl(member)}`,
+      ],
     ]);
     say(said.trim());
   }
@@ -86,8 +114,12 @@ async function restoreAll(plan: ClusterPlan, path: string, revision: number, exp
   let good = true;
   for (const member of plan.members) {
     const hash = await hashAt(plan, member, revision);
-    const count = (await ctl(plan, member, "get", "", "--prefix", "--count-only", "-w", "fields")).match(/"Count" : (\d+)/)?.[1];
-    say(`${member.name} has ${count} keys, hash ${hash}${expected === undefined || hash === expected ? "" : `; it should be ${expected}`}`);
+    const count = (
+      await ctl(plan, member, "get", "", "--prefix", "--count-only", "-w", "fields")
+    ).match(/"Count" : (\d+)/)?.[1];
+    say(
+      `${member.name} has ${count} keys, hash ${hash}${expected === undefined || hash === expected ? "" : `; it should be ${expected}`}`,
+    );
     good &&= expected === undefined || hash === expected;
   }
   return good;

@@ -1,7 +1,11 @@
-/** What to say when the system refuses something that the scripts need: a folder of somebody else's, a full or a read-only disk. */
+/**
+ * What to say when the system refuses something that the scripts need: a folder of somebody else's,
+ * a full or a read-only disk.
+ */
 
 const ADVICE: Readonly<Record<string, string>> = {
-  EACCES: "permission denied; run this as the user that it belongs to, or name another folder with --dir",
+  EACCES:
+    "permission denied; run this as the user that it belongs to, or name another folder with --dir",
   EPERM: "not permitted; run this as the user that it belongs to",
   EROFS: "the file system is read-only; name a folder that can be written with --dir",
   ENOSPC: "no space left on the disk; make room, or name a folder on another disk with --dir",
@@ -11,8 +15,9 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /**
- * The line for the user about an error that Node's `fs` or `process.kill` threw, with the path and what to do; `dir` stands for the path
- * where the error has none. Undefined for every other error: that is ours, and its stack is wanted.
+ * The line for the user about an error that Node's `fs` or `process.kill` threw, with the path and
+ * what to do; `dir` stands for the path where the error has none. Undefined for every other error:
+ * that is ours, and its stack is wanted.
  */
 export function systemTrouble(error: unknown, dir: string): string | undefined {
   const { code, syscall, path } = error as NodeJS.ErrnoException;

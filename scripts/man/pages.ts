@@ -1,4 +1,7 @@
-/** The manual pages that come with a release, by file name: quorate(8), quoratectl(1), quorateutl(1). */
+/**
+ * The manual pages that come with a release, by file name: quorate(8), quoratectl(1),
+ * quorateutl(1).
+ */
 import { quoratectl, quorateutl } from "@quorate/ctl";
 import { optionDocs, QUORATE_VERSION } from "@quorate/server";
 import { programPage } from "./program-page.ts";
@@ -24,9 +27,18 @@ itself. Its commands, options and output are those of etcdctl; what it has beyon
 Several endpoints are separated by commas. They are tried in turn, and a call that only reads is repeated at the next one when a member
 does not answer.`,
     examples: [
-      ["Write a key and read all that begin with a prefix:", "quoratectl put /app/colour blue; quoratectl get --prefix /app/"],
-      ["How the members stand, in a table:", "quoratectl --endpoints=https://10.0.0.4:2379 endpoint status --cluster -w table"],
-      ["Save a snapshot of one member:", "quoratectl --endpoints=https://10.0.0.4:2379 snapshot save backup.db"],
+      [
+        "Write a key and read all that begin with a prefix:",
+        "quoratectl put /app/colour blue; quoratectl get --prefix /app/",
+      ],
+      [
+        "How the members stand, in a table:",
+        "quoratectl --endpoints=https://10.0.0.4:2379 endpoint status --cluster -w table",
+      ],
+      [
+        "Save a snapshot of one member:",
+        "quoratectl --endpoints=https://10.0.0.4:2379 snapshot save backup.db",
+      ],
     ],
     exitCodes: [
       [0, "The command has done what it was asked."],
@@ -49,9 +61,18 @@ snapshots and backups. It makes no connections. It never writes to what it was a
 
 Where a file is damaged, the message names the file, the place in it and the command to run next.`,
     examples: [
-      ["What is in a snapshot, read from end to end:", "quorateutl snapshot status backup.db -w table"],
-      ["A member's data directory from a snapshot:", "quorateutl snapshot restore backup.db --data-dir /var/lib/quorate"],
-      ["Look for damage in the log of a member that does not start:", "quorateutl wal verify /var/lib/quorate"],
+      [
+        "What is in a snapshot, read from end to end:",
+        "quorateutl snapshot status backup.db -w table",
+      ],
+      [
+        "A member's data directory from a snapshot:",
+        "quorateutl snapshot restore backup.db --data-dir /var/lib/quorate",
+      ],
+      [
+        "Look for damage in the log of a member that does not start:",
+        "quorateutl wal verify /var/lib/quorate",
+      ],
     ],
     exitCodes: [
       [0, "The command has done what it was asked, and found nothing damaged."],
@@ -89,17 +110,33 @@ Durations are written 300ms, 5s, 1h30m. An unknown option is refused, with the n
       page.subsection(group);
     }
     const note = option.defaultText === "none" ? "" : ` Default: ${option.defaultText}.`;
-    page.item(`--${option.name}`, option.kind === "bool" ? "" : ` ${option.kind}`, option.text + note);
+    page.item(
+      `--${option.name}`,
+      option.kind === "bool" ? "" : ` ${option.kind}`,
+      option.text + note,
+    );
   }
   page.section("Environment");
   page.text("Each option can be given by a variable too. A variable beside its option is refused.");
   for (const { name, variable } of optionDocs()) page.item(variable, "", `stands for --${name}`);
   page.section("Signals");
-  page.item("SIGTERM, SIGINT", "", "Hand leadership over, let calls end, write what is in memory, and end.");
-  page.item("SIGHUP", "", "Read certificates and the log level of the configuration file anew, and open log files anew.");
+  page.item(
+    "SIGTERM, SIGINT",
+    "",
+    "Hand leadership over, let calls end, write what is in memory, and end.",
+  );
+  page.item(
+    "SIGHUP",
+    "",
+    "Read certificates and the log level of the configuration file anew, and open log files anew.",
+  );
   page.section("Exit status");
   page.item("0", "", "It was asked to end, or has been removed from the cluster.");
-  page.item("other", "", "It could not start, or found its own state damaged and stopped; its last log line says why and what to do next.");
+  page.item(
+    "other",
+    "",
+    "It could not start, or found its own state damaged and stopped; its last log line says why and what to do next.",
+  );
   page.section("Files");
   page.item("NAME.quorate", "", "The data directory, where --data-dir names no other.");
   page.section("See also");

@@ -1,5 +1,13 @@
 /** The manual page of a program with commands, from its declarations. */
-import { type CommandNode, commandNodes, type Flag, type Program, shownDefault, usageOf, variableOf } from "@quorate/ctl";
+import {
+  type CommandNode,
+  commandNodes,
+  type Flag,
+  type Program,
+  shownDefault,
+  usageOf,
+  variableOf,
+} from "@quorate/ctl";
 import { ManPage } from "./roff.ts";
 
 /** What the declarations do not say. */
@@ -22,7 +30,8 @@ export function programPage(program: Program, parts: PageParts): string {
   const [root, ...nodes] = commandNodes(program);
   page.section("Commands");
   for (const group of program.groups) {
-    for (const node of nodes.filter(({ path }) => group.commands.includes(path[0]!))) command(page, program, node);
+    for (const node of nodes.filter(({ path }) => group.commands.includes(path[0])))
+      command(page, program, node);
   }
   page.section("Global options");
   page.text("Every command takes these, before it or behind it.");
@@ -33,7 +42,8 @@ export function programPage(program: Program, parts: PageParts): string {
       `A global option can be given by a variable too, named ${program.envPrefix}_ and the option's name in capitals, with underscores ` +
         "for dashes. A variable beside its option is refused.",
     );
-    for (const name of Object.keys(program.globals).sort()) page.item(variableOf(program.envPrefix, name), "", `stands for --${name}`);
+    for (const name of Object.keys(program.globals).sort())
+      page.item(variableOf(program.envPrefix, name), "", `stands for --${name}`);
   }
   page.section("Exit status");
   for (const [code, meaning] of parts.exitCodes) page.item(String(code), "", meaning);
@@ -44,19 +54,29 @@ export function programPage(program: Program, parts: PageParts): string {
   return page.toString();
 }
 
-function command(page: ManPage, program: Program, { path, names, commands, flags }: CommandNode): void {
+function command(
+  page: ManPage,
+  program: Program,
+  { path, names, commands, flags }: CommandNode,
+): void {
   const self = path.at(-1)!;
   page.subsection([program.name, ...names].join(" "));
   page.usage(usageOf(program, path));
   page.paragraph((self.long ?? `${self.short}.`).trimEnd());
-  if (commands.length > 0) page.paragraph(`Its commands: ${commands.map((one) => one.use.split(" ")[0]).join(", ")}.`);
-  for (const [name, flag] of sorted(flags)) if (!(name in program.globals) && name !== "help") option(page, name, flag);
+  if (commands.length > 0)
+    page.paragraph(`Its commands: ${commands.map((one) => one.use.split(" ")[0]).join(", ")}.`);
+  for (const [name, flag] of sorted(flags))
+    if (!(name in program.globals) && name !== "help") option(page, name, flag);
 }
 
 function option(page: ManPage, name: string, flag: Flag): void {
   const shown = shownDefault(flag);
   const term = `${flag.shorthand === undefined ? "" : `-${flag.shorthand}, `}--${name}`;
-  page.item(term, flag.kind === "bool" ? "" : ` ${flag.kind}`, flag.doc + (shown === undefined ? "" : ` (default ${shown})`));
+  page.item(
+    term,
+    flag.kind === "bool" ? "" : ` ${flag.kind}`,
+    flag.doc + (shown === undefined ? "" : ` (default ${shown})`),
+  );
 }
 
 function sorted(flags: ReadonlyMap<string, Flag>): [string, Flag][] {

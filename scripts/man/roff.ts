@@ -1,13 +1,23 @@
-/** Manual pages as text in roff with the macros of man(7): sections, paragraphs, lists of terms. All text is escaped here. */
+/**
+ * Manual pages as text in roff with the macros of man(7): sections, paragraphs, lists of terms. All
+ * text is escaped here.
+ */
 
-/** Text as it is to be read: backslashes, and dots and quotes that would begin a request, are made harmless. */
+/**
+ * Text as it is to be read: backslashes, and dots and quotes that would begin a request, are made
+ * harmless.
+ */
 function plain(text: string): string {
   return text.replaceAll("\\", "\\e").replace(/^([.'])/gm, "\\&$1");
 }
 
 /** Text that people copy: its dashes stay plain ones, not hyphens. */
 function literal(text: string): string {
-  return plain(text).replaceAll("-", "\\-").replaceAll("'", "\\(aq").replaceAll("^", "\\(ha").replaceAll("~", "\\(ti");
+  return plain(text)
+    .replaceAll("-", "\\-")
+    .replaceAll("'", "\\(aq")
+    .replaceAll("^", "\\(ha")
+    .replaceAll("~", "\\(ti");
 }
 
 /** What stands in a request's line. */
@@ -21,7 +31,9 @@ export class ManPage {
 
   /** @param name the program's; @param section 1 for commands, 8 for what administrators run */
   constructor(name: string, section: number, source: string, manual: string) {
-    this.#lines.push(`.TH ${argument(name.toUpperCase())} ${section} "" ${argument(source)} ${argument(manual)}`);
+    this.#lines.push(
+      `.TH ${argument(name.toUpperCase())} ${section} "" ${argument(source)} ${argument(manual)}`,
+    );
     // Flags and paths are long words: lines that are filled to both ends would have holes.
     this.#lines.push(".nh", ".ad l");
   }
@@ -40,7 +52,10 @@ export class ManPage {
     this.#lines.push(`.SS ${argument(title).replaceAll("-", "\\-")}`);
   }
 
-  /** Paragraphs, each parted from the next by an empty line. Lines that begin with two spaces are shown as they are. */
+  /**
+   * Paragraphs, each parted from the next by an empty line. Lines that begin with two spaces are
+   * shown as they are.
+   */
   text(text: string): void {
     for (const [i, part] of text.split("\n\n").entries()) {
       if (i > 0) this.#lines.push(".PP");

@@ -1,5 +1,6 @@
 /**
- * A way through the house as a picture: lanes from left to right, time from top to bottom. It is written as text:
+ * A way through the house as a picture: lanes from left to right, time from top to bottom. It is
+ * written as text:
  *
  *     title A write
  *     lanes client | rpc | server
@@ -35,16 +36,28 @@ export function sequencePicture(source: string): string {
         .map((name) => name.trim());
     else if (note !== null) {
       y += stepHeight;
-      const width = Math.max(laneWidth - 20, note[2]!.length * 6.4 + 16);
-      const x = Math.min(Math.max(centre(note[1]!, line) - width / 2, 6), 34 + laneWidth * lanes.length - width);
-      body.push(`<rect x="${x}" y="${y - 19}" width="${width}" height="25" rx="3" fill="#fdf3d0" stroke="#c9a94a"/>`);
-      body.push(text(x + width / 2, y - 2, note[2]!, 'font-size="12"'));
+      const width = Math.max(laneWidth - 20, note[2].length * 6.4 + 16);
+      const x = Math.min(
+        Math.max(centre(note[1], line) - width / 2, 6),
+        34 + laneWidth * lanes.length - width,
+      );
+      body.push(
+        `<rect x="${x}" y="${y - 19}" width="${width}" height="25" rx="3" fill="#fdf3d0" stroke="#c9a94a"/>`,
+      );
+      body.push(text(x + width / 2, y - 2, note[2], 'font-size="12"'));
     } else if (step !== null) {
       y += stepHeight;
-      const from = centre(step[1]!, line);
-      const to = centre(step[3]!, line);
+      const from = centre(step[1], line);
+      const to = centre(step[3], line);
       body.push(arrow(`M${from},${y} L${to},${y}`, step[2] === "=>"));
-      body.push(text((from + to) / 2, y - 6, step[4]!, 'font-size="12" stroke="#fff" stroke-width="4" paint-order="stroke"'));
+      body.push(
+        text(
+          (from + to) / 2,
+          y - 6,
+          step[4],
+          'font-size="12" stroke="#fff" stroke-width="4" paint-order="stroke"',
+        ),
+      );
     } else throw new Error(`not a title, lanes, a note or an arrow: ${line}`);
   }
   const height = y + 30;
@@ -56,5 +69,9 @@ export function sequencePicture(source: string): string {
     ];
   });
   const width = 40 + laneWidth * lanes.length;
-  return picture(width, height, title, [text(width / 2, 26, title, 'font-size="16" font-weight="bold"'), ...heads, ...body]);
+  return picture(width, height, title, [
+    text(width / 2, 26, title, 'font-size="16" font-weight="bold"'),
+    ...heads,
+    ...body,
+  ]);
 }

@@ -1,7 +1,15 @@
 /** The few shapes that the pictures of docs/ are made of, as SVG text. All lengths are pixels. */
 
-/** The body of a picture within its frame: a white ground, so that it can be read on a dark page as well. */
-export function picture(width: number, height: number, title: string, body: readonly string[]): string {
+/**
+ * The body of a picture within its frame: a white ground, so that it can be read on a dark page as
+ * well.
+ */
+export function picture(
+  width: number,
+  height: number,
+  title: string,
+  body: readonly string[],
+): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img"`,
     `  font-family="system-ui, sans-serif" font-size="13">`,
@@ -16,7 +24,15 @@ export function picture(width: number, height: number, title: string, body: read
 }
 
 /** A box with a bold name and, under it, smaller lines. */
-export function box(x: number, y: number, width: number, height: number, name: string, lines: readonly string[], fill: string): string {
+export function box(
+  x: number,
+  y: number,
+  width: number,
+  height: number,
+  name: string,
+  lines: readonly string[],
+  fill: string,
+): string {
   const middle = x + width / 2;
   return [
     `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="6" fill="${fill}" stroke="#667"/>`,

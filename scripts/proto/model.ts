@@ -1,11 +1,34 @@
-/** The .proto files as the emitters want them: resolved, ordered, and with the policy of each field decided. */
+/**
+ * The .proto files as the emitters want them: resolved, ordered, and with the policy of each field
+ * decided.
+ */
 import type protobufjs from "protobufjs";
-import { BIGINT_FIELDS, CLAMPED_FIELDS, OPTIONAL_SCALARS, RAW_FIELDS, RAW_MESSAGES, REQUIRED_MESSAGES } from "./policy.ts";
+import {
+  BIGINT_FIELDS,
+  CLAMPED_FIELDS,
+  OPTIONAL_SCALARS,
+  RAW_FIELDS,
+  RAW_MESSAGES,
+  REQUIRED_MESSAGES,
+} from "./policy.ts";
 
 /** A scalar type on the wire and in TypeScript. */
-export type ScalarKind = "bool" | "string" | "bytes" | "int32" | "uint32" | "int64" | "uint64" | "int64Clamped" | "bigInt64" | "bigUint64";
+export type ScalarKind =
+  | "bool"
+  | "string"
+  | "bytes"
+  | "int32"
+  | "uint32"
+  | "int64"
+  | "uint64"
+  | "int64Clamped"
+  | "bigInt64"
+  | "bigUint64";
 
-/** What a field holds: a scalar, an enum (ts is its name), an encoded message, or a message (ts is its name). */
+/**
+ * What a field holds: a scalar, an enum (ts is its name), an encoded message, or a message (ts is
+ * its name).
+ */
 export type FieldType =
   | { kind: "scalar"; scalar: ScalarKind }
   | { kind: "enum"; ts: string; file: string }
@@ -13,7 +36,8 @@ export type FieldType =
   | { kind: "message"; ts: string; file: string; recursive: boolean };
 
 /**
- * When a field that is neither repeated nor in a oneof is written: if it is not the default, if it is not undefined, or always.
+ * When a field that is neither repeated nor in a oneof is written: if it is not the default, if it
+ * is not undefined, or always.
  */
 export type Presence = "implicit" | "optional" | "always";
 
@@ -70,7 +94,10 @@ export interface Model {
   messagesByFullName: Map<string, Message>;
 }
 
-/** Reads proto sources (by file name) into a model; throws Error for what the generator does not support. */
+/**
+ * Reads proto sources (by file name) into a model; throws Error for what the generator does not
+ * support.
+ */
 export function loadModel(protobuf: typeof protobufjs, sources: Map<string, string>): Model {
   const policy = new Policy();
   const root = new protobuf.Root();
@@ -97,21 +124,30 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
     const parent = object.parent;
     return parent instanceof protobuf.Type ? `${tsName(parent)}_${object.name}` : object.name;
   };
-  const fullName = (object: protobufjs.ReflectionObject): string => object.fullName.replace(/^\./, "");
+  const fullName = (object: protobufjs.ReflectionObject): string =>
+    object.fullName.replace(/^\./, "");
 
   const fieldType = (field: protobufjs.Field, key: string, message: protobufjs.Type): FieldType => {
     const resolved = field.resolvedType;
-    if (resolved instanceof protobuf.Enum) return { kind: "enum", ts: tsName(resolved), file: fileOf.get(resolved)! };
+    if (resolved instanceof protobuf.Enum)
+      return { kind: "enum", ts: tsName(resolved), file: fileOf.get(resolved)! };
     if (resolved instanceof protobuf.Type) {
-      if (policy.raw(key, fullName(message), field.name)) return { kind: "raw", message: fullName(resolved) };
-      return { kind: "message", ts: tsName(resolved), file: fileOf.get(resolved)!, recursive: reaches(protobuf, resolved, resolved) };
+      if (policy.raw(key, fullName(message), field.name))
+        return { kind: "raw", message: fullName(resolved) };
+      return {
+        kind: "message",
+        ts: tsName(resolved),
+        file: fileOf.get(resolved)!,
+        recursive: reaches(protobuf, resolved, resolved),
+      };
     }
     return { kind: "scalar", scalar: policy.scalar(key, field.type) };
   };
 
   const fieldOf = (field: protobufjs.Field, message: protobufjs.Type, proto2: boolean): Field => {
     const key = `${fullName(message)}.${field.name}`;
-    if (field.map || field.required) throw new Error(`${key}: maps and required fields are not supported`);
+    if (field.map || field.required)
+      throw new Error(`${key}: maps and required fields are not supported`);
     const type = fieldType(field, key, message);
     return {
       protoName: field.name,
@@ -143,12 +179,27 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
     for (const object of order) {
       if (fileOf.get(object) !== base) continue;
       if (object instanceof protobuf.Enum) {
-        const values = Object.entries(object.values).map(([key, value]) => ({ name: key, value, comment: object.comments[key] ?? "" }));
-        file.enums.push({ ts: tsName(object), fullName: fullName(object), values, comment: object.comment ?? "" });
+        const values = Object.entries(object.values).map(([key, value]) => ({
+          name: key,
+          value,
+          comment: object.comments[key] ?? "",
+        }));
+        file.enums.push({
+          ts: tsName(object),
+          fullName: fullName(object),
+          values,
+          comment: object.comment ?? "",
+        });
       } else if (object instanceof protobuf.Service) {
         file.services.push(object);
       } else if (object instanceof protobuf.Type) {
-        const message: Message = { ts: tsName(object), fullName: fullName(object), file: base, members: [], comment: object.comment ?? "" };
+        const message: Message = {
+          ts: tsName(object),
+          fullName: fullName(object),
+          file: base,
+          members: [],
+          comment: object.comment ?? "",
+        };
         const fields = [...object.fieldsArray].sort((a, b) => a.id - b.id);
         let open: Oneof | undefined;
         for (const field of fields) {
@@ -173,9 +224,15 @@ export function loadModel(protobuf: typeof protobufjs, sources: Map<string, stri
   return { files, messagesByFullName };
 }
 
-/** Whether values of the type are varints on the wire (the supported types have no fixed-width ones). */
+/**
+ * Whether values of the type are varints on the wire (the supported types have no fixed-width
+ * ones).
+ */
 export function isVarint(type: FieldType): boolean {
-  return type.kind === "enum" || (type.kind === "scalar" && type.scalar !== "bytes" && type.scalar !== "string");
+  return (
+    type.kind === "enum" ||
+    (type.kind === "scalar" && type.scalar !== "bytes" && type.scalar !== "string")
+  );
 }
 
 /** Answers from the policy tables, and notices entries that were never asked for. */
@@ -226,17 +283,22 @@ class Policy {
   }
 
   presence(key: string, type: FieldType, proto2: boolean): Presence {
-    if (type.kind === "message" || type.kind === "raw") return this.has(REQUIRED_MESSAGES, key) ? "always" : "optional";
+    if (type.kind === "message" || type.kind === "raw")
+      return this.has(REQUIRED_MESSAGES, key) ? "always" : "optional";
     if (this.has(OPTIONAL_SCALARS, key)) return "optional";
     return proto2 && !(type.kind === "scalar" && type.scalar === "bytes") ? "always" : "implicit";
   }
 
   finish(): void {
-    if (this.unused.size > 0) throw new Error(`scripts/proto/policy.ts names no field: ${[...this.unused].join(", ")}`);
+    if (this.unused.size > 0)
+      throw new Error(`scripts/proto/policy.ts names no field: ${[...this.unused].join(", ")}`);
   }
 }
 
-function walk(namespace: protobufjs.NamespaceBase, visit: (object: protobufjs.ReflectionObject) => void): void {
+function walk(
+  namespace: protobufjs.NamespaceBase,
+  visit: (object: protobufjs.ReflectionObject) => void,
+): void {
   for (const object of namespace.nestedArray) {
     visit(object);
     if ("nestedArray" in object) walk(object as protobufjs.NamespaceBase, visit);
@@ -244,7 +306,12 @@ function walk(namespace: protobufjs.NamespaceBase, visit: (object: protobufjs.Re
 }
 
 // Whether a message of type `from` can contain one of type `to`.
-function reaches(protobuf: typeof protobufjs, from: protobufjs.Type, to: protobufjs.Type, seen = new Set<protobufjs.Type>()): boolean {
+function reaches(
+  protobuf: typeof protobufjs,
+  from: protobufjs.Type,
+  to: protobufjs.Type,
+  seen = new Set<protobufjs.Type>(),
+): boolean {
   if (seen.has(from)) return false;
   seen.add(from);
   return from.fieldsArray.some((field) => {

@@ -1,9 +1,12 @@
 /**
- * What the generator of packages/proto must know beyond the .proto files. Keys are "package.Message.field" in the .proto's spelling;
- * a key that names no field is refused.
+ * What the generator of packages/proto must know beyond the .proto files. Keys are
+ * "package.Message.field" in the .proto's spelling; a key that names no field is refused.
  */
 
-/** 64-bit fields that hold ids: bigint (signed for int64, unsigned for uint64). All other 64-bit fields are numbers. */
+/**
+ * 64-bit fields that hold ids: bigint (signed for int64, unsigned for uint64). All other 64-bit
+ * fields are numbers.
+ */
 export const BIGINT_FIELDS: readonly string[] = [
   "mvccpb.KeyValue.lease",
   "etcdserverpb.ResponseHeader.cluster_id",
@@ -55,8 +58,9 @@ export const BIGINT_FIELDS: readonly string[] = [
 ];
 
 /**
- * int64 fields of client requests for which any number beyond the safe integers means the same as the nearest safe one: limits, and
- * revisions no store reaches. Decoding clamps them, so such a request gets the answer etcd gives. Other numbers are refused.
+ * int64 fields of client requests for which any number beyond the safe integers means the same as
+ * the nearest safe one: limits, and revisions no store reaches. Decoding clamps them, so such a
+ * request gets the answer etcd gives. Other numbers are refused.
  */
 export const CLAMPED_FIELDS: readonly string[] = [
   "etcdserverpb.RangeRequest.limit",
@@ -74,7 +78,10 @@ export const CLAMPED_FIELDS: readonly string[] = [
   "etcdserverpb.LeaseGrantRequest.TTL",
 ];
 
-/** Embedded messages kept encoded: stored records and client requests pass through without being decoded and encoded again. */
+/**
+ * Embedded messages kept encoded: stored records and client requests pass through without being
+ * decoded and encoded again.
+ */
 export const RAW_FIELDS: readonly string[] = [
   "mvccpb.Event.kv",
   "mvccpb.Event.prev_kv",
@@ -89,8 +96,20 @@ export const RAW_MESSAGES: { readonly [message: string]: readonly string[] } = {
   "etcdserverpb.InternalRaftRequest": ["header"],
 };
 
-/** proto2 embedded messages that are always written and always there after decoding (pointer-free in etcd up to 3.6). */
-export const REQUIRED_MESSAGES: readonly string[] = ["raftpb.SnapshotMetadata.conf_state", "raftpb.Snapshot.metadata"];
+/**
+ * proto2 embedded messages that are always written and always there after decoding (pointer-free in
+ * etcd up to 3.6).
+ */
+export const REQUIRED_MESSAGES: readonly string[] = [
+  "raftpb.SnapshotMetadata.conf_state",
+  "raftpb.Snapshot.metadata",
+];
 
-/** proto2 scalars that can be absent. All other proto2 scalars are written even when zero, as etcd does. */
-export const OPTIONAL_SCALARS: readonly string[] = ["etcdserverpb.Request.PrevExist", "etcdserverpb.Request.Refresh"];
+/**
+ * proto2 scalars that can be absent. All other proto2 scalars are written even when zero, as etcd
+ * does.
+ */
+export const OPTIONAL_SCALARS: readonly string[] = [
+  "etcdserverpb.Request.PrevExist",
+  "etcdserverpb.Request.Refresh",
+];

@@ -1,6 +1,7 @@
 /**
- * All programs as a few JavaScript files, so that a start reads a handful of files instead of hundreds and translates no TypeScript. What
- * several programs share, and what is imported when it is needed (`await import`), is in files of its own. Same sources, same bytes.
+ * All programs as a few JavaScript files, so that a start reads a handful of files instead of
+ * hundreds and translates no TypeScript. What several programs share, and what is imported when it
+ * is needed (`await import`), is in files of its own. Same sources, same bytes.
  */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -26,7 +27,9 @@ export interface Bundle {
 export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: Object.fromEntries(programs.map((program) => [program.name, `entry:${program.name}`])),
+    entryPoints: Object.fromEntries(
+      programs.map((program) => [program.name, `entry:${program.name}`]),
+    ),
     plugins: [entries(programs), nativeModule],
     bundle: true,
     splitting: true,
@@ -42,21 +45,30 @@ export async function bundlePrograms(programs: readonly ReleaseProgram[]): Promi
     // Stack traces stay readable; white space costs nothing that can be measured.
     minify: false,
     // CommonJS packages ask for these.
-    banner: { js: 'import { createRequire as quorateRequire } from "node:module"; const require = quorateRequire(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as quorateRequire } from "node:module"; const require = quorateRequire(import.meta.url);',
+    },
     define: { __dirname: "import.meta.dirname", __filename: "import.meta.filename" },
     logLevel: "silent",
   });
-  const outputs = Object.entries(metafile.outputs).map(([path, output]) => ({ name: basename(path), output }));
+  const outputs = Object.entries(metafile.outputs).map(([path, output]) => ({
+    name: basename(path),
+    output,
+  }));
   return {
     files: new Map(outputFiles.map((file) => [basename(file.path), file.contents])),
     sources: new Map(outputs.map(({ name, output }) => [name, Object.keys(output.inputs)])),
     imports: new Map(
       outputs.map(({ name, output }) => [
         name,
-        output.imports.filter((one) => one.kind === "import-statement" && one.external !== true).map((one) => basename(one.path)),
+        output.imports
+          .filter((one) => one.kind === "import-statement" && one.external !== true)
+          .map((one) => basename(one.path)),
       ]),
     ),
-    packages: [...new Set(outputs.flatMap(({ output }) => Object.keys(output.inputs).flatMap(packageOf)))].sort(),
+    packages: [
+      ...new Set(outputs.flatMap(({ output }) => Object.keys(output.inputs).flatMap(packageOf))),
+    ].sort(),
   };
 }
 
@@ -74,7 +86,7 @@ export function startFiles(bundle: Bundle, program: string): string[] {
 
 function packageOf(path: string): string[] {
   const found = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
-  return found === null ? [] : [found[1]!];
+  return found === null ? [] : [found[1]];
 }
 
 /** A program's first lines: import its file and, where that exports `main`, run it. */
@@ -82,22 +94,33 @@ function entries(programs: readonly ReleaseProgram[]): Plugin {
   return {
     name: "entries",
     setup(build) {
-      build.onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice("entry:".length), namespace: "entry" }));
+      build.onResolve({ filter: /^entry:/ }, ({ path }) => ({
+        path: path.slice("entry:".length),
+        namespace: "entry",
+      }));
       build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => {
         const { file, hasMain } = programs.find((program) => program.name === path)!;
         const from = JSON.stringify(join(root, file));
-        return { contents: hasMain ? `import { main } from ${from};\nawait main();` : `import ${from};`, resolveDir: root, loader: "js" };
+        return {
+          contents: hasMain ? `import { main } from ${from};\nawait main();` : `import ${from};`,
+          resolveDir: root,
+          loader: "js",
+        };
       });
     },
   };
 }
 
-/** classic-level looks for its compiled part in its own folder; in a release that lies beside the bundle. */
+/**
+ * classic-level looks for its compiled part in its own folder; in a release that lies beside the
+ * bundle.
+ */
 const nativeModule: Plugin = {
   name: "native module",
   setup(build) {
     build.onLoad({ filter: /\/classic-level\/binding\.js$/ }, ({ path }) => {
-      if (!readFileSync(path, "utf8").includes("node-gyp-build")) throw new Error(`${path} finds its native module in a new way`);
+      if (!readFileSync(path, "utf8").includes("node-gyp-build"))
+        throw new Error(`${path} finds its native module in a new way`);
       return { contents: `module.exports = require("./${NATIVE_MODULE}");`, loader: "js" };
     });
     build.onResolve({ filter: /\.node$/ }, ({ path }) => ({ path, external: true }));

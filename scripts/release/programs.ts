@@ -20,16 +20,24 @@ export interface ReleaseProgram {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** The programs behind bin/ of a release, in order. The first three are those of this repository's bin/, read from there. */
+/**
+ * The programs behind bin/ of a release, in order. The first three are those of this repository's
+ * bin/, read from there.
+ */
 export function releasePrograms(): ReleaseProgram[] {
   const own = ["quorate", "quoratectl", "quorateutl"].map((name): ReleaseProgram => {
     const path = join(root, `bin/${name}.js`);
     const text = readFileSync(path, "utf8");
-    const call = /^await launch\("(\w+)", "([^"]+)"(?:, \[([^\]]*)\])?(?:, \{([^}]*)\})?\);$/m.exec(text);
-    if (call === null || call[1] !== name) throw new Error(`${path} does not start ${name} as expected`);
-    const file = call[2]!;
-    const flags = [...(call[3] ?? "").matchAll(/"([^"]+)"/g)].map((match) => match[1]!);
-    const variables = Object.fromEntries([...(call[4] ?? "").matchAll(/(\w+): "([^"]*)"/g)].map((match) => [match[1]!, match[2]!]));
+    const call = /^await launch\("(\w+)", "([^"]+)"(?:, \[([^\]]*)\])?(?:, \{([^}]*)\})?\);$/m.exec(
+      text,
+    );
+    if (call === null || call[1] !== name)
+      throw new Error(`${path} does not start ${name} as expected`);
+    const file = call[2];
+    const flags = [...(call[3] ?? "").matchAll(/"([^"]+)"/g)].map((match) => match[1]);
+    const variables = Object.fromEntries(
+      [...(call[4] ?? "").matchAll(/(\w+): "([^"]*)"/g)].map((match) => [match[1], match[2]]),
+    );
     return {
       name,
       file,
@@ -41,7 +49,21 @@ export function releasePrograms(): ReleaseProgram[] {
   });
   return [
     ...own,
-    { name: "quorate-cluster", file: "scripts/cluster.ts", isShort: false, flags: [], variables: {}, hasMain: false },
-    { name: "quorate-certs", file: "scripts/certs/main.ts", isShort: false, flags: [], variables: {}, hasMain: false },
+    {
+      name: "quorate-cluster",
+      file: "scripts/cluster.ts",
+      isShort: false,
+      flags: [],
+      variables: {},
+      hasMain: false,
+    },
+    {
+      name: "quorate-certs",
+      file: "scripts/certs/main.ts",
+      isShort: false,
+      flags: [],
+      variables: {},
+      hasMain: false,
+    },
   ];
 }

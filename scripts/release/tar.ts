@@ -1,6 +1,6 @@
 /**
- * tar (POSIX ustar) and ar, written here so that the same content gives the same bytes: entries in the order given, one time stamp,
- * everything owned by root.
+ * tar (POSIX ustar) and ar, written here so that the same content gives the same bytes: entries in
+ * the order given, one time stamp, everything owned by root.
  *
  *   tar: for each entry a header of 512 bytes (name 100, mode 8, uid 8, gid 8, size 12, time 12, checksum 8, type 1, link 100,
  *        "ustar" 00, owner 32, group 32, device 16, prefix 155), its content filled up to 512; two empty blocks at the end
@@ -63,18 +63,24 @@ function filling(length: number, unit: number): Buffer {
 export function tar(entries: readonly Entry[], mtimeSeconds: number): Buffer {
   const parts: Uint8Array[] = [];
   for (const entry of entries) {
-    if (Buffer.byteLength(entry.link ?? "") > 100) throw new Error(`the link ${entry.link} is too long for a tar header`);
+    if (Buffer.byteLength(entry.link ?? "") > 100)
+      throw new Error(`the link ${entry.link} is too long for a tar header`);
     parts.push(header(entry, mtimeSeconds));
-    if (entry.content !== undefined) parts.push(entry.content, filling(entry.content.length, BLOCK_BYTES));
+    if (entry.content !== undefined)
+      parts.push(entry.content, filling(entry.content.length, BLOCK_BYTES));
   }
   return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK_BYTES)]);
 }
 
-/** Adds the folders that the entries lie in, each before what is in it, all sorted by path. Every folder has mode 0755. */
+/**
+ * Adds the folders that the entries lie in, each before what is in it, all sorted by path. Every
+ * folder has mode 0755.
+ */
 export function withFolders(entries: readonly Entry[]): Entry[] {
   const folders = new Set<string>();
   for (const { path } of entries) {
-    for (let slash = path.lastIndexOf("/"); slash > 0; slash = path.lastIndexOf("/", slash - 1)) folders.add(path.slice(0, slash));
+    for (let slash = path.lastIndexOf("/"); slash > 0; slash = path.lastIndexOf("/", slash - 1))
+      folders.add(path.slice(0, slash));
   }
   for (const { path } of entries) folders.delete(path);
   const all = [...entries, ...[...folders].map((path): Entry => ({ path, mode: 0o755 }))];
@@ -82,10 +88,19 @@ export function withFolders(entries: readonly Entry[]): Entry[] {
 }
 
 /** Files as an ar archive. Names have at most 16 characters. */
-export function ar(files: readonly { readonly name: string; readonly content: Uint8Array }[], mtimeSeconds: number): Buffer {
+export function ar(
+  files: readonly { readonly name: string; readonly content: Uint8Array }[],
+  mtimeSeconds: number,
+): Buffer {
   const parts: Uint8Array[] = [Buffer.from("!<arch>\n")];
   for (const { name, content } of files) {
-    const head = [name.padEnd(16), String(mtimeSeconds).padEnd(12), "0".padEnd(6), "0".padEnd(6), "100644".padEnd(8)];
+    const head = [
+      name.padEnd(16),
+      String(mtimeSeconds).padEnd(12),
+      "0".padEnd(6),
+      "0".padEnd(6),
+      "100644".padEnd(8),
+    ];
     parts.push(Buffer.from(`${head.join("")}${String(content.length).padEnd(10)}\`\n`), content);
     if (content.length % 2 === 1) parts.push(Buffer.from("\n"));
   }

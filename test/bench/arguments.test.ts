@@ -6,8 +6,14 @@ import { test } from "node:test";
 const programs = ["main", "profile", "watch", "space", "hold", "startup", "leases"];
 
 /** Runs a program of bench/ that has nothing to do but to read its command line. */
-function run(program: string, ...args: string[]): { readonly code: number | null; readonly stdout: string; readonly stderr: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [`bench/${program}.ts`, ...args], { encoding: "utf8", timeout: 120_000 });
+function run(
+  program: string,
+  ...args: string[]
+): { readonly code: number | null; readonly stdout: string; readonly stderr: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [`bench/${program}.ts`, ...args], {
+    encoding: "utf8",
+    timeout: 120_000,
+  });
   return { code: status, stdout, stderr };
 }
 
@@ -16,7 +22,8 @@ for (const program of programs) {
     const help = run(program, "--help");
     assert.equal(help.code, 0, help.stderr);
     assert.match(help.stdout, /^npm run [\w:]+ -- /);
-    for (const line of help.stdout.trimEnd().split("\n").slice(1)) assert.match(line, /^( {2,}\S|$|\w)/);
+    for (const line of help.stdout.trimEnd().split("\n").slice(1))
+      assert.match(line, /^( {2,}\S|$|\w)/);
     const wrong = run(program, "--no-such-option");
     assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
     assert.equal(wrong.stderr, "Unknown option '--no-such-option'; --help tells what there is\n");
@@ -24,9 +31,18 @@ for (const program of programs) {
 }
 
 test("a number that is none, and a name that nothing has", () => {
-  assert.equal(run("watch", "--rounds", "no").stderr, '--rounds must be a number above 0, not "no"; --help tells what there is\n');
-  assert.equal(run("main", "--rounds", "no").stderr, '--rounds must be a number above 0, not "no"; --help tells what there is\n');
-  assert.equal(run("startup", "--runs", "2.5").stderr, '--runs must be a whole number, not "2.5"; --help tells what there is\n');
+  assert.equal(
+    run("watch", "--rounds", "no").stderr,
+    '--rounds must be a number above 0, not "no"; --help tells what there is\n',
+  );
+  assert.equal(
+    run("main", "--rounds", "no").stderr,
+    '--rounds must be a number above 0, not "no"; --help tells what there is\n',
+  );
+  assert.equal(
+    run("startup", "--runs", "2.5").stderr,
+    '--runs must be a whole number, not "2.5"; --help tells what there is\n',
+  );
   const [nothing, noRow] = [run("main", "--rows", "no such"), run("profile", "no such")];
   assert.equal(nothing.code, 2);
   assert.match(nothing.stderr, /^there is nothing to run: no row has such a name/);

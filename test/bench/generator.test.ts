@@ -1,4 +1,7 @@
-/** The load generator against Node's own HTTP/2 server: what it sends must be read as gRPC calls, and what comes back counted right. */
+/**
+ * The load generator against Node's own HTTP/2 server: what it sends must be read as gRPC calls,
+ * and what comes back counted right.
+ */
 import assert from "node:assert/strict";
 import * as http2 from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
@@ -15,8 +18,14 @@ interface Call {
   readonly message: Buffer;
 }
 
-/** A server that hands each call to `answer` and sends back its message in two frames, or a bare error where it gives undefined. */
-async function withServer(answer: (call: Call) => Buffer | undefined, body: (url: string) => Promise<void>): Promise<void> {
+/**
+ * A server that hands each call to `answer` and sends back its message in two frames, or a bare
+ * error where it gives undefined.
+ */
+async function withServer(
+  answer: (call: Call) => Buffer | undefined,
+  body: (url: string) => Promise<void>,
+): Promise<void> {
   const server = http2.createServer();
   const sessions = new Set<http2.ServerHttp2Session>();
   server.on("session", (session) => sessions.add(session));
@@ -28,10 +37,16 @@ async function withServer(answer: (call: Call) => Buffer | undefined, body: (url
       assert.equal(bytes.readUInt32BE(1), bytes.length - 5);
       const message = answer({ headers, message: bytes.subarray(5) });
       if (message === undefined) {
-        stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": "14" }, { endStream: true });
+        stream.respond(
+          { ":status": 200, "content-type": "application/grpc", "grpc-status": "14" },
+          { endStream: true },
+        );
         return;
       }
-      stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+      stream.respond(
+        { ":status": 200, "content-type": "application/grpc" },
+        { waitForTrailers: true },
+      );
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
       const prefix = Buffer.alloc(5);
       prefix.writeUInt32BE(message.length, 1);
@@ -55,7 +70,11 @@ test("calls arrive as gRPC calls, first and later ones alike, whichever method, 
   await withServer(
     (call) => {
       calls.push(call);
-      return calls.length === 2 ? big : calls.length === 3 ? undefined : Buffer.from([calls.length]);
+      return calls.length === 2
+        ? big
+        : calls.length === 3
+          ? undefined
+          : Buffer.from([calls.length]);
     },
     async (url) => {
       const answers: [number, boolean, number, string | undefined][] = [];
@@ -71,10 +90,17 @@ test("calls arrive as gRPC calls, first and later ones alike, whichever method, 
         failed: (error) => assert.fail(error),
         keepsMessages: true,
       });
-      const message = PutRequest.encode({ key: Buffer.from("xxxxxxxx"), value: Buffer.from("v") }).slice();
+      const message = PutRequest.encode({
+        key: Buffer.from("xxxxxxxx"),
+        value: Buffer.from("v"),
+      }).slice();
       for (let index = 0; index < 6; index++) {
         const answered = new Promise<void>((resolve) => (wake = resolve));
-        connection.call(index, { path: index % 2, message, patchAt: [2] }, Buffer.from(`key ${index}...`));
+        connection.call(
+          index,
+          { path: index % 2, message, patchAt: [2] },
+          Buffer.from(`key ${index}...`),
+        );
         connection.flush();
         await answered;
       }
@@ -120,8 +146,16 @@ test("a load keeps its clients busy, waits for all answers, and counts what it s
       const keys = keysOf("k", 50);
       const template = getTemplate(true);
       let at = 0;
-      const load = new UnaryLoad({ urls: [url], identity: {} }, 20, 4, () => ({ template, key: keys[at++ % 50]!, revisions: 1 }));
-      const result = await runLoad(load, { warmUpMs: 50, durationMs: 1500, onPhase: (phase) => phases.push(phase) });
+      const load = new UnaryLoad({ urls: [url], identity: {} }, 20, 4, () => ({
+        template,
+        key: keys[at++ % 50],
+        revisions: 1,
+      }));
+      const result = await runLoad(load, {
+        warmUpMs: 50,
+        durationMs: 1500,
+        onPhase: (phase) => phases.push(phase),
+      });
       assert.deepEqual(phases, ["measure", "end"]);
       assert.equal(result.callsInAll, served - refused);
       assert.equal(load.revisions, served - refused);
@@ -138,8 +172,15 @@ test("a connection that breaks ends the load with an error", async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   try {
     const urls = [`http://127.0.0.1:${(server.address() as AddressInfo).port}`];
-    const step = { template: getTemplate(false), key: Buffer.from("k0000000"), revisions: 0 } as const;
-    const load = runLoad(new UnaryLoad({ urls, identity: {} }, 1, 1, () => step), { warmUpMs: 1000, durationMs: 1000 });
+    const step = {
+      template: getTemplate(false),
+      key: Buffer.from("k0000000"),
+      revisions: 0,
+    } as const;
+    const load = runLoad(new UnaryLoad({ urls, identity: {} }, 1, 1, () => step), {
+      warmUpMs: 1000,
+      durationMs: 1000,
+    });
     await assert.rejects(load, /closed|ECONNRESET|EPIPE/);
   } finally {
     server.close();
@@ -150,7 +191,12 @@ test("the tables show medians, ratios of rounds, and the goals that are missed",
   assert.equal(median([3, 1, 2]), 2);
   assert.equal(median([4, 1, 2, 3]), 2.5);
   assert.ok(Number.isNaN(median([])));
-  const one = (executable: "quorate" | "etcd", round: number, ratePerS: number, residentMiB = 100): Measurement => ({
+  const one = (
+    executable: "quorate" | "etcd",
+    round: number,
+    ratePerS: number,
+    residentMiB = 100,
+  ): Measurement => ({
     round,
     executable,
     members: 3,
@@ -171,14 +217,30 @@ test("the tables show medians, ratios of rounds, and the goals that are missed",
     assert.equal(new Set(lines.map((line) => line.length)).size, 1);
     return lines.map((line) => line.split("|").map((cell) => cell.trim()));
   };
-  const cells = cellsOf(loadTable([one("quorate", 1, 3000), one("etcd", 1, 1000), one("etcd", 2, 4000), one("quorate", 2, 4000)]));
-  assert.deepEqual(cells[2]!.slice(1, 7), ["3", "plain", "put", "quorate", "3,500", "1.00"]);
-  assert.deepEqual(cells[3]!.slice(1, 7), ["3", "plain", "put", "etcd", "2,500", "1.00"]);
-  assert.deepEqual(cells[4]!.slice(1, 7), ["3", "plain", "put", "ratio", "2.00 x", "1.00 x"]);
-  assert.equal(cells[4]!.at(-2), "met");
-  assert.equal(cellsOf(loadTable([one("quorate", 1, 1000, 101), one("etcd", 1, 1000)]))[4]!.at(-2), "missed: rate 2.0 x, memory");
+  const cells = cellsOf(
+    loadTable([
+      one("quorate", 1, 3000),
+      one("etcd", 1, 1000),
+      one("etcd", 2, 4000),
+      one("quorate", 2, 4000),
+    ]),
+  );
+  assert.deepEqual(cells[2].slice(1, 7), ["3", "plain", "put", "quorate", "3,500", "1.00"]);
+  assert.deepEqual(cells[3].slice(1, 7), ["3", "plain", "put", "etcd", "2,500", "1.00"]);
+  assert.deepEqual(cells[4].slice(1, 7), ["3", "plain", "put", "ratio", "2.00 x", "1.00 x"]);
+  assert.equal(cells[4].at(-2), "met");
+  assert.equal(
+    cellsOf(loadTable([one("quorate", 1, 1000, 101), one("etcd", 1, 1000)]))[4].at(-2),
+    "missed: rate 2.0 x, memory",
+  );
 
-  const figure = (executable: "quorate" | "etcd", value: number) => ({ name: "rest", round: 1, executable, value, goal: "etcd" as const });
+  const figure = (executable: "quorate" | "etcd", value: number) => ({
+    name: "rest",
+    round: 1,
+    executable,
+    value,
+    goal: "etcd" as const,
+  });
   assert.deepEqual(cellsOf(figureTable([figure("quorate", 3), figure("etcd", 2)]))[2], [
     "",
     "rest",
@@ -188,5 +250,13 @@ test("the tables show medians, ratios of rounds, and the goals that are missed",
     "1.00 x: missed",
     "",
   ]);
-  assert.deepEqual(cellsOf(figureTable([figure("quorate", 3)]))[2], ["", "rest", "3.00", "-", "-", "", ""]);
+  assert.deepEqual(cellsOf(figureTable([figure("quorate", 3)]))[2], [
+    "",
+    "rest",
+    "3.00",
+    "-",
+    "-",
+    "",
+    "",
+  ]);
 });

@@ -5,7 +5,11 @@ import { type CpuProfile, frames, functionTimes } from "../../bench/cpu-profile.
 import { flameHtml } from "../../bench/flame.ts";
 import { findRow, profileRow, topTable } from "../../bench/profile.ts";
 
-const frame = (functionName: string, url = "", lineNumber = -1) => ({ functionName, url, lineNumber });
+const frame = (functionName: string, url = "", lineNumber = -1) => ({
+  functionName,
+  url,
+  lineNumber,
+});
 
 test("samples become a tree of what ran in a time, idle time apart", () => {
   const profile: CpuProfile = {
@@ -33,7 +37,12 @@ test("samples become a tree of what ran in a time, idle time apart", () => {
         selfMs: 0.5,
         totalMs: 5.5,
         children: [
-          { name: "inner b.ts:1", selfMs: 2, totalMs: 5, children: [{ name: "outer a.ts:10", selfMs: 3, totalMs: 3, children: [] }] },
+          {
+            name: "inner b.ts:1",
+            selfMs: 2,
+            totalMs: 5,
+            children: [{ name: "outer a.ts:10", selfMs: 3, totalMs: 3, children: [] }],
+          },
         ],
       },
     ],
@@ -51,11 +60,17 @@ test("a row is found by a part of its name that only it has", () => {
 });
 
 test("a profile of a running member names the functions that served the load", async () => {
-  const profiled = await profileRow({ row: findRow("get serializable"), size: 1, tls: false, member: "leader", seconds: 2 });
+  const profiled = await profileRow({
+    row: findRow("get serializable"),
+    size: 1,
+    tls: false,
+    member: "leader",
+    seconds: 2,
+  });
   assert.ok(profiled.answered > 0 && profiled.tree.totalMs > 0 && profiled.elapsedMs > 200);
   assert.match(topTable(profiled, 500), /applyRange packages\/store\/src\/requests\/range\.ts:\d+/);
   const html = flameHtml("a <b>", profiled.tree);
   assert.match(html, /<title>a &lt;b><\/title>/);
-  const data = /const tree = (.*);\n/.exec(html)![1]!;
+  const data = /const tree = (.*);\n/.exec(html)![1];
   assert.deepEqual([JSON.parse(data)[0], data.includes("<")], ["(root)", false]);
 });

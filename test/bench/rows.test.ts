@@ -1,4 +1,7 @@
-/** Every row of the benchmark runs, for a moment each, on one member of ours; what it counts fits the store's revision. */
+/**
+ * Every row of the benchmark runs, for a moment each, on one member of ours; what it counts fits
+ * the store's revision.
+ */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { revisionOf } from "../../bench/calls.ts";
@@ -16,7 +19,7 @@ let ready: Ground;
 before(async () => {
   cluster = await startCluster({ executable: quorate, size: 1 });
   const target = { urls: cluster.endpoints, identity: cluster.identity };
-  ready = ground(target, target.urls[0]!, 200, 256, 500);
+  ready = ground(target, target.urls[0], 200, 256, 500);
   const { load, count } = preparation(ready);
   await runCount(load, count);
 });
@@ -37,22 +40,39 @@ for (const row of rows) {
 const withoutGo = goBenchmark === undefined ? "etcd's benchmark tool is not installed" : false;
 
 test("etcd's benchmark tool", { skip: withoutGo }, async () => {
-  const { ratePerS, p50Ms, p99Ms } = await runGoBenchmark(goBenchmark!, ready.target, cluster.certs, 500, 100, 256);
+  const { ratePerS, p50Ms, p99Ms } = await runGoBenchmark(
+    goBenchmark!,
+    ready.target,
+    cluster.certs,
+    500,
+    100,
+    256,
+  );
   assert.ok(ratePerS > 0 && p50Ms > 0 && p99Ms >= p50Ms);
 });
 
 test("what etcd's benchmark tool says is read, and a failure is not taken for a figure", () => {
   const output =
     "Summary:\n  Total:\t1.5 secs.\n  Requests/sec:\t20.25\n\nLatency distribution:\n  50% in 0.0040 secs.\n  99% in 0.0300 secs.\n";
-  assert.deepEqual(readGoOutput(output, 0), { ratePerS: 20.25, elapsedS: 1.5, p50Ms: 4, p99Ms: 30 });
+  assert.deepEqual(readGoOutput(output, 0), {
+    ratePerS: 20.25,
+    elapsedS: 1.5,
+    p50Ms: 4,
+    p99Ms: 30,
+  });
   assert.throws(() => readGoOutput(output, 1), /ended with code 1/);
   assert.throws(() => readGoOutput(`${output}\nError distribution:\n  [3] gone\n`, 0), /gone/);
 });
 
 test("rows that are no loads", async () => {
-  const figures = [...(await measureStart(quorate)), ...(await measureIdle(quorate, 0.1)), ...(await measureManyKeys(quorate, 3000, 256))];
+  const figures = [
+    ...(await measureStart(quorate)),
+    ...(await measureIdle(quorate, 0.1)),
+    ...(await measureManyKeys(quorate, 3000, 256)),
+  ];
   assert.ok(figures.length > 10);
-  for (const { name, value } of figures) assert.ok(process.platform !== "linux" || value >= 0, `${name}: ${value}`);
+  for (const { name, value } of figures)
+    assert.ok(process.platform !== "linux" || value >= 0, `${name}: ${value}`);
 });
 
 test("options", () => {
@@ -61,6 +81,9 @@ test("options", () => {
   assert.deepEqual(readOptions(["--tls", "--size", "3"]).tls, [true]);
   assert.deepEqual(readOptions(["--rows", "put;txn"]).rows, ["put", "txn"]);
   assert.equal(readOptions(["--quick", "--seconds", "4"]).seconds, 4);
-  assert.throws(() => readOptions(["--rounds", "no"]), /--rounds must be a number above 0, not "no"/);
+  assert.throws(
+    () => readOptions(["--rounds", "no"]),
+    /--rounds must be a number above 0, not "no"/,
+  );
   assert.throws(() => readOptions(["--only", "zookeeper"]), /quorate or etcd/);
 });

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, suite, test } from "node:test";
-import { type Client, compareVersion, connect, opDelete, opGet, opPut, opTxn } from "@quorate/client";
+import {
+  type Client,
+  compareVersion,
+  connect,
+  opDelete,
+  opGet,
+  opPut,
+  opTxn,
+} from "@quorate/client";
 import { fromUtf8, GrpcStatus, LeaseService, toUtf8 } from "@quorate/proto";
 import { startCluster, type TestCluster } from "../support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../support/executables.ts";
@@ -35,7 +43,10 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
       version: 2,
       lease: 0n,
     });
-    assert.equal(toUtf8((await client.get("a", { revision: first.header.revision })).kvs[0]!.value), "1");
+    assert.equal(
+      toUtf8((await client.get("a", { revision: first.header.revision })).kvs[0].value),
+      "1",
+    );
     assert.equal((await client.delete("a")).deleted, 1);
     assert.equal((await client.get("a")).count, 0);
   });
@@ -49,7 +60,10 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
     assert.deepEqual(await keys("r", { prefix: true, order: "descend", limit: 2 }), ["r3", "r2"]);
     assert.deepEqual(await keys("r", { prefix: true, sortBy: "mod" }), ["r1", "r3", "r2"]);
     assert.deepEqual(await keys("r2", { rangeEnd: "r3" }), ["r2"]);
-    assert.deepEqual((await client.get(Uint8Array.from([0xff]), { fromKey: true })).kvs[0]!.value, Uint8Array.from([0x80]));
+    assert.deepEqual(
+      (await client.get(Uint8Array.from([0xff]), { fromKey: true })).kvs[0].value,
+      Uint8Array.from([0x80]),
+    );
     assert.equal((await client.get("r", { prefix: true, countOnly: true })).count, 3);
     assert.equal((await client.delete("r", { prefix: true, prevKv: true })).prevKvs.length, 3);
   });
@@ -83,14 +97,16 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
     });
     await assert.rejects(client.get("c", { revision: 1_000_000 }), { code: "FutureRev" });
     await assert.rejects(client.put("", "x"), { code: "EmptyKey" });
-    await assert.rejects(client.put("big", "x".repeat(1.7 * 1024 * 1024)), { code: "RequestTooLarge" });
+    await assert.rejects(client.put("big", "x".repeat(1.7 * 1024 * 1024)), {
+      code: "RequestTooLarge",
+    });
   });
 
   test("status, hash and member list", async () => {
-    const status = await client.status(cluster.endpoints[0]!);
+    const status = await client.status(cluster.endpoints[0]);
     assert.equal(status.leader, status.header!.memberId);
-    const elsewhere = await client.hashKv(cluster.endpoints[0]!.replace("http://", ""));
-    assert.equal((await client.hashKv(cluster.endpoints[0]!)).hash, elsewhere.hash);
+    const elsewhere = await client.hashKv(cluster.endpoints[0].replace("http://", ""));
+    assert.equal((await client.hashKv(cluster.endpoints[0])).hash, elsewhere.hash);
     const { members } = await client.memberList();
     assert.deepEqual(
       members.map((member) => [member.name, member.clientURLs]),
@@ -101,7 +117,7 @@ suite("against etcd, one member", { skip: skipWithoutEtcd }, () => {
   test("a method without a function of its own can be called by its descriptor", async () => {
     const answer = await client.call(LeaseService.methods.LeaseGrant, { TTL: 60 }, false);
     assert.equal((await client.put("leased", "x", { lease: answer.ID })).header.revision > 0, true);
-    assert.equal((await client.get("leased")).kvs[0]!.lease, answer.ID);
+    assert.equal((await client.get("leased")).kvs[0].lease, answer.ID);
   });
 
   test("a closed client ends what is under way and refuses what comes", async () => {
@@ -126,16 +142,23 @@ suite("against etcd, three members with mutual TLS", { skip: skipWithoutEtcd }, 
     const stranger = connect({ endpoints: cluster.endpoints, tls: { ca: ca! }, timeoutMs: 1000 });
     await assert.rejects(stranger.get("a"), { name: "ClientError" });
     stranger.close();
-    const plain = connect({ endpoints: [cluster.members[0]!.clientAddress], timeoutMs: 1000 });
+    const plain = connect({ endpoints: [cluster.members[0].clientAddress], timeoutMs: 1000 });
     await assert.rejects(plain.get("a"), { name: "ClientError" });
     plain.close();
-    const client = connect({ endpoints: cluster.endpoints, tls: { ca: ca!, cert: cert!, key: key! } });
+    const client = connect({
+      endpoints: cluster.endpoints,
+      tls: { ca: ca!, cert: cert!, key: key! },
+    });
     await client.put("a", "b");
     assert.equal((await client.get("a")).count, 1);
     client.close();
     const trusting = connect({
       endpoints: cluster.endpoints,
-      tls: { cert: readFileSync(cluster.certs!.client), key: readFileSync(cluster.certs!.clientKey), insecureSkipVerify: true },
+      tls: {
+        cert: readFileSync(cluster.certs!.client),
+        key: readFileSync(cluster.certs!.clientKey),
+        insecureSkipVerify: true,
+      },
     });
     assert.equal((await trusting.get("a")).count, 1);
     trusting.close();
@@ -145,16 +168,20 @@ suite("against etcd, three members with mutual TLS", { skip: skipWithoutEtcd }, 
     const { ca, cert, key } = cluster.identity;
     const tls = { ca: ca!, cert: cert!, key: key! };
     // Nobody listens on port 1: connecting to it fails at once.
-    const client = connect({ endpoints: ["https://127.0.0.1:1", ...cluster.endpoints], tls, timeoutMs: 15_000 });
+    const client = connect({
+      endpoints: ["https://127.0.0.1:1", ...cluster.endpoints],
+      tls,
+      timeoutMs: 15_000,
+    });
     await client.put("n", "0");
-    await cluster.members[0]!.kill();
+    await cluster.members[0].kill();
     for (let i = 1; i <= 20; i++) {
       await client.get("n");
       assert.equal((await client.get("n", { serializable: true })).count, 1);
     }
-    cluster.members[0]!.start();
-    await cluster.members[0]!.waitReady();
-    await cluster.members[1]!.kill();
+    cluster.members[0].start();
+    await cluster.members[0].waitReady();
+    await cluster.members[1].kill();
     assert.equal((await client.get("n")).count, 1);
     await client.put("n", "1");
     client.close();

@@ -1,11 +1,19 @@
-/** Whom the client trusts: the server's certificate must come from the CA and be good for the host, be that a name or an address. */
+/**
+ * Whom the client trusts: the server's certificate must come from the CA and be good for the host,
+ * be that a name or an address.
+ */
 import assert from "node:assert/strict";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { type ClientError, connect } from "@quorate/client";
 import { GrpcStatus } from "@quorate/proto";
-import { makeAuthority, makeCertificate, makeLocalCertificate, type TestCertificate } from "../support/certs.ts";
+import {
+  makeAuthority,
+  makeCertificate,
+  makeLocalCertificate,
+  type TestCertificate,
+} from "../support/certs.ts";
 
 const authority = makeAuthority();
 const servers: Http2SecureServer[] = [];
@@ -13,12 +21,19 @@ after(() => {
   for (const server of servers) server.close();
 });
 
-/** A server that answers every call with UNIMPLEMENTED: whoever gets that has passed the handshake. */
+/**
+ * A server that answers every call with UNIMPLEMENTED: whoever gets that has passed the handshake.
+ */
 async function serve(certificate: TestCertificate): Promise<number> {
   const server = createSecureServer({ cert: certificate.certPem, key: certificate.keyPem });
   server.on("stream", (stream: ServerHttp2Stream) =>
     stream.respond(
-      { ":status": 200, "content-type": "application/grpc", "grpc-status": "12", "grpc-message": "reached" },
+      {
+        ":status": 200,
+        "content-type": "application/grpc",
+        "grpc-status": "12",
+        "grpc-message": "reached",
+      },
       { endStream: true },
     ),
   );
@@ -27,7 +42,12 @@ async function serve(certificate: TestCertificate): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function ask(endpoint: string, ca: string, insecureSkipVerify = false, timeoutMs = 60_000): Promise<ClientError> {
+async function ask(
+  endpoint: string,
+  ca: string,
+  insecureSkipVerify = false,
+  timeoutMs = 60_000,
+): Promise<ClientError> {
   const client = connect({ endpoints: [endpoint], tls: { ca, insecureSkipVerify }, timeoutMs });
   try {
     await client.get("a");
@@ -40,14 +60,15 @@ async function ask(endpoint: string, ca: string, insecureSkipVerify = false, tim
 }
 
 /**
- * Why no connection came about. A client tries again until its time is up and then tells the last reason: one that had no time for a whole
- * handshake is given more.
+ * Why no connection came about. A client tries again until its time is up and then tells the last
+ * reason: one that had no time for a whole handshake is given more.
  */
 async function refusal(endpoint: string): Promise<string> {
   for (let timeoutMs = 600; ; timeoutMs *= 4) {
     const { cause, message, grpcCode } = await ask(endpoint, authority.certPem, false, timeoutMs);
     assert.equal(grpcCode, GrpcStatus.DEADLINE_EXCEEDED, message);
-    if (cause instanceof Error && !/^no connection|in time$/.test(cause.message)) return cause.message;
+    if (cause instanceof Error && !/^no connection|in time$/.test(cause.message))
+      return cause.message;
     assert.ok(timeoutMs < 100_000, `no reason is given: ${message}`);
   }
 }
@@ -62,21 +83,31 @@ test("a certificate for the address and the name is good for both", async () => 
 });
 
 test("a certificate for the name alone is not good for the address", async () => {
-  const port = await serve(makeCertificate({ name: "server", issuer: authority, dnsNames: ["localhost"] }));
+  const port = await serve(
+    makeCertificate({ name: "server", issuer: authority, dnsNames: ["localhost"] }),
+  );
   assert.deepEqual(shape(await ask(`https://localhost:${port}`, authority.certPem)), reached);
   assert.match(await refusal(`https://127.0.0.1:${port}`), /does not match certificate's altnames/);
 });
 
 test("a certificate for another name is not good for this one", async () => {
   const port = await serve(
-    makeCertificate({ name: "server", issuer: authority, dnsNames: ["elsewhere.example"], ipAddresses: ["127.0.0.1"] }),
+    makeCertificate({
+      name: "server",
+      issuer: authority,
+      dnsNames: ["elsewhere.example"],
+      ipAddresses: ["127.0.0.1"],
+    }),
   );
   assert.match(await refusal(`https://localhost:${port}`), /does not match certificate's altnames/);
 });
 
 test("a certificate of another CA is refused, unless checks are turned off", async () => {
   const port = await serve(makeLocalCertificate(makeAuthority("other"), "server"));
-  assert.match(await refusal(`https://127.0.0.1:${port}`), /unable to verify|self-signed|local issuer/);
+  assert.match(
+    await refusal(`https://127.0.0.1:${port}`),
+    /unable to verify|self-signed|local issuer/,
+  );
   assert.deepEqual(shape(await ask(`https://127.0.0.1:${port}`, authority.certPem, true)), reached);
 });
 
@@ -84,7 +115,9 @@ test("certificates that cannot be read are refused when connecting", () => {
   assert.throws(() => connect({ endpoints: ["https://h:1"], tls: { cert: "junk", key: "junk" } }));
 });
 
-test("a closed client leaves no handshake open with a server that never answers", { timeout: 60_000 }, async () => {
+test("a closed client leaves no handshake open with a server that never answers", {
+  timeout: 60_000,
+}, async () => {
   const ends: Promise<unknown>[] = [];
   const server = createServer((socket: Socket) => {
     socket.on("error", () => {});

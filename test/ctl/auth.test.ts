@@ -1,6 +1,6 @@
 /**
- * quoratectl's commands about users and roles against the original etcd: a whole life of them, from the first role to the end of
- * authentication, with what is printed on the way.
+ * quoratectl's commands about users and roles against the original etcd: a whole life of them, from
+ * the first role to the end of authentication, with what is printed on the way.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -25,9 +25,18 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: expected, stderr: "" }, line);
   }
 
-  async function refuses(line: string, code: number, message: string, world: ProgramWorld = {}): Promise<void> {
+  async function refuses(
+    line: string,
+    code: number,
+    message: string,
+    world: ProgramWorld = {},
+  ): Promise<void> {
     const result = await ctl(line.split(" "), world);
-    assert.deepEqual([result.code, result.stdout, result.stderr], [code, "", `Error: ${message}\n`], line);
+    assert.deepEqual(
+      [result.code, result.stdout, result.stderr],
+      [code, "", `Error: ${message}\n`],
+      line,
+    );
   }
 
   /** Answers prompts for passwords. */
@@ -52,11 +61,22 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
       "Role reader\nKV Read:\n\t[a, c)\n\tk\n\t[p/, p0) (prefix p/)\nKV Write:\n\t[a, c)\n\t[z, <open ended>\n",
     );
     await prints("role list", "reader\n");
-    await prints("role revoke-permission reader k", "Permission of key k is revoked from role reader\n");
-    await prints("role revoke-permission reader a c", "Permission of range [a, c) is revoked from role reader\n");
-    await prints("role revoke-permission reader z --from-key", "Permission of range [z, <open ended> is revoked from role reader\n");
+    await prints(
+      "role revoke-permission reader k",
+      "Permission of key k is revoked from role reader\n",
+    );
+    await prints(
+      "role revoke-permission reader a c",
+      "Permission of range [a, c) is revoked from role reader\n",
+    );
+    await prints(
+      "role revoke-permission reader z --from-key",
+      "Permission of range [z, <open ended> is revoked from role reader\n",
+    );
     const { stdout } = await ctl(["role", "get", "reader", "-w", "json"]);
-    assert.deepEqual((JSON.parse(stdout) as { perm: unknown }).perm, [{ key: "cC8=", range_end: "cDA=" }]);
+    assert.deepEqual((JSON.parse(stdout) as { perm: unknown }).perm, [
+      { key: "cC8=", range_end: "cDA=" },
+    ]);
     await prints("role get reader", "Role reader\nKV Read:\n\t[p/, p0) (prefix p/)\nKV Write:\n");
   });
 
@@ -65,9 +85,21 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
     await refuses("role add reader", 1, "etcdserver: role name already exists");
     await refuses("role delete nobody", 1, "etcdserver: role name not found");
     await refuses("role grant-permission reader look k", 128, "invalid permission type: look");
-    await refuses("role grant-permission reader read a b --prefix", 128, "unexpected endkey argument with --prefix flag");
-    await refuses("role grant-permission reader read a --prefix --from-key", 128, "--from-key and --prefix flags are mutually exclusive");
-    await refuses("role revoke-permission reader q", 1, "etcdserver: permission is not granted to the role");
+    await refuses(
+      "role grant-permission reader read a b --prefix",
+      128,
+      "unexpected endkey argument with --prefix flag",
+    );
+    await refuses(
+      "role grant-permission reader read a --prefix --from-key",
+      128,
+      "--from-key and --prefix flags are mutually exclusive",
+    );
+    await refuses(
+      "role revoke-permission reader q",
+      1,
+      "etcdserver: permission is not granted to the role",
+    );
   });
 
   test("users, with passwords from each place that they can come from", async () => {
@@ -81,14 +113,21 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
     await prints("user list", "u1\nu2\nu3\nu4\nu5\n");
     await prints("user grant-role u1 reader", "Role reader is granted to user u1\n");
     await prints("user get u1", "User: u1\nRoles: reader\n");
-    await prints("user get u1 --detail", "User: u1\n\nRole reader\nKV Read:\n\t[p/, p0) (prefix p/)\nKV Write:\n");
+    await prints(
+      "user get u1 --detail",
+      "User: u1\n\nRole reader\nKV Read:\n\t[p/, p0) (prefix p/)\nKV Write:\n",
+    );
     await prints("user passwd u1 --interactive=false", "Password updated\n", { input: "new1" });
     await prints("user delete u5", "User u5 deleted\n");
     await refuses("user add u9", 128, "given passwords are different", typing("a", "b").world);
     await refuses("user add u9", 128, "empty password", typing("").world);
     await refuses("user add :x", 128, "empty user name is not allowed");
     await refuses("user add u1:x", 1, "etcdserver: user name already exists");
-    await refuses("user grant-role u1", 128, "user grant command requires user name and role name as its argument");
+    await refuses(
+      "user grant-role u1",
+      128,
+      "user grant command requires user name and role name as its argument",
+    );
     await refuses("user get u1 -w fields", 4, "fields not supported as output format");
   });
 
@@ -98,7 +137,11 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
     // The role root is made and given on the way.
     await prints("auth enable", "Authentication Enabled\n");
     await refuses("get p/1", 1, "etcdserver: user name is empty");
-    await refuses("get p/1 --user root:wrong", 1, "etcdserver: authentication failed, invalid user ID or password");
+    await refuses(
+      "get p/1 --user root:wrong",
+      1,
+      "etcdserver: authentication failed, invalid user ID or password",
+    );
     await prints("put p/1 v --user root:pw", "OK\n");
     await prints("put p/1 w --user root --password pw", "OK\n");
     await prints("get p/1", "p/1\nw\n", { env: { ETCDCTL_USER: "u1:new1" } });
@@ -110,10 +153,16 @@ describe("users and roles", { skip: skipWithoutEtcd }, () => {
     await refuses("auth disable", 1, "etcdserver: user name is empty");
     const watch = await ctl(["watch", "q", "--user", "u1:new1"]);
     assert.equal(watch.code, 5);
-    assert.match(watch.stderr, /^watch was canceled \(.*etcdserver: permission denied\)\nError: watch is canceled by the server\n$/);
+    assert.match(
+      watch.stderr,
+      /^watch was canceled \(.*etcdserver: permission denied\)\nError: watch is canceled by the server\n$/,
+    );
     await prints("lease list --user root:pw", "found 0 leases\n");
     await prints("lock l true --user root:pw", "");
-    await prints("user revoke-role u1 reader --user root:pw", "Role reader is revoked from user u1\n");
+    await prints(
+      "user revoke-role u1 reader --user root:pw",
+      "Role reader is revoked from user u1\n",
+    );
     await refuses("get p/1 --user u1:new1", 1, "etcdserver: permission denied");
     await prints("role delete reader --user root:pw", "Role reader deleted\n");
     await prints("auth disable --user root:pw", "Authentication Disabled\n");
@@ -126,7 +175,10 @@ test("a member of ours says in plain words that it has no users and roles yet", 
   const cluster = await startCluster({ size: 1 });
   try {
     for (const line of ["user list", "role list", "auth status", "user add a:b", "auth enable"]) {
-      const { code, stdout, stderr } = await runInProcess(quoratectl, [`--endpoints=${cluster.endpoints[0]}`, ...line.split(" ")]);
+      const { code, stdout, stderr } = await runInProcess(quoratectl, [
+        `--endpoints=${cluster.endpoints[0]}`,
+        ...line.split(" "),
+      ]);
       assert.deepEqual([code, stdout], [1, ""], line);
       assert.match(
         stderr,

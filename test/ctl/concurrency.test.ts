@@ -1,4 +1,7 @@
-/** quoratectl lease, lock and elect against a member: what they print, what they hold, and that they let go of it. */
+/**
+ * quoratectl lease, lock and elect against a member: what they print, what they hold, and that they
+ * let go of it.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -11,8 +14,13 @@ import { quorate } from "../support/executables.ts";
 let cluster: TestCluster;
 /** Nothing takes as long, on a machine that has much else to do. */
 const PATIENT = "--command-timeout=60s";
-const line = (args: readonly string[]): readonly string[] => [`--endpoints=${cluster.endpoints.join(",")}`, PATIENT, ...args];
-const ctl = (...args: readonly string[]): Promise<ProgramResult> => runInProcess(quoratectl, line(args));
+const line = (args: readonly string[]): readonly string[] => [
+  `--endpoints=${cluster.endpoints.join(",")}`,
+  PATIENT,
+  ...args,
+];
+const ctl = (...args: readonly string[]): Promise<ProgramResult> =>
+  runInProcess(quoratectl, line(args));
 const live = (...args: readonly string[]): LiveRun => new LiveRun(quoratectl, line(args));
 
 async function printed(...args: readonly string[]): Promise<string> {
@@ -34,19 +42,41 @@ after(() => cluster?.destroy());
 
 describe("lease", () => {
   test("a life of a lease", async () => {
-    const granted = /^lease ([0-9a-f]{16}) granted with TTL\(60s\)\n$/.exec(await printed("lease", "grant", "60"));
-    const id = granted![1]!;
+    const granted = /^lease ([0-9a-f]{16}) granted with TTL\(60s\)\n$/.exec(
+      await printed("lease", "grant", "60"),
+    );
+    const id = granted![1];
     await printed("put", "k1", "v", `--lease=${id}`);
     assert.equal(await printed("lease", "list"), `found 1 leases\n${id}\n`);
     assert.match(
       await printed("lease", "timetolive", id, "--keys"),
-      new RegExp(`^lease ${id} granted with TTL\\(60s\\), remaining\\(5[0-9]s\\), attached keys\\(\\[k1\\]\\)\\n$`),
+      new RegExp(
+        `^lease ${id} granted with TTL\\(60s\\), remaining\\(5[0-9]s\\), attached keys\\(\\[k1\\]\\)\\n$`,
+      ),
     );
-    assert.equal(await printed("lease", "keep-alive", "--once", id), `lease ${id} keepalived with TTL(60)\n`);
-    const json = JSON.parse(await printed("lease", "timetolive", id, "-w", "json")) as Record<string, unknown>;
-    assert.deepEqual(Object.keys(json), ["cluster_id", "member_id", "revision", "raft_term", "id", "ttl", "granted-ttl", "keys"]);
+    assert.equal(
+      await printed("lease", "keep-alive", "--once", id),
+      `lease ${id} keepalived with TTL(60)\n`,
+    );
+    const json = JSON.parse(await printed("lease", "timetolive", id, "-w", "json")) as Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual(Object.keys(json), [
+      "cluster_id",
+      "member_id",
+      "revision",
+      "raft_term",
+      "id",
+      "ttl",
+      "granted-ttl",
+      "keys",
+    ]);
     assert.deepEqual([json["granted-ttl"], json["keys"]], [60, null]);
-    assert.match(await printed("lease", "list", "-w", "fields", "--hex"), new RegExp(`\\n"ID" : ${id}\\n$`));
+    assert.match(
+      await printed("lease", "list", "-w", "fields", "--hex"),
+      new RegExp(`\\n"ID" : ${id}\\n$`),
+    );
     const kept = live("lease", "keep-alive", id);
     await kept.until((out) => out === `lease ${id} keepalived with TTL(60)\n`);
     assert.equal((await kept.stop()).code, 130);
@@ -57,14 +87,26 @@ describe("lease", () => {
   });
 
   test("mistakes end with etcdctl's codes", async () => {
-    assert.deepEqual(await failure("lease", "grant"), [128, "Error: lease grant command needs TTL argument\n"]);
-    assert.deepEqual(await failure("lease", "grant", "x"), [128, 'Error: bad TTL (strconv.ParseInt: parsing "x": invalid syntax)\n']);
+    assert.deepEqual(await failure("lease", "grant"), [
+      128,
+      "Error: lease grant command needs TTL argument\n",
+    ]);
+    assert.deepEqual(await failure("lease", "grant", "x"), [
+      128,
+      'Error: bad TTL (strconv.ParseInt: parsing "x": invalid syntax)\n',
+    ]);
     assert.deepEqual(await failure("lease", "revoke", "77"), [
       1,
       "Error: failed to revoke lease (etcdserver: requested lease not found)\n",
     ]);
-    assert.deepEqual(await failure("lease", "keep-alive", "--once", "77"), [2, "Error: etcdserver: requested lease not found\n"]);
-    assert.deepEqual(await failure("lease", "list", "-w", "table"), [4, "Error: table not supported as output format\n"]);
+    assert.deepEqual(await failure("lease", "keep-alive", "--once", "77"), [
+      2,
+      "Error: etcdserver: requested lease not found\n",
+    ]);
+    assert.deepEqual(await failure("lease", "list", "-w", "table"), [
+      4,
+      "Error: table not supported as output format\n",
+    ]);
   });
 });
 
@@ -121,9 +163,18 @@ describe("lock", () => {
   });
 
   test("mistakes", async () => {
-    assert.deepEqual(await failure("lock"), [128, "Error: lock takes a lock name argument and an optional command to execute\n"]);
-    assert.deepEqual(await failure("lock", "x", "--ttl=0"), [128, "Error: --ttl must be a number of seconds above 0, not 0\n"]);
-    assert.deepEqual(await failure("lock", "x", "no-such-program-here"), [1, "Error: spawn no-such-program-here ENOENT\n"]);
+    assert.deepEqual(await failure("lock"), [
+      128,
+      "Error: lock takes a lock name argument and an optional command to execute\n",
+    ]);
+    assert.deepEqual(await failure("lock", "x", "--ttl=0"), [
+      128,
+      "Error: --ttl must be a number of seconds above 0, not 0\n",
+    ]);
+    assert.deepEqual(await failure("lock", "x", "no-such-program-here"), [
+      1,
+      "Error: spawn no-such-program-here ENOENT\n",
+    ]);
   });
 });
 
@@ -152,9 +203,16 @@ describe("elect", () => {
   });
 
   test("mistakes", async () => {
-    const usage = "Error: elect takes one election name argument and an optional proposal argument\n";
+    const usage =
+      "Error: elect takes one election name argument and an optional proposal argument\n";
     assert.deepEqual(await failure("elect"), [128, usage]);
-    assert.deepEqual(await failure("elect", "e"), [128, "Error: no proposal argument but -l not set\n"]);
-    assert.deepEqual(await failure("elect", "e", "v", "-l"), [128, "Error: proposal given but -l is set\n"]);
+    assert.deepEqual(await failure("elect", "e"), [
+      128,
+      "Error: no proposal argument but -l not set\n",
+    ]);
+    assert.deepEqual(await failure("elect", "e", "v", "-l"), [
+      128,
+      "Error: proposal given but -l is set\n",
+    ]);
   });
 });

@@ -1,5 +1,6 @@
 /**
- * quoratectl doctor on real members over real sockets: it finds nothing wrong with healthy clusters, and each fault that is planted.
+ * quoratectl doctor on real members over real sockets: it finds nothing wrong with healthy
+ * clusters, and each fault that is planted.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -52,7 +53,13 @@ after(() => rmSync(scratch, { recursive: true }));
 
 /** What the doctor says of a cluster. The exit code is that of its findings. */
 async function doctor(endpoints: readonly string[], ...flags: string[]): Promise<Report> {
-  const { code, stdout, stderr } = await runQuoratectl(endpoints, ["doctor", "-w", "json", "--command-timeout=30s", ...flags]);
+  const { code, stdout, stderr } = await runQuoratectl(endpoints, [
+    "doctor",
+    "-w",
+    "json",
+    "--command-timeout=30s",
+    ...flags,
+  ]);
   assert.equal(stderr, "");
   const report = JSON.parse(stdout) as Report;
   assert.equal(code, report.findings.length === 0 ? 0 : 1);
@@ -61,46 +68,77 @@ async function doctor(endpoints: readonly string[], ...flags: string[]): Promise
 }
 
 /**
- * Runs the doctor in an operator's shell, then each command that it prints as it stands there, in the same shell, as a reader would.
+ * Runs the doctor in an operator's shell, then each command that it prints as it stands there, in
+ * the same shell, as a reader would.
  * @param fails commands that cannot succeed, because of what is wrong
  */
-async function runPrinted(line: string, env: Readonly<Record<string, string>>, fails = /^$/): Promise<Report> {
+async function runPrinted(
+  line: string,
+  env: Readonly<Record<string, string>>,
+  fails = /^$/,
+): Promise<Report> {
   const said = await shell(scratch, `${line} -w json`, env);
   assert.equal(said.code, 1, said.output);
   const report = JSON.parse(said.output) as Report;
   for (const { check, member, run } of report.findings) {
     for (const command of run) {
-      const isThere = spawnSync("sh", ["-c", `command -v ${/^(?:\w+=\S* )*(\S+)/.exec(command)![1]}`]).status === 0;
+      const isThere =
+        spawnSync("sh", ["-c", `command -v ${/^(?:\w+=\S* )*(\S+)/.exec(command)![1]}`]).status ===
+        0;
       if (!isThere && !command.includes("quoratectl")) continue;
       const { code, output } = await shell(scratch, command, env);
       const what = `${check} of ${member}: ${command}\n${output}`;
-      assert.doesNotMatch(output, /conflicting environment|--help|unknown (?:flag|command)|cannot be resolved/, what);
+      assert.doesNotMatch(
+        output,
+        /conflicting environment|--help|unknown (?:flag|command)|cannot be resolved/,
+        what,
+      );
       if (!fails.test(command)) assert.equal(code, 0, what);
     }
   }
   return report;
 }
 
-/** Asserts that there is a finding of this check for this member, which says what was seen; and that it advises a command. */
+/**
+ * Asserts that there is a finding of this check for this member, which says what was seen; and that
+ * it advises a command.
+ */
 function assertFound({ findings }: Report, check: string, member: string, seen: RegExp): void {
-  const found = findings.find((one) => one.check === check && one.member === member && seen.test(one.seen));
-  assert.ok(found !== undefined, `no finding ${check} of ${member} that says ${seen} among ${JSON.stringify(findings, null, 1)}`);
+  const found = findings.find(
+    (one) => one.check === check && one.member === member && seen.test(one.seen),
+  );
+  assert.ok(
+    found !== undefined,
+    `no finding ${check} of ${member} that says ${seen} among ${JSON.stringify(findings, null, 1)}`,
+  );
   assert.ok(found.right !== "" && found.next !== "");
 }
 
-/** Waits until every member is connected to every other: followers are ready before they have found each other. */
+/**
+ * Waits until every member is connected to every other: followers are ready before they have found
+ * each other.
+ */
 async function connected(cluster: TestCluster): Promise<void> {
   for (const member of cluster.members) {
     const others = cluster.members.length - 1;
-    await until(`${member.name} has its links`, async () => (await metric(cluster, member, "etcd_network_active_peers")) === others);
+    await until(
+      `${member.name} has its links`,
+      async () => (await metric(cluster, member, "etcd_network_active_peers")) === others,
+    );
   }
 }
 
-/** Runs a command that must succeed, once the members' links are old enough for a change of the membership. */
+/**
+ * Runs a command that must succeed, once the members' links are old enough for a change of the
+ * membership.
+ */
 async function ctl(cluster: TestCluster, ...args: string[]): Promise<string> {
   let out = "";
   await until(args.join(" "), async () => {
-    const { code, stdout, stderr } = await runQuoratectl(cluster.endpoints, [...args, "--command-timeout=30s"]);
+    const { code, stdout, stderr } = await runQuoratectl(cluster.endpoints, [
+      ...args,
+      "--command-timeout=30s",
+    ]);
     out = stdout;
     if (code !== 0) assert.match(stderr, /unhealthy cluster/);
     return code === 0;
@@ -108,10 +146,21 @@ async function ctl(cluster: TestCluster, ...args: string[]): Promise<string> {
   return out;
 }
 
-/** A gRPC endpoint that passes a member's answers on, but tells another version. The caller stops it. */
-async function impostor(cluster: TestCluster, member: TestMember, version: string): Promise<{ url: string; server: grpc.Server }> {
+/**
+ * A gRPC endpoint that passes a member's answers on, but tells another version. The caller stops
+ * it.
+ */
+async function impostor(
+  cluster: TestCluster,
+  member: TestMember,
+  version: string,
+): Promise<{ url: string; server: grpc.Server }> {
   const server = new grpc.Server();
-  const passed = [ClusterService.methods.MemberList, MaintenanceService.methods.Alarm, MaintenanceService.methods.Status];
+  const passed = [
+    ClusterService.methods.MemberList,
+    MaintenanceService.methods.Alarm,
+    MaintenanceService.methods.Status,
+  ];
   const define = (method: MethodDescriptor): grpc.MethodDefinition<object, object> => ({
     path: method.path,
     requestStream: false,
@@ -124,7 +173,13 @@ async function impostor(cluster: TestCluster, member: TestMember, version: strin
   for (const method of passed as readonly MethodDescriptor[]) {
     const pass: grpc.handleUnaryCall<object, object> = (call, done) => {
       withClient(cluster, member, (client) => client.call(method, call.request)).then(
-        (answer) => done(null, method.responseType === StatusResponse ? { ...(answer as StatusResponse), version } : (answer as object)),
+        (answer) =>
+          done(
+            null,
+            method.responseType === StatusResponse
+              ? { ...(answer as StatusResponse), version }
+              : (answer as object),
+          ),
         (error) => done(error as grpc.ServiceError),
       );
     };
@@ -132,14 +187,25 @@ async function impostor(cluster: TestCluster, member: TestMember, version: strin
   }
   const [port] = await freePorts(1);
   await new Promise<void>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, grpc.ServerCredentials.createInsecure(), (error) => (error === null ? resolve() : reject(error)));
+    server.bindAsync(`127.0.0.1:${port}`, grpc.ServerCredentials.createInsecure(), (error) =>
+      error === null ? resolve() : reject(error),
+    );
   });
   return { url: `http://127.0.0.1:${port}`, server };
 }
 
-async function put(cluster: TestCluster, member: TestMember, key: string, valueBytes: number): Promise<void> {
+async function put(
+  cluster: TestCluster,
+  member: TestMember,
+  key: string,
+  valueBytes: number,
+): Promise<void> {
   await withClient(cluster, member, (client) =>
-    client.call(KVService.methods.Put, { key: Buffer.from(key), value: randomBytes(valueBytes) }, 60_000),
+    client.call(
+      KVService.methods.Put,
+      { key: Buffer.from(key), value: randomBytes(valueBytes) },
+      60_000,
+    ),
   );
 }
 
@@ -167,7 +233,7 @@ suite("a plain cluster", () => {
     });
     await connected(cluster);
     // How busy this machine's disk is right now is none of this test's business.
-    const report = await doctor([cluster.members[0]!.clientUrl], "--fsync-limit=5s");
+    const report = await doctor([cluster.members[0].clientUrl], "--fsync-limit=5s");
     assert.deepEqual(report.findings, []);
     assert.deepEqual(report.notes, []);
     assert.deepEqual(report.members.map(({ name, answers }) => [name, answers]).sort(), [
@@ -175,9 +241,15 @@ suite("a plain cluster", () => {
       ["m1", true],
       ["m2", true],
     ]);
-    const human = await runQuoratectl([cluster.members[0]!.clientUrl], ["doctor", "--fsync-limit=5s"]);
+    const human = await runQuoratectl(
+      [cluster.members[0].clientUrl],
+      ["doctor", "--fsync-limit=5s"],
+    );
     assert.equal(human.code, 0);
-    assert.match(human.stdout, /^3 members, 3 of them answer; m\d leads in term \d+; version 3\.7\.0\n\nNothing is wrong\.\n$/);
+    assert.match(
+      human.stdout,
+      /^3 members, 3 of them answer; m\d leads in term \d+; version 3\.7\.0\n\nNothing is wrong\.\n$/,
+    );
   });
 
   test("a wrong clock, a slow disk, a full quota, elections, an even number of voters, a learner, a version", async () => {
@@ -199,9 +271,21 @@ suite("a plain cluster", () => {
       return (await metric(cluster, m2, "etcd_disk_wal_fsync_duration_seconds_sum")) > 3;
     });
     learner = await cluster.prepareMember("m3");
-    const added = await ctl(cluster, "member", "add", "m3", "--learner", `--peer-urls=${learner.options.peerUrl}`);
-    learner.start([`--initial-cluster=${/ETCD_INITIAL_CLUSTER="([^"]+)"/.exec(added)![1]}`, "--initial-cluster-state=existing"]);
-    await until("the learner has said its name", async () => / started, m3, /.test(await ctl(cluster, "member", "list")));
+    const added = await ctl(
+      cluster,
+      "member",
+      "add",
+      "m3",
+      "--learner",
+      `--peer-urls=${learner.options.peerUrl}`,
+    );
+    learner.start([
+      `--initial-cluster=${/ETCD_INITIAL_CLUSTER="([^"]+)"/.exec(added)![1]}`,
+      "--initial-cluster-state=existing",
+    ]);
+    await until("the learner has said its name", async () =>
+      / started, m3, /.test(await ctl(cluster, "member", "list")),
+    );
     await until("the learner serves", () =>
       statusOf(cluster, learner).then(
         () => true,
@@ -213,8 +297,18 @@ suite("a plain cluster", () => {
     const fake = await impostor(cluster, m0, "3.6.5");
     try {
       const report = await doctor([fake.url, m1.clientUrl]);
-      assertFound(report, "clock", "m1", /^its clock is at least (?:8\d|90) s ahead of this machine's$/);
-      assertFound(report, "disk", "m2", /^1% of the syncs of its log took longer than \d+ ms since it was started/);
+      assertFound(
+        report,
+        "clock",
+        "m1",
+        /^its clock is at least (?:8\d|90) s ahead of this machine's$/,
+      );
+      assertFound(
+        report,
+        "disk",
+        "m2",
+        /^1% of the syncs of its log took longer than \d+ ms since it was started/,
+      );
       assertFound(report, "quota", "m1", /^8\d% of the quota is used: 7\.\d MB of 8\.4 MB$/);
       assertFound(report, "elections", "cluster", /^\d+ changes of the leader in an hour or less/);
       assertFound(report, "voters", "cluster", /^4 voters/);
@@ -236,17 +330,30 @@ suite("a plain cluster", () => {
   test("each command that is printed runs as it stands, with the endpoints exported; what it is for is done then", async () => {
     const env = { ETCDCTL_ENDPOINTS: cluster.members.map(({ clientUrl }) => clientUrl).join(",") };
     const before = await runPrinted("quoratectl doctor --member-timeout=30s", env);
-    const checks = ({ findings }: Report) => findings.map(({ check, member }) => `${check} ${member}`);
-    for (const found of ["quota m1", "voters cluster", "learner m3"]) assert.ok(checks(before).includes(found), JSON.stringify(before));
+    const checks = ({ findings }: Report) =>
+      findings.map(({ check, member }) => `${check} ${member}`);
+    for (const found of ["quota m1", "voters cluster", "learner m3"])
+      assert.ok(checks(before).includes(found), JSON.stringify(before));
     assert.ok(before.findings.some(({ check }) => check === "started"));
     const [compaction] = before.findings.find(({ check }) => check === "quota")!.run;
-    assert.match(compaction!, /^ETCDCTL_ENDPOINTS=http:\S+ quoratectl compaction --physical [1-9]\d+$/);
+    assert.match(
+      compaction!,
+      /^ETCDCTL_ENDPOINTS=http:\S+ quoratectl compaction --physical [1-9]\d+$/,
+    );
     // With the members named by a flag instead, the commands name them so as well.
-    const named = (await shell(scratch, `quoratectl doctor --endpoints=${env.ETCDCTL_ENDPOINTS} --member-timeout=30s -w json`, {})).output;
+    const named = (
+      await shell(
+        scratch,
+        `quoratectl doctor --endpoints=${env.ETCDCTL_ENDPOINTS} --member-timeout=30s -w json`,
+        {},
+      )
+    ).output;
     const after = JSON.parse(named) as Report;
-    for (const gone of ["quota m1", "learner m3"]) assert.ok(!checks(after).includes(gone), JSON.stringify(after));
+    for (const gone of ["quota m1", "learner m3"])
+      assert.ok(!checks(after).includes(gone), JSON.stringify(after));
     assert.ok(!after.findings.some(({ check }) => check === "started"), named);
-    for (const { run } of after.findings) for (const line of run) assert.match(line, /^quoratectl --endpoints=http|^timedatectl/);
+    for (const { run } of after.findings)
+      for (const line of run) assert.match(line, /^quoratectl --endpoints=http|^timedatectl/);
   });
 
   test("settings that differ are found: a quota, an election timeout, a feature gate", async () => {
@@ -262,7 +369,12 @@ suite("a plain cluster", () => {
     const report = await doctor([m1.clientUrl], "--fsync-limit=5s");
     assertFound(report, "quota", "m1", /^quota: 34 MB, where most have 8\.4 MB$/);
     assertFound(report, "timing", "m1", /^election timeout: 3 s, where most have 1 s$/);
-    assertFound(report, "feature", "m1", /^feature gate CompactHashCheck: on, where most have off$/);
+    assertFound(
+      report,
+      "feature",
+      "m1",
+      /^feature gate CompactHashCheck: on, where most have off$/,
+    );
     assertFound(report, "healing", "m1", /^--self-heal: on, where most have off$/);
   });
 
@@ -297,8 +409,11 @@ suite("a plain cluster", () => {
     assertFound(report, "reachable", "m0", /^does not answer at http:.*connection refused/);
     assertFound(report, "reachable", "m1", /^does not answer at http:/);
     assertFound(report, "leader", "cluster", /^no member knows a leader/);
-    assert.ok(report.findings.some(({ check, severity }) => check === "leader" && severity === "error"));
-    // Without a quorum, too, the commands run; those that ask the dead one or all of them fail, because of what is wrong.
+    assert.ok(
+      report.findings.some(({ check, severity }) => check === "leader" && severity === "error"),
+    );
+    // Without a quorum, too, the commands run; those that ask the dead one or all of them fail,
+    // because of what is wrong.
     await runPrinted(
       "quoratectl doctor --member-timeout=3s",
       { ETCDCTL_ENDPOINTS: m2.clientUrl },
@@ -318,8 +433,15 @@ suite("a cluster with certificates", () => {
     return path;
   }
 
-  /** Starts a member again with another certificate on its client port, and another authority for its clients. */
-  async function restart(member: TestMember, caFile: string, { certPem, keyPem }: { certPem: string; keyPem: string }): Promise<void> {
+  /**
+   * Starts a member again with another certificate on its client port, and another authority for
+   * its clients.
+   */
+  async function restart(
+    member: TestMember,
+    caFile: string,
+    { certPem, keyPem }: { certPem: string; keyPem: string },
+  ): Promise<void> {
     const cert = write(`${member.name}.pem`, certPem);
     const key = write(`${member.name}-key.pem`, keyPem);
     const starts = (): number => member.log().split("ready to serve client requests").length;
@@ -333,7 +455,13 @@ suite("a cluster with certificates", () => {
     cluster = await startCluster({ tls: true });
     await connected(cluster);
     const { ca, client, clientKey } = cluster.certs!;
-    const report = await doctor([cluster.endpoints[0]!], `--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`, "--fsync-limit=5s");
+    const report = await doctor(
+      [cluster.endpoints[0]],
+      `--cacert=${ca}`,
+      `--cert=${client}`,
+      `--key=${clientKey}`,
+      "--fsync-limit=5s",
+    );
     assert.deepEqual(report.findings, []);
     assert.deepEqual(report.notes, []);
     assert.equal(report.members.length, 3);
@@ -341,8 +469,17 @@ suite("a cluster with certificates", () => {
 
   test("top takes the same flags", async () => {
     const { ca, client, clientKey } = cluster.certs!;
-    const flags = [`--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`, "--member-timeout=30s", "--interval=100ms"];
-    const { code, stdout, stderr } = await runQuoratectl([cluster.endpoints[0]!], ["top", "--once", ...flags]);
+    const flags = [
+      `--cacert=${ca}`,
+      `--cert=${client}`,
+      `--key=${clientKey}`,
+      "--member-timeout=30s",
+      "--interval=100ms",
+    ];
+    const { code, stdout, stderr } = await runQuoratectl(
+      [cluster.endpoints[0]],
+      ["top", "--once", ...flags],
+    );
     assert.deepEqual([code, stderr], [0, ""]);
     assert.match(stdout, /^quoratectl top {2}3 members {2}m\d leads in term \d+ /);
     assert.equal(stdout.match(/^m\d +(?:leader|follower) +\d/gm)?.length, 3, stdout);
@@ -352,13 +489,39 @@ suite("a cluster with certificates", () => {
     const authority = await createAuthority("doctor-ca");
     const other = await createAuthority("other-ca");
     const caFile = write("ca.pem", authority.caPem);
-    const client = await authority.issue({ commonName: "short-lived", hosts: [], usage: "client", days: 3.5 });
-    const own = [`--cacert=${caFile}`, `--cert=${write("client.pem", client.certPem)}`, `--key=${write("client-key.pem", client.keyPem)}`];
+    const client = await authority.issue({
+      commonName: "short-lived",
+      hosts: [],
+      usage: "client",
+      days: 3.5,
+    });
+    const own = [
+      `--cacert=${caFile}`,
+      `--cert=${write("client.pem", client.certPem)}`,
+      `--key=${write("client-key.pem", client.keyPem)}`,
+    ];
     const [m0, m1, m2] = cluster.members as [TestMember, TestMember, TestMember];
     await Promise.all([
-      restart(m0, caFile, await authority.issue({ commonName: "tomorrow", hosts: localHosts, usage: "both", days: 0.9 })),
-      restart(m1, caFile, await other.issue({ commonName: "foreign", hosts: localHosts, usage: "both" })),
-      restart(m2, caFile, await authority.issue({ commonName: "misnamed", hosts: ["db.example.org"], usage: "both" })),
+      restart(
+        m0,
+        caFile,
+        await authority.issue({
+          commonName: "tomorrow",
+          hosts: localHosts,
+          usage: "both",
+          days: 0.9,
+        }),
+      ),
+      restart(
+        m1,
+        caFile,
+        await other.issue({ commonName: "foreign", hosts: localHosts, usage: "both" }),
+      ),
+      restart(
+        m2,
+        caFile,
+        await authority.issue({ commonName: "misnamed", hosts: ["db.example.org"], usage: "both" }),
+      ),
     ]);
     const report = await doctor(cluster.endpoints, ...own, "--command-timeout=3s");
     assertFound(
@@ -367,14 +530,24 @@ suite("a cluster with certificates", () => {
       "m0",
       /^the certificate of its client port \(tomorrow, issued by doctor-ca\) expires in 2\d hours, at 2/,
     );
-    assertFound(report, "certificate", "m1", /\(foreign, issued by other-ca\) does not come from the authority that --cacert names/);
+    assertFound(
+      report,
+      "certificate",
+      "m1",
+      /\(foreign, issued by other-ca\) does not come from the authority that --cacert names/,
+    );
     assertFound(
       report,
       "certificate",
       "m2",
       /\(misnamed, issued by doctor-ca\) is not for the name in https:.*IP: 127\.0\.0\.1 is not in the cert's list/,
     );
-    assertFound(report, "certificate", "client", /^--cert .*client\.pem \(short-lived\) expires in 3 days, at 2/);
+    assertFound(
+      report,
+      "certificate",
+      "client",
+      /^--cert .*client\.pem \(short-lived\) expires in 3 days, at 2/,
+    );
     // What does not answer for its certificate's sake is not found twice.
     assert.deepEqual([...new Set(report.findings.map(({ check }) => check))], ["certificate"]);
   });
@@ -389,7 +562,12 @@ test("a store that takes much more space than what is in it", async () => {
     await ctl(cluster, "compaction", String(revision), "--physical");
     const { dbSize, dbSizeInUse } = await statusOf(cluster, member);
     const report = await doctor(cluster.endpoints, "--fsync-limit=5s");
-    assertFound(report, "space", "m0", /^its store takes \d+ MB on the disk, for [\d.]+ MB in use$/);
+    assertFound(
+      report,
+      "space",
+      "m0",
+      /^its store takes \d+ MB on the disk, for [\d.]+ MB in use$/,
+    );
     assert.ok(dbSize > 2 * dbSizeInUse);
     // What is advised helps.
     await ctl(cluster, "defrag");

@@ -30,7 +30,14 @@ const ctl = (...args: readonly string[]): Promise<ProgramResult> =>
 async function mirrored(prefix = ""): Promise<string> {
   const { ca, client, clientKey } = destination.certs!;
   const tls = [`--cacert=${ca}`, `--cert=${client}`, `--key=${clientKey}`];
-  const args = [`--endpoints=${destination.endpoints[0]}`, PATIENT, ...tls, "get", prefix, "--prefix"];
+  const args = [
+    `--endpoints=${destination.endpoints[0]}`,
+    PATIENT,
+    ...tls,
+    "get",
+    prefix,
+    "--prefix",
+  ];
   const { stdout, code, stderr } = await runInProcess(quoratectl, args);
   assert.equal(code, 0, stderr);
   return stdout.trimEnd().replaceAll("\n", " ");
@@ -39,20 +46,33 @@ async function mirrored(prefix = ""): Promise<string> {
 function mirror(...args: readonly string[]): LiveRun {
   const { ca, client, clientKey } = destination.certs!;
   const tls = [`--dest-cacert=${ca}`, `--dest-cert=${client}`, `--dest-key=${clientKey}`];
-  return new LiveRun(quoratectl, [`--endpoints=${source.endpoints[0]}`, "make-mirror", destination.endpoints[0]!, ...tls, ...args]);
+  return new LiveRun(quoratectl, [
+    `--endpoints=${source.endpoints[0]}`,
+    "make-mirror",
+    destination.endpoints[0],
+    ...tls,
+    ...args,
+  ]);
 }
 
 async function mirroredBecomes(prefix: string, expected: string): Promise<void> {
   let seen = "";
-  await until(`the destination holds ${expected}`, async () => (seen = await mirrored(prefix)) === expected).catch((error) => {
+  await until(
+    `the destination holds ${expected}`,
+    async () => (seen = await mirrored(prefix)) === expected,
+  ).catch((error) => {
     throw new Error(`${(error as Error).message}; it holds ${seen}`);
   });
 }
 
 async function txn(...operations: readonly string[]): Promise<void> {
-  const { code, stderr } = await runInProcess(quoratectl, [`--endpoints=${source.endpoints[0]}`, PATIENT, "txn"], {
-    input: `\n${operations.map((one) => `${one}\n`).join("")}\n\n`,
-  });
+  const { code, stderr } = await runInProcess(
+    quoratectl,
+    [`--endpoints=${source.endpoints[0]}`, PATIENT, "txn"],
+    {
+      input: `\n${operations.map((one) => `${one}\n`).join("")}\n\n`,
+    },
+  );
   assert.equal(code, 0, stderr);
 }
 
@@ -72,9 +92,9 @@ describe("make-mirror", () => {
     const run = mirror("--prefix=r/", "--no-dest-prefix");
     await ctl("put", "r/x", "1");
     await mirroredBecomes("x", "x 1");
-    await source.members[0]!.kill();
-    source.members[0]!.start();
-    await source.members[0]!.waitReady();
+    await source.members[0].kill();
+    source.members[0].start();
+    await source.members[0].waitReady();
     await ctl("put", "r/x", "2");
     await mirroredBecomes("x", "x 2");
     assert.equal((await run.stop("SIGTERM")).code, 143);
@@ -90,7 +110,10 @@ describe("make-mirror", () => {
     await ctl("put", "v/2", "newer");
     await ctl("compaction", String(revision + 1));
     const { code, stderr } = await mirror("--prefix=v/", `--rev=${revision}`).result;
-    assert.deepEqual([code, stderr], [1, "Error: etcdserver: mvcc: required revision has been compacted\n"]);
+    assert.deepEqual(
+      [code, stderr],
+      [1, "Error: etcdserver: mvcc: required revision has been compacted\n"],
+    );
   });
 
   test("mistakes", async () => {
@@ -104,8 +127,14 @@ describe("make-mirror", () => {
       await refused("x:1", "--dest-prefix=a", "--no-dest-prefix"),
       "Error: `--dest-prefix` and `--no-dest-prefix` cannot be set at the same time, choose one\n",
     );
-    assert.equal(await refused("x:1", "--max-txn-ops=0"), "Error: --max-txn-ops must be 1 at least, not 0\n");
-    assert.match(await refused("x:1", "--dest-cacert=/nowhere.pem"), /^Error: open \/nowhere.pem: .*no such file/);
+    assert.equal(
+      await refused("x:1", "--max-txn-ops=0"),
+      "Error: --max-txn-ops must be 1 at least, not 0\n",
+    );
+    assert.match(
+      await refused("x:1", "--dest-cacert=/nowhere.pem"),
+      /^Error: open \/nowhere.pem: .*no such file/,
+    );
   });
 });
 
@@ -116,17 +145,26 @@ describe("check", () => {
     const { code, stdout, stderr } = await runInProcess(
       quoratectl,
       [`--endpoints=${source.endpoints[0]}`, "check", "perf", "--auto-compact", "--auto-defrag"],
-      { nowNs: () => process.hrtime.bigint() * BigInt(faster), sleep: (delayMs) => delay(delayMs / faster), stderrIsTerminal: true },
+      {
+        nowNs: () => process.hrtime.bigint() * BigInt(faster),
+        sleep: (delayMs) => delay(delayMs / faster),
+        stderrIsTerminal: true,
+      },
     );
     const endpoint = source.endpoints[0];
     assert.match(
       stdout,
-      new RegExp(`^Compacting with revision \\d+\nCompacted with revision \\d+\nDefragmenting "${endpoint}"\nDefragmented `),
+      new RegExp(
+        `^Compacting with revision \\d+\nCompacted with revision \\d+\nDefragmenting "${endpoint}"\nDefragmented `,
+      ),
     );
     const verdict = stdout.split("\n").slice(4);
-    assert.match(verdict[0]!, /^(?:PASS: Throughput is|FAIL: Throughput too low:) \d+ writes\/s$/);
-    assert.match(verdict[1]!, /^(?:PASS: Slowest request took|Slowest request took too long:) \d+\.\d{6}s$/);
-    assert.match(verdict[2]!, /^(?:PASS: Stddev is|Stddev too high:) \d+\.\d{6}s$/);
+    assert.match(verdict[0], /^(?:PASS: Throughput is|FAIL: Throughput too low:) \d+ writes\/s$/);
+    assert.match(
+      verdict[1],
+      /^(?:PASS: Slowest request took|Slowest request took too long:) \d+\.\d{6}s$/,
+    );
+    assert.match(verdict[2], /^(?:PASS: Stddev is|Stddev too high:) \d+\.\d{6}s$/);
     const passes = verdict.slice(0, 3).every((line) => line.startsWith("PASS"));
     assert.deepEqual([verdict.slice(3), code], [[passes ? "PASS" : "FAIL", ""], passes ? 0 : 1]);
     assert.match(stderr, /checking █{30} 100% of 60 s/);
@@ -146,7 +184,13 @@ describe("check", () => {
   test("mistakes", async () => {
     await ctl("put", "/mine/x", "1");
     const { code, stderr } = await ctl("check", "perf", "--prefix=/mine/");
-    assert.deepEqual([code, stderr], [3, "Error: prefix \"/mine/\" has keys. Delete with 'quoratectl del --prefix /mine/' first\n"]);
+    assert.deepEqual(
+      [code, stderr],
+      [
+        3,
+        "Error: prefix \"/mine/\" has keys. Delete with 'quoratectl del --prefix /mine/' first\n",
+      ],
+    );
     const unknown = await ctl("check", "datascale", "--load=huge");
     assert.deepEqual([unknown.code, unknown.stderr], [4, "Error: unknown load option huge\n"]);
   });

@@ -1,4 +1,7 @@
-/** The command line of `quorate` as a process: what is refused is refused before anything is written. */
+/**
+ * The command line of `quorate` as a process: what is refused is refused before anything is
+ * written.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,11 +15,18 @@ import { etcd, skipWithoutEtcd } from "../support/executables.ts";
 const scratch = mkdtempSync(join(tmpdir(), "quorate-cli-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
-function quorate(args: readonly string[], env: Record<string, string> = {}): Promise<{ code: number; stdout: string; stderr: string }> {
+function quorate(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
   const program = join(import.meta.dirname, "../../bin/quorate.js");
   return new Promise((resolve) => {
-    execFile(process.execPath, [program, ...args], { cwd: scratch, env: { PATH: process.env["PATH"], ...env } }, (error, stdout, stderr) =>
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
+    execFile(
+      process.execPath,
+      [program, ...args],
+      { cwd: scratch, env: { PATH: process.env["PATH"], ...env } },
+      (error, stdout, stderr) =>
+        resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
     );
   });
 }
@@ -33,23 +43,52 @@ test("mistakes are refused by name, with etcd's codes, and leave nothing behind"
   const refused: [string[], number, RegExp][] = [
     [["--nmae=x"], 2, /flag provided but not defined: --nmae \(did you mean --name\?\)/],
     [["serve"], 2, /"serve" is not a valid flag/],
-    [["--listen-client-urls=http://example.org:2379", "--advertise-client-urls=http://a:1"], 1, /expected IP in URL for binding/],
+    [
+      ["--listen-client-urls=http://example.org:2379", "--advertise-client-urls=http://a:1"],
+      1,
+      /expected IP in URL for binding/,
+    ],
     [["--listen-peer-urls=http://localhost"], 2, /URL address does not have the form "host:port"/],
     [["--election-timeout=100"], 1, /should be at least as 5 times as/],
     [
-      ["--cert-file=absent", "--key-file=absent", "--listen-client-urls=https://127.0.0.1:1", "--advertise-client-urls=https://a:1"],
+      [
+        "--cert-file=absent",
+        "--key-file=absent",
+        "--listen-client-urls=https://127.0.0.1:1",
+        "--advertise-client-urls=https://a:1",
+      ],
       1,
       /absent/,
     ],
-    [["--log-outputs=/absent/x.log"], 1, /^quorate: --log-outputs: cannot open the log: ENOENT: [^\n]*'\/absent\/x\.log'\n$/],
     [
-      ["--listen-client-urls=http://127.0.0.1:7", "--advertise-client-urls=http://a:7", "--listen-peer-urls=http://localhost:7"],
+      ["--log-outputs=/absent/x.log"],
+      1,
+      /^quorate: --log-outputs: cannot open the log: ENOENT: [^\n]*'\/absent\/x\.log'\n$/,
+    ],
+    [
+      [
+        "--listen-client-urls=http://127.0.0.1:7",
+        "--advertise-client-urls=http://a:7",
+        "--listen-peer-urls=http://localhost:7",
+      ],
       1,
       /http:\/\/127\.0\.0\.1:7 is a peer URL of this member: give its clients another port/,
     ],
-    [["--config-file=absent.yaml"], 1, /cannot read the configuration file absent\.yaml: no such file or directory/],
-    [["--initial-cluster=other=http://localhost:2380"], 1, /couldn't find local name \\?"default\\?" in the initial cluster configuration/],
-    [["--initial-cluster=default=http://localhost:1"], 1, /--initial-cluster has default=http:\/\/localhost:1 but missing from/],
+    [
+      ["--config-file=absent.yaml"],
+      1,
+      /cannot read the configuration file absent\.yaml: no such file or directory/,
+    ],
+    [
+      ["--initial-cluster=other=http://localhost:2380"],
+      1,
+      /couldn't find local name \\?"default\\?" in the initial cluster configuration/,
+    ],
+    [
+      ["--initial-cluster=default=http://localhost:1"],
+      1,
+      /--initial-cluster has default=http:\/\/localhost:1 but missing from/,
+    ],
   ];
   for (const [args, code, message] of refused) {
     const result = await quorate(args);
@@ -74,9 +113,11 @@ function fingerprint(dir: string): string {
   return hash.digest("hex");
 }
 
-test("a data directory of etcd itself is recognised and left untouched", { skip: skipWithoutEtcd }, async () => {
+test("a data directory of etcd itself is recognised and left untouched", {
+  skip: skipWithoutEtcd,
+}, async () => {
   await withCluster({ executable: etcd!, size: 1 }, async (cluster) => {
-    const member = cluster.members[0]!;
+    const member = cluster.members[0];
     await member.terminate();
     const { dataDir } = member.options;
     const before = fingerprint(dataDir);

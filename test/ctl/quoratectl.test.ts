@@ -1,4 +1,7 @@
-/** quoratectl against etcd: the same commands through it and through etcdctl must print the same bytes and end with the same code. */
+/**
+ * quoratectl against etcd: the same commands through it and through etcdctl must print the same
+ * bytes and end with the same code.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { after, before, suite, test } from "node:test";
@@ -21,14 +24,22 @@ function errorLines(stderr: string): string[] {
   return stderr.split("\n").filter((line) => /^(?:Error:|Failed to|Warning: Keys)/.test(line));
 }
 
-/** Debian's etcdctl is of release 3.4, which knows fewer flags and prints some answers otherwise; what is compared is the same in all. */
+/**
+ * Debian's etcdctl is of release 3.4, which knows fewer flags and prints some answers otherwise;
+ * what is compared is the same in all.
+ */
 function etcdctl(endpoint: string, args: readonly string[], input: string): Promise<Output> {
   return new Promise((resolve) => {
     const child = execFile(
       "etcdctl",
       [`--endpoints=${endpoint}`, ...args],
       { env: { PATH: process.env["PATH"], ETCDCTL_API: "3" }, encoding: "latin1" },
-      (error, stdout, stderr) => resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, errors: errorLines(stderr) }),
+      (error, stdout, stderr) =>
+        resolve({
+          code: typeof error?.code === "number" ? error.code : 0,
+          stdout,
+          errors: errorLines(stderr),
+        }),
     );
     // One that refuses its command line does not read on.
     child.stdin!.on("error", () => {});
@@ -47,7 +58,11 @@ async function ours(
     env,
     sleep: async () => {},
   });
-  return { ...result, stdout: result.stdoutBytes.toString("latin1"), errors: errorLines(result.stderr) };
+  return {
+    ...result,
+    stdout: result.stdoutBytes.toString("latin1"),
+    errors: errorLines(result.stderr),
+  };
 }
 
 suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
@@ -55,7 +70,7 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
   let endpoint: string;
   before(async () => {
     cluster = await startCluster({ executable: etcd!, size: 1 });
-    endpoint = cluster.members[0]!.clientAddress;
+    endpoint = cluster.members[0].clientAddress;
     for (const [key, value] of [
       ["foo", "bar"],
       ["foo", 'b<a>&"z"\t☃\u00ad'],
@@ -94,18 +109,27 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
       ["foo", "--consistency=s"],
       ["foo", "--rev", "2"],
     ];
-    for (const args of gets) for (const form of ["simple", "json", "fields", "protobuf"]) await same(["get", ...args, "-w", form]);
+    for (const args of gets)
+      for (const form of ["simple", "json", "fields", "protobuf"])
+        await same(["get", ...args, "-w", form]);
     await same(["get", "p/", "--prefix", "--hex"]);
     await same(["get", "p/", "--prefix", "--print-value-only"]);
-    assert.match((await ours(endpoint, ["get", "p/", "--prefix", "--count-only", "-w=fields"], "")).stdout, /\n"Count" : 3\n$/);
+    assert.match(
+      (await ours(endpoint, ["get", "p/", "--prefix", "--count-only", "-w=fields"], "")).stdout,
+      /\n"Count" : 3\n$/,
+    );
   });
 
   test("put and del, with what was there before", async () => {
     for (const form of ["simple", "json", "fields"]) {
       // Revisions go on between the two programs; all else must agree.
       const agree = async (args: readonly string[], input = ""): Promise<void> => {
-        const [a, b] = [await ours(endpoint, [...args, "-w", form], input), await etcdctl(endpoint, [...args, "-w", form], input)];
-        const steady = (text: string): string => text.replace(/((?:revision|Revision|version|Version)" ?: ?)\d+/g, "$1N");
+        const [a, b] = [
+          await ours(endpoint, [...args, "-w", form], input),
+          await etcdctl(endpoint, [...args, "-w", form], input),
+        ];
+        const steady = (text: string): string =>
+          text.replace(/((?:revision|Revision|version|Version)" ?: ?)\d+/g, "$1N");
         assert.equal(a.code, b.code);
         assert.equal(steady(a.stdout), steady(b.stdout), args.join(" "));
       };
@@ -132,13 +156,21 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
       'create("none") = "0"\nver("foo") != "9"\n\nget foo\n\n\n',
       "\nget foo\n\n\n",
     ];
-    for (const txn of txns) for (const form of ["simple", "fields", "protobuf"]) await same(["txn", "-w", form], txn);
+    for (const txn of txns)
+      for (const form of ["simple", "fields", "protobuf"]) await same(["txn", "-w", form], txn);
     await same(["txn", "-i"], txns[0]);
     // Release 3.4 knows neither comparisons of leases nor quotes around whole words.
-    const newer = await ours(endpoint, ["txn"], 'lease("foo") = "0"\n\nget "p\\x2f1"\nget \'p/2\'\n\n\n');
+    const newer = await ours(
+      endpoint,
+      ["txn"],
+      'lease("foo") = "0"\n\nget "p\\x2f1"\nget \'p/2\'\n\n\n',
+    );
     assert.equal(newer.stdout, "SUCCESS\n\np/1\n1\n\np/2\n3\n");
-    const json = await ours(endpoint, ["txn", "-w", "json"], txns[1]!);
-    assert.match(json.stdout, /"responses":\[\{"Response":\{"response_range":\{"header":\{"revision":\d+\},"kvs":\[\{"key":"cmF3"/);
+    const json = await ours(endpoint, ["txn", "-w", "json"], txns[1]);
+    assert.match(
+      json.stdout,
+      /"responses":\[\{"Response":\{"response_range":\{"header":\{"revision":\d+\},"kvs":\[\{"key":"cmF3"/,
+    );
   });
 
   test("mistakes in a txn end it with code 3", async () => {
@@ -163,7 +195,10 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
     await same(["endpoint", "status", "-w", "json"]);
     await same(["endpoint", "hashkv", "-w", "json"]);
     const health = await ours(endpoint, ["endpoint", "health", "--cluster"], "");
-    assert.match(health.stdout, /^http:\/\/127\.0\.0\.1:\d+ is healthy: successfully committed proposal: took = [^\n]+s\n$/);
+    assert.match(
+      health.stdout,
+      /^http:\/\/127\.0\.0\.1:\d+ is healthy: successfully committed proposal: took = [^\n]+s\n$/,
+    );
   });
 
   test("mistakes on the command line end with etcdctl's codes and texts", async () => {
@@ -196,7 +231,10 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
   });
 
   test("compaction", async () => {
-    assert.equal((await ours(endpoint, ["compaction", "3", "--physical"], "")).stdout, "compacted revision 3\n");
+    assert.equal(
+      (await ours(endpoint, ["compaction", "3", "--physical"], "")).stdout,
+      "compacted revision 3\n",
+    );
     await same(["compaction", "2"]);
     await same(["get", "foo", "--rev", "2"]);
   });
@@ -220,7 +258,10 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
     await same(["alarm", "disarm", "x"]);
     const disarmed = await ours(endpoint, ["alarm", "disarm"], "");
     await raise();
-    assert.equal(disarmed.stdout, (await etcdctl(endpoint, ["alarm", "disarm"], "")).stdout.replace(/ $/gm, ""));
+    assert.equal(
+      disarmed.stdout,
+      (await etcdctl(endpoint, ["alarm", "disarm"], "")).stdout.replace(/ $/gm, ""),
+    );
     await same(["alarm", "list"]);
     client.close();
     const shown = (text: string): string => text.replace(/ took .*$/m, "");
@@ -233,7 +274,10 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
   });
 
   test("variables stand for flags", async () => {
-    const { stdout } = await ours(endpoint, ["get", "foo"], "", { ETCDCTL_WRITE_OUT: "fields", ETCDCTL_API: "3" });
+    const { stdout } = await ours(endpoint, ["get", "foo"], "", {
+      ETCDCTL_WRITE_OUT: "fields",
+      ETCDCTL_API: "3",
+    });
     assert.match(stdout, /^"ClusterID" : /);
   });
 
@@ -243,10 +287,18 @@ suite("against etcd", { skip: skipWithoutEtcd || skipWithoutEtcdctl }, () => {
     assert.deepEqual([late.code, late.errors], [1, ["Error: context deadline exceeded"]]);
     assert.match(late.stderr, /^Warning: 127\.0\.0\.1:1: connection refused\n/);
     assert.ok(performance.now() - startMs < 30_000);
-    const status = await ours("127.0.0.1:1", ["endpoint", "status", "--command-timeout=1s", "-w", "json"], "");
+    const status = await ours(
+      "127.0.0.1:1",
+      ["endpoint", "status", "--command-timeout=1s", "-w", "json"],
+      "",
+    );
     assert.deepEqual(
       [status.code, status.stdout, status.errors],
-      [1, "null\n", ["Failed to get the status of endpoint 127.0.0.1:1 (context deadline exceeded)"]],
+      [
+        1,
+        "null\n",
+        ["Failed to get the status of endpoint 127.0.0.1:1 (context deadline exceeded)"],
+      ],
     );
     const health = await ours("127.0.0.1:1", ["endpoint", "health", "--command-timeout=1s"], "");
     assert.equal(health.code, 1);

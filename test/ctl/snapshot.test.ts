@@ -1,6 +1,17 @@
-/** quoratectl snapshot and quorateutl snapshot against a member: what they print, make and leave, and all that they refuse. */
+/**
+ * quoratectl snapshot and quorateutl snapshot against a member: what they print, make and leave,
+ * and all that they refuse.
+ */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -23,8 +34,16 @@ interface Result {
   readonly err: string;
 }
 
-/** Runs a program in this process. @param terminal whether somebody watches @param stop asks it to end */
-async function run(program: Program, args: readonly string[], terminal = false, stop?: AbortSignal): Promise<Result> {
+/**
+ * Runs a program in this process. @param terminal whether somebody watches @param stop asks it to
+ * end
+ */
+async function run(
+  program: Program,
+  args: readonly string[],
+  terminal = false,
+  stop?: AbortSignal,
+): Promise<Result> {
   const { code, stdout, stderr } = await runInProcess(program, args, {
     stderrIsTerminal: terminal,
     onStop(call) {
@@ -36,7 +55,8 @@ async function run(program: Program, args: readonly string[], terminal = false, 
 }
 
 const utl = (...args: readonly string[]): Promise<Result> => run(quorateutl, args);
-const ctl = (...args: readonly string[]): Promise<Result> => run(quoratectl, [`--endpoints=${cluster.endpoints[0]}`, ...args]);
+const ctl = (...args: readonly string[]): Promise<Result> =>
+  run(quoratectl, [`--endpoints=${cluster.endpoints[0]}`, ...args]);
 
 before(async () => {
   cluster = await startCluster({ executable: quorate, size: 1 });
@@ -51,52 +71,84 @@ after(() => cluster?.destroy());
 describe("snapshot save", () => {
   test("says where and of which version; the file is private and nothing else is left", async () => {
     writeFileSync(file, "an older one");
-    assert.deepEqual(await ctl("snapshot", "save", file), { code: 0, out: `Snapshot saved at ${file}\nServer version 3.7.0\n`, err: "" });
+    assert.deepEqual(await ctl("snapshot", "save", file), {
+      code: 0,
+      out: `Snapshot saved at ${file}\nServer version 3.7.0\n`,
+      err: "",
+    });
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.ok(!existsSync(`${file}.part`));
   });
 
   test("shows how far it is where somebody watches", async () => {
-    const { err } = await run(quoratectl, [`--endpoints=${cluster.endpoints[0]}`, "snapshot", "save", file], true);
-    assert.match(err, /^\rsaving snapshot [█░]{30} +\d+% of [\d.]+ k?B [\s\S]*█{30} 100% of [\d.]+ k?B \n$/);
+    const { err } = await run(
+      quoratectl,
+      [`--endpoints=${cluster.endpoints[0]}`, "snapshot", "save", file],
+      true,
+    );
+    assert.match(
+      err,
+      /^\rsaving snapshot [█░]{30} +\d+% of [\d.]+ k?B [\s\S]*█{30} 100% of [\d.]+ k?B \n$/,
+    );
   });
 
   test("what fails leaves the file that was there", async () => {
     const kept = join(dir, "kept.db");
     writeFileSync(kept, "an older one");
-    const unreachable = await run(quoratectl, ["--endpoints=127.0.0.1:1", "--dial-timeout=300ms", "snapshot", "save", kept]);
+    const unreachable = await run(quoratectl, [
+      "--endpoints=127.0.0.1:1",
+      "--dial-timeout=300ms",
+      "snapshot",
+      "save",
+      kept,
+    ]);
     assert.equal(unreachable.code, 5);
     assert.match(unreachable.err, /^Error: /);
     assert.equal(readFileSync(kept, "utf8"), "an older one");
     assert.ok(!existsSync(`${kept}.part`));
     const nowhere = await ctl("snapshot", "save", join(dir, "no/such/folder.db"));
     assert.equal(nowhere.code, 5);
-    assert.match(nowhere.err, /^Error: could not open .*folder\.db\.part \(open .*folder\.db\.part: no such file or directory\)\n$/);
+    assert.match(
+      nowhere.err,
+      /^Error: could not open .*folder\.db\.part \(open .*folder\.db\.part: no such file or directory\)\n$/,
+    );
   });
 
   test("one member, one file", async () => {
     const [one] = cluster.endpoints;
-    assert.deepEqual(await run(quoratectl, [`--endpoints=${one},${one}`, "snapshot", "save", file]), {
-      code: 5,
-      out: "",
-      err: `Error: snapshot must be requested to one selected node, not multiple [${one} ${one}]\n`,
-    });
+    assert.deepEqual(
+      await run(quoratectl, [`--endpoints=${one},${one}`, "snapshot", "save", file]),
+      {
+        code: 5,
+        out: "",
+        err: `Error: snapshot must be requested to one selected node, not multiple [${one} ${one}]\n`,
+      },
+    );
     assert.equal((await ctl("snapshot", "save")).code, 128);
   });
 });
 
 describe("snapshot status", () => {
   test("in every form of etcdutl", async () => {
-    const json = JSON.parse((await utl("snapshot", "status", file, "-w", "json")).out) as Record<string, number | string>;
+    const json = JSON.parse((await utl("snapshot", "status", file, "-w", "json")).out) as Record<
+      string,
+      number | string
+    >;
     assert.deepEqual(Object.keys(json), ["hash", "revision", "totalKey", "totalSize", "version"]);
     const { hash, revision, totalKey, totalSize } = json as Record<string, number>;
     const hex = hash!.toString(16);
-    assert.match((await utl("snapshot", "status", file)).out, new RegExp(`^${hex}, ${revision}, ${totalKey}, [\\d.]+ k?B, 3\\.7\\.0\n$`));
+    assert.match(
+      (await utl("snapshot", "status", file)).out,
+      new RegExp(`^${hex}, ${revision}, ${totalKey}, [\\d.]+ k?B, 3\\.7\\.0\n$`),
+    );
     assert.equal(
       (await utl("snapshot", "status", file, "-w", "fields")).out,
       `"Hash" : ${hash}\n"Revision" : ${revision}\n"Keys" : ${totalKey}\n"Size" : ${totalSize}\n"Version" : 3.7.0\n`,
     );
-    assert.match((await utl("snapshot", "status", file, "-w", "table")).out, /│ +HASH +│ REVISION │ TOTAL KEYS │ TOTAL SIZE │ VERSION │/);
+    assert.match(
+      (await utl("snapshot", "status", file, "-w", "table")).out,
+      /│ +HASH +│ REVISION │ TOTAL KEYS │ TOTAL SIZE │ VERSION │/,
+    );
     assert.equal((await utl("snapshot", "status", file, "-w", "xml")).code, 4);
   });
 });
@@ -106,7 +158,12 @@ describe("snapshot restore", () => {
     writeFileSync(join(dir, name), bytes);
     return join(dir, name);
   };
-  const refused = async (pattern: RegExp, code: number, path: string, ...flags: readonly string[]): Promise<void> => {
+  const refused = async (
+    pattern: RegExp,
+    code: number,
+    path: string,
+    ...flags: readonly string[]
+  ): Promise<void> => {
     const out = join(dir, "refused.quorate");
     rmSync(out, { recursive: true, force: true });
     const result = await utl("snapshot", "restore", path, `--data-dir=${out}`, ...flags);
@@ -119,14 +176,19 @@ describe("snapshot restore", () => {
     const good = readFileSync(file);
     const last = good.length - 32;
     const changed = Buffer.from(good);
-    changed[last - 4096 + 20]! ^= 1;
+    changed[last - 4096 + 20] ^= 1;
     const half = good.subarray(0, 4096 * 5 + 32);
     await refused(
       /^Error: expected sha256 [0-9a-f]{64}, got [0-9a-f]{64}: .*: its bytes were changed, or the checksum at byte \d+\. Use another/,
       1,
       cut("a", changed),
     );
-    await refused(/: damaged at byte \d+: .*Use another snapshot/, 1, cut("a", changed), "--skip-hash-check");
+    await refused(
+      /: damaged at byte \d+: .*Use another snapshot/,
+      1,
+      cut("a", changed),
+      "--skip-hash-check",
+    );
     await refused(/: its bytes were changed/, 1, cut("b", half));
     await refused(
       /: damaged at byte \d+: the file is cut short: it has \d+ bytes and must have \d+/,
@@ -134,20 +196,59 @@ describe("snapshot restore", () => {
       cut("b", half),
       "--skip-hash-check",
     );
-    await refused(/snapshot missing hash but --skip-hash-check=false/, 1, cut("c", good.subarray(0, last)));
-    await refused(/does not begin like a bbolt database/, 1, cut("d", Buffer.alloc(8192, "text")), "--skip-hash-check");
+    await refused(
+      /snapshot missing hash but --skip-hash-check=false/,
+      1,
+      cut("c", good.subarray(0, last)),
+    );
+    await refused(
+      /does not begin like a bbolt database/,
+      1,
+      cut("d", Buffer.alloc(8192, "text")),
+      "--skip-hash-check",
+    );
     await refused(/0 bytes only/, 1, cut("e", Buffer.alloc(0)), "--skip-hash-check");
     await refused(/open .*nothing: no such file/, 1, join(dir, "nothing"));
   });
 
   test("flags that contradict each other are refused with etcd's words", async () => {
-    await refused(/--mark-compacted required if --revision-bump > 0/, 128, file, "--bump-revision=5");
-    await refused(/--mark-compacted required if --revision-bump > 0/, 128, file, "--mark-compacted");
+    await refused(
+      /--mark-compacted required if --revision-bump > 0/,
+      128,
+      file,
+      "--bump-revision=5",
+    );
+    await refused(
+      /--mark-compacted required if --revision-bump > 0/,
+      128,
+      file,
+      "--mark-compacted",
+    );
     await refused(/--bump-revision must not be negative/, 128, file, "--bump-revision=-5");
-    await refused(/couldn't find local name "x" in the initial cluster configuration/, 1, file, "--name=x");
-    await refused(/URL scheme must be http, https, unix, or unixs: ftp:/, 1, file, "--initial-cluster=default=ftp://a:1");
-    await refused(/URL address does not have the form "host:port": http:\/\/a/, 1, file, "--initial-cluster=default=http://a");
-    await refused(/has duplicate url/, 1, file, "--initial-cluster=default=http://localhost:2380,b=http://localhost:2380");
+    await refused(
+      /couldn't find local name "x" in the initial cluster configuration/,
+      1,
+      file,
+      "--name=x",
+    );
+    await refused(
+      /URL scheme must be http, https, unix, or unixs: ftp:/,
+      1,
+      file,
+      "--initial-cluster=default=ftp://a:1",
+    );
+    await refused(
+      /URL address does not have the form "host:port": http:\/\/a/,
+      1,
+      file,
+      "--initial-cluster=default=http://a",
+    );
+    await refused(
+      /has duplicate url/,
+      1,
+      file,
+      "--initial-cluster=default=http://localhost:2380,b=http://localhost:2380",
+    );
     await refused(
       /--initial-cluster has default=http:\/\/10\.0\.0\.1:1 but missing from --initial-advertise-peer-urls=http:\/\/10\.0\.0\.2:2/,
       1,
@@ -155,7 +256,10 @@ describe("snapshot restore", () => {
       "--initial-cluster=default=http://10.0.0.1:1",
       "--initial-advertise-peer-urls=http://10.0.0.2:2",
     );
-    assert.equal((await utl("snapshot", "restore")).err, "Error: snapshot restore requires exactly one argument\n");
+    assert.equal(
+      (await utl("snapshot", "restore")).err,
+      "Error: snapshot restore requires exactly one argument\n",
+    );
   });
 
   test("data that are there are left alone", async () => {
@@ -163,9 +267,18 @@ describe("snapshot restore", () => {
     mkdirSync(there);
     writeFileSync(join(there, "mine"), "");
     const result = await utl("snapshot", "restore", file, `--data-dir=${there}`);
-    assert.deepEqual([result.code, result.err], [1, `Error: data-dir ${JSON.stringify(there)} not empty or could not be read\n`]);
+    assert.deepEqual(
+      [result.code, result.err],
+      [1, `Error: data-dir ${JSON.stringify(there)} not empty or could not be read\n`],
+    );
     assert.deepEqual(readdirSync(there), ["mine"]);
-    const wal = await utl("snapshot", "restore", file, `--data-dir=${join(dir, "new")}`, `--wal-dir=${there}`);
+    const wal = await utl(
+      "snapshot",
+      "restore",
+      file,
+      `--data-dir=${join(dir, "new")}`,
+      `--wal-dir=${there}`,
+    );
     assert.deepEqual([wal.code, wal.err], [1, `Error: wal-dir ${JSON.stringify(there)} exists\n`]);
     assert.ok(!existsSync(join(dir, "new")));
   });
@@ -178,17 +291,25 @@ describe("snapshot restore", () => {
     const [member] = cluster.members;
     await startRestored(cluster, (flags) => {
       mkdirSync(member!.options.dataDir);
-      return run(quorateutl, ["snapshot", "restore", file, ...flags], true).then(({ code, out, err }) => {
-        assert.match(err, /checking {3}.*100%[\s\S]*restoring {2}.*100%/);
-        return { code, stdout: out, stderr: err };
-      });
+      return run(quorateutl, ["snapshot", "restore", file, ...flags], true).then(
+        ({ code, out, err }) => {
+          assert.match(err, /checking {3}.*100%[\s\S]*restoring {2}.*100%/);
+          return { code, stdout: out, stderr: err };
+        },
+      );
     });
     const again = clientOf(cluster);
     assert.deepEqual(await visibleState(again, [5, 40]), expected);
     again.close();
 
     const elsewhere = join(dir, "elsewhere.quorate");
-    const made = await utl("snapshot", "restore", file, `--data-dir=${elsewhere}/`, `--wal-dir=${walDir}`);
+    const made = await utl(
+      "snapshot",
+      "restore",
+      file,
+      `--data-dir=${elsewhere}/`,
+      `--wal-dir=${walDir}`,
+    );
     assert.equal(made.code, 0, made.err);
     const log = made.err
       .trim()
@@ -199,8 +320,14 @@ describe("snapshot restore", () => {
       ["restoring snapshot", "added member", "restored snapshot"],
       "what etcdutl logs",
     );
-    assert.deepEqual([log[0].path, log[0]["wal-dir"], log[0]["data-dir"]], [file, walDir, elsewhere]);
-    assert.deepEqual([log[1]["added-peer-id"], log[1]["added-peer-peer-urls"]], ["8e9e05c52164694d", ["http://localhost:2380"]]);
+    assert.deepEqual(
+      [log[0].path, log[0]["wal-dir"], log[0]["data-dir"]],
+      [file, walDir, elsewhere],
+    );
+    assert.deepEqual(
+      [log[1]["added-peer-id"], log[1]["added-peer-peer-urls"]],
+      ["8e9e05c52164694d", ["http://localhost:2380"]],
+    );
     assert.match(
       made.out,
       /^Restored .*snap\.db into .*elsewhere\.quorate: revision \d+, \d+ keys; member 8e9e05c52164694d \(default\) of 1\n$/,
@@ -216,11 +343,23 @@ describe("backup", () => {
     const refusals: readonly [Promise<Result>, number, RegExp][] = [
       [ctl("backup", "run"), 128, /backup run needs --to/],
       [ctl("backup", "run", `--to=${dir}`, "more"), 128, /takes no arguments/],
-      [ctl("backup", "run", `--to=${dir}/b`, "--retain=1h", "--interval=0"), 128, /--retain needs base snapshots from time to time/],
-      [ctl("backup", "run", `--to=${dir}/b`, "--interval=-1h"), 128, /--interval must not be negative/],
+      [
+        ctl("backup", "run", `--to=${dir}/b`, "--retain=1h", "--interval=0"),
+        128,
+        /--retain needs base snapshots from time to time/,
+      ],
+      [
+        ctl("backup", "run", `--to=${dir}/b`, "--interval=-1h"),
+        128,
+        /--interval must not be negative/,
+      ],
       [utl("backup", "list", join(dir, "none")), 1, /none is not a folder/],
       [utl("backup", "verify", join(dir, "there.quorate")), 1, /it has no base snapshot/],
-      [utl("backup", "restore", join(dir, "there.quorate"), "--at=x", `--data-dir=${dir}/r`), 1, /it has no base snapshot/],
+      [
+        utl("backup", "restore", join(dir, "there.quorate"), "--at=x", `--data-dir=${dir}/r`),
+        1,
+        /it has no base snapshot/,
+      ],
     ];
     for (const [result, code, pattern] of refusals) {
       assert.match((await result).err, pattern);
@@ -238,13 +377,35 @@ describe("backup", () => {
     assert.equal(second.code, 1);
     assert.match(second.err, /^Error: .*lock/);
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
-    const restored = await utl("backup", "restore", to, `--at=${tomorrow}`, `--data-dir=${join(dir, "t")}`);
+    const restored = await utl(
+      "backup",
+      "restore",
+      to,
+      `--at=${tomorrow}`,
+      `--data-dir=${join(dir, "t")}`,
+    );
     assert.equal(restored.code, 0, restored.err);
-    const early = await utl("backup", "restore", to, "--at=2001-01-01T00:00:00Z", `--data-dir=${join(dir, "u")}`);
+    const early = await utl(
+      "backup",
+      "restore",
+      to,
+      "--at=2001-01-01T00:00:00Z",
+      `--data-dir=${join(dir, "u")}`,
+    );
     assert.match(early.err, /it begins at 20\d\d-.*, after 2001-01-01T00:00:00Z/);
-    const wrong = await utl("backup", "restore", to, "--at=yesterday", `--data-dir=${join(dir, "u")}`);
-    assert.match(wrong.err, /--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is "yesterday"/);
-    for (const form of ["simple", "json", "table", "fields"]) assert.equal((await utl("backup", "list", to, "-w", form)).code, 0);
+    const wrong = await utl(
+      "backup",
+      "restore",
+      to,
+      "--at=yesterday",
+      `--data-dir=${join(dir, "u")}`,
+    );
+    assert.match(
+      wrong.err,
+      /--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is "yesterday"/,
+    );
+    for (const form of ["simple", "json", "table", "fields"])
+      assert.equal((await utl("backup", "list", to, "-w", form)).code, 0);
   });
 
   test("base snapshots are taken from time to time, and what is older than what is to be kept goes", async () => {
@@ -252,13 +413,21 @@ describe("backup", () => {
     const stop = new AbortController();
     const running = run(
       quoratectl,
-      [`--endpoints=${cluster.endpoints[0]}`, "backup", "run", `--to=${to}`, "--interval=1s", "--retain=2s"],
+      [
+        `--endpoints=${cluster.endpoints[0]}`,
+        "backup",
+        "run",
+        `--to=${to}`,
+        "--interval=1s",
+        "--retain=2s",
+      ],
       false,
       stop.signal,
     );
     const client = clientOf(cluster);
     const endMs = performance.now() + 60_000;
-    const bases = (): string[] => (existsSync(to) ? readdirSync(to).filter((name) => name.startsWith("base-")) : []);
+    const bases = (): string[] =>
+      existsSync(to) ? readdirSync(to).filter((name) => name.startsWith("base-")) : [];
     const seen = new Set<string>();
     try {
       // Until a base that was seen is gone.

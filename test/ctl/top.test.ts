@@ -1,4 +1,7 @@
-/** quoratectl top against a real member: one frame in a pipe, and the live view on a real terminal, which it leaves as it was. */
+/**
+ * quoratectl top against a real member: one frame in a pipe, and the live view on a real terminal,
+ * which it leaves as it was.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +13,9 @@ import { runQuoratectl } from "../support/quoratectl.ts";
 import { until } from "../support/until.ts";
 
 const skipWithoutScript =
-  spawnSync("script", ["--version"]).error === undefined ? false : "the program script is not installed (Debian: apt-get install bsdutils)";
+  spawnSync("script", ["--version"]).error === undefined
+    ? false
+    : "the program script is not installed (Debian: apt-get install bsdutils)";
 
 const ENTER = "\u001b[?1049h\u001b[?25l";
 const LEAVE = "\u001b[?25h\u001b[?1049l";
@@ -31,7 +36,10 @@ suite("top", () => {
     try {
       const { code, stdout, stderr } = await runQuoratectl(cluster.endpoints, ["top", "--once"]);
       assert.deepEqual([code, stderr], [0, ""]);
-      assert.match(stdout, /^quoratectl top {2}1 member {2}m0 leads in term \d+ {2}revision [\d,]+ {2}\d{4}-/);
+      assert.match(
+        stdout,
+        /^quoratectl top {2}1 member {2}m0 leads in term \d+ {2}revision [\d,]+ {2}\d{4}-/,
+      );
       assert.match(stdout, /\n[1-9][\d,.]* puts\/s /);
       // Latencies of requests and of the log's disk were counted, and the process is known.
       const time = "[\\d.]+ m?s";
@@ -49,7 +57,8 @@ suite("top", () => {
   function onTerminal(t: TestContext): { child: ChildProcess; drawn: () => string } {
     const program = join(import.meta.dirname, "../../bin/quoratectl.js");
     const top = `${process.execPath} ${program} top --endpoints=${cluster.endpoints[0]} --interval=200ms`;
-    // The shell stays until it has a line to read: script may drop what its last process wrote just before it ended.
+    // The shell stays until it has a line to read: script may drop what its last process wrote just
+    // before it ended.
     const command = `stty columns 100 rows 30; ${top}; code=$?; read line; exit $code`;
     const child = spawn("script", ["-qfec", command, "/dev/null"], {
       stdio: ["pipe", "pipe", "inherit"],
@@ -67,7 +76,9 @@ suite("top", () => {
     ["q", (child: ChildProcess) => child.stdin!.write("q")],
     ["control-C", (child: ChildProcess) => child.stdin!.write("\u0003")],
   ] as const) {
-    test(`on a terminal it is live until ${name}, and leaves it as it was`, { skip: skipWithoutScript }, async (t) => {
+    test(`on a terminal it is live until ${name}, and leaves it as it was`, {
+      skip: skipWithoutScript,
+    }, async (t) => {
       const { child, drawn } = onTerminal(t);
       await until("members are drawn, twice", () => drawn().split("m0 leads in term").length > 2);
       end(child);

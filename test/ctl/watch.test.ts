@@ -1,4 +1,7 @@
-/** quoratectl watch against a cluster of three members: what it prints, what it runs, interactive mode, and members that go away. */
+/**
+ * quoratectl watch against a cluster of three members: what it prints, what it runs, interactive
+ * mode, and members that go away.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,8 +15,10 @@ let cluster: TestCluster;
 const endpoints = (): string => `--endpoints=${cluster.endpoints.join(",")}`;
 /** Nothing takes as long, on a machine that has much else to do. */
 const PATIENT = "--command-timeout=60s";
-const ctl = (...args: readonly string[]): Promise<ProgramResult> => runInProcess(quoratectl, [endpoints(), PATIENT, ...args]);
-const live = (args: readonly string[], world?: ProgramWorld): LiveRun => new LiveRun(quoratectl, [endpoints(), ...args], world);
+const ctl = (...args: readonly string[]): Promise<ProgramResult> =>
+  runInProcess(quoratectl, [endpoints(), PATIENT, ...args]);
+const live = (args: readonly string[], world?: ProgramWorld): LiveRun =>
+  new LiveRun(quoratectl, [endpoints(), ...args], world);
 
 async function put(key: string, value: string): Promise<number> {
   const { stdout } = await ctl("put", key, value, "-w", "json");
@@ -46,7 +51,10 @@ describe("what it prints", () => {
       await watch.until((out) => out.length > 0);
       const { code, stdout } = await watch.stop("SIGTERM");
       assert.equal(code, 143);
-      return stdout.replace(/("(?:cluster_id|member_id|raft_term|ClusterID|MemberID|RaftTerm)" ?: ?)\w+/g, "$1N");
+      return stdout.replace(
+        /("(?:cluster_id|member_id|raft_term|ClusterID|MemberID|RaftTerm)" ?: ?)\w+/g,
+        "$1N",
+      );
     };
     const record = `"kv":{"key":"Zg==","create_revision":${revision},"mod_revision":${revision},"version":1,"value":"MQ=="}`;
     assert.equal(
@@ -72,15 +80,23 @@ describe("what it prints", () => {
       {
         code: 5,
         stdout: "",
-        stderr: "watch was canceled (etcdserver: mvcc: required revision has been compacted)\nError: watch is canceled by the server\n",
+        stderr:
+          "watch was canceled (etcdserver: mvcc: required revision has been compacted)\nError: watch is canceled by the server\n",
       },
     );
   });
 });
 
 describe("command lines", () => {
-  const refused = async (args: readonly string[], env: Record<string, string> = {}): Promise<string> => {
-    const { code, stdout, stderr } = await runInProcess(quoratectl, [endpoints(), "watch", ...args], { env });
+  const refused = async (
+    args: readonly string[],
+    env: Record<string, string> = {},
+  ): Promise<string> => {
+    const { code, stdout, stderr } = await runInProcess(
+      quoratectl,
+      [endpoints(), "watch", ...args],
+      { env },
+    );
     assert.deepEqual([code, stdout], [128, ""]);
     return stderr.replace(/^Error: (.*)\n$/s, "$1");
   };
@@ -88,18 +104,28 @@ describe("command lines", () => {
   test("what cannot be watched is refused", async () => {
     assert.equal(await refused([]), "bad number of arguments");
     assert.equal(await refused(["--", "echo"]), "bad number of arguments");
-    assert.equal(await refused(["a", "--"]), "bad number of arguments (found separator --, but no commands)");
-    assert.equal(await refused(["a", "b", "--prefix"]), "`range_end` and `--prefix` are mutually exclusive");
+    assert.equal(
+      await refused(["a", "--"]),
+      "bad number of arguments (found separator --, but no commands)",
+    );
+    assert.equal(
+      await refused(["a", "b", "--prefix"]),
+      "`range_end` and `--prefix` are mutually exclusive",
+    );
     const conflict = "bad number of arguments (found conflicting environment key)";
     assert.equal(await refused(["a"], { ETCDCTL_WATCH_KEY: "k" }), conflict);
     assert.equal(await refused(["a", "--", "echo"], { ETCDCTL_WATCH_KEY: "k" }), conflict);
-    assert.equal(await refused(["a"], { ETCDCTL_WATCH_RANGE_END: "z" }), 'ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END="z"');
+    assert.equal(
+      await refused(["a"], { ETCDCTL_WATCH_RANGE_END: "z" }),
+      'ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END="z"',
+    );
   });
 
   test("a program runs for each event, with the event in its environment; the keys come from variables", async () => {
     const revision = await put("x/1", 'a "b"');
     await put("x/2", "\n");
-    const script = 'printf "%s %s %s %s|" "$ETCD_WATCH_REVISION" "$ETCD_WATCH_EVENT_TYPE" "$ETCD_WATCH_KEY" "$ETCD_WATCH_VALUE"';
+    const script =
+      'printf "%s %s %s %s|" "$ETCD_WATCH_REVISION" "$ETCD_WATCH_EVENT_TYPE" "$ETCD_WATCH_KEY" "$ETCD_WATCH_VALUE"';
     const watch = live(["watch", "--rev", String(revision), "--", "sh", "-c", script], {
       env: { ETCDCTL_WATCH_KEY: "x/", ETCDCTL_WATCH_RANGE_END: "x0" },
     });
@@ -110,7 +136,16 @@ describe("command lines", () => {
 
   test("a program that fails ends the watch with code 1", async () => {
     const revision = await put("y", "1");
-    const { code, stderr } = await ctl("watch", "y", "--rev", String(revision), "--", "sh", "-c", "exit 3");
+    const { code, stderr } = await ctl(
+      "watch",
+      "y",
+      "--rev",
+      String(revision),
+      "--",
+      "sh",
+      "-c",
+      "exit 3",
+    );
     assert.deepEqual([code, stderr], [1, 'command ["sh" "-c" "exit 3"] error (exit status 3)\n']);
   });
 });
@@ -128,7 +163,8 @@ describe("interactive mode", () => {
         yield Buffer.from(await more.promise);
         // Progress may be told between a change and what the program that runs for it prints.
         await hasRun.promise;
-        // A member answers only when all watches of the stream have caught up, as etcd's: whoever has no answer asks again.
+        // A member answers only when all watches of the stream have caught up, as etcd's: whoever
+        // has no answer asks again.
         while (!end.signal.aborted) {
           yield Buffer.from("progress\n");
           await delay(100);
@@ -154,7 +190,9 @@ describe("interactive mode", () => {
   });
 
   test("a line that cannot be read ends it with code 128", async () => {
-    const { code, stderr } = await runInProcess(quoratectl, [endpoints(), "watch", "-i"], { input: "watch --nope k\n" });
+    const { code, stderr } = await runInProcess(quoratectl, [endpoints(), "watch", "-i"], {
+      input: "watch --nope k\n",
+    });
     assert.deepEqual([code, stderr], [128, "Error: unknown flag: --nope\n"]);
   });
 });
@@ -178,5 +216,8 @@ test("members are killed one after the other: the watch goes on, and every chang
     await member.waitReady();
   }
   assert.equal((await watch.stop()).stdout, expected);
-  assert.match(watch.stderr, /^(?:Warning: http:[^\n]*; the watch goes on at the next endpoint that answers\n)+$/);
+  assert.match(
+    watch.stderr,
+    /^(?:Warning: http:[^\n]*; the watch goes on at the next endpoint that answers\n)+$/,
+  );
 });

@@ -1,6 +1,7 @@
 /**
- * What is deployed to Kubernetes starts members with flags that there are: the plain manifest, the Helm chart (rendered where helm is
- * installed), and the manifest that kubeadm writes for a control plane's etcd, by which a member is started and probed.
+ * What is deployed to Kubernetes starts members with flags that there are: the plain manifest, the
+ * Helm chart (rendered where helm is installed), and the manifest that kubeadm writes for a control
+ * plane's etcd, by which a member is started and probed.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -43,13 +44,19 @@ interface Manifest {
     readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
     readonly template: {
       readonly metadata: { readonly labels: Readonly<Record<string, string>> };
-      readonly spec: { readonly containers: readonly Container[]; readonly volumes: readonly { readonly name: string }[] };
+      readonly spec: {
+        readonly containers: readonly Container[];
+        readonly volumes: readonly { readonly name: string }[];
+      };
     };
     readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
   };
 }
 
-/** All documents of a file; a key that comes twice, or anything else that YAML does not allow, is an error. */
+/**
+ * All documents of a file; a key that comes twice, or anything else that YAML does not allow, is an
+ * error.
+ */
 function manifests(text: string): Manifest[] {
   const found: Manifest[] = [];
   for (const document of parseAllDocuments(text)) {
@@ -63,35 +70,58 @@ function manifests(text: string): Manifest[] {
 /** Reads what the member in a StatefulSet would be started with; rejects if it would not start. */
 async function configOf(set: Manifest): Promise<Awaited<ReturnType<typeof loadConfig>>> {
   const { containers, volumes } = set.spec.template.spec;
-  const container = containers[0]!;
+  const container = containers[0];
   const name = `${set.metadata.name}-0`;
   const filled = (text: string) => text.replace(/\$\((?:POD_NAME|ETCD_NAME)\)/g, name);
   const env: Record<string, string> = {};
-  for (const { name: variable, value } of container.env ?? []) env[variable] = filled(value ?? name);
+  for (const { name: variable, value } of container.env ?? [])
+    env[variable] = filled(value ?? name);
   // Every variable that looks like a flag's is one.
   const known = new Set(parseVariables());
-  for (const variable of Object.keys(env)) if (variable.startsWith("ETCD_")) assert.ok(known.has(variable), variable);
-  const mounted = new Set([...volumes, ...(set.spec.volumeClaimTemplates ?? []).map(({ metadata }) => metadata)].map((one) => one.name));
-  for (const mount of container.volumeMounts) assert.ok(mounted.has(mount.name), `volume ${mount.name}`);
-  assert.deepEqual(set.spec.template.metadata.labels, { ...set.spec.template.metadata.labels, ...set.spec.selector.matchLabels });
+  for (const variable of Object.keys(env))
+    if (variable.startsWith("ETCD_")) assert.ok(known.has(variable), variable);
+  const mounted = new Set(
+    [...volumes, ...(set.spec.volumeClaimTemplates ?? []).map(({ metadata }) => metadata)].map(
+      (one) => one.name,
+    ),
+  );
+  for (const mount of container.volumeMounts)
+    assert.ok(mounted.has(mount.name), `volume ${mount.name}`);
+  assert.deepEqual(set.spec.template.metadata.labels, {
+    ...set.spec.template.metadata.labels,
+    ...set.spec.selector.matchLabels,
+  });
   assert.equal(container.livenessProbe.httpGet.path, "/livez");
   assert.equal(container.readinessProbe.httpGet.path, "/readyz");
   assert.equal(container.securityContext.readOnlyRootFilesystem, true);
   const args = (container.args ?? []).map(filled);
   // The chart's start.sh says which cluster it is: here the one that pod 0 begins.
-  const peerUrl = args.map((arg) => /^--initial-advertise-peer-urls=(.*)$/.exec(arg)?.[1]).find((url) => url !== undefined);
-  if (container.command !== undefined) args.push(`--initial-cluster=${name}=${peerUrl}`, "--initial-cluster-state=new", "--auto-promote");
+  const peerUrl = args
+    .map((arg) => /^--initial-advertise-peer-urls=(.*)$/.exec(arg)?.[1])
+    .find((url) => url !== undefined);
+  if (container.command !== undefined)
+    args.push(
+      `--initial-cluster=${name}=${peerUrl}`,
+      "--initial-cluster-state=new",
+      "--auto-promote",
+    );
   return loadConfig(args, env, () => PEM);
 }
 
 function parseVariables(): string[] {
   const docs = readFileSync(join(import.meta.dirname, "../../docs/configuration.md"), "utf8");
-  return [...docs.matchAll(/`(ETCD_[A-Z0-9_]+)`/g)].map((match) => match[1]!);
+  return [...docs.matchAll(/`(ETCD_[A-Z0-9_]+)`/g)].map((match) => match[1]);
 }
 
 test("the manifest starts three members, each with a configuration that is read without complaint", async () => {
   const all = manifests(readFileSync(join(deploy, "kubernetes/quorate.yaml"), "utf8"));
-  assert.deepEqual(all.map(({ kind }) => kind).sort(), ["NetworkPolicy", "PodDisruptionBudget", "Service", "Service", "StatefulSet"]);
+  assert.deepEqual(all.map(({ kind }) => kind).sort(), [
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "Service",
+    "Service",
+    "StatefulSet",
+  ]);
   const set = all.find(({ kind }) => kind === "StatefulSet")!;
   const invocation = await configOf(set);
   assert.ok(invocation.kind === "run");
@@ -106,18 +136,29 @@ test("the chart's settings are those of its schema, and its flags are a member's
   const values = parse(readFileSync(join(chart, "values.yaml"), "utf8")) as Record<string, unknown>;
   const schema = JSON.parse(readFileSync(join(chart, "values.schema.json"), "utf8")) as Schema;
   assert.deepEqual(differences(schema, values, ""), []);
-  const flags = Object.entries(values["flags"] as Record<string, string>).map(([flag, value]) => `--${flag}=${value}`);
+  const flags = Object.entries(values["flags"] as Record<string, string>).map(
+    ([flag, value]) => `--${flag}=${value}`,
+  );
   const template = readFileSync(join(chart, "templates/statefulset.yaml"), "utf8");
-  const own = [...template.matchAll(/^ +- --([a-z-]+)=/gm)].map((match) => match[1]!);
+  const own = [...template.matchAll(/^ +- --([a-z-]+)=/gm)].map((match) => match[1]);
   assert.ok(own.length >= 16, own.join());
   const start = readFileSync(join(chart, "files/start.sh"), "utf8");
-  own.push(...[.../^ +exec "\$bin\/quorate" .*$/m.exec(start)![0].matchAll(/--([a-z-]+)/g)].map((match) => match[1]!));
+  own.push(
+    ...[.../^ +exec "\$bin\/quorate" .*$/m.exec(start)![0].matchAll(/--([a-z-]+)/g)].map(
+      (match) => match[1],
+    ),
+  );
   assert.deepEqual(own.slice(-3), ["initial-cluster", "initial-cluster-state", "auto-promote"]);
   const known = new Set(parseVariables());
-  for (const flag of own) assert.ok(known.has(`ETCD_${flag.toUpperCase().replaceAll("-", "_")}`), flag);
+  for (const flag of own)
+    assert.ok(known.has(`ETCD_${flag.toUpperCase().replaceAll("-", "_")}`), flag);
   // What the chart sets cannot be set twice.
-  const { not } = (schema.properties!["flags"] as Schema & { propertyNames: { not: { enum: string[] } } }).propertyNames;
-  for (const flag of own) if (!/(?:cert|key|ca)(?:-file|-auth)$/.test(flag)) assert.ok(not.enum.includes(flag), `${flag} in the schema`);
+  const { not } = (
+    schema.properties!["flags"] as Schema & { propertyNames: { not: { enum: string[] } } }
+  ).propertyNames;
+  for (const flag of own)
+    if (!/(?:cert|key|ca)(?:-file|-auth)$/.test(flag))
+      assert.ok(not.enum.includes(flag), `${flag} in the schema`);
   await loadConfig(flags, {}, () => "");
 });
 
@@ -127,26 +168,52 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Where values and the closed parts of a schema have different keys. "global" is what helm itself adds. */
+/**
+ * Where values and the closed parts of a schema have different keys. "global" is what helm itself
+ * adds.
+ */
 function differences(schema: Schema, value: unknown, at: string): string[] {
   if (schema.additionalProperties !== false || schema.properties === undefined) return [];
   const there = Object.keys(value as object);
   const allowed = Object.keys(schema.properties).filter((key) => key !== "global");
   return [
-    ...there.filter((key) => !allowed.includes(key)).map((key) => `${at}${key} is not in the schema`),
-    ...allowed.filter((key) => !there.includes(key)).map((key) => `${at}${key} is not in values.yaml`),
-    ...there.flatMap((key) => differences(schema.properties![key] ?? {}, (value as Record<string, unknown>)[key], `${at}${key}.`)),
+    ...there
+      .filter((key) => !allowed.includes(key))
+      .map((key) => `${at}${key} is not in the schema`),
+    ...allowed
+      .filter((key) => !there.includes(key))
+      .map((key) => `${at}${key} is not in values.yaml`),
+    ...there.flatMap((key) =>
+      differences(
+        schema.properties![key] ?? {},
+        (value as Record<string, unknown>)[key],
+        `${at}${key}.`,
+      ),
+    ),
   ];
 }
 
 const helm = findProgram("helm");
 /** What start.sh and the jobs that take members out of the cluster are made of. */
 const HOOKS_AND_SCRIPTS = ["ConfigMap", "ConfigMap", "Job", "Job"];
-const VARIANTS: readonly (readonly [name: string, values: Record<string, unknown>, kinds: readonly string[]])[] = [
+const VARIANTS: readonly (readonly [
+  name: string,
+  values: Record<string, unknown>,
+  kinds: readonly string[],
+])[] = [
   [
     "as it is",
     {},
-    [...HOOKS_AND_SCRIPTS, "NetworkPolicy", "Pod", "PodDisruptionBudget", "Service", "Service", "ServiceAccount", "StatefulSet"],
+    [
+      ...HOOKS_AND_SCRIPTS,
+      "NetworkPolicy",
+      "Pod",
+      "PodDisruptionBudget",
+      "Service",
+      "Service",
+      "ServiceAccount",
+      "StatefulSet",
+    ],
   ],
   [
     "five members without TLS, with everything that is optional",
@@ -155,7 +222,10 @@ const VARIANTS: readonly (readonly [name: string, values: Record<string, unknown
       tls: { enabled: false },
       persistence: { enabled: false },
       antiAffinity: "preferred",
-      networkPolicy: { clientsFrom: [{ namespaceSelector: { matchLabels: { team: "a" } } }], metricsFrom: [{ namespaceSelector: {} }] },
+      networkPolicy: {
+        clientsFrom: [{ namespaceSelector: { matchLabels: { team: "a" } } }],
+        metricsFrom: [{ namespaceSelector: {} }],
+      },
       serviceMonitor: { enabled: true, labels: { release: "prometheus" } },
       backup: { enabled: true, volume: { persistentVolumeClaim: { claimName: "backup" } } },
       service: { type: "LoadBalancer", annotations: { a: "b" } },
@@ -205,7 +275,8 @@ test("helm lints the chart and renders it for several settings; what it renders 
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-helm-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
-  const run = (...args: string[]) => spawnSync(helm!, args, { encoding: "utf8", env: { ...process.env, HELM_CACHE_HOME: dir } });
+  const run = (...args: string[]) =>
+    spawnSync(helm!, args, { encoding: "utf8", env: { ...process.env, HELM_CACHE_HOME: dir } });
   // One that was built from source takes a version of Kubernetes that is long gone unless told.
   const version = "--kube-version=1.31.0";
   for (const [name, values, kinds] of VARIANTS) {
@@ -235,8 +306,16 @@ test("helm lints the chart and renders it for several settings; what it renders 
   }
 });
 
-/** The flags of /etc/kubernetes/manifests/etcd.yaml, as kubeadm orders them. Which ones those of the features are depends on its etcd. */
-function kubeadmFlags(name: string, dir: string, urls: Record<"clients" | "client" | "peer" | "metrics", string>, features: string[]) {
+/**
+ * The flags of /etc/kubernetes/manifests/etcd.yaml, as kubeadm orders them. Which ones those of the
+ * features are depends on its etcd.
+ */
+function kubeadmFlags(
+  name: string,
+  dir: string,
+  urls: Record<"clients" | "client" | "peer" | "metrics", string>,
+  features: string[],
+) {
   const pki = (file: string) => join(dir, "pki", file);
   return [
     `--advertise-client-urls=${urls.client}`,
@@ -264,10 +343,17 @@ function kubeadmFlags(name: string, dir: string, urls: Record<"clients" | "clien
 const KUBEADM: readonly (readonly [release: string, features: string[], probes: string[]])[] = [
   [
     "1.29, etcd 3.5",
-    ["--experimental-initial-corrupt-check=true", "--experimental-watch-progress-notify-interval=5s"],
+    [
+      "--experimental-initial-corrupt-check=true",
+      "--experimental-watch-progress-notify-interval=5s",
+    ],
     ["/health?exclude=NOSPACE&serializable=true", "/health?serializable=false"],
   ],
-  ["1.34, etcd 3.6", ["--feature-gates=InitialCorruptCheck=true", "--watch-progress-notify-interval=5s"], ["/livez", "/readyz"]],
+  [
+    "1.34, etcd 3.6",
+    ["--feature-gates=InitialCorruptCheck=true", "--watch-progress-notify-interval=5s"],
+    ["/livez", "/readyz"],
+  ],
 ];
 
 for (const [release, features, probes] of KUBEADM) {
@@ -305,6 +391,9 @@ for (const [release, features, probes] of KUBEADM) {
       });
     }
     const { body } = await request(`${urls.metrics}/metrics`);
-    assert.match(await body.text(), /^etcd_server_feature_enabled\{name="InitialCorruptCheck",stage="ALPHA"\} 1$/m);
+    assert.match(
+      await body.text(),
+      /^etcd_server_feature_enabled\{name="InitialCorruptCheck",stage="ALPHA"\} 1$/m,
+    );
   });
 }

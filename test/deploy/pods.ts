@@ -1,10 +1,22 @@
 /**
- * Kubernetes, as far as the chart's pods notice: a StatefulSet with Parallel management, volumes, secrets and config maps, names of pods, a
- * service of those that are ready, restarts of containers, jobs. Each container is a process in a network and a mount namespace of its own,
- * on a root of its own, with the image's /usr being this machine's. Runs in a network namespace made for it: it makes a bridge there.
+ * Kubernetes, as far as the chart's pods notice: a StatefulSet with Parallel management, volumes,
+ * secrets and config maps, names of pods, a service of those that are ready, restarts of
+ * containers, jobs. Each container is a process in a network and a mount namespace of its own, on a
+ * root of its own, with the image's /usr being this machine's. Runs in a network namespace made for
+ * it: it makes a bridge there.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { appendFileSync, cpSync, existsSync, lstatSync, mkdirSync, readlinkSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { request } from "undici";
@@ -35,9 +47,16 @@ export interface PodSpec {
 }
 export interface Manifest {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly name: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly data?: Readonly<Record<string, string>>;
-  readonly spec: { readonly replicas: number; readonly serviceName: string; readonly template: { readonly spec: PodSpec } };
+  readonly spec: {
+    readonly replicas: number;
+    readonly serviceName: string;
+    readonly template: { readonly spec: PodSpec };
+  };
 }
 
 /** How the machine is set up for this: throws with what cannot be done here. */
@@ -82,7 +101,7 @@ export class Pod {
   }
 
   get container(): Container {
-    return this.spec.containers[0]!;
+    return this.spec.containers[0];
   }
 }
 
@@ -120,20 +139,28 @@ export class Kubernetes {
   async apply(manifests: readonly Manifest[], isUpgrade: boolean): Promise<void> {
     const hookOf = ({ metadata }: Manifest) => metadata.annotations?.["helm.sh/hook"] ?? "";
     const isMap = ({ kind }: Manifest) => kind === "ConfigMap";
-    const jobs = (when: string) => manifests.filter((one) => one.kind === "Job" && hookOf(one).split(",").includes(when));
-    for (const map of manifests.filter((one) => isMap(one) && hookOf(one) !== "")) this.#configMaps.set(map.metadata.name, map.data!);
+    const jobs = (when: string) =>
+      manifests.filter((one) => one.kind === "Job" && hookOf(one).split(",").includes(when));
+    for (const map of manifests.filter((one) => isMap(one) && hookOf(one) !== ""))
+      this.#configMaps.set(map.metadata.name, map.data!);
     if (isUpgrade) for (const job of jobs("pre-upgrade")) await this.runJob(job);
-    for (const map of manifests.filter((one) => isMap(one) && hookOf(one) === "")) this.#configMaps.set(map.metadata.name, map.data!);
+    for (const map of manifests.filter((one) => isMap(one) && hookOf(one) === ""))
+      this.#configMaps.set(map.metadata.name, map.data!);
     for (const pod of this.pods.values()) this.#writeConfig(pod);
     const set = manifests.find(({ kind }) => kind === "StatefulSet")!;
     await this.scale(set.spec.replicas, set);
     if (isUpgrade) for (const job of jobs("post-upgrade")) await this.runJob(job);
   }
 
-  /** What the StatefulSet's controller does with Parallel management; resolves when surplus pods are gone. */
+  /**
+   * What the StatefulSet's controller does with Parallel management; resolves when surplus pods are
+   * gone.
+   */
   async scale(replicas: number, set: Manifest = this.#set!): Promise<void> {
     this.#set = set;
-    const surplus = [...this.pods.values()].filter(({ name }) => Number(name.slice(name.lastIndexOf("-") + 1)) >= replicas);
+    const surplus = [...this.pods.values()].filter(
+      ({ name }) => Number(name.slice(name.lastIndexOf("-") + 1)) >= replicas,
+    );
     await Promise.all(surplus.map((pod) => this.#remove(pod)));
     for (let i = 0; i < replicas; i++) {
       const name = `${set.metadata.name}-${i}`;
@@ -149,7 +176,10 @@ export class Kubernetes {
     this.#create(name, this.#set!);
   }
 
-  /** Runs a job's pod to its end; rejects where that is not good. Resolves to what it wrote to standard error. */
+  /**
+   * Runs a job's pod to its end; rejects where that is not good. Resolves to what it wrote to
+   * standard error.
+   */
   async runJob(job: Manifest): Promise<void> {
     const pod = this.#pod(job.metadata.name, job.spec.template.spec);
     this.#others.add(pod);
@@ -160,9 +190,16 @@ export class Kubernetes {
   }
 
   /** A pod that is no member, with a command of the test's. Its name is nobody's. */
-  async runClient(like: Manifest, command: readonly string[], onLine: (line: string) => void): Promise<Pod> {
+  async runClient(
+    like: Manifest,
+    command: readonly string[],
+    onLine: (line: string) => void,
+  ): Promise<Pod> {
     const spec = like.spec.template.spec;
-    const pod = this.#pod("client", { ...spec, containers: [{ ...spec.containers[0]!, command, args: [] }] });
+    const pod = this.#pod("client", {
+      ...spec,
+      containers: [{ ...spec.containers[0], command, args: [] }],
+    });
     this.#others.add(pod);
     await this.#run(pod, false, onLine);
     return pod;
@@ -184,12 +221,22 @@ export class Kubernetes {
     const count = ++this.#podCount;
     const pod = new Pod(name, `10.77.1.${count}`, join(this.#dir, `pod-${count}-${name}`), spec);
     const { root } = pod;
-    for (const path of ["etc", "tmp", "var/lib", "opt/quorate/bin", "proc", "dev", repository, dirname(process.execPath)]) {
+    for (const path of [
+      "etc",
+      "tmp",
+      "var/lib",
+      "opt/quorate/bin",
+      "proc",
+      "dev",
+      repository,
+      dirname(process.execPath),
+    ]) {
       mkdirSync(join(root, path), { recursive: true });
     }
     for (const path of ["usr", "bin", "sbin", "lib", "lib64"]) {
       if (!existsSync(`/${path}`)) continue;
-      if (lstatSync(`/${path}`).isSymbolicLink()) symlinkSync(readlinkSync(`/${path}`), join(root, path));
+      if (lstatSync(`/${path}`).isSymbolicLink())
+        symlinkSync(readlinkSync(`/${path}`), join(root, path));
       else mkdirSync(join(root, path));
     }
     cpSync("/etc/passwd", join(root, "etc/passwd"));
@@ -211,39 +258,60 @@ export class Kubernetes {
 
   #writeConfig(pod: Pod): void {
     for (const { name, configMap, secret } of pod.spec.volumes) {
-      const files = configMap === undefined ? this.#secrets.get(secret?.secretName ?? "") : this.#configMaps.get(configMap.name);
+      const files =
+        configMap === undefined
+          ? this.#secrets.get(secret?.secretName ?? "")
+          : this.#configMaps.get(configMap.name);
       if (configMap === undefined && secret === undefined) continue;
       if (files === undefined)
-        throw new Error(`${pod.name}: volume ${name} is of ${configMap?.name ?? secret?.secretName}, which is not there`);
+        throw new Error(
+          `${pod.name}: volume ${name} is of ${configMap?.name ?? secret?.secretName}, which is not there`,
+        );
       const dir = this.#volume(pod, name);
       for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text);
     }
   }
 
   /** Starts the container; again and again where it is to run for ever. */
-  async #run(pod: Pod, isService: boolean, onLine: (line: string) => void = () => {}): Promise<void> {
+  async #run(
+    pod: Pod,
+    isService: boolean,
+    onLine: (line: string) => void = () => {},
+  ): Promise<void> {
     const { container } = pod;
     const filled = (text: string) => text.replaceAll("$(POD_NAME)", pod.name);
-    const env = container.env.map(({ name, value }) => `${name}=${value === undefined ? pod.name : filled(value)}`);
+    const env = container.env.map(
+      ({ name, value }) => `${name}=${value === undefined ? pod.name : filled(value)}`,
+    );
     const command = [...container.command, ...(container.args ?? [])].map(filled);
-    const binds = container.volumeMounts.map(({ name, mountPath }) => [this.#volume(pod, name), mountPath] as const);
-    const real = ["usr", "bin", "sbin", "lib", "lib64"].filter((path) => existsSync(`/${path}`) && !lstatSync(`/${path}`).isSymbolicLink());
+    const binds = container.volumeMounts.map(
+      ({ name, mountPath }) => [this.#volume(pod, name), mountPath] as const,
+    );
+    const real = ["usr", "bin", "sbin", "lib", "lib64"].filter(
+      (path) => existsSync(`/${path}`) && !lstatSync(`/${path}`).isSymbolicLink(),
+    );
     const script = [
       "set -e",
       ...[...real, "proc", "dev"].map((path) => `mount --rbind /${path} "$ROOT/${path}"`),
       `mount --bind '${join(this.#dir, "bin")}' "$ROOT/opt/quorate/bin"`,
       ...binds.map(([from, to]) => `mkdir -p "$ROOT${to}"; mount --bind '${from}' "$ROOT${to}"`),
       // After the volumes: a clone may lie below /tmp, which is one of them.
-      ...[repository, dirname(process.execPath)].map((path) => `mkdir -p "$ROOT${path}"; mount --rbind '${path}' "$ROOT${path}"`),
+      ...[repository, dirname(process.execPath)].map(
+        (path) => `mkdir -p "$ROOT${path}"; mount --rbind '${path}' "$ROOT${path}"`,
+      ),
       "ip link set lo up",
       "until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done",
       `ip addr add ${pod.address}/16 dev eth0; ip link set eth0 up`,
       `exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/ "$@"`,
     ].join("\n");
-    const child = spawn("unshare", ["--net", "--mount", "--propagation=private", "sh", "-c", script, "sh", ...env, ...command], {
-      env: { ...process.env, ROOT: pod.root },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = spawn(
+      "unshare",
+      ["--net", "--mount", "--propagation=private", "sh", "-c", script, "sh", ...env, ...command],
+      {
+        env: { ...process.env, ROOT: pod.root },
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
     endsWithUs(child);
     pod.child = child;
     const log = join(this.#dir, `${pod.name}.log`);
@@ -272,7 +340,11 @@ export class Kubernetes {
       if (child.exitCode !== null || child.signalCode !== null) return true;
       if (networkOf(child.pid!) === networkOf(process.pid)) return false;
       try {
-        execFileSync("ip", ["link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", String(child.pid)], { stdio: "ignore" });
+        execFileSync(
+          "ip",
+          ["link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", String(child.pid)],
+          { stdio: "ignore" },
+        );
         execFileSync("ip", ["link", "set", link, "master", "pods", "up"], { stdio: "ignore" });
         return true;
       } catch {
@@ -300,7 +372,9 @@ export class Kubernetes {
       await Promise.all(
         [...this.pods.values()].map(async (pod) => {
           const path = pod.container.readinessProbe?.httpGet.path ?? "/";
-          const answer = await request(`http://${pod.address}:2381${path}`, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
+          const answer = await request(`http://${pod.address}:2381${path}`, {
+            signal: AbortSignal.timeout(2000),
+          }).catch(() => undefined);
           await answer?.body.dump().catch(() => {});
           pod.isReady = answer?.statusCode === 200 && !pod.isStopping;
         }),
@@ -311,7 +385,9 @@ export class Kubernetes {
   }
 
   #readyNames(): string {
-    return [...this.pods.values()].flatMap((pod) => (pod.isReady ? [`${pod.name} ${pod.address}`] : [])).join();
+    return [...this.pods.values()]
+      .flatMap((pod) => (pod.isReady ? [`${pod.name} ${pod.address}`] : []))
+      .join();
   }
 
   #writeHosts(): void {

@@ -1,4 +1,7 @@
-/** Prometheus beside a real cluster: its rules are good, the metrics that they and etcd's own rules name are there, and alerts fire. */
+/**
+ * Prometheus beside a real cluster: its rules are good, the metrics that they and etcd's own rules
+ * name are there, and alerts fire.
+ */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +18,10 @@ import { freePorts } from "../support/ports.ts";
 import { until } from "../support/until.ts";
 
 const folder = join(import.meta.dirname, "../../deploy/prometheus");
-const skip = findProgram("prometheus") === undefined ? "prometheus is not installed (Debian: apt-get install prometheus)" : false;
+const skip =
+  findProgram("prometheus") === undefined
+    ? "prometheus is not installed (Debian: apt-get install prometheus)"
+    : false;
 
 /** What the rules and the dashboard that etcd's project publishes look at. */
 const ETCD_NAMES = [
@@ -50,7 +56,11 @@ interface Rule {
   readonly expr: string;
   for?: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly description?: string; readonly runbook_url?: string };
+  readonly annotations: {
+    readonly summary: string;
+    readonly description?: string;
+    readonly runbook_url?: string;
+  };
 }
 
 interface Rules {
@@ -63,7 +73,10 @@ test("promtool has nothing against the rules and the configuration", { skip }, (
     ["rules", "etcd-names.yml"],
     ["config", "prometheus.yml"],
   ]) {
-    const { status, stdout, stderr } = spawnSync("promtool", ["check", ...args], { cwd: folder, encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync("promtool", ["check", ...args], {
+      cwd: folder,
+      encoding: "utf8",
+    });
     assert.equal(status, 0, `${stdout}${stderr}`);
   }
 });
@@ -87,35 +100,54 @@ test("the dashboard's queries are PromQL", { skip }, (t) => {
   const queries = dashboardQueries();
   assert.ok(queries.length > 40, `${queries.length} queries`);
   const rules = queries.map((expr, i) => ({ record: `query_${i}`, expr }));
-  writeFileSync(join(dir, "queries.yml"), JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
-  const { status, stdout, stderr } = spawnSync("promtool", ["check", "rules", join(dir, "queries.yml")], { encoding: "utf8" });
+  writeFileSync(
+    join(dir, "queries.yml"),
+    JSON.stringify({ groups: [{ name: "dashboard", rules }] }),
+  );
+  const { status, stdout, stderr } = spawnSync(
+    "promtool",
+    ["check", "rules", join(dir, "queries.yml")],
+    { encoding: "utf8" },
+  );
   assert.equal(status, 0, `${stdout}${stderr}`);
 });
 
 test("the rules fire on the series that they should, and on no others", { skip }, () => {
-  const { status, stdout, stderr } = spawnSync("promtool", ["test", "rules", join(import.meta.dirname, "prometheus-rules.yml")], {
-    encoding: "utf8",
-  });
+  const { status, stdout, stderr } = spawnSync(
+    "promtool",
+    ["test", "rules", join(import.meta.dirname, "prometheus-rules.yml")],
+    {
+      encoding: "utf8",
+    },
+  );
   assert.equal(status, 0, `${stdout}${stderr}`);
 });
 
-test("alerts fire when the quorum is lost, and not before; every metric that rules name is there", { skip }, async (t) => {
+test("alerts fire when the quorum is lost, and not before; every metric that rules name is there", {
+  skip,
+}, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-prometheus-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const rules = parse(readFileSync(join(folder, "alerts.yml"), "utf8")) as Rules;
   await withCluster({ size: 3, flags: ["--metrics=extensive"] }, async (cluster) => {
     // None of them waits for something to happen first.
-    const exposed = (await Promise.all(cluster.members.map((member) => get(cluster, member, "/metrics"))))
+    const exposed = (
+      await Promise.all(cluster.members.map((member) => get(cluster, member, "/metrics")))
+    )
       .map(({ body }) => body)
       .join("\n");
-    const ours = rules.groups.flatMap(({ rules: all }) => all.flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+(?=[{[ ])/g) ?? []));
+    const ours = rules.groups.flatMap(({ rules: all }) =>
+      all.flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+(?=[{[ ])/g) ?? []),
+    );
     for (const name of new Set([...ETCD_NAMES, ...ours])) {
       // Alarms, and what tells of TLS, are declared without a sample until there is one.
-      if (!NOT_OURS.has(name)) assert.ok(new RegExp(`^(?:# TYPE )?${name}[ {]`, "m").test(exposed), `no ${name}`);
+      if (!NOT_OURS.has(name))
+        assert.ok(new RegExp(`^(?:# TYPE )?${name}[ {]`, "m").test(exposed), `no ${name}`);
     }
 
     // The same rules, without the patience that people want.
-    for (const { rules: all } of rules.groups) for (const rule of all) if (rule.for !== undefined) rule.for = "2s";
+    for (const { rules: all } of rules.groups)
+      for (const rule of all) if (rule.for !== undefined) rule.for = "2s";
     writeFileSync(join(dir, "alerts.yml"), JSON.stringify(rules));
     const targets = cluster.members.map((member) => member.clientAddress);
     const config = {
@@ -150,26 +182,44 @@ test("alerts fire when the quorum is lost, and not before; every metric that rul
     const firing = async () => {
       const { data } = await api("alerts");
       const all = data["alerts"] as { state: string; labels: { alertname: string } }[];
-      return new Set(all.filter(({ state }) => state === "firing").map(({ labels }) => labels.alertname));
+      return new Set(
+        all.filter(({ state }) => state === "firing").map(({ labels }) => labels.alertname),
+      );
     };
-    await until("prometheus answers and all members are up", async () => (await up().catch(() => 0)) === 3);
-    // What a start brings with it, an election, is none of these; a first scrape that took long is over.
+    await until(
+      "prometheus answers and all members are up",
+      async () => (await up().catch(() => 0)) === 3,
+    );
+    // What a start brings with it, an election, is none of these; a first scrape that took long is
+    // over.
     await until("none of three alerts fires", async () => {
       const names = await firing();
-      return !names.has("QuorateNoLeader") && !names.has("QuorateQuorumLost") && !names.has("QuorateMembersDown");
+      return (
+        !names.has("QuorateNoLeader") &&
+        !names.has("QuorateQuorumLost") &&
+        !names.has("QuorateMembersDown")
+      );
     });
 
     await Promise.all(cluster.members.slice(0, 2).map((member) => member.kill()));
     await until("three alerts fire", async () => {
       const names = await firing();
-      return names.has("QuorateNoLeader") && names.has("QuorateQuorumLost") && names.has("QuorateMembersDown");
+      return (
+        names.has("QuorateNoLeader") &&
+        names.has("QuorateQuorumLost") &&
+        names.has("QuorateMembersDown")
+      );
     });
 
     for (const member of cluster.members.slice(0, 2)) member.start();
     await cluster.waitReady();
     await until("they end", async () => {
       const names = await firing();
-      return !names.has("QuorateNoLeader") && !names.has("QuorateQuorumLost") && !names.has("QuorateMembersDown");
+      return (
+        !names.has("QuorateNoLeader") &&
+        !names.has("QuorateQuorumLost") &&
+        !names.has("QuorateMembersDown")
+      );
     });
   });
 });

@@ -3,7 +3,8 @@
  *
  *     node test/deploy/render-chart.ts      writes test/deploy/rendered/, with the helm on PATH
  *
- * Each file names the chart that it was made from by a hash of the chart's files; the test fails where it is another one.
+ * Each file names the chart that it was made from by a hash of the chart's files; the test fails
+ * where it is another one.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -24,7 +25,9 @@ export const NAMESPACE = "db";
 /** A hash of all files of the chart. */
 export function chartHash(): string {
   const hash = createHash("sha256");
-  const files = readdirSync(chart, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = readdirSync(chart, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
   for (const path of files.map((entry) => join(entry.parentPath, entry.name)).sort()) {
     hash
       .update(`${path.slice(chart.length)}\0`)
@@ -37,9 +40,20 @@ export function chartHash(): string {
 /** What helm makes of the chart, from its documents that the test runs. @param helm the program */
 export function render(helm: string, what: Rendering): string {
   const [action, replicas] = what.split("-") as [string, string];
-  const release = ["template", RELEASE, chart, `--namespace=${NAMESPACE}`, "--kube-version=1.31.0", `--set=replicaCount=${replicas}`];
-  const text = execFileSync(helm, [...release, ...(action === "upgrade" ? ["--is-upgrade"] : [])], { encoding: "utf8" });
-  const wanted = text.split(/^---$/m).filter((document) => /^kind: (?:ConfigMap|Job|StatefulSet)$/m.test(document));
+  const release = [
+    "template",
+    RELEASE,
+    chart,
+    `--namespace=${NAMESPACE}`,
+    "--kube-version=1.31.0",
+    `--set=replicaCount=${replicas}`,
+  ];
+  const text = execFileSync(helm, [...release, ...(action === "upgrade" ? ["--is-upgrade"] : [])], {
+    encoding: "utf8",
+  });
+  const wanted = text
+    .split(/^---$/m)
+    .filter((document) => /^kind: (?:ConfigMap|Job|StatefulSet)$/m.test(document));
   return `# quorate ${chartHash()}\n${wanted.map((document) => `---${document}`).join("")}`;
 }
 

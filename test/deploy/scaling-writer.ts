@@ -1,6 +1,7 @@
 /**
- * A client in a pod: writes a key of its own again and again through the client service until standard output closes or it is stopped, and
- * prints each that was acknowledged. Arguments: the endpoint, then the files of the authority, the certificate and the key.
+ * A client in a pod: writes a key of its own again and again through the client service until
+ * standard output closes or it is stopped, and prints each that was acknowledged. Arguments: the
+ * endpoint, then the files of the authority, the certificate and the key.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";

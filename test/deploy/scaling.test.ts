@@ -1,6 +1,7 @@
 /**
- * The Helm chart's pods as processes: `helm upgrade` from 1 to 3 and 5 members and back, by what helm rendered (rendered/, made by
- * render-chart.ts), in network namespaces instead of Kubernetes, which is not there. What Kubernetes does is in pods.ts.
+ * The Helm chart's pods as processes: `helm upgrade` from 1 to 3 and 5 members and back, by what
+ * helm rendered (rendered/, made by render-chart.ts), in network namespaces instead of Kubernetes,
+ * which is not there. What Kubernetes does is in pods.ts.
  */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -18,9 +19,14 @@ const isolate = ["--net", "--mount", "--propagation=private"];
 function whyNot(): string | false {
   for (const program of ["unshare", "nsenter", "ip", "chroot"])
     if (findProgram(program) === undefined) return `${program} is not installed`;
-  const probe = "ip link set lo up && ip link add pods type bridge && ip link add v1 type veth peer name v2 && mount -t tmpfs tmpfs /mnt";
-  const { status, stderr } = spawnSync("unshare", [...isolate, "sh", "-c", probe], { encoding: "utf8" });
-  return status === 0 ? false : `network namespaces cannot be made here: ${stderr?.trim().split("\n").at(-1)}`;
+  const probe =
+    "ip link set lo up && ip link add pods type bridge && ip link add v1 type veth peer name v2 && mount -t tmpfs tmpfs /mnt";
+  const { status, stderr } = spawnSync("unshare", [...isolate, "sh", "-c", probe], {
+    encoding: "utf8",
+  });
+  return status === 0
+    ? false
+    : `network namespaces cannot be made here: ${stderr?.trim().split("\n").at(-1)}`;
 }
 
 test("what the tests run is what helm makes of the chart", () => {
@@ -33,12 +39,22 @@ test("what the tests run is what helm makes of the chart", () => {
   }
 });
 
-test("helm upgrade to 1, 3 and 5 members, up and down, with a client that writes", { skip: whyNot(), timeout: 580_000 }, async (t) => {
+test("helm upgrade to 1, 3 and 5 members, up and down, with a client that writes", {
+  skip: whyNot(),
+  timeout: 580_000,
+}, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-scaling-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   mkdirSync(join(dir, "run"));
-  const scenario = [process.execPath, join(import.meta.dirname, "scaling-scenario.ts"), join(dir, "run")];
-  const child = endsWith(spawn("unshare", [...isolate, ...scenario], { stdio: ["ignore", "pipe", "pipe"] }), t);
+  const scenario = [
+    process.execPath,
+    join(import.meta.dirname, "scaling-scenario.ts"),
+    join(dir, "run"),
+  ];
+  const child = endsWith(
+    spawn("unshare", [...isolate, ...scenario], { stdio: ["ignore", "pipe", "pipe"] }),
+    t,
+  );
   let text = "";
   child.stdout!.on("data", (bytes) => {
     text += bytes;

@@ -1,7 +1,16 @@
 /** The units pass systemd's own check, and a member tells a service manager of its life. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -19,12 +28,21 @@ function scratch(t: { after(task: () => void): void }): string {
 }
 
 test("systemd-analyze verify has nothing to say of the units", {
-  skip: findProgram("systemd-analyze") === undefined ? "systemd-analyze is not installed (Debian: apt-get install systemd)" : false,
+  skip:
+    findProgram("systemd-analyze") === undefined
+      ? "systemd-analyze is not installed (Debian: apt-get install systemd)"
+      : false,
 }, (t) => {
   const root = scratch(t);
   // The units name programs of an installed release; the check wants to see some.
-  const names = readdirSync(units).filter((name) => name.endsWith(".service") || name.endsWith(".timer"));
-  assert.deepEqual(names.sort(), ["quorate-backup.service", "quorate-backup.timer", "quorate.service"]);
+  const names = readdirSync(units).filter(
+    (name) => name.endsWith(".service") || name.endsWith(".timer"),
+  );
+  assert.deepEqual(names.sort(), [
+    "quorate-backup.service",
+    "quorate-backup.timer",
+    "quorate.service",
+  ]);
   for (const name of names) {
     const text = readFileSync(join(units, name), "utf8").replaceAll(
       /\/opt\/quorate\/bin\/(\w+)/g,
@@ -32,15 +50,21 @@ test("systemd-analyze verify has nothing to say of the units", {
     );
     writeFileSync(join(root, name), text);
   }
-  const { status, stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...names.map((name) => join(root, name))], {
-    encoding: "utf8",
-  });
+  const { status, stdout, stderr } = spawnSync(
+    "systemd-analyze",
+    ["verify", "--man=no", ...names.map((name) => join(root, name))],
+    {
+      encoding: "utf8",
+    },
+  );
   assert.equal(`${stdout}${stderr}`, "");
   assert.equal(status, 0);
 });
 
 test("the environment file starts a member: every variable in it is known", () => {
-  const help = execFileSync(process.execPath, [quorate.command[1]!, "--help"], { encoding: "utf8" });
+  const help = execFileSync(process.execPath, [quorate.command[1], "--help"], {
+    encoding: "utf8",
+  });
   for (const line of readFileSync(join(units, "quorate.env"), "utf8").split("\n")) {
     const name = /^ETCD_([A-Z_]+)=/.exec(line)?.[1];
     if (name === undefined) continue;
@@ -63,11 +87,22 @@ test("a member says that it is ready, feeds the watchdog, and tells of reloads a
     name: "solo",
     command: quorate.command,
     flags: [
-      ...["--name", "solo", "--data-dir", join(dir, "data"), "--initial-cluster", `solo=${peerUrl}`],
+      ...[
+        "--name",
+        "solo",
+        "--data-dir",
+        join(dir, "data"),
+        "--initial-cluster",
+        `solo=${peerUrl}`,
+      ],
       ...["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl],
       ...["--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl],
     ],
-    env: { NOTIFY_SOCKET: join(dir, "socket"), WATCHDOG_USEC: "400000", PATH: `${bin}:${process.env["PATH"]}` },
+    env: {
+      NOTIFY_SOCKET: join(dir, "socket"),
+      WATCHDOG_USEC: "400000",
+      PATH: `${bin}:${process.env["PATH"]}`,
+    },
     clientUrl,
     peerUrl,
     dataDir: join(dir, "data"),
@@ -75,12 +110,16 @@ test("a member says that it is ready, feeds the watchdog, and tells of reloads a
     identity: {},
   });
   t.after(() => member.kill());
-  const count = (words: string): number => (existsSync(heard) ? readFileSync(heard, "utf8").split(words).length - 1 : 0);
+  const count = (words: string): number =>
+    existsSync(heard) ? readFileSync(heard, "utf8").split(words).length - 1 : 0;
   member.start();
   await until("ready", () => count(`--pid=${member.pid} READY=1`) === 1);
   await until("fed twice", () => count("WATCHDOG=1") >= 2);
   member.signal("SIGHUP");
-  await until("reloaded", () => count("RELOADING=1 MONOTONIC_USEC=") === 1 && count("READY=1") === 2);
+  await until(
+    "reloaded",
+    () => count("RELOADING=1 MONOTONIC_USEC=") === 1 && count("READY=1") === 2,
+  );
   assert.deepEqual(await member.terminate(), { code: 0, signal: null });
   await until("stopping", () => count("STOPPING=1") === 1);
 });

@@ -1,7 +1,8 @@
 /**
- * Runs a guide of docs/: its blocks marked "sh run" and "sh serve", in order, as a reader would paste them into one terminal, in an empty
- * folder, with our programs on PATH. What one block exports the next ones have. Addresses of the guide, 127.0.0.N, become 127.A.B.N for
- * an A and B of this process, so that neither other tests nor a cluster that runs on this machine are in the way.
+ * Runs a guide of docs/: its blocks marked "sh run" and "sh serve", in order, as a reader would
+ * paste them into one terminal, in an empty folder, with our programs on PATH. What one block
+ * exports the next ones have. Addresses of the guide, 127.0.0.N, become 127.A.B.N for an A and B of
+ * this process, so that neither other tests nor a cluster that runs on this machine are in the way.
  */
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,33 +18,58 @@ export interface Block {
   readonly command: string;
 }
 
-/** The blocks that a guide has run, in order. Throws if one is neither marked nor says why it cannot be run. */
+/**
+ * The blocks that a guide has run, in order. Throws if one is neither marked nor says why it cannot
+ * be run.
+ */
 export function blocksOf(markdown: string): Block[] {
   const blocks: Block[] = [];
-  for (const { 1: before, 2: mark, 3: command } of markdown.matchAll(/^([^\n]*)\n```sh ?(\w*)\n(.*?)^```$/gms)) {
+  for (const { 1: before, 2: mark, 3: command } of markdown.matchAll(
+    /^([^\n]*)\n```sh ?(\w*)\n(.*?)^```$/gms,
+  )) {
     if (mark === "run" || mark === "serve") blocks.push({ kind: mark, command: command! });
-    else assert.match(before!, /<!-- not run: .+ -->$/, `a block is not run and does not say why:\n${command}`);
+    else
+      assert.match(
+        before!,
+        /<!-- not run: .+ -->$/,
+        `a block is not run and does not say why:\n${command}`,
+      );
   }
   return blocks;
 }
 
-/** Runs the guide of that name; gives its run blocks, each with what it printed. Rejects with the block that failed. */
-export async function runGuide(name: string): Promise<{ readonly outputs: readonly { command: string; printed: string }[] }> {
+/**
+ * Runs the guide of that name; gives its run blocks, each with what it printed. Rejects with the
+ * block that failed.
+ */
+export async function runGuide(
+  name: string,
+): Promise<{ readonly outputs: readonly { command: string; printed: string }[] }> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-guide-"));
   // Our programs under their names, as an installation puts them on PATH.
   mkdirSync(join(dir, "bin"));
   for (const program of ["quorate", "quoratectl", "quorateutl"]) {
-    writeFileSync(join(dir, "bin", program), `#!/bin/sh\nexec ${process.execPath} ${join(root, "bin", `${program}.js`)} "$@"\n`);
+    writeFileSync(
+      join(dir, "bin", program),
+      `#!/bin/sh\nexec ${process.execPath} ${join(root, "bin", `${program}.js`)} "$@"\n`,
+    );
     chmodSync(join(dir, "bin", program), 0o755);
   }
-  const terminal = new Terminal(dir, { ...process.env, PATH: `${join(dir, "bin")}:${process.env["PATH"]}` });
+  const terminal = new Terminal(dir, {
+    ...process.env,
+    PATH: `${join(dir, "bin")}:${process.env["PATH"]}`,
+  });
   try {
     const network = `127.${1 + ((process.pid >> 7) % 250)}.${1 + (process.pid % 128)}.`;
     const outputs: { command: string; printed: string }[] = [];
     for (const { kind, command } of blocksOf(readFileSync(join(root, "docs", name), "utf8"))) {
       const here = command.replaceAll("127.0.0.", network);
       if (kind === "serve") await terminal.serve(here);
-      else outputs.push({ command, printed: (await terminal.run(here)).replaceAll(network, "127.0.0.") });
+      else
+        outputs.push({
+          command,
+          printed: (await terminal.run(here)).replaceAll(network, "127.0.0."),
+        });
     }
     return { outputs };
   } finally {
@@ -53,4 +79,5 @@ export async function runGuide(name: string): Promise<{ readonly outputs: readon
 }
 
 /** Why guides cannot be run here, or false. */
-export const skipGuides: string | false = process.platform === "linux" ? false : "the guides use 127.0.0.2 and so on, which only Linux has";
+export const skipGuides: string | false =
+  process.platform === "linux" ? false : "the guides use 127.0.0.2 and so on, which only Linux has";

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Three hosts, 10.0.0.10 to 10.0.0.12, each a root that lies over this machine's with a network of its own, and commands that run in them:
+# Three hosts, 10.0.0.10 to 10.0.0.12, each a root that lies over this machine's with a network of
+# its own, and commands that run in them:
 #
 #   hosts.sh SCRIPT   runs SCRIPT with the function on HOST FILE (0 to 2, and a file of commands); only root, under unshare with
 #                     --mount, --net and --pid
 #
-# What an installation may find or leave is hidden: /opt, /usr/local, /etc/quorate, /etc/systemd/system, /var/lib/quorate*, /root and
-# /tmp are empty. Each has a systemctl that reads units and starts what they say, and a sudo that runs its command.
+# What an installation may find or leave is hidden: /opt, /usr/local, /etc/quorate,
+# /etc/systemd/system, /var/lib/quorate*, /root and /tmp are empty. Each has a systemctl that reads
+# units and starts what they say, and a sudo that runs its command.
 set -euo pipefail
 
 mount --make-rprivate /

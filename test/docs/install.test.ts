@@ -1,4 +1,7 @@
-/** docs/install.md, walked through on three clean hosts, and the names by which the programs of a release call themselves. */
+/**
+ * docs/install.md, walked through on three clean hosts, and the names by which the programs of a
+ * release call themselves.
+ */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,17 +29,26 @@ test("each program of a release calls itself by its own name in its help", async
   if (ownPlatform === undefined) return t.skip("there is no release for this platform");
   writeFileSync(join(lib, NATIVE_MODULE), nativeModule(ownPlatform));
   for (const { name } of releasePrograms()) {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(lib, `${name}.mjs`), "--help"], { encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [join(lib, `${name}.mjs`), "--help"],
+      { encoding: "utf8" },
+    );
     assert.equal(status, 0, stderr);
-    const use = /^(?:use|usage):\s+(.+)$/im.exec(stdout)?.[1] ?? stdout.split("\n")[0]!;
-    assert.match(use, new RegExp(`^\\s*${name}\\b(?!-)`), `${name} --help begins with ${JSON.stringify(stdout.slice(0, 200))}`);
+    const use = /^(?:use|usage):\s+(.+)$/im.exec(stdout)?.[1] ?? stdout.split("\n")[0];
+    assert.match(
+      use,
+      new RegExp(`^\\s*${name}\\b(?!-)`),
+      `${name} --help begins with ${JSON.stringify(stdout.slice(0, 200))}`,
+    );
     assert.doesNotMatch(stdout, /scripts\/|\.ts\b|\bnode /, name);
   }
 });
 
 /** Why there can be no hosts here, or false. */
 function skip(): string | false {
-  if (process.platform !== "linux" || ownPlatform === undefined) return "releases are tried out on Linux only";
+  if (process.platform !== "linux" || ownPlatform === undefined)
+    return "releases are tried out on Linux only";
   if (process.getuid?.() !== 0) return "only root can make hosts";
   for (const program of ["unshare", "ip", "chroot", "setpriv", "useradd", "tar"]) {
     if (findProgram(program) === undefined) return `${program} is not installed`;
@@ -44,28 +56,56 @@ function skip(): string | false {
   const trial = `set -e; ip link add br0 type bridge; ip link add v0 type veth peer name v1
     mkdir -p ${dir}/t; mount -t tmpfs t ${dir}/t; mkdir ${dir}/t/u ${dir}/t/w ${dir}/t/r
     mount -t overlay o -o lowerdir=/,upperdir=${dir}/t/u,workdir=${dir}/t/w ${dir}/t/r`;
-  const { status } = spawnSync("unshare", ["--mount", "--net", "--pid", "--fork", "sh", "-c", trial]);
+  const { status } = spawnSync("unshare", [
+    "--mount",
+    "--net",
+    "--pid",
+    "--fork",
+    "sh",
+    "-c",
+    trial,
+  ]);
   return status === 0 ? false : "namespaces with a bridge and an overlay are not allowed here";
 }
 
-test("the commands of the installation guide bring three members up, as the unit's user, with a backup", { skip: skip() }, () => {
+test("the commands of the installation guide bring three members up, as the unit's user, with a backup", {
+  skip: skip(),
+}, () => {
   const made = spawnSync(
     process.execPath,
-    [join(root, "scripts/release.ts"), "--platform", ownPlatform!.name, "--out", join(dir, "dist"), "--no-deb", "--compression", "1"],
+    [
+      join(root, "scripts/release.ts"),
+      "--platform",
+      ownPlatform!.name,
+      "--out",
+      join(dir, "dist"),
+      "--no-deb",
+      "--compression",
+      "1",
+    ],
     { encoding: "utf8", env: { ...process.env, SOURCE_DATE_EPOCH: "1700000000" } },
   );
   assert.equal(made.status, 0, made.stderr);
-  const [, archive] = readFileSync(join(dir, "dist/SHA256SUMS"), "utf8").trim().split(/ +/) as [string, string];
+  const [, archive] = readFileSync(join(dir, "dist/SHA256SUMS"), "utf8").trim().split(/ +/) as [
+    string,
+    string,
+  ];
 
   const blocks = blocksOf(readFileSync(join(root, "docs/install.md"), "utf8"));
   const block = (part: string, change = (text: string) => text): string => {
     const found = blocks.filter(({ command }) => command.includes(part));
     assert.equal(found.length, 1, `one block has ${part}`);
     const path = join(dir, `${part.replace(/\W+/g, "-")}-${change("infra1")}.sh`);
-    writeFileSync(path, change(found[0]!.command.replaceAll("quorate-0.1.0-linux-x64", archive.replace(/\.tar\.gz$/, ""))));
+    writeFileSync(
+      path,
+      change(
+        found[0].command.replaceAll("quorate-0.1.0-linux-x64", archive.replace(/\.tar\.gz$/, "")),
+      ),
+    );
     return path;
   };
-  const third = (text: string): string => text.replaceAll("infra1", "infra2").replaceAll("10.0.0.11", "10.0.0.12");
+  const third = (text: string): string =>
+    text.replaceAll("infra1", "infra2").replaceAll("10.0.0.11", "10.0.0.12");
   const waits = join(dir, "waits.sh");
   // The reader looks when the members are up; here somebody has to wait for that.
   writeFileSync(
@@ -100,23 +140,43 @@ on 2 ${block("quorate-backup.timer")}
   );
   let said: string;
   try {
-    said = execFileSync("unshare", ["--mount", "--net", "--pid", "--fork", "--kill-child", join(import.meta.dirname, "hosts.sh"), script], {
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: 400_000,
-    });
+    said = execFileSync(
+      "unshare",
+      [
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        join(import.meta.dirname, "hosts.sh"),
+        script,
+      ],
+      {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "pipe"],
+        timeout: 400_000,
+      },
+    );
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
     throw new Error(`the walk ended early:\n${stdout}\n${stderr}`);
   }
   assert.match(said, /made the certificates in \/etc\/quorate\/pki\n/);
   assert.equal(
-    said.match(/^quorate *\ndrwx------ .* quorate quorate .*\n-rw------- .* quorate quorate .*\nuse: quorate-certs /gm)?.length,
+    said.match(
+      /^quorate *\ndrwx------ .* quorate quorate .*\n-rw------- .* quorate quorate .*\nuse: quorate-certs /gm,
+    )?.length,
     3,
     said,
   );
   assert.equal(said.match(/^https:\/\/10\.0\.0\.1\d:2379 is healthy/gm)?.length, 3, said);
   assert.match(said, /^OK$/m);
-  assert.equal(said.match(/│ started │ infra\d │ https:\/\/10\.0\.0\.1\d:2380 │ https:\/\/10\.0\.0\.1\d:2379 │/g)?.length, 3, said);
+  assert.equal(
+    said.match(
+      /│ started │ infra\d │ https:\/\/10\.0\.0\.1\d:2380 │ https:\/\/10\.0\.0\.1\d:2379 │/g,
+    )?.length,
+    3,
+    said,
+  );
   assert.match(said, /^-rw------- .* quorate quorate +\d+ .*T\d{6}Z\.db$/m);
 });

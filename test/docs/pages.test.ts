@@ -1,4 +1,7 @@
-/** All pages: what they point to is there, what they tell to run exists, and each block of commands is run by a test or says why not. */
+/**
+ * All pages: what they point to is there, what they tell to run exists, and each block of commands
+ * is run by a test or says why not.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -7,9 +10,16 @@ import { test } from "node:test";
 import { blocksOf } from "./guide.ts";
 
 const root = join(import.meta.dirname, "../..");
-const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" }).trim().split("\n");
+const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
+  .trim()
+  .split("\n");
 /** Pages whose blocks a test runs. */
-const executed = new Set(["README.md", "docs/install.md", "docs/migration.md", "docs/operations.md"]);
+const executed = new Set([
+  "README.md",
+  "docs/install.md",
+  "docs/migration.md",
+  "docs/operations.md",
+]);
 
 for (const page of pages) {
   const text = readFileSync(join(root, page), "utf8");
@@ -22,20 +32,25 @@ for (const page of pages) {
       const file = path === "" ? page : join(dirname(page), path);
       assert.ok(existsSync(join(root, file)), `${target} is not there`);
       if (anchor === undefined) continue;
-      const titles = [...readFileSync(join(root, file), "utf8").matchAll(/^#+ (.*)$/gm)].map(({ 1: title }) =>
-        title!
-          .toLowerCase()
-          .replace(/[^\w\- ]/g, "")
-          .replaceAll(" ", "-"),
+      const titles = [...readFileSync(join(root, file), "utf8").matchAll(/^#+ (.*)$/gm)].map(
+        ({ 1: title }) =>
+          title!
+            .toLowerCase()
+            .replace(/[^\w\- ]/g, "")
+            .replaceAll(" ", "-"),
       );
       assert.ok(titles.includes(anchor), `${file} has no title for #${anchor}`);
     }
   });
 
   test(`${page}: the scripts that it names exist`, () => {
-    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: Record<string, string> };
-    for (const { 1: name } of text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g)) assert.ok(Object.hasOwn(scripts, name!), `npm run ${name}`);
-    for (const { 0: path } of text.matchAll(/\bscripts\/[\w/-]+\.(?:sh|ts)\b/g)) assert.ok(existsSync(join(root, path)), path);
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    for (const { 1: name } of text.matchAll(/\bnpm run (?:-s )?([\w:]+)/g))
+      assert.ok(Object.hasOwn(scripts, name!), `npm run ${name}`);
+    for (const { 0: path } of text.matchAll(/\bscripts\/[\w/-]+\.(?:sh|ts)\b/g))
+      assert.ok(existsSync(join(root, path)), path);
   });
 
   test(`${page}: the tests that it names exist`, () => {

@@ -1,6 +1,7 @@
 /**
- * README.md, executed: its blocks marked "sh run" and "sh serve", in order, in this very checkout. Where that would touch somebody's
- * running cluster, data or ports, the test is skipped and says what stands in the way.
+ * README.md, executed: its blocks marked "sh run" and "sh serve", in order, in this very checkout.
+ * Where that would touch somebody's running cluster, data or ports, the test is skipped and says
+ * what stands in the way.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -19,8 +20,11 @@ const ports = [2379, 2380, 3379, 3380, 4379, 4380, 5379, 5380];
 
 async function obstacle(): Promise<string | false> {
   const path = paths.find((one) => existsSync(join(root, one)));
-  if (path !== undefined) return `${path} exists, and the README's commands would change it (scripts/clean.sh removes .quorate)`;
-  for (const port of ports) if (!(await isPortFree(port))) return `port ${port} is in use by ${portHolder(port)?.command ?? "somebody"}`;
+  if (path !== undefined)
+    return `${path} exists, and the README's commands would change it (scripts/clean.sh removes .quorate)`;
+  for (const port of ports)
+    if (!(await isPortFree(port)))
+      return `port ${port} is in use by ${portHolder(port)?.command ?? "somebody"}`;
   return false;
 }
 
@@ -33,19 +37,30 @@ test("the README's commands do what it says", { skip: await obstacle() }, async 
     blocks.map((block) => block.kind),
     ["run", "run", "serve", "run"],
   );
-  const [session, restart, member, greeting] = blocks.map((block) => block.command) as [string, string, string, string];
+  const [session, restart, member, greeting] = blocks.map((block) => block.command) as [
+    string,
+    string,
+    string,
+    string,
+  ];
   const terminal = new Terminal(root, env);
   try {
     const said = await terminal.run(session);
     for (const id of ["1701f7e3861531d4", "6a58b5afdcebd95d", "84a1a2f39cda4029"])
       assert.match(said, new RegExp(`│ ${id} │ started │ infra`));
-    assert.match(said, /^greeting\nhello again\ngreeting\nhello\n\{"header":\{"cluster_id":\d+.*"revision":3,/m);
+    assert.match(
+      said,
+      /^greeting\nhello again\ngreeting\nhello\n\{"header":\{"cluster_id":\d+.*"revision":3,/m,
+    );
     assert.match(said, /"create_revision":2,"mod_revision":3,"version":2,/);
-    const hashes = [...said.matchAll(/^│ https:\/\/127\.0\.0\.1:\d+ │ +(\d+) │ +3 │$/gm)].map((match) => match[1]);
+    const hashes = [...said.matchAll(/^│ https:\/\/127\.0\.0\.1:\d+ │ +(\d+) │ +3 │$/gm)].map(
+      (match) => match[1],
+    );
     assert.equal(hashes.length, 3, said);
     assert.equal(new Set(hashes).size, 1, said);
 
-    if (findProgram("etcdctl") === undefined) t.diagnostic("etcdctl is not installed; only quoratectl was run");
+    if (findProgram("etcdctl") === undefined)
+      t.diagnostic("etcdctl is not installed; only quoratectl was run");
     else {
       const again = await terminal.run(
         ["member list -w table", "get greeting -w json", "endpoint status -w json"]
@@ -60,7 +75,10 @@ test("the README's commands do what it says", { skip: await obstacle() }, async 
 
     const restarted = await terminal.run(restart);
     assert.match(restarted, /^OK$/m);
-    assert.match(restarted, /starting infra0[\s\S]*infra1 is running already|infra1 is running already[\s\S]*starting infra0/);
+    assert.match(
+      restarted,
+      /starting infra0[\s\S]*infra1 is running already|infra1 is running already[\s\S]*starting infra0/,
+    );
     assert.ok(!existsSync(join(root, ".quorate/data")));
 
     const server = await terminal.serve(member);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Stands for systemctl where systemd does not run: reads a unit and starts what it says, as its user, with its variables and folders.
+# Stands for systemctl where systemd does not run: reads a unit and starts what it says, as its
+# user, with its variables and folders.
 set -euo pipefail
 
 command=${1:?}

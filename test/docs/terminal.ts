@@ -1,6 +1,6 @@
 /**
- * A reader's terminal: runs blocks of commands in one folder, one after the other; what one block exports the next ones have. Some stay, as
- * a reader would give them a terminal of their own.
+ * A reader's terminal: runs blocks of commands in one folder, one after the other; what one block
+ * exports the next ones have. Some stay, as a reader would give them a terminal of their own.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,10 @@ import { endsWithUs } from "../support/children.ts";
 
 /** For machines that have much else to do; no block takes as long. */
 const blockLimitMs = 400_000;
-/** What a member logs when it serves; a block is taken to serve when as many members as it starts have. */
+/**
+ * What a member logs when it serves; a block is taken to serve when as many members as it starts
+ * have.
+ */
 const readyLine = /ready to serve client requests/g;
 
 /** A block that stays. */
@@ -33,7 +36,10 @@ export class Terminal {
     writeFileSync(this.#exports, "");
   }
 
-  /** Runs a block to its end and gives what it printed. Rejects, with the block and all that it printed, if any command of it fails. */
+  /**
+   * Runs a block to its end and gives what it printed. Rejects, with the block and all that it
+   * printed, if any command of it fails.
+   */
   run(block: string): Promise<string> {
     const text = `source ${this.#exports}\n${block}\nexport -p > ${this.#exports}`;
     const child = this.#spawn(["-euo", "pipefail", "-c", text]);
@@ -41,10 +47,12 @@ export class Terminal {
     child.stdout!.setEncoding("utf8").on("data", (piece: string) => (stdout += piece));
     child.stderr!.setEncoding("utf8").on("data", (piece: string) => (stderr += piece));
     return new Promise((resolve, reject) => {
-      const failed = (why: string): void => reject(new Error(`${block}\n${why}\n${stdout}\n${stderr}`));
+      const failed = (why: string): void =>
+        reject(new Error(`${block}\n${why}\n${stdout}\n${stderr}`));
       // With all that it has started in the foreground: what goes on holds the pipes.
       const timer = setTimeout(() => {
-        if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, "SIGKILL");
+        if (child.exitCode === null && child.signalCode === null)
+          process.kill(-child.pid!, "SIGKILL");
         failed(`not done within ${blockLimitMs} ms`);
       }, blockLimitMs);
       child.on("close", (code, signal) => {
@@ -57,7 +65,12 @@ export class Terminal {
 
   /** In a process group of its own, as Control-C reaches all of it. */
   #spawn(args: readonly string[]): ChildProcess {
-    const child = spawn("bash", args, { cwd: this.#cwd, env: this.#env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("bash", args, {
+      cwd: this.#cwd,
+      env: this.#env,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     endsWithUs(child, true);
     return child;
   }
@@ -87,7 +100,9 @@ export class Terminal {
 
   /** Ends what stayed. */
   async close(): Promise<void> {
-    for (const { child } of this.#served) if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, "SIGKILL");
+    for (const { child } of this.#served)
+      if (child.exitCode === null && child.signalCode === null)
+        process.kill(-child.pid!, "SIGKILL");
     await Promise.all(this.#served.map(({ exit }) => exit));
     rmSync(join(this.#exports, ".."), { recursive: true, force: true });
   }

@@ -1,4 +1,7 @@
-/** Members that make their certificates themselves (--auto-tls, --peer-auto-tls), and clients that talk to them. */
+/**
+ * Members that make their certificates themselves (--auto-tls, --peer-auto-tls), and clients that
+ * talk to them.
+ */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -19,21 +22,39 @@ function fixtures(member: TestMember, side: "client" | "peer") {
   return { dir, cert: readFileSync(join(dir, "cert.pem"), "utf8"), key: join(dir, "key.pem") };
 }
 
-test("three members over TLS without a certificate of anybody's", { timeout: 200_000 }, async (t) => {
+test("three members over TLS without a certificate of anybody's", {
+  timeout: 200_000,
+}, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-auto-tls-"));
   const ports = await freePorts(6);
   const names = ["a", "b", "c"];
   const peerUrls = ports.slice(3).map((port) => `https://127.0.0.1:${port}`);
   const initialCluster = names.map((name, i) => `${name}=${peerUrls[i]}`).join(",");
   const members = names.map((name, i) => {
-    const [clientUrl, peerUrl] = [`https://127.0.0.1:${ports[i]}`, peerUrls[i]!];
+    const [clientUrl, peerUrl] = [`https://127.0.0.1:${ports[i]}`, peerUrls[i]];
     const dataDir = join(dir, name);
     const flags = [
-      ...[`--name=${name}`, `--data-dir=${dataDir}`, `--listen-client-urls=${clientUrl}`, `--advertise-client-urls=${clientUrl}`],
-      ...[`--listen-peer-urls=${peerUrl}`, `--initial-advertise-peer-urls=${peerUrl}`, `--initial-cluster=${initialCluster}`],
+      ...[
+        `--name=${name}`,
+        `--data-dir=${dataDir}`,
+        `--listen-client-urls=${clientUrl}`,
+        `--advertise-client-urls=${clientUrl}`,
+      ],
+      ...[
+        `--listen-peer-urls=${peerUrl}`,
+        `--initial-advertise-peer-urls=${peerUrl}`,
+        `--initial-cluster=${initialCluster}`,
+      ],
       ...["--auto-tls", "--peer-auto-tls", "--self-signed-cert-validity=2"],
     ];
-    const rest = { env: {}, clientUrl, peerUrl, dataDir, logFile: join(dir, `${name}.log`), identity: {} };
+    const rest = {
+      env: {},
+      clientUrl,
+      peerUrl,
+      dataDir,
+      logFile: join(dir, `${name}.log`),
+      identity: {},
+    };
     return new TestMember({ name, command: quorate.command, flags, ...rest });
   });
   t.after(async () => {
@@ -55,21 +76,37 @@ test("three members over TLS without a certificate of anybody's", { timeout: 200
   t.after(() => client.close());
   await client.put("over", "TLS");
   for (const endpoint of endpoints) {
-    const one = connect({ endpoints: [endpoint], tls: { insecureSkipVerify: true }, timeoutMs: 20_000 });
+    const one = connect({
+      endpoints: [endpoint],
+      tls: { insecureSkipVerify: true },
+      timeoutMs: 20_000,
+    });
     assert.equal((await one.get("over")).kvs.length, 1, endpoint);
     one.close();
   }
   const stranger = connect({ endpoints, tls: {}, timeoutMs: 1000 });
   await assert.rejects(stranger.get("over"), /self-signed|context deadline exceeded/);
   stranger.close();
-  const plain = connect({ endpoints: endpoints.map((url) => url.replace("https", "http")), timeoutMs: 1000 });
+  const plain = connect({
+    endpoints: endpoints.map((url) => url.replace("https", "http")),
+    timeoutMs: 1000,
+  });
   await assert.rejects(plain.get("over"));
   plain.close();
   const skipping = ["--insecure-skip-tls-verify", "--insecure-transport=false"];
-  const ours = await runProgram([...quoratectl, `--endpoints=${endpoints[0]}`, ...skipping, "get", "over"]);
+  const ours = await runProgram([
+    ...quoratectl,
+    `--endpoints=${endpoints[0]}`,
+    ...skipping,
+    "get",
+    "over",
+  ]);
   assert.equal(ours.stdout, "over\nTLS\n", ours.stderr);
   if (skipWithoutEtcdctl === false) {
-    const theirs = await runProgram(["etcdctl", `--endpoints=${endpoints[0]}`, ...skipping, "get", "over"], ETCDCTL_3);
+    const theirs = await runProgram(
+      ["etcdctl", `--endpoints=${endpoints[0]}`, ...skipping, "get", "over"],
+      ETCDCTL_3,
+    );
     assert.equal(theirs.stdout, "over\nTLS\n", theirs.stderr);
   } else t.diagnostic(skipWithoutEtcdctl);
 
@@ -80,7 +117,10 @@ test("three members over TLS without a certificate of anybody's", { timeout: 200
     const found = new X509Certificate(cert);
     assert.equal(found.subject, "O=etcd");
     assert.ok(found.checkIP("127.0.0.1") !== undefined && found.verify(found.publicKey));
-    assert.equal(Math.round((found.validToDate.getTime() - found.validFromDate.getTime()) / 86_400_000), 730);
+    assert.equal(
+      Math.round((found.validToDate.getTime() - found.validFromDate.getTime()) / 86_400_000),
+      730,
+    );
     assert.equal(statSync(key).mode & 0o777, 0o600);
     assert.equal(statSync(join(member.options.dataDir, "fixtures", side)).mode & 0o777, 0o700);
   }
@@ -90,8 +130,12 @@ test("three members over TLS without a certificate of anybody's", { timeout: 200
   member.start();
   await serves(member, 2);
   assert.deepEqual([fixtures(member, "client").cert, fixtures(member, "peer").cert], before);
-  const again = connect({ endpoints: [member.clientUrl], tls: { ca: before[0]! }, timeoutMs: 20_000 });
+  const again = connect({
+    endpoints: [member.clientUrl],
+    tls: { ca: before[0] },
+    timeoutMs: 20_000,
+  });
   assert.equal((await again.get("over")).kvs.length, 1);
   again.close();
-  assert.doesNotMatch(members[1]!.log(), /remote error|failed to verify/);
+  assert.doesNotMatch(members[1].log(), /remote error|failed to verify/);
 });

@@ -1,4 +1,7 @@
-/** One byte of a member's store has changed while it was down: what it says, and each way out that it names. */
+/**
+ * One byte of a member's store has changed while it was down: what it says, and each way out that
+ * it names.
+ */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +24,7 @@ async function damage({ options }: TestMember): Promise<void> {
   const db = join(options.dataDir, "member/store/db");
   const table = join(db, readdirSync(db).find((name) => name.endsWith(".ldb"))!);
   const bytes = readFileSync(table);
-  writeFileSync(table, bytes.with(20, bytes[20]! ^ 1));
+  writeFileSync(table, bytes.with(20, bytes[20] ^ 1));
 }
 
 async function stoppedFollower(cluster: TestCluster): Promise<TestMember> {
@@ -47,10 +50,16 @@ test("a log that begins with the first entry makes the store again, if the membe
       const member = await stoppedFollower(cluster);
       await writers.more(50);
       const said = await refusal(member);
-      assert.match(said, /\.ldb: damaged at byte 0: .*What to do next: its log begins with the first entry, so with --self-heal/);
+      assert.match(
+        said,
+        /\.ldb: damaged at byte 0: .*What to do next: its log begins with the first entry, so with --self-heal/,
+      );
       member.start(["--self-heal"]);
       await member.waitReady();
-      assert.match(member.log(), /the store is damaged; it is moved aside, and a new one is made from the log/);
+      assert.match(
+        member.log(),
+        /the store is damaged; it is moved aside, and a new one is made from the log/,
+      );
       assert.ok(readdirSync(join(member.options.dataDir, "member")).includes("store.damaged-1"));
       // It starts again on what it made.
       await member.terminate();
@@ -83,18 +92,31 @@ test("a log that begins later does not: the member names the commands, and they 
       const running = cluster.members.filter((one) => one.isRunning).map((one) => one.clientUrl);
       await until(
         `${name} is removed`,
-        async () => (await runQuoratectl(running, [PATIENT, "member", "remove", id, "--idempotent"])).code === 0,
+        async () =>
+          (await runQuoratectl(running, [PATIENT, "member", "remove", id, "--idempotent"])).code ===
+          0,
       );
       assert.ok(said.includes(`"mv ${options.dataDir} ${options.dataDir}.damaged"`), said);
       renameSync(options.dataDir, `${options.dataDir}.damaged`);
       let added = "";
       await until(`${name} is added`, async () => {
-        const result = await runQuoratectl(running, [PATIENT, "member", "add", name, "--learner", `--peer-urls=${options.peerUrl}`]);
+        const result = await runQuoratectl(running, [
+          PATIENT,
+          "member",
+          "add",
+          name,
+          "--learner",
+          `--peer-urls=${options.peerUrl}`,
+        ]);
         added = result.stdout;
         return result.code === 0;
       });
-      const members = /^ETCD_INITIAL_CLUSTER="(.*)"$/m.exec(added)![1]!;
-      member.start([`--initial-cluster=${members}`, "--initial-cluster-state=existing", "--auto-promote"]);
+      const members = /^ETCD_INITIAL_CLUSTER="(.*)"$/m.exec(added)![1];
+      member.start([
+        `--initial-cluster=${members}`,
+        "--initial-cluster-state=existing",
+        "--auto-promote",
+      ]);
       await member.waitReady();
       await writers.more(20);
     } finally {
@@ -106,21 +128,24 @@ test("a log that begins later does not: the member names the commands, and they 
 });
 
 test("snapshot files that are empty or damaged do not matter beside a sound log", async () => {
-  await withCluster({ size: 1, flags: ["--snapshot-count=20", "--snapshot-catchup-entries=5"] }, async (cluster) => {
-    const [member] = cluster.members as [TestMember];
-    const writers = new Writers(cluster, 2);
-    await writers.more(100);
-    await writers.stop();
-    await member.terminate();
-    const dir = join(member.options.dataDir, "member/snap");
-    const files = readdirSync(dir).filter((name) => name.endsWith(".snap"));
-    assert.ok(files.length >= 2, files.join());
-    for (const [i, name] of files.entries()) {
-      const bytes = readFileSync(join(dir, name));
-      writeFileSync(join(dir, name), i % 2 === 0 ? "" : bytes.with(10, bytes[10]! ^ 0xff));
-    }
-    member.start();
-    await member.waitReady();
-    await assertNothingLost(cluster, writerPrefix, writers.acknowledged);
-  });
+  await withCluster(
+    { size: 1, flags: ["--snapshot-count=20", "--snapshot-catchup-entries=5"] },
+    async (cluster) => {
+      const [member] = cluster.members as [TestMember];
+      const writers = new Writers(cluster, 2);
+      await writers.more(100);
+      await writers.stop();
+      await member.terminate();
+      const dir = join(member.options.dataDir, "member/snap");
+      const files = readdirSync(dir).filter((name) => name.endsWith(".snap"));
+      assert.ok(files.length >= 2, files.join());
+      for (const [i, name] of files.entries()) {
+        const bytes = readFileSync(join(dir, name));
+        writeFileSync(join(dir, name), i % 2 === 0 ? "" : bytes.with(10, bytes[10] ^ 0xff));
+      }
+      member.start();
+      await member.waitReady();
+      await assertNothingLost(cluster, writerPrefix, writers.acknowledged);
+    },
+  );
 });

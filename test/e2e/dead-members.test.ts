@@ -1,6 +1,7 @@
 /**
- * Dead members are replaced while a majority lives: one of three, two of five, with the commands of the operations guide. And commands that
- * change the membership can be repeated when nobody heard how they ended.
+ * Dead members are replaced while a majority lives: one of three, two of five, with the commands of
+ * the operations guide. And commands that change the membership can be repeated when nobody heard
+ * how they ended.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,21 +17,35 @@ import { Writers, writerPrefix } from "../support/writers.ts";
 const PATIENT = "--command-timeout=30s";
 
 function ctl(cluster: TestCluster, ...args: string[]): Promise<ProgramResult> {
-  const endpoints = cluster.members.filter((member) => member.isRunning).map((member) => member.clientUrl);
+  const endpoints = cluster.members
+    .filter((member) => member.isRunning)
+    .map((member) => member.clientUrl);
   return runQuoratectl(endpoints, [PATIENT, ...args]);
 }
 
 /** The flags for the new member out of what a command printed for it. */
 function joinFlags(printed: string): string[] {
   const variable = (name: string) =>
-    new RegExp(`^ETCD_${name}="(.*)"$`, "m").exec(printed)?.[1] ?? assert.fail(`no ETCD_${name} in\n${printed}`);
-  return [`--initial-cluster=${variable("INITIAL_CLUSTER")}`, `--initial-cluster-state=${variable("INITIAL_CLUSTER_STATE")}`];
+    new RegExp(`^ETCD_${name}="(.*)"$`, "m").exec(printed)?.[1] ??
+    assert.fail(`no ETCD_${name} in\n${printed}`);
+  return [
+    `--initial-cluster=${variable("INITIAL_CLUSTER")}`,
+    `--initial-cluster-state=${variable("INITIAL_CLUSTER_STATE")}`,
+  ];
 }
 
 async function replace(cluster: TestCluster, dead: TestMember, name: string): Promise<void> {
   const member = await cluster.prepareMember(name);
   const endpoints = cluster.members.filter((one) => one.isRunning).map((one) => one.clientUrl);
-  const args = [`--endpoints=${endpoints}`, PATIENT, "member", "replace", dead.name, member.options.peerUrl, `--name=${name}`];
+  const args = [
+    `--endpoints=${endpoints}`,
+    PATIENT,
+    "member",
+    "replace",
+    dead.name,
+    member.options.peerUrl,
+    `--name=${name}`,
+  ];
   const run = new LiveRun(quoratectl, [...args, "--wait-timeout=3m"]);
   await run.until((stdout) => stdout.includes("ETCD_INITIAL_CLUSTER_STATE"));
   member.start(joinFlags(run.stdout));
@@ -86,22 +101,31 @@ test("a change that was made is recognised when it is asked for again", async ()
     for (const urls of [`${url},${other}`, `${other},${url}`]) {
       const again = await add("m3", "--learner", `--peer-urls=${urls}`);
       assert.equal(again.code, 0, again.stderr);
-      assert.match(again.stderr, /^Note: member [0-9a-f]+ with these peer URLs was added before; nothing was changed$/m);
+      assert.match(
+        again.stderr,
+        /^Note: member [0-9a-f]+ with these peer URLs was added before; nothing was changed$/m,
+      );
       assert.deepEqual(again.stdout.split("\n")[0], first.stdout.split("\n")[0]);
-      assert.deepEqual(joinFlags(again.stdout)[0]!.split(",").sort(), joinFlags(first.stdout)[0]!.split(",").sort());
+      assert.deepEqual(
+        joinFlags(again.stdout)[0].split(",").sort(),
+        joinFlags(first.stdout)[0].split(",").sort(),
+      );
     }
     // Another member, or another kind of it, is not what was asked for.
     for (const [args, note] of [
       [["m3", `--peer-urls=${url}`, "--learner"], ""],
-      [["x", `--peer-urls=${cluster.members[0]!.options.peerUrl}`], ""],
+      [["x", `--peer-urls=${cluster.members[0].options.peerUrl}`], ""],
       [["m3", `--peer-urls=${url},${other}`], "is a learner; "],
     ] as const) {
       const refused = await add(...args);
       assert.equal(refused.code, 1, refused.stdout);
-      assert.match(refused.stderr, /^Error: etcdserver: (?:Peer URLs already exists|member ID already exist)$/m);
+      assert.match(
+        refused.stderr,
+        /^Error: etcdserver: (?:Peer URLs already exists|member ID already exist)$/m,
+      );
       assert.ok(refused.stderr.includes(note) && refused.stdout === "", refused.stderr);
     }
-    const id = /^Member +([0-9a-f]+) added/.exec(first.stdout)![1]!;
+    const id = /^Member +([0-9a-f]+) added/.exec(first.stdout)![1];
     const removed = await ctl(cluster, "member", "remove", id, "--idempotent");
     assert.deepEqual([removed.code, removed.stderr], [0, ""]);
     const twice = await ctl(cluster, "member", "remove", id, "--idempotent");
@@ -109,7 +133,7 @@ test("a change that was made is recognised when it is asked for again", async ()
     assert.match(twice.stderr, /^Note: no member has the id/m);
     assert.equal((await ctl(cluster, "member", "remove", id)).code, 1);
 
-    const voter = (await ctl(cluster, "member", "list")).stdout.split(",")[0]!;
+    const voter = (await ctl(cluster, "member", "list")).stdout.split(",")[0];
     const promoted = await ctl(cluster, "member", "promote", voter, "--idempotent");
     assert.equal(promoted.code, 0, promoted.stderr);
     assert.match(promoted.stderr, /is a voter already; nothing was changed/);

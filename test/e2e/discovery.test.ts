@@ -1,6 +1,7 @@
 /**
- * A cluster whose members find each other by SRV records, and quoratectl that finds the members, over TLS and by questions to a real name
- * server. The certificates carry the domain alone, and the system's authorities vouch for them: as in etcd, it is the domain that counts.
+ * A cluster whose members find each other by SRV records, and quoratectl that finds the members,
+ * over TLS and by questions to a real name server. The certificates carry the domain alone, and the
+ * system's authorities vouch for them: as in etcd, it is the domain that counts.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -18,11 +19,21 @@ import { until } from "../support/until.ts";
 const quoratectl = [process.execPath, join(import.meta.dirname, "../../bin/quoratectl.js")];
 const DOMAIN = "cluster.test";
 
-test("members and quoratectl by SRV records, with certificates for the domain", { timeout: 200_000 }, async (t) => {
+test("members and quoratectl by SRV records, with certificates for the domain", {
+  timeout: 200_000,
+}, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-discovery-"));
   const authority = await createAuthority("the system's authority");
-  const { certPem, keyPem } = await authority.issue({ commonName: "member", hosts: [DOMAIN], usage: "both" });
-  const [ca, cert, key] = ["ca.pem", "cert.pem", "key.pem"].map((name) => join(dir, name)) as [string, string, string];
+  const { certPem, keyPem } = await authority.issue({
+    commonName: "member",
+    hosts: [DOMAIN],
+    usage: "both",
+  });
+  const [ca, cert, key] = ["ca.pem", "cert.pem", "key.pem"].map((name) => join(dir, name)) as [
+    string,
+    string,
+    string,
+  ];
   writeFileSync(ca, authority.caPem);
   writeFileSync(cert, certPem);
   writeFileSync(key, keyPem, { mode: 0o600 });
@@ -45,10 +56,20 @@ test("members and quoratectl by SRV records, with certificates for the domain", 
       name: `m${i}`,
       command: quorate.command,
       flags: [
-        ...[`--name=m${i}`, `--data-dir=${dataDir}`, `--discovery-srv=${DOMAIN}`, "--initial-cluster-token=srv"],
+        ...[
+          `--name=m${i}`,
+          `--data-dir=${dataDir}`,
+          `--discovery-srv=${DOMAIN}`,
+          "--initial-cluster-token=srv",
+        ],
         ...[`--listen-client-urls=${clientUrl}`, `--advertise-client-urls=${clientUrl}`],
         ...[`--listen-peer-urls=${peerUrl}`, `--initial-advertise-peer-urls=${peerUrl}`],
-        ...[`--cert-file=${cert}`, `--key-file=${key}`, `--peer-cert-file=${cert}`, `--peer-key-file=${key}`],
+        ...[
+          `--cert-file=${cert}`,
+          `--key-file=${key}`,
+          `--peer-cert-file=${cert}`,
+          `--peer-key-file=${key}`,
+        ],
       ],
       env,
       clientUrl,
@@ -64,7 +85,10 @@ test("members and quoratectl by SRV records, with certificates for the domain", 
   });
   for (const member of members) member.start();
   const ctl = (domain: string, ...args: readonly string[]): Promise<Output> =>
-    runProgram([...quoratectl, `--discovery-srv=${domain}`, "--insecure-discovery=false", ...args], env);
+    runProgram(
+      [...quoratectl, `--discovery-srv=${domain}`, "--insecure-discovery=false", ...args],
+      env,
+    );
 
   let health: Output | undefined;
   await until("all three are healthy", async () => {
@@ -72,8 +96,11 @@ test("members and quoratectl by SRV records, with certificates for the domain", 
     assert.equal(dead?.logTail(), undefined);
     health = await ctl(DOMAIN, "endpoint", "health");
     return health.code === 0;
-  }).catch((error: Error) => assert.fail(`${error.message}\n${health?.stderr}\n${members[0]!.logTail()}`));
-  for (const client of clients) assert.match(health!.stdout + health!.stderr, new RegExp(`https://${client} is healthy`));
+  }).catch((error: Error) =>
+    assert.fail(`${error.message}\n${health?.stderr}\n${members[0].logTail()}`),
+  );
+  for (const client of clients)
+    assert.match(health!.stdout + health!.stderr, new RegExp(`https://${client} is healthy`));
   assert.match(health!.stderr, /ignoring discovered insecure endpoint "http:\/\/localhost:1"/);
 
   assert.equal((await ctl(DOMAIN, "put", "where", "by SRV")).code, 0);

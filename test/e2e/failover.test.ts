@@ -1,4 +1,7 @@
-/** Members are killed under load: nothing that was acknowledged may be lost, and service must come back. */
+/**
+ * Members are killed under load: nothing that was acknowledged may be lost, and service must come
+ * back.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertNothingLost, leaderOf } from "../support/checks.ts";
@@ -7,11 +10,15 @@ import { MachinePauses } from "../support/pauses.ts";
 import { Writers, writerPrefix } from "../support/writers.ts";
 
 const connections = 100;
-/** Within so long after the leader's death a write that is started then must succeed, where the machine does not stand still. */
+/**
+ * Within so long after the leader's death a write that is started then must succeed, where the
+ * machine does not stand still.
+ */
 const resumeLimitMs = 3000;
 /**
- * Two members that stand for election in the same moment have one vote each, and stand again a timeout later: that is Raft, and may happen
- * to one of the kills. That it happens to all of so many is no accident.
+ * Two members that stand for election in the same moment have one vote each, and stand again a
+ * timeout later: that is Raft, and may happen to one of the kills. That it happens to all of so
+ * many is no accident.
  */
 const mostKills = 5;
 /** All members are killed so many times. QUORATE_SOAK=1 (npm run soak) runs the full count. */
@@ -24,7 +31,10 @@ test("the leader gets kill -9 under load: nothing acknowledged is lost, writes g
     try {
       await writers.more(writesBetweenCrashes);
       for (let kills = 1, isLate = true; isLate; kills++) {
-        assert.ok(kills <= mostKills, `no write within ${resumeLimitMs} ms after any of ${mostKills} deaths of the leader`);
+        assert.ok(
+          kills <= mostKills,
+          `no write within ${resumeLimitMs} ms after any of ${mostKills} deaths of the leader`,
+        );
         const leader = await leaderOf(cluster);
         const pauses = new MachinePauses(cluster.dir);
         await leader.kill();
@@ -32,7 +42,9 @@ test("the leader gets kill -9 under load: nothing acknowledged is lost, writes g
         await pauses.stop();
         isLate = gapMs > resumeLimitMs + pauses.longestMs;
         const paused = `(the machine paused for ${pauses.longestMs.toFixed(0)} ms)`;
-        t.diagnostic(`${writers.acknowledged.size} writes acknowledged; the next came ${gapMs.toFixed(0)} ms after the kill ${paused}`);
+        t.diagnostic(
+          `${writers.acknowledged.size} writes acknowledged; the next came ${gapMs.toFixed(0)} ms after the kill ${paused}`,
+        );
         await writers.more(writesBetweenCrashes);
 
         leader.start();

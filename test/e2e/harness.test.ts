@@ -13,11 +13,14 @@ import { freePorts } from "../support/ports.ts";
 
 const { Put, Range } = KVService.methods;
 
-test("a cluster over mutual TLS: call, freeze, thaw, kill, restart, stop", { skip: skipWithoutEtcd }, async () => {
+test("a cluster over mutual TLS: call, freeze, thaw, kill, restart, stop", {
+  skip: skipWithoutEtcd,
+}, async () => {
   let dir = "";
   await withCluster({ executable: etcd!, size: 3, tls: true }, async (cluster) => {
     dir = cluster.dir;
-    // The leader stays: what a member forwards to a leader that is frozen is lost, and its client waits in vain.
+    // The leader stays: what a member forwards to a leader that is frozen is lost, and its client
+    // waits in vain.
     const leader = await leaderOf(cluster);
     const [first, third] = cluster.members.filter((member) => member !== leader);
     const client = new TestClient(leader.clientAddress, cluster.identity);
@@ -39,7 +42,8 @@ test("a cluster over mutual TLS: call, freeze, thaw, kill, restart, stop", { ski
       assert.equal((await other.call(Range, { key })).count, 1);
       await assert.rejects(
         other.call(Range, {}),
-        (error: CallError) => error.code === 3 && error.details === "etcdserver: key is not provided",
+        (error: CallError) =>
+          error.code === 3 && error.details === "etcdserver: key is not provided",
       );
       other.close();
       await third!.terminate();
@@ -51,19 +55,21 @@ test("a cluster over mutual TLS: call, freeze, thaw, kill, restart, stop", { ski
   assert.ok(!existsSync(dir));
 });
 
-test("when the body throws, processes and files are gone all the same", { skip: skipWithoutEtcd }, async (t) => {
+test("when the body throws, processes and files are gone all the same", {
+  skip: skipWithoutEtcd,
+}, async (t) => {
   const words = t.mock.method(console, "error", () => {});
   let pid = 0;
   let dir = "";
   const body = withCluster({ executable: etcd!, size: 1 }, async (cluster) => {
-    pid = cluster.members[0]!.pid!;
+    pid = cluster.members[0].pid!;
     dir = cluster.dir;
     throw new Error("planted");
   });
   await assert.rejects(body, /planted/);
   assert.equal(commandLineOf(pid), undefined);
   assert.ok(!existsSync(dir));
-  assert.match(String(words.mock.calls[0]!.arguments[0]), /--- log of m0/);
+  assert.match(String(words.mock.calls[0].arguments[0]), /--- log of m0/);
 });
 
 test("a member that cannot start says so with its log", { skip: skipWithoutEtcd }, async () => {
@@ -73,13 +79,18 @@ test("a member that cannot start says so with its log", { skip: skipWithoutEtcd 
   );
 });
 
-test("a port that somebody took meanwhile is told apart from other deaths", { skip: skipWithoutEtcd }, async () => {
+test("a port that somebody took meanwhile is told apart from other deaths", {
+  skip: skipWithoutEtcd,
+}, async () => {
   const [client, peer] = await freePorts(2);
   const holder = createServer();
   await new Promise<void>((resolve) => holder.listen(client, "127.0.0.1", resolve));
   try {
     const start = startCluster({ executable: etcd!, size: 1, ports: [[client!, peer!]] });
-    await assert.rejects(start, (error: Error) => (error.cause as { portWasTaken?: boolean }).portWasTaken === true);
+    await assert.rejects(
+      start,
+      (error: Error) => (error.cause as { portWasTaken?: boolean }).portWasTaken === true,
+    );
   } finally {
     holder.close();
   }

@@ -1,6 +1,6 @@
 /**
- * Requests that hurt etcd 3.4: after one its members hold different data, after the other they all panic, at every start again. Here
- * they are refused, and nothing else happens.
+ * Requests that hurt etcd 3.4: after one its members hold different data, after the other they all
+ * panic, at every start again. Here they are refused, and nothing else happens.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,19 +21,30 @@ import { withCluster } from "../support/cluster.ts";
 const { Put, Range, Txn, Compact } = KVService.methods;
 const key = fromLatin1("k");
 const value = fromLatin1("v");
-const put: RequestOp = { request: { case: "requestPut", value: PutRequest.create({ key: fromLatin1("other"), value }) } };
+const put: RequestOp = {
+  request: { case: "requestPut", value: PutRequest.create({ key: fromLatin1("other"), value }) },
+};
 
 test("transactions that cannot be carried out change nothing, on any member", async () => {
   await withCluster({ size: 3 }, async (cluster) => {
-    const clients = cluster.members.map((member) => new TestClient(member.clientAddress, cluster.identity));
+    const clients = cluster.members.map(
+      (member) => new TestClient(member.clientAddress, cluster.identity),
+    );
     try {
-      for (let index = 0; index < 5; index++) await clients[0]!.call(Put, { key, value });
-      await clients[0]!.call(Compact, { revision: 5 });
-      const range = (revision: number): RequestOp => ({ request: { case: "requestRange", value: RangeRequest.create({ key, revision }) } });
+      for (let index = 0; index < 5; index++) await clients[0].call(Put, { key, value });
+      await clients[0].call(Compact, { revision: 5 });
+      const range = (revision: number): RequestOp => ({
+        request: { case: "requestRange", value: RangeRequest.create({ key, revision }) },
+      });
       const remove: RequestOp = {
-        request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key: fromLatin1("j"), rangeEnd: fromLatin1("\0") }) },
+        request: {
+          case: "requestDeleteRange",
+          value: DeleteRangeRequest.create({ key: fromLatin1("j"), rangeEnd: fromLatin1("\0") }),
+        },
       };
-      const keep: RequestOp = { request: { case: "requestPut", value: PutRequest.create({ key, ignoreValue: true }) } };
+      const keep: RequestOp = {
+        request: { case: "requestPut", value: PutRequest.create({ key, ignoreValue: true }) },
+      };
       const refused: readonly (readonly [ops: RequestOp[], code: number, details: RegExp])[] = [
         [[put, range(2)], 11, /^etcdserver: mvcc: required revision has been compacted$/],
         [[put, range(1000)], 11, /^etcdserver: mvcc: required revision is a future revision$/],
@@ -47,7 +58,11 @@ test("transactions that cannot be carried out change nothing, on any member", as
         for (const success of [ops, nested(ops)]) {
           for (const client of clients) {
             const call = client.call(Txn, { compare: [exists()], success });
-            await assert.rejects(call, (error: CallError) => error.code === code && details.test(error.details), String(details));
+            await assert.rejects(
+              call,
+              (error: CallError) => error.code === code && details.test(error.details),
+              String(details),
+            );
           }
         }
       }

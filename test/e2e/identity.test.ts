@@ -1,6 +1,7 @@
 /**
- * Three members with the certificates that scripts/certs.sh makes, and somebody with other certificates of that folder, or with a member's
- * that was stolen and an id that no member has: nothing of theirs is heard.
+ * Three members with the certificates that scripts/certs.sh makes, and somebody with other
+ * certificates of that folder, or with a member's that was stolen and an id that no member has:
+ * nothing of theirs is heard.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -30,10 +31,16 @@ test("clients' certificates do not speak on the peer port, and a member that doe
     ];
     const urls = cluster.members.map((member) => member.options.peerUrl);
     const members = async (pair: { cert: string; key: string }, url: string) => {
-      const dispatcher = new Agent({ connect: { ca: read(certs.peerCa), ...pair }, allowH2: false });
+      const dispatcher = new Agent({
+        connect: { ca: read(certs.peerCa), ...pair },
+        allowH2: false,
+      });
       try {
         const { headers, body } = await request(`${url}/members`, { dispatcher });
-        return { clusterId: idFromHex(String(headers["x-etcd-cluster-id"]))!, members: (await body.json()) as { id: number }[] };
+        return {
+          clusterId: idFromHex(String(headers["x-etcd-cluster-id"]))!,
+          members: (await body.json()) as { id: number }[],
+        };
       } finally {
         await dispatcher.destroy();
       }
@@ -42,7 +49,7 @@ test("clients' certificates do not speak on the peer port, and a member that doe
       await assert.rejects(members(client, url), "a client's certificate");
       await assert.rejects(members(server, url), "a server's certificate");
     }
-    const { clusterId } = await members(peer, urls[0]!);
+    const { clusterId } = await members(peer, urls[0]);
 
     const statusOf = async () => {
       const all = await Promise.all(
@@ -53,7 +60,11 @@ test("clients' certificates do not speak on the peer port, and a member that doe
           return status;
         }),
       );
-      return all.map(({ raftTerm, header, leader }) => ({ term: raftTerm, id: header!.memberId, leader }));
+      return all.map(({ raftTerm, header, leader }) => ({
+        term: raftTerm,
+        id: header!.memberId,
+        leader,
+      }));
     };
     const before = await statusOf();
     for (const [pair, ca] of [
@@ -61,7 +72,11 @@ test("clients' certificates do not speak on the peer port, and a member that doe
       [server, certs.ca],
       [peer, certs.peerCa],
     ] as const) {
-      const tls: TlsOptions = { certPem: pair.cert, keyPem: pair.key, trustedCaPem: read(certs.peerCa) + read(ca) };
+      const tls: TlsOptions = {
+        certPem: pair.cert,
+        keyPem: pair.key,
+        trustedCaPem: read(certs.peerCa) + read(ca),
+      };
       const stranger = new Http2Transport(
         {
           ...{ selfId: STRANGER, clusterId, localUrls: ["https://127.0.0.1:1"], listen: [], tls },
@@ -75,7 +90,7 @@ test("clients' certificates do not speak on the peer port, and a member that doe
           http: () => ({ status: 404, headers: {}, body: "" }),
         },
       );
-      for (const [i, { id }] of before.entries()) stranger.addPeer(id, [urls[i]!]);
+      for (const [i, { id }] of before.entries()) stranger.addPeer(id, [urls[i]]);
       const message = (to: bigint, type: raftpb.MessageType) =>
         raftpb.Message.create({
           ...{ type, to, from: STRANGER, term: 1_000_000 },
@@ -83,7 +98,8 @@ test("clients' certificates do not speak on the peer port, and a member that doe
         });
       const { MsgProp, MsgHeartbeat, MsgVote, MsgApp } = raftpb.MessageType;
       for (let round = 0; round < 20; round++) {
-        for (const { id } of before) stranger.send([MsgProp, MsgHeartbeat, MsgVote, MsgApp].map((type) => message(id, type)));
+        for (const { id } of before)
+          stranger.send([MsgProp, MsgHeartbeat, MsgVote, MsgApp].map((type) => message(id, type)));
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       assert.ok(stranger.peers().every(({ activeSinceMs }) => activeSinceMs === undefined));
@@ -91,7 +107,9 @@ test("clients' certificates do not speak on the peer port, and a member that doe
     }
     for (const member of cluster.members) {
       await until(`${member.name} says whom it has turned away`, () =>
-        /rejected stream from a stranger: no member of the cluster knows the remote peer.*"remote-peer-id":"99"/.test(member.log()),
+        /rejected stream from a stranger: no member of the cluster knows the remote peer.*"remote-peer-id":"99"/.test(
+          member.log(),
+        ),
       );
     }
     const writer = clientOf(cluster);

@@ -1,6 +1,7 @@
 /**
- * An operator's day: a cluster of three grows to five through learners, loses a member for good and gets another in its place, hands
- * leadership on, and shrinks to three again, while clients write without pause. Nothing acknowledged may be lost, and nobody may wait long.
+ * An operator's day: a cluster of three grows to five through learners, loses a member for good and
+ * gets another in its place, hands leadership on, and shrinks to three again, while clients write
+ * without pause. Nothing acknowledged may be lost, and nobody may wait long.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,28 +16,44 @@ import { Writers, writerPrefix } from "../support/writers.ts";
 
 const connections = 20;
 const writesBetweenSteps = 200;
-/** At no time may all clients wait longer for an acknowledgement, where the machine does not stand still. */
+/**
+ * At no time may all clients wait longer for an acknowledgement, where the machine does not stand
+ * still.
+ */
 const gapLimitMs = 3000;
 /** A step that the cluster is not ready for yet is tried again for so long. */
 const stepLimitMs = 60_000;
 
-/** An answer that a busy machine gives late is waited for: a change that is asked for twice may be refused. */
+/**
+ * An answer that a busy machine gives late is waited for: a change that is asked for twice may be
+ * refused.
+ */
 const PATIENT = "--command-timeout=30s";
 
-/** What may pass by itself: links that are young, a learner that has not caught up, a change of leaders. */
-const passing = /unhealthy cluster|in sync with leader|leader changed|no leader|timed out|server stopped|deadline exceeded|not leader/i;
+/**
+ * What may pass by itself: links that are young, a learner that has not caught up, a change of
+ * leaders.
+ */
+const passing =
+  /unhealthy cluster|in sync with leader|leader changed|no leader|timed out|server stopped|deadline exceeded|not leader/i;
 
 /** What a change says that is asked for once more after it was done, but not answered. */
 const doneBefore = /can only promote a learner member(?! which)|member not found/i;
 
-/** Runs a command until it works, or is found to have worked before; fails at once where no time will help. */
+/**
+ * Runs a command until it works, or is found to have worked before; fails at once where no time
+ * will help.
+ */
 async function ctl(cluster: TestCluster, ...args: string[]): Promise<ProgramResult> {
   const endMs = performance.now() + stepLimitMs;
   for (let isRepeated = false; ; isRepeated = true) {
-    const endpoints = cluster.members.filter((member) => member.isRunning).map((member) => member.clientUrl);
+    const endpoints = cluster.members
+      .filter((member) => member.isRunning)
+      .map((member) => member.clientUrl);
     const result = await runQuoratectl(endpoints, [...tlsClientFlags(cluster), PATIENT, ...args]);
     if (result.code === 0 || (isRepeated && doneBefore.test(result.stderr))) return result;
-    if (!passing.test(result.stderr) || performance.now() > endMs) assert.fail(`${args.join(" ")}: ${result.stderr}`);
+    if (!passing.test(result.stderr) || performance.now() > endMs)
+      assert.fail(`${args.join(" ")}: ${result.stderr}`);
     await delay(200);
   }
 }
@@ -44,10 +61,14 @@ async function ctl(cluster: TestCluster, ...args: string[]): Promise<ProgramResu
 /** Starts a member with what `member add` or `member replace` printed for it. */
 function startWith(member: TestMember, printed: string): void {
   const variable = (name: string) =>
-    new RegExp(`^ETCD_${name}="(.*)"$`, "m").exec(printed)?.[1] ?? assert.fail(`no ETCD_${name} in\n${printed}`);
+    new RegExp(`^ETCD_${name}="(.*)"$`, "m").exec(printed)?.[1] ??
+    assert.fail(`no ETCD_${name} in\n${printed}`);
   assert.equal(variable("NAME"), member.name);
   assert.equal(variable("INITIAL_ADVERTISE_PEER_URLS"), member.options.peerUrl);
-  member.start([`--initial-cluster=${variable("INITIAL_CLUSTER")}`, `--initial-cluster-state=${variable("INITIAL_CLUSTER_STATE")}`]);
+  member.start([
+    `--initial-cluster=${variable("INITIAL_CLUSTER")}`,
+    `--initial-cluster-state=${variable("INITIAL_CLUSTER_STATE")}`,
+  ]);
 }
 
 async function idOf(cluster: TestCluster, member: TestMember): Promise<string> {
@@ -56,13 +77,26 @@ async function idOf(cluster: TestCluster, member: TestMember): Promise<string> {
 
 async function grow(cluster: TestCluster, name: string): Promise<void> {
   const member = await cluster.prepareMember(name);
-  const added = await ctl(cluster, "member", "add", name, "--learner", `--peer-urls=${member.options.peerUrl}`);
-  const id = /^Member +([0-9a-f]+) added as learner to cluster +[0-9a-f]+$/m.exec(added.stdout)?.[1];
+  const added = await ctl(
+    cluster,
+    "member",
+    "add",
+    name,
+    "--learner",
+    `--peer-urls=${member.options.peerUrl}`,
+  );
+  const id = /^Member +([0-9a-f]+) added as learner to cluster +[0-9a-f]+$/m.exec(
+    added.stdout,
+  )?.[1];
   assert.ok(id !== undefined, added.stdout);
   startWith(member, added.stdout);
   // It does not take linearizable reads before it votes, so it is not asked whether it is ready.
   const promoted = await ctl(cluster, "member", "promote", id);
-  if (promoted.code === 0) assert.match(promoted.stdout, new RegExp(`^Member +${id} promoted in cluster +[0-9a-f]+$`, "m"));
+  if (promoted.code === 0)
+    assert.match(
+      promoted.stdout,
+      new RegExp(`^Member +${id} promoted in cluster +[0-9a-f]+$`, "m"),
+    );
   await member.waitReady();
   cluster.members.push(member);
 }
@@ -71,7 +105,15 @@ async function grow(cluster: TestCluster, name: string): Promise<void> {
 async function replace(cluster: TestCluster, dead: TestMember, name: string): Promise<void> {
   const member = await cluster.prepareMember(name);
   const endpoints = cluster.members.filter((one) => one.isRunning).map((one) => one.clientUrl);
-  const args = [...tlsClientFlags(cluster), PATIENT, "member", "replace", dead.name, member.options.peerUrl, `--name=${name}`];
+  const args = [
+    ...tlsClientFlags(cluster),
+    PATIENT,
+    "member",
+    "replace",
+    dead.name,
+    member.options.peerUrl,
+    `--name=${name}`,
+  ];
   let first: ProgramResult;
   const endMs = performance.now() + stepLimitMs;
   do {
@@ -85,13 +127,16 @@ async function replace(cluster: TestCluster, dead: TestMember, name: string): Pr
   assert.equal(second.code, 0, second.stderr);
   assert.match(
     second.stdout,
-    new RegExp(`has caught up and is a voter now\\.[^]*\\(${dead.name}\\) removed\\.[^]*taken the place of ${dead.name}`),
+    new RegExp(
+      `has caught up and is a voter now\\.[^]*\\(${dead.name}\\) removed\\.[^]*taken the place of ${dead.name}`,
+    ),
   );
   await member.waitReady();
   cluster.members.splice(cluster.members.indexOf(dead), 1, member);
   const third = await runQuoratectl(cluster.endpoints, args);
   assert.deepEqual([third.code, third.stderr], [0, ""]);
-  // The dead one comes back with its data, which does not know that it was removed: the others tell it.
+  // The dead one comes back with its data, which does not know that it was removed: the others tell
+  // it.
   dead.start();
   assert.deepEqual(await dead.exited, { code: 0, signal: null });
   assert.match(dead.log(), /the member has been permanently removed from the cluster/);
@@ -102,7 +147,11 @@ async function shrink(cluster: TestCluster, member: TestMember): Promise<void> {
   const id = await idOf(cluster, member);
   cluster.members.splice(cluster.members.indexOf(member), 1);
   const removed = await ctl(cluster, "member", "remove", id);
-  if (removed.code === 0) assert.match(removed.stdout, new RegExp(`^Member +${id} removed from cluster +[0-9a-f]+$`, "m"));
+  if (removed.code === 0)
+    assert.match(
+      removed.stdout,
+      new RegExp(`^Member +${id} removed from cluster +[0-9a-f]+$`, "m"),
+    );
   assert.deepEqual(await member.exited, { code: 0, signal: null });
   assert.match(member.log(), /the member has been permanently removed from the cluster/);
   member.start();
@@ -121,7 +170,9 @@ test("an operator's day under load: grow to five, replace a dead member, move th
     const mark = async (what: string) => {
       await writers.more(writesBetweenSteps);
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-      t.diagnostic(`${seconds} s: ${what}; ${writers.acknowledged.size} writes, longest gap so far ${writers.longestGapMs.toFixed(0)} ms`);
+      t.diagnostic(
+        `${seconds} s: ${what}; ${writers.acknowledged.size} writes, longest gap so far ${writers.longestGapMs.toFixed(0)} ms`,
+      );
     };
     try {
       await mark("three members");
@@ -142,7 +193,10 @@ test("an operator's day under load: grow to five, replace a dead member, move th
       const moved = await ctl(cluster, "move-leader", await idOf(cluster, to));
       assert.match(
         moved.stdout,
-        new RegExp(`^Leadership transferred from ${await idOf(cluster, from)} to ${await idOf(cluster, to)}$`, "m"),
+        new RegExp(
+          `^Leadership transferred from ${await idOf(cluster, from)} to ${await idOf(cluster, to)}$`,
+          "m",
+        ),
       );
       await mark("the leader has moved");
 

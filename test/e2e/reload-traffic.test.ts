@@ -1,6 +1,7 @@
 /**
- * Certificates, authorities and revocation lists are exchanged under three members and their clients while these work: good clients feel
- * nothing, revoked ones are cut off, files that are broken change nothing, and no TLS session of before opens a door that was shut.
+ * Certificates, authorities and revocation lists are exchanged under three members and their
+ * clients while these work: good clients feel nothing, revoked ones are cut off, files that are
+ * broken change nothing, and no TLS session of before opens a door that was shut.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +12,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
 import { fromLatin1, KVService, MaintenanceService } from "@quorate/proto";
 import { Agent, request } from "undici";
-import { makeAuthority, makeCertificate, makeLocalCertificate, makeRevocationList, type TestCertificate } from "../support/certs.ts";
+import {
+  makeAuthority,
+  makeCertificate,
+  makeLocalCertificate,
+  makeRevocationList,
+  type TestCertificate,
+} from "../support/certs.ts";
 import { TestClient } from "../support/client.ts";
 import { quorate } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
@@ -20,7 +27,8 @@ import { until } from "../support/until.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "quorate-reload-traffic-"));
 const path = (name: string): string => join(dir, name);
-const write = (name: string, content: string | Uint8Array): void => writeFileSync(path(name), content, { mode: 0o600 });
+const write = (name: string, content: string | Uint8Array): void =>
+  writeFileSync(path(name), content, { mode: 0o600 });
 
 const clientCa = makeAuthority("client-ca");
 const peerCa = makeAuthority("peer-ca");
@@ -28,7 +36,11 @@ const good = makeCertificate({ name: "good", issuer: clientCa, usage: "client" }
 const doomed = makeCertificate({ name: "doomed", issuer: clientCa, usage: "client" });
 /** Each member has a certificate of its own, as in a cluster of hosts. */
 const peers = [0, 1, 2].map((i) => makeLocalCertificate(peerCa, `peer${i}`));
-const identityOf = ({ certPem: cert, keyPem: key }: TestCertificate, ca = clientCa.certPem) => ({ ca, cert, key });
+const identityOf = ({ certPem: cert, keyPem: key }: TestCertificate, ca = clientCa.certPem) => ({
+  ca,
+  cert,
+  key,
+});
 
 let members: TestMember[] = [];
 /** Writes of the good client that are under way all the time; any failure of one is kept. */
@@ -53,7 +65,10 @@ async function changeFiles(says: string, change: () => void): Promise<void> {
 }
 
 async function metricsOf(member: TestMember): Promise<string> {
-  const dispatcher = new Agent({ connect: { ca: clientCa.certPem, cert: good.certPem, key: good.keyPem }, allowH2: false });
+  const dispatcher = new Agent({
+    connect: { ca: clientCa.certPem, cert: good.certPem, key: good.keyPem },
+    allowH2: false,
+  });
   try {
     return await (await request(`${member.clientUrl}/metrics`, { dispatcher })).body.text();
   } finally {
@@ -96,19 +111,37 @@ before(async () => {
   write("peers.crl", makeRevocationList(peerCa, []));
   writePair("server", makeLocalCertificate(clientCa, "server"));
   const ports = await freePorts(6);
-  const urls = [0, 1, 2].map((i) => ({ client: `https://127.0.0.1:${ports[2 * i]}`, peer: `https://127.0.0.1:${ports[2 * i + 1]}` }));
+  const urls = [0, 1, 2].map((i) => ({
+    client: `https://127.0.0.1:${ports[2 * i]}`,
+    peer: `https://127.0.0.1:${ports[2 * i + 1]}`,
+  }));
   members = urls.map(({ client, peer }, i) => {
-    writePair(`peer${i}`, peers[i]!);
+    writePair(`peer${i}`, peers[i]);
     return new TestMember({
       name: `m${i}`,
       command: quorate.command,
       flags: [
-        ...[`--name=m${i}`, `--data-dir=${path(`m${i}`)}`, `--listen-client-urls=${client}`, `--advertise-client-urls=${client}`],
+        ...[
+          `--name=m${i}`,
+          `--data-dir=${path(`m${i}`)}`,
+          `--listen-client-urls=${client}`,
+          `--advertise-client-urls=${client}`,
+        ],
         ...[`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`],
         `--initial-cluster=${urls.map((one, j) => `m${j}=${one.peer}`).join(",")}`,
-        ...[`--cert-file=${path("server.pem")}`, `--key-file=${path("server-key.pem")}`, `--trusted-ca-file=${path("ca.pem")}`],
-        ...[`--peer-cert-file=${path(`peer${i}.pem`)}`, `--peer-key-file=${path(`peer${i}-key.pem`)}`],
-        ...[`--peer-trusted-ca-file=${path("peer-ca.pem")}`, `--client-crl-file=${path("clients.crl")}`],
+        ...[
+          `--cert-file=${path("server.pem")}`,
+          `--key-file=${path("server-key.pem")}`,
+          `--trusted-ca-file=${path("ca.pem")}`,
+        ],
+        ...[
+          `--peer-cert-file=${path(`peer${i}.pem`)}`,
+          `--peer-key-file=${path(`peer${i}-key.pem`)}`,
+        ],
+        ...[
+          `--peer-trusted-ca-file=${path("peer-ca.pem")}`,
+          `--client-crl-file=${path("clients.crl")}`,
+        ],
         `--peer-crl-file=${path("peers.crl")}`,
       ],
       env: {},
@@ -150,20 +183,35 @@ test("broken files keep those from before in force, with a line in the log and a
   for (const member of members) {
     const text = await metricsOf(member);
     const value = (port: string) =>
-      Number(new RegExp(`^quorate_tls_reload_failures_total\\{port="${port}"\\} (\\d+)$`, "m").exec(text)?.[1]);
-    assert.ok(value("client") >= 4 && value("peer") >= 1, `${member.name}: ${value("client")}, ${value("peer")}`);
+      Number(
+        new RegExp(`^quorate_tls_reload_failures_total\\{port="${port}"\\} (\\d+)$`, "m").exec(
+          text,
+        )?.[1],
+      );
+    assert.ok(
+      value("client") >= 4 && value("peer") >= 1,
+      `${member.name}: ${value("client")}, ${value("peer")}`,
+    );
   }
 });
 
 test("a revoked client is cut off where it is connected, and does not come back; others feel nothing", async () => {
-  const standing = members.map((member) => new TestClient(member.clientAddress, identityOf(doomed)));
+  const standing = members.map(
+    (member) => new TestClient(member.clientAddress, identityOf(doomed)),
+  );
   for (const client of standing) await client.call(KVService.methods.Put, put);
   // A TLS session of before the revocation.
-  const { port } = new URL(members[0]!.clientUrl);
+  const { port } = new URL(members[0].clientUrl);
   let session: Buffer | undefined;
   const shake = (resumed?: Buffer) =>
     new Promise<boolean>((resolve) => {
-      const socket = connect({ host: "127.0.0.1", port: Number(port), ...identityOf(doomed), ALPNProtocols: ["h2"], session: resumed });
+      const socket = connect({
+        host: "127.0.0.1",
+        port: Number(port),
+        ...identityOf(doomed),
+        ALPNProtocols: ["h2"],
+        session: resumed,
+      });
       socket.on("session", (one) => {
         session = one;
       });
@@ -174,7 +222,10 @@ test("a revoked client is cut off where it is connected, and does not come back;
       for (const end of ["close", "error"] as const) socket.on(end, () => resolve(false));
     });
   assert.equal(await shake(), true);
-  await until("there is a session to resume", async () => session !== undefined || !(await shake()));
+  await until(
+    "there is a session to resume",
+    async () => session !== undefined || !(await shake()),
+  );
   assert.equal(await shake(session), true);
 
   await changeFiles(TAKEN, () => write("clients.crl", makeRevocationList(clientCa, [doomed])));
@@ -186,8 +237,11 @@ test("a revoked client is cut off where it is connected, and does not come back;
       ),
     );
     client.close();
-    const begin = members[i]!.log();
-    assert.match(begin, /rejected connection on client endpoint.*certificate serial [0-9a-f]+ revoked/);
+    const begin = members[i].log();
+    assert.match(
+      begin,
+      /rejected connection on client endpoint.*certificate serial [0-9a-f]+ revoked/,
+    );
   }
   assert.equal(await shake(), false);
   assert.equal(await shake(session), false, "nor with a session of before");
@@ -195,9 +249,9 @@ test("a revoked client is cut off where it is connected, and does not come back;
 });
 
 test("a revoked member is cut off from the others, which go on; with a new certificate it is back", async () => {
-  const revoked = peers[2]!;
+  const revoked = peers[2];
   const active = async (): Promise<number> => {
-    const text = await metricsOf(members[0]!);
+    const text = await metricsOf(members[0]);
     return [...text.matchAll(/^etcd_network_active_peers\{.*\} 1$/gm)].length;
   };
   await until("all are connected", async () => (await active()) >= 2);
@@ -207,10 +261,12 @@ test("a revoked member is cut off from the others, which go on; with a new certi
   for (const member of members) member.signal("SIGHUP");
   for (const i of [0, 1]) {
     await until(`m${i} has cut m2 off`, () =>
-      /rejected connection on peer endpoint.*certificate serial [0-9a-f]+ revoked/.test(members[i]!.log().slice(begins[i])),
+      /rejected connection on peer endpoint.*certificate serial [0-9a-f]+ revoked/.test(
+        members[i].log().slice(begins[i]),
+      ),
     );
   }
-  const client = new TestClient(members[0]!.clientAddress, identityOf(good));
+  const client = new TestClient(members[0].clientAddress, identityOf(good));
   await until("the two others write", () =>
     client.call(KVService.methods.Put, put).then(
       () => true,
@@ -218,8 +274,8 @@ test("a revoked member is cut off from the others, which go on; with a new certi
     ),
   );
   writePair("peer2", makeLocalCertificate(peerCa, "peer2 again"));
-  members[2]!.signal("SIGHUP");
-  const back = new TestClient(members[2]!.clientAddress, identityOf(good));
+  members[2].signal("SIGHUP");
+  const back = new TestClient(members[2].clientAddress, identityOf(good));
   await until("m2 takes part again", () =>
     back.call(KVService.methods.Put, put).then(
       () => true,

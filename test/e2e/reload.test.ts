@@ -1,11 +1,20 @@
-/** SIGHUP to a real member: the log level of its file, its certificates and its log files are taken anew, nothing else changes. */
+/**
+ * SIGHUP to a real member: the log level of its file, its certificates and its log files are taken
+ * anew, nothing else changes.
+ */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
-import { makeAuthority, makeCertificate, makeLocalCertificate, makeRevocationList, type TestCertificate } from "../support/certs.ts";
+import {
+  makeAuthority,
+  makeCertificate,
+  makeLocalCertificate,
+  makeRevocationList,
+  type TestCertificate,
+} from "../support/certs.ts";
 import { quorate } from "../support/executables.ts";
 import { TestMember } from "../support/member.ts";
 import { freePorts } from "../support/ports.ts";
@@ -23,7 +32,8 @@ test("a member takes a log level, certificates and moved log files on SIGHUP, an
   };
   write("ca.pem", ca.certPem);
   writePair(makeLocalCertificate(ca, "first"));
-  const revoke = (...revoked: TestCertificate[]) => writeFileSync(join(dir, "clients.crl"), makeRevocationList(ca, revoked));
+  const revoke = (...revoked: TestCertificate[]) =>
+    writeFileSync(join(dir, "clients.crl"), makeRevocationList(ca, revoked));
   revoke();
   const [clientPort, peerPort] = await freePorts(2);
   const log = join(dir, "member.log");
@@ -95,14 +105,23 @@ ${more}`;
     return isServed;
   };
   const logged = (text: string, ...files: readonly string[]) =>
-    until(`a line with ${text}`, () => [log, ...files].some((path) => existsSync(path) && readFileSync(path, "utf8").includes(text)));
+    until(`a line with ${text}`, () =>
+      [log, ...files].some((path) => existsSync(path) && readFileSync(path, "utf8").includes(text)),
+    );
   assert.equal(await commonName(), "first");
   const socket = await shake(client);
-  assert.deepEqual([socket.getProtocol(), socket.getCipher().name], ["TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"]);
+  assert.deepEqual(
+    [socket.getProtocol(), socket.getCipher().name],
+    ["TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"],
+  );
   socket.destroy();
   const other = makeLocalCertificate(ca, "other");
   assert.deepEqual([await isServed(client), await isServed(other)], [true, true]);
-  const elsewhere = makeCertificate({ name: "elsewhere", issuer: ca, dnsNames: ["elsewhere.example"] });
+  const elsewhere = makeCertificate({
+    name: "elsewhere",
+    issuer: ca,
+    dnsNames: ["elsewhere.example"],
+  });
   assert.equal(await isServed(elsewhere), false, "--client-cert-allowed-hostname");
 
   write("member.yaml", config("debug", "snapshot-count: 77\n"));
@@ -110,7 +129,9 @@ ${more}`;
   renameSync(log, `${log}.1`);
   member.signal("SIGHUP");
   await logged('"msg":"the log level has changed","from":"info","to":"debug"');
-  await logged('"msg":"changes of the configuration wait for a restart","settings":["snapshotCount"]');
+  await logged(
+    '"msg":"changes of the configuration wait for a restart","settings":["snapshotCount"]',
+  );
   // It looks at them every few seconds, too, which may have been just before the signal.
   await logged('"msg":"TLS files have changed; new connections use them"', `${log}.1`);
   assert.equal(await commonName(), "second");
@@ -121,7 +142,10 @@ ${more}`;
   assert.equal(await isServed(other), true);
   revoke(other);
   member.signal("SIGHUP");
-  await until("the other one is refused in its place", async () => !(await isServed(other)) && (await isServed(client)));
+  await until(
+    "the other one is refused in its place",
+    async () => !(await isServed(other)) && (await isServed(client)),
+  );
 
   write("member.yaml", "log-levle: info\n");
   member.signal("SIGHUP");

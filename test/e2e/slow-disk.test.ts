@@ -20,7 +20,12 @@ async function handOversOf({ clientUrl }: TestMember): Promise<number> {
 test("a leader at 600 ms a sync beside two fast disks hands leadership over", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-slow-disk-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
-  const disks = new Map(["m0", "m1", "m2"].map((name) => [name, new MemberDisk(join(dir, name), join(dir, `${name}.json`), false)]));
+  const disks = new Map(
+    ["m0", "m1", "m2"].map((name) => [
+      name,
+      new MemberDisk(join(dir, name), join(dir, `${name}.json`), false),
+    ]),
+  );
   await withCluster({ size: 3, envOf: (name) => disks.get(name)!.env }, async (cluster) => {
     const writers = new Writers(cluster, 4);
     try {
@@ -31,7 +36,10 @@ test("a leader at 600 ms a sync beside two fast disks hands leadership over", as
       await until("another member leads", async () => (await leaderOf(cluster)) !== slow);
       t.diagnostic(`another led after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
       assert.equal(await handOversOf(slow), 1);
-      assert.match(slow.log(), /this leader's disk is slower than those of the others; handing leadership over/);
+      assert.match(
+        slow.log(),
+        /this leader's disk is slower than those of the others; handing leadership over/,
+      );
       await writers.more(20);
     } finally {
       await writers.stop();

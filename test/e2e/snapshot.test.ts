@@ -60,11 +60,18 @@ test("a member that is killed in the middle of receiving a snapshot comes back a
         const each = await Promise.all(others.map((member) => metric(cluster, member, name)));
         return each.reduce((total, one) => total + one, 0);
       };
-      const snapshotCounts = async () => ({ sent: await sum(sent), failed: await sum(sendFailed), sending: await sum(sending) });
+      const snapshotCounts = async () => ({
+        sent: await sum(sent),
+        failed: await sum(sendFailed),
+        sending: await sum(sending),
+      });
       await away.kill();
       let kills = 0;
       for (let attempt = 0; kills < wantedKills; attempt++) {
-        assert.ok(attempt < mostAttempts, `only ${kills} of ${attempt} kills met a snapshot on its way`);
+        assert.ok(
+          attempt < mostAttempts,
+          `only ${kills} of ${attempt} kills met a snapshot on its way`,
+        );
         await writers.more(writesMeanwhile);
         const before = await snapshotCounts();
         away.start();
@@ -80,7 +87,9 @@ test("a member that is killed in the middle of receiving a snapshot comes back a
         });
         if ((await snapshotCounts()).sent === before.sent) kills++;
       }
-      t.diagnostic(`${kills} kills while a snapshot was on its way, ${writers.acknowledged.size} writes`);
+      t.diagnostic(
+        `${kills} kills while a snapshot was on its way, ${writers.acknowledged.size} writes`,
+      );
       away.start();
       await away.waitReady();
       await writers.more(200);

@@ -1,4 +1,7 @@
-/** Two members, of which one is removed: it ends soon, and started again it waits for the other alone, and serves nobody meanwhile. */
+/**
+ * Two members, of which one is removed: it ends soon, and started again it waits for the other
+ * alone, and serves nobody meanwhile.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,7 +15,8 @@ test("of two members the leader is removed: it ends by itself; started again it 
     const removed = await leaderOf(cluster);
     const stays = cluster.members.find((member) => member !== removed)!;
     const id = (await statusOf(cluster, removed)).header!.memberId.toString(16);
-    const ctl = (...args: string[]) => runQuoratectl([stays.clientUrl], [...tlsClientFlags(cluster), ...args]);
+    const ctl = (...args: string[]) =>
+      runQuoratectl([stays.clientUrl], [...tlsClientFlags(cluster), ...args]);
     let result = await ctl("member", "remove", id);
     // Links are to be five seconds old.
     for (let i = 0; i < 100 && result.code !== 0 && /unhealthy/.test(result.stderr); i++) {
@@ -31,7 +35,10 @@ test("of two members the leader is removed: it ends by itself; started again it 
     // Long enough for a member to take clients without being ready.
     await delay(6000);
     assert.equal(removed.isRunning, true);
-    assert.doesNotMatch(removed.log().split("stays until the one voter").at(-1)!, /ready to serve client requests|serving all the same/);
+    assert.doesNotMatch(
+      removed.log().split("stays until the one voter").at(-1)!,
+      /ready to serve client requests|serving all the same/,
+    );
     stays.start();
     await stays.waitReady();
     assert.equal((await removed.exited).code, 1);

@@ -9,30 +9,48 @@ export interface Outcome {
   readonly messages: number;
 }
 
-const raw = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+const raw = (bytes: Uint8Array): Buffer =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 export type MethodShape = Pick<MethodDescriptor, "path" | "requestStream" | "responseStream">;
 
-/** Sends `bodies` (one for a unary method) and waits for the end of the call. A stream is ended by the caller after `limitMs`. */
-export function rawCall(client: grpc.Client, method: MethodShape, bodies: readonly Uint8Array[], limitMs: number): Promise<Outcome> {
+/**
+ * Sends `bodies` (one for a unary method) and waits for the end of the call. A stream is ended by
+ * the caller after `limitMs`.
+ */
+export function rawCall(
+  client: grpc.Client,
+  method: MethodShape,
+  bodies: readonly Uint8Array[],
+  limitMs: number,
+): Promise<Outcome> {
   return new Promise((resolve) => {
     const options = { deadline: Date.now() + limitMs };
     const metadata = new grpc.Metadata();
     if (!method.requestStream && !method.responseStream) {
-      client.makeUnaryRequest(method.path, raw, asIs, bodies[0]!, metadata, options, (error) =>
-        resolve({ code: error?.code ?? 0, details: error?.details ?? "", messages: error === null ? 1 : 0 }),
+      client.makeUnaryRequest(method.path, raw, asIs, bodies[0], metadata, options, (error) =>
+        resolve({
+          code: error?.code ?? 0,
+          details: error?.details ?? "",
+          messages: error === null ? 1 : 0,
+        }),
       );
       return;
     }
-    const asked = method.requestStream ? client.makeBidiStreamRequest(method.path, raw, asIs, metadata, options) : undefined;
-    const stream = asked ?? client.makeServerStreamRequest(method.path, raw, asIs, bodies[0]!, metadata, options);
+    const asked = method.requestStream
+      ? client.makeBidiStreamRequest(method.path, raw, asIs, metadata, options)
+      : undefined;
+    const stream =
+      asked ?? client.makeServerStreamRequest(method.path, raw, asIs, bodies[0], metadata, options);
     let messages = 0;
     stream.on("data", () => {
       messages++;
     });
     stream.on("error", () => {});
-    stream.on("status", ({ code, details }: grpc.StatusObject) => resolve({ code, details, messages }));
+    stream.on("status", ({ code, details }: grpc.StatusObject) =>
+      resolve({ code, details, messages }),
+    );
     for (const body of bodies) asked?.write(body);
     asked?.end();
   });
@@ -46,9 +64,15 @@ export interface Walked extends MethodShape {
 }
 
 /** Unary methods that wait until their turn has come. */
-const WAITING_UNARY: ReadonlySet<string> = new Set(["/v3lockpb.Lock/Lock", "/v3electionpb.Election/Campaign"]);
+const WAITING_UNARY: ReadonlySet<string> = new Set([
+  "/v3lockpb.Lock/Lock",
+  "/v3electionpb.Election/Campaign",
+]);
 
-/** Every method of every service that a member offers: those of proto/ from their descriptors, and the standard ones. */
+/**
+ * Every method of every service that a member offers: those of proto/ from their descriptors, and
+ * the standard ones.
+ */
 export const METHODS: readonly Walked[] = [
   ...services.flatMap((service) =>
     Object.values(service.methods).map(({ path, requestStream, responseStream, requestType }) => ({
@@ -64,5 +88,11 @@ export const METHODS: readonly Walked[] = [
 ];
 
 function standard(path: string, requestStream: boolean, responseStream: boolean): Walked {
-  return { path, requestStream, responseStream, requestTypeName: "membershippb.ClusterVersionSetRequest", waits: responseStream };
+  return {
+    path,
+    requestStream,
+    responseStream,
+    requestTypeName: "membershippb.ClusterVersionSetRequest",
+    waits: responseStream,
+  };
 }

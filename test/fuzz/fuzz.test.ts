@@ -11,11 +11,18 @@ import { misplaced } from "./plant.ts";
 const MAIN = join(import.meta.dirname, "main.ts");
 const PLANT = pathToFileURL(join(import.meta.dirname, "plant.ts")).href;
 
-async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+async function run(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number | null; output: string }> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   endsWithUs(child);
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (output += chunk));
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
   return { code, output };
 }
@@ -25,13 +32,20 @@ test("eight seconds of it find nothing", async () => {
   assert.equal(code, 0, output);
   assert.match(output, /^seed 11; \{"minutes":0\.13,/);
   const [, counts] = /^clean: (\{.*\})$/m.exec(output)!;
-  const { calls, peerMessages, peerRequests, rounds } = JSON.parse(counts!) as Record<string, number>;
+  const { calls, peerMessages, peerRequests, rounds } = JSON.parse(counts!) as Record<
+    string,
+    number
+  >;
   assert.ok(calls! > 50 && peerMessages! > 20 && peerRequests! > 3 && rounds! >= 1, output);
 });
 
 test("a member that proposes unchecked, and ends on what does not decode, is found", async () => {
   assert.equal(misplaced(), undefined);
-  const env = { NODE_OPTIONS: `--import=${PLANT}`, QUORATE_FUZZ_PLANT: "1", NODE_DISABLE_COMPILE_CACHE: "1" };
+  const env = {
+    NODE_OPTIONS: `--import=${PLANT}`,
+    QUORATE_FUZZ_PLANT: "1",
+    NODE_DISABLE_COMPILE_CACHE: "1",
+  };
   const { code, output } = await run(["--minutes", "2", "--seed", "12"], env);
   assert.equal(code, 1, output);
   assert.match(output, /FOUND: m\d has ended by itself/);

@@ -1,14 +1,20 @@
 /**
- * A cluster of real members under hostile requests. In rounds: calls of every method, messages of every type in members' names, the peer
- * port's endpoints, and restarts; then it is quiet, and the members are compared.
+ * A cluster of real members under hostile requests. In rounds: calls of every method, messages of
+ * every type in members' names, the peer port's endpoints, and restarts; then it is quiet, and the
+ * members are compared.
  *
- * What is a failure: a member that ends by itself, members whose hashes differ, a member that takes more memory than it may, a cluster
- * that does not serve any more once it is left alone.
+ * What is a failure: a member that ends by itself, members whose hashes differ, a member that takes
+ * more memory than it may, a cluster that does not serve any more once it is left alone.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "@grpc/grpc-js";
-import { AlarmRequest_AlarmAction, fromLatin1, KVService, MaintenanceService } from "@quorate/proto";
+import {
+  AlarmRequest_AlarmAction,
+  fromLatin1,
+  KVService,
+  MaintenanceService,
+} from "@quorate/proto";
 import { CallError, openChannel, TestClient } from "../support/client.ts";
 import type { TestCluster } from "../support/cluster.ts";
 import type { TestMember } from "../support/member.ts";
@@ -26,9 +32,20 @@ export class Found extends Error {}
 const HEAL_LIMIT_MS = 120_000;
 const CALL_LIMIT_MS = 4000;
 const COMPARE_LIMIT_MS = 60_000;
-/** Methods after whose valid requests the cluster is another one. Only spoilt requests are sent to them, which are refused. */
+/**
+ * Methods after whose valid requests the cluster is another one. Only spoilt requests are sent to
+ * them, which are refused.
+ */
 const SPOILT_ONLY = /Cluster\/Member(?:Add|Remove|Update|Promote)|Maintenance\/(?:Alarm|Downgrade)/;
-const PEER_PATHS = ["/leases", "/leases/internal", "/members/hashkv", "/members", "/members/promote/1", "/version", "/members/store-to/1"];
+const PEER_PATHS = [
+  "/leases",
+  "/leases/internal",
+  "/members/hashkv",
+  "/members",
+  "/members/promote/1",
+  "/version",
+  "/members/store-to/1",
+];
 
 export interface Counts {
   calls: number;
@@ -49,7 +66,14 @@ interface Standing {
 }
 
 export class Fuzzer {
-  readonly counts: Counts = { calls: 0, peerMessages: 0, peerRequests: 0, restarts: 0, rounds: 0, residentMib: 0 };
+  readonly counts: Counts = {
+    calls: 0,
+    peerMessages: 0,
+    peerRequests: 0,
+    restarts: 0,
+    rounds: 0,
+    residentMib: 0,
+  };
   readonly #options: FuzzOptions;
   readonly #cluster: TestCluster;
   readonly #random: SeededRandom;
@@ -65,11 +89,17 @@ export class Fuzzer {
     this.#options = options;
     this.#cluster = cluster;
     this.#random = new SeededRandom(options.seed);
-    this.#maker = new MessageMaker(this.#random, { keys: ["", "a", "b", "k/1", "k/2", "\xff"], ids: [0n, 1n, 2n, 7n, 99n] });
+    this.#maker = new MessageMaker(this.#random, {
+      keys: ["", "a", "b", "k/1", "k/2", "\xff"],
+      ids: [0n, 1n, 2n, 7n, 99n],
+    });
     this.#liar = new Liar(this.#random, this.#maker);
   }
 
-  /** Runs for the time that the options give. Throws Found. @param tell takes lines that say how far it is */
+  /**
+   * Runs for the time that the options give. Throws Found. @param tell takes lines that say how far
+   * it is
+   */
   async run(tell: (line: string) => void): Promise<void> {
     const { minutes, logEveryMs } = this.#options;
     const startMs = performance.now();
@@ -110,19 +140,30 @@ export class Fuzzer {
     for (let i = 0; !this.#isOver; i++) {
       if (i % 50 === 0) {
         client?.close();
-        client = openChannel(this.#random.pick(this.#cluster.members).clientAddress, this.#cluster.identity);
+        client = openChannel(
+          this.#random.pick(this.#cluster.members).clientAddress,
+          this.#cluster.identity,
+        );
       }
       const method = this.#random.pick(METHODS);
       const mayBeValid = !SPOILT_ONLY.test(method.path) && this.#random.oneIn(3);
-      const body = () => (mayBeValid ? this.#maker.valid(method.requestTypeName) : this.#spoilt(method.requestTypeName, method.path));
-      const bodies = Array.from({ length: method.requestStream ? 1 + this.#random.below(4) : 1 }, body);
+      const body = () =>
+        mayBeValid
+          ? this.#maker.valid(method.requestTypeName)
+          : this.#spoilt(method.requestTypeName, method.path);
+      const bodies = Array.from(
+        { length: method.requestStream ? 1 + this.#random.below(4) : 1 },
+        body,
+      );
       await rawCall(client!, method, bodies, method.waits ? 300 : CALL_LIMIT_MS);
       this.counts.calls++;
     }
     client?.close();
   }
 
-  /** A malformed request; for methods that must not be carried out, one that is cut and so never is. */
+  /**
+   * A malformed request; for methods that must not be carried out, one that is cut and so never is.
+   */
   #spoilt(typeName: string, path: string): Uint8Array {
     const bytes = this.#maker.malformed(typeName);
     return SPOILT_ONLY.test(path) ? Uint8Array.from([...bytes, 0x08]) : bytes;
@@ -131,21 +172,35 @@ export class Fuzzer {
   /** From one member to another, as far as they are known. */
   #scene(): { scene: Scene; identity: PeerIdentity; target: TestMember } | undefined {
     const at = this.#random.below(this.#standing.length);
-    const to = this.#standing[at]!;
-    const from = this.#standing[(at + 1 + this.#random.below(this.#standing.length - 1)) % this.#standing.length]!;
-    const target = this.#cluster.members[at]!;
+    const to = this.#standing[at];
+    const from =
+      this.#standing[
+        (at + 1 + this.#random.below(this.#standing.length - 1)) % this.#standing.length
+      ];
+    const target = this.#cluster.members[at];
     const { certs } = this.#cluster;
     const read = (path: string): string => readFileSync(path, "utf8");
-    const tls = certs === undefined ? {} : { tls: { ca: read(certs.peerCa), cert: read(certs.peer), key: read(certs.peerKey) } };
+    const tls =
+      certs === undefined
+        ? {}
+        : { tls: { ca: read(certs.peerCa), cert: read(certs.peer), key: read(certs.peerKey) } };
     const scene = { from: from.id, to: to.id, term: to.term, lastIndex: to.lastIndex };
-    return { scene, identity: { from: from.id, to: to.id, clusterId: to.clusterId, ...tls }, target };
+    return {
+      scene,
+      identity: { from: from.id, to: to.id, clusterId: to.clusterId, ...tls },
+      target,
+    };
   }
 
   async #speakAsPeer(): Promise<void> {
     while (!this.#isOver) {
       const drawn = this.#scene()!;
       const { scene, identity, target } = drawn;
-      const stream = PeerStream.open(target.options.peerUrl, identity, this.#random.oneIn(2) ? "urgent" : "bulk");
+      const stream = PeerStream.open(
+        target.options.peerUrl,
+        identity,
+        this.#random.oneIn(2) ? "urgent" : "bulk",
+      );
       for (let i = this.#random.below(60); i > 0 && !this.#isOver; i--) {
         const bytes = this.#liar.message(scene);
         const sent = this.#random.oneIn(40) ? stream.sendRaw(bytes) : stream.send(bytes);
@@ -168,7 +223,10 @@ export class Fuzzer {
       } else {
         const path = this.#random.pick(PEER_PATHS);
         const init = this.#random.oneIn(4) ? {} : { method: "POST", body: Buffer.from(body) };
-        const answer = await fetch(target.options.peerUrl + path, { ...init, signal: AbortSignal.timeout(2000) }).catch(() => undefined);
+        const answer = await fetch(target.options.peerUrl + path, {
+          ...init,
+          signal: AbortSignal.timeout(2000),
+        }).catch(() => undefined);
         await answer?.arrayBuffer().catch(() => {});
       }
       this.counts.peerRequests++;
@@ -181,7 +239,13 @@ export class Fuzzer {
     const head = Buffer.alloc(4);
     head.writeUInt32BE(this.#random.oneIn(5) ? 0xffff_ffff : message.length);
     const rest = this.#maker.malformed("raftpb.Snapshot");
-    return Buffer.concat([head, message, Buffer.from([0, 0, 0, rest.length & 0xff]), rest, Buffer.alloc(Number(identity.to & 7n))]);
+    return Buffer.concat([
+      head,
+      message,
+      Buffer.from([0, 0, 0, rest.length & 0xff]),
+      rest,
+      Buffer.alloc(Number(identity.to & 7n)),
+    ]);
   }
 
   // --- Restarts ---
@@ -214,10 +278,12 @@ export class Fuzzer {
   #assertAlive(): void {
     for (const member of this.#cluster.members) {
       if (this.#stopped.has(member)) continue;
-      if (!member.isRunning) throw new Found(`${member.name} has ended by itself\n${member.logTail(6)}`);
+      if (!member.isRunning)
+        throw new Found(`${member.name} has ended by itself\n${member.logTail(6)}`);
       const mib = residentMib(member.pid!);
       this.counts.residentMib = Math.max(this.counts.residentMib, mib);
-      if (mib > this.#options.maxResidentMib) throw new Found(`${member.name} has ${mib} MiB resident`);
+      if (mib > this.#options.maxResidentMib)
+        throw new Found(`${member.name} has ${mib} MiB resident`);
     }
   }
 
@@ -238,8 +304,17 @@ export class Fuzzer {
   async #look(): Promise<void> {
     await this.#serves();
     this.#standing = await this.#each(async (client) => {
-      const { header, raftTerm, raftIndex } = await client.call(MaintenanceService.methods.Status, {}, COMPARE_LIMIT_MS);
-      return { id: header!.memberId, clusterId: header!.clusterId, term: raftTerm, lastIndex: raftIndex };
+      const { header, raftTerm, raftIndex } = await client.call(
+        MaintenanceService.methods.Status,
+        {},
+        COMPARE_LIMIT_MS,
+      );
+      return {
+        id: header!.memberId,
+        clusterId: header!.clusterId,
+        term: raftTerm,
+        lastIndex: raftIndex,
+      };
     });
   }
 
@@ -250,17 +325,31 @@ export class Fuzzer {
       this.#assertAlive();
       try {
         await this.#each(async (client) => {
-          const { alarms } = await client.call(MaintenanceService.methods.Alarm, { action: AlarmRequest_AlarmAction.GET }, 5000);
+          const { alarms } = await client.call(
+            MaintenanceService.methods.Alarm,
+            { action: AlarmRequest_AlarmAction.GET },
+            5000,
+          );
           for (const { memberID, alarm } of alarms) {
-            await client.call(MaintenanceService.methods.Alarm, { action: AlarmRequest_AlarmAction.DEACTIVATE, memberID, alarm }, 5000);
+            await client.call(
+              MaintenanceService.methods.Alarm,
+              { action: AlarmRequest_AlarmAction.DEACTIVATE, memberID, alarm },
+              5000,
+            );
           }
-          await client.call(KVService.methods.Put, { key: fromLatin1("served"), value: fromLatin1("yes") }, 5000);
+          await client.call(
+            KVService.methods.Put,
+            { key: fromLatin1("served"), value: fromLatin1("yes") },
+            5000,
+          );
         });
         return;
       } catch (error) {
         if (!(error instanceof CallError)) throw error;
         if (performance.now() > endMs)
-          throw new Found(`the cluster does not serve ${HEAL_LIMIT_MS} ms after it was left alone: ${error.message}`);
+          throw new Found(
+            `the cluster does not serve ${HEAL_LIMIT_MS} ms after it was left alone: ${error.message}`,
+          );
         await delay(200);
       }
     }
@@ -271,18 +360,27 @@ export class Fuzzer {
     await this.#serves();
     for (let attempt = 1; ; attempt++) {
       const revisions = await this.#each(async (client) => {
-        const { header } = await client.call(KVService.methods.Range, { key: fromLatin1("served") }, COMPARE_LIMIT_MS);
+        const { header } = await client.call(
+          KVService.methods.Range,
+          { key: fromLatin1("served") },
+          COMPARE_LIMIT_MS,
+        );
         return header!.revision;
       });
       const revision = Math.min(...revisions);
       const hashes = await this.#each(async (client, { name }) => {
-        const { hash, compactRevision } = await client.call(MaintenanceService.methods.HashKV, { revision }, COMPARE_LIMIT_MS);
+        const { hash, compactRevision } = await client.call(
+          MaintenanceService.methods.HashKV,
+          { revision },
+          COMPARE_LIMIT_MS,
+        );
         return { name, hash, compactRevision };
       });
       const compacted = new Set(hashes.map(({ compactRevision }) => compactRevision));
       if (new Set(hashes.map(({ hash }) => hash)).size === 1) return;
       // A compaction that was asked for at the end reaches the members one after the other.
-      if (compacted.size === 1 || attempt === 20) throw new Found(`members differ at revision ${revision}: ${JSON.stringify(hashes)}`);
+      if (compacted.size === 1 || attempt === 20)
+        throw new Found(`members differ at revision ${revision}: ${JSON.stringify(hashes)}`);
       await delay(250);
     }
   }

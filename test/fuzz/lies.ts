@@ -1,18 +1,39 @@
 /**
- * What a peer may be sent in a member's name. Raft trusts its members: who lies about what it has on disk, or sends appends as the leader,
- * can make a cluster lose what it has acknowledged, and no check of contents finds that. So the fuzzer lies in everything but that: a
- * message that a member would have to believe is made one that it can see through, of a term long past or of an impossible content.
+ * What a peer may be sent in a member's name. Raft trusts its members: who lies about what it has
+ * on disk, or sends appends as the leader, can make a cluster lose what it has acknowledged, and no
+ * check of contents finds that. So the fuzzer lies in everything but that: a message that a member
+ * would have to believe is made one that it can see through, of a term long past or of an
+ * impossible content.
  */
 import { type MessageType, raftpb, WireError } from "@quorate/proto";
 import type { SeededRandom } from "../support/random.ts";
 import { type MessageMaker, varint } from "./messages.ts";
 
-const { MsgApp, MsgAppResp, MsgHeartbeat, MsgHeartbeatResp, MsgPreVoteResp, MsgReadIndexResp, MsgSnap, MsgVoteResp } = raftpb.MessageType;
-const { MsgProp, MsgVote, MsgPreVote, MsgTimeoutNow, MsgTransferLeader, MsgReadIndex } = raftpb.MessageType;
+const {
+  MsgApp,
+  MsgAppResp,
+  MsgHeartbeat,
+  MsgHeartbeatResp,
+  MsgPreVoteResp,
+  MsgReadIndexResp,
+  MsgSnap,
+  MsgVoteResp,
+} = raftpb.MessageType;
+const { MsgProp, MsgVote, MsgPreVote, MsgTimeoutNow, MsgTransferLeader, MsgReadIndex } =
+  raftpb.MessageType;
 
 /** Messages by which members vouch for something. */
 const VOUCHING: ReadonlySet<number> = new Set([
-  ...[MsgApp, MsgAppResp, MsgHeartbeat, MsgHeartbeatResp, MsgPreVoteResp, MsgReadIndexResp, MsgSnap, MsgVoteResp],
+  ...[
+    MsgApp,
+    MsgAppResp,
+    MsgHeartbeat,
+    MsgHeartbeatResp,
+    MsgPreVoteResp,
+    MsgReadIndexResp,
+    MsgSnap,
+    MsgVoteResp,
+  ],
 ]);
 
 /** Who seems to send to whom, and what is known of the cluster. */
@@ -64,9 +85,18 @@ export class Liar {
   #entry(from: bigint): raftpb.Entry {
     const random = this.#random;
     const type = random.pick([0, 0, 0, 0, 0, 1, 2, 3]) as raftpb.EntryType;
-    if (type === 1) return { type, term: 0, index: 0, data: this.#maker.malformed("raftpb.ConfChange") };
-    if (type !== 0 || random.oneIn(8)) return { type, term: 0, index: 0, data: this.#maker.malformed("etcdserverpb.InternalRaftRequest") };
-    const id = random.oneIn(5) ? random.pick([0n, 1n, 2n ** 64n - 1n]) : ((from & 0xffffn) << 48n) | this.#nextId++;
+    if (type === 1)
+      return { type, term: 0, index: 0, data: this.#maker.malformed("raftpb.ConfChange") };
+    if (type !== 0 || random.oneIn(8))
+      return {
+        type,
+        term: 0,
+        index: 0,
+        data: this.#maker.malformed("etcdserverpb.InternalRaftRequest"),
+      };
+    const id = random.oneIn(5)
+      ? random.pick([0n, 1n, 2n ** 64n - 1n])
+      : ((from & 0xffffn) << 48n) | this.#nextId++;
     const [field, typeName] = random.pick(REQUESTS);
     const body = random.oneIn(3) ? this.#maker.valid(typeName) : this.#maker.malformed(typeName);
     const header = [8, ...varint(id)];
@@ -77,15 +107,44 @@ export class Liar {
 
   #ordinary({ from, to, term, lastIndex }: Scene): raftpb.Message {
     const random = this.#random;
-    const number = () => random.pick([0, 1, term, lastIndex, lastIndex + 1, 2 ** 31, 2 ** 40, 2 ** 52, Number.MAX_SAFE_INTEGER]);
-    const types = [MsgVote, MsgPreVote, MsgTimeoutNow, MsgTransferLeader, MsgReadIndex, ...VOUCHING, random.below(40)];
+    const number = () =>
+      random.pick([
+        0,
+        1,
+        term,
+        lastIndex,
+        lastIndex + 1,
+        2 ** 31,
+        2 ** 40,
+        2 ** 52,
+        Number.MAX_SAFE_INTEGER,
+      ]);
+    const types = [
+      MsgVote,
+      MsgPreVote,
+      MsgTimeoutNow,
+      MsgTransferLeader,
+      MsgReadIndex,
+      ...VOUCHING,
+      random.below(40),
+    ];
     const type = random.pick(types) as raftpb.MessageType;
     const count = random.below(3);
     return raftpb.Message.create({
       ...{ type, from: random.oneIn(15) ? 99n : from, to: random.oneIn(15) ? 98n : to },
       // Campaigns cost the cluster its leader: few may have a term that counts.
-      term: random.oneIn(12) ? term + random.below(3) : random.oneIn(3) ? 2 ** 45 + random.below(2 ** 30) : random.below(term + 1),
-      ...{ logTerm: number(), index: number(), commit: number(), rejectHint: number(), reject: random.oneIn(2) },
+      term: random.oneIn(12)
+        ? term + random.below(3)
+        : random.oneIn(3)
+          ? 2 ** 45 + random.below(2 ** 30)
+          : random.below(term + 1),
+      ...{
+        logTerm: number(),
+        index: number(),
+        commit: number(),
+        rejectHint: number(),
+        reject: random.oneIn(2),
+      },
       entries: Array.from({ length: count }, (_, i) => ({
         type: random.below(4) as 0,
         term: number(),
@@ -106,7 +165,8 @@ function harmless(bytes: Uint8Array, scene: Scene): Uint8Array {
     if (error instanceof WireError) return bytes;
     throw error;
   }
-  const isBelieved = VOUCHING.has(message.type) && message.term >= scene.term && message.term < 2 ** 44;
+  const isBelieved =
+    VOUCHING.has(message.type) && message.term >= scene.term && message.term < 2 ** 44;
   if (!isBelieved) return bytes;
   return (raftpb.Message as MessageType<raftpb.Message>).encode({ ...message, term: 1 });
 }

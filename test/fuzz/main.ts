@@ -1,4 +1,7 @@
-/** The command `npm run fuzz:cluster`: three real members under hostile requests (fuzzer.ts; options.ts says what it can do). */
+/**
+ * The command `npm run fuzz:cluster`: three real members under hostile requests (fuzzer.ts;
+ * options.ts says what it can do).
+ */
 import { cpSync, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +27,11 @@ async function main(): Promise<number> {
     return 0;
   }
   print(`seed ${options.seed}; ${JSON.stringify(options)}`);
-  const cluster = await startCluster({ size: 3, tls: options.tls, flags: ["--snapshot-count=500", "--snapshot-catchup-entries=100"] });
+  const cluster = await startCluster({
+    size: 3,
+    tls: options.tls,
+    flags: ["--snapshot-count=500", "--snapshot-catchup-entries=100"],
+  });
   const keep = (): void => {
     if (!existsSync(cluster.dir)) {
       print(`data and logs are gone: somebody has removed ${cluster.dir}`);
@@ -41,7 +48,11 @@ async function main(): Promise<number> {
     if (options.keep) keep();
     return 0;
   } catch (error) {
-    print(error instanceof Found ? `FOUND: ${error.message}` : `the fuzzer failed: ${(error as Error).stack}`);
+    print(
+      error instanceof Found
+        ? `FOUND: ${error.message}`
+        : `the fuzzer failed: ${(error as Error).stack}`,
+    );
     print(`again with: npm run fuzz:cluster -- --seed ${options.seed}`);
     keep();
     return 1;

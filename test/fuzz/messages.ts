@@ -1,6 +1,7 @@
 /**
- * Protobuf messages of any type of proto/, made byte by byte from the .proto files: valid ones, and ones that are spoilt in every way that
- * bytes can be. What is made depends on the random source alone.
+ * Protobuf messages of any type of proto/, made byte by byte from the .proto files: valid ones, and
+ * ones that are spoilt in every way that bytes can be. What is made depends on the random source
+ * alone.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -17,14 +18,30 @@ root.resolveAll();
 const MAX_DEPTH = 4;
 const WIRE = { varint: 0, eight: 1, bytes: 2, four: 5 } as const;
 
-/** The fields of a message type by their names. @param typeName such as "etcdserverpb.PutRequest" */
+/**
+ * The fields of a message type by their names. @param typeName such as "etcdserverpb.PutRequest"
+ */
 export function fieldsOf(typeName: string): readonly protobuf.Field[] {
   return root.lookupType(typeName).fieldsArray;
 }
 
 /** Whole numbers at the edges of what programs take them for. */
 const EDGES: readonly bigint[] = [
-  ...[0n, 1n, 2n, 127n, 128n, 1000n, 2n ** 31n - 1n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 63n - 1n],
+  ...[
+    0n,
+    1n,
+    2n,
+    127n,
+    128n,
+    1000n,
+    2n ** 31n - 1n,
+    2n ** 31n,
+    2n ** 32n - 1n,
+    2n ** 32n,
+    2n ** 53n - 1n,
+    2n ** 53n,
+    2n ** 63n - 1n,
+  ],
   ...[2n ** 63n, 2n ** 64n - 1n],
 ];
 
@@ -39,7 +56,10 @@ export function varint(value: bigint): number[] {
   return bytes;
 }
 
-/** What makers of single values need to know of their surroundings: keys and ids that exist make requests go further. */
+/**
+ * What makers of single values need to know of their surroundings: keys and ids that exist make
+ * requests go further.
+ */
 export interface Choices {
   readonly keys: readonly string[];
   readonly ids: readonly bigint[];
@@ -65,7 +85,11 @@ export class MessageMaker {
     for (const field of type.fieldsArray) {
       field.resolve();
       // One of a union at the most.
-      if (field.partOf !== null && field.partOf.fieldsArray[random.below(field.partOf.fieldsArray.length)] !== field) continue;
+      if (
+        field.partOf !== null &&
+        field.partOf.fieldsArray[random.below(field.partOf.fieldsArray.length)] !== field
+      )
+        continue;
       if (random.oneIn(3)) continue;
       const count = field.repeated ? random.below(4) : 1;
       for (let i = 0; i < count; i++) bytes.push(...this.#field(field, depth));
@@ -80,7 +104,8 @@ export class MessageMaker {
       ...varint(BigInt(content.length)),
       ...content,
     ];
-    if (resolvedType instanceof protobuf.Type) return depth >= MAX_DEPTH ? [] : delimited(this.#message(resolvedType, depth + 1));
+    if (resolvedType instanceof protobuf.Type)
+      return depth >= MAX_DEPTH ? [] : delimited(this.#message(resolvedType, depth + 1));
     if (field.type === "string") return delimited(this.#text());
     if (field.type === "bytes") return delimited(this.#key());
     return [...varint(BigInt((id << 3) | WIRE.varint)), ...varint(this.#number(field))];
@@ -88,7 +113,8 @@ export class MessageMaker {
 
   #number(field: protobuf.Field): bigint {
     const random = this.#random;
-    if (field.resolvedType instanceof protobuf.Enum) return random.oneIn(6) ? BigInt(random.below(200)) : BigInt(random.below(4));
+    if (field.resolvedType instanceof protobuf.Enum)
+      return random.oneIn(6) ? BigInt(random.below(200)) : BigInt(random.below(4));
     if (field.type === "bool") return BigInt(random.below(2));
     if (/id|lease/i.test(field.name) && !random.oneIn(4)) return random.pick(this.#choices.ids);
     return random.oneIn(3) ? random.pick(EDGES) : BigInt(random.below(40));
@@ -103,7 +129,18 @@ export class MessageMaker {
 
   #text(): number[] {
     const random = this.#random;
-    const texts = ["", "m0", "http://127.0.0.1:1", "unix://x", "3.7.0", "3.6.0", "99.0.0", '"', "a b", "\u00e9\u{1f600}"];
+    const texts = [
+      "",
+      "m0",
+      "http://127.0.0.1:1",
+      "unix://x",
+      "3.7.0",
+      "3.6.0",
+      "99.0.0",
+      '"',
+      "a b",
+      "\u00e9\u{1f600}",
+    ];
     return [...Buffer.from(random.pick(texts))];
   }
 
@@ -142,13 +179,22 @@ export class MessageMaker {
     const field = this.#anyField(typeName);
     const wire = this.#random.pick([0, 1, 2, 3, 4, 5, 6, 7]);
     const tag = varint(BigInt(((field?.id ?? 1) << 3) | wire));
-    return Uint8Array.from([...bytes, ...tag, ...Array.from({ length: this.#random.below(9) }, () => 0)]);
+    return Uint8Array.from([
+      ...bytes,
+      ...tag,
+      ...Array.from({ length: this.#random.below(9) }, () => 0),
+    ]);
   }
 
   #longVarint(typeName: string, bytes: number[]): Uint8Array {
     const field = this.#anyField(typeName);
     const tag = varint(BigInt((field?.id ?? 1) << 3));
-    return Uint8Array.from([...bytes, ...tag, ...Array.from({ length: 9 + this.#random.below(20) }, () => 0xff), 1]);
+    return Uint8Array.from([
+      ...bytes,
+      ...tag,
+      ...Array.from({ length: 9 + this.#random.below(20) }, () => 0xff),
+      1,
+    ]);
   }
 
   #hugeLength(typeName: string, bytes: number[]): Uint8Array {
@@ -182,11 +228,16 @@ export class MessageMaker {
   }
 }
 
-/** A transaction in a transaction, `depth` deep; for other types their first embedded message, or a length in a length. */
+/**
+ * A transaction in a transaction, `depth` deep; for other types their first embedded message, or a
+ * length in a length.
+ */
 export function nested(typeName: string, depth: number): Uint8Array {
   // success (2) holds a RequestOp whose request_txn is field 4; success once more.
   const isTxn = typeName === "etcdserverpb.TxnRequest";
-  const embedded = fieldsOf(typeName).find(({ resolvedType }) => resolvedType instanceof protobuf.Type);
+  const embedded = fieldsOf(typeName).find(
+    ({ resolvedType }) => resolvedType instanceof protobuf.Type,
+  );
   const tag = isTxn ? 0x12 : ((embedded?.id ?? 1) << 3) | WIRE.bytes;
   let bytes: number[] = [];
   const parts: number[][] = [];

@@ -3,11 +3,20 @@ import { parseArgs } from "node:util";
 
 const OPTIONS = {
   minutes: { initial: "10", doc: "how long, in minutes; may be a fraction" },
-  seed: { initial: "", doc: "the seed of all choices; a new one each time unless told, and printed" },
-  "round-seconds": { initial: "20", doc: "how long each round sends, before the members are compared" },
+  seed: {
+    initial: "",
+    doc: "the seed of all choices; a new one each time unless told, and printed",
+  },
+  "round-seconds": {
+    initial: "20",
+    doc: "how long each round sends, before the members are compared",
+  },
   callers: { initial: "12", doc: "clients that call at one time" },
   "peer-streams": { initial: "4", doc: "streams that speak in a member's name at one time" },
-  "max-resident-mib": { initial: "1024", doc: "more memory than this, resident in one member, is a failure" },
+  "max-resident-mib": {
+    initial: "1024",
+    doc: "more memory than this, resident in one member, is a failure",
+  },
   "log-every-seconds": { initial: "30", doc: "how often a line tells how far it is" },
 } as const;
 
@@ -33,27 +42,42 @@ export interface FuzzOptions {
 /** The text of --help. */
 export function helpText(): string {
   const rows = [
-    ...Object.entries(OPTIONS).map(([name, { initial, doc }]) => [`--${name} N`, initial === "" ? doc : `${doc} (${initial})`]),
+    ...Object.entries(OPTIONS).map(([name, { initial, doc }]) => [
+      `--${name} N`,
+      initial === "" ? doc : `${doc} (${initial})`,
+    ]),
     ...Object.entries(SWITCHES).map(([name, doc]) => [`--${name}`, doc]),
   ];
   const width = Math.max(...rows.map(([name]) => name!.length)) + 2;
-  return ["Usage: npm run fuzz:cluster -- [options]", "", ...rows.map(([name, doc]) => `  ${name!.padEnd(width)}${doc}`)].join("\n");
+  return [
+    "Usage: npm run fuzz:cluster -- [options]",
+    "",
+    ...rows.map(([name, doc]) => `  ${name!.padEnd(width)}${doc}`),
+  ].join("\n");
 }
 
-/** Reads the command line; undefined where help is asked for. Throws Error for what is no option or no number. */
+/**
+ * Reads the command line; undefined where help is asked for. Throws Error for what is no option or
+ * no number.
+ */
 export function readOptions(args: readonly string[]): FuzzOptions | undefined {
   const { values } = parseArgs({
     args: [...args],
     strict: true,
     options: {
-      ...Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, { type: "string" as const }])),
-      ...Object.fromEntries(Object.keys(SWITCHES).map((name) => [name, { type: "boolean" as const }])),
+      ...Object.fromEntries(
+        Object.keys(OPTIONS).map((name) => [name, { type: "string" as const }]),
+      ),
+      ...Object.fromEntries(
+        Object.keys(SWITCHES).map((name) => [name, { type: "boolean" as const }]),
+      ),
     },
   });
   if (values["help"] === true) return undefined;
   const number = (name: keyof typeof OPTIONS): number => {
     const text = (values[name] as string | undefined) ?? OPTIONS[name].initial;
-    const value = name === "seed" && text === "" ? 1 + Math.floor(Math.random() * 0x7fff_fffe) : Number(text);
+    const value =
+      name === "seed" && text === "" ? 1 + Math.floor(Math.random() * 0x7fff_fffe) : Number(text);
     if (!(value > 0)) throw new Error(`--${name} must be a number above 0, not ${text}`);
     return value;
   };

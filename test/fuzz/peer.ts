@@ -1,6 +1,7 @@
 /**
- * A peer made by hand: the streams and requests of members' own protocol, with whatever content. HTTP/2 as far as a member's stream needs
- * it (packages/transport/src/tunnel.ts): preface, SETTINGS, one HEADERS with plain fields, DATA.
+ * A peer made by hand: the streams and requests of members' own protocol, with whatever content.
+ * HTTP/2 as far as a member's stream needs it (packages/transport/src/tunnel.ts): preface,
+ * SETTINGS, one HEADERS with plain fields, DATA.
  */
 import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
@@ -54,7 +55,13 @@ function open(url: string, identity: PeerIdentity): Socket {
   const { hostname, port } = new URL(url);
   const { tls } = identity;
   if (tls === undefined) return connect(Number(port), hostname);
-  return connectTls({ host: hostname, port: Number(port), ...tls, ALPNProtocols: ["h2"], checkServerIdentity: () => undefined });
+  return connectTls({
+    host: hostname,
+    port: Number(port),
+    ...tls,
+    ALPNProtocols: ["h2"],
+    checkServerIdentity: () => undefined,
+  });
 }
 
 /** A stream of messages to one member. */
@@ -76,12 +83,30 @@ export class PeerStream {
     socket.resume();
   }
 
-  /** Opens a stream, "urgent" or "bulk". What the member answers is not looked at: the caller sees whether it stays open. */
+  /**
+   * Opens a stream, "urgent" or "bulk". What the member answers is not looked at: the caller sees
+   * whether it stays open.
+   */
   static open(url: string, identity: PeerIdentity, kind: "urgent" | "bulk" = "urgent"): PeerStream {
     const socket = open(url, identity);
-    const request = { ":method": "POST", ":scheme": "http", ":authority": "peer", ":path": `/raft/stream/${kind}` };
-    const head = plainFields({ ...request, "content-type": "application/octet-stream", ...headersOf(identity) });
-    socket.write(Buffer.concat([Buffer.from(PREFACE, "latin1"), frame(4, 0, 0, Buffer.alloc(0)), frame(1, 4, 1, head)]));
+    const request = {
+      ":method": "POST",
+      ":scheme": "http",
+      ":authority": "peer",
+      ":path": `/raft/stream/${kind}`,
+    };
+    const head = plainFields({
+      ...request,
+      "content-type": "application/octet-stream",
+      ...headersOf(identity),
+    });
+    socket.write(
+      Buffer.concat([
+        Buffer.from(PREFACE, "latin1"),
+        frame(4, 0, 0, Buffer.alloc(0)),
+        frame(1, 4, 1, head),
+      ]),
+    );
     return new PeerStream(socket);
   }
 
@@ -95,7 +120,8 @@ export class PeerStream {
   /** Sends bytes of the stream, framed or not. */
   sendRaw(bytes: Uint8Array): boolean {
     if (this.isClosed) return false;
-    for (let at = 0; at < Math.max(bytes.length, 1); at += 16_000) this.#socket.write(frame(0, 0, 1, bytes.subarray(at, at + 16_000)));
+    for (let at = 0; at < Math.max(bytes.length, 1); at += 16_000)
+      this.#socket.write(frame(0, 0, 1, bytes.subarray(at, at + 16_000)));
     return true;
   }
 
@@ -105,10 +131,18 @@ export class PeerStream {
 }
 
 /** Sends bytes as a snapshot; gives the status, 0 where the connection broke. */
-export function sendSnapshot(url: string, identity: PeerIdentity, body: Uint8Array, limitMs: number): Promise<number> {
+export function sendSnapshot(
+  url: string,
+  identity: PeerIdentity,
+  body: Uint8Array,
+  limitMs: number,
+): Promise<number> {
   return new Promise((resolve) => {
     const { tls } = identity;
-    const session = connectHttp2(url, tls === undefined ? {} : { ...tls, checkServerIdentity: () => undefined });
+    const session = connectHttp2(
+      url,
+      tls === undefined ? {} : { ...tls, checkServerIdentity: () => undefined },
+    );
     const timer = setTimeout(() => session.destroy(), limitMs);
     let status = 0;
     session.on("error", () => {});
@@ -116,7 +150,11 @@ export function sendSnapshot(url: string, identity: PeerIdentity, body: Uint8Arr
       clearTimeout(timer);
       resolve(status);
     });
-    const stream = session.request({ ":method": "POST", ":path": "/raft/snapshot", ...headersOf(identity) });
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/raft/snapshot",
+      ...headersOf(identity),
+    });
     stream.on("response", (headers) => {
       status = headers[":status"] ?? 0;
     });

@@ -1,17 +1,22 @@
 /**
- * Dependencies: pinned to one version, locked, justified by a row of docs/dependencies.md, imported only from the places that the row
- * names,
- * and never imported undeclared. A row reads
+ * Dependencies: pinned to one version, locked, justified by a row of docs/dependencies.md, imported
+ * only from the places that the row names, and never imported undeclared. A row reads
  *
  *   | `undici` | scripts, test, ctl | HTTP calls with client certificates |
  *
- * where the second cell lists rooms of packages/ and top directories that may import it, or "tool" for one that is run, not imported.
+ * where the second cell lists rooms of packages/ and top directories that may import it, or "tool"
+ * for one that is run, not imported.
  */
 import { importsOf, npmPackageOf, roomOf } from "./imports.ts";
 import type { Finding, SourceFile } from "./tree.ts";
 
 const documentPath = "docs/dependencies.md";
-const sections = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"] as const;
+const sections = [
+  "dependencies",
+  "devDependencies",
+  "optionalDependencies",
+  "peerDependencies",
+] as const;
 
 interface Declared {
   readonly name: string;
@@ -28,7 +33,12 @@ interface Row {
 export function checkDependencies(files: readonly SourceFile[]): Finding[] {
   const declared = declaredIn(files);
   const rows = rowsOf(files.find((file) => file.path === documentPath)?.text ?? "");
-  return [...checkPins(declared), ...checkLock(files), ...checkRows(declared, rows), ...checkUse(files, declared, rows)];
+  return [
+    ...checkPins(declared),
+    ...checkLock(files),
+    ...checkRows(declared, rows),
+    ...checkUse(files, declared, rows),
+  ];
 }
 
 function declaredIn(files: readonly SourceFile[]): Declared[] {
@@ -47,7 +57,10 @@ function declaredIn(files: readonly SourceFile[]): Declared[] {
 function rowsOf(text: string): Map<string, Row> {
   const rows = new Map<string, Row>();
   for (const match of text.matchAll(/^\| `([^`]+)` +\| ([^|]+) \| ([^|]+) \|$/gm)) {
-    rows.set(match[1]!, { places: match[2]!.split(",").map((place) => place.trim()), reason: match[3]!.trim() });
+    rows.set(match[1], {
+      places: match[2].split(",").map((place) => place.trim()),
+      reason: match[3].trim(),
+    });
   }
   return rows;
 }
@@ -58,7 +71,9 @@ function checkPins(declared: readonly Declared[]): Finding[] {
     .map((one) => ({ where: one.manifest, what: `${one.name} is not pinned: "${one.version}"` }));
 }
 
-/** `npm ci` refuses a lock file that does not hold every package of ours with just what it declares. */
+/**
+ * `npm ci` refuses a lock file that does not hold every package of ours with just what it declares.
+ */
 function checkLock(files: readonly SourceFile[]): Finding[] {
   const text = files.find((file) => file.path === "package-lock.json")?.text;
   if (text === undefined) return [{ where: "package-lock.json", what: "is missing" }];
@@ -70,9 +85,18 @@ function checkLock(files: readonly SourceFile[]): Finding[] {
       const manifest = JSON.parse(file.text) as Manifest;
       const locked = packages[file.path.replace(/\/?package\.json$/, "")];
       const listOf = (one: Manifest | undefined): string =>
-        JSON.stringify(sections.map((section) => Object.entries(one?.[section] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))));
+        JSON.stringify(
+          sections.map((section) =>
+            Object.entries(one?.[section] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
+          ),
+        );
       if (locked !== undefined && listOf(locked) === listOf(manifest)) return [];
-      return [{ where: "package-lock.json", what: `is older than ${file.path}: run npm install --package-lock-only` }];
+      return [
+        {
+          where: "package-lock.json",
+          what: `is older than ${file.path}: run npm install --package-lock-only`,
+        },
+      ];
     });
 }
 
@@ -82,11 +106,18 @@ function checkRows(declared: readonly Declared[], rows: ReadonlyMap<string, Row>
   const stale = [...rows.keys()].filter((name) => !names.has(name));
   return [
     ...missing.map((name) => ({ where: documentPath, what: `no row says why ${name} is there` })),
-    ...stale.map((name) => ({ where: documentPath, what: `${name} has a row but no package.json declares it` })),
+    ...stale.map((name) => ({
+      where: documentPath,
+      what: `${name} has a row but no package.json declares it`,
+    })),
   ];
 }
 
-function checkUse(files: readonly SourceFile[], declared: readonly Declared[], rows: ReadonlyMap<string, Row>): Finding[] {
+function checkUse(
+  files: readonly SourceFile[],
+  declared: readonly Declared[],
+  rows: ReadonlyMap<string, Row>,
+): Finding[] {
   const findings: Finding[] = [];
   const used = new Set<string>();
   for (const one of importsOf(files)) {
@@ -99,7 +130,7 @@ function checkUse(files: readonly SourceFile[], declared: readonly Declared[], r
     if (!declared.some((other) => other.name === name && manifests.includes(other.manifest))) {
       findings.push({ where, what: `imports ${name}, which no package.json declares` });
     } else if (!/^packages\/[\w-]+\/test\//.test(one.from.path)) {
-      const place = room ?? one.from.path.split("/")[0]!;
+      const place = room ?? one.from.path.split("/")[0];
       const row = rows.get(name);
       if (row !== undefined && !row.places.includes(place))
         findings.push({ where, what: `${documentPath} does not let ${place} import ${name}` });

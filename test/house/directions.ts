@@ -2,7 +2,10 @@
 import { type Import, importsOf, roomOf } from "./imports.ts";
 import { type Finding, isCode, type SourceFile } from "./tree.ts";
 
-/** For each room the rooms it may import. "types" allows `import type` only. The simulator may import all. */
+/**
+ * For each room the rooms it may import. "types" allows `import type` only. The simulator may
+ * import all.
+ */
 export const directions: Readonly<Record<string, Readonly<Record<string, "all" | "types">>>> = {
   proto: {},
   host: {},
@@ -13,22 +16,49 @@ export const directions: Readonly<Record<string, Readonly<Record<string, "all" |
   store: { proto: "all", host: "all", raft: "types", bolt: "all" },
   backup: { proto: "all", host: "all", store: "all", bolt: "all" },
   transport: { proto: "all", host: "all", raft: "types" },
-  server: { proto: "all", host: "all", raft: "all", rpc: "all", wal: "all", store: "all", transport: "all" },
+  server: {
+    proto: "all",
+    host: "all",
+    raft: "all",
+    rpc: "all",
+    wal: "all",
+    store: "all",
+    transport: "all",
+  },
   client: { proto: "all" },
-  ctl: { client: "all", proto: "all", host: "all", wal: "all", store: "all", bolt: "all", backup: "all" },
+  ctl: {
+    client: "all",
+    proto: "all",
+    host: "all",
+    wal: "all",
+    store: "all",
+    bolt: "all",
+    backup: "all",
+  },
 };
 
 /** Tests, contract suites, the simulator, scripts and benchmarks may import any door. */
 function mayImportAnything(path: string): boolean {
-  return /^packages\/(?:[\w-]+\/(?:test|testing)|sim)\//.test(path) || /^(?:scripts|test|bench)\//.test(path);
+  return (
+    /^packages\/(?:[\w-]+\/(?:test|testing)|sim)\//.test(path) ||
+    /^(?:scripts|test|bench)\//.test(path)
+  );
 }
 
 /** Places that may use the doors with effects (`@quorate/X/node`). */
 function mayUseNodeDoors(path: string): boolean {
-  return mayImportAnything(path) || /^packages\/[\w-]+\/(?:node|bin)\//.test(path) || /^packages\/ctl\//.test(path) || /^bin\//.test(path);
+  return (
+    mayImportAnything(path) ||
+    /^packages\/[\w-]+\/(?:node|bin)\//.test(path) ||
+    /^packages\/ctl\//.test(path) ||
+    /^bin\//.test(path)
+  );
 }
 
-/** Imports against the plan: wrong direction, past a door, or of a door with effects from a pure room. */
+/**
+ * Imports against the plan: wrong direction, past a door, or of a door with effects from a pure
+ * room.
+ */
 export function checkDirections(files: readonly SourceFile[]): Finding[] {
   return importsOf(files).flatMap((one) => {
     const what = wrongWith(one);
@@ -41,7 +71,8 @@ function wrongWith(one: Import): string | undefined {
   const here = roomOf(one.from.path);
   const there = roomOf(one.target);
   if (here === there) {
-    if (one.specifier.startsWith("@quorate/") && !mayImportAnything(one.from.path)) return `imports its own package as ${one.specifier}`;
+    if (one.specifier.startsWith("@quorate/") && !mayImportAnything(one.from.path))
+      return `imports its own package as ${one.specifier}`;
     return undefined;
   }
   if (there === undefined) {
@@ -50,13 +81,18 @@ function wrongWith(one: Import): string | undefined {
   }
   if (one.specifier.startsWith(".") && !one.from.path.startsWith("bin/"))
     return `reaches into packages/${there}: import its door, @quorate/${there}`;
-  if (!/^@quorate\/[\w-]+(?:\/(?:node|testing))?$/.test(one.specifier) && !one.specifier.startsWith(".")) {
+  if (
+    !/^@quorate\/[\w-]+(?:\/(?:node|testing))?$/.test(one.specifier) &&
+    !one.specifier.startsWith(".")
+  ) {
     return `${one.specifier} is not a door: only @quorate/${there}, its /node and its /testing are`;
   }
-  if (one.specifier.endsWith("/testing") && !mayImportAnything(one.from.path)) return `${one.specifier} is for tests`;
+  if (one.specifier.endsWith("/testing") && !mayImportAnything(one.from.path))
+    return `${one.specifier} is for tests`;
   if (one.specifier.endsWith("/node") && !mayUseNodeDoors(one.from.path))
     return `${one.specifier} has effects: pure code takes an interface`;
-  if (there === "sim" && !/^(?:packages\/sim|test|scripts)\//.test(one.from.path)) return "nothing imports sim";
+  if (there === "sim" && !/^(?:packages\/sim|test|scripts)\//.test(one.from.path))
+    return "nothing imports sim";
   if (here === undefined || mayImportAnything(one.from.path)) return undefined;
   const allowed = directions[here]?.[there];
   if (allowed === undefined) return `${here} may not import ${there}`;
@@ -64,25 +100,44 @@ function wrongWith(one: Import): string | undefined {
   return undefined;
 }
 
-/** Each package with code has one door, index.ts, which only re-exports; package.json names no other than it, node and testing. */
+/**
+ * Each package with code has one door, index.ts, which only re-exports; package.json names no other
+ * than it, node and testing.
+ */
 export function checkDoors(files: readonly SourceFile[]): Finding[] {
   const findings: Finding[] = [];
   const paths = new Set(files.map((file) => file.path));
   for (const file of files) {
     const room = /^packages\/([\w-]+)\/package\.json$/.exec(file.path)?.[1];
     if (room === undefined) continue;
-    const hasCode = files.some((other) => isCode(other) && other.path.startsWith(`packages/${room}/src/`));
-    if (hasCode && !paths.has(`packages/${room}/index.ts`)) findings.push({ where: `packages/${room}`, what: "has code but no index.ts" });
+    const hasCode = files.some(
+      (other) => isCode(other) && other.path.startsWith(`packages/${room}/src/`),
+    );
+    if (hasCode && !paths.has(`packages/${room}/index.ts`))
+      findings.push({ where: `packages/${room}`, what: "has code but no index.ts" });
     const doors = (JSON.parse(file.text) as { exports?: Record<string, string> }).exports ?? {};
     for (const [name, target] of Object.entries(doors)) {
-      const expected = { ".": "./index.ts", "./node": "./node/index.ts", "./testing": "./testing/index.ts" }[name];
-      if (expected !== target) findings.push({ where: file.path, what: `exports ${name} as ${target}: not a door` });
+      const expected = {
+        ".": "./index.ts",
+        "./node": "./node/index.ts",
+        "./testing": "./testing/index.ts",
+      }[name];
+      if (expected !== target)
+        findings.push({ where: file.path, what: `exports ${name} as ${target}: not a door` });
     }
   }
-  for (const file of files.filter((one) => /^packages\/[\w-]+\/(?:node\/|testing\/)?index\.ts$/.test(one.path))) {
+  for (const file of files.filter((one) =>
+    /^packages\/[\w-]+\/(?:node\/|testing\/)?index\.ts$/.test(one.path),
+  )) {
     const code = file.text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
-    const rest = code.replace(/^export\s+(?:type\s+)?(?:\*(?:\s+as\s+\w+)?|\{[^}]*\})\s+from\s+"[^"]+";$/gm, "").trim();
-    if (rest !== "") findings.push({ where: file.path, what: `a door only re-exports, but holds: ${rest.split("\n")[0]}` });
+    const rest = code
+      .replace(/^export\s+(?:type\s+)?(?:\*(?:\s+as\s+\w+)?|\{[^}]*\})\s+from\s+"[^"]+";$/gm, "")
+      .trim();
+    if (rest !== "")
+      findings.push({
+        where: file.path,
+        what: `a door only re-exports, but holds: ${rest.split("\n")[0]}`,
+      });
   }
   return findings;
 }

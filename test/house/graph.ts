@@ -2,7 +2,10 @@
 import { type Import, importsOf, roomOf, startedFiles } from "./imports.ts";
 import { type Finding, isCode, type SourceFile } from "./tree.ts";
 
-/** Cycles among files, each reported once, as its path of files. Type-only imports count: they tie files together just as well. */
+/**
+ * Cycles among files, each reported once, as its path of files. Type-only imports count: they tie
+ * files together just as well.
+ */
 export function checkCycles(files: readonly SourceFile[]): Finding[] {
   const edges = edgesOf(importsOf(files));
   const done = new Set<string>();
@@ -10,7 +13,10 @@ export function checkCycles(files: readonly SourceFile[]): Finding[] {
   const visit = (path: string, trail: string[]): void => {
     const start = trail.indexOf(path);
     if (start !== -1) {
-      findings.push({ where: path, what: `import cycle: ${[...trail.slice(start), path].join(" -> ")}` });
+      findings.push({
+        where: path,
+        what: `import cycle: ${[...trail.slice(start), path].join(" -> ")}`,
+      });
       return;
     }
     if (done.has(path)) return;
@@ -32,7 +38,10 @@ function edgesOf(imports: readonly Import[]): Map<string, string[]> {
   return edges;
 }
 
-/** Where reachability starts: doors, main files, executables, tests, and what package.json scripts and shell scripts name. */
+/**
+ * Where reachability starts: doors, main files, executables, tests, and what package.json scripts
+ * and shell scripts name.
+ */
 function isEntrance(path: string, named: string): boolean {
   if (/^packages\/[\w-]+\/(?:(?:node|testing)\/)?index\.ts$/.test(path)) return true;
   if (/^packages\/[\w-]+\/(?:node|bin)\/(?:[\w-]*-)?main\.ts$/.test(path)) return true;
@@ -44,7 +53,10 @@ function isEntrance(path: string, named: string): boolean {
 /** Code files that no door, main file, test, package script or shell script reaches. */
 export function checkDeadFiles(files: readonly SourceFile[]): Finding[] {
   const named = files
-    .filter((file) => file.path === "package.json" || file.path.endsWith(".sh") || file.path === ".ci/run")
+    .filter(
+      (file) =>
+        file.path === "package.json" || file.path.endsWith(".sh") || file.path === ".ci/run",
+    )
     .map((file) => file.text)
     .join("\n");
   const code = new Map(files.filter(isCode).map((file) => [file.path, file]));
@@ -57,13 +69,20 @@ export function checkDeadFiles(files: readonly SourceFile[]): Finding[] {
     const file = code.get(path);
     if (file !== undefined) queue.push(...(edges.get(path) ?? []), ...startedFiles(file));
   }
-  return [...code.keys()].filter((path) => !alive.has(path)).map((path) => ({ where: path, what: "dead file: nothing reaches it" }));
+  return [...code.keys()]
+    .filter((path) => !alive.has(path))
+    .map((path) => ({ where: path, what: "dead file: nothing reaches it" }));
 }
 
 /** Relative imports of files that do not exist. */
 export function checkMissing(files: readonly SourceFile[]): Finding[] {
   const paths = new Set(files.map((file) => file.path));
   return importsOf(files)
-    .filter((one) => one.target !== undefined && !one.target.includes("/gen/") && !paths.has(one.target))
-    .map((one) => ({ where: `${one.from.path}:${one.line}`, what: `imports ${one.specifier}, which is not there` }));
+    .filter(
+      (one) => one.target !== undefined && !one.target.includes("/gen/") && !paths.has(one.target),
+    )
+    .map((one) => ({
+      where: `${one.from.path}:${one.line}`,
+      what: `imports ${one.specifier}, which is not there`,
+    }));
 }

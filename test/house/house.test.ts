@@ -10,7 +10,10 @@ import { type Finding, formatFindings, readTree, type SourceFile } from "./tree.
 
 const files = readTree();
 
-const rules: readonly (readonly [name: string, rule: (files: readonly SourceFile[]) => Finding[]])[] = [
+const rules: readonly (readonly [
+  name: string,
+  rule: (files: readonly SourceFile[]) => Finding[],
+])[] = [
   ["imports run one way and through doors", checkDirections],
   ["each package has one door", checkDoors],
   ["pure code touches no time, randomness, process or Node", checkBans],

@@ -1,4 +1,7 @@
-/** Who imports whom: the import statements of each file, resolved to files of ours, doors of ours or packages from npm. */
+/**
+ * Who imports whom: the import statements of each file, resolved to files of ours, doors of ours or
+ * packages from npm.
+ */
 import { posix } from "node:path";
 import { codeOnly } from "./scan.ts";
 import { isCode, lineAt, type SourceFile } from "./tree.ts";
@@ -24,7 +27,10 @@ const fromClause = new RegExp(
 );
 const bareImport = /^import\s+"([^"\n]*)"/gm;
 const dynamicImport = /\bimport\(\s*"([^"\n]*)"/g;
-/** `new URL("./worker.ts", import.meta.url)` and `join(import.meta.dirname, "worker.ts")`: files that are started, not imported. */
+/**
+ * `new URL("./worker.ts", import.meta.url)` and `join(import.meta.dirname, "worker.ts")`: files
+ * that are started, not imported.
+ */
 const startedFile = /(?:new URL\(|import\.meta\.dirname,\s*)"([^"\n]*\.(?:ts|js))"/g;
 
 /** The imports of every code file, in file and line order. */
@@ -39,21 +45,32 @@ export function importsOfFile(file: SourceFile): Import[] {
   const add = (offset: number, specifier: string, typeOnly: boolean): void => {
     // An import inside a comment or a string is blank in `code`.
     if (/\S/.test(code.slice(offset, offset + 1))) {
-      found.push({ from: file, line: lineAt(file.text, offset), specifier, typeOnly, target: targetOf(file.path, specifier) });
+      found.push({
+        from: file,
+        line: lineAt(file.text, offset),
+        specifier,
+        typeOnly,
+        target: targetOf(file.path, specifier),
+      });
     }
   };
-  for (const match of file.text.matchAll(fromClause)) add(match.index, match[2]!, match[1] !== undefined);
-  for (const match of file.text.matchAll(bareImport)) add(match.index, match[1]!, false);
-  for (const match of file.text.matchAll(dynamicImport)) add(match.index, match[1]!, false);
+  for (const match of file.text.matchAll(fromClause))
+    add(match.index, match[2], match[1] !== undefined);
+  for (const match of file.text.matchAll(bareImport)) add(match.index, match[1], false);
+  for (const match of file.text.matchAll(dynamicImport)) add(match.index, match[1], false);
   return found;
 }
 
 /** Files that this one starts by path: workers and child processes. */
 export function startedFiles(file: SourceFile): string[] {
-  return [...file.text.matchAll(startedFile)].map((match) => posix.join(posix.dirname(file.path), match[1]!));
+  return [...file.text.matchAll(startedFile)].map((match) =>
+    posix.join(posix.dirname(file.path), match[1]),
+  );
 }
 
-/** The file behind a relative specifier or one of our doors; undefined for node: and npm packages. */
+/**
+ * The file behind a relative specifier or one of our doors; undefined for node: and npm packages.
+ */
 function targetOf(from: string, specifier: string): string | undefined {
   if (specifier.startsWith(".")) return posix.join(posix.dirname(from), specifier);
   const door = /^@quorate\/([\w-]+)(?:\/(.+))?$/.exec(specifier);
@@ -61,7 +78,10 @@ function targetOf(from: string, specifier: string): string | undefined {
   return `packages/${door[1]}/${door[2] === undefined ? "" : `${door[2]}/`}index.ts`;
 }
 
-/** The npm package of a specifier, such as "@grpc/grpc-js" or "undici"; undefined for ours, relative ones and node:. */
+/**
+ * The npm package of a specifier, such as "@grpc/grpc-js" or "undici"; undefined for ours, relative
+ * ones and node:.
+ */
 export function npmPackageOf(specifier: string): string | undefined {
   if (/^(?:\.|node:|@quorate\/)/.test(specifier)) return undefined;
   return specifier

@@ -17,11 +17,16 @@ function filesOf(texts: Readonly<Record<string, string>>): SourceFile[] {
 }
 
 /** Asserts that the rule finds exactly one thing, at `where`, described by `what`. */
-function finds(rule: Rule, texts: Readonly<Record<string, string>>, where: string, what: RegExp): void {
+function finds(
+  rule: Rule,
+  texts: Readonly<Record<string, string>>,
+  where: string,
+  what: RegExp,
+): void {
   const findings = rule(filesOf(texts));
   assert.equal(findings.length, 1, JSON.stringify(findings));
-  assert.equal(findings[0]!.where, where);
-  assert.match(findings[0]!.what, what);
+  assert.equal(findings[0].where, where);
+  assert.match(findings[0].what, what);
 }
 
 function clean(rule: Rule, texts: Readonly<Record<string, string>>): void {
@@ -44,7 +49,12 @@ describe("scanner", () => {
 describe("directions", () => {
   const at = "packages/raft/src/a.ts";
   test("a room that may not be imported", () => {
-    finds(checkDirections, { [at]: 'import { x } from "@quorate/store";' }, `${at}:1`, /raft may not import store/);
+    finds(
+      checkDirections,
+      { [at]: 'import { x } from "@quorate/store";' },
+      `${at}:1`,
+      /raft may not import store/,
+    );
     finds(
       checkDirections,
       { "packages/ctl/src/a.ts": 'import { x } from "@quorate/server";' },
@@ -53,18 +63,55 @@ describe("directions", () => {
     );
   });
   test("over several lines, and as a re-export or a dynamic import", () => {
-    finds(checkDirections, { [at]: 'let a;\nimport {\n  x,\n  y,\n} from "@quorate/wal";' }, `${at}:2`, /may not import wal/);
-    finds(checkDirections, { [at]: 'export * from "@quorate/wal";' }, `${at}:1`, /may not import wal/);
-    finds(checkDirections, { [at]: 'const a = await import("@quorate/wal");' }, `${at}:1`, /may not import wal/);
+    finds(
+      checkDirections,
+      { [at]: 'let a;\nimport {\n  x,\n  y,\n} from "@quorate/wal";' },
+      `${at}:2`,
+      /may not import wal/,
+    );
+    finds(
+      checkDirections,
+      { [at]: 'export * from "@quorate/wal";' },
+      `${at}:1`,
+      /may not import wal/,
+    );
+    finds(
+      checkDirections,
+      { [at]: 'const a = await import("@quorate/wal");' },
+      `${at}:1`,
+      /may not import wal/,
+    );
   });
   test("values where only types are allowed", () => {
-    finds(checkDirections, { "packages/wal/src/a.ts": 'import { Entry } from "@quorate/raft";' }, "packages/wal/src/a.ts:1", /only types/);
-    clean(checkDirections, { "packages/wal/src/a.ts": 'import type { Entry } from "@quorate/raft";' });
+    finds(
+      checkDirections,
+      { "packages/wal/src/a.ts": 'import { Entry } from "@quorate/raft";' },
+      "packages/wal/src/a.ts:1",
+      /only types/,
+    );
+    clean(checkDirections, {
+      "packages/wal/src/a.ts": 'import type { Entry } from "@quorate/raft";',
+    });
   });
   test("past a door", () => {
-    finds(checkDirections, { [at]: 'import { x } from "../../proto/src/a.ts";' }, `${at}:1`, /reaches into packages\/proto/);
-    finds(checkDirections, { [at]: 'import { x } from "@quorate/proto/src/a.ts";' }, `${at}:1`, /not a door/);
-    finds(checkDirections, { "scripts/a.ts": 'import { x } from "../packages/proto/index.ts";' }, "scripts/a.ts:1", /reaches into/);
+    finds(
+      checkDirections,
+      { [at]: 'import { x } from "../../proto/src/a.ts";' },
+      `${at}:1`,
+      /reaches into packages\/proto/,
+    );
+    finds(
+      checkDirections,
+      { [at]: 'import { x } from "@quorate/proto/src/a.ts";' },
+      `${at}:1`,
+      /not a door/,
+    );
+    finds(
+      checkDirections,
+      { "scripts/a.ts": 'import { x } from "../packages/proto/index.ts";' },
+      "scripts/a.ts:1",
+      /reaches into/,
+    );
   });
   test("a door with effects from pure code, a door for tests from real code", () => {
     finds(
@@ -79,10 +126,17 @@ describe("directions", () => {
       "packages/server/node/a.ts:1",
       /for tests/,
     );
-    clean(checkDirections, { "packages/server/node/a.ts": 'import { x } from "@quorate/host/node";' });
+    clean(checkDirections, {
+      "packages/server/node/a.ts": 'import { x } from "@quorate/host/node";',
+    });
   });
   test("a file outside packages/, and sim from real code", () => {
-    finds(checkDirections, { [at]: 'import { x } from "../../../test/support/a.ts";' }, `${at}:1`, /outside packages/);
+    finds(
+      checkDirections,
+      { [at]: 'import { x } from "../../../test/support/a.ts";' },
+      `${at}:1`,
+      /outside packages/,
+    );
     finds(
       checkDirections,
       { "packages/server/test/a.test.ts": 'import { x } from "@quorate/sim";' },
@@ -93,7 +147,8 @@ describe("directions", () => {
   test("what is allowed", () => {
     clean(checkDirections, {
       [at]: 'import { x } from "@quorate/proto";\nimport { y } from "./b.ts";\n// import { z } from "@quorate/store";',
-      "packages/raft/test/a.test.ts": 'import { x } from "@quorate/server/node";\nimport { y } from "../src/a.ts";',
+      "packages/raft/test/a.test.ts":
+        'import { x } from "@quorate/server/node";\nimport { y } from "../src/a.ts";',
       "packages/rpc/test/tls.test.ts": 'import { x } from "../../../test/support/certs.ts";',
       "test/e2e/a.test.ts": 'import { x } from "@quorate/sim";',
     });
@@ -103,7 +158,12 @@ describe("directions", () => {
 describe("doors", () => {
   const manifest = { "packages/raft/package.json": '{ "exports": { ".": "./index.ts" } }' };
   test("code without a door", () => {
-    finds(checkDoors, { ...manifest, "packages/raft/src/a.ts": "" }, "packages/raft", /no index.ts/);
+    finds(
+      checkDoors,
+      { ...manifest, "packages/raft/src/a.ts": "" },
+      "packages/raft",
+      /no index.ts/,
+    );
   });
   test("a second door", () => {
     finds(
@@ -114,7 +174,8 @@ describe("doors", () => {
     );
   });
   test("a door with furniture", () => {
-    const door = '/** Words. */\nexport * from "./src/a.ts";\nexport {\n  b,\n} from "./src/b.ts";\n';
+    const door =
+      '/** Words. */\nexport * from "./src/a.ts";\nexport {\n  b,\n} from "./src/b.ts";\n';
     clean(checkDoors, { ...manifest, "packages/raft/index.ts": door });
     finds(
       checkDoors,
@@ -143,20 +204,34 @@ describe("bans", () => {
     test(line, () => finds(checkBans, { [at]: `\n${line}` }, `${at}:2`, what));
   }
   test("a name in a comment, a string or a longer name is no use of it", () => {
-    clean(checkBans, { [at]: '// Date.now()\nconst a = "Math.random()";\nthis.clock.setTimeout(f);\nconst processed = inProcess;\n' });
+    clean(checkBans, {
+      [at]: '// Date.now()\nconst a = "Math.random()";\nthis.clock.setTimeout(f);\nconst processed = inProcess;\n',
+    });
   });
   test("places where effects live are free of it", () => {
-    const text = 'import "node:fs";\nsetTimeout(f, Date.now() + Math.random());\nprocess.exit(Buffer.alloc(1)[0]);\n';
+    const text =
+      'import "node:fs";\nsetTimeout(f, Date.now() + Math.random());\nprocess.exit(Buffer.alloc(1)[0]);\n';
     clean(checkBans, {
       "packages/host/node/a.ts": text,
       "packages/ctl/src/a.ts": text,
       "scripts/a.ts": text,
       "packages/raft/test/a.test.ts": text,
     });
-    const server = 'import type { Server } from "node:http";\nimport { createServer } from "node:http";\n';
-    finds(checkBans, { "packages/rpc/node/a.ts": server }, "packages/rpc/node/a.ts:2", /imports node:http/);
+    const server =
+      'import type { Server } from "node:http";\nimport { createServer } from "node:http";\n';
+    finds(
+      checkBans,
+      { "packages/rpc/node/a.ts": server },
+      "packages/rpc/node/a.ts:2",
+      /imports node:http/,
+    );
     clean(checkBans, { "packages/ctl/src/a.ts": server, "packages/rpc/test/a.test.ts": server });
-    finds(checkBans, { "packages/proto/src/bytes.ts": "Buffer.alloc(1);\nprocess.exit();" }, "packages/proto/src/bytes.ts:2", /process/);
+    finds(
+      checkBans,
+      { "packages/proto/src/bytes.ts": "Buffer.alloc(1);\nprocess.exit();" },
+      "packages/proto/src/bytes.ts:2",
+      /process/,
+    );
   });
 });
 
@@ -179,7 +254,12 @@ describe("graph", () => {
       "package.json": '{ "scripts": { "tool": "node scripts/tool.ts" } }',
     };
     clean(checkDeadFiles, texts);
-    finds(checkDeadFiles, { ...texts, "packages/raft/src/old.ts": "" }, "packages/raft/src/old.ts", /dead/);
+    finds(
+      checkDeadFiles,
+      { ...texts, "packages/raft/src/old.ts": "" },
+      "packages/raft/src/old.ts",
+      /dead/,
+    );
     finds(checkDeadFiles, { ...texts, "package.json": "{}" }, "scripts/tool.ts", /dead/);
   });
   test("an import of nothing", () => {
@@ -190,7 +270,12 @@ describe("graph", () => {
 
 describe("text", () => {
   test("a wide line", () => {
-    finds(checkLineWidth, { "scripts/a.ts": `\n${"x".repeat(141)}` }, "scripts/a.ts:2", /141 columns/);
+    finds(
+      checkLineWidth,
+      { "scripts/a.ts": `\n${"x".repeat(141)}` },
+      "scripts/a.ts:2",
+      /141 columns/,
+    );
     clean(checkLineWidth, { "scripts/a.ts": "é".repeat(140), "docs/a.md": "x".repeat(200) });
   });
   for (const line of [
@@ -201,10 +286,20 @@ describe("text", () => {
     "t.skip();",
     "test({ skip: true }, f);",
   ]) {
-    test(line, () => finds(checkLeftovers, { "scripts/a.ts": `\n${line}` }, "scripts/a.ts:2", /leftover|alone|reason/));
+    test(line, () =>
+      finds(
+        checkLeftovers,
+        { "scripts/a.ts": `\n${line}` },
+        "scripts/a.ts:2",
+        /leftover|alone|reason/,
+      ),
+    );
   }
   test("a skip with a reason", () => {
-    clean(checkLeftovers, { "scripts/a.ts": 't.skip("no etcd here");\ntest("a", { skip: missing }, f);\nconst todos = "test.only(";' });
+    clean(checkLeftovers, {
+      "scripts/a.ts":
+        't.skip("no etcd here");\ntest("a", { skip: missing }, f);\nconst todos = "test.only(";',
+    });
   });
   test("a long file, a listed one, and a stale entry", () => {
     const long = "x\n".repeat(701);
@@ -213,14 +308,20 @@ describe("text", () => {
     };
     finds(size({}), { "scripts/a.ts": long }, "scripts/a.ts", /701 lines/);
     clean(size({ "scripts/a.ts": "a state machine" }), { "scripts/a.ts": long });
-    finds(size({ "scripts/a.ts": "a state machine" }), { "scripts/a.ts": "x\n" }, "scripts/a.ts", /not one/);
+    finds(
+      size({ "scripts/a.ts": "a state machine" }),
+      { "scripts/a.ts": "x\n" },
+      "scripts/a.ts",
+      /not one/,
+    );
   });
 });
 
 describe("dependencies", () => {
   const good = {
     "package.json": '{ "dependencies": { "undici": "7.30.2" } }',
-    "package-lock.json": '{ "packages": { "": { "dependencies": { "undici": "7.30.2" } }, "packages/raft": {} } }',
+    "package-lock.json":
+      '{ "packages": { "": { "dependencies": { "undici": "7.30.2" } }, "packages/raft": {} } }',
     "packages/raft/package.json": '{ "name": "@quorate/raft" }',
     "docs/dependencies.md": "| `undici` | scripts, test | HTTP calls with certificates |\n",
     "scripts/a.ts": 'import { fetch } from "undici/index.js";',
@@ -228,11 +329,20 @@ describe("dependencies", () => {
   test("good", () => clean(checkDependencies, good));
   test("a version range", () => {
     const range = (text: string): string => text.replace("7.30.2", "^7.30.2");
-    const texts = { ...good, "package.json": range(good["package.json"]), "package-lock.json": range(good["package-lock.json"]) };
+    const texts = {
+      ...good,
+      "package.json": range(good["package.json"]),
+      "package-lock.json": range(good["package-lock.json"]),
+    };
     finds(checkDependencies, texts, "package.json", /not pinned/);
   });
   test("a lock file that lacks a package of ours or a version", () => {
-    finds(checkDependencies, { ...good, "packages/sim/package.json": "{}" }, "package-lock.json", /older than packages\/sim/);
+    finds(
+      checkDependencies,
+      { ...good, "packages/sim/package.json": "{}" },
+      "package-lock.json",
+      /older than packages\/sim/,
+    );
     finds(
       checkDependencies,
       { ...good, "package.json": good["package.json"].replace("7.30.2", "7.30.3") },
@@ -240,10 +350,21 @@ describe("dependencies", () => {
       /older than pack/,
     );
   });
-  test("no row", () => finds(checkDependencies, { ...good, "docs/dependencies.md": "" }, "docs/dependencies.md", /no row says why undici/));
+  test("no row", () =>
+    finds(
+      checkDependencies,
+      { ...good, "docs/dependencies.md": "" },
+      "docs/dependencies.md",
+      /no row says why undici/,
+    ));
   test("a stale row", () => {
     const text = `${good["docs/dependencies.md"]}| \`left-pad\` | tool | pads on the left |\n`;
-    finds(checkDependencies, { ...good, "docs/dependencies.md": text }, "docs/dependencies.md", /left-pad has a row/);
+    finds(
+      checkDependencies,
+      { ...good, "docs/dependencies.md": text },
+      "docs/dependencies.md",
+      /left-pad has a row/,
+    );
   });
   test("an undeclared import", () => {
     finds(
@@ -262,6 +383,11 @@ describe("dependencies", () => {
     );
   });
   test("never imported", () => {
-    finds(checkDependencies, { ...good, "scripts/a.ts": "" }, "docs/dependencies.md", /nothing imports it/);
+    finds(
+      checkDependencies,
+      { ...good, "scripts/a.ts": "" },
+      "docs/dependencies.md",
+      /nothing imports it/,
+    );
   });
 });

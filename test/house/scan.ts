@@ -1,9 +1,11 @@
 /**
- * A small scanner over TypeScript: it blanks comments and the insides of strings, so that a search for a banned name finds code
- * only. Offsets and line breaks stay as they were.
+ * A small scanner over TypeScript: it blanks comments and the insides of strings, so that a search
+ * for a banned name finds code only. Offsets and line breaks stay as they were.
  */
 
-/** `text` with comments, string contents, template texts and regular expressions replaced by spaces. */
+/**
+ * `text` with comments, string contents, template texts and regular expressions replaced by spaces.
+ */
 export function codeOnly(text: string): string {
   const out: string[] = [];
   // Each open `${` of a template: how many braces are open inside it.
@@ -19,7 +21,8 @@ export function codeOnly(text: string): string {
   };
   const templateText = (): void => {
     let end = at;
-    while (end < text.length && text[end] !== "`" && !text.startsWith("${", end)) end += text[end] === "\\" ? 2 : 1;
+    while (end < text.length && text[end] !== "`" && !text.startsWith("${", end))
+      end += text[end] === "\\" ? 2 : 1;
     blank(Math.min(end, text.length));
     if (text[at] === "`") keep(1);
     else if (at < text.length) {
@@ -28,7 +31,7 @@ export function codeOnly(text: string): string {
     }
   };
   while (at < text.length) {
-    const char = text[at]!;
+    const char = text[at];
     const depth = templates.length - 1;
     if (text.startsWith("//", at)) blank(lineEnd(text, at));
     else if (text.startsWith("/*", at)) blank(after(text, "*/", at + 2));
@@ -44,14 +47,14 @@ export function codeOnly(text: string): string {
       blank(regExpEnd(text, at));
       keep(1);
     } else if (char === "{" && depth >= 0) {
-      templates[depth]!++;
+      templates[depth]++;
       keep(1);
     } else if (char === "}" && depth >= 0) {
       keep(1);
       if (templates[depth] === 0) {
         templates.pop();
         templateText();
-      } else templates[depth]!--;
+      } else templates[depth]--;
     } else keep(1);
   }
   return out.join("");
@@ -69,7 +72,8 @@ function after(text: string, mark: string, from: number): number {
 
 function stringEnd(text: string, from: number, quote: string): number {
   let end = from;
-  while (end < text.length && text[end] !== quote && text[end] !== "\n") end += text[end] === "\\" ? 2 : 1;
+  while (end < text.length && text[end] !== quote && text[end] !== "\n")
+    end += text[end] === "\\" ? 2 : 1;
   return end;
 }
 
@@ -84,8 +88,16 @@ function regExpEnd(text: string, from: number): number {
   return end;
 }
 
-/** A slash starts a regular expression where a value may stand: after an operator, an opening bracket or a keyword. */
+/**
+ * A slash starts a regular expression where a value may stand: after an operator, an opening
+ * bracket or a keyword.
+ */
 function startsRegExp(out: readonly string[]): boolean {
   const before = out.slice(-200).join("").trimEnd();
-  return before === "" || /(?:[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|void|yield|await))$/.test(before);
+  return (
+    before === "" ||
+    /(?:[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|void|yield|await))$/.test(
+      before,
+    )
+  );
 }

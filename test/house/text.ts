@@ -11,7 +11,10 @@ export const maxFileLines = 700;
 /** Files that may be longer than `maxFileLines`, each with the reason. */
 export const largeFiles: Readonly<Record<string, string>> = {};
 
-/** Lines wider than `maxLineColumns` in code and shell. A line whose width is one long URL or data word is no exception. */
+/**
+ * Lines wider than `maxLineColumns` in code and shell. A line whose width is one long URL or data
+ * word is no exception.
+ */
 export function checkLineWidth(files: readonly SourceFile[]): Finding[] {
   return files
     .filter((file) => isCode(file) || file.path.endsWith(".sh") || file.path === ".ci/run")
@@ -20,7 +23,10 @@ export function checkLineWidth(files: readonly SourceFile[]): Finding[] {
         .split("\n")
         .map((line, index) => ({ columns: [...line].length, line: index + 1 }))
         .filter(({ columns }) => columns > maxLineColumns)
-        .map(({ columns, line }) => ({ where: `${file.path}:${line}`, what: `${columns} columns, more than ${maxLineColumns}` })),
+        .map(({ columns, line }) => ({
+          where: `${file.path}:${line}`,
+          what: `${columns} columns, more than ${maxLineColumns}`,
+        })),
     );
 }
 
@@ -32,7 +38,11 @@ const unexplainedSkip =
 /** Leftover markers, tests that run alone, and tests skipped without a reason in words. */
 export function checkLeftovers(files: readonly SourceFile[]): Finding[] {
   return files
-    .filter((file) => (isCode(file) || file.path.endsWith(".sh") || file.path === ".ci/run") && !file.path.startsWith("test/house/"))
+    .filter(
+      (file) =>
+        (isCode(file) || file.path.endsWith(".sh") || file.path === ".ci/run") &&
+        !file.path.startsWith("test/house/"),
+    )
     .flatMap((file) => {
       const find = (text: string, pattern: RegExp, what: string): Finding[] =>
         [...text.matchAll(pattern)].map((match) => ({
@@ -48,12 +58,23 @@ export function checkLeftovers(files: readonly SourceFile[]): Finding[] {
     });
 }
 
-/** Code files over `maxFileLines` that `allowed` does not list, and entries of `allowed` that are no longer needed. */
-export function checkFileSize(files: readonly SourceFile[], allowed: Readonly<Record<string, string>> = largeFiles): Finding[] {
-  const long = files.filter(isCode).filter((file) => file.text.split("\n").length - 1 > maxFileLines);
+/**
+ * Code files over `maxFileLines` that `allowed` does not list, and entries of `allowed` that are no
+ * longer needed.
+ */
+export function checkFileSize(
+  files: readonly SourceFile[],
+  allowed: Readonly<Record<string, string>> = largeFiles,
+): Finding[] {
+  const long = files
+    .filter(isCode)
+    .filter((file) => file.text.split("\n").length - 1 > maxFileLines);
   const tooLong = long
     .filter((file) => allowed[file.path] === undefined)
-    .map((file) => ({ where: file.path, what: `${file.text.split("\n").length - 1} lines, more than ${maxFileLines}` }));
+    .map((file) => ({
+      where: file.path,
+      what: `${file.text.split("\n").length - 1} lines, more than ${maxFileLines}`,
+    }));
   const stale = Object.keys(allowed)
     .filter((path) => !long.some((file) => file.path === path))
     .map((path) => ({ where: path, what: "listed as a large file, but it is not one" }));

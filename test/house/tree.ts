@@ -1,4 +1,7 @@
-/** The files that the house rules look at. A rule is a function from such a list to findings, so that a test can plant a violation. */
+/**
+ * The files that the house rules look at. A rule is a function from such a list to findings, so
+ * that a test can plant a violation.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -20,7 +23,9 @@ const readExtensions = [".ts", ".js", ".mjs", ".sh", ".json", ".md", ".proto", "
 /** Where the repository starts. */
 export const repositoryRoot = join(import.meta.dirname, "../..");
 
-/** Every text file of ours below `root`, generated code and dependencies left out, in path order. */
+/**
+ * Every text file of ours below `root`, generated code and dependencies left out, in path order.
+ */
 export function readTree(root: string = repositoryRoot): SourceFile[] {
   const files: SourceFile[] = [];
   const walk = (dir: string): void => {
@@ -28,7 +33,10 @@ export function readTree(root: string = repositoryRoot): SourceFile[] {
       const path = dir === "" ? entry.name : `${dir}/${entry.name}`;
       if (entry.isDirectory()) {
         if (!skippedDirs.has(entry.name) && !entry.name.endsWith(".quorate")) walk(path);
-      } else if (readExtensions.some((extension) => path.endsWith(extension)) || path === ".ci/run") {
+      } else if (
+        readExtensions.some((extension) => path.endsWith(extension)) ||
+        path === ".ci/run"
+      ) {
         files.push({ path, text: readFileSync(join(root, path), "utf8") });
       }
     }
@@ -45,7 +53,8 @@ export function isCode(file: SourceFile): boolean {
 /** The 1-based line of a character offset. */
 export function lineAt(text: string, offset: number): number {
   let line = 1;
-  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1))
+    line++;
   return line;
 }
 

@@ -1,9 +1,18 @@
 /**
- * Continuous backup of running clusters. A random history is recorded, by runs that are killed and started again, and the store is rebuilt
- * at fifty random revisions: each equals the model, with every revision before it.
+ * Continuous backup of running clusters. A random history is recorded, by runs that are killed and
+ * started again, and the store is rebuilt at fifty random revisions: each equals the model, with
+ * every revision before it.
  */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { quorateutl } from "@quorate/ctl";
@@ -17,7 +26,15 @@ import { etcd, quorate, skipWithoutEtcd } from "../support/executables.ts";
 import { KvModel, toModelKeys } from "../support/kv-model.ts";
 import { sendModel } from "../support/model-sender.ts";
 import { SeededRandom, seedOf } from "../support/random.ts";
-import { clientOf, ourTool, restoreFlags, revisionOf, sendHistory, startRestored, visibleState } from "../support/snapshots.ts";
+import {
+  clientOf,
+  ourTool,
+  restoreFlags,
+  revisionOf,
+  sendHistory,
+  startRestored,
+  visibleState,
+} from "../support/snapshots.ts";
 import { until } from "../support/until.ts";
 
 const steps = Number(process.env["QUORATE_STEPS"] ?? 500);
@@ -28,11 +45,18 @@ const timeout = 400_000;
 async function recorded(dir: string): Promise<number> {
   const { code, stdout, stderr } = await ourTool("quorateutl", "backup", "list", dir, "-w", "json");
   assert.equal(code, 0, stderr);
-  return Math.max(0, ...(JSON.parse(stdout) as { lastRevision: number }[]).map(({ lastRevision }) => lastRevision));
+  return Math.max(
+    0,
+    ...(JSON.parse(stdout) as { lastRevision: number }[]).map(({ lastRevision }) => lastRevision),
+  );
 }
 
 async function recordedAtLeast(dir: string, revision: number): Promise<void> {
-  await until(`revision ${revision} is recorded`, async () => (await recorded(dir)) >= revision, 100);
+  await until(
+    `revision ${revision} is recorded`,
+    async () => (await recorded(dir)) >= revision,
+    100,
+  );
 }
 
 /** Runs quorateutl in this process. */
@@ -41,7 +65,9 @@ async function utl(...args: readonly string[]): Promise<{ code: number; out: str
   return { code, out: stdout + stderr };
 }
 
-test("rebuilt at fifty random revisions of a random history, each equals the model", { timeout }, async (t) => {
+test("rebuilt at fifty random revisions of a random history, each equals the model", {
+  timeout,
+}, async (t) => {
   const seed = seedOf(20_260_101);
   t.diagnostic(`seed ${seed} (QUORATE_SEED), ${steps} steps (QUORATE_STEPS)`);
   const random = new SeededRandom(seed);
@@ -60,11 +86,11 @@ test("rebuilt at fifty random revisions of a random history, each equals the mod
     // Of the two members that it may watch, either goes away while it runs.
     const second = new BackupRun(t, cluster.endpoints.slice(1), dir);
     await second.says(/going on behind revision/);
-    await cluster.members[2]!.kill();
+    await cluster.members[2].kill();
     await sendModel(client, model, steps >> 3);
-    cluster.members[2]!.start();
+    cluster.members[2].start();
     await cluster.waitReady();
-    await cluster.members[1]!.terminate();
+    await cluster.members[1].terminate();
     await sendModel(client, model, steps >> 2);
     const newest = model.revision;
     await recordedAtLeast(dir, newest);
@@ -85,43 +111,94 @@ test("rebuilt at fifty random revisions of a random history, each equals the mod
       rmSync(out, { recursive: true, force: true });
       const restored = await utl("backup", "restore", dir, `--at=${revision}`, `--data-dir=${out}`);
       assert.equal(restored.code, 0, restored.out);
-      assert.match(restored.out, new RegExp(`: revision ${revision}, ${model.at(revision).keys.size} keys; member `));
+      assert.match(
+        restored.out,
+        new RegExp(`: revision ${revision}, ${model.at(revision).keys.size} keys; member `),
+      );
       const store = await Store.open(levelKeyspaces, `${out}/member/store`);
       assert.equal(store.mvcc.currentRevision, revision);
       for (const at of [revision, base, base + random.below(revision - base + 1)]) {
-        const all = RangeRequest.create({ key: new Uint8Array(1), rangeEnd: new Uint8Array(1), revision: at });
-        assert.deepEqual(toModelKeys(applyRange(store.mvcc, all).kvs), model.at(at).keys, `the keys at ${at} in the store of ${revision}`);
+        const all = RangeRequest.create({
+          key: new Uint8Array(1),
+          rangeEnd: new Uint8Array(1),
+          revision: at,
+        });
+        assert.deepEqual(
+          toModelKeys(applyRange(store.mvcc, all).kvs),
+          model.at(at).keys,
+          `the keys at ${at} in the store of ${revision}`,
+        );
       }
       await store.close({ flush: false });
     }
-    const beyond = await utl("backup", "restore", dir, `--at=${newest + 1}`, `--data-dir=${join(cluster.dir, "beyond")}`);
+    const beyond = await utl(
+      "backup",
+      "restore",
+      dir,
+      `--at=${newest + 1}`,
+      `--data-dir=${join(cluster.dir, "beyond")}`,
+    );
     assert.equal(beyond.code, 1);
-    assert.match(beyond.out, new RegExp(`revision ${newest + 1} is not in it; it has the revisions ${base} to ${newest}\n$`));
+    assert.match(
+      beyond.out,
+      new RegExp(
+        `revision ${newest + 1} is not in it; it has the revisions ${base} to ${newest}\n$`,
+      ),
+    );
 
     // And a whole cluster starts from it.
-    await startRestored(cluster, (flags) => ourTool("quorateutl", "backup", "restore", dir, `--at=${newest - 5}`, ...flags));
+    await startRestored(cluster, (flags) =>
+      ourTool("quorateutl", "backup", "restore", dir, `--at=${newest - 5}`, ...flags),
+    );
     const again = clientOf(cluster, 1);
-    const { kvs } = await again.call(KVService.methods.Range, { key: new Uint8Array(1), rangeEnd: new Uint8Array(1) });
+    const { kvs } = await again.call(KVService.methods.Range, {
+      key: new Uint8Array(1),
+      rangeEnd: new Uint8Array(1),
+    });
     assert.deepEqual(toModelKeys(kvs), model.at(newest - 5).keys);
     again.close();
     // Its history is not the one that was recorded any more.
-    const refused = await ourTool("quoratectl", `--endpoints=${cluster.endpoints[0]}`, "backup", "run", `--to=${dir}`, "--once");
+    const refused = await ourTool(
+      "quoratectl",
+      `--endpoints=${cluster.endpoints[0]}`,
+      "backup",
+      "run",
+      `--to=${dir}`,
+      "--once",
+    );
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /the cluster was restored from an earlier state; begin a new backup in another folder/);
+    assert.match(
+      refused.stderr,
+      /the cluster was restored from an earlier state; begin a new backup in another folder/,
+    );
   });
 });
 
-test("what was compacted while no backup ran is a gap that is told, listed and cannot be rebuilt", { timeout }, async () => {
+test("what was compacted while no backup ran is a gap that is told, listed and cannot be rebuilt", {
+  timeout,
+}, async () => {
   const cluster = await startCluster({ executable: quorate, size: 1 });
   try {
     const dir = join(cluster.dir, "backup");
     mkdirSync(dir);
     const client = clientOf(cluster);
     const put = async (count: number): Promise<number> => {
-      for (let i = 0; i < count; i++) await client.call(KVService.methods.Put, { key: fromLatin1(`k${i % 5}`), value: fromLatin1(`${i}`) });
+      for (let i = 0; i < count; i++)
+        await client.call(KVService.methods.Put, {
+          key: fromLatin1(`k${i % 5}`),
+          value: fromLatin1(`${i}`),
+        });
       return revisionOf(client);
     };
-    const once = () => ourTool("quoratectl", `--endpoints=${cluster.endpoints[0]}`, "backup", "run", `--to=${dir}`, "--once");
+    const once = () =>
+      ourTool(
+        "quoratectl",
+        `--endpoints=${cluster.endpoints[0]}`,
+        "backup",
+        "run",
+        `--to=${dir}`,
+        "--once",
+      );
     await put(10);
     assert.equal((await once()).code, 0);
     const known = await put(10);
@@ -132,7 +209,10 @@ test("what was compacted while no backup ran is a gap that is told, listed and c
     await client.call(KVService.methods.Compact, { revision: lost, physical: true });
     const third = await once();
     assert.equal(third.code, 0, third.stderr);
-    assert.match(third.stdout, new RegExp(`GAP: what happened behind revision ${known} was compacted`));
+    assert.match(
+      third.stdout,
+      new RegExp(`GAP: what happened behind revision ${known} was compacted`),
+    );
     const newest = await put(5);
     assert.equal((await once()).code, 0);
     const list = await ourTool("quorateutl", "backup", "list", dir, "-w", "json");
@@ -147,13 +227,24 @@ test("what was compacted while no backup ran is a gap that is told, listed and c
     const verified = await ourTool("quorateutl", "backup", "verify", dir);
     assert.match(
       verified.stdout,
-      new RegExp(`^revisions 11 to ${known}: good; .*\nGAP: nothing between ${known} and ${lost}\nrevisions ${lost} to ${newest}: good; `),
+      new RegExp(
+        `^revisions 11 to ${known}: good; .*\nGAP: nothing between ${known} and ${lost}\nrevisions ${lost} to ${newest}: good; `,
+      ),
     );
-    const between = await ourTool("quorateutl", "backup", "restore", dir, `--at=${known + 1}`, `--data-dir=${join(cluster.dir, "x")}`);
+    const between = await ourTool(
+      "quorateutl",
+      "backup",
+      "restore",
+      dir,
+      `--at=${known + 1}`,
+      `--data-dir=${join(cluster.dir, "x")}`,
+    );
     assert.equal(between.code, 1);
     assert.match(
       between.stderr,
-      new RegExp(`revision ${known + 1} is not in it; it has the revisions 11 to ${known}, and ${lost} to ${newest}`),
+      new RegExp(
+        `revision ${known + 1} is not in it; it has the revisions 11 to ${known}, and ${lost} to ${newest}`,
+      ),
     );
     client.close();
   } finally {
@@ -161,7 +252,10 @@ test("what was compacted while no backup ran is a gap that is told, listed and c
   }
 });
 
-test("the original is backed up as well, and ours starts from it", { skip: skipWithoutEtcd, timeout }, async (t) => {
+test("the original is backed up as well, and ours starts from it", {
+  skip: skipWithoutEtcd,
+  timeout,
+}, async (t) => {
   await withCluster({ executable: quorate, size: 1 }, (ours) =>
     withCluster({ executable: etcd!, size: 1 }, async (theirs) => {
       const dir = join(theirs.dir, "backup");
@@ -175,42 +269,62 @@ test("the original is backed up as well, and ours starts from it", { skip: skipW
       assert.equal(await run.end("SIGTERM"), 0, run.output);
       const verified = await ourTool("quorateutl", "backup", "verify", dir);
       assert.equal(verified.code, 0, verified.stderr);
-      const { atRevisions, granted } = (await visibleState(client, [])) as { atRevisions: unknown; granted: unknown };
+      const { atRevisions, granted } = (await visibleState(client, [])) as {
+        atRevisions: unknown;
+        granted: unknown;
+      };
       client.close();
-      await startRestored(ours, (flags) => ourTool("quorateutl", "backup", "restore", dir, ...flags));
+      await startRestored(ours, (flags) =>
+        ourTool("quorateutl", "backup", "restore", dir, ...flags),
+      );
       const copy = clientOf(ours);
       const found = (await visibleState(copy, [])) as { atRevisions: unknown; granted: unknown };
       assert.deepEqual(found.atRevisions, atRevisions);
       assert.deepEqual(found.granted, granted);
       copy.close();
-      assert.ok(restoreFlags(ours.members[0]!).length === 5);
+      assert.ok(restoreFlags(ours.members[0]).length === 5);
     }),
   );
 });
 
-test("a damaged base snapshot is named with the next commands, and what another one reaches is rebuilt", { timeout }, async (t) => {
+test("a damaged base snapshot is named with the next commands, and what another one reaches is rebuilt", {
+  timeout,
+}, async (t) => {
   await withCluster({ executable: quorate, size: 1 }, async (cluster) => {
     const dir = join(cluster.dir, "backup");
     const client = clientOf(cluster);
-    const put = (value: string) => client.call(KVService.methods.Put, { key: fromLatin1("k"), value: fromLatin1(value) });
+    const put = (value: string) =>
+      client.call(KVService.methods.Put, { key: fromLatin1("k"), value: fromLatin1(value) });
     for (const value of ["one", "two"]) {
       await put(value);
       const run = new BackupRun(t, cluster.endpoints, dir, "--interval=1s");
       const wanted = value === "one" ? 1 : 2;
-      await until("a base is taken", () => existsSync(dir) && readdirSync(dir).filter(isBase).length >= wanted, 100);
+      await until(
+        "a base is taken",
+        () => existsSync(dir) && readdirSync(dir).filter(isBase).length >= wanted,
+        100,
+      );
       await run.end("SIGTERM");
     }
-    const revision = Number((await client.call(KVService.methods.Range, { key: fromLatin1("k") })).header!.revision);
+    const revision = Number(
+      (await client.call(KVService.methods.Range, { key: fromLatin1("k") })).header!.revision,
+    );
     const last = readdirSync(dir).filter(isBase).sort().at(-1)!;
     const path = join(dir, last);
     const bytes = readFileSync(path);
-    writeFileSync(path, bytes.with(bytes.length >> 1, bytes[bytes.length >> 1]! ^ 1));
+    writeFileSync(path, bytes.with(bytes.length >> 1, bytes[bytes.length >> 1] ^ 1));
     const verified = await utl("backup", "verify", dir);
     assert.equal(verified.code, 1, verified.out);
-    const next = /What to do next: "mv (\S+) (\S+)"; then "quorateutl (backup list) (\S+)" shows what the others reach/.exec(verified.out);
+    const next =
+      /What to do next: "mv (\S+) (\S+)"; then "quorateutl (backup list) (\S+)" shows what the others reach/.exec(
+        verified.out,
+      );
     assert.deepEqual(next?.slice(1), [path, `${path}.damaged`, "backup list", dir], verified.out);
-    renameSync(next![1]!, next![2]!);
-    assert.ok((await recorded(dir)) >= revision - 1, "the first base reaches as far as its segments do");
+    renameSync(next![1], next![2]);
+    assert.ok(
+      (await recorded(dir)) >= revision - 1,
+      "the first base reaches as far as its segments do",
+    );
     assert.equal((await utl("backup", "verify", dir)).code, 0);
     client.close();
   });

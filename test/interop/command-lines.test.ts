@@ -1,7 +1,8 @@
 /**
- * The same command lines through etcdctl against etcd, quoratectl against Quorate and etcdctl against Quorate come out the same, but for
- * the differences that are listed with their reasons; quoratectl is held to what etcd 3.7's own programs printed as well. It can be run by
- * hand: npm run compare:commands.
+ * The same command lines through etcdctl against etcd, quoratectl against Quorate and etcdctl
+ * against Quorate come out the same, but for the differences that are listed with their reasons;
+ * quoratectl is held to what etcd 3.7's own programs printed as well. It can be run by hand: npm
+ * run compare:commands.
  */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
@@ -45,7 +46,9 @@ describe("command lines", { skip: typeof found === "string" ? found : false }, (
   });
 
   test("quoratectl against Quorate, and etcdctl against Quorate, differ from etcdctl against etcd as is listed", () => {
-    const seen = ["quoratectl", "etcdctl"].flatMap((column) => differencesOf(transcripts.get("etcd")!, transcripts.get(column)!, column));
+    const seen = ["quoratectl", "etcdctl"].flatMap((column) =>
+      differencesOf(transcripts.get("etcd")!, transcripts.get(column)!, column),
+    );
     assert.deepEqual(
       verdict(seen, knownDifferences("3.4"), () => true),
       [],
@@ -63,7 +66,8 @@ describe("command lines", { skip: typeof found === "string" ? found : false }, (
 
   test("no difference is listed without a reason", () => {
     for (const release of ["3.4", KEPT_RELEASE]) {
-      for (const { scenario, line, reason } of knownDifferences(release)) assert.ok(reason.length > 5, `${release}: ${scenario} | ${line}`);
+      for (const { scenario, line, reason } of knownDifferences(release))
+        assert.ok(reason.length > 5, `${release}: ${scenario} | ${line}`);
     }
   });
 });

@@ -1,7 +1,16 @@
-/** The same random history through our cluster and through the original: the same answers, and in the end the same hash. */
+/**
+ * The same random history through our cluster and through the original: the same answers, and in
+ * the end the same hash.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type CompactionRequest, fromLatin1, KVService, MaintenanceService, toLatin1 } from "@quorate/proto";
+import {
+  type CompactionRequest,
+  fromLatin1,
+  KVService,
+  MaintenanceService,
+  toLatin1,
+} from "@quorate/proto";
 import { CallError, TestClient } from "../support/client.ts";
 import { type TestCluster, withCluster } from "../support/cluster.ts";
 import { etcd, skipWithoutEtcd } from "../support/executables.ts";
@@ -11,7 +20,9 @@ import { SeededRandom, seedOf } from "../support/random.ts";
 const steps = Number(process.env["QUORATE_STEPS"] ?? 2500);
 const stepsBetweenHashes = 250;
 
-test("a random history of puts, deletions, transactions, ranges and compactions", { skip: skipWithoutEtcd }, async (t) => {
+test("a random history of puts, deletions, transactions, ranges and compactions", {
+  skip: skipWithoutEtcd,
+}, async (t) => {
   const seed = seedOf(20_240_229);
   t.diagnostic(`seed ${seed} (QUORATE_SEED), ${steps} steps (QUORATE_STEPS)`);
   const random = new SeededRandom(seed);
@@ -26,14 +37,28 @@ test("a random history of puts, deletions, transactions, ranges and compactions"
         for (let index = 0; index < steps; index++) {
           const step = nextStep(random, { current, compacted });
           const client = random.pick(clients);
-          // A transaction without operations counts as serializable: bring the member up to date first.
-          if (step.method === KVService.methods.Txn) await client.call(KVService.methods.Range, { key: fromLatin1("a") });
+          // A transaction without operations counts as serializable: bring the member up to date
+          // first.
+          if (step.method === KVService.methods.Txn)
+            await client.call(KVService.methods.Range, { key: fromLatin1("a") });
           const expected = await answer(original, step);
-          assert.equal(await answer(client, step), expected, `step ${index} of seed ${seed}: ${step.method.name} ${show(step.request)}`);
+          assert.equal(
+            await answer(client, step),
+            expected,
+            `step ${index} of seed ${seed}: ${step.method.name} ${show(step.request)}`,
+          );
           if (step.method === KVService.methods.Range) {
-            // The member has just answered a linearizable read and nobody writes: its own state must say the same.
-            const local: Step = { method: step.method, request: { ...step.request, serializable: true } };
-            assert.equal(await answer(client, local), expected, `step ${index} of seed ${seed}, serializable: ${show(step.request)}`);
+            // The member has just answered a linearizable read and nobody writes: its own state
+            // must say the same.
+            const local: Step = {
+              method: step.method,
+              request: { ...step.request, serializable: true },
+            };
+            assert.equal(
+              await answer(client, local),
+              expected,
+              `step ${index} of seed ${seed}, serializable: ${show(step.request)}`,
+            );
           }
           const outcome = `${step.method.name}${expected.startsWith("error") ? " refused" : ""}`;
           counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
@@ -44,12 +69,25 @@ test("a random history of puts, deletions, transactions, ranges and compactions"
           if (index % stepsBetweenHashes === stepsBetweenHashes - 1 || index === steps - 1) {
             const expectedHash = await hashOf(original);
             for (const [member, one] of clients.entries()) {
-              assert.equal(await hashOf(one), expectedHash, `HashKV of member ${member} after step ${index} of seed ${seed}`);
+              assert.equal(
+                await hashOf(one),
+                expectedHash,
+                `HashKV of member ${member} after step ${index} of seed ${seed}`,
+              );
             }
           }
         }
         t.diagnostic([...counts].map(([name, count]) => `${name} ${count}`).join(", "));
-        for (const name of ["Put", "Range", "DeleteRange", "Txn", "Compact", "Txn refused", "Range refused", "Compact refused"]) {
+        for (const name of [
+          "Put",
+          "Range",
+          "DeleteRange",
+          "Txn",
+          "Compact",
+          "Txn refused",
+          "Range refused",
+          "Compact refused",
+        ]) {
           assert.ok((counts.get(name) ?? 0) > 0, `the history has no "${name}"`);
         }
       } finally {
@@ -86,9 +124,16 @@ const revisionIn = (text: string): number | undefined => {
   return match === null ? undefined : Number(match[1]);
 };
 
-/** A member's hash over all revisions that it keeps, after a linearizable read has brought it up to date. */
+/**
+ * A member's hash over all revisions that it keeps, after a linearizable read has brought it up to
+ * date.
+ */
 async function hashOf(client: TestClient): Promise<string> {
   const { header } = await client.call(KVService.methods.Range, { key: fromLatin1("a") }, 10_000);
-  const { hash, compactRevision } = await client.call(MaintenanceService.methods.HashKV, { revision: header!.revision }, 10_000);
+  const { hash, compactRevision } = await client.call(
+    MaintenanceService.methods.HashKV,
+    { revision: header!.revision },
+    10_000,
+  );
   return `hash ${hash} at revision ${header!.revision}, compacted at ${compactRevision}`;
 }

@@ -28,7 +28,9 @@ describe("etcd3", () => {
     await client.put("n/b").value("2");
     assert.equal(await client.get("n/a").string(), "1");
     assert.deepEqual(await client.getAll().prefix("n/").strings(), { "n/a": "1", "n/b": "2" });
-    assert.deepEqual(await client.getAll().prefix("n/").sort("Key", "Descend").limit(1).keys(), ["n/b"]);
+    assert.deepEqual(await client.getAll().prefix("n/").sort("Key", "Descend").limit(1).keys(), [
+      "n/b",
+    ]);
     assert.equal(await client.getAll().prefix("n/").count(), 2);
     const { deleted } = await client.delete().prefix("n/");
     assert.equal(Number(deleted), 2);
@@ -36,11 +38,16 @@ describe("etcd3", () => {
   });
 
   test("transactions choose their branch", async () => {
-    const claim = () => client.if("t", "Create", "==", 0).then(client.put("t").value("mine")).else(client.get("t")).commit();
+    const claim = () =>
+      client
+        .if("t", "Create", "==", 0)
+        .then(client.put("t").value("mine"))
+        .else(client.get("t"))
+        .commit();
     assert.equal((await claim()).succeeded, true);
     const second = await claim();
     assert.equal(second.succeeded, false);
-    assert.equal(second.responses[0]!.response_range.kvs[0]!.value.toString(), "mine");
+    assert.equal(second.responses[0].response_range.kvs[0].value.toString(), "mine");
   });
 
   test("software transactional memory: concurrent increments all count", async () => {

@@ -37,7 +37,10 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
     return result.stderr;
   }
 
-  /** Key and value are base64 in etcdctl's JSON; ids and revisions beyond 2^53 do not occur where this reads them. */
+  /**
+   * Key and value are base64 in etcdctl's JSON; ids and revisions beyond 2^53 do not occur where
+   * this reads them.
+   */
   // biome-ignore lint/suspicious/noExplicitAny: the assertions say what must be in it
   async function json(args: string): Promise<any> {
     return JSON.parse(await run(`${args} -w json`));
@@ -60,15 +63,22 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
     const { create_revision, mod_revision, version } = second.kvs[0];
     assert.deepEqual([create_revision, mod_revision, version], [2, 3, 2]);
     assert.equal(await run("get greeting --rev=2 --print-value-only"), "hello\n");
-    assert.match(await fail("get greeting --rev=1000"), /etcdserver: mvcc: required revision is a future revision/);
+    assert.match(
+      await fail("get greeting --rev=1000"),
+      /etcdserver: mvcc: required revision is a future revision/,
+    );
   });
 
   test("prefix, range, limit, order, keys only, from key, serializable", async () => {
-    for (const [index, name] of ["a/1", "a/2", "a/3", "b/1"].entries()) await run(`put ${name} v${index}`);
+    for (const [index, name] of ["a/1", "a/2", "a/3", "b/1"].entries())
+      await run(`put ${name} v${index}`);
     assert.equal(await run("get a/ --prefix --print-value-only"), "v0\nv1\nv2\n");
     assert.equal(await run("get a/1 a/3 --print-value-only"), "v0\nv1\n");
     assert.equal(await run("get a/ --prefix --limit=2 --print-value-only"), "v0\nv1\n");
-    assert.equal(await run("get a/ --prefix --order=DESCEND --sort-by=KEY --print-value-only"), "v2\nv1\nv0\n");
+    assert.equal(
+      await run("get a/ --prefix --order=DESCEND --sort-by=KEY --print-value-only"),
+      "v2\nv1\nv0\n",
+    );
     assert.equal(await run("get a/ --prefix --keys-only"), "a/1\n\na/2\n\na/3\n\n");
     assert.equal(await run("get a/3 --from-key --limit=2 --print-value-only"), "v2\nv3\n");
     assert.equal(await run("get a/1 --consistency=s --print-value-only"), "v0\n");
@@ -105,7 +115,10 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
     assert.equal(await run("get t --print-value-only"), "other\n");
     const { mod_revision } = (await json("get t")).kvs[0];
     assert.equal(
-      await run("txn", `mod("t") = "${mod_revision}"\nversion("t") > "1"\ncreate("missing") = "0"\n\ndel t\n\n\n`),
+      await run(
+        "txn",
+        `mod("t") = "${mod_revision}"\nversion("t") > "1"\ncreate("missing") = "0"\n\ndel t\n\n\n`,
+      ),
       "SUCCESS\n\n1\n",
     );
   });
@@ -114,26 +127,50 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
     await run("put c one");
     const { revision } = (await json("put c two")).header;
     assert.equal(await run(`compact ${revision} --physical`), `compacted revision ${revision}\n`);
-    assert.match(await fail(`get c --rev=${revision - 1}`), /etcdserver: mvcc: required revision has been compacted/);
+    assert.match(
+      await fail(`get c --rev=${revision - 1}`),
+      /etcdserver: mvcc: required revision has been compacted/,
+    );
     assert.equal(await run(`get c --rev=${revision} --print-value-only`), "two\n");
-    assert.match(await fail(`compact ${revision}`), /etcdserver: mvcc: required revision has been compacted/);
-    assert.match(await fail(`compact ${revision + 1000}`), /etcdserver: mvcc: required revision is a future revision/);
+    assert.match(
+      await fail(`compact ${revision}`),
+      /etcdserver: mvcc: required revision has been compacted/,
+    );
+    assert.match(
+      await fail(`compact ${revision + 1000}`),
+      /etcdserver: mvcc: required revision is a future revision/,
+    );
   });
 
   test("refusals carry etcd's words", async () => {
     const tooMany = `\n${Array.from({ length: 129 }, (_, index) => `put k${index} v`).join("\n")}\n\n\n`;
     assert.match(await fail("txn", tooMany), /etcdserver: too many operations in txn request/);
-    assert.match(await fail("txn", "\nput x 1\nput x 2\n\n\n"), /etcdserver: duplicate key given in txn request/);
+    assert.match(
+      await fail("txn", "\nput x 1\nput x 2\n\n\n"),
+      /etcdserver: duplicate key given in txn request/,
+    );
   });
 
   test("member list", async () => {
     const { members } = await json("member list");
     assert.deepEqual(members.map((one: { name: string }) => one.name).sort(), ["m0", "m1", "m2"]);
-    assert.deepEqual(members.flatMap((one: { clientURLs: string[] }) => one.clientURLs).sort(), [...cluster.endpoints].sort());
+    assert.deepEqual(
+      members.flatMap((one: { clientURLs: string[] }) => one.clientURLs).sort(),
+      [...cluster.endpoints].sort(),
+    );
     const table = await run("member list -w table");
-    assert.match(table, /\| +ID +\| STATUS +\| +NAME +\| +PEER ADDRS +\| +CLIENT ADDRS +\| IS LEARNER \|/);
-    assert.equal(table.match(/\| started \| +m\d \| https:\S+ \| https:\S+ \| +false \|/g)?.length, 3);
-    assert.match(await run("member list"), /^[0-9a-f]{1,16}, started, m\d, https:\S+, https:\S+, false$/m);
+    assert.match(
+      table,
+      /\| +ID +\| STATUS +\| +NAME +\| +PEER ADDRS +\| +CLIENT ADDRS +\| IS LEARNER \|/,
+    );
+    assert.equal(
+      table.match(/\| started \| +m\d \| https:\S+ \| https:\S+ \| +false \|/g)?.length,
+      3,
+    );
+    assert.match(
+      await run("member list"),
+      /^[0-9a-f]{1,16}, started, m\d, https:\S+, https:\S+, false$/m,
+    );
   });
 
   test("endpoint health, status and hashkv of every member", async () => {
@@ -141,19 +178,33 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
     assert.equal(health.code, 0, health.stderr);
     const words = health.stdout + health.stderr;
     for (const endpoint of cluster.endpoints)
-      assert.match(words, new RegExp(`${endpoint} is healthy: successfully committed proposal: took = `));
+      assert.match(
+        words,
+        new RegExp(`${endpoint} is healthy: successfully committed proposal: took = `),
+      );
 
     const table = await run("endpoint status -w table");
-    assert.match(table, /\| +ENDPOINT +\| +ID +\| VERSION \| DB SIZE \| IS LEADER \| IS LEARNER \|/);
+    assert.match(
+      table,
+      /\| +ENDPOINT +\| +ID +\| VERSION \| DB SIZE \| IS LEADER \| IS LEARNER \|/,
+    );
     assert.match(table, /\| RAFT TERM \| RAFT INDEX \| RAFT APPLIED INDEX \| ERRORS \|/);
     assert.equal(table.match(/\| +true +\| +false \|/g)?.length, 1, table);
     assert.equal(table.match(/\| +false +\| +false \|/g)?.length, 2, table);
     const statuses = await json("endpoint status");
-    const leaders = new Set(statuses.map((one: { Status: { leader: number } }) => one.Status.leader));
+    const leaders = new Set(
+      statuses.map((one: { Status: { leader: number } }) => one.Status.leader),
+    );
     assert.equal(leaders.size, 1);
     for (const { Status: status } of statuses) {
       assert.match(status.version, /^\d+\.\d+\.\d+$/);
-      assert.ok(status.dbSize > 0 && status.raftTerm >= 2 && status.raftIndex > 10 && status.raftAppliedIndex > 10, JSON.stringify(status));
+      assert.ok(
+        status.dbSize > 0 &&
+          status.raftTerm >= 2 &&
+          status.raftIndex > 10 &&
+          status.raftAppliedIndex > 10,
+        JSON.stringify(status),
+      );
     }
 
     // A read through each member first: then all have applied everything.
@@ -163,7 +214,11 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
     }
     const hashes = await json("endpoint hashkv");
     assert.equal(hashes.length, 3);
-    assert.equal(new Set(hashes.map((one: { HashKV: { hash: number } }) => one.HashKV.hash)).size, 1, JSON.stringify(hashes));
+    assert.equal(
+      new Set(hashes.map((one: { HashKV: { hash: number } }) => one.HashKV.hash)).size,
+      1,
+      JSON.stringify(hashes),
+    );
   });
 
   test("any member takes writes, and all read them at once", async () => {
@@ -171,7 +226,11 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
       const wrote = await etcdctlFor(cluster, [member.clientUrl])(["put", `by-${index}`, "x"]);
       assert.equal(wrote.stdout, "OK\n", wrote.stderr);
       for (const other of cluster.members) {
-        const read = await etcdctlFor(cluster, [other.clientUrl])(["get", `by-${index}`, "--print-value-only"]);
+        const read = await etcdctlFor(cluster, [other.clientUrl])([
+          "get",
+          `by-${index}`,
+          "--print-value-only",
+        ]);
         assert.equal(read.stdout, "x\n", read.stderr);
       }
     }
@@ -179,14 +238,21 @@ describe("etcdctl", { skip: skipWithoutEtcdctl }, () => {
 
   test("no certificate, or one of another authority, and nobody gets in", async () => {
     const stranger = await createAuthority("stranger");
-    const { certPem, keyPem } = await stranger.issue({ commonName: "client", hosts: [], usage: "client" });
+    const { certPem, keyPem } = await stranger.issue({
+      commonName: "client",
+      hosts: [],
+      usage: "client",
+    });
     const { ca } = cluster.identity;
     for (const identity of [{ ca }, { ca, cert: certPem, key: keyPem }]) {
-      const client = new TestClient(cluster.members[0]!.clientAddress, identity);
-      await assert.rejects(client.call(KVService.methods.Put, { key: fromUtf8("k") }), (error: CallError) => error.code === 14);
+      const client = new TestClient(cluster.members[0].clientAddress, identity);
+      await assert.rejects(
+        client.call(KVService.methods.Put, { key: fromUtf8("k") }),
+        (error: CallError) => error.code === 14,
+      );
       client.close();
     }
-    const client = new TestClient(cluster.members[0]!.clientAddress, cluster.identity);
+    const client = new TestClient(cluster.members[0].clientAddress, cluster.identity);
     assert.equal((await client.call(KVService.methods.Range, { key: fromUtf8("k") })).count, 0);
     client.close();
   });

@@ -8,7 +8,8 @@ import { withCluster } from "../support/cluster.ts";
 
 test("the example of docs/fencing.md", async () => {
   const page = readFileSync(join(import.meta.dirname, "../../docs/fencing.md"), "utf8");
-  const block = (language: string) => new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, "m").exec(page)![1]!;
+  const block = (language: string) =>
+    new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, "m").exec(page)![1];
   const dir = mkdtempSync(join(tmpdir(), "quorate-fencing-"));
   const path = join(dir, "example.ts");
   try {

@@ -69,7 +69,9 @@ function wordsOf(line: string, lease: string): string[] {
   return line
     .replaceAll("$L", lease)
     .split(" ")
-    .map((word) => word.replace("env|grep^ETCD_LOCK_KEY|cut-c1-15", "env | grep ^ETCD_LOCK_KEY | cut -c1-15"));
+    .map((word) =>
+      word.replace("env|grep^ETCD_LOCK_KEY|cut-c1-15", "env | grep ^ETCD_LOCK_KEY | cut -c1-15"),
+    );
 }
 
 /** Output without what differs between two runs: ids, terms, seconds that have passed. */
@@ -77,15 +79,22 @@ function plain(text: string): string {
   return (
     text
       .replaceAll(/\b[0-9a-f]{15,16}\b/g, "ID")
-      // In keys an id stands without leading zeros, of which it has the more the smaller the member's own id is.
+      // In keys an id stands without leading zeros, of which it has the more the smaller the
+      // member's own id is.
       .replaceAll(/(?<=^post\/)[0-9a-f]+$/gm, "ID")
-      .replaceAll(/("(?:cluster_id|member_id|raft_term|id)":|"(?:ClusterID|MemberID|RaftTerm|Lease)" : )\d+/g, "$1N")
+      .replaceAll(
+        /("(?:cluster_id|member_id|raft_term|id)":|"(?:ClusterID|MemberID|RaftTerm|Lease)" : )\d+/g,
+        "$1N",
+      )
       .replaceAll(/"ttl":-?\d+/g, '"ttl":N')
       .replaceAll(/TTL\((\d+)s\), remaining\((\d+)s\)/g, (text, granted, left) => {
         const passed = Number(granted) - Number(left);
         return passed >= 0 && passed <= 20 ? `TTL(${granted}s), remaining(nearly all)` : text;
       })
-      .replaceAll(/"ts":"[^"]*"|https?:\/\/[\w.:]+|endpoint:[\w\-./:]+|passthrough:\S+|"caller":"[^"]*"|"target":"[^"]*"/g, "...")
+      .replaceAll(
+        /"ts":"[^"]*"|https?:\/\/[\w.:]+|endpoint:[\w\-./:]+|passthrough:\S+|"caller":"[^"]*"|"target":"[^"]*"/g,
+        "...",
+      )
   );
 }
 
@@ -109,9 +118,15 @@ async function play(cluster: TestCluster): Promise<string[]> {
 const PROGRAM_LIMIT_MS = 60_000;
 
 /** Runs etcdctl until a line of its output is as wanted, then interrupts it; gives the lines. */
-async function interrupted(cluster: TestCluster, args: readonly string[], lines: number): Promise<string[]> {
+async function interrupted(
+  cluster: TestCluster,
+  args: readonly string[],
+  lines: number,
+): Promise<string[]> {
   const env = { ...process.env, ETCDCTL_API: "3" };
-  const child = endsWith(spawn("etcdctl", [`--endpoints=${cluster.endpoints[0]}`, ...args], { env }));
+  const child = endsWith(
+    spawn("etcdctl", [`--endpoints=${cluster.endpoints[0]}`, ...args], { env }),
+  );
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => {
     text += chunk.toString();
@@ -128,7 +143,10 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
   let ours: TestCluster;
   let theirs: TestCluster;
   before(async () => {
-    [ours, theirs] = await Promise.all([startCluster({ size: 3 }), startCluster({ executable: etcd!, size: 1 })]);
+    [ours, theirs] = await Promise.all([
+      startCluster({ size: 3 }),
+      startCluster({ executable: etcd!, size: 1 }),
+    ]);
   });
   after(async () => {
     await Promise.all([ours?.destroy(), theirs?.destroy()]);
@@ -147,7 +165,7 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
       assert.match(again!, /^turns\/[0-9a-f]+$/);
       assert.notEqual(again, key);
       const elected = await interrupted(cluster, ["elect", "turns2", "me"], 2);
-      assert.match(elected[0]!, /^turns2\/[0-9a-f]+$/);
+      assert.match(elected[0], /^turns2\/[0-9a-f]+$/);
       assert.equal(elected[1], "me");
     }
   });
@@ -165,7 +183,10 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
         }),
       );
       try {
-        await Promise.race([once(leader.stdout!, "data"), once(leader, "close").then(() => assert.fail("nobody was elected"))]);
+        await Promise.race([
+          once(leader.stdout!, "data"),
+          once(leader, "close").then(() => assert.fail("nobody was elected")),
+        ]);
         const heard = await interrupted(cluster, ["elect", "-l", "post"], 2);
         return [...kept.slice(0, 2), ...heard].map(plain);
       } finally {
@@ -174,14 +195,25 @@ describe("etcdctl beside etcd", { skip: skipWithoutEtcdctl || skipWithoutEtcd },
     };
     const [here, there] = await Promise.all([printed(ours), printed(theirs)]);
     assert.deepEqual(here, there);
-    assert.deepEqual(here, [...Array(2).fill("lease ID keepalived with TTL(15)"), "post/ID", "ann"]);
+    assert.deepEqual(here, [
+      ...Array(2).fill("lease ID keepalived with TTL(15)"),
+      "post/ID",
+      "ann",
+    ]);
   });
 
   test("Lock and Election services answer the same, errors included", async () => {
-    const [here, there] = [new TestClient(ours.members[1]!.clientAddress), new TestClient(theirs.members[0]!.clientAddress)];
+    const [here, there] = [
+      new TestClient(ours.members[1].clientAddress),
+      new TestClient(theirs.members[0].clientAddress),
+    ];
     try {
       for (const [method, request] of UNARY) {
-        assert.equal(await answer(here, method, request), await answer(there, method, request), `${method.path} ${show(request)}`);
+        assert.equal(
+          await answer(here, method, request),
+          await answer(there, method, request),
+          `${method.path} ${show(request)}`,
+        );
       }
     } finally {
       here.close();
@@ -216,9 +248,15 @@ const UNARY: readonly [MethodDescriptor, any][] = [
   [ElectionService.methods.Leader, { name: bytes("e") }],
   [ElectionService.methods.Campaign, { name: bytes("e"), lease: 404n, value: bytes("x") }],
   [ElectionService.methods.Proclaim, { value: bytes("x") }],
-  [ElectionService.methods.Proclaim, { leader: { name: bytes("e"), key: bytes("e/2a"), rev: 1, lease: 0x2an }, value: bytes("x") }],
+  [
+    ElectionService.methods.Proclaim,
+    { leader: { name: bytes("e"), key: bytes("e/2a"), rev: 1, lease: 0x2an }, value: bytes("x") },
+  ],
   [ElectionService.methods.Resign, {}],
-  [ElectionService.methods.Resign, { leader: { name: bytes("e"), key: bytes("e/2a"), rev: 1, lease: 0x2an } }],
+  [
+    ElectionService.methods.Resign,
+    { leader: { name: bytes("e"), key: bytes("e/2a"), rev: 1, lease: 0x2an } },
+  ],
   [ElectionService.methods.Leader, { name: bytes("e") }],
   [LeaseService.methods.LeaseRevoke, { ID: 0x2an }],
   [ElectionService.methods.Leader, { name: bytes("e") }],
@@ -233,7 +271,11 @@ function show(message: unknown): string {
   });
 }
 
-async function answer<M extends MethodDescriptor>(client: TestClient, method: M, request: RequestOf<M>): Promise<string> {
+async function answer<M extends MethodDescriptor>(
+  client: TestClient,
+  method: M,
+  request: RequestOf<M>,
+): Promise<string> {
   try {
     return show(await client.call(method, request));
   } catch (error) {
@@ -247,7 +289,9 @@ describe("@grpc/grpc-js over TLS", () => {
   let clients: TestClient[];
   before(async () => {
     cluster = await startCluster({ size: 3, tls: true });
-    clients = cluster.members.map((member) => new TestClient(member.clientAddress, cluster.identity));
+    clients = cluster.members.map(
+      (member) => new TestClient(member.clientAddress, cluster.identity),
+    );
   });
   after(async () => {
     for (const client of clients ?? []) client.close();
@@ -256,12 +300,15 @@ describe("@grpc/grpc-js over TLS", () => {
 
   test("keep-alives through each member keep a lease that would have ended", async () => {
     const { methods } = LeaseService;
-    await clients[0]!.call(methods.LeaseGrant, { ID: 77n, TTL: 6 });
+    await clients[0].call(methods.LeaseGrant, { ID: 77n, TTL: 6 });
     const { ca, key, cert } = cluster.identity;
     const pem = (text: string | undefined) => Buffer.from(text!);
     const credentials = grpc.credentials.createSsl(pem(ca), pem(key), pem(cert));
     const channels = cluster.members.map(
-      (member) => new grpc.Client(member.clientAddress, credentials, { "grpc.ssl_target_name_override": "localhost" }),
+      (member) =>
+        new grpc.Client(member.clientAddress, credentials, {
+          "grpc.ssl_target_name_override": "localhost",
+        }),
     );
     const streams = channels.map((channel) =>
       channel.makeBidiStreamRequest(
@@ -284,7 +331,8 @@ describe("@grpc/grpc-js over TLS", () => {
         }
         await new Promise((resolve) => setTimeout(resolve, 1200));
       }
-      for (const client of clients) assert.ok((await client.call(methods.LeaseTimeToLive, { ID: 77n })).TTL >= 0);
+      for (const client of clients)
+        assert.ok((await client.call(methods.LeaseTimeToLive, { ID: 77n })).TTL >= 0);
     } finally {
       for (const stream of streams) {
         stream.on("error", () => {});
@@ -296,11 +344,15 @@ describe("@grpc/grpc-js over TLS", () => {
 
   test("a lock passes from one member's client to another's, with growing create revisions", async () => {
     const { Lock, Unlock } = LockService.methods;
-    const held = [await clients[0]!.call(Lock, { name: NAME })];
+    const held = [await clients[0].call(Lock, { name: NAME })];
     const waiting = clients.slice(1).map((client) => client.call(Lock, { name: NAME }));
     for (let i = 0; i < 2; i++) {
-      await clients[0]!.call(Unlock, { key: held.at(-1)!.key });
-      held.push(await Promise.race(waiting.filter((one) => !held.some((other) => passed.get(one) === other)).map(note)));
+      await clients[0].call(Unlock, { key: held.at(-1)!.key });
+      held.push(
+        await Promise.race(
+          waiting.filter((one) => !held.some((other) => passed.get(one) === other)).map(note),
+        ),
+      );
     }
     const tokens = held.map((one) => one.createRevision);
     assert.deepEqual(
@@ -321,9 +373,13 @@ describe("@grpc/grpc-js over TLS", () => {
     const name = bytes("office");
     const { ca, key, cert } = cluster.identity;
     const pem = (text: string | undefined) => Buffer.from(text!);
-    const channel = new grpc.Client(cluster.members[2]!.clientAddress, grpc.credentials.createSsl(pem(ca), pem(key), pem(cert)), {
-      "grpc.ssl_target_name_override": "localhost",
-    });
+    const channel = new grpc.Client(
+      cluster.members[2].clientAddress,
+      grpc.credentials.createSsl(pem(ca), pem(key), pem(cert)),
+      {
+        "grpc.ssl_target_name_override": "localhost",
+      },
+    );
     const observed: string[] = [];
     const stream = channel.makeServerStreamRequest(
       ElectionService.methods.Observe.path,
@@ -335,14 +391,15 @@ describe("@grpc/grpc-js over TLS", () => {
     stream.on("data", ({ kv }: v3electionpb.LeaderResponse) => {
       observed.push(toUtf8(kv!.value));
     });
-    const observedAll = (count: number) => until(`${count} leaders are observed`, () => observed.length >= count);
+    const observedAll = (count: number) =>
+      until(`${count} leaders are observed`, () => observed.length >= count);
     try {
-      const { leader } = await clients[0]!.call(Campaign, { name, value: bytes("first") });
+      const { leader } = await clients[0].call(Campaign, { name, value: bytes("first") });
       await observedAll(1);
-      await clients[1]!.call(Proclaim, { leader, value: bytes("second") });
+      await clients[1].call(Proclaim, { leader, value: bytes("second") });
       await observedAll(2);
-      const next = clients[1]!.call(Campaign, { name, value: bytes("third") });
-      await clients[0]!.call(Resign, { leader });
+      const next = clients[1].call(Campaign, { name, value: bytes("third") });
+      await clients[0].call(Resign, { leader });
       assert.equal(toUtf8((await next).leader!.name), "office");
       await observedAll(3);
       assert.deepEqual(observed, ["first", "second", "third"]);

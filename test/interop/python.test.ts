@@ -1,4 +1,7 @@
-/** The client "etcd3" for Python (Debian: python3-etcd3), which stands on gRPC's C core: its calls, and a watch that outlives members. */
+/**
+ * The client "etcd3" for Python (Debian: python3-etcd3), which stands on gRPC's C core: its calls,
+ * and a watch that outlives members.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +26,10 @@ function skipWithoutClient(): string | false {
   }
 }
 
-/** None runs as long, on a machine that has much else to do; one that does is killed, and has not ended well. */
+/**
+ * None runs as long, on a machine that has much else to do; one that does is killed, and has not
+ * ended well.
+ */
 const PROGRAM_LIMIT_MS = 120_000;
 
 /** A program of ./python as it runs: the lines that it has printed, and what it complained of. */
@@ -35,7 +41,12 @@ class Program {
 
   constructor(name: string, args: readonly string[]) {
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
-    this.#child = endsWith(spawn(PYTHON, [join(import.meta.dirname, "python", name), ...args], { stdio: ["ignore", "pipe", "pipe"], env }));
+    this.#child = endsWith(
+      spawn(PYTHON, [join(import.meta.dirname, "python", name), ...args], {
+        stdio: ["ignore", "pipe", "pipe"],
+        env,
+      }),
+    );
     this.#ended = once(this.#child, "close");
     let rest = "";
     this.#child.stdout!.on("data", (chunk: Buffer) => {
@@ -53,7 +64,10 @@ class Program {
     return until(`it prints ${count} lines`, () => {
       const { exitCode, signalCode } = this.#child;
       const isOver = exitCode !== null || signalCode !== null;
-      assert.ok(this.lines.length >= count || !isOver, `it has ended after ${JSON.stringify(this.lines)}: ${this.#errors}`);
+      assert.ok(
+        this.lines.length >= count || !isOver,
+        `it has ended after ${JSON.stringify(this.lines)}: ${this.#errors}`,
+      );
       return this.lines.length >= count;
     });
   }
@@ -74,7 +88,7 @@ class Program {
 describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
   test("keys, watches, leases, locks and elections", async () => {
     await withCluster({ size: 3 }, async (cluster) => {
-      const program = new Program("calls.py", [cluster.members[1]!.clientAddress]);
+      const program = new Program("calls.py", [cluster.members[1].clientAddress]);
       try {
         await program.end();
         assert.deepEqual(program.lines, PARTS);
@@ -86,15 +100,22 @@ describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
 
   test("a watch goes on at other members when its own are killed, and sees every change once", async () => {
     await withCluster({ size: 3 }, async (cluster) => {
-      const program = new Program("follow.py", ["f/", ...cluster.members.map((member) => member.clientAddress)]);
+      const program = new Program("follow.py", [
+        "f/",
+        ...cluster.members.map((member) => member.clientAddress),
+      ]);
       const written: string[] = [];
       /** Writes through a member; the last value may be a given one. */
       const write = async (member: number, count: number, last?: string): Promise<void> => {
-        const kv = new TestClient(cluster.members[member]!.clientAddress);
+        const kv = new TestClient(cluster.members[member].clientAddress);
         try {
           for (let i = 1; i <= count; i++) {
             const value = i === count && last !== undefined ? last : String(written.length);
-            await kv.call(KVService.methods.Put, { key: fromUtf8(`f/${i % 7}`), value: fromUtf8(value) }, 30_000);
+            await kv.call(
+              KVService.methods.Put,
+              { key: fromUtf8(`f/${i % 7}`), value: fromUtf8(value) },
+              30_000,
+            );
             written.push(value);
           }
         } finally {
@@ -103,12 +124,13 @@ describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
       };
       try {
         await program.printed(1);
-        // It watches at m0, then m1, then m2, then m0 again: each is killed while it is watched, and comes back.
+        // It watches at m0, then m1, then m2, then m0 again: each is killed while it is watched,
+        // and comes back.
         for (const [at, member] of cluster.members.entries()) {
           await write(at, 20);
           await program.printed(1 + written.length);
           await member.kill();
-          await writable(cluster.members[(at + 1) % 3]!.clientAddress);
+          await writable(cluster.members[(at + 1) % 3].clientAddress);
           await write((at + 1) % 3, 20);
           member.start();
           await member.waitReady();
@@ -123,7 +145,10 @@ describe("the client etcd3 for Python", { skip: skipWithoutClient() }, () => {
   });
 });
 
-/** Waits until a member takes writes, which may need an election; it writes to a key that nobody watches. */
+/**
+ * Waits until a member takes writes, which may need an election; it writes to a key that nobody
+ * watches.
+ */
 async function writable(address: string): Promise<void> {
   const kv = new TestClient(address);
   try {

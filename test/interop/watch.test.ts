@@ -1,4 +1,7 @@
-/** Watch beside the original: the same requests to both, the same responses; and clients that others wrote. */
+/**
+ * Watch beside the original: the same requests to both, the same responses; and clients that others
+ * wrote.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, before, describe, test } from "node:test";
@@ -29,15 +32,18 @@ class Side {
   }
 
   get address(): string {
-    return this.cluster.members[0]!.clientAddress;
+    return this.cluster.members[0].clientAddress;
   }
 
   async put(name: string, value: string): Promise<number> {
-    return (await this.kv.call(KVService.methods.Put, { key: key(name), value: key(value) })).header!.revision;
+    return (await this.kv.call(KVService.methods.Put, { key: key(name), value: key(value) }))
+      .header!.revision;
   }
 
   async delete(name: string, end = ""): Promise<number> {
-    return (await this.kv.call(KVService.methods.DeleteRange, { key: key(name), rangeEnd: key(end) })).header!.revision;
+    return (
+      await this.kv.call(KVService.methods.DeleteRange, { key: key(name), rangeEnd: key(end) })
+    ).header!.revision;
   }
 
   async compact(revision: number): Promise<void> {
@@ -46,7 +52,7 @@ class Side {
 
   /** A number of the member's metrics. */
   async metric(name: string): Promise<number> {
-    const text = await (await fetch(`${this.cluster.members[0]!.clientUrl}/metrics`)).text();
+    const text = await (await fetch(`${this.cluster.members[0].clientUrl}/metrics`)).text();
     return Number(new RegExp(`^${name} (.*)$`, "m").exec(text)?.[1]);
   }
 
@@ -56,7 +62,11 @@ class Side {
   }
 }
 
-type Script = (side: Side, watch: WatchClient, saw: (count: number) => Promise<void>) => Promise<void>;
+type Script = (
+  side: Side,
+  watch: WatchClient,
+  saw: (count: number) => Promise<void>,
+) => Promise<void>;
 
 /** What a stream answers to a script, as text. */
 async function play(side: Side, script: Script): Promise<string[]> {
@@ -124,8 +134,12 @@ const scripts: Readonly<Record<string, Script>> = {
     await saw(1);
     await side.put("t1", "0");
     await saw(1);
-    const put = (name: string) => ({ request: { case: "requestPut", value: { key: key(name), value: key("x") } } });
-    await side.kv.call(KVService.methods.Txn, { success: [put("t1"), put("t2"), put("v"), put("t3")] } as never);
+    const put = (name: string) => ({
+      request: { case: "requestPut", value: { key: key(name), value: key("x") } },
+    });
+    await side.kv.call(KVService.methods.Txn, {
+      success: [put("t1"), put("t2"), put("v"), put("t3")],
+    } as never);
     await saw(1);
     await side.delete("t", "u");
     await saw(1);
@@ -230,9 +244,14 @@ describe("watch beside etcd", { skip: skipWithoutEtcd }, () => {
       changes: () => Promise<void>,
     ): Promise<string> {
       const watchers = () => side.metric("etcd_debugging_mvcc_watcher_total");
-      await until("the watches of connections that are closed have ended", async () => (await watchers()) === 0);
+      await until(
+        "the watches of connections that are closed have ended",
+        async () => (await watchers()) === 0,
+      );
       const env = { ...process.env, ETCDCTL_API: "3" };
-      const child = endsWith(spawn("etcdctl", [`--endpoints=${side.address}`, "watch", ...args], { env }));
+      const child = endsWith(
+        spawn("etcdctl", [`--endpoints=${side.address}`, "watch", ...args], { env }),
+      );
       let output = "";
       let errors = "";
       child.stdout!.on("data", (chunk: Buffer) => {
@@ -264,7 +283,12 @@ describe("watch beside etcd", { skip: skipWithoutEtcd }, () => {
       }
     }
 
-    async function same(args: readonly string[], lines: number, changes: (side: Side) => Promise<void>, input = ""): Promise<string> {
+    async function same(
+      args: readonly string[],
+      lines: number,
+      changes: (side: Side) => Promise<void>,
+      input = "",
+    ): Promise<string> {
       const expected = await printed(theirs, args, input, lines, () => changes(theirs));
       assert.equal(await printed(ours, args, input, lines, () => changes(ours)), expected);
       return expected;
@@ -333,7 +357,9 @@ describe("watch by other clients", () => {
       const seen: string[] = [];
       const watcher = await client.watch().prefix("npm/").withPreviousKV().create();
       const all = new Promise<void>((resolve) => {
-        watcher.on("put", (kv, previous) => seen.push(`put ${kv.key}=${kv.value} before ${previous?.value ?? "nothing"}`));
+        watcher.on("put", (kv, previous) =>
+          seen.push(`put ${kv.key}=${kv.value} before ${previous?.value ?? "nothing"}`),
+        );
         watcher.on("delete", (kv, previous) => {
           seen.push(`delete ${kv.key} before ${previous?.value ?? "nothing"}`);
           resolve();
@@ -343,7 +369,11 @@ describe("watch by other clients", () => {
       await client.put("npm/a").value("2");
       await client.delete().key("npm/a");
       await all;
-      assert.deepEqual(seen, ["put npm/a=1 before nothing", "put npm/a=2 before 1", "delete npm/a before 2"]);
+      assert.deepEqual(seen, [
+        "put npm/a=1 before nothing",
+        "put npm/a=2 before 1",
+        "delete npm/a before 2",
+      ]);
       await watcher.cancel();
 
       const again = await client.watch().key("npm/a").startRevision(header.revision).create();
@@ -372,7 +402,10 @@ describe("watch by other clients", () => {
     assert.equal(await side.metric("etcd_debugging_mvcc_pending_events_total"), 0);
     assert.equal(await side.metric("etcd_debugging_mvcc_slow_watcher_total"), 0);
     watch.close();
-    await until("the stream is gone", async () => (await side.metric("etcd_debugging_mvcc_watch_stream_total")) === 0);
+    await until(
+      "the stream is gone",
+      async () => (await side.metric("etcd_debugging_mvcc_watch_stream_total")) === 0,
+    );
     assert.equal(await side.metric("etcd_debugging_mvcc_watcher_total"), 0);
   });
 
@@ -387,7 +420,11 @@ describe("watch by other clients", () => {
     const revisions: number[] = [];
     for (let i = 0; i < 120; i++) revisions.push(await side.put("slow", value + i));
     await neighbour.until(() => eventCount(neighbour) === 120);
-    assert.equal(await side.metric("etcd_debugging_mvcc_slow_watcher_total"), 1, "12 MB are beyond the stream's budget");
+    assert.equal(
+      await side.metric("etcd_debugging_mvcc_slow_watcher_total"),
+      1,
+      "12 MB are beyond the stream's budget",
+    );
     watch.resume();
     await watch.until(() => eventCount(watch) === 120);
     for (const one of [watch, neighbour]) {
@@ -405,7 +442,8 @@ async function memberOfWatch(cluster: TestCluster): Promise<TestMember> {
   let found: TestMember | undefined;
   await until("a member has the watch", async () => {
     for (const member of cluster.members) {
-      if ((await metric(cluster, member, "etcd_debugging_mvcc_watcher_total")) === 1) found = member;
+      if ((await metric(cluster, member, "etcd_debugging_mvcc_watcher_total")) === 1)
+        found = member;
     }
     return found !== undefined;
   });
@@ -459,7 +497,9 @@ describe("a member without a leader", () => {
     ["etcd", etcd],
   ] as const) {
     const skip = executable === undefined && skipWithoutEtcd;
-    test(`${name}: ends the watches of a client that wants one, and refuses new ones; others stay`, { skip }, async () => {
+    test(`${name}: ends the watches of a client that wants one, and refuses new ones; others stay`, {
+      skip,
+    }, async () => {
       await withCluster({ size: 3, executable: executable! }, async (cluster) => {
         const [alone, ...others] = cluster.members;
         const picky = new WatchClient(alone!.clientAddress, { hasleader: "true" });
@@ -472,19 +512,25 @@ describe("a member without a leader", () => {
           }
           await Promise.all(others.map((member) => member.kill()));
           await picky.until(() => picky.status !== undefined);
-          assert.deepEqual([picky.status!.code, picky.status!.details], [14, "etcdserver: no leader"]);
+          assert.deepEqual(
+            [picky.status!.code, picky.status!.details],
+            [14, "etcdserver: no leader"],
+          );
           const late = new WatchClient(alone!.clientAddress, { hasleader: "true" });
           clients.push(late);
           late.create({ key: key("k") });
           await late.until(() => late.status !== undefined);
-          assert.deepEqual([late.status!.code, late.status!.details], [14, "etcdserver: no leader"]);
+          assert.deepEqual(
+            [late.status!.code, late.status!.details],
+            [14, "etcdserver: no leader"],
+          );
           assert.equal(patient.status, undefined);
           for (const member of others) member.start();
           await cluster.waitReady();
           const kv = new TestClient((await untilWritable(cluster.members)).clientAddress);
           await kv.call(KVService.methods.Put, { key: key("k"), value: key("v") });
           kv.close();
-          assert.match(describeResponse((await patient.take(1))[0]!), /PUT k=v/);
+          assert.match(describeResponse((await patient.take(1))[0]), /PUT k=v/);
         } finally {
           for (const one of clients) one.close();
         }
@@ -493,13 +539,18 @@ describe("a member without a leader", () => {
   }
 });
 
-/** A member through which one can write, which takes an election. The write is to a key that nobody watches. */
+/**
+ * A member through which one can write, which takes an election. The write is to a key that nobody
+ * watches.
+ */
 async function untilWritable(members: readonly TestMember[]): Promise<TestMember> {
   let found: TestMember | undefined;
   await until("a member takes writes", async () => {
     for (const member of members) {
       const kv = new TestClient(member.clientAddress);
-      const isWritten = kv.call(KVService.methods.Put, { key: key("probe") }, 2000).then(() => true);
+      const isWritten = kv
+        .call(KVService.methods.Put, { key: key("probe") }, 2000)
+        .then(() => true);
       if (await isWritten.catch(() => false).finally(() => kv.close())) found = member;
     }
     return found !== undefined;
@@ -507,4 +558,5 @@ async function untilWritable(members: readonly TestMember[]): Promise<TestMember
   return found!;
 }
 
-const eventCount = (watch: WatchClient): number => watch.responses.reduce((sum, { events }) => sum + events.length, 0);
+const eventCount = (watch: WatchClient): number =>
+  watch.responses.reduce((sum, { events }) => sum + events.length, 0);

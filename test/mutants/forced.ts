@@ -1,24 +1,83 @@
-/** Options of the runs in which a planted bug is looked for, where few of the runs that seeds draw can show it. */
+/**
+ * Options of the runs in which a planted bug is looked for, where few of the runs that seeds draw
+ * can show it.
+ */
 import type { Changes, PlantedBug } from "@quorate/sim";
 
-/** Long waits of members that have little to do cost less where they seldom have to tell each other so. */
-const SABOTAGE = { sabotageEveryMs: 600, members: 3, faultPhaseMs: 3000, heartbeatMs: 100, electionMs: 1000, clients: 3, thinkMs: 60 };
+/**
+ * Long waits of members that have little to do cost less where they seldom have to tell each other
+ * so.
+ */
+const SABOTAGE = {
+  sabotageEveryMs: 600,
+  members: 3,
+  faultPhaseMs: 3000,
+  heartbeatMs: 100,
+  electionMs: 1000,
+  clients: 3,
+  thinkMs: 60,
+};
 const MEMBERSHIP = { membershipEveryMs: 500, faultPhaseMs: 3000 };
 /** Entries take many slices, and members crash, write their stores and are read between them. */
-const SLICES = { applySteps: 1, keys: 12, deletes: 6, puts: 10, batchIntervalMs: 1, quotaBytes: 0, faultPhaseMs: 4000 };
-/** Disks that fail in a sync and lose power after the next start, and bits of logs that flip at their ends. */
-const HARSH_DISKS = { harshDisks: 6, members: 3, faultPhaseMs: 4000, faultEveryMs: 500, membershipEveryMs: 0 };
+const SLICES = {
+  applySteps: 1,
+  keys: 12,
+  deletes: 6,
+  puts: 10,
+  batchIntervalMs: 1,
+  quotaBytes: 0,
+  faultPhaseMs: 4000,
+};
+/**
+ * Disks that fail in a sync and lose power after the next start, and bits of logs that flip at
+ * their ends.
+ */
+const HARSH_DISKS = {
+  harshDisks: 6,
+  members: 3,
+  faultPhaseMs: 4000,
+  faultEveryMs: 500,
+  membershipEveryMs: 0,
+};
 const TIGHT_QUOTA = { quotaBytes: 30_000, faultPhaseMs: 3000 };
 /** Ranges are read in many slices, while their keys are written and deleted. */
-const READS = { readSteps: 1, keys: 12, reads: 10, puts: 10, deletes: 6, turnMs: 2, faultPhaseMs: 4000 };
-/** Where a bug shows in few of the runs that seeds draw: those in which it can, so that this does not take all day. */
+const READS = {
+  readSteps: 1,
+  keys: 12,
+  reads: 10,
+  puts: 10,
+  deletes: 6,
+  turnMs: 2,
+  faultPhaseMs: 4000,
+};
+/**
+ * Where a bug shows in few of the runs that seeds draw: those in which it can, so that this does
+ * not take all day.
+ */
 export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "difference-unnoticed": SABOTAGE,
   "names-another-member": SABOTAGE,
   // Half a second, in which somebody has to read what was altered.
   "serves-while-named": {
-    ...{ ...SABOTAGE, sabotageEveryMs: 400, faultPhaseMs: 4000, corruptCheckMs: 300, faultEveryMs: 100_000, selfHeal: true },
-    ...{ keys: 1, reads: 20, puts: 1, deletes: 0, txns: 0, compactions: 0, serializableShare: 0.5, clients: 8, thinkMs: 50 },
+    ...{
+      ...SABOTAGE,
+      sabotageEveryMs: 400,
+      faultPhaseMs: 4000,
+      corruptCheckMs: 300,
+      faultEveryMs: 100_000,
+      selfHeal: true,
+    },
+    ...{
+      keys: 1,
+      reads: 20,
+      puts: 1,
+      deletes: 0,
+      txns: 0,
+      compactions: 0,
+      serializableShare: 0.5,
+      clients: 8,
+      thinkMs: 50,
+    },
     ...{ latencyMs: 1, jitterMs: 1 },
   },
   "heals-by-word-alone": { ...SABOTAGE, selfHeal: true },
@@ -48,7 +107,14 @@ export const FORCED: Partial<Record<PlantedBug, Changes["set"]>> = {
   "alarm-stops-deletions": { ...TIGHT_QUOTA, deletes: 6 },
   // Learners are promoted as soon as they are added.
   "promotes-by-what-was-sent": {
-    ...{ membershipEveryMs: 50, faultPhaseMs: 2000, strictReconfiguration: false, members: 3, maxMembers: 7, maxLearners: 3 },
+    ...{
+      membershipEveryMs: 50,
+      faultPhaseMs: 2000,
+      strictReconfiguration: false,
+      members: 3,
+      maxMembers: 7,
+      maxLearners: 3,
+    },
   },
   "ends-on-malformed": { poisonEveryMs: 100, faultPhaseMs: 3000 },
 };

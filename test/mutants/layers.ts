@@ -1,4 +1,7 @@
-/** The layers that may see a mutant: test files of a package, Raft's random clusters with more seeds than a build takes, the simulator. */
+/**
+ * The layers that may see a mutant: test files of a package, Raft's random clusters with more seeds
+ * than a build takes, the simulator.
+ */
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
@@ -21,29 +24,54 @@ export interface Found {
   readonly seconds: number;
 }
 
-/** Runs the mutant's test files; undefined if they pass. Rejects where no test ran at all, which would prove nothing. */
+/**
+ * Runs the mutant's test files; undefined if they pass. Rejects where no test ran at all, which
+ * would prove nothing.
+ */
 export async function runTests(mutant: Mutant): Promise<Found | undefined> {
-  const files = mutant.tests.flatMap((pattern) => globSync(pattern, { cwd: ROOT })).filter((file) => !file.endsWith("mutants.test.ts"));
+  const files = mutant.tests
+    .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+    .filter((file) => !file.endsWith("mutants.test.ts"));
   if (mutant.tests.length === 0) return undefined;
-  if (files.length === 0) throw new Error(`${mutant.name}: no file matches ${mutant.tests.join(" ")}`);
+  if (files.length === 0)
+    throw new Error(`${mutant.name}: no file matches ${mutant.tests.join(" ")}`);
   const { file, before, after } = mutant;
   const startMs = performance.now();
-  const args = ["--import", "./test/support/compile-cache.ts", "--import", PLANT, "--test", "--test-reporter=tap"];
-  const env = { ...process.env, QUORATE_MUTANT: JSON.stringify({ file, before, after }), NODE_TEST_CONTEXT: undefined };
+  const args = [
+    "--import",
+    "./test/support/compile-cache.ts",
+    "--import",
+    PLANT,
+    "--test",
+    "--test-reporter=tap",
+  ];
+  const env = {
+    ...process.env,
+    QUORATE_MUTANT: JSON.stringify({ file, before, after }),
+    NODE_TEST_CONTEXT: undefined,
+  };
   const output = await outputOf([...args, "--test-timeout=120000", ...files], env);
   const seconds = (performance.now() - startMs) / 1000;
   const failed = [...output.matchAll(/^\s*not ok \d+ - (.*)$/gm)].map(([, name]) => name!);
-  if (!/^# tests [1-9]/m.test(output)) throw new Error(`${mutant.name}: no test ran\n${output.slice(-2000)}`);
-  return failed.length === 0 ? undefined : { layer: "tests", by: failed[0]!, seeds: undefined, seconds };
+  if (!/^# tests [1-9]/m.test(output))
+    throw new Error(`${mutant.name}: no test ran\n${output.slice(-2000)}`);
+  return failed.length === 0
+    ? undefined
+    : { layer: "tests", by: failed[0], seeds: undefined, seconds };
 }
 
 /** Raft's own search, with thousands of seeds; for mutants of its list. */
 export async function runRandomClusters(mutant: Mutant): Promise<Found | undefined> {
   const startMs = performance.now();
   const env = { ...process.env, RAFT_MUTANTS: mutant.name, NODE_TEST_CONTEXT: undefined };
-  const output = await outputOf(["--test", "--test-reporter=tap", "packages/raft/test/mutants.test.ts"], env);
-  const [, found] = output.match(new RegExp(`^\\s*# ${mutant.name.replace(/[^\w ]/g, ".")}: (.*)$`, "m")) ?? [];
-  if (found === undefined) throw new Error(`${mutant.name}: Raft's random clusters did not run\n${output.slice(-2000)}`);
+  const output = await outputOf(
+    ["--test", "--test-reporter=tap", "packages/raft/test/mutants.test.ts"],
+    env,
+  );
+  const [, found] =
+    output.match(new RegExp(`^\\s*# ${mutant.name.replace(/[^\w ]/g, ".")}: (.*)$`, "m")) ?? [];
+  if (found === undefined)
+    throw new Error(`${mutant.name}: Raft's random clusters did not run\n${output.slice(-2000)}`);
   if (found === "NOT CAUGHT") return undefined;
   const seeds = found.match(/^seed (\d+)/)?.[1];
   return {
@@ -59,14 +87,20 @@ export async function runSimulator(mutant: Mutant): Promise<Found | undefined> {
   if (mutant.sim === "no") return undefined;
   const startMs = performance.now();
   const totals = new Totals();
-  const changes = mutant.sim === "default" || mutant.sim === undefined ? undefined : { set: mutant.sim };
+  const changes =
+    mutant.sim === "default" || mutant.sim === undefined ? undefined : { set: mutant.sim };
   const next = seedsFrom(1, mutant.maxSeeds ?? MAX_SEEDS, () => totals.failed.size > 0, changes);
   const { file, before, after } = mutant;
-  await runPool({ workers: 2, patch: { file, before, after }, next, done: (summary) => totals.add(summary) });
+  await runPool({
+    workers: 2,
+    patch: { file, before, after },
+    next,
+    done: (summary) => totals.add(summary),
+  });
   if (totals.failed.size === 0) return undefined;
   const [[seed, violation]] = [...totals.failed].sort(([a], [b]) => a - b) as [[number, string]];
   const by = violation
-    .split("\n")[0]!
+    .split("\n")[0]
     .replace(/^(Violation|Error): /, "")
     .slice(0, 120);
   return { layer: "simulator", by, seeds: seed, seconds: (performance.now() - startMs) / 1000 };
@@ -74,7 +108,12 @@ export async function runSimulator(mutant: Mutant): Promise<Found | undefined> {
 
 function outputOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"], timeout: MAX_TEST_MS });
+    const child = spawn(process.execPath, args, {
+      cwd: ROOT,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: MAX_TEST_MS,
+    });
     let output = "";
     const take = (chunk: Buffer) => {
       if (output.length < MAX_OUTPUT_CHARS) output += chunk.toString("utf8");

@@ -1,4 +1,7 @@
-/** All mutants: the subtle ones, the simulator's planted bugs that are changes of the source, and those of Raft's random clusters. */
+/**
+ * All mutants: the subtle ones, the simulator's planted bugs that are changes of the source, and
+ * those of Raft's random clusters.
+ */
 import { SOURCE_BUGS, type SourceBug } from "@quorate/sim";
 import { FORCED } from "./forced.ts";
 import type { Mutant } from "./mutant.ts";
@@ -6,7 +9,13 @@ import { mutants as raftMutants } from "./raft.ts";
 import { SUBTLE } from "./subtle.ts";
 
 const planted = Object.entries(SOURCE_BUGS as Readonly<Record<string, SourceBug>>).map(
-  ([name, bug]): Mutant => ({ ...bug, name, tests: [], sim: FORCED[name as keyof typeof FORCED] ?? "default", maxSeeds: 500 }),
+  ([name, bug]): Mutant => ({
+    ...bug,
+    name,
+    tests: [],
+    sim: FORCED[name as keyof typeof FORCED] ?? "default",
+    maxSeeds: 500,
+  }),
 );
 
 const ofRaft = raftMutants.map(

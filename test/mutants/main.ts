@@ -1,4 +1,6 @@
-/** Plants each bug of the list and says which layer catches it; the command is described in `help`. */
+/**
+ * Plants each bug of the list and says which layer catches it; the command is described in `help`.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -41,7 +43,9 @@ const { values } = (() => {
       },
     });
   } catch (error) {
-    process.stderr.write(`mutants: ${(error as Error).message.split(". To specify")[0]}\n\n${help}\n`);
+    process.stderr.write(
+      `mutants: ${(error as Error).message.split(". To specify")[0]}\n\n${help}\n`,
+    );
     process.exit(2);
   }
 })();
@@ -54,11 +58,13 @@ async function layersOf(mutant: Mutant, earlier: Outcome): Promise<Outcome> {
   const { layer, first = false } = values;
   let outcome = earlier;
   const isDone = () => first && isCaught(outcome);
-  if (layer !== "sim" && outcome.tests === undefined && !isDone()) outcome = { ...outcome, tests: (await runTests(mutant)) ?? null };
+  if (layer !== "sim" && outcome.tests === undefined && !isDone())
+    outcome = { ...outcome, tests: (await runTests(mutant)) ?? null };
   if (layer !== "tests" && outcome.search === undefined && !isDone()) {
     let search = await runSimulator(mutant);
     const isRafts = mutant.file.startsWith("raft/") && mutant.maxSeeds === 40;
-    if (layer === undefined && isRafts && search === undefined && !isCaught(outcome)) search = await runRandomClusters(mutant);
+    if (layer === undefined && isRafts && search === undefined && !isCaught(outcome))
+      search = await runRandomClusters(mutant);
     outcome = { ...outcome, search: search ?? null };
   }
   return outcome;
@@ -68,7 +74,10 @@ function textOf(outcome: Outcome): string {
   const found = [outcome.tests, outcome.search].filter((one): one is Found => Boolean(one));
   if (found.length === 0) return "NOT CAUGHT";
   return found
-    .map(({ layer, by, seeds, seconds }) => `${layer}${seeds === undefined ? "" : `, seed ${seeds}`}, ${seconds.toFixed(0)} s: ${by}`)
+    .map(
+      ({ layer, by, seeds, seconds }) =>
+        `${layer}${seeds === undefined ? "" : `, seed ${seeds}`}, ${seconds.toFixed(0)} s: ${by}`,
+    )
     .join(" | ");
 }
 
@@ -94,7 +103,10 @@ async function runAll(chosen: readonly Mutant[], rows: Results, maxMs: number): 
   }
   const caught = done.filter(isCaught).length;
   const left = chosen.length - done.length - broken;
-  const rest = [...(broken === 0 ? [] : [`${broken} not judged`]), ...(left === 0 ? [] : [`${left} left for another run`])];
+  const rest = [
+    ...(broken === 0 ? [] : [`${broken} not judged`]),
+    ...(left === 0 ? [] : [`${left} left for another run`]),
+  ];
   print([`${caught} of ${done.length} caught`, ...rest].join("; "));
   return caught === done.length && broken === 0 ? 0 : 1;
 }
@@ -105,12 +117,17 @@ async function main(): Promise<number> {
     process.stderr.write(`mutants: ${text}\n`);
     return 2;
   };
-  if (layer !== undefined && layer !== "tests" && layer !== "sim") return refuse(`--layer ${layer}: it is tests or sim`);
-  if (minutes !== undefined && !/^[1-9]\d{0,4}$/.test(minutes)) return refuse(`--minutes ${minutes}: it is a whole number from 1 to 99999`);
+  if (layer !== undefined && layer !== "tests" && layer !== "sim")
+    return refuse(`--layer ${layer}: it is tests or sim`);
+  if (minutes !== undefined && !/^[1-9]\d{0,4}$/.test(minutes))
+    return refuse(`--minutes ${minutes}: it is a whole number from 1 to 99999`);
   const begin = MUTANTS.findIndex(({ name }) => name.includes(from));
   if (begin < 0) return refuse(`--from ${from}: no mutant has that in its name; --list shows them`);
-  const chosen = MUTANTS.slice(begin).filter(({ name, file }) => only === undefined || name.includes(only) || file.includes(only));
-  if (chosen.length === 0) return refuse(`--only ${only}: no mutant has that in its name or file; --list shows them`);
+  const chosen = MUTANTS.slice(begin).filter(
+    ({ name, file }) => only === undefined || name.includes(only) || file.includes(only),
+  );
+  if (chosen.length === 0)
+    return refuse(`--only ${only}: no mutant has that in its name or file; --list shows them`);
   if (values.list === true) {
     for (const { name, file } of chosen) print(`${name}  (packages/${file})`);
     return 0;
@@ -124,7 +141,11 @@ async function main(): Promise<number> {
   } catch (error) {
     return refuse((error as Error).message);
   }
-  return await runAll(chosen, rows, minutes === undefined ? Number.POSITIVE_INFINITY : Number(minutes) * 60_000);
+  return await runAll(
+    chosen,
+    rows,
+    minutes === undefined ? Number.POSITIVE_INFINITY : Number(minutes) * 60_000,
+  );
 }
 
 if (values.help === true) print(help);

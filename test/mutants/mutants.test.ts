@@ -1,4 +1,7 @@
-/** Each bug of the list can still be planted. Whether they are caught is for `npm run mutants`, which takes an hour or more. */
+/**
+ * Each bug of the list can still be planted. Whether they are caught is for `npm run mutants`,
+ * which takes an hour or more.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +27,8 @@ test("a mutant whose place is gone, or that does not read, is reported", () => {
 });
 
 test("rows are replaced or added in the table, and others stay, as does a layer that was not run", () => {
-  const page = "a\n<!-- mutants: written by npm run mutants -- --write -->\n<!-- mutants: end -->\nb\n";
+  const page =
+    "a\n<!-- mutants: written by npm run mutants -- --write -->\n<!-- mutants: end -->\nb\n";
   const first = mergeTable(
     page,
     new Map<string, Outcome>([
@@ -38,10 +42,17 @@ test("rows are replaced or added in the table, and others stay, as does a layer 
     new Map<string, Outcome>([
       ["x", { search: null }],
       ["y", { search: { layer: "simulator", by: "LOG-1 a|b", seeds: 7, seconds: 3.4 } }],
-      ["z", { tests: null, search: { layer: "random clusters", by: "LOG-2", seeds: 9, seconds: 1 } }],
+      [
+        "z",
+        { tests: null, search: { layer: "random clusters", by: "LOG-2", seeds: 9, seconds: 1 } },
+      ],
     ]),
   );
-  const rows = ["| x | 2 s: t | - |", "| y | - | seed 7, 3 s: LOG-1 a/b |", "| z | - | random clusters: seed 9, 1 s: LOG-2 |"];
+  const rows = [
+    "| x | 2 s: t | - |",
+    "| y | - | seed 7, 3 s: LOG-1 a/b |",
+    "| z | - | random clusters: seed 9, 1 s: LOG-2 |",
+  ];
   assert.ok(second.startsWith("a\n") && second.endsWith("\nb\n"));
   assert.deepEqual(second.match(/^\| [xyz].*/gm), rows);
   assert.throws(() => mergeTable("", new Map()), /has no lines/);

@@ -22,7 +22,9 @@ export function problemsOf(mutants: readonly Mutant[]): string[] {
     try {
       stripTypeScriptTypes(source.replace(before, () => after));
     } catch (error) {
-      problems.push(`${name}: with the bug in it packages/${file} does not read as TypeScript: ${(error as Error).message}`);
+      problems.push(
+        `${name}: with the bug in it packages/${file} does not read as TypeScript: ${(error as Error).message}`,
+      );
     }
   }
   return problems;

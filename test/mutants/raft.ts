@@ -1,6 +1,7 @@
 /**
- * Bugs to plant, to see whether the random schedules catch them. A mutant is a change to one place of the source, written as the text
- * before and after. test/mutants.test.ts checks that each still applies, and with RAFT_MUTANTS=1 that each is caught.
+ * Bugs to plant, to see whether the random schedules catch them. A mutant is a change to one place
+ * of the source, written as the text before and after. test/mutants.test.ts checks that each still
+ * applies, and with RAFT_MUTANTS=1 that each is caught.
  */
 
 export interface Mutant {
@@ -19,7 +20,8 @@ export const mutants: readonly Mutant[] = [
     name: "a leader counts its own copy before it is durable",
     file: "replicate.ts",
     before: "const index = core.tracker.quorumMatch();",
-    after: "if (core.self) core.self.match = core.log.lastIndex;\n  const index = core.tracker.quorumMatch();",
+    after:
+      "if (core.self) core.self.match = core.log.lastIndex;\n  const index = core.tracker.quorumMatch();",
   },
   {
     name: "a vote is not synced",
@@ -82,7 +84,8 @@ export const mutants: readonly Mutant[] = [
     name: "any append truncates the log",
     file: "log.ts",
     before: "    if (known < entries.length) {\n",
-    after: "    if (entries.length > 0 || known === 0) {\n      this.#truncate(Math.max(prevIndex + known, this.#committed));\n",
+    after:
+      "    if (entries.length > 0 || known === 0) {\n      this.#truncate(Math.max(prevIndex + known, this.#committed));\n",
   },
   {
     name: "a heartbeat commits beyond the match",
@@ -137,7 +140,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "leases are ignored by voters",
     file: "step.ts",
-    before: 'if (readOnly === "lease") return core.isLeader || core.ticks - core.heardLeaderTick < electionTicks;',
+    before:
+      'if (readOnly === "lease") return core.isLeader || core.ticks - core.heardLeaderTick < electionTicks;',
     after: 'if (readOnly === "lease") return false;',
   },
   {
@@ -175,7 +179,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "one half of a joint configuration decides on commits",
     file: "tracker.ts",
-    before: "return Math.min(this.#majorityOf(this.#incoming, field), this.#majorityOf(this.#outgoing, field));",
+    before:
+      "return Math.min(this.#majorityOf(this.#incoming, field), this.#majorityOf(this.#outgoing, field));",
     after: "return this.#majorityOf(this.#incoming, field) + 0 * this.#outgoing.length;",
     maxSeeds: 20_000,
   },
@@ -190,7 +195,8 @@ export const mutants: readonly Mutant[] = [
     name: "a snapshot's configuration is in force before the snapshot is",
     file: "follow.ts",
     before: "core.restoredConfs.push({ index, conf: checkConfState(conf) });",
-    after: "core.restoredConfs.push({ index, conf: checkConfState(conf) });\n  core.tracker.configure(conf, index);",
+    after:
+      "core.restoredConfs.push({ index, conf: checkConfState(conf) });\n  core.tracker.configure(conf, index);",
   },
   {
     name: "a Ready that is out goes on filling",

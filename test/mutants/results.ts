@@ -1,4 +1,7 @@
-/** What was found so far, by the mutant's name: kept in a file, so that a long run can be done in portions. */
+/**
+ * What was found so far, by the mutant's name: kept in a file, so that a long run can be done in
+ * portions.
+ */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { Found } from "./layers.ts";
 
@@ -13,7 +16,10 @@ export type Results = Map<string, Outcome>;
 
 export const isCaught = ({ tests, search }: Outcome): boolean => Boolean(tests) || Boolean(search);
 
-/** Reads the file; one that does not exist is empty. Throws an Error that names a file that holds something else. */
+/**
+ * Reads the file; one that does not exist is empty. Throws an Error that names a file that holds
+ * something else.
+ */
 export function readResults(path: string): Results {
   if (!existsSync(path)) return new Map();
   const parsed = (() => {
@@ -23,7 +29,8 @@ export function readResults(path: string): Results {
       return undefined;
     }
   })();
-  const isRecord = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+  const isRecord = (value: unknown) =>
+    typeof value === "object" && value !== null && !Array.isArray(value);
   if (!isRecord(parsed) || !Object.values(parsed as object).every(isRecord)) {
     throw new Error(`${path} does not hold results of mutants: name another file, or remove it`);
   }

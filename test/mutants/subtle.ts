@@ -1,9 +1,16 @@
-/** Subtle bugs: those that earlier tests missed, or found only under options, and what stands next to them. */
+/**
+ * Subtle bugs: those that earlier tests missed, or found only under options, and what stands next
+ * to them.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const RAFT_TESTS = ["packages/raft/test/*.test.ts"];
 const WAL_TESTS = ["packages/wal/test/*.test.ts"];
-const MVCC_TESTS = ["packages/store/test/mvcc*.test.ts", "packages/store/test/key*.test.ts", "packages/store/test/compaction*.test.ts"];
+const MVCC_TESTS = [
+  "packages/store/test/mvcc*.test.ts",
+  "packages/store/test/key*.test.ts",
+  "packages/store/test/compaction*.test.ts",
+];
 
 export const SUBTLE: readonly Mutant[] = [
   {
@@ -35,7 +42,11 @@ export const SUBTLE: readonly Mutant[] = [
     file: "store/src/meta.ts",
     before: "raftpb.ConfState.encode(position.confState)",
     after: "raftpb.ConfState.encode({ ...position.confState, learners: [] })",
-    tests: ["packages/store/test/store.test.ts", "packages/server/test/configuration.test.ts", "packages/server/test/membership*.test.ts"],
+    tests: [
+      "packages/store/test/store.test.ts",
+      "packages/server/test/configuration.test.ts",
+      "packages/server/test/membership*.test.ts",
+    ],
     sim: "default",
   },
   {
@@ -49,7 +60,8 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a new segment begins without the state",
     file: "wal/src/wal.ts",
-    before: "if (this.#hardState) this.#encoder.record(RecordType.State, raftpb.HardState.encode(this.#hardState));",
+    before:
+      "if (this.#hardState) this.#encoder.record(RecordType.State, raftpb.HardState.encode(this.#hardState));",
     after: "",
     tests: WAL_TESTS,
     sim: "no",
@@ -66,7 +78,8 @@ export const SUBTLE: readonly Mutant[] = [
     name: "a flipped bit is taken for a torn write",
     file: "wal/src/tear.ts",
     before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
-    after: 'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+    after:
+      'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
     tests: WAL_TESTS,
     sim: "default",
   },
@@ -83,7 +96,11 @@ export const SUBTLE: readonly Mutant[] = [
     file: "store/src/mvcc/restore.ts",
     before: "if (before !== 0n && before !== lease) leases.detach(before, key);",
     after: "if (before !== 0n && lease !== 0n && before !== lease) leases.detach(before, key);",
-    tests: ["packages/store/test/lease*.test.ts", "packages/store/test/store*.test.ts", "packages/store/test/mvcc*.test.ts"],
+    tests: [
+      "packages/store/test/lease*.test.ts",
+      "packages/store/test/store*.test.ts",
+      "packages/store/test/mvcc*.test.ts",
+    ],
     sim: "default",
   },
   {
@@ -137,7 +154,8 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "a read joins a round of reads that was asked before it",
     file: "server/src/member/reads.ts",
-    before: "      this.#arrived.push({ resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs });\n",
+    before:
+      "      this.#arrived.push({ resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs });\n",
     after: `      const waiter = { resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs };
       const asked = [...this.#rounds.values()].at(-1);
       if (asked !== undefined && asked.index === undefined) {
@@ -152,7 +170,8 @@ export const SUBTLE: readonly Mutant[] = [
   {
     name: "reads are released before a snapshot is installed",
     file: "server/src/member/loop.ts",
-    before: "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n    const hardState",
+    before:
+      "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n    const hardState",
     after:
       "    for (const read of ready.readStates) reads.answered(read.context, read.index);\n" +
       "    reads.release(snapshot.metadata!.index);\n    const hardState",

@@ -1,15 +1,24 @@
-/** The table of mutants in docs/correctness.md, between two marks; rows that were not run again stay as they are. */
+/**
+ * The table of mutants in docs/correctness.md, between two marks; rows that were not run again stay
+ * as they are.
+ */
 import type { Found } from "./layers.ts";
 import type { Outcome } from "./results.ts";
 
 const BEGIN = "<!-- mutants: written by npm run mutants -- --write -->";
 const END = "<!-- mutants: end -->";
-const HEAD = ["| bug | tests of the package | simulator, and Raft's random clusters |", "|---|---|---|"];
+const HEAD = [
+  "| bug | tests of the package | simulator, and Raft's random clusters |",
+  "|---|---|---|",
+];
 
 const NOT_RUN = "not run";
 const NOT_CAUGHT = "-";
 
-/** Puts rows into the text of the page; a layer that was not run keeps its cell. Throws an Error where the page has no place for them. */
+/**
+ * Puts rows into the text of the page; a layer that was not run keeps its cell. Throws an Error
+ * where the page has no place for them.
+ */
 export function mergeTable(page: string, found: ReadonlyMap<string, Outcome>): string {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END);
@@ -17,7 +26,8 @@ export function mergeTable(page: string, found: ReadonlyMap<string, Outcome>): s
   const rows = new Map<string, readonly string[]>();
   for (const line of page.slice(begin, end).split("\n")) {
     const [, name, ...cells] = line.split("|").map((cell) => cell.trim());
-    if (name !== undefined && name !== "bug" && cells.length === 3) rows.set(name, cells.slice(0, 2));
+    if (name !== undefined && name !== "bug" && cells.length === 3)
+      rows.set(name, cells.slice(0, 2));
   }
   for (const [name, { tests, search }] of found) {
     const [oldTests = NOT_RUN, oldSearch = NOT_RUN] = rows.get(name) ?? [];

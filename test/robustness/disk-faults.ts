@@ -1,6 +1,7 @@
 /**
- * Loaded into a member's process before its own code (NODE_OPTIONS=--import): makes fdatasync slow, or writing fail as on a full disk, as
- * the file that QUORATE_TEST_DISK_FAULTS names says at that moment. What the store writes in native code does not come by here.
+ * Loaded into a member's process before its own code (NODE_OPTIONS=--import): makes fdatasync slow,
+ * or writing fail as on a full disk, as the file that QUORATE_TEST_DISK_FAULTS names says at that
+ * moment. What the store writes in native code does not come by here.
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -32,7 +33,11 @@ function look(): typeof faults {
 }
 
 function noSpace(): NodeJS.ErrnoException {
-  return Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", errno: -28, syscall: "write" });
+  return Object.assign(new Error("ENOSPC: no space left on device, write"), {
+    code: "ENOSPC",
+    errno: -28,
+    syscall: "write",
+  });
 }
 
 /** Standard output and error go somewhere else. */

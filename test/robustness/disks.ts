@@ -1,14 +1,18 @@
 /**
- * What is done to members' disks. A slow one: each fdatasync takes longer (disk-faults.ts, loaded into the member's process). A full one:
- * where this machine lets us mount, the member's data lies on a tmpfs of its own, whose limit is set to what is used; elsewhere the
- * writes of the member's files fail as they do on a full disk.
+ * What is done to members' disks. A slow one: each fdatasync takes longer (disk-faults.ts, loaded
+ * into the member's process). A full one: where this machine lets us mount, the member's data lies
+ * on a tmpfs of its own, whose limit is set to what is used; elsewhere the writes of the member's
+ * files fail as they do on a full disk.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** The small disk: a log and a store of several rounds, and a received snapshot beside it, find room. */
+/**
+ * The small disk: a log and a store of several rounds, and a received snapshot beside it, find
+ * room.
+ */
 const DISK_BYTES = 1_500_000_000;
 /** What a filled disk may still take. */
 const SLACK_BYTES = 4096;
@@ -22,7 +26,10 @@ export interface DiskFaults {
 
 const NO_FAULTS: DiskFaults = { syncDelayMs: 0, isFull: false };
 
-/** True if this process may mount file systems that end with it (main.ts puts it into a mount namespace of its own). */
+/**
+ * True if this process may mount file systems that end with it (main.ts puts it into a mount
+ * namespace of its own).
+ */
 export const canMount: boolean = process.env["QUORATE_ROBUSTNESS_MOUNTS"] === "1";
 
 export class MemberDisk {
@@ -85,7 +92,9 @@ export class MemberDisk {
   }
 
   #remount(sizeBytes: number): void {
-    execFileSync("mount", ["-o", `remount,size=${sizeBytes}`, this.#dir], { stdio: ["ignore", "ignore", "pipe"] });
+    execFileSync("mount", ["-o", `remount,size=${sizeBytes}`, this.#dir], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
   }
 
   #control(faults: DiskFaults): void {
@@ -93,7 +102,9 @@ export class MemberDisk {
     writeFileSync(this.#controlFile, JSON.stringify(faults));
   }
 
-  /** Copies what would go with the mount to a folder beside it, for whoever looks into a violation. */
+  /**
+   * Copies what would go with the mount to a folder beside it, for whoever looks into a violation.
+   */
   keep(): void {
     if (this.#isMounted) cpSync(this.#dir, `${this.#dir}-kept`, { recursive: true });
   }

@@ -1,6 +1,7 @@
 /**
- * The faults: what each does to the cluster and how it ends. A fault takes its targets (a member's process, its disk, the wires of a pair)
- * for itself while it lasts, so that two never undo each other; faults of different targets overlap freely.
+ * The faults: what each does to the cluster and how it ends. A fault takes its targets (a member's
+ * process, its disk, the wires of a pair) for itself while it lasts, so that two never undo each
+ * other; faults of different targets overlap freely.
  */
 import type { Random } from "@quorate/host";
 import type { Node, RunningCluster } from "./members.ts";
@@ -33,16 +34,20 @@ type Make = (source: FaultSource) => Fault;
 
 const STOP_LIMIT_MS = 60_000;
 
-const between = (random: Random, lowest: number, highest: number): number => lowest + random.below(highest - lowest + 1);
+const between = (random: Random, lowest: number, highest: number): number =>
+  lowest + random.below(highest - lowest + 1);
 
 /** The leader as often as another. */
 function victim({ running, random, leader }: FaultSource): Node {
   const { nodes } = running;
   const others = nodes.filter(({ name }) => name !== leader);
-  return leader !== undefined && random.below(2) === 0 ? running.node(leader) : others[random.below(others.length)]!;
+  return leader !== undefined && random.below(2) === 0
+    ? running.node(leader)
+    : others[random.below(others.length)];
 }
 
-const role = (node: Node, source: FaultSource): string => (node.name === source.leader ? `${node.name} (leader)` : node.name);
+const role = (node: Node, source: FaultSource): string =>
+  node.name === source.leader ? `${node.name} (leader)` : node.name;
 
 const pair = (a: string, b: string): string => `wires ${[a, b].sort().join("-")}`;
 
@@ -123,24 +128,34 @@ function hurtWires(
 
 function isolate(source: FaultSource): Fault {
   const node = victim(source);
-  const others = source.running.nodes.filter(({ name }) => name !== node.name).map(({ name }) => name);
+  const others = source.running.nodes
+    .filter(({ name }) => name !== node.name)
+    .map(({ name }) => name);
   const state = source.random.below(2) === 0 ? "cut" : "blackhole";
   const wires = others.flatMap((name) => [[node.name, name] as const, [name, node.name] as const]);
-  return hurtWires(source, `isolate ${role(node, source)} (${state})`, wires, { state }, [node.name]);
+  return hurtWires(source, `isolate ${role(node, source)} (${state})`, wires, { state }, [
+    node.name,
+  ]);
 }
 
 /** Everybody from everybody. */
 function isolateAll(source: FaultSource): Fault {
   const names = source.running.nodes.map(({ name }) => name);
-  const wires = names.flatMap((from) => names.filter((to) => to !== from).map((to) => [from, to] as const));
-  return { ...hurtWires(source, "isolate all", wires, { state: source.random.below(2) === 0 ? "cut" : "blackhole" }) };
+  const wires = names.flatMap((from) =>
+    names.filter((to) => to !== from).map((to) => [from, to] as const),
+  );
+  return {
+    ...hurtWires(source, "isolate all", wires, {
+      state: source.random.below(2) === 0 ? "cut" : "blackhole",
+    }),
+  };
 }
 
 /** Two members by chance, the leader among them half of the time. */
 function twoOf(source: FaultSource): [string, string] {
   const first = victim(source).name;
   const others = source.running.nodes.filter(({ name }) => name !== first);
-  const second = others[source.random.below(others.length)]!.name;
+  const second = others[source.random.below(others.length)].name;
   return source.random.below(2) === 0 ? [first, second] : [second, first];
 }
 
@@ -172,13 +187,21 @@ function slow(source: FaultSource): Fault {
   const delayMs = between(source.random, 5, 300);
   const jitterMs = between(source.random, 0, 2 * delayMs);
   const wires = [[a, b] as const, ...(source.random.below(2) === 0 ? [[b, a] as const] : [])];
-  return hurtWires(source, `slow ${a}>${b} by ${delayMs}+${jitterMs} ms`, wires, { delayMs, jitterMs });
+  return hurtWires(source, `slow ${a}>${b} by ${delayMs}+${jitterMs} ms`, wires, {
+    delayMs,
+    jitterMs,
+  });
 }
 
 function throttle(source: FaultSource): Fault {
   const [from, to] = twoOf(source);
   const bytesPerSecond = 1000 * between(source.random, 2, 100);
-  return hurtWires(source, `throttle ${from}>${to} to ${bytesPerSecond / 1000} kB/s`, [[from, to]], { bytesPerSecond });
+  return hurtWires(
+    source,
+    `throttle ${from}>${to} to ${bytesPerSecond / 1000} kB/s`,
+    [[from, to]],
+    { bytesPerSecond },
+  );
 }
 
 function slowDisk(source: FaultSource): Fault {
@@ -194,9 +217,12 @@ function slowDisk(source: FaultSource): Fault {
   };
 }
 
-/** Of the first member, which has a small disk. It is started again when there is space, as an operator would. */
+/**
+ * Of the first member, which has a small disk. It is started again when there is space, as an
+ * operator would.
+ */
 function fullDisk(source: FaultSource): Fault {
-  const node = source.running.nodes[0]!;
+  const node = source.running.nodes[0];
   return {
     text: `full disk of ${role(node, source)}`,
     durationMs: between(source.random, 2000, 9000),
@@ -213,7 +239,10 @@ function fullDisk(source: FaultSource): Fault {
   };
 }
 
-/** All kinds, by name, with how often each is chosen against the others. Those of the whole cluster are chosen apart. */
+/**
+ * All kinds, by name, with how often each is chosen against the others. Those of the whole cluster
+ * are chosen apart.
+ */
 export const FAULTS: Readonly<Record<string, { readonly weight: number; readonly make: Make }>> = {
   kill: { weight: 4, make: kill },
   stop: { weight: 1, make: stop },

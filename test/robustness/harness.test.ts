@@ -43,75 +43,106 @@ async function judged(
 const get = { kind: "range", key: "ka", end: "" } as const;
 const put = (value: string) => ({ kind: "put", key: "ka", value }) as const;
 
-test("stale reads, lost writes, members that end: all of it is noticed, and nothing else", { skip }, async (t) => {
+test("stale reads, lost writes, members that end: all of it is noticed, and nothing else", {
+  skip,
+}, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "quorate-harness-"));
   const ends: string[] = [];
-  const running = await startRunningCluster({ dir, members: 3, onEnd: (_node, what) => ends.push(what) });
+  const running = await startRunningCluster({
+    dir,
+    members: 3,
+    onEnd: (_node, what) => ends.push(what),
+  });
   const { nodes, wires, cluster } = running;
-  const leading = async (): Promise<number> => cluster.members.indexOf(await leaderOf(cluster, limitMs));
+  const leading = async (): Promise<number> =>
+    cluster.members.indexOf(await leaderOf(cluster, limitMs));
   try {
     await t.test("members speak through the proxies alone", async () => {
       // Followers have little to say to each other, but look whether the other is there.
-      for (const wire of wires.all) await until(`something goes over ${wire.name}`, () => wire.passedBytes > 0);
+      for (const wire of wires.all)
+        await until(`something goes over ${wire.name}`, () => wire.passedBytes > 0);
     });
 
-    await t.test("reads of a member that hears nothing: right as what they are, wrong as linearizable ones", async () => {
-      for (const plant of [undefined, "stale-read"] as const) {
-        const leader = await leading();
-        const cutOff = (leader + 1) % 3;
-        const violation = await judged(running, join(dir, `stale-${plant}.jsonl`), plant, async (clientOf) => {
-          const other = clientOf(leader);
-          await other.call(put("old"));
-          assert.equal((await clientOf(cutOff).call(get)).kind, "answered");
-          const around = wires.all.filter(({ name }) => name.includes(nodes[cutOff]!.name));
-          for (const wire of around) wire.set({ ...OPEN_WIRE, state: "blackhole" });
-          try {
-            assert.equal((await other.call(put("new"))).kind, "answered");
-            await clientOf(cutOff).call(get, { serializable: plant === undefined });
-          } finally {
-            wires.heal();
-          }
-        });
-        if (plant === undefined) assert.equal(violation, undefined);
-        else assert.match(violation ?? "nothing is wrong", /HIST-1/);
-      }
-    });
+    await t.test(
+      "reads of a member that hears nothing: right as what they are, wrong as linearizable ones",
+      async () => {
+        for (const plant of [undefined, "stale-read"] as const) {
+          const leader = await leading();
+          const cutOff = (leader + 1) % 3;
+          const violation = await judged(
+            running,
+            join(dir, `stale-${plant}.jsonl`),
+            plant,
+            async (clientOf) => {
+              const other = clientOf(leader);
+              await other.call(put("old"));
+              assert.equal((await clientOf(cutOff).call(get)).kind, "answered");
+              const around = wires.all.filter(({ name }) => name.includes(nodes[cutOff].name));
+              for (const wire of around) wire.set({ ...OPEN_WIRE, state: "blackhole" });
+              try {
+                assert.equal((await other.call(put("new"))).kind, "answered");
+                await clientOf(cutOff).call(get, { serializable: plant === undefined });
+              } finally {
+                wires.heal();
+              }
+            },
+          );
+          if (plant === undefined) assert.equal(violation, undefined);
+          else assert.match(violation ?? "nothing is wrong", /HIST-1/);
+        }
+      },
+    );
 
     await t.test("a write that was answered and that the history denies", async () => {
-      const violation = await judged(running, join(dir, "lost.jsonl"), "lost-write", async (clientOf) => {
-        const client = clientOf(await leading());
-        for (let i = 0; i < 60; i++) await client.call(put(`v${i}`));
-        await client.call(get);
-      });
+      const violation = await judged(
+        running,
+        join(dir, "lost.jsonl"),
+        "lost-write",
+        async (clientOf) => {
+          const client = clientOf(await leading());
+          for (let i = 0; i < 60; i++) await client.call(put(`v${i}`));
+          await client.call(get);
+        },
+      );
       assert.match(violation ?? "nothing is wrong", /HIST-2: revision \d+ is nobody's/);
     });
 
-    await t.test("a full disk: the member ends and says why, which is no violation; with space it comes back", async () => {
-      const node = nodes[0]!;
-      node.disk.fill();
-      const client = new RecordingClient("filler", sharedOf(running, join(dir, "full.jsonl")), (await leading()) === 0 ? 1 : 0);
-      await until("the member ends", async () => {
-        if (node.test.isRunning) await client.call(put("more"), {}, 1000);
-        return !node.test.isRunning;
-      });
-      client.close();
-      await until("its end is excused", () => node.excuse === "disk full");
-      assert.match(node.log(), /no space left/i);
-      node.disk.free();
-      node.disk.wasFull = false;
-      node.start();
-      await node.test.waitReady(limitMs);
-      assert.deepEqual(ends, []);
-    });
+    await t.test(
+      "a full disk: the member ends and says why, which is no violation; with space it comes back",
+      async () => {
+        const node = nodes[0];
+        node.disk.fill();
+        const client = new RecordingClient(
+          "filler",
+          sharedOf(running, join(dir, "full.jsonl")),
+          (await leading()) === 0 ? 1 : 0,
+        );
+        await until("the member ends", async () => {
+          if (node.test.isRunning) await client.call(put("more"), {}, 1000);
+          return !node.test.isRunning;
+        });
+        client.close();
+        await until("its end is excused", () => node.excuse === "disk full");
+        assert.match(node.log(), /no space left/i);
+        node.disk.free();
+        node.disk.wasFull = false;
+        node.start();
+        await node.test.waitReady(limitMs);
+        assert.deepEqual(ends, []);
+      },
+    );
 
     await t.test("a member that is killed is excused, one that ends by itself is not", async () => {
-      await nodes[1]!.kill();
-      nodes[1]!.start();
-      await nodes[1]!.test.waitReady(limitMs);
+      await nodes[1].kill();
+      nodes[1].start();
+      await nodes[1].test.waitReady(limitMs);
       assert.deepEqual(ends, []);
-      process.kill(nodes[1]!.test.pid!, "SIGKILL");
+      process.kill(nodes[1].test.pid!, "SIGKILL");
       await until("the end is noticed", () => ends.length > 0);
-      assert.match(ends[0]!, /m1 ended \(code null, signal SIGKILL\) and no fault explains it\n--- its last lines\n.*"/);
+      assert.match(
+        ends[0],
+        /m1 ended \(code null, signal SIGKILL\) and no fault explains it\n--- its last lines\n.*"/,
+      );
     });
   } catch (error) {
     console.error(cluster.logTails());

@@ -1,4 +1,6 @@
-/** Judges and draws histories in a thread of its own, so that proxies and members are not held up. */
+/**
+ * Judges and draws histories in a thread of its own, so that proxies and members are not held up.
+ */
 import { parentPort, workerData } from "node:worker_threads";
 import { judge, pictureAround, smallestPicture } from "./judge.ts";
 import { readHistory } from "./recorder.ts";
@@ -15,4 +17,7 @@ const { path, what, violation = "" } = workerData as JudgeOrder;
 const lines = readHistory(path);
 const title = `calls of ${path}`;
 if (what === "judge") parentPort!.postMessage(judge(lines));
-else parentPort!.postMessage(what === "draw around" ? pictureAround(lines, title, violation) : smallestPicture(lines, title));
+else
+  parentPort!.postMessage(
+    what === "draw around" ? pictureAround(lines, title, violation) : smallestPicture(lines, title),
+  );

@@ -1,9 +1,12 @@
 /**
- * Judges the history of a round with the simulator's judges: linearizability by revisions and by search, watch streams, leases.
+ * Judges the history of a round with the simulator's judges: linearizability by revisions and by
+ * search, watch streams, leases.
  *
- * A round begins with all of its keys gone, at some revision. The judges begin at revision 1 with nothing, so all revisions of a history
- * are moved by the same amount first. A lease that ends deletes its key, at a revision that no client wrote: such a deletion stands in the
- * history as a write of unknown outcome that nobody called before the lease's time was up, or its owner asked for its end.
+ * A round begins with all of its keys gone, at some revision. The judges begin at revision 1 with
+ * nothing, so all revisions of a history are moved by the same amount first. A lease that ends
+ * deletes its key, at a revision that no client wrote: such a deletion stands in the history as a
+ * write of unknown outcome that nobody called before the lease's time was up, or its owner asked
+ * for its end.
  */
 import {
   type Answer,
@@ -67,13 +70,20 @@ type Move = (revision: number) => number;
 function moveRequest(request: ModelRequest, move: Move): ModelRequest {
   if (request.kind !== "txn") return request;
   const moveCompare = (one: ModelCompare): ModelCompare =>
-    (one.target === "mod" || one.target === "create") && one.operand !== 0 ? { ...one, operand: move(one.operand as number) } : one;
+    (one.target === "mod" || one.target === "create") && one.operand !== 0
+      ? { ...one, operand: move(one.operand as number) }
+      : one;
   return { ...request, compares: request.compares.map(moveCompare) };
 }
 
 function moveAnswer(answer: Answer, move: Move): Answer {
   const answers = answer.answers.map((one) =>
-    one.kind === "range" ? { ...one, kvs: one.kvs.map((kv) => ({ ...kv, create: move(kv.create), mod: move(kv.mod) })) } : one,
+    one.kind === "range"
+      ? {
+          ...one,
+          kvs: one.kvs.map((kv) => ({ ...kv, create: move(kv.create), mod: move(kv.mod) })),
+        }
+      : one,
   );
   return { ...answer, revision: move(answer.revision), answers };
 }
@@ -91,7 +101,10 @@ export function historyOf(lines: readonly Line[]): History {
   const move: Move = (revision) => revision - first.revision + 1;
   const operations: Operation[] = [];
   const compactions: CompactionCall[] = [];
-  const open = new Map<number, { stream: Omit<WatchStream, "batches" | "through">; batches: WatchBatch[]; through: number }>();
+  const open = new Map<
+    number,
+    { stream: Omit<WatchStream, "batches" | "through">; batches: WatchBatch[]; through: number }
+  >();
   const leaseLines: Extract<Line, { t: "lease" }>[] = [];
   const goneMs = new Map<string, number>();
   let leasesGoneMs: number | undefined;
@@ -110,33 +123,59 @@ export function historyOf(lines: readonly Line[]): History {
     } else if (line.t === "batch") {
       const events = line.events.map((event) => moveEvent(event, move));
       open.get(line.id)!.batches.push({ revision: move(line.revision), events });
-      for (const { type, key } of events) if (type === "delete" && !goneMs.has(key)) goneMs.set(key, line.at / 1000);
+      for (const { type, key } of events)
+        if (type === "delete" && !goneMs.has(key)) goneMs.set(key, line.at / 1000);
     } else if (line.t === "through") open.get(line.id)!.through = move(line.revision);
     else if (line.t === "lease") leaseLines.push(line);
     else if (line.t === "leases-gone") leasesGoneMs = line.atMs;
   }
   noteReads(operations, goneMs);
   for (const lease of leaseLines) operations.push(endOf(lease));
-  const streams = [...open.values()].map(({ stream, batches, through }) => ({ ...stream, batches, through }));
+  const streams = [...open.values()].map(({ stream, batches, through }) => ({
+    ...stream,
+    batches,
+    through,
+  }));
   const leases = leaseLines
     // Where nobody knows whether the key was put, nobody can say that it should be gone.
     .filter(({ key, wasPut }) => wasPut || goneMs.has(key))
-    .map(({ name, key, renewals, revokeCalledMs }) => ({ name: `${name} of ${key}`, renewals, revokeCalledMs, goneMs: goneMs.get(key) }));
-  return { operations, ends: leaseLines.length, compactions, streams, leases, leasesGoneMs, tooOld };
+    .map(({ name, key, renewals, revokeCalledMs }) => ({
+      name: `${name} of ${key}`,
+      renewals,
+      revokeCalledMs,
+      goneMs: goneMs.get(key),
+    }));
+  return {
+    operations,
+    ends: leaseLines.length,
+    compactions,
+    streams,
+    leases,
+    leasesGoneMs,
+    tooOld,
+  };
 }
 
-/** A linearizable read that does not find a lease's key, after that was put, knows that it is gone: also where no watch has told. */
+/**
+ * A linearizable read that does not find a lease's key, after that was put, knows that it is gone:
+ * also where no watch has told.
+ */
 function noteReads(operations: readonly Operation[], goneMs: Map<string, number>): void {
   const putAt = new Map<string, number>();
   for (const { request, outcome, returnedAt } of operations) {
-    const isLeased = request.kind === "put" && request.lease !== undefined && outcome?.kind === "answered";
+    const isLeased =
+      request.kind === "put" && request.lease !== undefined && outcome?.kind === "answered";
     if (isLeased) putAt.set(request.key, returnedAt!);
   }
   for (const { request, outcome, serializable, atRevision, calledAt, returnedAt } of operations) {
-    if (request.kind !== "range" || outcome?.kind !== "answered" || serializable || atRevision > 0) continue;
+    if (request.kind !== "range" || outcome?.kind !== "answered" || serializable || atRevision > 0)
+      continue;
     const [answer] = outcome.answer.answers;
     const found = new Set(answer?.kind === "range" ? answer.kvs.map(({ key }) => key) : []);
-    const looked = request.end === "" ? [request.key] : [...putAt.keys()].filter((key) => key >= request.key && key < request.end);
+    const looked =
+      request.end === ""
+        ? [request.key]
+        : [...putAt.keys()].filter((key) => key >= request.key && key < request.end);
     for (const key of looked) {
       const put = putAt.get(key);
       if (put === undefined || calledAt < put || found.has(key)) continue;
@@ -154,10 +193,21 @@ function moveOperation(line: OpLine, move: Move): Operation | undefined {
   }
   const atRevision = line.atRevision > 0 ? move(line.atRevision) : 0;
   const request = moveRequest(line.request, move);
-  return { client: `${client}@${member}`, request, serializable, atRevision, calledAt, returnedAt, outcome };
+  return {
+    client: `${client}@${member}`,
+    request,
+    serializable,
+    atRevision,
+    calledAt,
+    returnedAt,
+    outcome,
+  };
 }
 
-/** The end of a lease as a write that may have happened, once it may. Its key is its own and was put once. */
+/**
+ * The end of a lease as a write that may have happened, once it may. Its key is its own and was put
+ * once.
+ */
 function endOf({ name, key, renewals, revokeCalledMs }: Extract<Line, { t: "lease" }>): Operation {
   const dueMs = Math.max(...renewals.map(({ calledMs, ttlMs }) => calledMs + ttlMs));
   return {
@@ -171,8 +221,14 @@ function endOf({ name, key, renewals, revokeCalledMs }: Extract<Line, { t: "leas
   };
 }
 
-/** Which request of unknown outcome made a revision, by what the streams say of it: values are written once. */
-function hintsOf(operations: readonly Operation[], streams: readonly WatchStream[]): (revision: number) => ModelRequest | undefined {
+/**
+ * Which request of unknown outcome made a revision, by what the streams say of it: values are
+ * written once.
+ */
+function hintsOf(
+  operations: readonly Operation[],
+  streams: readonly WatchStream[],
+): (revision: number) => ModelRequest | undefined {
   const byValue = new Map<string, ModelRequest>();
   const ends = new Map<string, ModelRequest>();
   for (const { request, outcome } of operations) {
@@ -180,7 +236,8 @@ function hintsOf(operations: readonly Operation[], streams: readonly WatchStream
     const ops = request.kind === "txn" ? [...request.success, ...request.failure] : [request];
     for (const op of ops) {
       if (op.kind === "put") byValue.set(op.value, request);
-      if (op.kind === "delete" && op.end === "" && request.kind !== "txn") ends.set(op.key, request);
+      if (op.kind === "delete" && op.end === "" && request.kind !== "txn")
+        ends.set(op.key, request);
     }
   }
   const hints = new Map<number, ModelRequest>();
@@ -195,9 +252,15 @@ function hintsOf(operations: readonly Operation[], streams: readonly WatchStream
   return (revision) => hints.get(revision);
 }
 
-/** What watchers saw of a revision, and what they did not see of it, must be what the write did that is placed there. */
-function witnessesOf(streams: readonly WatchStream[]): (revision: number, before: ModelState, next: ModelState) => boolean {
-  const textOf = (events: readonly WatchEvent[]): string => JSON.stringify(events.map(({ type, key, value }) => [type, key, value]).sort());
+/**
+ * What watchers saw of a revision, and what they did not see of it, must be what the write did that
+ * is placed there.
+ */
+function witnessesOf(
+  streams: readonly WatchStream[],
+): (revision: number, before: ModelState, next: ModelState) => boolean {
+  const textOf = (events: readonly WatchEvent[]): string =>
+    JSON.stringify(events.map(({ type, key, value }) => [type, key, value]).sort());
   const watches = streams.map(({ key, end, from, batches }) => {
     let last = 0;
     const seen = new Map<number, WatchEvent[]>();
@@ -211,7 +274,9 @@ function witnessesOf(streams: readonly WatchStream[]): (revision: number, before
     const events = eventsBetween(before, next);
     return watches.every(({ key, end, from, last, seen }) => {
       if (revision < from || revision > last) return true;
-      const covered = events.filter((event) => (end === "" ? event.key === key : event.key >= key && event.key < end));
+      const covered = events.filter((event) =>
+        end === "" ? event.key === key : event.key >= key && event.key < end,
+      );
       return textOf(covered) === textOf(seen.get(revision) ?? []);
     });
   };
@@ -220,11 +285,20 @@ function witnessesOf(streams: readonly WatchStream[]): (revision: number, before
 /** Judges a history. */
 export function judge(lines: readonly Line[]): Judgement {
   const { operations, ends, compactions, streams, leases, leasesGoneMs, tooOld } = historyOf(lines);
-  const verdict = checkHistory(operations, compactions, hintsOf(operations, streams), witnessesOf(streams));
+  const verdict = checkHistory(
+    operations,
+    compactions,
+    hintsOf(operations, streams),
+    witnessesOf(streams),
+  );
   // A second opinion, which knows nothing of revisions.
   const bySearch =
     verdict.violation === undefined && verdict.decided
-      ? checkLinearizable(operations, { places: verdict.placed, leaseEnds: verdict.leaseEnds, maxStates: MAX_STATES })
+      ? checkLinearizable(operations, {
+          places: verdict.placed,
+          leaseEnds: verdict.leaseEnds,
+          maxStates: MAX_STATES,
+        })
       : undefined;
   let { violation } = verdict;
   if (bySearch?.result === "not-linearizable")
@@ -235,7 +309,9 @@ export function judge(lines: readonly Line[]): Judgement {
     for (const [{ request }, revision] of verdict.placed) writes.set(revision, request);
     const last = Math.max(
       verdict.lastRevision,
-      ...streams.flatMap(({ batches }) => batches.flatMap(({ events }) => events.map((e) => e.mod))),
+      ...streams.flatMap(({ batches }) =>
+        batches.flatMap(({ events }) => events.map((e) => e.mod)),
+      ),
     );
     const replayed = replay(new ModelState(), last, writes, streams);
     violation = replayed.violation ?? checkWatchStreams(replayed.events, streams);
@@ -247,7 +323,10 @@ export function judge(lines: readonly Line[]): Judgement {
     unknown: verdict.unknown - ends,
     revisions: verdict.lastRevision,
     streams: streams.length,
-    events: streams.reduce((sum, { batches }) => sum + batches.reduce((n, { events }) => n + events.length, 0), 0),
+    events: streams.reduce(
+      (sum, { batches }) => sum + batches.reduce((n, { events }) => n + events.length, 0),
+      0,
+    ),
     leases: leases.length,
     tooOld,
   };
@@ -259,26 +338,39 @@ function writesOf(operations: readonly Operation[]): Map<number, ModelRequest> {
   for (const { request, outcome } of operations) {
     if (request.kind === "range" || outcome?.kind !== "answered") continue;
     const { answers, revision } = outcome.answer;
-    if (answers.some((one) => one.kind === "put" || (one.kind === "delete" && one.deleted > 0))) writes.set(revision, request);
+    if (answers.some((one) => one.kind === "put" || (one.kind === "delete" && one.deleted > 0)))
+      writes.set(revision, request);
   }
   return writes;
 }
 
 const brief = (op: Operation): string => JSON.stringify(op).slice(0, 400);
 
-/** A page that shows the smallest part of the calls that still fails. Finding that takes minutes. Undefined if the calls are well. */
+/**
+ * A page that shows the smallest part of the calls that still fails. Finding that takes minutes.
+ * Undefined if the calls are well.
+ */
 export function smallestPicture(lines: readonly Line[], title: string): string | undefined {
   const { operations, compactions, streams } = historyOf(lines);
-  return judgeHistory({ operations, compactions }, { title, hint: hintsOf(operations, streams) }).picture;
+  return judgeHistory({ operations, compactions }, { title, hint: hintsOf(operations, streams) })
+    .picture;
 }
 
-/** A page that shows the calls around the revision that a violation names; undefined if it names none. */
-export function pictureAround(lines: readonly Line[], title: string, violation: string): string | undefined {
+/**
+ * A page that shows the calls around the revision that a violation names; undefined if it names
+ * none.
+ */
+export function pictureAround(
+  lines: readonly Line[],
+  title: string,
+  violation: string,
+): string | undefined {
   const at = Number(/revision (\d+)/.exec(violation)?.[1]);
   if (!(at > 0)) return undefined;
   const { operations } = historyOf(lines);
   const near = operations.filter(
-    ({ outcome }) => outcome?.kind === "answered" && Math.abs(outcome.answer.revision - at) <= PICTURE_REVISIONS,
+    ({ outcome }) =>
+      outcome?.kind === "answered" && Math.abs(outcome.answer.revision - at) <= PICTURE_REVISIONS,
   );
   return historyPicture({ title, why: violation, operations: near, prefix: [], stuck: [] });
 }

@@ -26,11 +26,15 @@ export async function judgeFile(path: string): Promise<Judgement> {
   return (await inThread<Judgement>({ path, what: "judge" }))!;
 }
 
-/** Draws what is wrong with a history beside its file; gives the page's path, or undefined if the calls themselves are well. */
+/**
+ * Draws what is wrong with a history beside its file; gives the page's path, or undefined if the
+ * calls themselves are well.
+ */
 export async function drawFile(path: string, violation: string): Promise<string | undefined> {
   if (!/^(HIST|not linearizable)/.test(violation)) return undefined;
   const around = await inThread<string>({ path, what: "draw around", violation });
-  const page = (await inThread<string>({ path, what: "draw smallest" }, SMALLEST_LIMIT_MS)) ?? around;
+  const page =
+    (await inThread<string>({ path, what: "draw smallest" }, SMALLEST_LIMIT_MS)) ?? around;
   if (page === undefined) return undefined;
   const picturePath = path.replace(/(\.jsonl)?$/, ".html");
   writeFileSync(picturePath, page);

@@ -1,7 +1,9 @@
 /**
- * The command `npm run robustness`: real members under faults, judged (options.ts says what it can do).
+ * The command `npm run robustness`: real members under faults, judged (options.ts says what it can
+ * do).
  *
- * It runs itself again in a mount namespace of its own where the machine allows that, so that what it mounts ends with it, however it ends.
+ * It runs itself again in a mount namespace of its own where the machine allows that, so that what
+ * it mounts ends with it, however it ends.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -23,7 +25,11 @@ const MOUNTS = "QUORATE_ROBUSTNESS_MOUNTS";
 /** The flags of unshare(1) with which a tmpfs can be mounted here, or undefined. */
 function namespaceFlags(): readonly string[] | undefined {
   for (const flags of [["--mount"], ["--mount", "--user", "--map-root-user"]]) {
-    const tried = spawnSync("unshare", [...flags, "mount", "-t", "tmpfs", "-o", "size=4096", "tmpfs", tmpdir()], { stdio: "ignore" });
+    const tried = spawnSync(
+      "unshare",
+      [...flags, "mount", "-t", "tmpfs", "-o", "size=4096", "tmpfs", tmpdir()],
+      { stdio: "ignore" },
+    );
     if (tried.status === 0) return flags;
   }
   return undefined;
@@ -35,7 +41,8 @@ function runInNamespace(flags: readonly string[]): Promise<number> {
     stdio: "inherit",
     env: { ...process.env, [MOUNTS]: "1" },
   });
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill("SIGTERM"));
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.on(signal, () => child.kill("SIGTERM"));
   process.on("exit", () => child.kill("SIGTERM"));
   return new Promise((resolve, reject) => {
     child.once("error", reject);
@@ -43,9 +50,12 @@ function runInNamespace(flags: readonly string[]): Promise<number> {
   });
 }
 
-/** How often the members cut their logs: mostly so early that who was away for seconds needs a snapshot. */
+/**
+ * How often the members cut their logs: mostly so early that who was away for seconds needs a
+ * snapshot.
+ */
 function drawFlags(random: Random): string[] {
-  const one = (...choices: number[]): number => choices[random.below(choices.length)]!;
+  const one = (...choices: number[]): number => choices[random.below(choices.length)];
   return [
     `--snapshot-count=${one(100, 500, 2000)}`,
     `--snapshot-catchup-entries=${one(10, 100, 5000)}`,
@@ -72,8 +82,13 @@ async function run(options: Options): Promise<boolean> {
   try {
     const flags = drawFlags(random.fork("flags"));
     print(`members' flags: ${flags.join(" ")}`);
-    running = await startRunningCluster({ dir, members: options.members, flags, onEnd: (_node, what) => ended(`PROCESS: ${what}`) });
-    tell(`${options.members} members run in ${dir}; a full disk is ${running.nodes[0]!.disk.kind}`);
+    running = await startRunningCluster({
+      dir,
+      members: options.members,
+      flags,
+      onEnd: (_node, what) => ended(`PROCESS: ${what}`),
+    });
+    tell(`${options.members} members run in ${dir}; a full disk is ${running.nodes[0].disk.kind}`);
     let base = await wipe(running, options.healLimitMs);
     const endMs = performance.now() + options.minutes * 60_000;
     for (let number = 1; number === 1 || endMs - performance.now() >= SHORTEST_ROUND_MS; number++) {
@@ -85,7 +100,10 @@ async function run(options: Options): Promise<boolean> {
           {
             ...options,
             random: random.fork(`round ${number}`),
-            faultMs: Math.min(options.roundMs, Math.max(SHORTEST_ROUND_MS, endMs - performance.now())),
+            faultMs: Math.min(
+              options.roundMs,
+              Math.max(SHORTEST_ROUND_MS, endMs - performance.now()),
+            ),
             pace: { thinkMs: options.thinkMs, callLimitMs: options.callLimitMs },
             historyPath,
             base,
@@ -95,7 +113,8 @@ async function run(options: Options): Promise<boolean> {
           lines.watch,
         );
         totals.add(result);
-        const { operations, unknown, revisions, streams, events, leases, decided } = result.judgement;
+        const { operations, unknown, revisions, streams, events, leases, decided } =
+          result.judgement;
         tell(
           `round ${number} judged: ${operations} operations, ${unknown} unknown, ${revisions} revisions, ${events} events in ${streams} ` +
             `streams, ${leases} leases; ${decided ? "all promises held" : "no violation found, not every order was tried"}`,
@@ -112,9 +131,16 @@ async function run(options: Options): Promise<boolean> {
     if (running !== undefined) tails = running.cluster.logTails(8);
   } finally {
     const fullDiskEnds = running?.nodes.reduce((sum, node) => sum + node.fullDiskEnds, 0) ?? 0;
-    if (violation !== undefined || options.keep) for (const node of running?.nodes ?? []) node.disk.keep();
+    if (violation !== undefined || options.keep)
+      for (const node of running?.nodes ?? []) node.disk.keep();
     await running?.close();
-    print(totals.text((performance.now() - startMs) / 1000, violation === undefined ? 0 : 1, fullDiskEnds));
+    print(
+      totals.text(
+        (performance.now() - startMs) / 1000,
+        violation === undefined ? 0 : 1,
+        fullDiskEnds,
+      ),
+    );
   }
   if (violation === undefined) {
     if (!options.keep) rmSync(dir, { recursive: true, force: true });
@@ -141,7 +167,8 @@ async function main(): Promise<number> {
     if (path) print(`picture: ${path}`);
     return judgement.violation === undefined ? 0 : 1;
   }
-  if (!canTellOwners()) throw new Error("this needs Linux: /proc tells which member opened a connection");
+  if (!canTellOwners())
+    throw new Error("this needs Linux: /proc tells which member opened a connection");
   if (!canMount && process.env[MOUNTS] === undefined) {
     const flags = namespaceFlags();
     if (flags !== undefined) return runInNamespace(flags);

@@ -1,6 +1,7 @@
 /**
- * A cluster of real processes whose members reach each other only through proxies, with mutual TLS for peers and clients. The first
- * member's data lies on a small disk of its own, where the machine allows to mount one, so that it can be filled.
+ * A cluster of real processes whose members reach each other only through proxies, with mutual TLS
+ * for peers and clients. The first member's data lies on a small disk of its own, where the machine
+ * allows to mount one, so that it can be filled.
  *
  * Each process is watched: one that ends when no fault explains it has broken a promise.
  */
@@ -67,7 +68,8 @@ export class Node {
     if (this.excuse === "killed") return;
     if (this.excuse === "stopped" && code === 0) return;
     const log = this.log();
-    // A process that was told to stop before it had come so far as to listen for that: its first line was not logged yet.
+    // A process that was told to stop before it had come so far as to listen for that: its first
+    // line was not logged yet.
     if (this.excuse === "stopped" && signal === "SIGTERM" && log.trim() === "") return;
     // Its disk was full, and it said so.
     if (this.disk.wasFull && /no space left|ENOSPC/i.test(log)) {
@@ -81,7 +83,10 @@ export class Node {
       return;
     }
     const lines = log.trimEnd().split("\n").slice(-25).join("\n");
-    this.#onEnd(this, `${this.name} ended (code ${code}, signal ${signal}) and no fault explains it\n--- its last lines\n${lines}`);
+    this.#onEnd(
+      this,
+      `${this.name} ended (code ${code}, signal ${signal}) and no fault explains it\n--- its last lines\n${lines}`,
+    );
   }
 
   /** kill -9; resolves when it is gone. */
@@ -97,7 +102,10 @@ export class Node {
     try {
       await this.test.terminate(limitMs);
     } catch (error) {
-      this.#onEnd(this, `${(error as Error).message}\n--- its last lines\n${this.test.logTail(25)}`);
+      this.#onEnd(
+        this,
+        `${(error as Error).message}\n--- its last lines\n${this.test.logTail(25)}`,
+      );
       await this.kill();
     }
   }
@@ -152,19 +160,26 @@ export class RunningCluster {
 /** A running, ready cluster. */
 export async function startRunningCluster(options: RunningClusterOptions): Promise<RunningCluster> {
   for (let attempt = 1; ; attempt++) {
-    const running = await prepare(options, join(options.dir, attempt === 1 ? "cluster" : `cluster${attempt}`));
+    const running = await prepare(
+      options,
+      join(options.dir, attempt === 1 ? "cluster" : `cluster${attempt}`),
+    );
     try {
       for (const node of running.nodes) node.start();
       await running.cluster.waitReady(120_000);
       return running;
     } catch (error) {
       await running.close();
-      if (!(error instanceof MemberDied && error.portWasTaken) || attempt === START_ATTEMPTS) throw error;
+      if (!(error instanceof MemberDied && error.portWasTaken) || attempt === START_ATTEMPTS)
+        throw error;
     }
   }
 }
 
-async function prepare({ members: size, flags = [], onEnd }: RunningClusterOptions, dir: string): Promise<RunningCluster> {
+async function prepare(
+  { members: size, flags = [], onEnd }: RunningClusterOptions,
+  dir: string,
+): Promise<RunningCluster> {
   mkdirSync(join(dir, "data"), { recursive: true, mode: 0o700 });
   const certs = await writeCertificates(join(dir, "certs"));
   const read = (path: string): string => readFileSync(path, "utf8");
@@ -217,12 +232,17 @@ async function prepare({ members: size, flags = [], onEnd }: RunningClusterOptio
   const wires = new Wires(
     plans.map(({ name }) => name),
     (port) => {
-      const pids = new Map(nodes.flatMap(({ test }) => (test.pid === undefined ? [] : [[test.pid, test.name] as const])));
+      const pids = new Map(
+        nodes.flatMap(({ test }) =>
+          test.pid === undefined ? [] : [[test.pid, test.name] as const],
+        ),
+      );
       const pid = ownerOfPort(port, pids.keys());
       return pid === undefined ? undefined : pids.get(pid);
     },
   );
   const portOf = (url: string): number => Number(new URL(url).port);
-  for (const { name, listenPeerUrl, peerUrl } of plans) await wires.open(name, portOf(peerUrl), portOf(listenPeerUrl));
+  for (const { name, listenPeerUrl, peerUrl } of plans)
+    await wires.open(name, portOf(peerUrl), portOf(listenPeerUrl));
   return new RunningCluster(cluster, nodes, wires);
 }

@@ -1,6 +1,6 @@
 /**
- * Hurts the cluster: draws faults from a seed, begins them, ends them when their time is up, and ends all of them at the heal. At most a
- * minority is broken at a time, except now and then.
+ * Hurts the cluster: draws faults from a seed, begins them, ends them when their time is up, and
+ * ends all of them at the heal. At most a minority is broken at a time, except now and then.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@quorate/host";
@@ -17,12 +17,18 @@ export interface NemesisOptions {
   readonly tell: (text: string) => void;
 }
 
-/** One in so many faults is of the whole cluster; one in so many may break a majority together with others. */
+/**
+ * One in so many faults is of the whole cluster; one in so many may break a majority together with
+ * others.
+ */
 const WHOLE_CLUSTER_ONE_IN = 20;
 const MAJORITY_ONE_IN = 15;
 const LEADER_LIMIT_MS = 1000;
 
-/** The member that says that it leads, in the newest term if several do; undefined if none says so soon. */
+/**
+ * The member that says that it leads, in the newest term if several do; undefined if none says so
+ * soon.
+ */
 async function leaderName({ nodes, cluster }: RunningCluster): Promise<string | undefined> {
   const asked = nodes
     .filter((node) => node.isUp)
@@ -30,7 +36,9 @@ async function leaderName({ nodes, cluster }: RunningCluster): Promise<string | 
       const client = new TestClient(node.test.clientAddress, cluster.identity);
       try {
         const status = await client.call(MaintenanceService.methods.Status, {}, LEADER_LIMIT_MS);
-        return status.leader !== 0n && status.leader === status.header!.memberId ? { name: node.name, term: status.raftTerm } : undefined;
+        return status.leader !== 0n && status.leader === status.header!.memberId
+          ? { name: node.name, term: status.raftTerm }
+          : undefined;
       } catch {
         return undefined;
       } finally {
@@ -74,12 +82,19 @@ export class Nemesis {
   async #run(): Promise<void> {
     while (!this.#stopped) {
       const pauseMs = -Math.log(1 - this.#random.unit()) * this.#options.everyMs;
-      await delay(Math.min(pauseMs, 4 * this.#options.everyMs), undefined, { signal: this.#wake.signal }).catch(() => {});
+      await delay(Math.min(pauseMs, 4 * this.#options.everyMs), undefined, {
+        signal: this.#wake.signal,
+      }).catch(() => {});
       if (this.#stopped) return;
       const leader = await leaderName(this.#running);
       if (this.#stopped) return;
       const { maxPauseMs } = this.#options;
-      const chosen = this.#choose({ running: this.#running, random: this.#random, leader, maxPauseMs });
+      const chosen = this.#choose({
+        running: this.#running,
+        random: this.#random,
+        leader,
+        maxPauseMs,
+      });
       if (chosen !== undefined) this.#begin(chosen.kind, chosen.fault);
     }
   }
@@ -91,12 +106,12 @@ export class Nemesis {
     const isWhole = random.below(WHOLE_CLUSTER_ONE_IN) === 0;
     if (isWhole) {
       const kinds = Object.keys(WHOLE_CLUSTER_FAULTS);
-      kind = kinds[random.below(kinds.length)]!;
-      fault = WHOLE_CLUSTER_FAULTS[kind]!(source);
+      kind = kinds[random.below(kinds.length)];
+      fault = WHOLE_CLUSTER_FAULTS[kind](source);
     } else {
       let at = random.unit() * Object.values(FAULTS).reduce((sum, { weight }) => sum + weight, 0);
-      kind = Object.keys(FAULTS).find((name) => (at -= FAULTS[name]!.weight) < 0)!;
-      fault = FAULTS[kind]!.make(source);
+      kind = Object.keys(FAULTS).find((name) => (at -= FAULTS[name].weight) < 0)!;
+      fault = FAULTS[kind].make(source);
     }
     const mayBreakMost = random.below(MAJORITY_ONE_IN) === 0;
     const taken = new Set([...this.#active.keys()].flatMap(({ targets }) => targets));
@@ -141,7 +156,10 @@ export class Nemesis {
     move.finally(() => this.#moves.delete(move));
   }
 
-  /** Begins no more faults and ends all there are; resolves when the cluster is as it was but for the time it needs. */
+  /**
+   * Begins no more faults and ends all there are; resolves when the cluster is as it was but for
+   * the time it needs.
+   */
   async heal(): Promise<void> {
     this.#stopped = true;
     this.#wake.abort();

@@ -9,21 +9,49 @@ interface Option {
 }
 
 const OPTIONS = {
-  minutes: { value: "N", initial: "30", doc: "hurt the cluster for so long, in rounds (may be a fraction)" },
-  seed: { value: "N", initial: "", doc: "the seed of all choices; a new one each time unless told, and printed" },
+  minutes: {
+    value: "N",
+    initial: "30",
+    doc: "hurt the cluster for so long, in rounds (may be a fraction)",
+  },
+  seed: {
+    value: "N",
+    initial: "",
+    doc: "the seed of all choices; a new one each time unless told, and printed",
+  },
   members: { value: "N", initial: "3", doc: "members of the cluster, 3 to 7" },
   clients: { value: "N", initial: "10", doc: "clients that read and write" },
   "lease-owners": { value: "N", initial: "4", doc: "clients that take leases and keep them alive" },
   watchers: { value: "N", initial: "4", doc: "watches; every second one sees all keys" },
   "think-ms": { value: "MS", initial: "25", doc: "mean pause of a client between two operations" },
   "call-limit-ms": { value: "MS", initial: "3000", doc: "how long a client waits for an answer" },
-  "round-seconds": { value: "S", initial: "60", doc: "how long each round hurts the cluster before it heals" },
+  "round-seconds": {
+    value: "S",
+    initial: "60",
+    doc: "how long each round hurts the cluster before it heals",
+  },
   "fault-every-ms": { value: "MS", initial: "2000", doc: "mean time between two faults" },
   "max-pause-seconds": { value: "S", initial: "15", doc: "the longest SIGSTOP" },
-  "heal-limit-seconds": { value: "S", initial: "60", doc: "how long each demand after the heal may take" },
-  dir: { value: "DIR", initial: "", doc: "where data, logs and histories go; a new folder under the temporary one unless told" },
-  check: { value: "FILE", initial: "", doc: "judge that history again, draw what fails beside it, and do nothing else" },
-  plant: { value: "KIND", initial: "", doc: `break the harness on purpose, to see that it says so: ${PLANTS.join(", ")}` },
+  "heal-limit-seconds": {
+    value: "S",
+    initial: "60",
+    doc: "how long each demand after the heal may take",
+  },
+  dir: {
+    value: "DIR",
+    initial: "",
+    doc: "where data, logs and histories go; a new folder under the temporary one unless told",
+  },
+  check: {
+    value: "FILE",
+    initial: "",
+    doc: "judge that history again, draw what fails beside it, and do nothing else",
+  },
+  plant: {
+    value: "KIND",
+    initial: "",
+    doc: `break the harness on purpose, to see that it says so: ${PLANTS.join(", ")}`,
+  },
 } as const satisfies Record<string, Option>;
 
 const SWITCHES = {
@@ -69,28 +97,49 @@ ${[...rows, ...switches].map(([left, right]) => `  ${left!.padEnd(24)} ${right}`
 `;
 }
 
-/** Reads the command line; undefined if help is wanted. Throws with what is wrong and what would be right. */
+/**
+ * Reads the command line; undefined if help is wanted. Throws with what is wrong and what would be
+ * right.
+ */
 export function readOptions(args: readonly string[]): Options | undefined {
   const known = {
     ...Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, { type: "string" as const }])),
-    ...Object.fromEntries(Object.keys(SWITCHES).map((name) => [name, { type: "boolean" as const }])),
+    ...Object.fromEntries(
+      Object.keys(SWITCHES).map((name) => [name, { type: "boolean" as const }]),
+    ),
   };
   const { values } = parseArgs({ args: [...args], options: known, strict: true });
   if (values["help"] === true) return undefined;
-  const text = (name: keyof typeof OPTIONS): string => (values[name] as string | undefined) ?? OPTIONS[name].initial;
-  const number = (name: keyof typeof OPTIONS, lowest: number, highest: number, isWhole = true): number => {
+  const text = (name: keyof typeof OPTIONS): string =>
+    (values[name] as string | undefined) ?? OPTIONS[name].initial;
+  const number = (
+    name: keyof typeof OPTIONS,
+    lowest: number,
+    highest: number,
+    isWhole = true,
+  ): number => {
     const given = text(name);
     const value = Number(given);
-    if (given.trim() === "" || !(value >= lowest && value <= highest) || (isWhole && !Number.isInteger(value))) {
-      throw new Error(`--${name} ${given}: ${isWhole ? "a whole number" : "a number"} from ${lowest} to ${highest} is needed`);
+    if (
+      given.trim() === "" ||
+      !(value >= lowest && value <= highest) ||
+      (isWhole && !Number.isInteger(value))
+    ) {
+      throw new Error(
+        `--${name} ${given}: ${isWhole ? "a whole number" : "a number"} from ${lowest} to ${highest} is needed`,
+      );
     }
     return value;
   };
   const plant = text("plant");
-  if (plant !== "" && !PLANTS.includes(plant as Plant)) throw new Error(`--plant ${plant}: one of ${PLANTS.join(", ")} is needed`);
+  if (plant !== "" && !PLANTS.includes(plant as Plant))
+    throw new Error(`--plant ${plant}: one of ${PLANTS.join(", ")} is needed`);
   return {
     minutes: number("minutes", 0.1, 100_000, false),
-    seed: text("seed") === "" ? 1 + Math.floor(Math.random() * 1_000_000) : number("seed", 0, Number.MAX_SAFE_INTEGER),
+    seed:
+      text("seed") === ""
+        ? 1 + Math.floor(Math.random() * 1_000_000)
+        : number("seed", 0, Number.MAX_SAFE_INTEGER),
     members: number("members", 3, 7),
     clients: number("clients", 1, 200),
     leaseOwners: number("lease-owners", 0, 100),

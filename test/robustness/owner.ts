@@ -15,7 +15,10 @@ export function ownerOfPort(port: number, pids: Iterable<number>): number | unde
   return undefined;
 }
 
-/** A line: `slot local-address:port remote-address:port state queues timer retransmits uid timeout inode`, numbers in hex. */
+/**
+ * A line: `slot local-address:port remote-address:port state queues timer retransmits uid timeout
+ * inode`, numbers in hex.
+ */
 function inodeOfPort(port: number): string | undefined {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   for (const line of readFileSync("/proc/net/tcp", "utf8").split("\n")) {

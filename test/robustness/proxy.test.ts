@@ -1,4 +1,7 @@
-/** The wires between members: what each fault does to the bytes of a connection, and that none makes the proxy hold more than it may. */
+/**
+ * The wires between members: what each fault does to the bytes of a connection, and that none makes
+ * the proxy hold more than it may.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -49,7 +52,8 @@ async function receive(socket: Socket, bytes: number): Promise<void> {
 }
 
 /** Resolves when the socket is closed, by an error or without. */
-const closedOf = (socket: Socket): Promise<void> => new Promise((resolve) => socket.once("close", () => resolve()));
+const closedOf = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => socket.once("close", () => resolve()));
 
 const condition = (more: Partial<WireCondition>): WireCondition => ({ ...OPEN_WIRE, ...more });
 
@@ -134,7 +138,9 @@ describe("wires", () => {
     }));
 });
 
-test("the owner of a connection is found", { skip: canTellOwners() ? false : "only Linux tells who owns a connection" }, async () => {
+test("the owner of a connection is found", {
+  skip: canTellOwners() ? false : "only Linux tells who owns a connection",
+}, async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const client = connect((server.address() as AddressInfo).port, "127.0.0.1");

@@ -1,16 +1,18 @@
 /**
  * The wires between members: TCP proxies that hurt what goes through them.
  *
- * Each member advertises the address of its proxy to the others. A connection that member `a` opens to member `b` goes
+ * Each member advertises the address of its proxy to the others. A connection that member `a` opens
+ * to member `b` goes
  *
  *     a --> proxy of b --> b        bytes from a to b obey wire a>b, bytes from b to a obey wire b>a
  *
- * so that both directions of a pair can be hurt apart, whoever opened the connection. Who opened it is asked of the kernel (owner.ts),
- * since what goes through is TLS and says nothing.
+ * so that both directions of a pair can be hurt apart, whoever opened the connection. Who opened it
+ * is asked of the kernel (owner.ts), since what goes through is TLS and says nothing.
  *
- * A wire that is stalled takes no more bytes, and delivers all when it goes on. A blackhole does the same, but what stood in it is lost:
- * its connections are reset when it ends. A cut wire resets its connections and every new one. No wire holds more than MAX_HELD_BYTES of a
- * connection: beyond that nothing is read from the sender, whose kernel then makes it wait.
+ * A wire that is stalled takes no more bytes, and delivers all when it goes on. A blackhole does
+ * the same, but what stood in it is lost: its connections are reset when it ends. A cut wire resets
+ * its connections and every new one. No wire holds more than MAX_HELD_BYTES of a connection: beyond
+ * that nothing is read from the sender, whose kernel then makes it wait.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
@@ -31,7 +33,12 @@ export interface WireCondition {
   readonly bytesPerSecond: number;
 }
 
-export const OPEN_WIRE: WireCondition = { state: "open", delayMs: 0, jitterMs: 0, bytesPerSecond: 0 };
+export const OPEN_WIRE: WireCondition = {
+  state: "open",
+  delayMs: 0,
+  jitterMs: 0,
+  bytesPerSecond: 0,
+};
 
 /** One direction between two members. */
 export class Wire {
@@ -53,7 +60,9 @@ export class Wire {
     const before = this.#condition;
     this.#condition = condition;
     for (const pump of [...this.#pumps]) {
-      const isLost = condition.state === "cut" || (before.state === "blackhole" && condition.state !== "blackhole");
+      const isLost =
+        condition.state === "cut" ||
+        (before.state === "blackhole" && condition.state !== "blackhole");
       if (isLost) pump.reset();
       else pump.go();
     }
@@ -110,7 +119,10 @@ class Pump {
   #take(bytes: Buffer): void {
     const { delayMs, jitterMs } = this.#wire.condition;
     // Not before the one ahead of it: TCP keeps the order.
-    this.#lastDueMs = Math.max(this.#lastDueMs, performance.now() + delayMs + Math.random() * jitterMs);
+    this.#lastDueMs = Math.max(
+      this.#lastDueMs,
+      performance.now() + delayMs + Math.random() * jitterMs,
+    );
     for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
       this.#held.push({ bytes: bytes.subarray(at, at + SLICE_BYTES), dueMs: this.#lastDueMs });
     }
@@ -175,7 +187,8 @@ export class Wires {
 
   constructor(names: readonly string[], ownerOf: OwnerOf) {
     this.#ownerOf = ownerOf;
-    for (const a of names) for (const b of names) if (a !== b) this.#wires.set(`${a}>${b}`, new Wire(`${a}>${b}`));
+    for (const a of names)
+      for (const b of names) if (a !== b) this.#wires.set(`${a}>${b}`, new Wire(`${a}>${b}`));
   }
 
   wire(from: string, to: string): Wire {
@@ -186,9 +199,14 @@ export class Wires {
     return [...this.#wires.values()];
   }
 
-  /** The proxy of one member: listens on a port of 127.0.0.1 and passes on to another. Rejects if the port is taken. */
+  /**
+   * The proxy of one member: listens on a port of 127.0.0.1 and passes on to another. Rejects if
+   * the port is taken.
+   */
   async open(name: string, listenPort: number, targetPort: number): Promise<void> {
-    const server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(name, targetPort, socket));
+    const server = createServer({ allowHalfOpen: true }, (socket) =>
+      this.#accept(name, targetPort, socket),
+    );
     this.#servers.push(server);
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -201,12 +219,22 @@ export class Wires {
     const there = from === undefined ? undefined : this.#wires.get(`${from}>${to}`);
     const back = from === undefined ? undefined : this.#wires.get(`${to}>${from}`);
     inside.on("error", () => {});
-    if (there === undefined || back === undefined || there.condition.state === "cut" || back.condition.state === "cut") {
+    if (
+      there === undefined ||
+      back === undefined ||
+      there.condition.state === "cut" ||
+      back.condition.state === "cut"
+    ) {
       inside.resetAndDestroy();
       return;
     }
     this.accepted++;
-    const outside = connect({ port: targetPort, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
+    const outside = connect({
+      port: targetPort,
+      host: "127.0.0.1",
+      allowHalfOpen: true,
+      noDelay: true,
+    });
     inside.setNoDelay(true);
     outside.on("error", () => {});
     const pumps = [new Pump(there, inside, outside), new Pump(back, outside, inside)];

@@ -1,5 +1,6 @@
 /**
- * Writes down what clients did and saw, as it happens: one JSON object a line, so that a history can be judged anywhere and again later.
+ * Writes down what clients did and saw, as it happens: one JSON object a line, so that a history
+ * can be judged anywhere and again later.
  *
  *     {"t":"base","revision":1}                              the round's keys were all gone at this revision
  *     {"t":"op","client":"c0","member":"m1","request":{"kind":"put",...},"calledAt":1200,"returnedAt":3400,"outcome":{...}}
@@ -11,7 +12,8 @@
  *     {"t":"leases-gone","atMs":...}                         by then all leases that nobody keeps must be gone
  *     {"t":"fault","at":...,"text":"pause m1"}
  *
- * Times are microseconds of one clock that never goes back and gives no time twice; those of leases are milliseconds of the same one.
+ * Times are microseconds of one clock that never goes back and gives no time twice; those of leases
+ * are milliseconds of the same one.
  */
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import type { LeaseRecord, ModelRequest, Outcome, WatchBatch, WatchStream } from "@quorate/sim";
@@ -32,11 +34,22 @@ export interface OpLine {
 export type Line =
   | { readonly t: "base"; readonly revision: number }
   | OpLine
-  | { readonly t: "compaction"; readonly revision: number; readonly calledAt: number; readonly answeredAt: number | undefined }
-  | ({ readonly t: "stream"; readonly id: number } & Pick<WatchStream, "name" | "key" | "end" | "from">)
+  | {
+      readonly t: "compaction";
+      readonly revision: number;
+      readonly calledAt: number;
+      readonly answeredAt: number | undefined;
+    }
+  | ({ readonly t: "stream"; readonly id: number } & Pick<
+      WatchStream,
+      "name" | "key" | "end" | "from"
+    >)
   | ({ readonly t: "batch"; readonly id: number; readonly at: number } & WatchBatch)
   | { readonly t: "through"; readonly id: number; readonly revision: number }
-  | ({ readonly t: "lease"; readonly key: string; readonly wasPut: boolean } & Pick<LeaseRecord, "name" | "renewals" | "revokeCalledMs">)
+  | ({ readonly t: "lease"; readonly key: string; readonly wasPut: boolean } & Pick<
+      LeaseRecord,
+      "name" | "renewals" | "revokeCalledMs"
+    >)
   | { readonly t: "leases-gone"; readonly atMs: number }
   | { readonly t: "fault"; readonly at: number; readonly text: string };
 
@@ -103,7 +116,10 @@ export class Recorder {
   }
 }
 
-/** The lines of a history. Throws for one that cannot be read, with its number; a torn last line is left out. */
+/**
+ * The lines of a history. Throws for one that cannot be read, with its number; a torn last line is
+ * left out.
+ */
 export function readHistory(path: string): Line[] {
   const texts = readFileSync(path, "utf8").split("\n");
   const lines: Line[] = [];
@@ -112,7 +128,8 @@ export function readHistory(path: string): Line[] {
     try {
       lines.push(JSON.parse(text) as Line);
     } catch (error) {
-      if (index < texts.length - 1) throw new Error(`${path}:${index + 1}: ${(error as Error).message}`);
+      if (index < texts.length - 1)
+        throw new Error(`${path}:${index + 1}: ${(error as Error).message}`);
     }
   });
   return lines;

@@ -1,9 +1,11 @@
 /**
- * One round: clients, leases and watches under faults; then all is healed and progress is demanded; then the history is judged, and the
- * keys are wiped and compacted away, so that the next round begins with nothing.
+ * One round: clients, leases and watches under faults; then all is healed and progress is demanded;
+ * then the history is judged, and the keys are wiped and compacted away, so that the next round
+ * begins with nothing.
  *
- * Demanded after the heal, each within a bound: every member is ready; a write and a linearizable read through each; leases that nobody
- * keeps end; every watch has all; all members have one HashKV.
+ * Demanded after the heal, each within a bound: every member is ready; a write and a linearizable
+ * read through each; leases that nobody keeps end; every watch has all; all members have one
+ * HashKV.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@quorate/host";
@@ -79,16 +81,27 @@ export async function runRound(
       options.tell(text);
     },
   });
-  const state: RoundProgress = { phase: "faults", counts: recorder.counts, active: () => nemesis.active };
+  const state: RoundProgress = {
+    phase: "faults",
+    counts: recorder.counts,
+    active: () => nemesis.active,
+  };
   progress(state);
   const watchers = Array.from({ length: options.watchers }, (_, i) => {
     // Some see all, so that every event has a witness; others a part.
-    const range = i % 2 === 0 ? ALL_KEYS : [{ key: "ka", end: "" }, { key: "kc", end: "kf" }, LEASE_KEYS][random.below(3)]!;
+    const range =
+      i % 2 === 0
+        ? ALL_KEYS
+        : [{ key: "ka", end: "" }, { key: "kc", end: "kf" }, LEASE_KEYS][random.below(3)];
     return new Watcher(`w${i}`, shared, random.fork(`watcher ${i}`), range);
   });
   const lives = [
-    ...Array.from({ length: options.clients }, (_, i) => liveAsClient(`c${i}`, shared, random.fork(`client ${i}`))),
-    ...Array.from({ length: options.leaseOwners }, (_, i) => liveAsLeaseOwner(`l${i}`, shared, random.fork(`owner ${i}`))),
+    ...Array.from({ length: options.clients }, (_, i) =>
+      liveAsClient(`c${i}`, shared, random.fork(`client ${i}`)),
+    ),
+    ...Array.from({ length: options.leaseOwners }, (_, i) =>
+      liveAsLeaseOwner(`l${i}`, shared, random.fork(`owner ${i}`)),
+    ),
   ];
   // One that throws ends the round with its error: that is a defect of the harness.
   const work = Promise.all(lives);
@@ -111,14 +124,17 @@ export async function runRound(
     await demandProgress(running, shared, healLimitMs, check);
     shared.stopped = true;
     await work;
-    // Once more: whatever clients left under way has been decided when later writes through the same members are.
+    // Once more: whatever clients left under way has been decided when later writes through the
+    // same members are.
     await demandProgress(running, shared, healLimitMs, check);
     state.phase = "leases";
     const last = await settle(running, shared, healLimitMs, check);
     state.phase = "watches";
     await until(healLimitMs, check, async () => {
       const late = watchers.find((watcher) => watcher.through < last);
-      return late === undefined ? undefined : `LIVENESS: watch ${late.name} has come to revision ${late.through} of ${last}`;
+      return late === undefined
+        ? undefined
+        : `LIVENESS: watch ${late.name} has come to revision ${late.through} of ${last}`;
     });
     for (const watcher of watchers) watcher.settle(last);
     state.phase = "hashes";
@@ -137,11 +153,23 @@ export async function runRound(
   const judgement = await judgeFile(options.historyPath);
   if (judgement.violation !== undefined) throw new BrokenPromise(judgement.violation);
   const { keepAlives } = recorder.counts;
-  return { judgement, faults: nemesis.counts, keepAlives, acceptedConnections: running.wires.accepted };
+  return {
+    judgement,
+    faults: nemesis.counts,
+    keepAlives,
+    acceptedConnections: running.wires.accepted,
+  };
 }
 
-/** Tries until there is no trouble any more. Throws BrokenPromise with the last trouble when the time is up. */
-async function until(limitMs: number, check: () => void, trouble: () => Promise<string | undefined>): Promise<void> {
+/**
+ * Tries until there is no trouble any more. Throws BrokenPromise with the last trouble when the
+ * time is up.
+ */
+async function until(
+  limitMs: number,
+  check: () => void,
+  trouble: () => Promise<string | undefined>,
+): Promise<void> {
   const endMs = performance.now() + limitMs;
   for (;;) {
     check();
@@ -168,14 +196,20 @@ async function ready({ nodes }: RunningCluster, limitMs: number, check: () => vo
 }
 
 /** A write and a linearizable read through each member. */
-async function demandProgress(running: RunningCluster, shared: Shared, limitMs: number, check: () => void): Promise<void> {
+async function demandProgress(
+  running: RunningCluster,
+  shared: Shared,
+  limitMs: number,
+  check: () => void,
+): Promise<void> {
   const turn = shared.recorder.now();
   for (const [index, { name }] of running.nodes.entries()) {
     const client = new RecordingClient(`probe${turn}`, shared, index);
     let attempt = 0;
     const demand = (request: Parameters<RecordingClient["call"]>[0], what: string) =>
       until(limitMs, check, async () => {
-        const sent = request.kind === "put" ? { ...request, value: `${request.value}.${attempt++}` } : request;
+        const sent =
+          request.kind === "put" ? { ...request, value: `${request.value}.${attempt++}` } : request;
         const outcome = await client.call(sent, {}, SETTLED_CALL_MS);
         if (outcome.kind === "answered") return undefined;
         client.moveTo(index);
@@ -191,7 +225,12 @@ async function demandProgress(running: RunningCluster, shared: Shared, limitMs: 
 }
 
 /** Waits until all leases have ended, then reads all on every member; gives the last revision. */
-async function settle(running: RunningCluster, shared: Shared, limitMs: number, check: () => void): Promise<number> {
+async function settle(
+  running: RunningCluster,
+  shared: Shared,
+  limitMs: number,
+  check: () => void,
+): Promise<number> {
   const client = new RecordingClient("settler", shared, 0);
   let last = shared.base;
   try {
@@ -200,7 +239,9 @@ async function settle(running: RunningCluster, shared: Shared, limitMs: number, 
       if (outcome.kind !== "answered") return `LIVENESS: no linearizable read: ${outcome.error}`;
       const [range] = outcome.answer.answers;
       const left = range?.kind === "range" ? range.kvs : [];
-      return left.length === 0 ? undefined : `LEASE-3: ${left.length} keys of leases that nobody keeps are there, such as ${left[0]!.key}`;
+      return left.length === 0
+        ? undefined
+        : `LEASE-3: ${left.length} keys of leases that nobody keeps are there, such as ${left[0].key}`;
     });
     shared.recorder.write({ t: "leases-gone", atMs: shared.recorder.now() / 1000 });
     for (const index of running.nodes.keys()) {
@@ -218,7 +259,10 @@ async function settle(running: RunningCluster, shared: Shared, limitMs: number, 
   return last;
 }
 
-/** Deletes all keys and compacts the history away; gives the revision at which nothing was left, which every member has reached. */
+/**
+ * Deletes all keys and compacts the history away; gives the revision at which nothing was left,
+ * which every member has reached.
+ */
 export async function wipe(running: RunningCluster, limitMs: number): Promise<number> {
   const { Range, DeleteRange, Compact } = KVService.methods;
   const range = { key: fromLatin1(FIRST_KEY), rangeEnd: fromLatin1(END_KEY) };
@@ -243,7 +287,10 @@ export async function wipe(running: RunningCluster, limitMs: number): Promise<nu
       );
       const isLast = index === running.nodes.length - 1;
       // Somebody may have compacted as far already.
-      if (isLast) await client.call(Compact, { revision: base, physical: true }, SETTLED_CALL_MS).catch(() => {});
+      if (isLast)
+        await client
+          .call(Compact, { revision: base, physical: true }, SETTLED_CALL_MS)
+          .catch(() => {});
     } finally {
       client.close();
     }

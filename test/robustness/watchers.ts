@@ -1,6 +1,7 @@
 /**
- * Watchers: each follows a range of keys through members that come and go. When its stream breaks it goes on at another member, from the
- * revision behind the last one that it has, as a client library does.
+ * Watchers: each follows a range of keys through members that come and go. When its stream breaks
+ * it goes on at another member, from the revision behind the last one that it has, as a client
+ * library does.
  */
 import type { Random } from "@quorate/host";
 import { Event, type WatchResponse } from "@quorate/proto";
@@ -9,7 +10,10 @@ import { WatchClient } from "../support/watch.ts";
 import type { Shared } from "./workload.ts";
 
 const RECONNECT_MS = 200;
-/** A stream that says nothing for so long, not even progress that it was asked for, is left for another. */
+/**
+ * A stream that says nothing for so long, not even progress that it was asked for, is left for
+ * another.
+ */
 const SILENCE_MS = 4000;
 const ASK_MS = 1000;
 /** Once in so many times that it asks, a watcher turns to another member without need. */
@@ -49,11 +53,16 @@ export class Watcher {
   #connect(): void {
     if (this.#closed) return;
     const { running, recorder } = this.#shared;
-    const node = running.nodes[this.#random.below(running.nodes.length)]!;
+    const node = running.nodes[this.#random.below(running.nodes.length)];
     const from = this.#through + 1;
     const client = new WatchClient(node.test.clientAddress, {}, running.cluster.identity);
     this.#client = client;
-    this.#id = recorder.stream({ name: `${this.name}@${node.name}`, key: this.#key, end: this.#end, from });
+    this.#id = recorder.stream({
+      name: `${this.name}@${node.name}`,
+      key: this.#key,
+      end: this.#end,
+      from,
+    });
     this.#heardMs = performance.now();
     this.#fragments = [];
     client.onResponse = (response) => {
@@ -66,10 +75,18 @@ export class Watcher {
       setTimeout(() => this.#connect(), RECONNECT_MS);
     };
     const latin1 = (text: string): Uint8Array => Buffer.from(text, "latin1");
-    client.create({ key: latin1(this.#key), rangeEnd: latin1(this.#end), startRevision: from, fragment: true });
+    client.create({
+      key: latin1(this.#key),
+      rangeEnd: latin1(this.#end),
+      startRevision: from,
+      fragment: true,
+    });
   }
 
-  /** Asks for progress, so that a range in which nothing happens is known to be complete; leaves a stream that is silent, or by chance. */
+  /**
+   * Asks for progress, so that a range in which nothing happens is known to be complete; leaves a
+   * stream that is silent, or by chance.
+   */
   #look(): void {
     const client = this.#client;
     if (client === undefined) return;
@@ -90,7 +107,8 @@ export class Watcher {
     const { recorder } = this.#shared;
     if (response.canceled) {
       // What it wanted is compacted: it goes on from where history begins.
-      if (response.compactRevision > 0) this.#through = Math.max(this.#through, response.compactRevision - 1);
+      if (response.compactRevision > 0)
+        this.#through = Math.max(this.#through, response.compactRevision - 1);
       this.#leave();
       return;
     }
@@ -120,5 +138,7 @@ export class Watcher {
 function toWatchEvent(bytes: Uint8Array): WatchEvent {
   const { type, kv } = Event.decode(bytes);
   const put = toModelKv(kv!);
-  return type === 0 ? { type: "put", ...put } : { type: "delete", key: put.key, value: "", create: 0, mod: put.mod, version: 0 };
+  return type === 0
+    ? { type: "put", ...put }
+    : { type: "delete", key: put.key, value: "", create: 0, mod: put.mod, version: 0 };
 }

@@ -1,8 +1,18 @@
-/** Clients of the cluster: each does one random thing after the other on a connection to one member, and all of it is written down. */
+/**
+ * Clients of the cluster: each does one random thing after the other on a connection to one member,
+ * and all of it is written down.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@quorate/host";
 import { errorNameOf, KVService, type MethodDescriptor } from "@quorate/proto";
-import { decodeAnswer, encodeRequest, type ModelOp, type ModelRequest, type Outcome, REFUSALS } from "@quorate/sim";
+import {
+  decodeAnswer,
+  encodeRequest,
+  type ModelOp,
+  type ModelRequest,
+  type Outcome,
+  REFUSALS,
+} from "@quorate/sim";
 import { CallError, TestClient } from "../support/client.ts";
 import { SHARED, SHARED_KEYS } from "./keys.ts";
 import type { RunningCluster } from "./members.ts";
@@ -15,7 +25,9 @@ const BACK_OFF_MS = 150;
 const NOT_SENT = /^No connection established/;
 
 /** A method that takes and gives bytes as they are. */
-function raw(method: MethodDescriptor): MethodDescriptor & { responseType: { decode(bytes: Uint8Array): Uint8Array } } {
+function raw(
+  method: MethodDescriptor,
+): MethodDescriptor & { responseType: { decode(bytes: Uint8Array): Uint8Array } } {
   const same = { encode: (bytes: Uint8Array) => bytes, decode: (bytes: Uint8Array) => bytes };
   return { ...method, requestType: same, responseType: same } as never;
 }
@@ -51,7 +63,13 @@ export class Shared {
   /** A way in which this harness is broken on purpose. */
   readonly plant: Plant | undefined;
 
-  constructor(running: RunningCluster, recorder: Recorder, pace: Pace, base: number, plant: Plant | undefined) {
+  constructor(
+    running: RunningCluster,
+    recorder: Recorder,
+    pace: Pace,
+    base: number,
+    plant: Plant | undefined,
+  ) {
     this.running = running;
     this.recorder = recorder;
     this.pace = pace;
@@ -91,7 +109,7 @@ export class RecordingClient {
   }
 
   get member(): string {
-    return this.#shared.running.nodes[this.#member]!.name;
+    return this.#shared.running.nodes[this.#member].name;
   }
 
   get client(): TestClient {
@@ -100,7 +118,7 @@ export class RecordingClient {
 
   #connect(): TestClient {
     const { running } = this.#shared;
-    return new TestClient(running.nodes[this.#member]!.test.clientAddress, running.cluster.identity);
+    return new TestClient(running.nodes[this.#member].test.clientAddress, running.cluster.identity);
   }
 
   /** Turns to a member, with a new connection. */
@@ -111,12 +129,19 @@ export class RecordingClient {
   }
 
   /** Makes a call and notes it. Does not throw: the outcome says how it went. */
-  async call(request: ModelRequest, mode: CallMode = {}, limitMs = this.#shared.pace.callLimitMs): Promise<Outcome> {
+  async call(
+    request: ModelRequest,
+    mode: CallMode = {},
+    limitMs = this.#shared.pace.callLimitMs,
+  ): Promise<Outcome> {
     const { recorder, plant } = this.#shared;
     const { serializable = false, atRevision = 0 } = mode;
     // Planted: it asks for less than it writes down.
     const isStale = plant === "stale-read" && request.kind === "range";
-    const { path, bytes } = encodeRequest(request, { serializable: serializable || isStale, atRevision });
+    const { path, bytes } = encodeRequest(request, {
+      serializable: serializable || isStale,
+      atRevision,
+    });
     const member = this.member;
     const calledAt = recorder.now();
     let outcome: Outcome;
@@ -125,11 +150,17 @@ export class RecordingClient {
       outcome = { kind: "answered", answer: decodeAnswer(request.kind, answer) };
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
-      const isRefused = REFUSALS.has(errorNameOf(error.details) ?? "") || NOT_SENT.test(error.details);
+      const isRefused =
+        REFUSALS.has(errorNameOf(error.details) ?? "") || NOT_SENT.test(error.details);
       outcome = { kind: isRefused ? "refused" : "unknown", error: error.details };
     }
     const returnedAt = recorder.now();
-    if (plant === "lost-write" && request.kind === "put" && outcome.kind === "answered" && ++this.#puts % PLANT_ONE_IN === 0) {
+    if (
+      plant === "lost-write" &&
+      request.kind === "put" &&
+      outcome.kind === "answered" &&
+      ++this.#puts % PLANT_ONE_IN === 0
+    ) {
       outcome = { kind: "refused", error: "planted: this write was answered" };
     }
     recorder.write({
@@ -151,11 +182,18 @@ export class RecordingClient {
   async compact(revision: number): Promise<boolean> {
     const { recorder, pace } = this.#shared;
     const calledAt = recorder.now();
-    const done = await this.#client.call(KVService.methods.Compact, { revision, physical: false }, pace.callLimitMs).then(
-      () => true,
-      () => false,
-    );
-    recorder.write({ t: "compaction", revision, calledAt, answeredAt: done ? recorder.now() : undefined });
+    const done = await this.#client
+      .call(KVService.methods.Compact, { revision, physical: false }, pace.callLimitMs)
+      .then(
+        () => true,
+        () => false,
+      );
+    recorder.write({
+      t: "compaction",
+      revision,
+      calledAt,
+      answeredAt: done ? recorder.now() : undefined,
+    });
     return done;
   }
 
@@ -183,15 +221,24 @@ export async function liveAsClient(name: string, shared: Shared, random: Random)
 }
 
 /** One thing of a random kind; false if it was not answered. */
-async function act(client: RecordingClient, shared: Shared, random: Random, turn: number): Promise<boolean> {
-  const value = (): string => `${client.name}.${turn}.${random.below(1_000_000)}${"v".repeat(random.below(40))}`;
+async function act(
+  client: RecordingClient,
+  shared: Shared,
+  random: Random,
+  turn: number,
+): Promise<boolean> {
+  const value = (): string =>
+    `${client.name}.${turn}.${random.below(1_000_000)}${"v".repeat(random.below(40))}`;
   const dice = random.below(1000);
   let outcome: Outcome;
-  if (dice < 3) return client.compact(Math.max(shared.base, shared.lastRevision - 50 - random.below(100)));
-  if (dice < 350) outcome = await client.call({ kind: "put", key: sharedKey(random), value: value() });
+  if (dice < 3)
+    return client.compact(Math.max(shared.base, shared.lastRevision - 50 - random.below(100)));
+  if (dice < 350)
+    outcome = await client.call({ kind: "put", key: sharedKey(random), value: value() });
   else if (dice < 420) outcome = await client.call({ kind: "delete", ...sharedRange(random) });
   else if (dice < 650) outcome = await client.call(randomTxn(shared, random, value));
-  else if (dice < 740) outcome = await client.call({ kind: "range", ...sharedRange(random) }, { serializable: true });
+  else if (dice < 740)
+    outcome = await client.call({ kind: "range", ...sharedRange(random) }, { serializable: true });
   else if (dice < 790) {
     const atRevision = Math.max(shared.base, shared.lastRevision - random.below(30));
     outcome = await client.call({ kind: "range", ...sharedRange(random) }, { atRevision });
@@ -199,7 +246,8 @@ async function act(client: RecordingClient, shared: Shared, random: Random, turn
   return outcome.kind === "answered";
 }
 
-const sharedKey = (random: Random): string => `k${String.fromCharCode(97 + random.below(SHARED_KEYS))}`;
+const sharedKey = (random: Random): string =>
+  `k${String.fromCharCode(97 + random.below(SHARED_KEYS))}`;
 
 function sharedRange(random: Random): { key: string; end: string } {
   const key = sharedKey(random);
@@ -213,11 +261,22 @@ function randomTxn(shared: Shared, random: Random, value: () => string): ModelRe
   const other = sharedKey(random);
   const success: ModelOp[] = [{ kind: "put", key, value: `${value()}s` }];
   if (other !== key && random.below(2) === 0) {
-    success.push(random.below(2) === 0 ? { kind: "put", key: other, value: `${value()}o` } : { kind: "delete", key: other, end: "" });
+    success.push(
+      random.below(2) === 0
+        ? { kind: "put", key: other, value: `${value()}o` }
+        : { kind: "delete", key: other, end: "" },
+    );
   }
   if (random.below(4) === 0) success.push({ kind: "range", ...SHARED });
   const failure: ModelOp[] =
-    random.below(4) === 0 ? [{ kind: "put", key: other, value: `${value()}f` }] : [{ kind: "range", key, end: "" }];
+    random.below(4) === 0
+      ? [{ kind: "put", key: other, value: `${value()}f` }]
+      : [{ kind: "range", key, end: "" }];
   const operand = shared.lastMods.get(key) ?? 0;
-  return { kind: "txn", compares: [{ key, target: "mod", result: random.below(5) === 0 ? ">" : "=", operand }], success, failure };
+  return {
+    kind: "txn",
+    compares: [{ key, target: "mod", result: random.below(5) === 0 ? ">" : "=", operand }],
+    success,
+    failure,
+  };
 }

@@ -5,7 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import * as tls from "node:tls";
-import { certificateTrouble, createAuthority, localHosts, writeCertificates } from "../../scripts/certs.ts";
+import {
+  certificateTrouble,
+  createAuthority,
+  localHosts,
+  writeCertificates,
+} from "../../scripts/certs.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "quorate-certs-"));
 after(() => rmSync(dir, { recursive: true }));
@@ -29,8 +34,12 @@ test("the directory holds the eight files with the right modes, and is usable un
   // Members have an authority of their own, and nobody but them has a certificate of it.
   const peer = new X509Certificate(readFileSync(files.peer));
   const peerCa = new X509Certificate(readFileSync(files.peerCa));
-  const usages = ({ keyUsage }: X509Certificate) => keyUsage?.map((oid) => ({ "1.3.6.1.5.5.7.3.1": "server" })[oid] ?? "client");
-  assert.deepEqual([usages(server), usages(peer), usages(client)], [["server", "client"], ["server", "client"], ["client"]]);
+  const usages = ({ keyUsage }: X509Certificate) =>
+    keyUsage?.map((oid) => ({ "1.3.6.1.5.5.7.3.1": "server" })[oid] ?? "client");
+  assert.deepEqual(
+    [usages(server), usages(peer), usages(client)],
+    [["server", "client"], ["server", "client"], ["client"]],
+  );
   assert.deepEqual(
     [server, peer, client].map((one) => one.verify(peerCa.publicKey)),
     [false, true, false],
@@ -51,7 +60,11 @@ test("the directory holds the eight files with the right modes, and is usable un
 test("a server that demands a client certificate takes one of its authority and refuses one of another", async () => {
   const authority = await createAuthority("a");
   const stranger = await createAuthority("b");
-  const server = await authority.issue({ commonName: "server", hosts: ["127.0.0.1"], usage: "both" });
+  const server = await authority.issue({
+    commonName: "server",
+    hosts: ["127.0.0.1"],
+    usage: "both",
+  });
   const listener = tls.createServer({
     cert: server.certPem,
     key: server.keyPem,
@@ -65,7 +78,13 @@ test("a server that demands a client certificate takes one of its authority and 
   const call = async (from: typeof authority): Promise<string> => {
     const client = await from.issue({ commonName: "client", hosts: [], usage: "client" });
     return new Promise((resolve, reject) => {
-      const socket = tls.connect({ host: "127.0.0.1", port, ca: authority.caPem, cert: client.certPem, key: client.keyPem });
+      const socket = tls.connect({
+        host: "127.0.0.1",
+        port,
+        ca: authority.caPem,
+        cert: client.certPem,
+        key: client.keyPem,
+      });
       socket.on("data", (data) => resolve(data.toString()));
       socket.on("error", reject);
       // Node hangs up on a client that it does not trust, with no word why.

@@ -1,13 +1,31 @@
 /** The start, stop and clean scripts, with a stand-in for the member. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
-import { cleanCluster, runningPid, startCluster, stopCluster } from "../../scripts/cluster/control.ts";
-import { type ClusterPlan, localCluster, memberFlags, pidFile } from "../../scripts/cluster/layout.ts";
+import {
+  cleanCluster,
+  runningPid,
+  startCluster,
+  stopCluster,
+} from "../../scripts/cluster/control.ts";
+import {
+  type ClusterPlan,
+  localCluster,
+  memberFlags,
+  pidFile,
+} from "../../scripts/cluster/layout.ts";
 import {
   commandLineOf,
   hasEnded,
@@ -33,8 +51,8 @@ const plan: ClusterPlan = {
   dir: join(dir, ".quorate"),
   token: "t",
   members: [
-    { name: "m0", clientPort: ports[0]!, peerPort: ports[1]! },
-    { name: "m1", clientPort: ports[2]!, peerPort: ports[3]! },
+    { name: "m0", clientPort: ports[0], peerPort: ports[1] },
+    { name: "m1", clientPort: ports[2], peerPort: ports[3] },
   ],
   command: [process.execPath, join(import.meta.dirname, "../support/fake-member.ts")],
 };
@@ -47,7 +65,8 @@ after(() => rmSync(dir, { recursive: true }));
 test("start, start again, stop, clean", async () => {
   assert.equal(await startCluster(plan, say), true, said.join("\n"));
   assert.match(words(), /making certificates[\s\S]*starting m0 \(pid \d+[\s\S]*m1 is healthy/);
-  for (const name of ["certs", "data", "logs", "pids"]) assert.equal(statSync(join(plan.dir, name)).mode & 0o777, 0o700, name);
+  for (const name of ["certs", "data", "logs", "pids"])
+    assert.equal(statSync(join(plan.dir, name)).mode & 0o777, 0o700, name);
   const pids = plan.members.map((member) => runningPid(plan, member));
   const certs = readFileSync(join(plan.dir, "certs/ca.pem"), "utf8");
 
@@ -60,7 +79,7 @@ test("start, start again, stop, clean", async () => {
 
   assert.equal(await stopCluster(plan, say), true);
   assert.match(words(), /m0 stopped \(pid \d+[\s\S]*m1 stopped|m1 stopped[\s\S]*m0 stopped/);
-  assert.equal(runningPid(plan, plan.members[0]!), undefined);
+  assert.equal(runningPid(plan, plan.members[0]), undefined);
   assert.equal(await stopCluster(plan, say), true);
   assert.equal(words(), "no member is running");
 
@@ -74,30 +93,52 @@ test("start, start again, stop, clean", async () => {
 
 test("a port in use is named with the process that holds it, and nothing starts", async () => {
   const holder = createServer();
-  await new Promise<void>((resolve) => holder.listen(plan.members[1]!.peerPort, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) =>
+    holder.listen(plan.members[1].peerPort, "127.0.0.1", resolve),
+  );
   try {
     assert.equal(await startCluster(plan, say), false);
     assert.match(
       words(),
-      new RegExp(`port ${plan.members[1]!.peerPort}, the peer port of m1, is in use by pid ${process.pid}: .*cluster\\.test\\.ts`),
+      new RegExp(
+        `port ${plan.members[1].peerPort}, the peer port of m1, is in use by pid ${process.pid}: .*cluster\\.test\\.ts`,
+      ),
     );
-    assert.equal(runningPid(plan, plan.members[0]!), undefined);
-    assert.equal(portHolder(plan.members[1]!.peerPort)?.pid, process.pid);
+    assert.equal(runningPid(plan, plan.members[0]), undefined);
+    assert.equal(portHolder(plan.members[1].peerPort)?.pid, process.pid);
   } finally {
     await new Promise((resolve) => holder.close(resolve));
   }
-  assert.equal(portHolder(plan.members[1]!.peerPort), undefined);
+  assert.equal(portHolder(plan.members[1].peerPort), undefined);
 });
 
 /** Ports as they are while a process ends: in use for so many looks, by whom `holder` says. */
-function portsThatStayInUse(looks: number, holder: PortHolder | undefined): PortView & { looked: number } {
-  const view = { looked: 0, isFree: async () => ++view.looked > looks, holder: () => holder, ownUserId: () => 1000, delay: async () => {} };
+function portsThatStayInUse(
+  looks: number,
+  holder: PortHolder | undefined,
+): PortView & { looked: number } {
+  const view = {
+    looked: 0,
+    isFree: async () => ++view.looked > looks,
+    holder: () => holder,
+    ownUserId: () => 1000,
+    delay: async () => {},
+  };
   return view;
 }
 
 test("a port of a process that is ending is waited for; what is told of a holder is what is known", async () => {
-  const unseen = (userId: number | undefined): PortHolder => ({ pid: undefined, command: undefined, userId });
-  for (const holder of [undefined, unseen(1000), unseen(0), { pid: 7, command: undefined, userId: 1000 }]) {
+  const unseen = (userId: number | undefined): PortHolder => ({
+    pid: undefined,
+    command: undefined,
+    userId,
+  });
+  for (const holder of [
+    undefined,
+    unseen(1000),
+    unseen(0),
+    { pid: 7, command: undefined, userId: 1000 },
+  ]) {
     assert.equal(await portTrouble(4711, portsThatStayInUse(3, holder)), undefined);
   }
   const known = portsThatStayInUse(1000, { pid: 7, command: "etcd --name x", userId: 1000 });
@@ -109,7 +150,10 @@ test("a port of a process that is ending is waited for; what is told of a holder
     [unseen(undefined), `is in use by a process that cannot be determined; ${hint}`],
     [unseen(104), `is in use by a process of the user with the id 104; ${hint}`],
     [{ pid: 7, command: undefined, userId: 1000 }, "is in use by pid 7, which is ending"],
-    [undefined, "is in use, but nobody listens there: a connection of another program may have it as its own port"],
+    [
+      undefined,
+      "is in use, but nobody listens there: a connection of another program may have it as its own port",
+    ],
   ] as const) {
     const view = portsThatStayInUse(1000, holder);
     assert.equal(await portTrouble(4711, view), told);
@@ -121,8 +165,16 @@ test("a process has ended when all of its threads have, whether or not its paren
   skip: process.platform === "linux" ? false : "/proc is Linux's",
 }, async () => {
   // The shell becomes a program that never looks at its child, so the child stays a corpse.
-  const parent = endsWith(spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 600"], { stdio: ["ignore", "pipe", "inherit"] }));
-  const child = Number(await new Promise<string>((resolve) => parent.stdout!.once("data", (data) => resolve(String(data)))));
+  const parent = endsWith(
+    spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 600"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    }),
+  );
+  const child = Number(
+    await new Promise<string>((resolve) =>
+      parent.stdout!.once("data", (data) => resolve(String(data))),
+    ),
+  );
   await until("the child has ended", () => commandLineOf(child) === undefined);
   await until("nothing of it lives", () => hasEnded(child));
   assert.ok(existsSync(`/proc/${child}`), "the corpse is there");
@@ -138,7 +190,8 @@ test("a member's ports are free once it is said to have stopped", async () => {
   for (let round = 0; round < 10; round++) {
     assert.equal(await startCluster(plan, say), true, said.join("\n"));
     assert.equal(await stopCluster(plan, say), true, said.join("\n"));
-    for (const { clientPort } of plan.members) assert.equal(await isPortFree(clientPort), true, `round ${round}`);
+    for (const { clientPort } of plan.members)
+      assert.equal(await isPortFree(clientPort), true, `round ${round}`);
   }
   words();
 });
@@ -148,7 +201,11 @@ test("status shows members that run, that stand still and that are down, and its
   const real: ClusterPlan = {
     dir: join(dir, "real"),
     token: "t",
-    members: [0, 1, 2].map((i) => ({ name: `m${i}`, clientPort: many[2 * i]!, peerPort: many[2 * i + 1]! })),
+    members: [0, 1, 2].map((i) => ({
+      name: `m${i}`,
+      clientPort: many[2 * i],
+      peerPort: many[2 * i + 1],
+    })),
     command: [process.execPath, join(import.meta.dirname, "../../bin/quorate.js")],
   };
   const status = async (): Promise<[boolean, string[][], string[]]> => {
@@ -159,19 +216,31 @@ test("status shows members that run, that stand still and that are down, and its
   try {
     let [good, rows, notes] = await status();
     assert.equal(good, false);
-    assert.deepEqual(rows[0], ["m0", "-", "-", `https://127.0.0.1:${many[0]}`, "down", "-", "-", "-"]);
-    assert.match(notes[0]!, /^m0: it does not run; scripts\/start-all\.sh starts it$/);
+    assert.deepEqual(rows[0], [
+      "m0",
+      "-",
+      "-",
+      `https://127.0.0.1:${many[0]}`,
+      "down",
+      "-",
+      "-",
+      "-",
+    ]);
+    assert.match(notes[0], /^m0: it does not run; scripts\/start-all\.sh starts it$/);
     assert.equal(await startCluster(real, say), true, said.join("\n"));
     words();
     [good, rows, notes] = await status();
     assert.deepEqual([good, notes], [true, []]);
     assert.deepEqual(rows.map((row) => row[2]).sort(), ["follower", "follower", "leader"]);
     for (const [i, row] of rows.entries()) {
-      assert.deepEqual([row[0], row[1], row[4], row[6]], [`m${i}`, String(runningPid(real, real.members[i]!)), "healthy", "3.7.0"]);
-      assert.match(row[5]!, /^[\d.]+ [kM]?B$/);
-      assert.match(row[7]!, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(\d.*s\)$/);
+      assert.deepEqual(
+        [row[0], row[1], row[4], row[6]],
+        [`m${i}`, String(runningPid(real, real.members[i])), "healthy", "3.7.0"],
+      );
+      assert.match(row[5], /^[\d.]+ [kM]?B$/);
+      assert.match(row[7], /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(\d.*s\)$/);
     }
-    const [still, down] = [0, 1].map((i) => runningPid(real, real.members[i]!)!) as [number, number];
+    const [still, down] = [0, 1].map((i) => runningPid(real, real.members[i])!) as [number, number];
     process.kill(down, "SIGKILL");
     await until("m1 is gone", () => hasEnded(down));
     process.kill(still, "SIGSTOP");
@@ -181,20 +250,27 @@ test("status shows members that run, that stand still and that are down, and its
       process.kill(still, "SIGCONT");
     }
     assert.equal(good, false);
-    assert.deepEqual([rows[0]![1], rows[0]![2], rows[0]![4]], [String(still), "-", "unhealthy"]);
-    assert.deepEqual([rows[1]![1], rows[1]![4]], ["-", "down"]);
+    assert.deepEqual([rows[0][1], rows[0][2], rows[0][4]], [String(still), "-", "unhealthy"]);
+    assert.deepEqual([rows[1][1], rows[1][4]], ["-", "down"]);
     assert.deepEqual(notes.map((note) => note.split(":")[0]).slice(0, 2), ["m0", "m1"]);
   } finally {
     assert.equal(await stopCluster(real, say), true, said.join("\n"));
     words();
   }
-  assert.deepEqual([45_000, 190_000, 7_500_000, 349_200_000].map(shownDuration), ["45s", "3m 10s", "2h 5m", "4d 1h"]);
+  assert.deepEqual([45_000, 190_000, 7_500_000, 349_200_000].map(shownDuration), [
+    "45s",
+    "3m 10s",
+    "2h 5m",
+    "4d 1h",
+  ]);
 });
 
 test("a pid file that names a stranger's process is stale: the stranger lives on", async () => {
-  const stranger = endsWith(spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" }));
+  const stranger = endsWith(
+    spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" }),
+  );
   const gone = new Promise((resolve) => stranger.on("exit", resolve));
-  const member = plan.members[0]!;
+  const member = plan.members[0];
   mkdirSync(join(plan.dir, "pids"), { recursive: true });
   try {
     for (const text of [`${stranger.pid}\n`, "1\n", "-1\n", "rubbish"]) {
@@ -219,11 +295,18 @@ test("a member that dies while starting is reported with its last words", async 
   } finally {
     delete process.env["FAKE_MEMBER_DIES"];
   }
-  assert.match(words(), /m1 died while starting\n--- last lines of .*m1\.log\n[\s\S]*cannot go on\n---/);
+  assert.match(
+    words(),
+    /m1 died while starting\n--- last lines of .*m1\.log\n[\s\S]*cannot go on\n---/,
+  );
 });
 
 test("variables of the caller that a flag would shadow are not handed to members; others are", async () => {
-  const variables = { ETCD_DATA_DIR: "/elsewhere", ETCD_CONFIG_FILE: "/elsewhere.yml", ETCD_LOG_LEVEL: "debug" };
+  const variables = {
+    ETCD_DATA_DIR: "/elsewhere",
+    ETCD_CONFIG_FILE: "/elsewhere.yml",
+    ETCD_LOG_LEVEL: "debug",
+  };
   Object.assign(process.env, variables);
   rmSync(join(plan.dir, "logs"), { recursive: true, force: true });
   try {
@@ -231,7 +314,10 @@ test("variables of the caller that a flag would shadow are not handed to members
   } finally {
     for (const name of Object.keys(variables)) delete process.env[name];
   }
-  assert.match(readFileSync(join(plan.dir, "logs/m1.log"), "utf8"), /^m1 says hello\nvariable ETCD_LOG_LEVEL\n$/);
+  assert.match(
+    readFileSync(join(plan.dir, "logs/m1.log"), "utf8"),
+    /^m1 says hello\nvariable ETCD_LOG_LEVEL\n$/,
+  );
   words();
 });
 
@@ -239,24 +325,46 @@ test("what the system refuses is one line with the path and what to do", () => {
   const file = join(dir, "file");
   writeFileSync(file, "");
   for (const [command, folder, expected] of [
-    ["start", file, `${file}: a file stands where a folder should be; name a folder with --dir (EEXIST, mkdir)\n`],
-    ["stop", join(file, "x"), `${join(file, "x")}: a part of the path is a file; name a folder with --dir (ENOTDIR, mkdir)\n`],
+    [
+      "start",
+      file,
+      `${file}: a file stands where a folder should be; name a folder with --dir (EEXIST, mkdir)\n`,
+    ],
+    [
+      "stop",
+      join(file, "x"),
+      `${join(file, "x")}: a part of the path is a file; name a folder with --dir (ENOTDIR, mkdir)\n`,
+    ],
   ] as const) {
     const tool = join(import.meta.dirname, "../../scripts/cluster.ts");
-    const { status, stdout, stderr } = spawnSync(process.execPath, [tool, command, "--dir", folder], { encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [tool, command, "--dir", folder],
+      { encoding: "utf8" },
+    );
     assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: "", stderr: expected });
   }
-  const error = (code: string, syscall: string, path?: string): Error => Object.assign(new Error("words"), { code, syscall, path });
-  assert.match(systemTrouble(error("ENOSPC", "write"), "/d")!, /^\/d: no space left on the disk; make room, .* \(ENOSPC, write\)$/);
-  assert.match(systemTrouble(error("EACCES", "open", "/d/lock"), "/d")!, /^\/d\/lock: permission denied; run this as the user/);
-  assert.match(systemTrouble(error("EPERM", "kill"), "/d")!, /^a member's process: not permitted; run this as the user/);
+  const error = (code: string, syscall: string, path?: string): Error =>
+    Object.assign(new Error("words"), { code, syscall, path });
+  assert.match(
+    systemTrouble(error("ENOSPC", "write"), "/d")!,
+    /^\/d: no space left on the disk; make room, .* \(ENOSPC, write\)$/,
+  );
+  assert.match(
+    systemTrouble(error("EACCES", "open", "/d/lock"), "/d")!,
+    /^\/d\/lock: permission denied; run this as the user/,
+  );
+  assert.match(
+    systemTrouble(error("EPERM", "kill"), "/d")!,
+    /^a member's process: not permitted; run this as the user/,
+  );
   assert.equal(systemTrouble(error("EMFILE", "open", "/d"), "/d"), "/d: words (EMFILE, open)");
   assert.equal(systemTrouble(new TypeError("a bug"), "/d"), undefined);
 });
 
 test("the real plan is the documented one", () => {
   const real = localCluster("/repository/.quorate");
-  assert.deepEqual(memberFlags(real, real.members[1]!).slice(0, 9), [
+  assert.deepEqual(memberFlags(real, real.members[1]).slice(0, 9), [
     "--name=infra1",
     "--data-dir=/repository/.quorate/data/infra1",
     "--listen-client-urls=https://127.0.0.1:4379",

@@ -1,4 +1,7 @@
-/** How scripts/etcd-robustness.sh judges the output of the tests; a fake of Go builds a fake of them. The real ones need etcd's source. */
+/**
+ * How scripts/etcd-robustness.sh judges the output of the tests; a fake of Go builds a fake of
+ * them. The real ones need etcd's source.
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +20,10 @@ judged='    logger.go:1: now	INFO	Linearization success
     logger.go:1: now	INFO	Serializable validation success'
 `;
 
-/** The tests: $1 to the last are their arguments; one scenario each that passes, fails, skips, passes unjudged, passes without a log. */
+/**
+ * The tests: $1 to the last are their arguments; one scenario each that passes, fails, skips,
+ * passes unjudged, passes without a log.
+ */
 const TESTS = `#!/bin/sh
 ${LOGGED}
 case "$*" in
@@ -35,8 +41,14 @@ esac
 
 const SCENARIOS = "func Exploratory() {\n\te2e.WithGoFailEnabled(true),\n}\n";
 
-/** The folder of a fake checkout, and the path of a fake of Go, which writes the tests to what follows -o. */
-function fakes(context: TestContext, scenarios = SCENARIOS): { folder: string; source: string; go: string } {
+/**
+ * The folder of a fake checkout, and the path of a fake of Go, which writes the tests to what
+ * follows -o.
+ */
+function fakes(
+  context: TestContext,
+  scenarios = SCENARIOS,
+): { folder: string; source: string; go: string } {
   const folder = mkdtempSync(join(tmpdir(), "quorate-robustness-script-"));
   context.after(() => rmSync(folder, { recursive: true }));
   const source = join(folder, "etcd");
@@ -52,8 +64,15 @@ function fakes(context: TestContext, scenarios = SCENARIOS): { folder: string; s
   return { folder, source, go };
 }
 
-function run(go: string, ...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(script, args, { encoding: "utf8", env: { ...process.env, GO: go }, timeout: 60_000 });
+function run(
+  go: string,
+  ...args: string[]
+): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(script, args, {
+    encoding: "utf8",
+    env: { ...process.env, GO: go },
+    timeout: 60_000,
+  });
 }
 
 test("each scenario's outcome is printed and counted, and one that judged less than all has failed", (context) => {
@@ -63,11 +82,20 @@ test("each scenario's outcome is printed and counted, and one that judged less t
   assert.equal(status, 1, stderr);
   assert.match(stdout, /^left out {2}Issue1: needs failpoints in the program of etcd$/m);
   assert.match(stdout, /^passed {4}Size1\/Good \(Kill; 40 requests, 70 watch events, \d+ s\)$/m);
-  assert.match(stdout, /^FAILED {4}Size1\/Bad \(Kill; \d+ s\)[^\n]*\n {8}main_test\.go:9: linearization: Failure$/m);
+  assert.match(
+    stdout,
+    /^FAILED {4}Size1\/Bad \(Kill; \d+ s\)[^\n]*\n {8}main_test\.go:9: linearization: Failure$/m,
+  );
   assert.match(stdout, /^skipped {3}Size1\/Skips: please do something$/m);
   assert.match(stdout, /^FAILED {4}Size1\/Unjudged /m);
-  assert.match(stdout, /^FAILED {4}Size1\/Unread [^\n]*\n {4}the test passed, but has not judged all that there is to judge$/m);
-  assert.match(stdout, /^1 histories judged correct \(40 requests\), 3 failed, 2 scenarios left out$/m);
+  assert.match(
+    stdout,
+    /^FAILED {4}Size1\/Unread [^\n]*\n {4}the test passed, but has not judged all that there is to judge$/m,
+  );
+  assert.match(
+    stdout,
+    /^1 histories judged correct \(40 requests\), 3 failed, 2 scenarios left out$/m,
+  );
   assert.match(stderr, /failed: Size1\/Bad Size1\/Unjudged Size1\/Unread$/m);
   assert.match(readFileSync(join(results, "Size1-Bad-1.log"), "utf8"), /linearization: Failure/);
 });
@@ -76,9 +104,15 @@ test("rounds repeat the scenarios of a name, and all that passes ends with 0", (
   const { source, go } = fakes(context);
   const { status, stdout } = run(go, "--source", source, "--run", "Size1/Good", "--rounds", "2");
   assert.equal(status, 0, stdout);
-  assert.match(stdout, /^2 histories judged correct \(80 requests\), 0 failed, 0 scenarios left out$/m);
+  assert.match(
+    stdout,
+    /^2 histories judged correct \(80 requests\), 0 failed, 0 scenarios left out$/m,
+  );
   const list = run(go, "--source", source, "--run", ".*Bad|Issue1", "--list");
-  assert.equal(list.stdout, "Size1/Bad\nIssue1  (left out: needs failpoints in the program of etcd)\n");
+  assert.equal(
+    list.stdout,
+    "Size1/Bad\nIssue1  (left out: needs failpoints in the program of etcd)\n",
+  );
 });
 
 test("what makes no sense is refused with what would", (context) => {
@@ -89,13 +123,45 @@ test("what makes no sense is refused with what would", (context) => {
   };
   refused(/--source is missing/);
   refused(/--source needs a value/, "--source");
-  refused(/tests\/robustness\/scenarios is not there: is .* a checkout of etcd 3\.7\?/, "--source", folder);
+  refused(
+    /tests\/robustness\/scenarios is not there: is .* a checkout of etcd 3\.7\?/,
+    "--source",
+    folder,
+  );
   refused(/--rounds is a whole number from 1 to 9999, not 0/, "--source", source, "--rounds", "0");
-  refused(/--fault is one of those that --help names, not Flood/, "--source", source, "--fault", "Flood");
-  refused(/--minutes is a whole number from 1 to 9999, not ten/, "--source", source, "--minutes", "ten");
-  refused(/--patience is a whole number from 1 to 99, not 100/, "--source", source, "--patience", "100");
+  refused(
+    /--fault is one of those that --help names, not Flood/,
+    "--source",
+    source,
+    "--fault",
+    "Flood",
+  );
+  refused(
+    /--minutes is a whole number from 1 to 9999, not ten/,
+    "--source",
+    source,
+    "--minutes",
+    "ten",
+  );
+  refused(
+    /--patience is a whole number from 1 to 99, not 100/,
+    "--source",
+    source,
+    "--patience",
+    "100",
+  );
   refused(/unknown: --fast \(--help tells what there is\)/, "--fast");
-  refused(/no scenario is called Nobody \(--list tells their names\)/, "--source", source, "--run", "Nobody");
+  refused(
+    /no scenario is called Nobody \(--list tells their names\)/,
+    "--source",
+    source,
+    "--run",
+    "Nobody",
+  );
   const other = fakes(context, "func Exploratory() {\n}\n");
-  refused(/scenarios\/scenarios\.go is not as in etcd 3\.7: nothing matches/, "--source", other.source);
+  refused(
+    /scenarios\/scenarios\.go is not as in etcd 3\.7: nothing matches/,
+    "--source",
+    other.source,
+  );
 });

@@ -1,4 +1,7 @@
-/** Manual pages: every command, flag and option is in them, and man's own formatter finds nothing to say about them. */
+/**
+ * Manual pages: every command, flag and option is in them, and man's own formatter finds nothing to
+ * say about them.
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -28,7 +31,10 @@ test("the pages are written, with every command, flag, option and variable", () 
   for (const program of [quoratectl, quorateutl]) {
     const text = page(`${program.name}.1`);
     for (const { names, flags } of commandNodes(program)) {
-      const title = names.length === 0 ? '.SH "GLOBAL OPTIONS"' : `.SS "${inPage([program.name, ...names].join(" "))}"`;
+      const title =
+        names.length === 0
+          ? '.SH "GLOBAL OPTIONS"'
+          : `.SS "${inPage([program.name, ...names].join(" "))}"`;
       const start = text.indexOf(`${title}\n`);
       assert.ok(start >= 0, title);
       const end = text.slice(start + 1).search(/^\.S[SH] /m);
@@ -48,9 +54,15 @@ test("the pages are written, with every command, flag, option and variable", () 
   }
 });
 
-test("groff has nothing to warn of", { skip: has("groff") ? false : "groff is not installed" }, () => {
+test("groff has nothing to warn of", {
+  skip: has("groff") ? false : "groff is not installed",
+}, () => {
   for (const name of readdirSync(dir)) {
-    const { status, stdout, stderr } = spawnSync("groff", ["-ww", "-man", "-Tutf8", join(dir, name)], { encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(
+      "groff",
+      ["-ww", "-man", "-Tutf8", join(dir, name)],
+      { encoding: "utf8" },
+    );
     assert.deepEqual([status, stderr], [0, ""], name);
     assert.ok(stdout.length > 5000, name);
   }

@@ -1,4 +1,7 @@
-/** quorate-certs --owner: whose the folder and its keys are, after making and after each step of a rotation. */
+/**
+ * quorate-certs --owner: whose the folder and its keys are, after making and after each step of a
+ * rotation.
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -16,7 +19,10 @@ function certs(...args: string[]): { status: number | null; stdout: string; stde
 
 /** "uid:gid" of everything in a folder, itself too, each once. */
 function owners(dir: string): string[] {
-  const paths = [dir, ...readdirSync(dir, { recursive: true }).map((path) => join(dir, String(path)))];
+  const paths = [
+    dir,
+    ...readdirSync(dir, { recursive: true }).map((path) => join(dir, String(path))),
+  ];
   return [...new Set(paths.map((path) => `${statSync(path).uid}:${statSync(path).gid}`))];
 }
 
@@ -27,7 +33,11 @@ test("root gives the folder to a user, by name or number, and each step of a rot
 }, () => {
   const dir = join(scratch, "given");
   const made = certs("create", "--dir", dir, "--owner", "1234:2345");
-  assert.deepEqual([made.status, made.stdout], [0, `made the certificates in ${dir}\n`], made.stderr);
+  assert.deepEqual(
+    [made.status, made.stdout],
+    [0, `made the certificates in ${dir}\n`],
+    made.stderr,
+  );
   assert.deepEqual(owners(dir), ["1234:2345"]);
   assert.equal(statSync(dir).mode & 0o777, 0o700);
   for (const step of ["trust", "issue", "drop"]) {
@@ -37,11 +47,16 @@ test("root gives the folder to a user, by name or number, and each step of a rot
   const named = join(scratch, "named");
   assert.equal(certs("create", "--dir", named, "--owner", "daemon").status, 0);
   assert.deepEqual(owners(named), [
-    `${spawnSync("id", ["-u", "daemon"]).stdout}:${spawnSync("id", ["-g", "daemon"]).stdout}`.replaceAll("\n", ""),
+    `${spawnSync("id", ["-u", "daemon"]).stdout}:${spawnSync("id", ["-g", "daemon"]).stdout}`.replaceAll(
+      "\n",
+      "",
+    ),
   ]);
 });
 
-test("without an owner, a notice says that only root can read the keys", { skip: isRoot ? false : "that is for root" }, () => {
+test("without an owner, a notice says that only root can read the keys", {
+  skip: isRoot ? false : "that is for root",
+}, () => {
   const { stdout } = certs("create", "--dir", join(scratch, "mine"));
   assert.match(stdout, /only root can read the keys .* --owner USER \(quorate for the units/);
 });
@@ -49,7 +64,10 @@ test("without an owner, a notice says that only root can read the keys", { skip:
 test("an owner that is none is refused before anything is made", () => {
   const dir = join(scratch, "none");
   for (const [owner, message] of [
-    ["no-such-user", /there is no user no-such-user on this machine \(the package and install\.sh make the user quorate\)/],
+    [
+      "no-such-user",
+      /there is no user no-such-user on this machine \(the package and install\.sh make the user quorate\)/,
+    ],
     ["0:no-such-group", /there is no group no-such-group/],
     [":daemon", /it should be USER or USER:GROUP/],
     ["a:b:c", /it should be USER or USER:GROUP/],
@@ -69,7 +87,9 @@ test("who is not root cannot give files to others, and the refusal comes before 
   const dir = join(scratch, "not-root");
   const words = JSON.stringify(["x", "create", "--dir", dir, "--owner", "0"]);
   const code = `process.setgid(65534); process.setuid(65534); process.argv = [process.argv[0], ...${words}]; await import("${program}");`;
-  const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", code], { encoding: "utf8" });
+  const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", code], {
+    encoding: "utf8",
+  });
   assert.equal(status, 2, stderr);
   assert.match(stderr, /only root can give files to another user; run it with sudo/);
   assert.equal(existsSync(dir), false);

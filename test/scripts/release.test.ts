@@ -1,6 +1,6 @@
 /**
- * The release: what its files are made of, and that the archive for this platform starts a cluster on a root that has nothing but a C
- * library, a shell and small tools.
+ * The release: what its files are made of, and that the archive for this platform starts a cluster
+ * on a root that has nothing but a C library, a shell and small tools.
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -29,14 +29,25 @@ test("quoratectl starts with little: no LevelDB, no store, no gRPC before a comm
   const bundle = await bundlePrograms(releasePrograms());
   const files = startFiles(bundle, "quoratectl");
   const sources = files.flatMap((name) => bundle.sources.get(name) ?? []);
-  const heavy = sources.filter((path) => /classic-level|grpc-js|undici|\/pino\/|packages\/(?:store|wal|raft|host\/node|bolt)\//.test(path));
-  assert.deepEqual(heavy, [], "these are loaded before the command is known: import them where they are needed");
+  const heavy = sources.filter((path) =>
+    /classic-level|grpc-js|undici|\/pino\/|packages\/(?:store|wal|raft|host\/node|bolt)\//.test(
+      path,
+    ),
+  );
+  assert.deepEqual(
+    heavy,
+    [],
+    "these are loaded before the command is known: import them where they are needed",
+  );
   assert.ok(sources.some((path) => path.endsWith("packages/ctl/src/quoratectl.ts")));
   assert.ok(bundle.packages.includes("@grpc/grpc-js"));
 });
 
 test("the same files give the same bundle, and nothing in it depends on where it was made", async () => {
-  const [one, two] = await Promise.all([bundlePrograms(releasePrograms()), bundlePrograms(releasePrograms())]);
+  const [one, two] = await Promise.all([
+    bundlePrograms(releasePrograms()),
+    bundlePrograms(releasePrograms()),
+  ]);
   assert.deepEqual([...one!.files.keys()], [...two!.files.keys()]);
   for (const [name, content] of one!.files) {
     assert.ok(Buffer.compare(content, two!.files.get(name)!) === 0, name);
@@ -49,7 +60,16 @@ function partsOf(platform: (typeof platforms)[number]): Parts {
   const bundle = { files: new Map(), sources: new Map(), imports: new Map(), packages: [] };
   const [node, native] = [bytes("node"), bytes("native")];
   const empty = { licences: [], manPages: new Map(), completions: new Map(), libatomic: undefined };
-  return { version: "1.2.3", time: new Date(0), platform, programs: releasePrograms(), bundle, node, native, ...empty };
+  return {
+    version: "1.2.3",
+    time: new Date(0),
+    platform,
+    programs: releasePrograms(),
+    bundle,
+    node,
+    native,
+    ...empty,
+  };
 }
 
 test("every link of every page in a package leads to something in the package", () => {
@@ -60,7 +80,9 @@ test("every link of every page in a package leads to something in the package", 
     ];
     for (const entries of packages) {
       const there = new Set(withFolders(entries).map(({ path }) => path.replace(/\/$/, "")));
-      const pages = entries.filter(({ path, content }) => path.endsWith(".md") && content !== undefined);
+      const pages = entries.filter(
+        ({ path, content }) => path.endsWith(".md") && content !== undefined,
+      );
       assert.ok(pages.length > 10, `${pages.length} pages`);
       const links = pages.flatMap(({ path, content }) =>
         linksOf(path, Buffer.from(content!).toString("utf8")).map((to) => [path, to] as const),
@@ -69,8 +91,14 @@ test("every link of every page in a package leads to something in the package", 
       const dead = links.filter(([, to]) => !there.has(to)).map(([path, to]) => `${path} -> ${to}`);
       assert.deepEqual(dead, []);
       // What the alerts call their runbook is there as well.
-      const home = pages.find(({ path }) => path.endsWith("README.md"))!.path.replace(/README\.md$/, "");
-      for (const path of ["docs/runbook.md", "deploy/prometheus/alerts.yml", "deploy/grafana/quorate.json"])
+      const home = pages
+        .find(({ path }) => path.endsWith("README.md"))!
+        .path.replace(/README\.md$/, "");
+      for (const path of [
+        "docs/runbook.md",
+        "deploy/prometheus/alerts.yml",
+        "deploy/grafana/quorate.json",
+      ])
         assert.ok(there.has(home + path), path);
     }
   }
@@ -93,7 +121,10 @@ test("tar reads what we write: files, modes, links, folders and long names", () 
   execFileSync("tar", ["-xf", file, "-C", dir]);
   assert.equal(readFileSync(join(dir, "a/link"), "utf8"), "x".repeat(1000));
   assert.equal(readFileSync(join(dir, long), "utf8"), "deep");
-  assert.throws(() => tar([{ path: "x".repeat(101), mode: 0o644, content: bytes("") }], 0), /too long for a tar header/);
+  assert.throws(
+    () => tar([{ path: "x".repeat(101), mode: 0o644, content: bytes("") }], 0),
+    /too long for a tar header/,
+  );
 });
 
 test("the Debian package is one", {
@@ -105,13 +136,28 @@ test("the Debian package is one", {
     { path: "etc/quorate/quorate.env", mode: 0o644, content: bytes("ETCD_NAME=a\n") },
   ];
   const file = join(dir, "quorate.deb");
-  writeFileSync(file, debianPackage(files, { version: "1.2.3", architecture: "amd64", mtimeSeconds: 1_700_000_000, compress: gzip }));
-  const said = (...args: string[]): string => execFileSync("dpkg-deb", [...args, file], { encoding: "utf8" });
+  writeFileSync(
+    file,
+    debianPackage(files, {
+      version: "1.2.3",
+      architecture: "amd64",
+      mtimeSeconds: 1_700_000_000,
+      compress: gzip,
+    }),
+  );
+  const said = (...args: string[]): string =>
+    execFileSync("dpkg-deb", [...args, file], { encoding: "utf8" });
   assert.match(said("--info"), /Package: quorate\n Version: 1\.2\.3\n Architecture: amd64/);
   assert.match(said("--contents"), /\.\/usr\/bin\/quorate -> \.\.\/lib\/quorate\/bin\/quorate/);
   assert.equal(execFileSync("dpkg-deb", ["--ctrl-tarfile", file]).includes("./conffiles"), true);
-  assert.equal(execFileSync("dpkg-deb", ["-I", file, "conffiles"], { encoding: "utf8" }), "/etc/quorate/quorate.env\n");
-  assert.match(execFileSync("dpkg-deb", ["-I", file, "md5sums"], { encoding: "utf8" }), /^[0-9a-f]{32} {2}etc\/quorate\/quorate\.env\n/);
+  assert.equal(
+    execFileSync("dpkg-deb", ["-I", file, "conffiles"], { encoding: "utf8" }),
+    "/etc/quorate/quorate.env\n",
+  );
+  assert.match(
+    execFileSync("dpkg-deb", ["-I", file, "md5sums"], { encoding: "utf8" }),
+    /^[0-9a-f]{32} {2}etc\/quorate\/quorate\.env\n/,
+  );
 });
 
 test("an ar archive has even offsets", () => {
@@ -129,21 +175,32 @@ test("an ar archive has even offsets", () => {
 test("each program's launcher is a shell script that is well formed, with the flags of bin/", () => {
   for (const platform of platforms) {
     for (const program of releasePrograms()) {
-      const text = launcherText(program, platform, platform.libatomic === undefined ? undefined : "lib/shared");
+      const text = launcherText(
+        program,
+        platform,
+        platform.libatomic === undefined ? undefined : "lib/shared",
+      );
       const { status, stderr } = spawnSync("sh", ["-n"], { input: text, encoding: "utf8" });
       assert.equal(status, 0, stderr);
       assert.ok(text.includes(`"$d/lib/${program.name}.mjs" "$@"\n`), text);
     }
   }
   const [quorate] = releasePrograms();
-  assert.ok(quorate!.flags.length > 0 && Object.keys(quorate!.variables).length > 0 && quorate!.hasMain, JSON.stringify(quorate));
+  assert.ok(
+    quorate!.flags.length > 0 && Object.keys(quorate!.variables).length > 0 && quorate!.hasMain,
+    JSON.stringify(quorate),
+  );
 });
 
 test("mistakes on the command line are told, with what would be right", () => {
-  const call = (...args: string[]) => spawnSync(process.execPath, [join(root, "scripts/release.ts"), ...args], { encoding: "utf8" });
+  const call = (...args: string[]) =>
+    spawnSync(process.execPath, [join(root, "scripts/release.ts"), ...args], { encoding: "utf8" });
   const wrong = call("--platform", "amiga");
   assert.equal(wrong.status, 2);
-  assert.match(wrong.stderr, /^there is no platform amiga; there are linux-x64, linux-arm64, darwin-arm64\n/);
+  assert.match(
+    wrong.stderr,
+    /^there is no platform amiga; there are linux-x64, linux-arm64, darwin-arm64\n/,
+  );
   assert.match(call("--compression", "10").stderr, /--compression is 10; it goes from 1 to 9/);
   assert.match(call("--help").stdout, /--platform LIST/);
 });
@@ -156,16 +213,35 @@ test("the archive, on a root without Node: installs, starts three members, loses
   const out = join(dir, "dist");
   const made = spawnSync(
     process.execPath,
-    [join(root, "scripts/release.ts"), "--platform", ownPlatform!.name, "--out", out, "--no-deb", "--compression", "1"],
+    [
+      join(root, "scripts/release.ts"),
+      "--platform",
+      ownPlatform!.name,
+      "--out",
+      out,
+      "--no-deb",
+      "--compression",
+      "1",
+    ],
     { encoding: "utf8", env: { ...process.env, SOURCE_DATE_EPOCH: "1700000000" } },
   );
   assert.equal(made.status, 0, made.stderr);
-  const [sum, name] = readFileSync(join(out, "SHA256SUMS"), "utf8").trim().split(/ +/) as [string, string];
-  assert.match(execFileSync("sha256sum", [join(out, name)], { encoding: "utf8" }), new RegExp(`^${sum} `));
-  const { status, stdout, stderr } = spawnSync(join(root, "scripts/test-release.sh"), ["--bare", "--archive", join(out, name)], {
-    encoding: "utf8",
-    timeout: 300_000,
-  });
+  const [sum, name] = readFileSync(join(out, "SHA256SUMS"), "utf8").trim().split(/ +/) as [
+    string,
+    string,
+  ];
+  assert.match(
+    execFileSync("sha256sum", [join(out, name)], { encoding: "utf8" }),
+    new RegExp(`^${sum} `),
+  );
+  const { status, stdout, stderr } = spawnSync(
+    join(root, "scripts/test-release.sh"),
+    ["--bare", "--archive", join(out, name)],
+    {
+      encoding: "utf8",
+      timeout: 300_000,
+    },
+  );
   assert.equal(status, 0, `${stdout}\n${stderr}`);
   assert.match(stdout, /three members are healthy after \d+ ms/);
   assert.match(stdout, /one of three was killed \(pid \d+\): reads and writes go on/);
@@ -175,7 +251,8 @@ test("the archive, on a root without Node: installs, starts three members, loses
 
 /** Why the last test cannot run here, or undefined. */
 function cannotChroot(): string | undefined {
-  if (process.platform !== "linux" || ownPlatform === undefined) return "releases are tried out on Linux only";
+  if (process.platform !== "linux" || ownPlatform === undefined)
+    return "releases are tried out on Linux only";
   if (process.getuid?.() !== 0) return "only root can chroot";
   for (const program of ["unshare", "ip", "chroot", "ldd", "sha256sum"]) {
     if (findProgram(program) === undefined) return `${program} is not installed`;

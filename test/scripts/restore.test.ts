@@ -1,4 +1,7 @@
-/** The restore round with three real members over mutual TLS: save, destroy, restore, read back; and what it does when that fails. */
+/**
+ * The restore round with three real members over mutual TLS: save, destroy, restore, read back; and
+ * what it does when that fails.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,7 +21,11 @@ const dir = mkdtempSync(join(tmpdir(), "quorate-restore-"));
 const ports = await freePorts(6);
 const plan: ClusterPlan = {
   ...localCluster(join(dir, ".quorate")),
-  members: [0, 1, 2].map((i) => ({ name: `m${i}`, clientPort: ports[2 * i]!, peerPort: ports[2 * i + 1]! })),
+  members: [0, 1, 2].map((i) => ({
+    name: `m${i}`,
+    clientPort: ports[2 * i],
+    peerPort: ports[2 * i + 1],
+  })),
 };
 const said: string[] = [];
 const say = (line: string): void => void said.push(line);
@@ -33,7 +40,7 @@ function client(member: number): TestClient {
   const files = certificateFiles(join(plan.dir, "certs"));
   const read = (path: string): string => readFileSync(path, "utf8");
   const identity = { ca: read(files.ca), cert: read(files.client), key: read(files.clientKey) };
-  return new TestClient(`127.0.0.1:${plan.members[member]!.clientPort}`, identity);
+  return new TestClient(`127.0.0.1:${plan.members[member].clientPort}`, identity);
 }
 
 async function count(member: number): Promise<{ keys: number; revision: number }> {
@@ -50,7 +57,11 @@ test("the round of three members, from a file, and a file that is damaged", asyn
 
   assert.equal(await startCluster(plan, say), true, said.join("\n"));
   const writer = client(0);
-  for (let i = 0; i < 40; i++) await writer.call(KVService.methods.Put, { key: fromLatin1(`k${i % 25}`), value: fromLatin1(`${i}`) });
+  for (let i = 0; i < 40; i++)
+    await writer.call(KVService.methods.Put, {
+      key: fromLatin1(`k${i % 25}`),
+      value: fromLatin1(`${i}`),
+    });
   words();
   // As after the README's first session, whose variables are still there.
   process.env["ETCDCTL_CACERT"] = "elsewhere.pem";
@@ -73,11 +84,14 @@ test("the round of three members, from a file, and a file that is damaged", asyn
 
   // A file that cannot be restored from changes nothing: not even the members are stopped.
   const bytes = readFileSync(file);
-  bytes[5000]! ^= 1;
+  bytes[5000] ^= 1;
   const bad = join(dir, "bad.db");
   writeFileSync(bad, bytes);
   assert.equal(await restoreCluster(plan, bad, say), false);
-  assert.match(words(), /quorateutl snapshot status .*bad\.db .*Error: expected sha256 .*its bytes were changed/);
+  assert.match(
+    words(),
+    /quorateutl snapshot status .*bad\.db .*Error: expected sha256 .*its bytes were changed/,
+  );
   assert.deepEqual(await count(2), { keys: 25, revision: 41 });
   assert.ok(!existsSync(join(plan.dir, "data.before-restore")));
   writer.close();

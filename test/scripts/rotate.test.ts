@@ -1,4 +1,7 @@
-/** Certificates are exchanged under a running cluster of three members: every call succeeds, and at the end the old ones are refused. */
+/**
+ * Certificates are exchanged under a running cluster of three members: every call succeeds, and at
+ * the end the old ones are refused.
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
@@ -18,17 +21,24 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 
 const tool = join(import.meta.dirname, "../../scripts/certs.sh");
 
-test("three steps, without a failed call, and then the old authority is nobody", { timeout: 600_000 }, async () => {
+test("three steps, without a failed call, and then the old authority is nobody", {
+  timeout: 600_000,
+}, async () => {
   const cluster = await startCluster({ size: 3, tls: true });
   try {
     const files = cluster.certs!;
     const dir = join(files.ca, "..");
     const read = (path: string): string => readFileSync(path, "utf8");
-    const identityNow = () => ({ ca: read(files.ca), cert: read(files.client), key: read(files.clientKey) });
+    const identityNow = () => ({
+      ca: read(files.ca),
+      cert: read(files.client),
+      key: read(files.clientKey),
+    });
     const before = identityNow();
     const put = { key: fromLatin1("k"), value: fromLatin1("v") };
-    // One connection that stays, and a new one for each round and member, as programs have that start meanwhile.
-    const standing = new TestClient(cluster.members[0]!.clientAddress, before);
+    // One connection that stays, and a new one for each round and member, as programs have that
+    // start meanwhile.
+    const standing = new TestClient(cluster.members[0].clientAddress, before);
     const round = async (): Promise<void> => {
       await standing.call(KVService.methods.Put, put);
       for (const member of cluster.members) {
@@ -45,19 +55,30 @@ test("three steps, without a failed call, and then the old authority is nobody",
         // Each port of a member follows its files.
         const ports = (): number => {
           const lines = member.log().slice(begins[i]).split("\n");
-          return new Set(lines.flatMap((line) => /TLS files have changed.*"files":(\[[^\]]*\])/.exec(line)?.[1] ?? [])).size;
+          return new Set(
+            lines.flatMap(
+              (line) => /TLS files have changed.*"files":(\[[^\]]*\])/.exec(line)?.[1] ?? [],
+            ),
+          ).size;
         };
         member.signal("SIGHUP");
-        await until(`${member.name} reads the certificates of both ports again`, () => ports() === 2);
+        await until(
+          `${member.name} reads the certificates of both ports again`,
+          () => ports() === 2,
+        );
         await round();
       }
     };
 
     await round();
     assert.equal(nextStep(dir), "trust");
-    await assert.rejects(rotate(dir, "issue"), /the next step of the rotation in .* is "trust", not "issue"/);
+    await assert.rejects(
+      rotate(dir, "issue"),
+      /the next step of the rotation in .* is "trust", not "issue"/,
+    );
     await everybodyReads(() => rotate(dir, "trust"));
-    const trusted = () => [files.ca, files.peerCa].map((path) => read(path).split("BEGIN CERTIFICATE").length - 1);
+    const trusted = () =>
+      [files.ca, files.peerCa].map((path) => read(path).split("BEGIN CERTIFICATE").length - 1);
     assert.deepEqual(trusted(), [2, 2]);
     assert.equal(statSync(join(dir, "next")).mode & 0o777, 0o700);
 
@@ -72,13 +93,19 @@ test("three steps, without a failed call, and then the old authority is nobody",
     assert.equal(nextStep(dir), "trust");
     standing.close();
 
-    const old = new TestClient(cluster.members[0]!.clientAddress, { ...before, ca: read(files.ca) });
-    await assert.rejects(old.call(KVService.methods.Put, put), "a certificate of the old authority is refused");
+    const old = new TestClient(cluster.members[0].clientAddress, {
+      ...before,
+      ca: read(files.ca),
+    });
+    await assert.rejects(
+      old.call(KVService.methods.Put, put),
+      "a certificate of the old authority is refused",
+    );
     old.close();
     // Members find each other by the new ones: one that starts anew takes part again.
-    await cluster.members[1]!.kill();
-    cluster.members[1]!.start();
-    const again = new TestClient(cluster.members[1]!.clientAddress, identityNow());
+    await cluster.members[1].kill();
+    cluster.members[1].start();
+    const again = new TestClient(cluster.members[1].clientAddress, identityNow());
     await until("a member that starts on the new certificates serves", () =>
       again.call(KVService.methods.Put, put).then(
         () => true,
@@ -94,9 +121,15 @@ test("three steps, without a failed call, and then the old authority is nobody",
 test("the tool makes, checks and rotates a folder, keeps names, goes on with what was cut short, and tells mistakes", async () => {
   const dir = join(scratch, "pki");
   const call = (...args: string[]) => spawnSync(tool, args, { encoding: "utf8", cwd: scratch });
-  assert.equal(call("create", "--dir", "pki", "--hosts", "db.example,10.0.0.1", "--client", "alice").status, 0);
+  assert.equal(
+    call("create", "--dir", "pki", "--hosts", "db.example,10.0.0.1", "--client", "alice").status,
+    0,
+  );
   assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
-  assert.match(call("create", "--dir", "pki").stderr, /ca\.pem is there already; "rotate" exchanges/);
+  assert.match(
+    call("create", "--dir", "pki").stderr,
+    /ca\.pem is there already; "rotate" exchanges/,
+  );
   assert.equal(call("check", "--dir", "pki").status, 0);
   const tooLong = call("check", "--dir", "pki", "--days", "10000");
   assert.equal(tooLong.status, 1);
@@ -105,14 +138,21 @@ test("the tool makes, checks and rotates a folder, keeps names, goes on with wha
   const files = certificateFiles(dir);
   const old = readFileSync(files.ca, "utf8");
   assert.equal(call("rotate", "--dir", "pki", "--step", "trust").status, 0);
-  assert.match(call("rotate", "--dir", "pki", "--step", "drop").stderr, /the next step .* is "issue", not "drop"/);
+  assert.match(
+    call("rotate", "--dir", "pki", "--step", "drop").stderr,
+    /the next step .* is "issue", not "drop"/,
+  );
   const all = call("rotate", "--dir", "pki", "--wait", "0");
   assert.equal(all.status, 0, all.stderr);
-  assert.match(all.stdout, /^issue: pki has the new certificates\nwaiting 0 s [^\n]+\ndrop: pki trusts the new authorities alone\n$/);
+  assert.match(
+    all.stdout,
+    /^issue: pki has the new certificates\nwaiting 0 s [^\n]+\ndrop: pki trusts the new authorities alone\n$/,
+  );
   const ca = new X509Certificate(readFileSync(files.ca));
   const peerCa = new X509Certificate(readFileSync(files.peerCa));
   assert.notEqual(readFileSync(files.ca, "utf8"), old);
-  for (const path of [files.server, files.client]) assert.ok(new X509Certificate(readFileSync(path)).checkIssued(ca), path);
+  for (const path of [files.server, files.client])
+    assert.ok(new X509Certificate(readFileSync(path)).checkIssued(ca), path);
   assert.ok(new X509Certificate(readFileSync(files.peer)).checkIssued(peerCa));
   assert.equal(statSync(files.serverKey).mode & 0o777, 0o600);
   assert.deepEqual(leafNamesOf(dir), { hosts: ["db.example", "10.0.0.1"], client: "alice" });
@@ -125,7 +165,10 @@ test("the tool makes, checks and rotates a folder, keeps names, goes on with wha
   );
   assert.match(call("rotate", "--dir", "nowhere").stderr, /nowhere\/ca\.pem is missing/);
   assert.match(call("rotate").stderr, /--dir is missing/);
-  assert.match(call("turn", "--dir", "pki").stderr, /the command is "turn"; it should be create, check or rotate/);
+  assert.match(
+    call("turn", "--dir", "pki").stderr,
+    /the command is "turn"; it should be create, check or rotate/,
+  );
   assert.match(call("--help").stdout, /rotate {4}exchanges all of them/);
 });
 
@@ -137,5 +180,6 @@ test("a rotation that was cut short while it made the new files begins anew", as
   writeFileSync(next.server, "half");
   await rotate(dir, "trust");
   assert.ok(new X509Certificate(readFileSync(next.server)).subject.includes("server"));
-  for (const path of [files.ca, files.peerCa]) assert.equal(readFileSync(path, "utf8").split("BEGIN CERTIFICATE").length - 1, 2);
+  for (const path of [files.ca, files.peerCa])
+    assert.equal(readFileSync(path, "utf8").split("BEGIN CERTIFICATE").length - 1, 2);
 });

@@ -7,7 +7,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { endsWith } from "./children.ts";
 import { until } from "./until.ts";
 
-/** It looks twice a second whether it is to end, and no call that it waits for then may take longer than 5 s. */
+/**
+ * It looks twice a second whether it is to end, and no call that it waits for then may take longer
+ * than 5 s.
+ */
 const END_LIMIT_MS = 60_000;
 
 export class BackupRun {
@@ -17,11 +20,26 @@ export class BackupRun {
   output = "";
 
   /** Starts one for the cluster at `endpoints`; what still runs when the test is over is killed. */
-  constructor(t: TestContext, endpoints: readonly string[], dir: string, ...flags: readonly string[]) {
+  constructor(
+    t: TestContext,
+    endpoints: readonly string[],
+    dir: string,
+    ...flags: readonly string[]
+  ) {
     const bin = join(import.meta.dirname, "../../bin/quoratectl.js");
-    const args = [`--endpoints=${endpoints.join(",")}`, "backup", "run", `--to=${dir}`, "--hash-interval=1s", ...flags];
-    this.#child = endsWith(spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "pipe", "pipe"] }));
-    for (const stream of [this.#child.stdout!, this.#child.stderr!]) stream.on("data", (bytes) => (this.output += bytes));
+    const args = [
+      `--endpoints=${endpoints.join(",")}`,
+      "backup",
+      "run",
+      `--to=${dir}`,
+      "--hash-interval=1s",
+      ...flags,
+    ];
+    this.#child = endsWith(
+      spawn(process.execPath, [bin, ...args], { stdio: ["ignore", "pipe", "pipe"] }),
+    );
+    for (const stream of [this.#child.stdout!, this.#child.stderr!])
+      stream.on("data", (bytes) => (this.output += bytes));
     this.#exit = new Promise((resolve) => this.#child.on("exit", resolve));
     t.after(() => this.end("SIGKILL"));
   }
@@ -31,19 +49,30 @@ export class BackupRun {
     await until(`the backup says ${pattern}`, () => {
       const { exitCode, signalCode } = this.#child;
       const isOver = exitCode !== null || signalCode !== null;
-      assert.ok(pattern.test(this.output) || !isOver, `it ended (${exitCode ?? signalCode}) and did not say ${pattern}: ${this.output}`);
+      assert.ok(
+        pattern.test(this.output) || !isOver,
+        `it ended (${exitCode ?? signalCode}) and did not say ${pattern}: ${this.output}`,
+      );
       return pattern.test(this.output);
     });
   }
 
-  /** Asks it to end and gives its exit code. Throws if it has not ended within a minute; it is killed then. */
+  /**
+   * Asks it to end and gives its exit code. Throws if it has not ended within a minute; it is
+   * killed then.
+   */
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null> {
     this.#child.kill(signal);
     const late = new AbortController();
-    const code = await Promise.race([this.#exit, delay(END_LIMIT_MS, "late" as const, { signal: late.signal }).catch(() => null)]);
+    const code = await Promise.race([
+      this.#exit,
+      delay(END_LIMIT_MS, "late" as const, { signal: late.signal }).catch(() => null),
+    ]);
     late.abort();
     if (code !== "late") return code;
     this.#child.kill("SIGKILL");
-    throw new Error(`the backup did not end within ${END_LIMIT_MS} ms of ${signal}: ${this.output}`);
+    throw new Error(
+      `the backup did not end within ${END_LIMIT_MS} ms of ${signal}: ${this.output}`,
+    );
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Throw-away certificates for tests, made in memory in about a millisecond each: X.509 version 3 (RFC 5280), P-256 keys, written as DER by
- * hand, so that a test can also make what a proper tool would refuse to.
+ * Throw-away certificates for tests, made in memory in about a millisecond each: X.509 version 3
+ * (RFC 5280), P-256 keys, written as DER by hand, so that a test can also make what a proper tool
+ * would refuse to.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { isIPv4 } from "node:net";
@@ -28,7 +29,11 @@ export interface TestCertificateOptions {
 }
 
 /** serverAuth and clientAuth. */
-const USAGES = { server: ["2b06010505070301"], client: ["2b06010505070302"], both: ["2b06010505070301", "2b06010505070302"] } as const;
+const USAGES = {
+  server: ["2b06010505070301"],
+  client: ["2b06010505070302"],
+  both: ["2b06010505070301", "2b06010505070302"],
+} as const;
 
 let lastSerial = 0x1000;
 
@@ -46,9 +51,14 @@ export function makeCertificate(options: TestCertificateOptions): TestCertificat
   ];
   const extensions = [
     ...(options.isCa
-      ? [extension("551d13", true, sequence(der(0x01, Buffer.from([0xff])))), extension("551d0f", true, hex("03020106"))]
+      ? [
+          extension("551d13", true, sequence(der(0x01, Buffer.from([0xff])))),
+          extension("551d0f", true, hex("03020106")),
+        ]
       : []),
-    ...(options.isCa ? [] : [extension("551d25", false, sequence(...USAGES[options.usage ?? "both"].map(oid)))]),
+    ...(options.isCa
+      ? []
+      : [extension("551d25", false, sequence(...USAGES[options.usage ?? "both"].map(oid)))]),
     ...(names.length > 0 ? [extension("551d11", false, sequence(...names))] : []),
   ];
   const tbs = sequence(
@@ -76,11 +86,19 @@ export function makeAuthority(name = "test-ca"): TestCertificate {
 
 /** A certificate for 127.0.0.1 and localhost, signed by `issuer`. */
 export function makeLocalCertificate(issuer: TestCertificate, name: string): TestCertificate {
-  return makeCertificate({ name, issuer, dnsNames: ["localhost"], ipAddresses: ["127.0.0.1", "::1"] });
+  return makeCertificate({
+    name,
+    issuer,
+    dnsNames: ["localhost"],
+    ipAddresses: ["127.0.0.1", "::1"],
+  });
 }
 
 /** A revocation list in DER with the serial numbers of `revoked`. */
-export function makeRevocationList(issuer: TestCertificate, revoked: readonly TestCertificate[]): Buffer {
+export function makeRevocationList(
+  issuer: TestCertificate,
+  revoked: readonly TestCertificate[],
+): Buffer {
   const now = Date.now();
   const entries = revoked.map((one) => sequence(integer(one.serial), time(now)));
   const tbs = sequence(
@@ -99,13 +117,22 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const SIGNATURE_ALGORITHM = sequence(oid("2a8648ce3d040302"));
 
 function signed(tbs: Buffer, key: KeyObject): Buffer {
-  return sequence(tbs, SIGNATURE_ALGORITHM, der(0x03, Buffer.concat([Buffer.from([0]), sign("sha256", tbs, key)])));
+  return sequence(
+    tbs,
+    SIGNATURE_ALGORITHM,
+    der(0x03, Buffer.concat([Buffer.from([0]), sign("sha256", tbs, key)])),
+  );
 }
 
 function der(tag: number, ...contents: Buffer[]): Buffer {
   const content = Buffer.concat(contents);
   const length = content.length;
-  const head = length < 0x80 ? [tag, length] : length < 0x100 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 0xff];
+  const head =
+    length < 0x80
+      ? [tag, length]
+      : length < 0x100
+        ? [tag, 0x81, length]
+        : [tag, 0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from(head), content]);
 }
 
@@ -128,7 +155,10 @@ function oid(digits: string): Buffer {
 }
 
 function time(ms: number): Buffer {
-  return der(0x17, Buffer.from(`${new Date(ms).toISOString().replace(/[-:T]/g, "").slice(2, 14)}Z`, "latin1"));
+  return der(
+    0x17,
+    Buffer.from(`${new Date(ms).toISOString().replace(/[-:T]/g, "").slice(2, 14)}Z`, "latin1"),
+  );
 }
 
 function nameOf(commonName: string): Buffer {

@@ -1,7 +1,14 @@
 /** What must hold of a cluster after it was hurt. */
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
-import { fromLatin1, KeyValue, KVService, MaintenanceService, type StatusResponse, toLatin1 } from "@quorate/proto";
+import {
+  fromLatin1,
+  KeyValue,
+  KVService,
+  MaintenanceService,
+  type StatusResponse,
+  toLatin1,
+} from "@quorate/proto";
 import { TestClient } from "./client.ts";
 import type { TestCluster } from "./cluster.ts";
 import type { TestMember } from "./member.ts";
@@ -12,7 +19,11 @@ const pageKeys = 5000;
 const callLimitMs = 20_000;
 
 /** Runs `body` with a client of the member's. */
-export async function withClient<T>(cluster: TestCluster, member: TestMember, body: (client: TestClient) => Promise<T>): Promise<T> {
+export async function withClient<T>(
+  cluster: TestCluster,
+  member: TestMember,
+  body: (client: TestClient) => Promise<T>,
+): Promise<T> {
   const client = new TestClient(member.clientAddress, cluster.identity);
   try {
     return await body(client);
@@ -32,20 +43,31 @@ export async function leaderOf(cluster: TestCluster, limitMs = 120_000): Promise
   while (performance.now() < endMs) {
     for (const member of cluster.members.filter((one) => one.isRunning)) {
       const status = await statusOf(cluster, member).catch(() => undefined);
-      if (status !== undefined && status.leader !== 0n && status.leader === status.header!.memberId) return member;
+      if (status !== undefined && status.leader !== 0n && status.leader === status.header!.memberId)
+        return member;
     }
     await delay(20);
   }
   throw new Error(`nobody leads after ${limitMs} ms`);
 }
 
-/** All pairs below `prefix` as the member's own state has them, once it has applied all that was committed before this call. */
-export async function pairsOf(cluster: TestCluster, member: TestMember, prefix: string): Promise<Map<string, string>> {
+/**
+ * All pairs below `prefix` as the member's own state has them, once it has applied all that was
+ * committed before this call.
+ */
+export async function pairsOf(
+  cluster: TestCluster,
+  member: TestMember,
+  prefix: string,
+): Promise<Map<string, string>> {
   return withClient(cluster, member, async (client) => {
-    // A linearizable read first: after its answer the member's own state is no older than this call.
+    // A linearizable read first: after its answer the member's own state is no older than this
+    // call.
     const first = await client.call(Range, { key: fromLatin1(prefix) }, callLimitMs);
     const revision = first.header!.revision;
-    const rangeEnd = fromLatin1(prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1));
+    const rangeEnd = fromLatin1(
+      prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1),
+    );
     const pairs = new Map<string, string>();
     let from = prefix;
     for (;;) {
@@ -64,23 +86,40 @@ export async function pairsOf(cluster: TestCluster, member: TestMember, prefix: 
   });
 }
 
-/** Asserts that every member has every acknowledged pair, and that all have the same hash. Nobody may be writing. */
-export async function assertNothingLost(cluster: TestCluster, prefix: string, acknowledged: ReadonlyMap<string, string>): Promise<void> {
+/**
+ * Asserts that every member has every acknowledged pair, and that all have the same hash. Nobody
+ * may be writing.
+ */
+export async function assertNothingLost(
+  cluster: TestCluster,
+  prefix: string,
+  acknowledged: ReadonlyMap<string, string>,
+): Promise<void> {
   for (const member of cluster.members) {
     const pairs = await pairsOf(cluster, member, prefix);
     const lost = [...acknowledged].filter(([key, value]) => pairs.get(key) !== value);
-    assert.equal(lost.length, 0, `${member.name} lacks ${lost.length} of ${acknowledged.size} acknowledged writes, such as ${lost[0]}`);
+    assert.equal(
+      lost.length,
+      0,
+      `${member.name} lacks ${lost.length} of ${acknowledged.size} acknowledged writes, such as ${lost[0]}`,
+    );
   }
   await assertEqualHashes(cluster);
 }
 
-/** Asserts that all members give the same HashKV at one revision, the newest. Nobody may be writing. */
+/**
+ * Asserts that all members give the same HashKV at one revision, the newest. Nobody may be writing.
+ */
 export async function assertEqualHashes(cluster: TestCluster): Promise<void> {
   const hashes = await Promise.all(
     cluster.members.map((member) =>
       withClient(cluster, member, async (client) => {
         const { header } = await client.call(Range, { key: fromLatin1("x") }, callLimitMs);
-        const { hash, compactRevision } = await client.call(HashKV, { revision: header!.revision }, callLimitMs);
+        const { hash, compactRevision } = await client.call(
+          HashKV,
+          { revision: header!.revision },
+          callLimitMs,
+        );
         return `hash ${hash}, revision ${header!.revision}, compacted ${compactRevision}`;
       }),
     ),

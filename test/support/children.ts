@@ -1,6 +1,6 @@
 /**
- * Processes that must not outlive this one, however it ends: one that inherits an output of a test file keeps the whole run from ending,
- * for the runner waits until that output is closed.
+ * Processes that must not outlive this one, however it ends: one that inherits an output of a test
+ * file keeps the whole run from ending, for the runner waits until that output is closed.
  */
 import type { ChildProcess } from "node:child_process";
 import type { TestContext } from "node:test";
@@ -26,7 +26,10 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   });
 }
 
-/** Kills a child, or the process group that it leads, with kill -9 when this process ends and it still runs. */
+/**
+ * Kills a child, or the process group that it leads, with kill -9 when this process ends and it
+ * still runs.
+ */
 export function endsWithUs(child: ChildProcess, isGroup = false): void {
   if (child.pid === undefined) return;
   alive.set(child, isGroup ? -child.pid : child.pid);

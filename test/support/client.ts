@@ -1,9 +1,15 @@
-/** A plain gRPC client for tests: any unary method of ours over grpc-js, a connection of its own for each client. */
+/**
+ * A plain gRPC client for tests: any unary method of ours over grpc-js, a connection of its own for
+ * each client.
+ */
 import * as grpc from "@grpc/grpc-js";
 import type { MessageType, MethodDescriptor } from "@quorate/proto";
 import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 
-/** Longer than any call takes where machines are busy; a member itself gives a request up after some 7 s. */
+/**
+ * Longer than any call takes where machines are busy; a member itself gives a request up after some
+ * 7 s.
+ */
 const CALL_LIMIT_MS = 30_000;
 
 /** A failed call: the gRPC status code and the server's words. */
@@ -24,7 +30,8 @@ export type ResponseOf<M extends MethodDescriptor> = ReturnType<M["responseType"
 
 /** A connection of its own to host:port. Without an identity it is plain. */
 export function openChannel(address: string, identity: ClientIdentity = {}): grpc.Client {
-  const pem = (text: string | undefined): Buffer | null => (text === undefined ? null : Buffer.from(text));
+  const pem = (text: string | undefined): Buffer | null =>
+    text === undefined ? null : Buffer.from(text);
   const credentials =
     identity.ca === undefined
       ? grpc.credentials.createInsecure()
@@ -50,7 +57,11 @@ export class TestClient {
   }
 
   /** Calls a unary method. Throws CallError; DEADLINE_EXCEEDED after `limitMs`. */
-  call<M extends MethodDescriptor>(method: M, request: RequestOf<M>, limitMs = CALL_LIMIT_MS): Promise<ResponseOf<M>> {
+  call<M extends MethodDescriptor>(
+    method: M,
+    request: RequestOf<M>,
+    limitMs = CALL_LIMIT_MS,
+  ): Promise<ResponseOf<M>> {
     const requestType: MessageType<object> = method.requestType;
     const responseType: MessageType<ResponseOf<M>> = method.responseType;
     return new Promise((resolve, reject) => {
@@ -68,8 +79,15 @@ export class TestClient {
     });
   }
 
-  /** Sends one request on a stream of its own and gives the first response, such as that of a keep-alive. Throws CallError. */
-  callStream<M extends MethodDescriptor>(method: M, request: RequestOf<M>, limitMs = CALL_LIMIT_MS): Promise<ResponseOf<M>> {
+  /**
+   * Sends one request on a stream of its own and gives the first response, such as that of a
+   * keep-alive. Throws CallError.
+   */
+  callStream<M extends MethodDescriptor>(
+    method: M,
+    request: RequestOf<M>,
+    limitMs = CALL_LIMIT_MS,
+  ): Promise<ResponseOf<M>> {
     const requestType: MessageType<object> = method.requestType;
     const responseType: MessageType<ResponseOf<M>> = method.responseType;
     return new Promise((resolve, reject) => {
@@ -84,7 +102,9 @@ export class TestClient {
         stream.cancel();
       });
       stream.on("error", () => {});
-      stream.once("status", ({ code, details }) => reject(new CallError(method.path, code, details || "the stream ended")));
+      stream.once("status", ({ code, details }) =>
+        reject(new CallError(method.path, code, details || "the stream ended")),
+      );
       stream.write(request as object);
     });
   }

@@ -1,6 +1,7 @@
 /**
- * Loaded into a member's process before its own code (NODE_OPTIONS=--import): its wall clock is off by as many milliseconds as the file
- * that QUORATE_TEST_CLOCK_SHIFT names says at that moment. Its monotonic clock is not touched.
+ * Loaded into a member's process before its own code (NODE_OPTIONS=--import): its wall clock is off
+ * by as many milliseconds as the file that QUORATE_TEST_CLOCK_SHIFT names says at that moment. Its
+ * monotonic clock is not touched.
  */
 import { readFileSync } from "node:fs";
 

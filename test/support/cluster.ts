@@ -1,4 +1,7 @@
-/** Clusters of real processes for tests: `withCluster` starts one, runs the test's body on it, and cleans up whatever happens. */
+/**
+ * Clusters of real processes for tests: `withCluster` starts one, runs the test's body on it, and
+ * cleans up whatever happens.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,7 +44,10 @@ type Prepare = (plan: MemberPlan, clusterFlags?: readonly string[]) => TestMembe
 
 export class TestCluster {
   readonly dir: string;
-  /** Those that belong to the cluster at present; a test that adds and removes members keeps it in line. */
+  /**
+   * Those that belong to the cluster at present; a test that adds and removes members keeps it in
+   * line.
+   */
   readonly members: TestMember[];
   readonly certs: CertificateFiles | undefined;
   /** How clients present themselves; empty without TLS. */
@@ -50,7 +56,13 @@ export class TestCluster {
   /** Every member there ever was. */
   readonly #all: TestMember[];
 
-  constructor(dir: string, members: TestMember[], certs: CertificateFiles | undefined, identity: ClientIdentity, prepare: Prepare) {
+  constructor(
+    dir: string,
+    members: TestMember[],
+    certs: CertificateFiles | undefined,
+    identity: ClientIdentity,
+    prepare: Prepare,
+  ) {
     this.dir = dir;
     this.members = members;
     this.#all = [...members];
@@ -59,11 +71,18 @@ export class TestCluster {
     this.#prepare = prepare;
   }
 
-  /** A member more, on free ports, that is not started and does not belong to the cluster yet: its flags still lack --initial-cluster. */
+  /**
+   * A member more, on free ports, that is not started and does not belong to the cluster yet: its
+   * flags still lack --initial-cluster.
+   */
   async prepareMember(name: string): Promise<TestMember> {
     const [client, peer] = await freePorts(2);
     const scheme = this.certs === undefined ? "http" : "https";
-    const member = this.#prepare({ name, clientUrl: `${scheme}://127.0.0.1:${client}`, peerUrl: `${scheme}://127.0.0.1:${peer}` });
+    const member = this.#prepare({
+      name,
+      clientUrl: `${scheme}://127.0.0.1:${client}`,
+      peerUrl: `${scheme}://127.0.0.1:${peer}`,
+    });
     this.#all.push(member);
     return member;
   }
@@ -74,7 +93,9 @@ export class TestCluster {
 
   /** Resolves when every running member is ready. */
   async waitReady(limitMs?: number): Promise<void> {
-    await Promise.all(this.members.filter((member) => member.isRunning).map((member) => member.waitReady(limitMs)));
+    await Promise.all(
+      this.members.filter((member) => member.isRunning).map((member) => member.waitReady(limitMs)),
+    );
   }
 
   /** Kills what runs and removes the files. */
@@ -85,11 +106,16 @@ export class TestCluster {
 
   /** The ends of all members' logs, for the report of a failure. */
   logTails(lines = 40): string {
-    return this.#all.map((member) => `--- log of ${member.name} (${member.clientUrl})\n${member.logTail(lines)}`).join("\n");
+    return this.#all
+      .map((member) => `--- log of ${member.name} (${member.clientUrl})\n${member.logTail(lines)}`)
+      .join("\n");
   }
 }
 
-/** A running, ready cluster. The caller destroys it. A port that somebody took meanwhile makes it try again with others. */
+/**
+ * A running, ready cluster. The caller destroys it. A port that somebody took meanwhile makes it
+ * try again with others.
+ */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   for (let attempt = 1; ; attempt++) {
     const cluster = await prepareCluster(options);
@@ -100,7 +126,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     } catch (error) {
       const tails = cluster.logTails();
       await cluster.destroy();
-      if (!(error instanceof MemberDied && error.portWasTaken && options.ports === undefined) || attempt === startAttempts) {
+      if (
+        !(error instanceof MemberDied && error.portWasTaken && options.ports === undefined) ||
+        attempt === startAttempts
+      ) {
         const [firstLine] = (error as Error).message.split("\n");
         throw new Error(`the cluster did not start: ${firstLine}\n${tails}`, { cause: error });
       }
@@ -110,11 +139,22 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
 
 /** A cluster on paper: files and ports, no process yet. */
 async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
-  const { executable = memberUnderTest, size = 3, tls = false, flags = [], env = {}, envOf = () => ({}), token = "test" } = options;
+  const {
+    executable = memberUnderTest,
+    size = 3,
+    tls = false,
+    flags = [],
+    env = {},
+    envOf = () => ({}),
+    token = "test",
+  } = options;
   const dir = mkdtempSync(join(tmpdir(), `quorate-test-${executable.name}-`));
   const certs = tls ? await writeCertificates(join(dir, "certs")) : undefined;
   const read = (path: string): string => readFileSync(path, "utf8");
-  const identity = certs === undefined ? {} : { ca: read(certs.ca), cert: read(certs.client), key: read(certs.clientKey) };
+  const identity =
+    certs === undefined
+      ? {}
+      : { ca: read(certs.ca), cert: read(certs.client), key: read(certs.clientKey) };
   const free = options.ports === undefined ? await freePorts(2 * size) : options.ports.flat();
   const scheme = tls ? "https" : "http";
   const plans = Array.from({ length: size }, (_, index) => ({
@@ -148,7 +188,11 @@ async function prepareCluster(options: ClusterOptions): Promise<TestCluster> {
     });
   };
   const initialCluster = plans.map((plan) => `${plan.name}=${plan.peerUrl}`).join(",");
-  const clusterFlags = [`--initial-cluster=${initialCluster}`, `--initial-cluster-token=${token}`, "--initial-cluster-state=new"];
+  const clusterFlags = [
+    `--initial-cluster=${initialCluster}`,
+    `--initial-cluster-token=${token}`,
+    "--initial-cluster-state=new",
+  ];
   const members = plans.map((plan) => prepare(plan, clusterFlags));
   return new TestCluster(dir, members, certs, identity, prepare);
 }
@@ -167,8 +211,14 @@ export function tlsFlags(certs: CertificateFiles): string[] {
   ];
 }
 
-/** Starts a cluster, runs `body` on it, destroys it. When the body throws, the ends of the members' logs go to standard error. */
-export async function withCluster<T>(options: ClusterOptions, body: (cluster: TestCluster) => Promise<T>): Promise<T> {
+/**
+ * Starts a cluster, runs `body` on it, destroys it. When the body throws, the ends of the members'
+ * logs go to standard error.
+ */
+export async function withCluster<T>(
+  options: ClusterOptions,
+  body: (cluster: TestCluster) => Promise<T>,
+): Promise<T> {
   const cluster = await startCluster(options);
   try {
     return await body(cluster);

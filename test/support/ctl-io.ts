@@ -1,4 +1,7 @@
-/** A world for quoratectl and quorateutl when they run in the test's process: what they print is kept, what they ask for is given. */
+/**
+ * A world for quoratectl and quorateutl when they run in the test's process: what they print is
+ * kept, what they ask for is given.
+ */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -48,7 +51,10 @@ export class LiveRun {
     });
   }
 
-  /** Resolves when `shows` holds of what was printed so far; fails if the program ends before, or after two minutes. */
+  /**
+   * Resolves when `shows` holds of what was printed so far; fails if the program ends before, or
+   * after two minutes.
+   */
   async until(shows: (stdout: string, stderr: string) => boolean): Promise<void> {
     const late = AbortSignal.timeout(120_000);
     const ended = this.result.then(() => "ended");
@@ -59,7 +65,9 @@ export class LiveRun {
       });
       const first = await Promise.race([arrived, ended]);
       if (first === "arrived" || shows(this.stdout, this.stderr)) continue;
-      throw new Error(`${first}; it printed ${JSON.stringify(this.stdout)} and ${JSON.stringify(this.stderr)}`);
+      throw new Error(
+        `${first}; it printed ${JSON.stringify(this.stdout)} and ${JSON.stringify(this.stderr)}`,
+      );
     }
   }
 
@@ -71,7 +79,11 @@ export class LiveRun {
 }
 
 /** Runs a command line (without the program's name) in this process. */
-export async function runInProcess(program: Program, args: readonly string[], world: ProgramWorld = {}): Promise<ProgramResult> {
+export async function runInProcess(
+  program: Program,
+  args: readonly string[],
+  world: ProgramWorld = {},
+): Promise<ProgramResult> {
   const { input = "", onStdout, onStderr, ...given } = world;
   const out: Buffer[] = [];
   let stderr = "";
@@ -95,12 +107,17 @@ export async function runInProcess(program: Program, args: readonly string[], wo
     sleep: (delayMs) => delay(delayMs),
     onStop: () => () => {},
     run(command, env) {
-      const child = spawn(command[0]!, command.slice(1), { env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"] });
+      const child = spawn(command[0], command.slice(1), {
+        env: { PATH: process.env["PATH"], ...env },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
       child.stdout.on("data", (bytes: Buffer) => io.stdout(bytes));
       child.stderr.on("data", (bytes: Buffer) => io.stderr(bytes.toString()));
       const ended = new Promise<ChildEnd>((resolve) => {
         child.on("error", ({ message }) => resolve({ code: 1, error: message }));
-        child.on("close", (code) => resolve({ code: code ?? 255, error: code === 0 ? undefined : `exit status ${code}` }));
+        child.on("close", (code) =>
+          resolve({ code: code ?? 255, error: code === 0 ? undefined : `exit status ${code}` }),
+        );
       });
       return { ended, kill: (signal) => void child.kill(signal) };
     },

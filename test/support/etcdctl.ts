@@ -12,7 +12,10 @@ export interface EtcdctlResult {
 /** Nothing takes as long, on a machine that has much else to do. */
 const limitMs = 60_000;
 
-/** An etcdctl that talks to all members of `cluster`, or to those of `endpoints`. It never throws for a failing command. */
+/**
+ * An etcdctl that talks to all members of `cluster`, or to those of `endpoints`. It never throws
+ * for a failing command.
+ */
 export function etcdctlFor(cluster: TestCluster, endpoints: readonly string[] = cluster.endpoints) {
   const { certs } = cluster;
   const common = [
@@ -20,7 +23,9 @@ export function etcdctlFor(cluster: TestCluster, endpoints: readonly string[] = 
     // What it takes of itself, 5 s and 2 s, is too little for busy machines.
     "--command-timeout=30s",
     "--dial-timeout=20s",
-    ...(certs === undefined ? [] : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`]),
+    ...(certs === undefined
+      ? []
+      : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`]),
   ];
   return (args: readonly string[], input?: string): Promise<EtcdctlResult> =>
     new Promise((resolve) => {
@@ -28,7 +33,12 @@ export function etcdctlFor(cluster: TestCluster, endpoints: readonly string[] = 
         "etcdctl",
         [...common, ...args],
         { env: { ...process.env, ETCDCTL_API: "3" }, timeout: limitMs },
-        (error, stdout, stderr) => resolve({ stdout, stderr, code: error === null ? 0 : typeof error.code === "number" ? error.code : -1 }),
+        (error, stdout, stderr) =>
+          resolve({
+            stdout,
+            stderr,
+            code: error === null ? 0 : typeof error.code === "number" ? error.code : -1,
+          }),
       );
       // One that refuses its command line does not read on.
       child.stdin!.on("error", () => {});

@@ -25,20 +25,28 @@ export function findProgram(name: string): string | undefined {
 const etcdPath = findProgram("etcd");
 
 /** This repository's member. */
-export const quorate: Executable = { name: "quorate", command: [process.execPath, join(import.meta.dirname, "../../bin/quorate.js")] };
+export const quorate: Executable = {
+  name: "quorate",
+  command: [process.execPath, join(import.meta.dirname, "../../bin/quorate.js")],
+};
 
 /** The original, if it is installed. */
-export const etcd: Executable | undefined = etcdPath === undefined ? undefined : { name: "etcd", command: [etcdPath] };
+export const etcd: Executable | undefined =
+  etcdPath === undefined ? undefined : { name: "etcd", command: [etcdPath] };
 
 /** For a test's `skip` option: false if the original is installed, else why the test cannot run. */
-export const skipWithoutEtcd: string | false = etcd === undefined ? "etcd is not installed (Debian: apt-get install etcd-server)" : false;
+export const skipWithoutEtcd: string | false =
+  etcd === undefined ? "etcd is not installed (Debian: apt-get install etcd-server)" : false;
 
 /** For a test's `skip` option: false if etcdctl is installed, else why the test cannot run. */
 export const skipWithoutEtcdctl: string | false =
-  findProgram("etcdctl") === undefined ? "etcdctl is not installed (Debian: apt-get install etcd-client)" : false;
+  findProgram("etcdctl") === undefined
+    ? "etcdctl is not installed (Debian: apt-get install etcd-client)"
+    : false;
 
 /**
- * The member that the end-to-end tests run: ours, or the original with QUORATE_TEST_MEMBER=etcd, which tells whether it is the test
- * or the member that is wrong.
+ * The member that the end-to-end tests run: ours, or the original with QUORATE_TEST_MEMBER=etcd,
+ * which tells whether it is the test or the member that is wrong.
  */
-export const memberUnderTest: Executable = process.env["QUORATE_TEST_MEMBER"] === "etcd" && etcd !== undefined ? etcd : quorate;
+export const memberUnderTest: Executable =
+  process.env["QUORATE_TEST_MEMBER"] === "etcd" && etcd !== undefined ? etcd : quorate;

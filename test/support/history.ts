@@ -1,9 +1,11 @@
 /**
- * Random requests of etcd's KV service: few keys, so that they meet; every option; a share that must be refused.
+ * Random requests of etcd's KV service: few keys, so that they meet; every option; a share that
+ * must be refused.
  *
- * Two kinds of transaction are left out, because etcd 3.4 does not survive them (test/e2e/hostile-requests.test.ts sends them to
- * ours): a range inside a transaction at a revision that cannot be read, upon which its members part ways, and a put with
- * ignore_value of a key that the same transaction deletes, upon which they panic.
+ * Two kinds of transaction are left out, because etcd 3.4 does not survive them
+ * (test/e2e/hostile-requests.test.ts sends them to ours): a range inside a transaction at a
+ * revision that cannot be read, upon which its members part ways, and a put with ignore_value of a
+ * key that the same transaction deletes, upon which they panic.
  */
 import {
   type Compare,
@@ -49,25 +51,47 @@ export function nextStep(random: SeededRandom, revisions: Revisions): Step {
   if (dice < 52) return { method: DeleteRange, request: randomDelete(random) };
   if (dice < 75) return { method: Range, request: randomRange(random, revision, 0, revision + 2) };
   if (dice < 97) return { method: Txn, request: randomTxn(random, revisions, random.oneIn(2), 0) };
-  return { method: Compact, request: { revision: random.below(revision + 2), physical: random.oneIn(2) } };
+  return {
+    method: Compact,
+    request: { revision: random.below(revision + 2), physical: random.oneIn(2) },
+  };
 }
 
-const randomKey = (random: SeededRandom): Uint8Array => fromLatin1(random.oneIn(150) ? "" : random.pick(keys));
-const randomEnd = (random: SeededRandom, oneIn: number): Uint8Array => fromLatin1(random.oneIn(oneIn) ? random.pick(rangeEnds) : "");
+const randomKey = (random: SeededRandom): Uint8Array =>
+  fromLatin1(random.oneIn(150) ? "" : random.pick(keys));
+const randomEnd = (random: SeededRandom, oneIn: number): Uint8Array =>
+  fromLatin1(random.oneIn(oneIn) ? random.pick(rangeEnds) : "");
 
 function randomPut(random: SeededRandom, mayIgnoreValue: boolean): PutRequest {
   const ignoreValue = mayIgnoreValue && random.oneIn(12);
   const length = random.oneIn(40) ? 3000 : random.below(20);
-  const value = ignoreValue && !random.oneIn(8) ? "" : String.fromCharCode(33 + random.below(200)).repeat(length);
-  return PutRequest.create({ key: randomKey(random), value: fromLatin1(value), prevKv: random.oneIn(3), ignoreValue });
+  const value =
+    ignoreValue && !random.oneIn(8)
+      ? ""
+      : String.fromCharCode(33 + random.below(200)).repeat(length);
+  return PutRequest.create({
+    key: randomKey(random),
+    value: fromLatin1(value),
+    prevKv: random.oneIn(3),
+    ignoreValue,
+  });
 }
 
 function randomDelete(random: SeededRandom): DeleteRangeRequest {
-  return DeleteRangeRequest.create({ key: randomKey(random), rangeEnd: randomEnd(random, 4), prevKv: random.oneIn(2) });
+  return DeleteRangeRequest.create({
+    key: randomKey(random),
+    rangeEnd: randomEnd(random, 4),
+    prevKv: random.oneIn(2),
+  });
 }
 
 /** A range at a revision from `oldest` to `newest`, or at the current one. */
-function randomRange(random: SeededRandom, revision: number, oldest: number, newest: number): RangeRequest {
+function randomRange(
+  random: SeededRandom,
+  revision: number,
+  oldest: number,
+  newest: number,
+): RangeRequest {
   const bound = (): number => (random.oneIn(6) ? 1 + random.below(revision + 1) : 0);
   return RangeRequest.create({
     key: randomKey(random),
@@ -107,8 +131,14 @@ function randomCompare(random: SeededRandom, revision: number): Compare {
   };
 }
 
-function randomTxn(random: SeededRandom, revisions: Revisions, mayDelete: boolean, nesting: number): TxnRequest {
-  const some = <T>(most: number, make: () => T): T[] => Array.from({ length: random.below(most + 1) }, make);
+function randomTxn(
+  random: SeededRandom,
+  revisions: Revisions,
+  mayDelete: boolean,
+  nesting: number,
+): TxnRequest {
+  const some = <T>(most: number, make: () => T): T[] =>
+    Array.from({ length: random.below(most + 1) }, make);
   return TxnRequest.create({
     compare: some(2, () => randomCompare(random, revisions.current)),
     success: some(3, () => randomOp(random, revisions, mayDelete, nesting)),
@@ -116,14 +146,27 @@ function randomTxn(random: SeededRandom, revisions: Revisions, mayDelete: boolea
   });
 }
 
-function randomOp(random: SeededRandom, revisions: Revisions, mayDelete: boolean, nesting: number): RequestOp {
+function randomOp(
+  random: SeededRandom,
+  revisions: Revisions,
+  mayDelete: boolean,
+  nesting: number,
+): RequestOp {
   const dice = random.below(10);
   if (dice < 2 && nesting < maxNesting)
-    return { request: { case: "requestTxn", value: randomTxn(random, revisions, mayDelete, nesting + 1) } };
+    return {
+      request: { case: "requestTxn", value: randomTxn(random, revisions, mayDelete, nesting + 1) },
+    };
   if (dice < 4) {
     const { current, compacted } = revisions;
-    return { request: { case: "requestRange", value: randomRange(random, current, Math.max(compacted, 1), current) } };
+    return {
+      request: {
+        case: "requestRange",
+        value: randomRange(random, current, Math.max(compacted, 1), current),
+      },
+    };
   }
-  if (dice < 6 && mayDelete) return { request: { case: "requestDeleteRange", value: randomDelete(random) } };
+  if (dice < 6 && mayDelete)
+    return { request: { case: "requestDeleteRange", value: randomDelete(random) } };
   return { request: { case: "requestPut", value: randomPut(random, !mayDelete) } };
 }

@@ -4,10 +4,17 @@ import type { TestCluster } from "./cluster.ts";
 import type { TestMember } from "./member.ts";
 
 /** Status and body of a GET. */
-export async function get(cluster: TestCluster, member: TestMember, path: string): Promise<{ status: number; body: string }> {
+export async function get(
+  cluster: TestCluster,
+  member: TestMember,
+  path: string,
+): Promise<{ status: number; body: string }> {
   const agent = new Agent({ connect: { ...cluster.identity } });
   try {
-    const answer = await request(`${member.clientUrl}${path}`, { dispatcher: agent, signal: AbortSignal.timeout(60_000) });
+    const answer = await request(`${member.clientUrl}${path}`, {
+      dispatcher: agent,
+      signal: AbortSignal.timeout(60_000),
+    });
     return { status: answer.statusCode, body: await answer.body.text() };
   } finally {
     await agent.destroy();
@@ -15,7 +22,11 @@ export async function get(cluster: TestCluster, member: TestMember, path: string
 }
 
 /** The sum over all labels of one metric of the member's; 0 if it shows none. */
-export async function metric(cluster: TestCluster, member: TestMember, name: string): Promise<number> {
+export async function metric(
+  cluster: TestCluster,
+  member: TestMember,
+  name: string,
+): Promise<number> {
   const { body } = await get(cluster, member, "/metrics");
   let sum = 0;
   for (const line of body.split("\n")) {

@@ -1,8 +1,18 @@
 /**
- * A naive model of the store for point-in-time tests: random changes, and for each revision everything that existed then, as plain copies.
- * Revisions are counted as etcd counts them; whoever sends the changes to a cluster compares the revision in the answer.
+ * A naive model of the store for point-in-time tests: random changes, and for each revision
+ * everything that existed then, as plain copies. Revisions are counted as etcd counts them; whoever
+ * sends the changes to a cluster compares the revision in the answer.
  */
-import { fromLatin1, KeyValue, KVService, LeaseService, type MethodDescriptor, RequestOp, TxnRequest, toLatin1 } from "@quorate/proto";
+import {
+  fromLatin1,
+  KeyValue,
+  KVService,
+  LeaseService,
+  type MethodDescriptor,
+  RequestOp,
+  TxnRequest,
+  toLatin1,
+} from "@quorate/proto";
 import type { SeededRandom } from "./random.ts";
 
 export interface ModelValue {
@@ -68,7 +78,11 @@ export class KvModel {
     if (dice < 20) return this.#deleteRange();
     if (dice < 40) return this.#txn();
     const [key, value, lease] = this.#randomPut();
-    return this.#write(KVService.methods.Put, { key: fromLatin1(key), value: fromLatin1(value), lease }, [{ key, value, lease }]);
+    return this.#write(
+      KVService.methods.Put,
+      { key: fromLatin1(key), value: fromLatin1(value), lease },
+      [{ key, value, lease }],
+    );
   }
 
   #randomKey(): string {
@@ -76,9 +90,16 @@ export class KvModel {
   }
 
   #randomPut(): [key: string, value: string, lease: bigint] {
-    const lease = this.#leases.size > 0 && this.#random.oneIn(5) ? this.#random.pick([...this.#leases.keys()]) : 0n;
+    const lease =
+      this.#leases.size > 0 && this.#random.oneIn(5)
+        ? this.#random.pick([...this.#leases.keys()])
+        : 0n;
     const length = this.#random.oneIn(30) ? 9000 : this.#random.below(30);
-    return [this.#randomKey(), String.fromCharCode(33 + this.#random.below(200)).repeat(length), lease];
+    return [
+      this.#randomKey(),
+      String.fromCharCode(33 + this.#random.below(200)).repeat(length),
+      lease,
+    ];
   }
 
   #grant(): ModelStep {
@@ -86,7 +107,11 @@ export class KvModel {
     const TTL = 5000 + this.#random.below(5000);
     this.#leases.set(ID, TTL);
     this.#keep();
-    return { method: LeaseService.methods.LeaseGrant, request: { ID, TTL }, revision: this.#revision };
+    return {
+      method: LeaseService.methods.LeaseGrant,
+      request: { ID, TTL },
+      revision: this.#revision,
+    };
   }
 
   #revoke(): ModelStep {
@@ -103,8 +128,13 @@ export class KvModel {
   #deleteRange(): ModelStep {
     const [from, to] = [this.#randomKey(), this.#randomKey()];
     const single = this.#random.oneIn(2);
-    const keys = [...this.#keys.keys()].filter((key) => (single ? key === from : key >= from && key < to)).sort();
-    const request = { key: fromLatin1(from), rangeEnd: single || to <= from ? new Uint8Array(0) : fromLatin1(to) };
+    const keys = [...this.#keys.keys()]
+      .filter((key) => (single ? key === from : key >= from && key < to))
+      .sort();
+    const request = {
+      key: fromLatin1(from),
+      rangeEnd: single || to <= from ? new Uint8Array(0) : fromLatin1(to),
+    };
     const gone = single || to > from ? keys : [...this.#keys.keys()].filter((key) => key === from);
     return this.#write(
       KVService.methods.DeleteRange,
@@ -123,20 +153,38 @@ export class KvModel {
         ops.set(
           key,
           RequestOp.create({
-            request: { case: "requestDeleteRange", value: { key: fromLatin1(key), rangeEnd: new Uint8Array(0), prevKv: false } },
+            request: {
+              case: "requestDeleteRange",
+              value: { key: fromLatin1(key), rangeEnd: new Uint8Array(0), prevKv: false },
+            },
           }),
         );
         if (this.#keys.has(key)) changes.push({ key });
       } else {
-        const put = { key: fromLatin1(key), value: fromLatin1(value), lease, prevKv: false, ignoreValue: false, ignoreLease: false };
+        const put = {
+          key: fromLatin1(key),
+          value: fromLatin1(value),
+          lease,
+          prevKv: false,
+          ignoreValue: false,
+          ignoreLease: false,
+        };
         ops.set(key, RequestOp.create({ request: { case: "requestPut", value: put } }));
         changes.push({ key, value, lease });
       }
     }
-    return this.#write(KVService.methods.Txn, TxnRequest.create({ success: [...ops.values()] }), changes);
+    return this.#write(
+      KVService.methods.Txn,
+      TxnRequest.create({ success: [...ops.values()] }),
+      changes,
+    );
   }
 
-  #write(method: MethodDescriptor, request: object, changes: readonly { key: string; value?: string; lease?: bigint }[]): ModelStep {
+  #write(
+    method: MethodDescriptor,
+    request: object,
+    changes: readonly { key: string; value?: string; lease?: bigint }[],
+  ): ModelStep {
     if (changes.length > 0) {
       this.#revision++;
       this.#changes.set(
@@ -154,7 +202,13 @@ export class KvModel {
       return { deleted: true, record: KeyValue.encode({ key: fromLatin1(key) }) };
     }
     const before = this.#keys.get(key);
-    const now = { value, create: before?.create ?? this.#revision, mod: this.#revision, version: (before?.version ?? 0) + 1, lease };
+    const now = {
+      value,
+      create: before?.create ?? this.#revision,
+      mod: this.#revision,
+      version: (before?.version ?? 0) + 1,
+      lease,
+    };
     this.#keys.set(key, now);
     return { deleted: false, record: encodeValue(key, now) };
   }
@@ -165,7 +219,14 @@ export class KvModel {
 }
 
 function encodeValue(key: string, { value, create, mod, version, lease }: ModelValue): Uint8Array {
-  return KeyValue.encode({ key: fromLatin1(key), value: fromLatin1(value), createRevision: create, modRevision: mod, version, lease });
+  return KeyValue.encode({
+    key: fromLatin1(key),
+    value: fromLatin1(value),
+    createRevision: create,
+    modRevision: mod,
+    version,
+    lease,
+  });
 }
 
 /** Keys as the model has them, from stored records. */
@@ -173,7 +234,10 @@ export function toModelKeys(records: readonly Uint8Array[]): Map<string, ModelVa
   return new Map(
     records.map((bytes) => {
       const { key, value, createRevision, modRevision, version, lease } = KeyValue.decode(bytes);
-      return [toLatin1(key), { value: toLatin1(value), create: createRevision, mod: modRevision, version, lease }];
+      return [
+        toLatin1(key),
+        { value: toLatin1(value), create: createRevision, mod: modRevision, version, lease },
+      ];
     }),
   );
 }

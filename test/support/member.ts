@@ -55,12 +55,15 @@ export class TestMember {
     return this.#child !== undefined;
   }
 
-  /** Starts the process; it is ready when `waitReady` says so. `extraFlags` come last, so that they win over the usual ones. */
+  /**
+   * Starts the process; it is ready when `waitReady` says so. `extraFlags` come last, so that they
+   * win over the usual ones.
+   */
   start(extraFlags: readonly string[] = []): void {
     if (this.#child !== undefined) throw new Error(`${this.name} runs already`);
     const { command, flags, logFile, env } = this.options;
     const log = openSync(logFile, "a");
-    const child = spawn(command[0]!, [...command.slice(1), ...flags, ...extraFlags], {
+    const child = spawn(command[0], [...command.slice(1), ...flags, ...extraFlags], {
       stdio: ["ignore", log, log],
       env: { ...process.env, ...env },
     });
@@ -101,13 +104,20 @@ export class TestMember {
   async terminate(limitMs = 60_000): Promise<Exit> {
     this.#child?.kill("SIGTERM");
     const late = new AbortController();
-    const result = await Promise.race([this.#exit, delay(limitMs, undefined, { signal: late.signal }).catch(() => undefined)]);
+    const result = await Promise.race([
+      this.#exit,
+      delay(limitMs, undefined, { signal: late.signal }).catch(() => undefined),
+    ]);
     late.abort();
-    if (result === undefined) throw new Error(`${this.name} did not stop within ${limitMs} ms of SIGTERM`);
+    if (result === undefined)
+      throw new Error(`${this.name} did not stop within ${limitMs} ms of SIGTERM`);
     return result;
   }
 
-  /** Resolves when GET /health says true. Throws when the process ends before that, or after `limitMs`. */
+  /**
+   * Resolves when GET /health says true. Throws when the process ends before that, or after
+   * `limitMs`.
+   */
   async waitReady(limitMs = 120_000): Promise<void> {
     const probe = createHealthProbe(this.options.identity);
     const endMs = performance.now() + limitMs;
@@ -116,9 +126,14 @@ export class TestMember {
       while (trouble !== undefined) {
         if (!this.isRunning) {
           const { code, signal } = await this.#exit;
-          throw new MemberDied(this.name, `${this.name} ended while starting (code ${code}, signal ${signal})`, this.log());
+          throw new MemberDied(
+            this.name,
+            `${this.name} ended while starting (code ${code}, signal ${signal})`,
+            this.log(),
+          );
         }
-        if (performance.now() > endMs) throw new Error(`${this.name} is not ready after ${limitMs} ms: ${trouble}`);
+        if (performance.now() > endMs)
+          throw new Error(`${this.name} is not ready after ${limitMs} ms: ${trouble}`);
         await delay(30);
         trouble = await probe.trouble(this.clientUrl);
       }

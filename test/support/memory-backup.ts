@@ -12,7 +12,9 @@ import { SeededRandom } from "./random.ts";
 export const DIR = "/backup";
 export const START_MS = Date.UTC(2026, 0, 1);
 export const cluster: NewCluster = {
-  members: [{ id: 7n, name: "seven", peerUrls: ["http://10.0.0.7:2380"], clientUrls: [], isLearner: false }],
+  members: [
+    { id: 7n, name: "seven", peerUrls: ["http://10.0.0.7:2380"], clientUrls: [], isLearner: false },
+  ],
   position: { index: 1, term: 1, confState: raftpb.ConfState.create({ voters: [7n] }) },
 };
 
@@ -26,7 +28,11 @@ export function emptyBackup(seed: number): Backup {
   const disk = new MemoryDisk();
   disk.makeDir(DIR);
   disk.syncDir("/");
-  return { disk, keyspaces: new MemoryKeyspaceOpener(disk), model: new KvModel(new SeededRandom(seed)) };
+  return {
+    disk,
+    keyspaces: new MemoryKeyspaceOpener(disk),
+    model: new KvModel(new SeededRandom(seed)),
+  };
 }
 
 /** The time that a revision is recorded at. */
@@ -69,8 +75,18 @@ export async function addBase({ disk, model }: Backup): Promise<void> {
 }
 
 /** Makes the model go on for so many requests, recording them into a new segment as a run does. */
-export function record({ disk, model }: Backup, number: number, steps: number, clusterId = 77n): void {
-  const head = { kind: "head", clusterId, revision: model.revision, timeMs: timeOf(model.revision) } as const;
+export function record(
+  { disk, model }: Backup,
+  number: number,
+  steps: number,
+  clusterId = 77n,
+): void {
+  const head = {
+    kind: "head",
+    clusterId,
+    revision: model.revision,
+    timeMs: timeOf(model.revision),
+  } as const;
   const writer = SegmentWriter.create(disk, DIR, number, head);
   let known = model.at(model.revision).leases;
   writer.append({ kind: "leases", timeMs: timeOf(model.revision), all: true, leases: known });
@@ -82,7 +98,8 @@ export function record({ disk, model }: Backup, number: number, steps: number, c
     const gone = new Map([...known.keys()].filter((id) => !leases.has(id)).map((id) => [id, 0]));
     const timeMs = timeOf(revision);
     if (granted.size > 0) writer.append({ kind: "leases", timeMs, all: false, leases: granted });
-    if (revision > before) writer.append({ kind: "changes", timeMs, revision, changes: model.changesOf(revision) });
+    if (revision > before)
+      writer.append({ kind: "changes", timeMs, revision, changes: model.changesOf(revision) });
     if (gone.size > 0) writer.append({ kind: "leases", timeMs, all: false, leases: gone });
     known = leases;
   }
@@ -96,10 +113,21 @@ export function keysAt(store: Store, revision: number): ReturnType<typeof toMode
 }
 
 /** The store has what the model had, at its newest revision and at others. */
-export function equalsModel(store: Store, model: { at(revision: number): ModelState }, revisions: readonly number[]): void {
+export function equalsModel(
+  store: Store,
+  model: { at(revision: number): ModelState },
+  revisions: readonly number[],
+): void {
   const newest = store.mvcc.currentRevision;
   for (const revision of [...revisions, newest]) {
-    assert.deepEqual(keysAt(store, revision), model.at(revision).keys, `the keys at ${revision} of ${newest}`);
+    assert.deepEqual(
+      keysAt(store, revision),
+      model.at(revision).keys,
+      `the keys at ${revision} of ${newest}`,
+    );
   }
-  assert.deepEqual(new Map([...store.lessor.all()].map(({ id, ttlSeconds }) => [id, ttlSeconds])), model.at(newest).leases);
+  assert.deepEqual(
+    new Map([...store.lessor.all()].map(({ id, ttlSeconds }) => [id, ttlSeconds])),
+    model.at(newest).leases,
+  );
 }

@@ -1,6 +1,7 @@
 /**
- * Sends the model's requests to a cluster whose members come and go. A request that was with a leader when that was killed is lost without
- * an answer; another may be done although its answer was lost. Which it is, a read behind it tells: the revisions are the model's own.
+ * Sends the model's requests to a cluster whose members come and go. A request that was with a
+ * leader when that was killed is lost without an answer; another may be done although its answer
+ * was lost. Which it is, a read behind it tells: the revisions are the model's own.
  */
 import assert from "node:assert/strict";
 import { GrpcStatus, LeaseService } from "@quorate/proto";
@@ -9,10 +10,16 @@ import type { KvModel, ModelStep } from "./kv-model.ts";
 import { revisionOf } from "./snapshots.ts";
 import { until } from "./until.ts";
 
-/** Longer than a member waits for the result of a request, so that the member has given it up when the client does. */
+/**
+ * Longer than a member waits for the result of a request, so that the member has given it up when
+ * the client does.
+ */
 const CALL_LIMIT_MS = 15_000;
 
-/** Sends so many requests, each when the one before is done, and holds the revisions that the cluster gives against the model's. */
+/**
+ * Sends so many requests, each when the one before is done, and holds the revisions that the
+ * cluster gives against the model's.
+ */
 export async function sendModel(client: TestClient, model: KvModel, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const before = model.revision;
@@ -25,16 +32,22 @@ async function sendStep(client: TestClient, step: ModelStep, before: number): Pr
   const what = `${method.name} ${JSON.stringify(request, (_, value) => (typeof value === "bigint" ? `${value}` : value))}`;
   for (let isRepeated = false; ; isRepeated = true) {
     try {
-      const { header } = (await client.call(method, request, CALL_LIMIT_MS)) as { header: { revision: number } };
+      const { header } = (await client.call(method, request, CALL_LIMIT_MS)) as {
+        header: { revision: number };
+      };
       assert.equal(header.revision, revision, what);
       return;
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
       if (isRepeated && wasDone(step, error)) return;
-      if (error.code !== GrpcStatus.UNAVAILABLE && error.code !== GrpcStatus.DEADLINE_EXCEEDED) throw error;
+      if (error.code !== GrpcStatus.UNAVAILABLE && error.code !== GrpcStatus.DEADLINE_EXCEEDED)
+        throw error;
     }
     const now = await revisionWhenAnswered(client);
-    assert.ok(now === before || now === revision, `${what} at revision ${before} took the cluster to ${now} instead of ${revision}`);
+    assert.ok(
+      now === before || now === revision,
+      `${what} at revision ${before} took the cluster to ${now} instead of ${revision}`,
+    );
     if (now !== before) return;
   }
 }

@@ -14,14 +14,22 @@ function programs(dir: string): string {
   return bin;
 }
 
-/** Runs a command line with these variables exported. @param dir a folder of the caller's, for the programs and as the home */
-export async function shell(dir: string, line: string, env: Readonly<Record<string, string>>): Promise<{ code: number; output: string }> {
+/**
+ * Runs a command line with these variables exported. @param dir a folder of the caller's, for the
+ * programs and as the home
+ */
+export async function shell(
+  dir: string,
+  line: string,
+  env: Readonly<Record<string, string>>,
+): Promise<{ code: number; output: string }> {
   const child = spawn("sh", ["-c", line], {
     env: { PATH: `${programs(dir)}:${process.env["PATH"]}`, HOME: dir, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => (output += piece.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (piece: Buffer) => (output += piece.toString()));
   const [code] = (await once(child, "close")) as [number];
   return { code, output };
 }

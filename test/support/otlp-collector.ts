@@ -1,10 +1,17 @@
-/** A collector of OpenTelemetry's traces: takes what members export, and gives it in the form of JSON. */
+/**
+ * A collector of OpenTelemetry's traces: takes what members export, and gives it in the form of
+ * JSON.
+ */
 import * as grpc from "@grpc/grpc-js";
 import { otlpSchema } from "./otlp-schema.ts";
 
 interface KeyValue {
   readonly key: string;
-  readonly value?: { readonly stringValue?: string; readonly boolValue?: boolean; readonly intValue?: string };
+  readonly value?: {
+    readonly stringValue?: string;
+    readonly boolValue?: boolean;
+    readonly intValue?: string;
+  };
 }
 
 /** One span with its ids in hexadecimal. */
@@ -23,10 +30,16 @@ export interface CollectedSpan {
 }
 
 function flat(pairs: readonly KeyValue[] = []): Record<string, string | boolean> {
-  return Object.fromEntries(pairs.map(({ key, value }) => [key, value?.stringValue ?? value?.boolValue ?? value?.intValue ?? ""]));
+  return Object.fromEntries(
+    pairs.map(({ key, value }) => [
+      key,
+      value?.stringValue ?? value?.boolValue ?? value?.intValue ?? "",
+    ]),
+  );
 }
 
-interface WireSpan extends Record<"traceId" | "spanId" | "name" | "startTimeUnixNano" | "endTimeUnixNano", string> {
+interface WireSpan
+  extends Record<"traceId" | "spanId" | "name" | "startTimeUnixNano" | "endTimeUnixNano", string> {
   readonly parentSpanId?: string;
   readonly kind: number;
   readonly attributes?: readonly KeyValue[];
@@ -56,8 +69,10 @@ export class OtlpCollector {
     };
     this.#server.addService({ Export: method }, { Export: take });
     const port = await new Promise<number>((resolve, reject) => {
-      this.#server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), (error, bound) =>
-        error === null ? resolve(bound) : reject(error),
+      this.#server.bindAsync(
+        "127.0.0.1:0",
+        grpc.ServerCredentials.createInsecure(),
+        (error, bound) => (error === null ? resolve(bound) : reject(error)),
       );
     });
     return `127.0.0.1:${port}`;
@@ -68,8 +83,14 @@ export class OtlpCollector {
   }
 
   #take(bytes: Buffer): void {
-    const { resourceSpans } = this.#request.toObject(this.#request.decode(bytes), { bytes: String, longs: String }) as {
-      resourceSpans: { resource: { attributes: KeyValue[] }; scopeSpans: { spans: WireSpan[] }[] }[];
+    const { resourceSpans } = this.#request.toObject(this.#request.decode(bytes), {
+      bytes: String,
+      longs: String,
+    }) as {
+      resourceSpans: {
+        resource: { attributes: KeyValue[] };
+        scopeSpans: { spans: WireSpan[] }[];
+      }[];
     };
     const hex = (base64 = "") => Buffer.from(base64, "base64").toString("hex");
     for (const { resource, scopeSpans } of resourceSpans) {

@@ -1,4 +1,7 @@
-/** OpenTelemetry's messages of traces, as far as spans of ours go; field numbers are those of opentelemetry-proto 1.x. */
+/**
+ * OpenTelemetry's messages of traces, as far as spans of ours go; field numbers are those of
+ * opentelemetry-proto 1.x.
+ */
 import protobuf from "protobufjs";
 
 /** The root of the schema; what a collector takes is the type Request. */

@@ -1,6 +1,7 @@
 /**
- * How long the machine itself stood still while a test took a time: the longest that this process waited for its turn, and that a small
- * file of its own took to reach the disk. A member can do nothing then either, so a limit of time is meant on top of that.
+ * How long the machine itself stood still while a test took a time: the longest that this process
+ * waited for its turn, and that a small file of its own took to reach the disk. A member can do
+ * nothing then either, so a limit of time is meant on top of that.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";

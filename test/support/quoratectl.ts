@@ -5,7 +5,9 @@ import { type ProgramResult, runInProcess } from "./ctl-io.ts";
 
 /** The flags with which clients of a cluster present themselves; none where it talks plainly. */
 export function tlsClientFlags({ certs }: TestCluster): string[] {
-  return certs === undefined ? [] : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
+  return certs === undefined
+    ? []
+    : [`--cacert=${certs.ca}`, `--cert=${certs.client}`, `--key=${certs.clientKey}`];
 }
 
 /** Runs a command line against endpoints. @param onStdout is told each piece as it is printed */

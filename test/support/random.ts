@@ -23,7 +23,7 @@ export class SeededRandom {
   }
 
   pick<T>(from: readonly T[]): T {
-    return from[this.below(from.length)]!;
+    return from[this.below(from.length)];
   }
 }
 

@@ -9,7 +9,11 @@ const LIMIT_MS = 120_000;
  * @param everyMs the time between two looks
  * @throws Error that says `what` was waited for in vain
  */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, everyMs = 20): Promise<void> {
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  everyMs = 20,
+): Promise<void> {
   const endMs = performance.now() + LIMIT_MS;
   while (!(await holds())) {
     if (performance.now() > endMs) throw new Error(`not within ${LIMIT_MS / 1000} s: ${what}`);

@@ -1,6 +1,13 @@
 /** A raw watch stream over grpc-js: sends requests, keeps responses, waits for them. */
 import * as grpc from "@grpc/grpc-js";
-import { Event, KeyValue, type WatchCreateRequest, WatchRequest, WatchResponse, WatchService } from "@quorate/proto";
+import {
+  Event,
+  KeyValue,
+  type WatchCreateRequest,
+  WatchRequest,
+  WatchResponse,
+  WatchService,
+} from "@quorate/proto";
 import type { ClientIdentity } from "../../scripts/cluster/health.ts";
 import { openChannel } from "./client.ts";
 
@@ -21,7 +28,11 @@ export class WatchClient {
   #taken = 0;
 
   /** `address` is host:port. */
-  constructor(address: string, metadata: Readonly<Record<string, string>> = {}, identity: ClientIdentity = {}) {
+  constructor(
+    address: string,
+    metadata: Readonly<Record<string, string>> = {},
+    identity: ClientIdentity = {},
+  ) {
     this.#channel = openChannel(address, identity);
     const sent = new grpc.Metadata();
     for (const [key, value] of Object.entries(metadata)) sent.set(key, value);
@@ -78,7 +89,12 @@ export class WatchClient {
     while (!done()) {
       await new Promise<void>((resolve, reject) => {
         this.#arrived = resolve;
-        late.onabort = () => reject(new Error(`waited in vain for ${done}; came: ${this.responses.map(describeResponse).join("\n")}`));
+        late.onabort = () =>
+          reject(
+            new Error(
+              `waited in vain for ${done}; came: ${this.responses.map(describeResponse).join("\n")}`,
+            ),
+          );
       });
     }
   }
@@ -113,8 +129,11 @@ export function describeEvent(bytes: Uint8Array): string {
 
 /** A response as text, without ids and term. */
 export function describeResponse(response: WatchResponse): string {
-  const { header, watchId, created, canceled, compactRevision, cancelReason, fragment, events } = response;
-  const flags = [created && "created", canceled && "canceled", fragment && "fragment"].filter(Boolean).join(" ");
+  const { header, watchId, created, canceled, compactRevision, cancelReason, fragment, events } =
+    response;
+  const flags = [created && "created", canceled && "canceled", fragment && "fragment"]
+    .filter(Boolean)
+    .join(" ");
   const compacted = compactRevision === 0 ? "" : ` compact ${compactRevision}`;
   return `rev ${header?.revision} id ${watchId} ${flags}${compacted} "${cancelReason}" [${events.map(describeEvent).join("; ")}]`;
 }

@@ -1,6 +1,7 @@
 /**
- * Clients that write without pause while a test breaks things, and remember which writes were acknowledged. Each write has a key of
- * its own, so that afterwards each acknowledged one can be looked for on every member.
+ * Clients that write without pause while a test breaks things, and remember which writes were
+ * acknowledged. Each write has a key of its own, so that afterwards each acknowledged one can be
+ * looked for on every member.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { fromLatin1, KVService } from "@quorate/proto";
@@ -26,7 +27,10 @@ export class Writers {
   #loops: Promise<void>[] = [];
   #waiters: { readonly since: number; readonly done: () => void }[] = [];
 
-  /** `count` writers, each on a connection of its own, spread over the members. Values are filled up to `valueBytes`. */
+  /**
+   * `count` writers, each on a connection of its own, spread over the members. Values are filled up
+   * to `valueBytes`.
+   */
   constructor(cluster: TestCluster, count: number, valueBytes = 16) {
     this.#cluster = cluster;
     this.#valueBytes = valueBytes;
@@ -39,7 +43,10 @@ export class Writers {
     while (this.acknowledged.size < goal) await this.nextStarted();
   }
 
-  /** Resolves at the first acknowledgement of a write that starts after this call; gives the milliseconds from call to then. */
+  /**
+   * Resolves at the first acknowledgement of a write that starts after this call; gives the
+   * milliseconds from call to then.
+   */
   async nextStarted(): Promise<number> {
     const since = performance.now();
     await new Promise<void>((done) => this.#waiters.push({ since, done }));
@@ -55,24 +62,30 @@ export class Writers {
   async #run(index: number): Promise<void> {
     const { members, identity } = this.#cluster;
     let member = index % members.length;
-    let client = new TestClient(members[member]!.clientAddress, identity);
+    let client = new TestClient(members[member].clientAddress, identity);
     for (let turn = 0; !this.#stopped; turn++) {
       const key = `${writerPrefix}${index}/${turn}`;
       const value = `${index}.${turn}.`.padEnd(this.#valueBytes, "v");
       const startedAt = performance.now();
       try {
-        await client.call(KVService.methods.Put, { key: fromLatin1(key), value: fromLatin1(value) }, callLimitMs);
+        await client.call(
+          KVService.methods.Put,
+          { key: fromLatin1(key), value: fromLatin1(value) },
+          callLimitMs,
+        );
       } catch {
-        // The write may have happened or not; nothing is promised about it. A key is never written twice.
+        // The write may have happened or not; nothing is promised about it. A key is never written
+        // twice.
         client.close();
         member = (member + 1) % members.length;
-        client = new TestClient(members[member]!.clientAddress, identity);
+        client = new TestClient(members[member].clientAddress, identity);
         if (!this.#stopped) await delay(backOffMs);
         continue;
       }
       this.acknowledged.set(key, value);
       const now = performance.now();
-      if (this.#lastAckAt !== undefined) this.longestGapMs = Math.max(this.longestGapMs, now - this.#lastAckAt);
+      if (this.#lastAckAt !== undefined)
+        this.longestGapMs = Math.max(this.longestGapMs, now - this.#lastAckAt);
       this.#lastAckAt = now;
       const waiting = this.#waiters;
       this.#waiters = waiting.filter((waiter) => startedAt < waiter.since);

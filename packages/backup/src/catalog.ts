@@ -1,8 +1,9 @@
 /**
  * What a backup's folder holds, and which revisions can be rebuilt from it.
  *
- * A chain is a base and the segments that follow it without a gap. Where history was compacted before it could be recorded there is a gap:
- * the segment after it does not go on where the one before ended, and a base of its own begins a new chain.
+ * A chain is a base and the segments that follow it without a gap. Where history was compacted
+ * before it could be recorded there is a gap: the segment after it does not go on where the one
+ * before ended, and a base of its own begins a new chain.
  */
 import type { Disk } from "@quorate/host";
 import { idToHex } from "@quorate/proto";
@@ -50,7 +51,10 @@ export interface Chain {
   readonly lastTimeMs: number;
 }
 
-/** Reads the whole backup. @throws BackupError for damage and for segments of two clusters; DiskError */
+/**
+ * Reads the whole backup. @throws BackupError for damage and for segments of two clusters;
+ * DiskError
+ */
 export function readCatalog(disk: Disk, dir: string): BackupCatalog {
   const bases: BaseFile[] = [];
   const segments: SegmentFile[] = [];
@@ -66,27 +70,48 @@ export function readCatalog(disk: Disk, dir: string): BackupCatalog {
   }
   segments.sort((a, b) => a.number - b.number);
   for (const segment of segments) {
-    if (segment.clusterId === segments[0]!.clusterId) continue;
+    if (segment.clusterId === segments[0].clusterId) continue;
     throw new BackupError(
       dir,
-      `it holds two clusters' backups: ${segments[0]!.path} is of cluster ${idToHex(segments[0]!.clusterId)}, ` +
+      `it holds two clusters' backups: ${segments[0].path} is of cluster ${idToHex(segments[0].clusterId)}, ` +
         `${segment.path} of ${idToHex(segment.clusterId)}; move the files of one elsewhere`,
     );
   }
-  return { dir, bases: bases.sort((a, b) => a.revision - b.revision || a.timeMs - b.timeMs), segments };
+  return {
+    dir,
+    bases: bases.sort((a, b) => a.revision - b.revision || a.timeMs - b.timeMs),
+    segments,
+  };
 }
 
-function readSegmentFile(disk: Disk, path: string, number: number, sizeBytes: number): SegmentFile | undefined {
+function readSegmentFile(
+  disk: Disk,
+  path: string,
+  number: number,
+  sizeBytes: number,
+): SegmentFile | undefined {
   let found: { -readonly [K in keyof SegmentFile]: SegmentFile[K] } | undefined;
   for (const record of readSegment(disk, path)) {
     if (record.kind === "head") {
       const { clusterId, revision, timeMs } = record;
-      found = { path, number, clusterId, follows: revision, last: revision, firstTimeMs: timeMs, lastTimeMs: timeMs, sizeBytes };
+      found = {
+        path,
+        number,
+        clusterId,
+        follows: revision,
+        last: revision,
+        firstTimeMs: timeMs,
+        lastTimeMs: timeMs,
+        sizeBytes,
+      };
       continue;
     }
     if (record.kind === "changes") {
       if (record.revision !== found!.last + 1) {
-        throw new BackupError(path, `revision ${record.revision} follows ${found!.last}: changes are missing within a segment`);
+        throw new BackupError(
+          path,
+          `revision ${record.revision} follows ${found!.last}: changes are missing within a segment`,
+        );
       }
       found!.last = record.revision;
     }
@@ -120,7 +145,9 @@ export function chainsOf(catalog: BackupCatalog): Chain[] {
  */
 export function chainFor(catalog: BackupCatalog, revision: number): Chain {
   const chains = chainsOf(catalog);
-  const chain = chains.filter(({ base, last }) => base.revision <= revision && revision <= last).at(-1);
+  const chain = chains
+    .filter(({ base, last }) => base.revision <= revision && revision <= last)
+    .at(-1);
   if (chain !== undefined) return chain;
   throw new BackupError(catalog.dir, `revision ${revision} is not in it; ${whatIsThere(chains)}`);
 }

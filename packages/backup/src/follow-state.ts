@@ -1,6 +1,7 @@
 /**
- * Where a backup stands: what the next run goes on from. The last change is kept, so that a cluster whose history is another one is told
- * from this one, and the leases with their times to live, so that they need not all be asked for again.
+ * Where a backup stands: what the next run goes on from. The last change is kept, so that a cluster
+ * whose history is another one is told from this one, and the leases with their times to live, so
+ * that they need not all be asked for again.
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk } from "@quorate/host";

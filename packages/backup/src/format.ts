@@ -5,7 +5,8 @@
  *     DIR/segment-NUMBER.qbk          changes since, in the order of their numbers (8 digits); each run begins a new one
  *     DIR/lock                        held by the run at work
  *
- * A segment is the 8 bytes "QRMBKUP1" and then records, written behind each other and synced; integers are big-endian:
+ * A segment is the 8 bytes "QRMBKUP1" and then records, written behind each other and synced;
+ * integers are big-endian:
  *
  *     length of the payload  u32
  *     CRC-32C                u32   of the kind and the payload
@@ -18,11 +19,21 @@
  *         5 hash      time u64, revision u64, compact revision i64, hash u32   as a member gave them (HashKV)
  *         6 synced    time u64, offset u64   everything before that byte of the file was on the disk
  *
- * The first record is a head. Times are milliseconds since 1970 by the clock of whoever made the backup: when a change was received. The
- * records of a deletion hold the key alone, as in the store. What a crash leaves of the records behind the last sync, of which any sector
- * may be missing, is cut off by who reads it; a broken record that had been synced, as a later "synced" tells, is damage.
+ * The first record is a head. Times are milliseconds since 1970 by the clock of whoever made the
+ * backup: when a change was received. The records of a deletion hold the key alone, as in the
+ * store. What a crash leaves of the records behind the last sync, of which any sector may be
+ * missing, is cut off by who reads it; a broken record that had been synced, as a later "synced"
+ * tells, is damage.
  */
-import { crc32c, readBigU64BE, readU32BE, readU64BE, writeBigU64BE, writeU32BE, writeU64BE } from "@quorate/proto";
+import {
+  crc32c,
+  readBigU64BE,
+  readU32BE,
+  readU64BE,
+  writeBigU64BE,
+  writeU32BE,
+  writeU64BE,
+} from "@quorate/proto";
 
 export const MAGIC = "QRMBKUP1";
 /** Length, checksum and kind of a record. */
@@ -46,11 +57,32 @@ export interface RevisionChange {
 
 /** A record of a segment. */
 export type BackupRecord =
-  | { readonly kind: "head"; readonly clusterId: bigint; readonly revision: number; readonly timeMs: number }
-  | { readonly kind: "changes"; readonly timeMs: number; readonly revision: number; readonly changes: readonly RevisionChange[] }
-  | { readonly kind: "leases"; readonly timeMs: number; readonly all: boolean; readonly leases: ReadonlyMap<bigint, number> }
+  | {
+      readonly kind: "head";
+      readonly clusterId: bigint;
+      readonly revision: number;
+      readonly timeMs: number;
+    }
+  | {
+      readonly kind: "changes";
+      readonly timeMs: number;
+      readonly revision: number;
+      readonly changes: readonly RevisionChange[];
+    }
+  | {
+      readonly kind: "leases";
+      readonly timeMs: number;
+      readonly all: boolean;
+      readonly leases: ReadonlyMap<bigint, number>;
+    }
   | { readonly kind: "progress"; readonly timeMs: number; readonly revision: number }
-  | { readonly kind: "hash"; readonly timeMs: number; readonly revision: number; readonly compactRevision: number; readonly hash: number }
+  | {
+      readonly kind: "hash";
+      readonly timeMs: number;
+      readonly revision: number;
+      readonly compactRevision: number;
+      readonly hash: number;
+    }
   | { readonly kind: "synced"; readonly timeMs: number; readonly offset: number };
 
 /** The name of a base of a revision, taken at a time. */
@@ -67,8 +99,18 @@ export function parseBaseName(name: string): { revision: number; timeMs: number 
   const parts = /^base-([0-9a-f]{16})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.db$/.exec(name);
   if (parts === null) return undefined;
   const [, revision, ...time] = parts;
-  const [year, month, day, hour, minute, second] = time.map(Number) as [number, number, number, number, number, number];
-  return { revision: Number.parseInt(revision!, 16), timeMs: Date.UTC(year, month - 1, day, hour, minute, second) };
+  const [year, month, day, hour, minute, second] = time.map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  return {
+    revision: Number.parseInt(revision!, 16),
+    timeMs: Date.UTC(year, month - 1, day, hour, minute, second),
+  };
 }
 
 export function segmentName(number: number): string {
@@ -128,14 +170,20 @@ function payloadOf(record: BackupRecord): Uint8Array {
       return payload.bytes;
     }
     case "leases": {
-      const payload = new Payload(9 + 16 * record.leases.size).u64(record.timeMs).u8(record.all ? 1 : 0);
+      const payload = new Payload(9 + 16 * record.leases.size)
+        .u64(record.timeMs)
+        .u8(record.all ? 1 : 0);
       for (const [id, ttlSeconds] of record.leases) payload.i64(id).u64(ttlSeconds);
       return payload.bytes;
     }
     case "progress":
       return new Payload(16).u64(record.timeMs).u64(record.revision).bytes;
     case "hash":
-      return new Payload(28).u64(record.timeMs).u64(record.revision).i64(BigInt(record.compactRevision)).u32(record.hash).bytes;
+      return new Payload(28)
+        .u64(record.timeMs)
+        .u64(record.revision)
+        .i64(BigInt(record.compactRevision))
+        .u32(record.hash).bytes;
     case "synced":
       return new Payload(SYNCED_BYTES).u64(record.timeMs).u64(record.offset).bytes;
   }
@@ -157,13 +205,18 @@ export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
   const timeMs = readU64BE(payload, kind === Kind.head ? 16 : 0);
   switch (kind) {
     case Kind.head:
-      return { kind: "head", clusterId: readBigU64BE(payload, 0), revision: readU64BE(payload, 8), timeMs };
+      return {
+        kind: "head",
+        clusterId: readBigU64BE(payload, 0),
+        revision: readU64BE(payload, 8),
+        timeMs,
+      };
     case Kind.changes: {
       const changes: RevisionChange[] = [];
       for (let at = 16; at < payload.length; ) {
         const end = at + 5 + readU32BE(payload, at + 1);
         if (end > payload.length) throw new RangeError("a change is cut short");
-        changes.push({ deleted: (payload[at]! & 1) === 1, record: payload.subarray(at + 5, end) });
+        changes.push({ deleted: (payload[at] & 1) === 1, record: payload.subarray(at + 5, end) });
         at = end;
       }
       return { kind: "changes", timeMs, revision: readU64BE(payload, 8), changes };
@@ -171,14 +224,21 @@ export function decodeRecord(kind: number, payload: Uint8Array): BackupRecord {
     case Kind.leases: {
       if ((payload.length - 9) % 16 !== 0) throw new RangeError("a list of leases is cut short");
       const leases = new Map<bigint, number>();
-      for (let at = 9; at < payload.length; at += 16) leases.set(BigInt.asIntN(64, readBigU64BE(payload, at)), readU64BE(payload, at + 8));
+      for (let at = 9; at < payload.length; at += 16)
+        leases.set(BigInt.asIntN(64, readBigU64BE(payload, at)), readU64BE(payload, at + 8));
       return { kind: "leases", timeMs, all: payload[8] === 1, leases };
     }
     case Kind.progress:
       return { kind: "progress", timeMs, revision: readU64BE(payload, 8) };
     case Kind.hash: {
       const compactRevision = Number(BigInt.asIntN(64, readBigU64BE(payload, 16)));
-      return { kind: "hash", timeMs, revision: readU64BE(payload, 8), compactRevision, hash: readU32BE(payload, 24) };
+      return {
+        kind: "hash",
+        timeMs,
+        revision: readU64BE(payload, 8),
+        compactRevision,
+        hash: readU32BE(payload, 24),
+      };
     }
     case Kind.synced:
       return { kind: "synced", timeMs, offset: readU64BE(payload, 8) };

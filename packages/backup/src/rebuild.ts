@@ -1,9 +1,10 @@
 /**
- * A store as it was at a revision: the base, and every change from there to the revision, each under its own. Revisions from the base's
- * compact revision on can be read in it.
+ * A store as it was at a revision: the base, and every change from there to the revision, each
+ * under its own. Revisions from the base's compact revision on can be read in it.
  *
- * Leases are no part of the history of keys: they are as they were last seen before the next change, with their whole time to live. One
- * that came and went between two looks, but had a key at that revision, is made with UNSEEN_LEASE_TTL_SECONDS.
+ * Leases are no part of the history of keys: they are as they were last seen before the next
+ * change, with their whole time to live. One that came and went between two looks, but had a key at
+ * that revision, is made with UNSEEN_LEASE_TTL_SECONDS.
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { importEtcdFile, type LaterChange, type NewCluster } from "@quorate/store";
@@ -29,7 +30,10 @@ export interface RebuildTarget {
   readonly onProgress?: (bytes: number, totalBytes: number) => void;
 }
 
-/** Makes the store; gives the revision it is at. @throws BackupError, BoltDamageError, EtcdFileError, AuthEnabledError, DiskError */
+/**
+ * Makes the store; gives the revision it is at. @throws BackupError, BoltDamageError,
+ * EtcdFileError, AuthEnabledError, DiskError
+ */
 export async function rebuild(
   deps: { readonly disk: Disk; readonly keyspaces: KeyspaceOpener },
   chain: Chain,
@@ -52,10 +56,14 @@ export async function rebuild(
     for (const segment of segments) {
       for (const record of readSegment(deps.disk, segment.path)) {
         if (record.kind === "leases") {
-          for (const [id, ttlSeconds] of record.leases) if (ttlSeconds > 0) everSeen.set(id, ttlSeconds);
+          for (const [id, ttlSeconds] of record.leases)
+            if (ttlSeconds > 0) everSeen.set(id, ttlSeconds);
         }
         if (record.kind === "changes" || record.kind === "leases") {
-          isOver ||= "timeMs" in point ? record.timeMs > point.timeMs : record.kind === "changes" && record.revision > point.revision;
+          isOver ||=
+            "timeMs" in point
+              ? record.timeMs > point.timeMs
+              : record.kind === "changes" && record.revision > point.revision;
         }
         if (isOver) continue;
         if (record.kind === "leases") {
@@ -83,13 +91,16 @@ export async function rebuild(
   await importEtcdFile(deps, base.path, target.storeDir, target.cluster, {
     bumpRevision: target.bumpRevision,
     ignoreAuth: target.ignoreAuth,
-    onProgress: (bytes, baseBytes) => target.onProgress?.((bytes / baseBytes) * base.sizeBytes, totalBytes),
+    onProgress: (bytes, baseBytes) =>
+      target.onProgress?.((bytes / baseBytes) * base.sizeBytes, totalBytes),
     later: {
       changes: later,
       leases(inFile, inUse) {
         // Without a list of all, what the base has stands.
         const result = new Map(listed ? leases : [...inFile, ...leases]);
-        for (const id of inUse) if (!result.has(id)) result.set(id, inFile.get(id) ?? everSeen.get(id) ?? UNSEEN_LEASE_TTL_SECONDS);
+        for (const id of inUse)
+          if (!result.has(id))
+            result.set(id, inFile.get(id) ?? everSeen.get(id) ?? UNSEEN_LEASE_TTL_SECONDS);
         return result;
       },
     },

@@ -1,11 +1,20 @@
 /**
- * Reading a segment from front to back, one record in memory. The end that a crash has torn is passed over: from the first broken record
- * on, whatever follows, since sectors that were not synced reach the disk in any order. A broken record that was synced is damage.
+ * Reading a segment from front to back, one record in memory. The end that a crash has torn is
+ * passed over: from the first broken record on, whatever follows, since sectors that were not
+ * synced reach the disk in any order. A broken record that was synced is damage.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { crc32c, readU32BE, toUtf8 } from "@quorate/proto";
 import { BackupError } from "./errors.ts";
-import { type BackupRecord, decodeRecord, Kind, MAGIC, MAX_RECORD_BYTES, RECORD_HEAD_BYTES, SYNCED_BYTES } from "./format.ts";
+import {
+  type BackupRecord,
+  decodeRecord,
+  Kind,
+  MAGIC,
+  MAX_RECORD_BYTES,
+  RECORD_HEAD_BYTES,
+  SYNCED_BYTES,
+} from "./format.ts";
 
 /** How much is looked through at a time for a record behind a broken one. */
 const SCAN_BYTES = 64 * 1024;
@@ -53,7 +62,8 @@ function* recordsOf(file: DiskFile, path: string): Generator<BackupRecord> {
       if (error instanceof RangeError) return damaged(at, error.message);
       throw error;
     }
-    if (isFirst !== (record.kind === "head")) damaged(at, isFirst ? "a segment begins with a head" : "a head stands in the middle");
+    if (isFirst !== (record.kind === "head"))
+      damaged(at, isFirst ? "a segment begins with a head" : "a head stands in the middle");
     isFirst = false;
     yield record;
     at = end;
@@ -64,14 +74,22 @@ function read(file: DiskFile, offset: number, sizeBytes: number): Uint8Array {
   const bytes = new Uint8Array(sizeBytes);
   for (let done = 0; done < sizeBytes; ) {
     const count = file.read(bytes.subarray(done), offset + done);
-    if (count === 0) throw new BackupError(file.path, `it became shorter while it was read: byte ${offset + done} is missing`);
+    if (count === 0)
+      throw new BackupError(
+        file.path,
+        `it became shorter while it was read: byte ${offset + done} is missing`,
+      );
     done += count;
   }
   return bytes;
 }
 
 /** The whole record at an offset, undefined if there is none. */
-function recordAt(file: DiskFile, at: number, sizeBytes: number): { kind: number; payload: Uint8Array; end: number } | undefined {
+function recordAt(
+  file: DiskFile,
+  at: number,
+  sizeBytes: number,
+): { kind: number; payload: Uint8Array; end: number } | undefined {
   if (at + RECORD_HEAD_BYTES > sizeBytes) return undefined;
   const head = read(file, at, RECORD_HEAD_BYTES);
   const lengthBytes = readU32BE(head, 0);
@@ -79,14 +97,21 @@ function recordAt(file: DiskFile, at: number, sizeBytes: number): { kind: number
   if (lengthBytes > MAX_RECORD_BYTES || end > sizeBytes) return undefined;
   const payload = read(file, at + RECORD_HEAD_BYTES, lengthBytes);
   if (crc32c(crc32c(0, head, 8), payload) !== readU32BE(head, 4)) return undefined;
-  return { kind: head[8]!, payload, end };
+  return { kind: head[8], payload, end };
 }
 
-/** Whether a record behind `at` says that what is there was on the disk. Few offsets look like one, so few checksums are taken. */
+/**
+ * Whether a record behind `at` says that what is there was on the disk. Few offsets look like one,
+ * so few checksums are taken.
+ */
 function wasSynced(file: DiskFile, at: number, sizeBytes: number): boolean {
   const from = at + 1;
   for (let chunkAt = from; chunkAt + RECORD_HEAD_BYTES <= sizeBytes; chunkAt += SCAN_BYTES) {
-    const chunk = read(file, chunkAt, Math.min(SCAN_BYTES + RECORD_HEAD_BYTES - 1, sizeBytes - chunkAt));
+    const chunk = read(
+      file,
+      chunkAt,
+      Math.min(SCAN_BYTES + RECORD_HEAD_BYTES - 1, sizeBytes - chunkAt),
+    );
     for (let i = 0; i + RECORD_HEAD_BYTES <= chunk.length; i++) {
       if (chunk[i + 8] !== Kind.synced || readU32BE(chunk, i) !== SYNCED_BYTES) continue;
       const found = recordAt(file, chunkAt + i, sizeBytes);

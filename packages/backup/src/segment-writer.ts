@@ -1,6 +1,6 @@
 /**
- * Writing a segment: records behind each other, durable after `sync`; the first one after a sync is preceded by a record that says so. A
- * failure ends its use; the next run cuts off what is broken.
+ * Writing a segment: records behind each other, durable after `sync`; the first one after a sync is
+ * preceded by a record that says so. A failure ends its use; the next run cuts off what is broken.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { fromUtf8 } from "@quorate/proto";
@@ -29,7 +29,12 @@ export class SegmentWriter {
   }
 
   /** Makes the segment with its head; both are durable when it returns. @throws DiskError */
-  static create(disk: Disk, dir: string, number: number, head: BackupRecord & { kind: "head" }): SegmentWriter {
+  static create(
+    disk: Disk,
+    dir: string,
+    number: number,
+    head: BackupRecord & { kind: "head" },
+  ): SegmentWriter {
     const file = disk.open(`${dir}/${segmentName(number)}`, "create");
     try {
       const chunks = [fromUtf8(MAGIC), encodeRecord(head)];
@@ -69,7 +74,9 @@ export class SegmentWriter {
 
   /** The record that tells what is durable, where none does. */
   #mark(): Uint8Array[] {
-    return this.#marked === this.#durable ? [] : [encodeRecord({ kind: "synced", timeMs: this.#timeMs, offset: this.#durable })];
+    return this.#marked === this.#durable
+      ? []
+      : [encodeRecord({ kind: "synced", timeMs: this.#timeMs, offset: this.#durable })];
   }
 
   #write(chunks: readonly Uint8Array[]): void {

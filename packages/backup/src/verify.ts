@@ -1,6 +1,7 @@
 /**
- * Checking a backup: every file is read, the store is rebuilt to the end of the chain, which checks each record against those before it,
- * and its hash is compared with every one that a member gave at the time.
+ * Checking a backup: every file is read, the store is rebuilt to the end of the chain, which checks
+ * each record against those before it, and its hash is compared with every one that a member gave
+ * at the time.
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { type NewCluster, Store, verifyChecksum } from "@quorate/store";
@@ -37,13 +38,25 @@ export async function verifyChain(
   verifyChecksum(disk, chain.base.path);
   disk.makeDir(scratch);
   try {
-    await rebuild(deps, chain, { revision: upTo }, { storeDir: scratch, cluster, onProgress, ignoreAuth: true });
+    await rebuild(
+      deps,
+      chain,
+      { revision: upTo },
+      { storeDir: scratch, cluster, onProgress, ignoreAuth: true },
+    );
     const store = await Store.open(keyspaces, scratch);
     try {
       if (store.mvcc.currentRevision !== upTo) {
-        throw new BackupError(chain.base.path, `rebuilt up to revision ${upTo} it is at ${store.mvcc.currentRevision}`);
+        throw new BackupError(
+          chain.base.path,
+          `rebuilt up to revision ${upTo} it is at ${store.mvcc.currentRevision}`,
+        );
       }
-      return { from: chain.base.revision, to: upTo, hashes: await compareHashes(disk, chain, upTo, store) };
+      return {
+        from: chain.base.revision,
+        to: upTo,
+        hashes: await compareHashes(disk, chain, upTo, store),
+      };
     } finally {
       await store.close({ flush: false });
     }
@@ -52,11 +65,17 @@ export async function verifyChain(
   }
 }
 
-async function compareHashes(disk: Disk, chain: Chain, upTo: number, store: Store): Promise<number> {
+async function compareHashes(
+  disk: Disk,
+  chain: Chain,
+  upTo: number,
+  store: Store,
+): Promise<number> {
   let count = 0;
   for (const segment of chain.segments) {
     for (const record of readSegment(disk, segment.path)) {
-      if (record.kind !== "hash" || record.revision < chain.base.revision || record.revision > upTo) continue;
+      if (record.kind !== "hash" || record.revision < chain.base.revision || record.revision > upTo)
+        continue;
       if (!(await compareHash(segment.path, record, store))) continue;
       count++;
     }
@@ -65,10 +84,15 @@ async function compareHashes(disk: Disk, chain: Chain, upTo: number, store: Stor
 }
 
 /** False for a hash that cannot be compared: the store has been compacted further already. */
-async function compareHash(path: string, recorded: BackupRecord & { kind: "hash" }, store: Store): Promise<boolean> {
+async function compareHash(
+  path: string,
+  recorded: BackupRecord & { kind: "hash" },
+  store: Store,
+): Promise<boolean> {
   const { mvcc } = store;
   if (recorded.compactRevision > mvcc.compactRevision) mvcc.compact(recorded.compactRevision);
-  if (recorded.compactRevision < mvcc.compactRevision || recorded.revision < mvcc.compactRevision) return false;
+  if (recorded.compactRevision < mvcc.compactRevision || recorded.revision < mvcc.compactRevision)
+    return false;
   while (!mvcc.compactStep(COMPACT_STEP_RECORDS)) await store.flush();
   const { hash } = await mvcc.hashKV(recorded.revision);
   if (hash === recorded.hash) return true;

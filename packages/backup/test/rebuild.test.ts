@@ -1,9 +1,29 @@
-/** Rebuilding from a backup: at any revision and time it is what the model had, over bases, runs and gaps. */
+/**
+ * Rebuilding from a backup: at any revision and time it is what the model had, over bases, runs and
+ * gaps.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { chainFor, chainsOf, prunable, readCatalog, rebuild, SegmentWriter, verifyChain } from "@quorate/backup";
+import {
+  chainFor,
+  chainsOf,
+  prunable,
+  readCatalog,
+  rebuild,
+  SegmentWriter,
+  verifyChain,
+} from "@quorate/backup";
 import { Store } from "@quorate/store";
-import { addBase, type Backup, cluster, DIR, emptyBackup, equalsModel, record, timeOf } from "../../../test/support/memory-backup.ts";
+import {
+  addBase,
+  type Backup,
+  cluster,
+  DIR,
+  emptyBackup,
+  equalsModel,
+  record,
+  timeOf,
+} from "../../../test/support/memory-backup.ts";
 import { SeededRandom } from "../../../test/support/random.ts";
 
 /** Three runs, with a base at the start and another after the second. */
@@ -18,7 +38,11 @@ async function backupOf(seed: number): Promise<Backup> {
   return backup;
 }
 
-async function storeAt(backup: Backup, point: { revision: number } | { timeMs: number }, chainRevision: number): Promise<Store> {
+async function storeAt(
+  backup: Backup,
+  point: { revision: number } | { timeMs: number },
+  chainRevision: number,
+): Promise<Store> {
   const storeDir = "/rebuilt";
   backup.disk.remove(storeDir);
   backup.disk.makeDir(storeDir);
@@ -31,7 +55,7 @@ describe("rebuilding", () => {
   test("at fifty revisions it has what the model had then, and every revision since the base", async () => {
     const backup = await backupOf(3);
     const { model } = backup;
-    const first = readCatalog(backup.disk, DIR).bases[0]!.revision;
+    const first = readCatalog(backup.disk, DIR).bases[0].revision;
     const random = new SeededRandom(99);
     for (let i = 0; i < 50; i++) {
       const revision = first + random.below(model.revision - first + 1);
@@ -45,7 +69,7 @@ describe("rebuilding", () => {
 
   test("at a time it has what was recorded up to then", async () => {
     const backup = await backupOf(4);
-    const revision = readCatalog(backup.disk, DIR).bases[0]!.revision + 17;
+    const revision = readCatalog(backup.disk, DIR).bases[0].revision + 17;
     const store = await storeAt(backup, { timeMs: timeOf(revision) + 500 }, revision);
     assert.equal(store.mvcc.currentRevision, revision);
     equalsModel(store, backup.model, []);
@@ -56,15 +80,25 @@ describe("rebuilding", () => {
     const backup = emptyBackup(5);
     const { model, disk } = backup;
     await addBase(backup);
-    const writer = SegmentWriter.create(disk, DIR, 1, { kind: "head", clusterId: 1n, revision: 1, timeMs: 0 });
+    const writer = SegmentWriter.create(disk, DIR, 1, {
+      kind: "head",
+      clusterId: 1n,
+      revision: 1,
+      timeMs: 0,
+    });
     for (let i = 0; i < 200; i++) {
       const before = model.revision;
       const { revision } = model.step();
-      if (revision > before) writer.append({ kind: "changes", timeMs: 0, revision, changes: model.changesOf(revision) });
+      if (revision > before)
+        writer.append({ kind: "changes", timeMs: 0, revision, changes: model.changesOf(revision) });
     }
     writer.close();
     const store = await storeAt(backup, { revision: model.revision }, model.revision);
-    const used = new Set([...model.at(model.revision).keys.values()].map(({ lease }) => lease).filter((id) => id !== 0n));
+    const used = new Set(
+      [...model.at(model.revision).keys.values()]
+        .map(({ lease }) => lease)
+        .filter((id) => id !== 0n),
+    );
     assert.ok(used.size > 0);
     assert.deepEqual(new Set([...store.lessor.all()].map(({ id }) => id)), used);
     assert.ok([...store.lessor.all()].every(({ ttlSeconds }) => ttlSeconds === 60));
@@ -77,11 +111,13 @@ describe("rebuilding", () => {
     const [first] = catalog.bases;
     assert.throws(
       () => chainFor(catalog, 1),
-      new RegExp(`revision 1 is not in it; it has the revisions ${first!.revision} to ${backup.model.revision}$`),
+      new RegExp(
+        `revision 1 is not in it; it has the revisions ${first!.revision} to ${backup.model.revision}$`,
+      ),
     );
-    backup.disk.remove(catalog.segments[1]!.path);
+    backup.disk.remove(catalog.segments[1].path);
     const gap = readCatalog(backup.disk, DIR);
-    const lost = catalog.segments[1]!.follows + 1;
+    const lost = catalog.segments[1].follows + 1;
     assert.throws(() => chainFor(gap, lost), /revisions \d+ to \d+, and \d+ to \d+$/);
     assert.deepEqual(
       chainsOf(gap).map(({ last }) => last),
@@ -95,7 +131,15 @@ describe("verifying", () => {
     const results = [];
     const chains = chainsOf(readCatalog(backup.disk, DIR));
     for (const [i, chain] of chains.entries()) {
-      results.push(await verifyChain(backup, chain, chains[i + 1]?.base.revision ?? chain.last, cluster, "/scratch"));
+      results.push(
+        await verifyChain(
+          backup,
+          chain,
+          chains[i + 1]?.base.revision ?? chain.last,
+          cluster,
+          "/scratch",
+        ),
+      );
     }
     return results;
   };
@@ -106,7 +150,12 @@ describe("verifying", () => {
     const store = await storeAt(backup, { revision }, revision);
     const { hash, compactRevision } = await store.mvcc.hashKV(0);
     await store.close({ flush: false });
-    const writer = SegmentWriter.create(backup.disk, DIR, 9, { kind: "head", clusterId: 77n, revision, timeMs: 0 });
+    const writer = SegmentWriter.create(backup.disk, DIR, 9, {
+      kind: "head",
+      clusterId: 77n,
+      revision,
+      timeMs: 0,
+    });
     writer.append({ kind: "hash", timeMs: 0, revision, compactRevision, hash: hash ^ wrong });
     writer.close();
   }
@@ -116,8 +165,8 @@ describe("verifying", () => {
     await addHash(backup, 0);
     const { bases } = readCatalog(backup.disk, DIR);
     assert.deepEqual(await verify(backup), [
-      { from: bases[0]!.revision, to: bases[1]!.revision, hashes: 0 },
-      { from: bases[1]!.revision, to: backup.model.revision, hashes: 1 },
+      { from: bases[0].revision, to: bases[1].revision, hashes: 0 },
+      { from: bases[1].revision, to: backup.model.revision, hashes: 1 },
     ]);
     assert.equal(backup.disk.stat("/scratch"), undefined);
   });
@@ -125,9 +174,12 @@ describe("verifying", () => {
   test("a hash that is another, a base that was changed", async () => {
     const backup = await backupOf(8);
     await addHash(backup, 1);
-    await assert.rejects(verify(backup), /segment-00000009\.qbk: the hash at revision \d+ is \d+, and the cluster said \d+/);
+    await assert.rejects(
+      verify(backup),
+      /segment-00000009\.qbk: the hash at revision \d+ is \d+, and the cluster said \d+/,
+    );
     const other = await backupOf(8);
-    const file = other.disk.open(readCatalog(other.disk, DIR).bases[0]!.path, "write");
+    const file = other.disk.open(readCatalog(other.disk, DIR).bases[0].path, "write");
     file.write([new Uint8Array([1])], 20_000);
     file.close();
     await assert.rejects(verify(other), /its bytes were changed/);

@@ -1,4 +1,7 @@
-/** Segment files: what is written is read, what a crash leaves of the end is passed over, and the rest is damage with its place. */
+/**
+ * Segment files: what is written is read, what a crash leaves of the end is passed over, and the
+ * rest is damage with its place.
+ */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +29,14 @@ const oldFixture = join(import.meta.dirname, "fixtures/segment-1.qbk");
 const fixture = join(import.meta.dirname, "fixtures/segment-2.qbk");
 
 const put = (key: string, revision: number): Uint8Array =>
-  KeyValue.encode({ key: fromUtf8(key), value: fromUtf8("v"), createRevision: revision, modRevision: revision, version: 1, lease: 0n });
+  KeyValue.encode({
+    key: fromUtf8(key),
+    value: fromUtf8("v"),
+    createRevision: revision,
+    modRevision: revision,
+    version: 1,
+    lease: 0n,
+  });
 
 /** One record of every kind, with values at the ends of their ranges. */
 const records: readonly BackupRecord[] = [
@@ -52,11 +62,24 @@ const records: readonly BackupRecord[] = [
   },
   { kind: "progress", timeMs: 1_767_225_660_000, revision: 5 },
   { kind: "hash", timeMs: 1_767_225_660_001, revision: 5, compactRevision: -1, hash: 0xffff_ffff },
-  { kind: "changes", timeMs: 1_767_225_660_002, revision: 6, changes: [{ deleted: false, record: put("c", 6) }] },
+  {
+    kind: "changes",
+    timeMs: 1_767_225_660_002,
+    revision: 6,
+    changes: [{ deleted: false, record: put("c", 6) }],
+  },
 ];
 
-/** A segment with the records above, each synced; `ends` and `all` have those between them, too, that tell what was synced. */
-async function written(): Promise<{ disk: MemoryDisk; bytes: Uint8Array; ends: number[]; all: BackupRecord[] }> {
+/**
+ * A segment with the records above, each synced; `ends` and `all` have those between them, too,
+ * that tell what was synced.
+ */
+async function written(): Promise<{
+  disk: MemoryDisk;
+  bytes: Uint8Array;
+  ends: number[];
+  all: BackupRecord[];
+}> {
   const disk = new MemoryDisk();
   disk.makeDir(DIR);
   const writer = SegmentWriter.create(disk, DIR, 1, records[0] as BackupRecord & { kind: "head" });
@@ -67,7 +90,8 @@ async function written(): Promise<{ disk: MemoryDisk; bytes: Uint8Array; ends: n
   writer.close();
   const bytes = disk.readAll(PATH).slice();
   const ends: number[] = [];
-  for (let at = MAGIC_BYTES; at < bytes.length; ends.push(at)) at += RECORD_HEAD_BYTES + Buffer.from(bytes).readUInt32BE(at);
+  for (let at = MAGIC_BYTES; at < bytes.length; ends.push(at))
+    at += RECORD_HEAD_BYTES + Buffer.from(bytes).readUInt32BE(at);
   const all = [...readSegment(disk, PATH)];
   assert.equal(all.length, ends.length);
   return { disk, bytes, ends, all };
@@ -91,7 +115,8 @@ describe("segments", () => {
     );
     for (const [i, record] of all.entries()) {
       assert.equal(record.kind === "synced", i % 2 === 1);
-      if (record.kind === "synced") assert.deepEqual([record.offset, record.timeMs], [ends[i - 1], all[i - 1]!.timeMs]);
+      if (record.kind === "synced")
+        assert.deepEqual([record.offset, record.timeMs], [ends[i - 1], all[i - 1].timeMs]);
     }
   });
 
@@ -103,8 +128,10 @@ describe("segments", () => {
       const zeros = new Uint8Array(bytes.length);
       zeros.set(bytes.subarray(0, cut));
       const before = ends.filter((end) => end <= cut);
-      // Zeros in the place of the end, as a file system may leave it; half a record before them cannot be told from damage.
-      if (before.at(-1) === cut) assert.deepEqual(reading(zeros), all.slice(0, before.length), `zeros from ${cut}`);
+      // Zeros in the place of the end, as a file system may leave it; half a record before them
+      // cannot be told from damage.
+      if (before.at(-1) === cut)
+        assert.deepEqual(reading(zeros), all.slice(0, before.length), `zeros from ${cut}`);
     }
   });
 
@@ -112,9 +139,9 @@ describe("segments", () => {
     const { bytes, ends, all } = await written();
     for (let at = 8; at < bytes.length; at++) {
       const bad = bytes.slice();
-      bad[at]! ^= 1 << (at % 8);
+      bad[at] ^= 1 << (at % 8);
       const record = ends.findIndex((end) => at < end);
-      const start = record === 0 ? 8 : ends[record - 1]!;
+      const start = record === 0 ? 8 : ends[record - 1];
       try {
         const found = reading(bad);
         assert.deepEqual(found, all.slice(0, found.length), `byte ${at}`);
@@ -122,38 +149,73 @@ describe("segments", () => {
         assert.equal(record, all.length - 1, `byte ${at}: records behind it were passed over`);
       } catch (error) {
         assert.ok(error instanceof BackupError, String(error));
-        assert.match(error.message, new RegExp(`^/b/segment-00000001\\.qbk: damaged at byte ${start}: `));
+        assert.match(
+          error.message,
+          new RegExp(`^/b/segment-00000001\\.qbk: damaged at byte ${start}: `),
+        );
       }
     }
-    assert.throws(() => reading(fromUtf8("something else, long enough")), /damaged at byte 0: a segment of a backup begins with QRMBKUP1/);
+    assert.throws(
+      () => reading(fromUtf8("something else, long enough")),
+      /damaged at byte 0: a segment of a backup begins with QRMBKUP1/,
+    );
   });
 
   test("revisions within a segment have no gap, and its state is what the next run needs", async () => {
     const { disk } = await written();
     const catalog = readCatalog(disk, DIR);
     const state = followState(disk, catalog)!;
-    assert.deepEqual([state.revision, state.clusterId, state.leases], [6, 0xffff_ffff_ffff_ffffn, new Map([[-1n, 9_000_000_000]])]);
+    assert.deepEqual(
+      [state.revision, state.clusterId, state.leases],
+      [6, 0xffff_ffff_ffff_ffffn, new Map([[-1n, 9_000_000_000]])],
+    );
     assert.deepEqual(state.changes, (records.at(-1) as { changes: unknown }).changes);
-    const writer = SegmentWriter.create(disk, DIR, 2, { kind: "head", clusterId: 3n, revision: 6, timeMs: 0 });
+    const writer = SegmentWriter.create(disk, DIR, 2, {
+      kind: "head",
+      clusterId: 3n,
+      revision: 6,
+      timeMs: 0,
+    });
     writer.append({ kind: "changes", timeMs: 0, revision: 8, changes: [] });
     writer.close();
-    assert.throws(() => readCatalog(disk, DIR), /revision 8 follows 6: changes are missing within a segment/);
+    assert.throws(
+      () => readCatalog(disk, DIR),
+      /revision 8 follows 6: changes are missing within a segment/,
+    );
   });
 
   test("segments of two clusters in one folder are refused", async () => {
     const { disk } = await written();
-    SegmentWriter.create(disk, DIR, 2, { kind: "head", clusterId: 3n, revision: 6, timeMs: 0 }).close();
-    assert.throws(() => readCatalog(disk, DIR), /two clusters' backups: .*segment-00000001\.qbk is of cluster ffffffffffffffff, .* of 3;/);
+    SegmentWriter.create(disk, DIR, 2, {
+      kind: "head",
+      clusterId: 3n,
+      revision: 6,
+      timeMs: 0,
+    }).close();
+    assert.throws(
+      () => readCatalog(disk, DIR),
+      /two clusters' backups: .*segment-00000001\.qbk is of cluster ffffffffffffffff, .* of 3;/,
+    );
   });
 
   test("a writer says when it is full", async () => {
     const disk = new MemoryDisk();
     disk.makeDir(DIR);
-    const writer = SegmentWriter.create(disk, DIR, 1, records[0] as BackupRecord & { kind: "head" });
+    const writer = SegmentWriter.create(
+      disk,
+      DIR,
+      1,
+      records[0] as BackupRecord & { kind: "head" },
+    );
     const record = new Uint8Array(MAX_SEGMENT_BYTES / 4);
     for (let revision = 5; !writer.isFull; revision++) {
       assert.ok(revision <= 8);
-      writer.append({ kind: "changes", timeMs: 0, revision, changes: [{ deleted: false, record }] });
+      writer.append({
+        kind: "changes",
+        timeMs: 0,
+        revision,
+        changes: [{ deleted: false, record }],
+      });
     }
     await writer.sync();
     assert.ok(writer.sizeBytes >= MAX_SEGMENT_BYTES && writer.sizeBytes < MAX_SEGMENT_BYTES * 1.5);
@@ -173,8 +235,13 @@ describe("segments", () => {
   test("what was not synced may be lost in any order: the records before it are there", async () => {
     const disk = new MemoryDisk();
     disk.makeDir(DIR);
-    const writer = SegmentWriter.create(disk, DIR, 1, records[0] as BackupRecord & { kind: "head" });
-    writer.append(records[1]!);
+    const writer = SegmentWriter.create(
+      disk,
+      DIR,
+      1,
+      records[0] as BackupRecord & { kind: "head" },
+    );
+    writer.append(records[1]);
     await writer.sync();
     const ends = [writer.sizeBytes];
     for (const record of records.slice(2)) {
@@ -184,19 +251,22 @@ describe("segments", () => {
     const bytes = disk.readAll(PATH);
     for (let i = 1; i < ends.length; i++) {
       const torn = bytes.slice();
-      torn.fill(0, ends[i]! - 1, ends[i]!);
-      torn[ends[i - 1]! + 8] = 0xff;
+      torn.fill(0, ends[i] - 1, ends[i]);
+      torn[ends[i - 1] + 8] = 0xff;
       const found = reading(torn).filter(({ kind }) => kind !== "synced");
       assert.deepEqual(found, records.slice(0, 1 + i), `record ${i + 1}`);
     }
     const bad = bytes.slice();
-    bad[ends[0]! - 1]! ^= 1;
-    assert.throws(() => reading(bad), /damaged at byte \d+: a record's length or checksum is wrong, and it had been synced/);
+    bad[ends[0] - 1] ^= 1;
+    assert.throws(
+      () => reading(bad),
+      /damaged at byte \d+: a record's length or checksum is wrong, and it had been synced/,
+    );
   });
 
   test("a record that says it is longer than the bound is not read into memory", () => {
     const synced = encodeRecord({ kind: "synced", timeMs: 0, offset: 2 ** 32 });
-    const start = Buffer.concat([Buffer.from("QRMBKUP1"), encodeRecord(records[0]!)]);
+    const start = Buffer.concat([Buffer.from("QRMBKUP1"), encodeRecord(records[0])]);
     const long = Buffer.alloc(RECORD_HEAD_BYTES);
     long.writeUInt32BE(MAX_RECORD_BYTES + 1, 0);
     const bytes = Buffer.concat([start, long, synced]);
@@ -212,6 +282,9 @@ describe("segments", () => {
       },
     };
     const disk = { open: () => file } as unknown as Disk;
-    assert.throws(() => [...readSegment(disk, PATH)], new RegExp(`damaged at byte ${start.length}: `));
+    assert.throws(
+      () => [...readSegment(disk, PATH)],
+      new RegExp(`damaged at byte ${start.length}: `),
+    );
   });
 });

@@ -15,10 +15,11 @@
  *                                  48  transaction id u64
  *                                  56  FNV-1a of the 56 bytes before, u64
  *
- * The elements of a page stand after its header, `count` of them, and their keys and values after that; `pos` counts from the element's own
- * start. A leaf element with flag 1 is a bucket: its value is the bucket's root page u64 and sequence u64; root page 0 means that a leaf
- * page (header and all) follows in the value itself. The keys of a page ascend, and the key of a branch element is not above the first key
- * of the page that it leads to.
+ * The elements of a page stand after its header, `count` of them, and their keys and values after
+ * that; `pos` counts from the element's own start. A leaf element with flag 1 is a bucket: its
+ * value is the bucket's root page u64 and sequence u64; root page 0 means that a leaf page (header
+ * and all) follows in the value itself. The keys of a page ascend, and the key of a branch element
+ * is not above the first key of the page that it leads to.
  */
 import { alloc } from "@quorate/proto";
 
@@ -79,7 +80,11 @@ export function encodeMeta(pageId: number, meta: Meta): Uint8Array {
   view.setUint32(at + 4, VERSION, true);
   view.setUint32(at + 8, meta.pageBytes, true);
   view.setBigUint64(at + 16, BigInt(meta.root), true);
-  view.setBigUint64(at + 32, meta.freelist === undefined ? 0xffff_ffff_ffff_ffffn : BigInt(meta.freelist), true);
+  view.setBigUint64(
+    at + 32,
+    meta.freelist === undefined ? 0xffff_ffff_ffff_ffffn : BigInt(meta.freelist),
+    true,
+  );
   view.setBigUint64(at + 40, BigInt(meta.pages), true);
   view.setBigUint64(at + 48, BigInt(meta.transaction), true);
   view.setBigUint64(at + 56, fnv1a64(page.subarray(at, at + CHECKED_BYTES)), true);
@@ -91,16 +96,25 @@ export function decodeMeta(bytes: Uint8Array): Meta | string {
   const view = viewOf(bytes);
   if (view.getUint32(0, true) !== MAGIC) return "it does not begin like a bbolt database";
   const version = view.getUint32(4, true);
-  if (version !== VERSION) return `it is a bbolt database of version ${version}, which is not known; version ${VERSION} is`;
-  if (view.getBigUint64(56, true) !== fnv1a64(bytes.subarray(0, CHECKED_BYTES))) return "the checksum of the meta page does not match";
+  if (version !== VERSION)
+    return `it is a bbolt database of version ${version}, which is not known; version ${VERSION} is`;
+  if (view.getBigUint64(56, true) !== fnv1a64(bytes.subarray(0, CHECKED_BYTES)))
+    return "the checksum of the meta page does not match";
   const pageBytes = view.getUint32(8, true);
-  if (pageBytes < 1024 || pageBytes > 65_536 || (pageBytes & (pageBytes - 1)) !== 0) return `the page size is ${pageBytes}`;
+  if (pageBytes < 1024 || pageBytes > 65_536 || (pageBytes & (pageBytes - 1)) !== 0)
+    return `the page size is ${pageBytes}`;
   const freelist = view.getBigUint64(32, true);
-  const numbers = { root: view.getBigUint64(16, true), pages: view.getBigUint64(40, true), transaction: view.getBigUint64(48, true) };
-  for (const [name, value] of Object.entries(numbers)) if (value > Number.MAX_SAFE_INTEGER) return `the meta page says ${name} ${value}`;
+  const numbers = {
+    root: view.getBigUint64(16, true),
+    pages: view.getBigUint64(40, true),
+    transaction: view.getBigUint64(48, true),
+  };
+  for (const [name, value] of Object.entries(numbers))
+    if (value > Number.MAX_SAFE_INTEGER) return `the meta page says ${name} ${value}`;
   const pages = Number(numbers.pages);
   const root = Number(numbers.root);
-  if (root < 2 || root >= pages) return `the meta page says that the root is page ${root} of ${pages}`;
+  if (root < 2 || root >= pages)
+    return `the meta page says that the root is page ${root} of ${pages}`;
   return {
     pageBytes,
     root,

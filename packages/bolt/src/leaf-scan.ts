@@ -1,6 +1,7 @@
 /**
- * Every leaf page of a database file, whether or not the trees lead to it: what was freed and not yet written over is there too. For
- * looking for records that a walk does not find any more. Nothing is trusted; a page that cannot be read is told and passed over.
+ * Every leaf page of a database file, whether or not the trees lead to it: what was freed and not
+ * yet written over is there too. For looking for records that a walk does not find any more.
+ * Nothing is trusted; a page that cannot be read is told and passed over.
  */
 import type { Disk, DiskFile } from "@quorate/host";
 import { ELEMENT_BYTES, Flag, HEADER_BYTES, viewOf } from "./format.ts";
@@ -18,7 +19,10 @@ export type ScannedPage =
   | { readonly page: number; readonly count: number; readonly records: readonly ScannedRecord[] }
   | { readonly page: number; readonly problem: string };
 
-/** The leaf pages in the order of the file. Throws BoltDamageError where neither meta page can be used, DiskError. */
+/**
+ * The leaf pages in the order of the file. Throws BoltDamageError where neither meta page can be
+ * used, DiskError.
+ */
 export function* scanLeaves(disk: Disk, path: string): Generator<ScannedPage> {
   const file = disk.open(path, "read");
   try {
@@ -37,7 +41,11 @@ export function* scanLeaves(disk: Disk, path: string): Generator<ScannedPage> {
         page++;
         continue;
       }
-      if (page + overflow >= pages) yield { page, problem: `it goes on over ${overflow} pages, and the last page is ${pages - 1}` };
+      if (page + overflow >= pages)
+        yield {
+          page,
+          problem: `it goes on over ${overflow} pages, and the last page is ${pages - 1}`,
+        };
       else yield leafAt(bytesAt(file, page * pageBytes, pageBytes * (overflow + 1)), page);
       page += page + overflow >= pages ? 1 : overflow + 1;
     }
@@ -63,11 +71,16 @@ function leafAt(bytes: Uint8Array, page: number): ScannedPage {
   const records: ScannedRecord[] = [];
   for (let index = 0; index < count; index++) {
     const element = HEADER_BYTES + index * ELEMENT_BYTES;
-    if (element + ELEMENT_BYTES > bytes.length) return { page, problem: `${count} elements do not fit` };
+    if (element + ELEMENT_BYTES > bytes.length)
+      return { page, problem: `${count} elements do not fit` };
     const start = element + view.getUint32(element + 4, true);
     const middle = start + view.getUint32(element + 8, true);
     const end = middle + view.getUint32(element + 12, true);
-    if (end > bytes.length) return { page, problem: `element ${index} ends at byte ${end}, behind the page's ${bytes.length}` };
+    if (end > bytes.length)
+      return {
+        page,
+        problem: `element ${index} ends at byte ${end}, behind the page's ${bytes.length}`,
+      };
     records.push({ index, key: bytes.subarray(start, middle), value: bytes.subarray(middle, end) });
   }
   return { page, count, records };

@@ -1,6 +1,6 @@
 /**
- * Reading a database file that bbolt wrote, from front to back of each bucket. Nothing in the file is trusted: what is not as format.ts
- * draws it is damage, told with its place.
+ * Reading a database file that bbolt wrote, from front to back of each bucket. Nothing in the file
+ * is trusted: what is not as format.ts draws it is damage, told with its place.
  *
  *     const file = BoltFile.open(disk, path);
  *     for (const slice of file.records("key")) …     // one leaf page at a time
@@ -11,7 +11,17 @@
 import type { Disk, DiskFile } from "@quorate/host";
 import { compare, toHex, toUtf8 } from "@quorate/proto";
 import { BoltDamageError } from "./errors.ts";
-import { BUCKET_BYTES, BUCKET_FLAG, decodeMeta, ELEMENT_BYTES, Flag, HEADER_BYTES, META_BYTES, type Meta, viewOf } from "./format.ts";
+import {
+  BUCKET_BYTES,
+  BUCKET_FLAG,
+  decodeMeta,
+  ELEMENT_BYTES,
+  Flag,
+  HEADER_BYTES,
+  META_BYTES,
+  type Meta,
+  viewOf,
+} from "./format.ts";
 import type { BoltRecord } from "./writer.ts";
 
 /** The page sizes that the second meta page is looked for with, where the first one is broken. */
@@ -65,7 +75,8 @@ export class BoltFile {
   }
 
   /**
-   * Opens a file and reads the names of its buckets. Bytes after the pages that are in use are not looked at.
+   * Opens a file and reads the names of its buckets. Bytes after the pages that are in use are not
+   * looked at.
    * @throws BoltDamageError, DiskError
    */
   static open(disk: Disk, path: string): BoltFile {
@@ -89,7 +100,8 @@ export class BoltFile {
   }
 
   /**
-   * The records of a bucket in order, one leaf page at a time; nothing for a bucket that is not there.
+   * The records of a bucket in order, one leaf page at a time; nothing for a bucket that is not
+   * there.
    * @throws BoltDamageError
    */
   *records(name: string): Generator<BoltRecord[]> {
@@ -97,7 +109,11 @@ export class BoltFile {
     if (bucket === undefined) return;
     for (const { page, elements } of this.#leaves(bucket, this.#listed.slice())) {
       yield elements.map(({ key, value, flags }): BoltRecord => {
-        if (flags !== 0) this.#damaged(page.offset, `the bucket ${name} holds another bucket, which etcd's do not`);
+        if (flags !== 0)
+          this.#damaged(
+            page.offset,
+            `the bucket ${name} holds another bucket, which etcd's do not`,
+          );
         return [key, value];
       });
     }
@@ -109,8 +125,10 @@ export class BoltFile {
     if (bucket === undefined) return undefined;
     const met = this.#listed.slice();
     let page = bucket.inline ?? this.#readPage(bucket.root, met);
-    while (page.flags === Flag.branch) page = this.#readPage(this.#branchEntries(page, OPEN).at(-1)!.page, met);
-    if (page.flags !== Flag.leaf) this.#damaged(page.offset, `a page has flags ${page.flags}: neither branch nor leaf`);
+    while (page.flags === Flag.branch)
+      page = this.#readPage(this.#branchEntries(page, OPEN).at(-1)!.page, met);
+    if (page.flags !== Flag.leaf)
+      this.#damaged(page.offset, `a page has flags ${page.flags}: neither branch nor leaf`);
     return this.#leafElements(page, OPEN).at(-1)?.key;
   }
 
@@ -124,10 +142,18 @@ export class BoltFile {
 
   #readBuckets(): Map<string, Bucket> {
     const buckets = new Map<string, Bucket>();
-    for (const { page, elements } of this.#leaves({ root: this.#meta.root, inline: undefined }, this.#listed)) {
+    for (const { page, elements } of this.#leaves(
+      { root: this.#meta.root, inline: undefined },
+      this.#listed,
+    )) {
       for (const { key, value, flags } of elements) {
-        if ((flags & BUCKET_FLAG) === 0) this.#damaged(page.offset, `the root has a record ${toHex(key)} that is no bucket`);
-        if (value.length < BUCKET_BYTES) this.#damaged(page.offset, `the bucket ${toUtf8(key)} has a head of ${value.length} bytes`);
+        if ((flags & BUCKET_FLAG) === 0)
+          this.#damaged(page.offset, `the root has a record ${toHex(key)} that is no bucket`);
+        if (value.length < BUCKET_BYTES)
+          this.#damaged(
+            page.offset,
+            `the bucket ${toUtf8(key)} has a head of ${value.length} bytes`,
+          );
         const root = viewOf(value).getBigUint64(0, true);
         const inline = root === 0n ? this.#inlinePage(value, page.offset, toUtf8(key)) : undefined;
         buckets.set(toUtf8(key), { root: this.#pageNumber(root, page.offset), inline });
@@ -145,33 +171,53 @@ export class BoltFile {
 
   #pageNumber(value: bigint, offset: number): number {
     if (value >= BigInt(this.#meta.pages) || value === 1n) {
-      this.#damaged(offset, `it leads to page ${value}, and the pages are 2 to ${this.#meta.pages - 1}`);
+      this.#damaged(
+        offset,
+        `it leads to page ${value}, and the pages are 2 to ${this.#meta.pages - 1}`,
+      );
     }
     return Number(value);
   }
 
-  /** The leaves of a tree in order, their elements checked. @param met one bit a page: those that nothing may lead to again */
+  /**
+   * The leaves of a tree in order, their elements checked. @param met one bit a page: those that
+   * nothing may lead to again
+   */
   *#leaves(bucket: Bucket, met: Uint8Array): Generator<{ page: Page; elements: Element[] }> {
     if (bucket.inline !== undefined) {
       if (bucket.inline.flags !== Flag.leaf)
-        this.#damaged(bucket.inline.offset, `a bucket within its parent has flags ${bucket.inline.flags}`);
+        this.#damaged(
+          bucket.inline.offset,
+          `a bucket within its parent has flags ${bucket.inline.flags}`,
+        );
       yield { page: bucket.inline, elements: this.#leafElements(bucket.inline, OPEN) };
       return;
     }
     yield* this.#walk(bucket.root, OPEN, 0, met);
   }
 
-  *#walk(number: number, bounds: Bounds, depth: number, met: Uint8Array): Generator<{ page: Page; elements: Element[] }> {
+  *#walk(
+    number: number,
+    bounds: Bounds,
+    depth: number,
+    met: Uint8Array,
+  ): Generator<{ page: Page; elements: Element[] }> {
     const page = this.#readPage(number, met);
     if (depth > MAX_DEPTH) this.#damaged(page.offset, `the tree is deeper than ${MAX_DEPTH} pages`);
     if (page.flags === Flag.leaf) {
       yield { page, elements: this.#leafElements(page, bounds) };
       return;
     }
-    if (page.flags !== Flag.branch) this.#damaged(page.offset, `page ${number} has flags ${page.flags}: neither branch nor leaf`);
+    if (page.flags !== Flag.branch)
+      this.#damaged(page.offset, `page ${number} has flags ${page.flags}: neither branch nor leaf`);
     const entries = this.#branchEntries(page, bounds);
     for (const [i, entry] of entries.entries()) {
-      yield* this.#walk(entry.page, { low: entry.key, high: entries[i + 1]?.key ?? bounds.high }, depth + 1, met);
+      yield* this.#walk(
+        entry.page,
+        { low: entry.key, high: entries[i + 1]?.key ?? bounds.high },
+        depth + 1,
+        met,
+      );
     }
   }
 
@@ -184,10 +230,14 @@ export class BoltFile {
     if (id !== BigInt(number)) this.#damaged(offset, `page ${number} says that it is page ${id}`);
     const overflow = view.getUint32(12, true);
     if (number + overflow >= pages)
-      this.#damaged(offset, `page ${number} goes on over ${overflow} pages, and the last page is ${pages - 1}`);
+      this.#damaged(
+        offset,
+        `page ${number} goes on over ${overflow} pages, and the last page is ${pages - 1}`,
+      );
     for (let one = number; one <= number + overflow; one++) {
-      if (((met[one >> 3]! >> (one & 7)) & 1) === 1) this.#damaged(offset, `two places lead to page ${one}`);
-      met[one >> 3]! |= 1 << (one & 7);
+      if (((met[one >> 3] >> (one & 7)) & 1) === 1)
+        this.#damaged(offset, `two places lead to page ${one}`);
+      met[one >> 3] |= 1 << (one & 7);
     }
     const bytes = overflow === 0 ? first : this.#read(offset, pageBytes * (overflow + 1));
     return { bytes, offset, flags: view.getUint16(8, true), count: view.getUint16(10, true) };
@@ -198,31 +248,46 @@ export class BoltFile {
     let done = 0;
     while (done < sizeBytes) {
       const read = this.#file.read(bytes.subarray(done), offset + done);
-      if (read === 0) this.#damaged(offset, `the file ends at byte ${offset + done}; it must have ${this.sizeBytes}`);
+      if (read === 0)
+        this.#damaged(
+          offset,
+          `the file ends at byte ${offset + done}; it must have ${this.sizeBytes}`,
+        );
       done += read;
     }
     return bytes;
   }
 
   #checkKey(page: Page, key: Uint8Array, before: Uint8Array | undefined, bounds: Bounds): void {
-    if (before !== undefined && compare(before, key) >= 0) this.#damaged(page.offset, `the key ${toHex(key)} follows ${toHex(before)}`);
+    if (before !== undefined && compare(before, key) >= 0)
+      this.#damaged(page.offset, `the key ${toHex(key)} follows ${toHex(before)}`);
     if (bounds.low !== undefined && compare(key, bounds.low) < 0) {
-      this.#damaged(page.offset, `the key ${toHex(key)} is below ${toHex(bounds.low)}, which leads here`);
+      this.#damaged(
+        page.offset,
+        `the key ${toHex(key)} is below ${toHex(bounds.low)}, which leads here`,
+      );
     }
     if (bounds.high !== undefined && compare(key, bounds.high) >= 0) {
-      this.#damaged(page.offset, `the key ${toHex(key)} is not below ${toHex(bounds.high)}, which leads to the page after`);
+      this.#damaged(
+        page.offset,
+        `the key ${toHex(key)} is not below ${toHex(bounds.high)}, which leads to the page after`,
+      );
     }
   }
 
   /** The elements' own part of a page, which must be inside of it. */
   #elements(page: Page): DataView {
-    if (HEADER_BYTES + page.count * ELEMENT_BYTES > page.bytes.length) this.#damaged(page.offset, `${page.count} elements do not fit`);
+    if (HEADER_BYTES + page.count * ELEMENT_BYTES > page.bytes.length)
+      this.#damaged(page.offset, `${page.count} elements do not fit`);
     return viewOf(page.bytes);
   }
 
   #part(page: Page, at: number, sizeBytes: number): Uint8Array {
     if (at + sizeBytes > page.bytes.length) {
-      this.#damaged(page.offset, `an element's ${sizeBytes} bytes at ${at} end behind the page, which has ${page.bytes.length}`);
+      this.#damaged(
+        page.offset,
+        `an element's ${sizeBytes} bytes at ${at} end behind the page, which has ${page.bytes.length}`,
+      );
     }
     return page.bytes.subarray(at, at + sizeBytes);
   }
@@ -249,20 +314,31 @@ export class BoltFile {
     const entries: { key: Uint8Array; page: number }[] = [];
     for (let i = 0; i < page.count; i++) {
       const start = HEADER_BYTES + i * ELEMENT_BYTES;
-      const key = this.#part(page, start + view.getUint32(start, true), view.getUint32(start + 4, true));
+      const key = this.#part(
+        page,
+        start + view.getUint32(start, true),
+        view.getUint32(start + 4, true),
+      );
       this.#checkKey(page, key, entries[i - 1]?.key, bounds);
-      entries.push({ key, page: this.#pageNumber(view.getBigUint64(start + 8, true), page.offset) });
+      entries.push({
+        key,
+        page: this.#pageNumber(view.getBigUint64(start + 8, true), page.offset),
+      });
     }
     return entries;
   }
 }
 
-/** The meta page that counts. Throws BoltDamageError where neither can be used, or the file is cut short. */
+/**
+ * The meta page that counts. Throws BoltDamageError where neither can be used, or the file is cut
+ * short.
+ */
 export function readMeta(file: DiskFile): Meta {
   const sizeBytes = file.size();
   const metaAt = (offset: number): Meta | string => {
     const bytes = new Uint8Array(META_BYTES);
-    if (offset + HEADER_BYTES + META_BYTES > sizeBytes) return `the file has ${sizeBytes} bytes only, and no meta page`;
+    if (offset + HEADER_BYTES + META_BYTES > sizeBytes)
+      return `the file has ${sizeBytes} bytes only, and no meta page`;
     file.read(bytes, offset + HEADER_BYTES);
     return decodeMeta(bytes);
   };
@@ -279,10 +355,19 @@ export function readMeta(file: DiskFile): Meta {
     }
   }
   const meta = found.sort((a, b) => b.transaction - a.transaction)[0];
-  if (meta === undefined) throw new BoltDamageError(file.path, 0, `${first as string}, and neither of its meta pages can be used`);
+  if (meta === undefined)
+    throw new BoltDamageError(
+      file.path,
+      0,
+      `${first as string}, and neither of its meta pages can be used`,
+    );
   const neededBytes = meta.pages * meta.pageBytes;
   if (sizeBytes < neededBytes) {
-    throw new BoltDamageError(file.path, sizeBytes, `the file is cut short: it has ${sizeBytes} bytes and must have ${neededBytes}`);
+    throw new BoltDamageError(
+      file.path,
+      sizeBytes,
+      `the file is cut short: it has ${sizeBytes} bytes and must have ${neededBytes}`,
+    );
   }
   return meta;
 }

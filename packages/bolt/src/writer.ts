@@ -1,12 +1,14 @@
 /**
- * Writing a database file from front to back, from records that come in order, with one page of each tree level in memory.
+ * Writing a database file from front to back, from records that come in order, with one page of
+ * each tree level in memory.
  *
  *     const output = await boltOutput(buckets);     // first pass: how many pages there will be, and where the roots are
  *     output.sizeBytes;
  *     for await (const chunk of output.chunks()) …  // second pass: the bytes
  *
- * The file begins with its meta pages, which name the root, but trees are built from the leaves up, so the records are gone through
- * twice: `scan` must give the same both times. Pages are filled to the brim; a record that does not fit beside others has pages of its own.
+ * The file begins with its meta pages, which name the root, but trees are built from the leaves up,
+ * so the records are gone through twice: `scan` must give the same both times. Pages are filled to
+ * the brim; a record that does not fit beside others has pages of its own.
  *
  *     meta 0 | meta 1 | freelist (empty) | per bucket: leaves, with branches between them as they fill, its root last | root of all
  */
@@ -30,7 +32,10 @@ import {
 /** A record of a bucket. */
 export type BoltRecord = readonly [key: Uint8Array, value: Uint8Array];
 
-/** A bucket to write: its name, and its records in ascending order of their keys, in slices. `scan` is called twice. */
+/**
+ * A bucket to write: its name, and its records in ascending order of their keys, in slices. `scan`
+ * is called twice.
+ */
 export interface BoltBucket {
   readonly name: string;
   scan(): AsyncIterable<readonly BoltRecord[]>;
@@ -45,9 +50,15 @@ export interface BoltOutput {
 
 const FREELIST_PAGE = 2;
 const FIRST_PAGE = 3;
-/** The transaction id of meta page 0; the other page has the one before, as in a copy that bbolt itself makes. */
+/**
+ * The transaction id of meta page 0; the other page has the one before, as in a copy that bbolt
+ * itself makes.
+ */
 const TRANSACTION = 2;
-/** No branch page has fewer, which bbolt relies on; one entry more is kept back until the page after it has two. */
+/**
+ * No branch page has fewer, which bbolt relies on; one entry more is kept back until the page after
+ * it has two.
+ */
 const MIN_BRANCH_ENTRIES = 2;
 
 interface Leaf {
@@ -107,8 +118,14 @@ class Tree {
   }
 
   put(key: Uint8Array, value: Uint8Array, flags = 0): void {
-    assert(key.length > 0 && key.length <= MAX_KEY_BYTES, `a key has from 1 to ${MAX_KEY_BYTES} bytes, not ${key.length}`);
-    assert(value.length <= MAX_VALUE_BYTES, `a value has at most ${MAX_VALUE_BYTES} bytes, not ${value.length}`);
+    assert(
+      key.length > 0 && key.length <= MAX_KEY_BYTES,
+      `a key has from 1 to ${MAX_KEY_BYTES} bytes, not ${key.length}`,
+    );
+    assert(
+      value.length <= MAX_VALUE_BYTES,
+      `a value has at most ${MAX_VALUE_BYTES} bytes, not ${value.length}`,
+    );
     assert(this.#last === undefined || compare(this.#last, key) < 0, "the keys of a bucket ascend");
     const sizeBytes = ELEMENT_BYTES + key.length + value.length;
     if (this.#leaf.length > 0 && this.#leafBytes + sizeBytes > PAGE_BYTES) this.#endLeaf();
@@ -121,8 +138,9 @@ class Tree {
   end(): number {
     if (this.#leaf.length > 0 || this.#levels.length === 0) this.#endLeaf();
     for (let height = 0; ; height++) {
-      const level = this.#levels[height]!;
-      if (level.entries.length === 1 && this.#levels.length === height + 1) return level.entries[0]!.page;
+      const level = this.#levels[height];
+      if (level.entries.length === 1 && this.#levels.length === height + 1)
+        return level.entries[0].page;
       this.#endBranch(height);
     }
   }
@@ -165,7 +183,7 @@ class Tree {
   }
 
   #endBranch(height: number): void {
-    const level = this.#levels[height]!;
+    const level = this.#levels[height];
     const { entries } = level;
     assert(entries.length >= MIN_BRANCH_ENTRIES, "a branch page has two entries or more");
     const id = this.#pages.add(Flag.branch, entries.length, level.sizeBytes, (page) => {
@@ -182,7 +200,7 @@ class Tree {
     });
     level.entries = [];
     level.sizeBytes = HEADER_BYTES;
-    this.#addBranch(height + 1, entries[0]!.key, id);
+    this.#addBranch(height + 1, entries[0].key, id);
   }
 }
 
@@ -217,7 +235,9 @@ async function* build(buckets: readonly BoltBucket[], pages: Pages): AsyncGenera
   return all.end();
 }
 
-/** Measures the file of these buckets, which have different names. Rejects with what a scan throws. */
+/**
+ * Measures the file of these buckets, which have different names. Rejects with what a scan throws.
+ */
 export async function boltOutput(unsorted: readonly BoltBucket[]): Promise<BoltOutput> {
   const buckets = [...unsorted].sort((a, b) => compare(fromUtf8(a.name), fromUtf8(b.name)));
   const counting = new Pages(true);
@@ -240,7 +260,11 @@ export async function boltOutput(unsorted: readonly BoltBucket[]): Promise<BoltO
       for (let done = false; !done; ) {
         const step = await building.next();
         done = step.done === true;
-        if (done) assert(step.value === root && pages.count === counting.count, "both passes over the records give the same");
+        if (done)
+          assert(
+            step.value === root && pages.count === counting.count,
+            "both passes over the records give the same",
+          );
         const made = pages.take();
         if (made.length > 0) yield joined(made);
       }

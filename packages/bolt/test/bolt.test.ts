@@ -1,4 +1,7 @@
-/** The writer and the reader against each other: every shape of record, in memory that does not grow with the file. */
+/**
+ * The writer and the reader against each other: every shape of record, in memory that does not grow
+ * with the file.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { BoltFile, type BoltRecord, boltOutput, MAX_KEY_BYTES, PAGE_BYTES } from "@quorate/bolt";
@@ -19,7 +22,10 @@ describe("a file that is written and read", () => {
   });
 
   test("many records: branches of several levels, none with a single child", async () => {
-    const records = Array.from({ length: 60_000 }, (_, i): BoltRecord => [keyOf(i), bytesOf(i % 90)]);
+    const records = Array.from(
+      { length: 60_000 },
+      (_, i): BoltRecord => [keyOf(i), bytesOf(i % 90)],
+    );
     const disk = new MemoryDisk();
     await save(disk, "f", { alarm: [], key: records, meta: records.slice(0, 3) });
     assert.deepEqual(readBack(disk, "f"), { alarm: [], key: records, meta: records.slice(0, 3) });
@@ -27,7 +33,10 @@ describe("a file that is written and read", () => {
 
   test("every count of records around what fills a page and a level", async () => {
     // Long keys: a branch page holds few of them, so that trees grow high soon.
-    const records = Array.from({ length: 400 }, (_, i): BoltRecord => [keyOf(i, 900), bytesOf(i % 7)]);
+    const records = Array.from(
+      { length: 400 },
+      (_, i): BoltRecord => [keyOf(i, 900), bytesOf(i % 7)],
+    );
     for (let count = 0; count <= records.length; count += count < 40 ? 1 : 23) {
       const disk = new MemoryDisk();
       await save(disk, "f", { key: records.slice(0, count) });
@@ -39,20 +48,34 @@ describe("a file that is written and read", () => {
     const key = fc.uint8Array({ minLength: 1, maxLength: 40 });
     const record = fc.tuple(key, fc.oneof(fc.nat(200), fc.nat(40_000)));
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(record, { selector: ([one]) => Buffer.from(one).toString("hex"), maxLength: 60 }), async (some) => {
-        const records = some.map(([one, length]): BoltRecord => [one, bytesOf(length)]).sort(([a], [b]) => Buffer.compare(a, b));
-        const disk = new MemoryDisk();
-        await save(disk, "f", { auth: records, key: [...records, [new Uint8Array(MAX_KEY_BYTES).fill(255), bytesOf(3)]] });
-        assert.deepEqual(readBack(disk, "f")["auth"], records);
-        assert.equal(readBack(disk, "f")["key"]!.length, records.length + 1);
-      }),
+      fc.asyncProperty(
+        fc.uniqueArray(record, {
+          selector: ([one]) => Buffer.from(one).toString("hex"),
+          maxLength: 60,
+        }),
+        async (some) => {
+          const records = some
+            .map(([one, length]): BoltRecord => [one, bytesOf(length)])
+            .sort(([a], [b]) => Buffer.compare(a, b));
+          const disk = new MemoryDisk();
+          await save(disk, "f", {
+            auth: records,
+            key: [...records, [new Uint8Array(MAX_KEY_BYTES).fill(255), bytesOf(3)]],
+          });
+          assert.deepEqual(readBack(disk, "f")["auth"], records);
+          assert.equal(readBack(disk, "f")["key"].length, records.length + 1);
+        },
+      ),
       { seed: SEED, numRuns: 60 },
     );
   });
 
   test("the size is known before the first byte, and the buckets are sorted by name", async () => {
     const output = await boltOutput(
-      ["meta", "key", "authUsers", "auth"].map((name) => ({ name, scan: () => sliced([[keyOf(1), bytesOf(9)]]) })),
+      ["meta", "key", "authUsers", "auth"].map((name) => ({
+        name,
+        scan: () => sliced([[keyOf(1), bytesOf(9)]]),
+      })),
     );
     let sizeBytes = 0;
     const disk = new MemoryDisk();
@@ -90,10 +113,17 @@ describe("a file that is written and read", () => {
       [keyOf(2), bytesOf(1)],
       [keyOf(1), bytesOf(1)],
     ];
-    await assert.rejects(boltOutput([{ name: "key", scan: () => sliced(wrong) }]), /broken invariant: the keys of a bucket ascend/);
+    await assert.rejects(
+      boltOutput([{ name: "key", scan: () => sliced(wrong) }]),
+      /broken invariant: the keys of a bucket ascend/,
+    );
     let calls = 0;
     const output = await boltOutput([
-      { name: "key", scan: () => sliced(calls++ === 0 ? [] : wrong.slice(0, 1).map(([key]) => [key, bytesOf(9000)])) },
+      {
+        name: "key",
+        scan: () =>
+          sliced(calls++ === 0 ? [] : wrong.slice(0, 1).map(([key]) => [key, bytesOf(9000)])),
+      },
     ]);
     await assert.rejects(async () => {
       for await (const _ of output.chunks());

@@ -1,4 +1,7 @@
-/** Files that bbolt would not write are refused with path, place and reason; none makes the reader run wild. */
+/**
+ * Files that bbolt would not write are refused with path, place and reason; none makes the reader
+ * run wild.
+ */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { BoltDamageError, type BoltRecord } from "@quorate/bolt";
@@ -19,7 +22,11 @@ function reading(change: (bytes: Uint8Array, view: DataView) => Uint8Array | voi
   return () => void readBack(disk, "bad.db");
 }
 
-function refuses(change: (bytes: Uint8Array, view: DataView) => Uint8Array | void, offset: number, reason: RegExp): void {
+function refuses(
+  change: (bytes: Uint8Array, view: DataView) => Uint8Array | void,
+  offset: number,
+  reason: RegExp,
+): void {
   assert.throws(reading(change), (error: unknown) => {
     assert.ok(error instanceof BoltDamageError, String(error));
     assert.equal(error.path, "bad.db");
@@ -33,7 +40,8 @@ function refuses(change: (bytes: Uint8Array, view: DataView) => Uint8Array | voi
 /** Where the first page of a kind stands. */
 function pageWith(flags: number): number {
   const view = new DataView(good.buffer, good.byteOffset, good.byteLength);
-  for (let at = 3 * PAGE; at < good.length; at += PAGE) if (view.getUint16(at + 8, true) === flags) return at;
+  for (let at = 3 * PAGE; at < good.length; at += PAGE)
+    if (view.getUint16(at + 8, true) === flags) return at;
   throw new Error("no such page");
 }
 
@@ -49,16 +57,26 @@ describe("damage", () => {
     reading((bytes) => void bytes.fill(0, 0, PAGE))();
     reading((bytes) => void bytes.fill(0, PAGE, 2 * PAGE))();
   });
-  test("no meta page", () => refuses((bytes) => void bytes.fill(0, 0, 2 * PAGE), 0, /does not begin like a bbolt database/));
+  test("no meta page", () =>
+    refuses((bytes) => void bytes.fill(0, 0, 2 * PAGE), 0, /does not begin like a bbolt database/));
   test("another version", () =>
-    refuses((_, view) => [0, PAGE].forEach((at) => void view.setUint32(at + 20, 3, true)), 0, /version 3, which is not known/));
+    refuses(
+      (_, view) => [0, PAGE].forEach((at) => void view.setUint32(at + 20, 3, true)),
+      0,
+      /version 3, which is not known/,
+    ));
   test("a flipped bit in both meta pages", () =>
-    refuses((_, view) => [0, PAGE].forEach((at) => void view.setUint8(at + 32, 77)), 0, /checksum of the meta page/));
+    refuses(
+      (_, view) => [0, PAGE].forEach((at) => void view.setUint8(at + 32, 77)),
+      0,
+      /checksum of the meta page/,
+    ));
   test("an empty file, and a few bytes", () => {
     refuses(() => new Uint8Array(0), 0, /0 bytes only/);
     refuses((bytes) => bytes.slice(0, 50), 0, /50 bytes only/);
   });
-  test("a file cut short", () => refuses((bytes) => bytes.slice(0, -PAGE), good.length - PAGE, /must have \d+/));
+  test("a file cut short", () =>
+    refuses((bytes) => bytes.slice(0, -PAGE), good.length - PAGE, /must have \d+/));
   test("a page that is another", () => {
     const at = pageWith(2);
     refuses((_, view) => view.setUint32(at, 9999, true), at, /says that it is page 9999/);
@@ -70,12 +88,20 @@ describe("damage", () => {
   test("more elements than fit, an element behind its page, an empty key", () => {
     const at = pageWith(2);
     refuses((_, view) => view.setUint16(at + 10, 60_000, true), at, /60000 elements do not fit/);
-    refuses((_, view) => view.setUint32(at + 16 + 12, 0x7fff_ffff, true), at, /end behind the page/);
+    refuses(
+      (_, view) => view.setUint32(at + 16 + 12, 0x7fff_ffff, true),
+      at,
+      /end behind the page/,
+    );
     refuses((_, view) => view.setUint32(at + 16 + 8, 0, true), at, /no key/);
   });
   test("a page that goes on behind the end", () => {
     const at = pageWith(2);
-    refuses((_, view) => view.setUint32(at + 12, 0xffff_ffff, true), at, /goes on over 4294967295 pages/);
+    refuses(
+      (_, view) => view.setUint32(at + 12, 0xffff_ffff, true),
+      at,
+      /goes on over 4294967295 pages/,
+    );
   });
   test("keys out of order within a page, and against the branch above", () => {
     const at = pageWith(2);
@@ -87,15 +113,23 @@ describe("damage", () => {
   });
   test("two ways to one page, and a way to a page that is none", () => {
     const at = pageWith(1);
-    refuses((_, view) => view.setBigUint64(at + 32 + 8, 3n, true), 3 * PAGE, /two places lead to page 3/);
-    refuses((_, view) => view.setBigUint64(at + 32 + 8, 1n << 40n, true), at, /leads to page 1099511627776/);
+    refuses(
+      (_, view) => view.setBigUint64(at + 32 + 8, 3n, true),
+      3 * PAGE,
+      /two places lead to page 3/,
+    );
+    refuses(
+      (_, view) => view.setBigUint64(at + 32 + 8, 1n << 40n, true),
+      at,
+      /leads to page 1099511627776/,
+    );
   });
 
   test("no flipped bit anywhere does more than damage", () => {
     for (let i = 0; i < 3000; i++) {
       const at = (i * 7919) % good.length;
       try {
-        reading((bytes) => void (bytes[at]! ^= 1 << (i % 8)))();
+        reading((bytes) => void (bytes[at] ^= 1 << (i % 8)))();
       } catch (error) {
         assert.ok(error instanceof BoltDamageError, `byte ${at}: ${String(error)}`);
       }

@@ -16,13 +16,18 @@ export function bytesOf(lengthBytes: number): Uint8Array {
   return new Uint8Array(lengthBytes).fill(0x76);
 }
 
-export async function* sliced(records: readonly BoltRecord[], count = 100): AsyncGenerator<readonly BoltRecord[]> {
+export async function* sliced(
+  records: readonly BoltRecord[],
+  count = 100,
+): AsyncGenerator<readonly BoltRecord[]> {
   for (let at = 0; at < records.length; at += count) yield records.slice(at, at + count);
 }
 
 /** Writes a file. */
 export async function save(disk: Disk, path: string, buckets: Buckets): Promise<void> {
-  const output = await boltOutput(Object.entries(buckets).map(([name, records]) => ({ name, scan: () => sliced(records) })));
+  const output = await boltOutput(
+    Object.entries(buckets).map(([name, records]) => ({ name, scan: () => sliced(records) })),
+  );
   const file = disk.open(path, "create");
   let at = 0;
   for await (const chunk of output.chunks()) {

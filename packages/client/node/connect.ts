@@ -19,7 +19,10 @@ export interface TlsOptions {
   readonly serverName?: string;
   /** Accept any server certificate. For tests. */
   readonly insecureSkipVerify?: boolean;
-  /** Talk plainly to endpoints without a scheme, so that these options count for https:// and unixs: alone. */
+  /**
+   * Talk plainly to endpoints without a scheme, so that these options count for https:// and unixs:
+   * alone.
+   */
   readonly plainByDefault?: boolean;
 }
 
@@ -33,7 +36,10 @@ export interface ClientOptions {
   readonly timeoutMs?: number;
   /** How long connecting to one endpoint may take before the next is tried; 2000 unless told. */
   readonly dialTimeoutMs?: number;
-  /** Ping a silent connection so often; never unless told. The server disconnects whom it finds too eager (5 s by default). */
+  /**
+   * Ping a silent connection so often; never unless told. The server disconnects whom it finds too
+   * eager (5 s by default).
+   */
   readonly keepaliveTimeMs?: number;
   /** How long a ping's answer may take; 6000 unless told. */
   readonly keepaliveTimeoutMs?: number;
@@ -58,7 +64,10 @@ function pem(content: Uint8Array | string | undefined): Buffer | string | undefi
   return content === undefined || typeof content === "string" ? content : Buffer.from(content);
 }
 
-/** A client of the cluster at `endpoints`. Connections are made when calls need them. Throws RangeError for an endpoint that is none. */
+/**
+ * A client of the cluster at `endpoints`. Connections are made when calls need them. Throws
+ * RangeError for an endpoint that is none.
+ */
 export function connect(options: ClientOptions): Client {
   const { tls } = options;
   let context: ReturnType<typeof tlsContext> | undefined;
@@ -67,18 +76,26 @@ export function connect(options: ClientOptions): Client {
     return new TlsCredentials(context, tls ?? {});
   };
   const channelOptions: ChannelOptions = {
-    // A member that was restarted should be found again within a blink, not after the second that is the default.
+    // A member that was restarted should be found again within a blink, not after the second that
+    // is the default.
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 3000,
     "grpc.max_receive_message_length": options.maxResponseBytes ?? -1,
     "grpc.max_send_message_length": options.maxRequestBytes ?? -1,
     ...(options.keepaliveTimeMs === undefined
       ? {}
-      : { "grpc.keepalive_time_ms": options.keepaliveTimeMs, "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 6000 }),
+      : {
+          "grpc.keepalive_time_ms": options.keepaliveTimeMs,
+          "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? 6000,
+        }),
   };
   const openLink = (text: string): Link => {
     const endpoint = parseEndpoint(text, tls !== undefined && tls.plainByDefault !== true);
-    return new GrpcLink(endpoint, endpoint.secure ? secureCredentials() : credentials.createInsecure(), channelOptions);
+    return new GrpcLink(
+      endpoint,
+      endpoint.secure ? secureCredentials() : credentials.createInsecure(),
+      channelOptions,
+    );
   };
   const links = options.endpoints.map(openLink);
   const limits = {

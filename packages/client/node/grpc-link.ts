@@ -59,7 +59,11 @@ class GrpcStream implements LinkStream {
     } catch (error) {
       if (this.#isCancelled) return;
       const { code, details, message } = error as Partial<ServiceError>;
-      throw new LinkError(code ?? status.UNKNOWN, reasonOf(details ?? message ?? String(error), 0), true);
+      throw new LinkError(
+        code ?? status.UNKNOWN,
+        reasonOf(details ?? message ?? String(error), 0),
+        true,
+      );
     }
   }
 }
@@ -76,7 +80,13 @@ export class GrpcLink implements Link {
     this.#client = new Client(endpoint.address, credentials, options);
   }
 
-  async call(path: string, request: Uint8Array, metadata: CallMetadata, dialTimeoutMs: number, timeoutMs: number): Promise<Uint8Array> {
+  async call(
+    path: string,
+    request: Uint8Array,
+    metadata: CallMetadata,
+    dialTimeoutMs: number,
+    timeoutMs: number,
+  ): Promise<Uint8Array> {
     const endMs = Date.now() + timeoutMs;
     await this.#connected(Date.now() + dialTimeoutMs);
     return new Promise((resolve, reject) => {
@@ -88,7 +98,14 @@ export class GrpcLink implements Link {
         headersOf(metadata),
         { deadline: endMs },
         (error: ServiceError | null, answer?: Buffer) => {
-          if (error !== null) reject(new LinkError(error.code, reasonOf(error.details, request.length), !neverLeft(error.details)));
+          if (error !== null)
+            reject(
+              new LinkError(
+                error.code,
+                reasonOf(error.details, request.length),
+                !neverLeft(error.details),
+              ),
+            );
           else resolve(new Uint8Array(answer!.buffer, answer!.byteOffset, answer!.byteLength));
         },
       );
@@ -97,7 +114,9 @@ export class GrpcLink implements Link {
 
   async stream(path: string, metadata: CallMetadata, dialTimeoutMs: number): Promise<LinkStream> {
     await this.#connected(Date.now() + dialTimeoutMs);
-    return new GrpcStream(this.#client.makeBidiStreamRequest(path, passBuffer, passBuffer, headersOf(metadata), {}));
+    return new GrpcStream(
+      this.#client.makeBidiStreamRequest(path, passBuffer, passBuffer, headersOf(metadata), {}),
+    );
   }
 
   close(): void {
@@ -105,12 +124,19 @@ export class GrpcLink implements Link {
     if (this.#credentials instanceof TlsCredentials) this.#credentials.close();
   }
 
-  /** Waits until the channel has connected or failed to. A call on a failed channel fails at once and says why, so that is left to it. */
+  /**
+   * Waits until the channel has connected or failed to. A call on a failed channel fails at once
+   * and says why, so that is left to it.
+   */
   async #connected(dialEndMs: number): Promise<void> {
     const channel = this.#client.getChannel();
     for (;;) {
       const state = channel.getConnectivityState(true);
-      if (state === connectivityState.READY || state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.SHUTDOWN)
+      if (
+        state === connectivityState.READY ||
+        state === connectivityState.TRANSIENT_FAILURE ||
+        state === connectivityState.SHUTDOWN
+      )
         return;
       const changed = await new Promise<boolean>((resolve) => {
         channel.watchConnectivityState(state, dialEndMs, (error) => resolve(error === undefined));

@@ -1,6 +1,7 @@
 /**
- * What grpc-js says of a call that failed, in words for people: it wraps what the system said in what it was doing itself, down to the time
- * of day. Whoever shows a failure names the endpoint, so these do not. A server's own text passes unchanged: tools look for it.
+ * What grpc-js says of a call that failed, in words for people: it wraps what the system said in
+ * what it was doing itself, down to the time of day. Whoever shows a failure names the endpoint, so
+ * these do not. A server's own text passes unchanged: tools look for it.
  */
 
 /** The reasons of this client's own; the others are the system's, TLS's or the server's. */
@@ -10,13 +11,19 @@ const REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/^connect EACCES (.*)$/, "no permission to connect to $1"],
   [/^(?:connect )?(?:EHOSTUNREACH|ENETUNREACH)\b.*$/, "no way to that address"],
   [/^(?:connect )?ETIMEDOUT\b.*$/, "nobody answers at that address"],
-  [/^(?:(?:read|write) )?(?:ECONNRESET|EPIPE)\b.*$|^Connection dropped$|^Failed to connect$/, "the connection was closed"],
+  [
+    /^(?:(?:read|write) )?(?:ECONNRESET|EPIPE)\b.*$|^Connection dropped$|^Failed to connect$/,
+    "the connection was closed",
+  ],
   [
     /^Client network socket disconnected before secure TLS connection was established$/,
     "the connection was closed during the TLS handshake",
   ],
   // OpenSSL's: a number of its own, the library, the function, the reason, a file of its sources.
-  [/^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(tlsv1\w* alert certificate required):.*$/s, "the member wants a client certificate ($1)"],
+  [
+    /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(tlsv1\w* alert certificate required):.*$/s,
+    "the member wants a client certificate ($1)",
+  ],
   [
     /^[\dA-F]+:error:[\dA-F]+:SSL routines:[^:]*:(\w+ alert (?:(?:bad|unsupported) certificate|unknown ca|certificate \w+)):.*$/s,
     "the member does not take this client's certificate ($1)",
@@ -33,20 +40,36 @@ const REASONS: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/^Deadline exceeded\b.*$/, "no answer in time"],
 ];
 
-/** Whether a call's failure says that it found no connection to leave on. @param details grpc-js's own words */
+/**
+ * Whether a call's failure says that it found no connection to leave on. @param details grpc-js's
+ * own words
+ */
 export function neverLeft(details: string): boolean {
   return /^(?:No connection established|Name resolution failed|Failed to connect)/.test(details);
 }
 
-/** Why a call failed. @param details grpc-js's words or the server's @param requestBytes the size of what was sent, 0 for a stream */
+/**
+ * Why a call failed. @param details grpc-js's words or the server's @param requestBytes the size of
+ * what was sent, 0 for a stream
+ */
 export function reasonOf(details: string, requestBytes: number): string {
   // Go's words for a message beyond a bound, which tools look for.
-  const [, sendLimit] = /^Attempted to send message with a size larger than (\d+)$/.exec(details) ?? [];
-  if (sendLimit !== undefined) return `trying to send message larger than max (${requestBytes} vs. ${sendLimit})`;
-  const [, received, receiveLimit] = /^Received message larger than max \((\d+) vs (\d+)\)$/.exec(details) ?? [];
-  if (received !== undefined) return `grpc: received message larger than max (${received} vs. ${receiveLimit})`;
-  const wrapped = /^No connection established(?:\. Last error: (?:Error: )?(.*?)\. Resolution note: .*)?$/s.exec(details);
-  const said = (wrapped === null ? details : (wrapped[1] ?? "")).replace(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)$/, "");
+  const [, sendLimit] =
+    /^Attempted to send message with a size larger than (\d+)$/.exec(details) ?? [];
+  if (sendLimit !== undefined)
+    return `trying to send message larger than max (${requestBytes} vs. ${sendLimit})`;
+  const [, received, receiveLimit] =
+    /^Received message larger than max \((\d+) vs (\d+)\)$/.exec(details) ?? [];
+  if (received !== undefined)
+    return `grpc: received message larger than max (${received} vs. ${receiveLimit})`;
+  const wrapped =
+    /^No connection established(?:\. Last error: (?:Error: )?(.*?)\. Resolution note: .*)?$/s.exec(
+      details,
+    );
+  const said = (wrapped === null ? details : (wrapped[1] ?? "")).replace(
+    / \(\d{4}-\d\d-\d\dT[\d:.]+Z\)$/,
+    "",
+  );
   // It tries again already and has no error of this attempt yet.
   if (wrapped !== null && (said === "" || said === "null")) return "no connection";
   for (const [pattern, text] of REASONS) if (pattern.test(said)) return said.replace(pattern, text);

@@ -1,10 +1,16 @@
 /**
- * TLS for grpc-js's channels. Its own credentials name the host in the handshake even where it is an address, which TLS does not allow
- * and Node 26 refuses; these name it only where it is a name, and check addresses against the certificate all the same.
+ * TLS for grpc-js's channels. Its own credentials name the host in the handshake even where it is
+ * an address, which TLS does not allow and Node 26 refuses; these name it only where it is a name,
+ * and check addresses against the certificate all the same.
  */
 import { isIP, type Socket } from "node:net";
 import { createSecureContext, type SecureContextOptions, connect as tlsConnect } from "node:tls";
-import { type CallCredentials, ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js";
+import {
+  type CallCredentials,
+  ChannelCredentials,
+  type ChannelOptions,
+  credentials,
+} from "@grpc/grpc-js";
 
 type GrpcUri = Parameters<ChannelCredentials["_createSecureConnector"]>[0];
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
@@ -27,7 +33,10 @@ export class TlsCredentials extends ChannelCredentials {
   readonly #handshakes = new Set<Socket>();
   #isClosed = false;
 
-  constructor(context: SecureContext, how: { readonly insecureSkipVerify?: boolean; readonly serverName?: string }) {
+  constructor(
+    context: SecureContext,
+    how: { readonly insecureSkipVerify?: boolean; readonly serverName?: string },
+  ) {
     super();
     this.#context = context;
     this.#verifies = how.insecureSkipVerify !== true;
@@ -42,7 +51,11 @@ export class TlsCredentials extends ChannelCredentials {
     return this === other;
   }
 
-  override _createSecureConnector(target: GrpcUri, _options: ChannelOptions, callCredentials?: CallCredentials): SecureConnector {
+  override _createSecureConnector(
+    target: GrpcUri,
+    _options: ChannelOptions,
+    callCredentials?: CallCredentials,
+  ): SecureConnector {
     const host = this.#serverName ?? hostOf(target);
     return {
       connect: (socket) => this.#handshake(socket, host),
@@ -53,8 +66,9 @@ export class TlsCredentials extends ChannelCredentials {
   }
 
   /**
-   * Ends the handshakes that are under way; there are no more after that. grpc-js does not: a server that takes a connection and never says
-   * a word (a member that is stopped by a signal) would keep the process of the client alive for ever.
+   * Ends the handshakes that are under way; there are no more after that. grpc-js does not: a
+   * server that takes a connection and never says a word (a member that is stopped by a signal)
+   * would keep the process of the client alive for ever.
    */
   close(): void {
     this.#isClosed = true;
@@ -91,7 +105,10 @@ export class TlsCredentials extends ChannelCredentials {
   }
 }
 
-/** The host of a target such as "dns:example.org:2379", "[::1]:2379" or "unix:/path", for which "localhost" stands in. */
+/**
+ * The host of a target such as "dns:example.org:2379", "[::1]:2379" or "unix:/path", for which
+ * "localhost" stands in.
+ */
 function hostOf(target: GrpcUri): string {
   if (target.scheme === "unix") return "localhost";
   const path = target.path.replace(/^\/+/, "");

@@ -63,7 +63,11 @@ export class Auth {
 
   /** Adds a user; without a password it can only come with a certificate of its name. */
   userAdd(name: string, password: string | undefined): Promise<AuthUserAddResponse> {
-    const request = AuthUserAddRequest.create({ name, password: password ?? "", options: { noPassword: password === undefined } });
+    const request = AuthUserAddRequest.create({
+      name,
+      password: password ?? "",
+      options: { noPassword: password === undefined },
+    });
     return this.#caller.call(methods.UserAdd, request, false);
   }
 
@@ -81,15 +85,27 @@ export class Auth {
   }
 
   userChangePassword(name: string, password: string): Promise<AuthUserChangePasswordResponse> {
-    return this.#caller.call(methods.UserChangePassword, AuthUserChangePasswordRequest.create({ name, password }), false);
+    return this.#caller.call(
+      methods.UserChangePassword,
+      AuthUserChangePasswordRequest.create({ name, password }),
+      false,
+    );
   }
 
   userGrantRole(user: string, role: string): Promise<AuthUserGrantRoleResponse> {
-    return this.#caller.call(methods.UserGrantRole, AuthUserGrantRoleRequest.create({ user, role }), false);
+    return this.#caller.call(
+      methods.UserGrantRole,
+      AuthUserGrantRoleRequest.create({ user, role }),
+      false,
+    );
   }
 
   userRevokeRole(name: string, role: string): Promise<AuthUserRevokeRoleResponse> {
-    return this.#caller.call(methods.UserRevokeRole, AuthUserRevokeRoleRequest.create({ name, role }), false);
+    return this.#caller.call(
+      methods.UserRevokeRole,
+      AuthUserRevokeRoleRequest.create({ name, role }),
+      false,
+    );
   }
 
   roleAdd(name: string): Promise<AuthRoleAddResponse> {
@@ -109,13 +125,27 @@ export class Auth {
     return this.#caller.call(methods.RoleList, AuthRoleListRequest.create(), true);
   }
 
-  /** Lets a role read or write a key, or a range of keys: a zero byte as its end means all keys from there on. */
-  roleGrantPermission(name: string, perm: authpb.Permission): Promise<AuthRoleGrantPermissionResponse> {
-    return this.#caller.call(methods.RoleGrantPermission, AuthRoleGrantPermissionRequest.create({ name, perm }), false);
+  /**
+   * Lets a role read or write a key, or a range of keys: a zero byte as its end means all keys from
+   * there on.
+   */
+  roleGrantPermission(
+    name: string,
+    perm: authpb.Permission,
+  ): Promise<AuthRoleGrantPermissionResponse> {
+    return this.#caller.call(
+      methods.RoleGrantPermission,
+      AuthRoleGrantPermissionRequest.create({ name, perm }),
+      false,
+    );
   }
 
   /** Takes back what was granted for exactly this key or range. */
-  roleRevokePermission(role: string, key: Uint8Array, rangeEnd: Uint8Array): Promise<AuthRoleRevokePermissionResponse> {
+  roleRevokePermission(
+    role: string,
+    key: Uint8Array,
+    rangeEnd: Uint8Array,
+  ): Promise<AuthRoleRevokePermissionResponse> {
     const request = AuthRoleRevokePermissionRequest.create({ role, key, rangeEnd });
     return this.#caller.call(methods.RoleRevokePermission, request, false);
   }

@@ -5,7 +5,9 @@ import type { ClientStream, StreamMethod } from "./stream.ts";
 
 /** How a stream is to be opened. */
 export interface StreamOptions {
-  /** Have the member end the stream when it loses its leader, so that it can be opened at another. */
+  /**
+   * Have the member end the stream when it loses its leader, so that it can be opened at another.
+   */
   readonly requireLeader?: boolean;
   /** Show the server's credentials anew, because it refused those that it gave. */
   readonly renewToken?: boolean;
@@ -17,8 +19,16 @@ export interface Caller {
   /** How long a call may take with all its repetitions. */
   readonly timeoutMs: number;
   /** One request, one response. @param repeatable whether doing it twice is as good as once */
-  call<T>(method: MethodDescriptor & { readonly responseType: MessageType<T> }, request: object, repeatable: boolean): Promise<T>;
-  stream<Q, A>(method: StreamMethod<Q, A>, endpoint?: string, options?: StreamOptions): Promise<ClientStream<Q, A>>;
+  call<T>(
+    method: MethodDescriptor & { readonly responseType: MessageType<T> },
+    request: object,
+    repeatable: boolean,
+  ): Promise<T>;
+  stream<Q, A>(
+    method: StreamMethod<Q, A>,
+    endpoint?: string,
+    options?: StreamOptions,
+  ): Promise<ClientStream<Q, A>>;
 }
 
 /** Resolves after `delayMs`, or at once when `signal` is aborted. */

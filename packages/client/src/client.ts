@@ -7,7 +7,8 @@
  *   const { succeeded } = await client.txn({ compare: [compareVersion("lock", "=", 0)], success: [opPut("lock", "mine")] });
  *   client.close();
  *
- * Every call rejects with ClientError: `grpcCode` and `message` are the server's, `code` is the name in etcd's catalogue.
+ * Every call rejects with ClientError: `grpcCode` and `message` are the server's, `code` is the
+ * name in etcd's catalogue.
  */
 import {
   type AlarmMember,
@@ -82,7 +83,9 @@ import { ClientStream, type StreamMethod } from "./stream.ts";
 import { Watch, type WatchOptions } from "./watch.ts";
 
 /** Name and password of a user, or a token that is theirs already. */
-export type Credentials = { readonly name: string; readonly password: string } | { readonly token: string };
+export type Credentials =
+  | { readonly name: string; readonly password: string }
+  | { readonly token: string };
 
 const downgradeActions = {
   validate: DowngradeRequest_DowngradeAction.VALIDATE,
@@ -106,7 +109,12 @@ export class Client implements Caller {
   #authenticating: Promise<void> | undefined;
 
   /** Made by connect(). */
-  constructor(failover: Failover, openLink: OpenLink, credentials: Credentials | undefined, timer: ClientTimer) {
+  constructor(
+    failover: Failover,
+    openLink: OpenLink,
+    credentials: Credentials | undefined,
+    timer: ClientTimer,
+  ) {
     this.#failover = failover;
     this.#openLink = openLink;
     this.timer = timer;
@@ -131,7 +139,10 @@ export class Client implements Caller {
     return Session.open(this.leases, options.ttlSeconds ?? 60);
   }
 
-  /** Asks whether the cluster may go back to a version, has it do so, or calls that off (with an empty version). */
+  /**
+   * Asks whether the cluster may go back to a version, has it do so, or calls that off (with an
+   * empty version).
+   */
   downgrade(action: "validate" | "enable" | "cancel", version: string): Promise<DowngradeResponse> {
     const request = DowngradeRequest.create({ action: downgradeActions[action], version });
     return this.call(MaintenanceService.methods.Downgrade, request, false);
@@ -143,12 +154,16 @@ export class Client implements Caller {
   }
 
   async put(key: Bytes, value: Bytes, options: PutOptions = {}): Promise<PutResult> {
-    return putResult(await this.call(KVService.methods.Put, putRequest(key, value, options), false));
+    return putResult(
+      await this.call(KVService.methods.Put, putRequest(key, value, options), false),
+    );
   }
 
   /** Deletes the key or the keys of a range; `deleted` tells how many there were. */
   async delete(key: Bytes, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return deleteResult(await this.call(KVService.methods.DeleteRange, deleteRequest(key, options), false));
+    return deleteResult(
+      await this.call(KVService.methods.DeleteRange, deleteRequest(key, options), false),
+    );
   }
 
   /** Does `success` if all comparisons hold, else `failure`; all of it at one revision. */
@@ -157,42 +172,78 @@ export class Client implements Caller {
     return txnResult(await this.call(KVService.methods.Txn, request, readsOnly(request)));
   }
 
-  /** Forgets the history before `revision`. With `physical`, answers only when it is gone from the store. */
+  /**
+   * Forgets the history before `revision`. With `physical`, answers only when it is gone from the
+   * store.
+   */
   compact(revision: number, options: { physical?: boolean } = {}): Promise<CompactionResponse> {
-    return this.call(KVService.methods.Compact, CompactionRequest.create({ revision, physical: options.physical ?? false }), false);
+    return this.call(
+      KVService.methods.Compact,
+      CompactionRequest.create({ revision, physical: options.physical ?? false }),
+      false,
+    );
   }
 
   /** The members of the cluster; `linearizable: false` asks one member what it knows. */
   memberList(options: { linearizable?: boolean } = {}): Promise<MemberListResponse> {
-    return this.call(ClusterService.methods.MemberList, MemberListRequest.create({ linearizable: options.linearizable ?? true }), true);
+    return this.call(
+      ClusterService.methods.MemberList,
+      MemberListRequest.create({ linearizable: options.linearizable ?? true }),
+      true,
+    );
   }
 
   /** Adds a member, which is then started with --initial-cluster-state existing. */
-  memberAdd(peerURLs: readonly string[], options: { isLearner?: boolean } = {}): Promise<MemberAddResponse> {
-    const request = MemberAddRequest.create({ peerURLs: [...peerURLs], isLearner: options.isLearner ?? false });
+  memberAdd(
+    peerURLs: readonly string[],
+    options: { isLearner?: boolean } = {},
+  ): Promise<MemberAddResponse> {
+    const request = MemberAddRequest.create({
+      peerURLs: [...peerURLs],
+      isLearner: options.isLearner ?? false,
+    });
     return this.call(ClusterService.methods.MemberAdd, request, false);
   }
 
   memberRemove(id: bigint): Promise<MemberRemoveResponse> {
-    return this.call(ClusterService.methods.MemberRemove, MemberRemoveRequest.create({ ID: id }), false);
+    return this.call(
+      ClusterService.methods.MemberRemove,
+      MemberRemoveRequest.create({ ID: id }),
+      false,
+    );
   }
 
   /** Gives a member other peer URLs. */
   memberUpdate(id: bigint, peerURLs: readonly string[]): Promise<MemberUpdateResponse> {
-    return this.call(ClusterService.methods.MemberUpdate, MemberUpdateRequest.create({ ID: id, peerURLs: [...peerURLs] }), false);
+    return this.call(
+      ClusterService.methods.MemberUpdate,
+      MemberUpdateRequest.create({ ID: id, peerURLs: [...peerURLs] }),
+      false,
+    );
   }
 
   /** Makes a learner that has caught up a voter. */
   memberPromote(id: bigint): Promise<MemberPromoteResponse> {
-    return this.call(ClusterService.methods.MemberPromote, MemberPromoteRequest.create({ ID: id }), false);
+    return this.call(
+      ClusterService.methods.MemberPromote,
+      MemberPromoteRequest.create({ ID: id }),
+      false,
+    );
   }
 
   /** Hands leadership to a voter; `endpoint` has to be the leader's. */
   moveLeader(endpoint: string, targetID: bigint): Promise<MoveLeaderResponse> {
-    return this.#at(endpoint, MaintenanceService.methods.MoveLeader, MoveLeaderRequest.create({ targetID }));
+    return this.#at(
+      endpoint,
+      MaintenanceService.methods.MoveLeader,
+      MoveLeaderRequest.create({ targetID }),
+    );
   }
 
-  /** The state of the member at `endpoint`, which need not be one that the client was connected with. */
+  /**
+   * The state of the member at `endpoint`, which need not be one that the client was connected
+   * with.
+   */
   status(endpoint: string): Promise<StatusResponse> {
     return this.#at(endpoint, MaintenanceService.methods.Status, StatusRequest.create());
   }
@@ -215,18 +266,31 @@ export class Client implements Caller {
 
   /** The hash of all keys and values up to `revision` (0 for now) at the member at `endpoint`. */
   hashKv(endpoint: string, revision = 0): Promise<HashKVResponse> {
-    return this.#at(endpoint, MaintenanceService.methods.HashKV, HashKVRequest.create({ revision }));
+    return this.#at(
+      endpoint,
+      MaintenanceService.methods.HashKV,
+      HashKVRequest.create({ revision }),
+    );
   }
 
   /**
-   * Calls any method with one request and one response, such as those that have no function of their own here yet.
-   * @param repeatable true if the call may be made again elsewhere after a failure that leaves open whether it was done
+   * Calls any method with one request and one response, such as those that have no function of
+   * their own here yet.
+   * @param repeatable true if the call may be made again elsewhere after a failure that leaves open
+   * whether it was done
    */
-  async call<T>(method: MethodDescriptor & { readonly responseType: MessageType<T> }, request: object, repeatable: boolean): Promise<T> {
+  async call<T>(
+    method: MethodDescriptor & { readonly responseType: MessageType<T> },
+    request: object,
+    repeatable: boolean,
+  ): Promise<T> {
     return method.responseType.decode(await this.#send(method, request, repeatable));
   }
 
-  /** The snapshot file of the member at `endpoint`, or of the one in use, message by message; the last holds the SHA-256. */
+  /**
+   * The snapshot file of the member at `endpoint`, or of the one in use, message by message; the
+   * last holds the SHA-256.
+   */
   async *snapshot(endpoint?: string): AsyncGenerator<SnapshotResponse, undefined> {
     const stream = await this.stream(MaintenanceService.methods.Snapshot, endpoint);
     stream.send(SnapshotRequest.create());
@@ -235,16 +299,25 @@ export class Client implements Caller {
   }
 
   /**
-   * Opens a stream of any method that has one, at `endpoint` or at the one in use. When it fails, the next one is opened at the next
-   * endpoint. Rejects with ClientError.
+   * Opens a stream of any method that has one, at `endpoint` or at the one in use. When it fails,
+   * the next one is opened at the next endpoint. Rejects with ClientError.
    */
-  async stream<Q, A>(method: StreamMethod<Q, A>, endpoint?: string, options: StreamOptions = {}): Promise<ClientStream<Q, A>> {
+  async stream<Q, A>(
+    method: StreamMethod<Q, A>,
+    endpoint?: string,
+    options: StreamOptions = {},
+  ): Promise<ClientStream<Q, A>> {
     if (options.renewToken === true && this.#user !== undefined) this.#token = undefined;
     if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
     const own = endpoint === undefined ? undefined : this.#failover.linkTo(endpoint);
-    const extra = endpoint !== undefined && own === undefined ? this.#openLink(endpoint) : undefined;
+    const extra =
+      endpoint !== undefined && own === undefined ? this.#openLink(endpoint) : undefined;
     try {
-      const { stream, link } = await this.#failover.stream(method.path, { token: this.#token, ...options }, own ?? extra);
+      const { stream, link } = await this.#failover.stream(
+        method.path,
+        { token: this.#token, ...options },
+        own ?? extra,
+      );
       return new ClientStream(method, stream, link.endpoint, (failed) => {
         if (failed) this.#failover.leave(link);
         extra?.close();
@@ -260,7 +333,11 @@ export class Client implements Caller {
     this.#failover.close();
   }
 
-  async #at<T>(endpoint: string, method: MethodDescriptor & { readonly responseType: MessageType<T> }, request: object): Promise<T> {
+  async #at<T>(
+    endpoint: string,
+    method: MethodDescriptor & { readonly responseType: MessageType<T> },
+    request: object,
+  ): Promise<T> {
     const own = this.#failover.linkTo(endpoint);
     const link = own ?? this.#openLink(endpoint);
     try {
@@ -270,22 +347,42 @@ export class Client implements Caller {
     }
   }
 
-  async #send(method: MethodDescriptor, request: object, repeatable: boolean, only?: Link): Promise<Uint8Array> {
+  async #send(
+    method: MethodDescriptor,
+    request: object,
+    repeatable: boolean,
+    only?: Link,
+  ): Promise<Uint8Array> {
     const bytes = method.requestType.encode(request);
     if (this.#user !== undefined && this.#token === undefined) await this.#authenticate();
     const token = this.#token;
     try {
-      return await this.#failover.call({ path: method.path, request: bytes, repeatable, metadata: { token } }, only);
+      return await this.#failover.call(
+        { path: method.path, request: bytes, repeatable, metadata: { token } },
+        only,
+      );
     } catch (error) {
-      // A token grows old, or users have changed since. The server refuses it before it does anything: once more is safe even for a write.
-      if (!(error instanceof ClientError) || !isStaleToken(error.message) || this.#user === undefined) throw error;
+      // A token grows old, or users have changed since. The server refuses it before it does
+      // anything: once more is safe even for a write.
+      if (
+        !(error instanceof ClientError) ||
+        !isStaleToken(error.message) ||
+        this.#user === undefined
+      )
+        throw error;
       if (this.#token === token) this.#token = undefined;
       await this.#authenticate();
-      return await this.#failover.call({ path: method.path, request: bytes, repeatable, metadata: { token: this.#token } }, only);
+      return await this.#failover.call(
+        { path: method.path, request: bytes, repeatable, metadata: { token: this.#token } },
+        only,
+      );
     }
   }
 
-  /** Gets a token; calls that need one at the same time share the round. A server without users needs none. */
+  /**
+   * Gets a token; calls that need one at the same time share the round. A server without users
+   * needs none.
+   */
   #authenticate(): Promise<void> {
     this.#authenticating ??= this.#fetchToken().finally(() => {
       this.#authenticating = undefined;
@@ -297,7 +394,12 @@ export class Client implements Caller {
     const request = AuthenticateRequest.encode(this.#user!);
     const path = AuthService.methods.Authenticate.path;
     try {
-      const answer = await this.#failover.call({ path, request, repeatable: true, metadata: { token: undefined } });
+      const answer = await this.#failover.call({
+        path,
+        request,
+        repeatable: true,
+        metadata: { token: undefined },
+      });
       this.#token = AuthenticateResponse.decode(answer).token;
     } catch (error) {
       if (!(error instanceof ClientError) || error.code !== "AuthNotEnabled") throw error;

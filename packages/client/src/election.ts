@@ -23,8 +23,8 @@ export class Leadership {
 }
 
 /**
- * Stands for election with a value, and waits until it is won. When `signal` is aborted the candidacy is given up and it rejects with the
- * signal's reason. Rejects with ClientError.
+ * Stands for election with a value, and waits until it is won. When `signal` is aborted the
+ * candidacy is given up and it rejects with the signal's reason. Rejects with ClientError.
  */
 export async function campaign(
   client: Client,
@@ -46,13 +46,30 @@ export async function campaign(
 /** Who leads, and what the store's revision was. */
 export type Observed = Pick<GetResult, "header"> & { readonly kv: KeyValue };
 
-/** Gives the leader's key and value, at once if there is a leader, and again whenever one of them changes, until `signal` is aborted. */
-export async function* observeElection(client: Client, name: string, signal: AbortSignal): AsyncGenerator<Observed, undefined> {
+/**
+ * Gives the leader's key and value, at once if there is a leader, and again whenever one of them
+ * changes, until `signal` is aborted.
+ */
+export async function* observeElection(
+  client: Client,
+  name: string,
+  signal: AbortSignal,
+): AsyncGenerator<Observed, undefined> {
   while (!signal.aborted) {
-    const { header, kvs } = await client.get(`${name}/`, { prefix: true, sortBy: "create", order: "ascend", limit: 1 });
+    const { header, kvs } = await client.get(`${name}/`, {
+      prefix: true,
+      sortBy: "create",
+      order: "ascend",
+      limit: 1,
+    });
     let leader: Observed | undefined = kvs[0] === undefined ? undefined : { header, kv: kvs[0] };
     if (leader === undefined) {
-      for await (const change of changes(client, `${name}/`, { prefix: true, revision: header.revision + 1 }, signal)) {
+      for await (const change of changes(
+        client,
+        `${name}/`,
+        { prefix: true, revision: header.revision + 1 },
+        signal,
+      )) {
         if (change.deleted) continue;
         leader = change;
         break;
@@ -60,14 +77,22 @@ export async function* observeElection(client: Client, name: string, signal: Abo
     }
     if (leader === undefined || signal.aborted) return;
     yield leader;
-    for await (const change of changes(client, leader.kv.key, { revision: leader.header.revision + 1 }, signal)) {
+    for await (const change of changes(
+      client,
+      leader.kv.key,
+      { revision: leader.header.revision + 1 },
+      signal,
+    )) {
       if (change.deleted) break;
       yield change;
     }
   }
 }
 
-/** The changes of keys one by one; ends without them where history was compacted, to be looked at anew. */
+/**
+ * The changes of keys one by one; ends without them where history was compacted, to be looked at
+ * anew.
+ */
 async function* changes(
   client: Client,
   key: string | Uint8Array,

@@ -1,14 +1,22 @@
 /**
- * Keeps one lease alive: renews it after a third of its time, at another member when one does not answer, and knows when it is too late.
- * Whoever holds something by a lease has to let it go when the keeper ends.
+ * Keeps one lease alive: renews it after a third of its time, at another member when one does not
+ * answer, and knows when it is too late. Whoever holds something by a lease has to let it go when
+ * the keeper ends.
  */
-import { type LeaseKeepAliveRequest, type LeaseKeepAliveResponse, LeaseService } from "@quorate/proto";
+import {
+  type LeaseKeepAliveRequest,
+  type LeaseKeepAliveResponse,
+  LeaseService,
+} from "@quorate/proto";
 import { type Caller, pause } from "./caller.ts";
 import { ClientError } from "./errors.ts";
 import { Backoff, isStaleToken, mayResume } from "./resume.ts";
 import type { ClientStream } from "./stream.ts";
 
-/** Why a lease is kept no more: somebody called stop(); the server knows it no longer; nobody answered while it must have lived. */
+/**
+ * Why a lease is kept no more: somebody called stop(); the server knows it no longer; nobody
+ * answered while it must have lived.
+ */
 export type LeaseEnd =
   | { readonly kind: "stopped" }
   | { readonly kind: "expired" }
@@ -51,7 +59,10 @@ export class LeaseKeeper {
     while (!this.#over.aborted) {
       try {
         const renewToken = cause !== undefined && isStaleToken(cause.message);
-        const stream = await this.#caller.stream(LeaseService.methods.LeaseKeepAlive, undefined, { requireLeader: true, renewToken });
+        const stream = await this.#caller.stream(LeaseService.methods.LeaseKeepAlive, undefined, {
+          requireLeader: true,
+          renewToken,
+        });
         if (await this.#renew(stream, backoff)) return { kind: "expired" };
       } catch (error) {
         if (!(error instanceof ClientError)) throw error;
@@ -64,7 +75,10 @@ export class LeaseKeeper {
   }
 
   /** Renews over one stream until that ends. Gives true if the lease is gone. */
-  async #renew(stream: ClientStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>, backoff: Backoff): Promise<boolean> {
+  async #renew(
+    stream: ClientStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse>,
+    backoff: Backoff,
+  ): Promise<boolean> {
     const { timer } = this.#caller;
     const cancel = (): void => stream.cancel();
     this.#over.addEventListener("abort", cancel);

@@ -1,9 +1,15 @@
-/** One connection to one endpoint, as the failover sees it. The gRPC twin is in node/grpc-link.ts, tests bring their own. */
+/**
+ * One connection to one endpoint, as the failover sees it. The gRPC twin is in node/grpc-link.ts,
+ * tests bring their own.
+ */
 
 /** Why a call over a link failed. */
 export class LinkError extends Error {
   readonly grpcCode: number;
-  /** False if it is certain that the request never left: repeating it elsewhere then cannot do it twice. */
+  /**
+   * False if it is certain that the request never left: repeating it elsewhere then cannot do it
+   * twice.
+   */
   readonly sent: boolean;
   constructor(grpcCode: number, message: string, sent: boolean) {
     super(message);
@@ -36,11 +42,21 @@ export interface Link {
   /** The endpoint as the user wrote it. */
   readonly endpoint: string;
   /**
-   * Sends one request and gives the response's bytes. Connects first if need be, for at most `dialTimeoutMs`. Rejects with LinkError;
-   * after `timeoutMs` in all with code 4 (DEADLINE_EXCEEDED).
+   * Sends one request and gives the response's bytes. Connects first if need be, for at most
+   * `dialTimeoutMs`. Rejects with LinkError; after `timeoutMs` in all with code 4
+   * (DEADLINE_EXCEEDED).
    */
-  call(path: string, request: Uint8Array, metadata: CallMetadata, dialTimeoutMs: number, timeoutMs: number): Promise<Uint8Array>;
-  /** Opens a stream, without a limit of time. Connects first if need be, for at most `dialTimeoutMs`. Rejects with LinkError. */
+  call(
+    path: string,
+    request: Uint8Array,
+    metadata: CallMetadata,
+    dialTimeoutMs: number,
+    timeoutMs: number,
+  ): Promise<Uint8Array>;
+  /**
+   * Opens a stream, without a limit of time. Connects first if need be, for at most
+   * `dialTimeoutMs`. Rejects with LinkError.
+   */
   stream(path: string, metadata: CallMetadata, dialTimeoutMs: number): Promise<LinkStream>;
   close(): void;
 }

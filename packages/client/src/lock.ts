@@ -19,7 +19,10 @@ export class SessionExpiredError extends Error {
 }
 
 export class Lock {
-  /** The key whose existence is the lock: a transaction that compares its creation with `place.revision` acts only while it is held. */
+  /**
+   * The key whose existence is the lock: a transaction that compares its creation with
+   * `place.revision` acts only while it is held.
+   */
   readonly place: Place;
   /** The store's revision when the lock was had. */
   readonly headerRevision: number;
@@ -39,10 +42,16 @@ export class Lock {
 }
 
 /**
- * Waits for the lock. When `signal` is aborted the place in the line is given up and it rejects with the signal's reason. Rejects with
- * SessionExpiredError if the session was over meanwhile, and with ClientError.
+ * Waits for the lock. When `signal` is aborted the place in the line is given up and it rejects
+ * with the signal's reason. Rejects with SessionExpiredError if the session was over meanwhile, and
+ * with ClientError.
  */
-export async function lockNamed(client: Client, session: Session, name: string, signal = new AbortController().signal): Promise<Lock> {
+export async function lockNamed(
+  client: Client,
+  session: Session,
+  name: string,
+  signal = new AbortController().signal,
+): Promise<Lock> {
   const place = await takePlace(client, name, session.lease, "");
   try {
     await waitTurn(client, name, place, signal);

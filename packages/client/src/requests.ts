@@ -1,4 +1,7 @@
-/** Building requests: keys as texts or bytes, ranges by prefix, comparisons and operations of transactions. */
+/**
+ * Building requests: keys as texts or bytes, ranges by prefix, comparisons and operations of
+ * transactions.
+ */
 import {
   type Compare,
   Compare_CompareResult,
@@ -22,12 +25,15 @@ function toBytes(value: Bytes): Uint8Array {
 
 const EVERYTHING = new Uint8Array(1);
 
-/** The end of the range of all keys that begin with `prefix`: the first key after them, or a zero byte (no end) if there is none. */
+/**
+ * The end of the range of all keys that begin with `prefix`: the first key after them, or a zero
+ * byte (no end) if there is none.
+ */
 export function prefixEnd(prefix: Bytes): Uint8Array {
   const end = toBytes(prefix).slice();
   for (let last = end.length - 1; last >= 0; last--) {
-    if (end[last]! < 0xff) {
-      end[last]!++;
+    if (end[last] < 0xff) {
+      end[last]++;
       return end.slice(0, last + 1);
     }
   }
@@ -45,14 +51,27 @@ export interface RangeOptions {
 }
 
 /** Key and range end as requests hold them. Throws TypeError where options exclude each other. */
-export function keyRange(key: Bytes, options: RangeOptions): { key: Uint8Array; rangeEnd: Uint8Array } {
-  const set = [options.prefix === true, options.fromKey === true, options.rangeEnd !== undefined].filter(Boolean).length;
+export function keyRange(
+  key: Bytes,
+  options: RangeOptions,
+): { key: Uint8Array; rangeEnd: Uint8Array } {
+  const set = [
+    options.prefix === true,
+    options.fromKey === true,
+    options.rangeEnd !== undefined,
+  ].filter(Boolean).length;
   if (set > 1) throw new TypeError("prefix, fromKey and rangeEnd exclude each other");
   const start = toBytes(key);
   if (options.prefix === true)
-    return start.length === 0 ? { key: EVERYTHING, rangeEnd: EVERYTHING } : { key: start, rangeEnd: prefixEnd(start) };
-  if (options.fromKey === true) return { key: start.length === 0 ? EVERYTHING : start, rangeEnd: EVERYTHING };
-  return { key: start, rangeEnd: options.rangeEnd === undefined ? new Uint8Array(0) : toBytes(options.rangeEnd) };
+    return start.length === 0
+      ? { key: EVERYTHING, rangeEnd: EVERYTHING }
+      : { key: start, rangeEnd: prefixEnd(start) };
+  if (options.fromKey === true)
+    return { key: start.length === 0 ? EVERYTHING : start, rangeEnd: EVERYTHING };
+  return {
+    key: start,
+    rangeEnd: options.rangeEnd === undefined ? new Uint8Array(0) : toBytes(options.rangeEnd),
+  };
 }
 
 export interface GetOptions extends RangeOptions {
@@ -62,7 +81,10 @@ export interface GetOptions extends RangeOptions {
   readonly revision?: number;
   readonly sortBy?: "key" | "version" | "create" | "mod" | "value";
   readonly order?: "ascend" | "descend";
-  /** Read from the member that is asked, without a round through the cluster: quicker, but it may be behind. */
+  /**
+   * Read from the member that is asked, without a round through the cluster: quicker, but it may be
+   * behind.
+   */
   readonly serializable?: boolean;
   readonly keysOnly?: boolean;
   readonly countOnly?: boolean;
@@ -79,14 +101,23 @@ const sortTargets = {
   mod: RangeRequest_SortTarget.MOD,
   value: RangeRequest_SortTarget.VALUE,
 };
-const sortOrders = { ascend: RangeRequest_SortOrder.ASCEND, descend: RangeRequest_SortOrder.DESCEND };
+const sortOrders = {
+  ascend: RangeRequest_SortOrder.ASCEND,
+  descend: RangeRequest_SortOrder.DESCEND,
+};
 
-/** A Range request. Sorting by something other than the key without an order sorts upwards; keys come sorted from the server anyway. */
+/**
+ * A Range request. Sorting by something other than the key without an order sorts upwards; keys
+ * come sorted from the server anyway.
+ */
 export function getRequest(key: Bytes, options: GetOptions = {}): RangeRequest {
   const target = sortTargets[options.sortBy ?? "key"];
-  let order: number = options.order === undefined ? RangeRequest_SortOrder.NONE : sortOrders[options.order];
-  if (options.order === undefined && target !== RangeRequest_SortTarget.KEY) order = RangeRequest_SortOrder.ASCEND;
-  if (order === RangeRequest_SortOrder.ASCEND && target === RangeRequest_SortTarget.KEY) order = RangeRequest_SortOrder.NONE;
+  let order: number =
+    options.order === undefined ? RangeRequest_SortOrder.NONE : sortOrders[options.order];
+  if (options.order === undefined && target !== RangeRequest_SortTarget.KEY)
+    order = RangeRequest_SortOrder.ASCEND;
+  if (order === RangeRequest_SortOrder.ASCEND && target === RangeRequest_SortTarget.KEY)
+    order = RangeRequest_SortOrder.NONE;
   return RangeRequest.create({
     ...keyRange(key, options),
     limit: options.limit ?? 0,
@@ -144,32 +175,93 @@ const results: Readonly<Record<Comparison, number>> = {
   ">": Compare_CompareResult.GREATER,
 };
 
-function compare(key: Bytes, comparison: Comparison, target: number, targetUnion: Compare["targetUnion"], options: RangeOptions): Compare {
+function compare(
+  key: Bytes,
+  comparison: Comparison,
+  target: number,
+  targetUnion: Compare["targetUnion"],
+  options: RangeOptions,
+): Compare {
   return { result: results[comparison], target, targetUnion, ...keyRange(key, options) };
 }
 
 /** How often the key was changed since it was created; 0 for a key that is not there. */
-export function compareVersion(key: Bytes, comparison: Comparison, version: number, options: RangeOptions = {}): Compare {
-  return compare(key, comparison, Compare_CompareTarget.VERSION, { case: "version", value: version }, options);
+export function compareVersion(
+  key: Bytes,
+  comparison: Comparison,
+  version: number,
+  options: RangeOptions = {},
+): Compare {
+  return compare(
+    key,
+    comparison,
+    Compare_CompareTarget.VERSION,
+    { case: "version", value: version },
+    options,
+  );
 }
 
 /** The revision that created the key; 0 for a key that is not there. */
-export function compareCreateRevision(key: Bytes, comparison: Comparison, revision: number, options: RangeOptions = {}): Compare {
-  return compare(key, comparison, Compare_CompareTarget.CREATE, { case: "createRevision", value: revision }, options);
+export function compareCreateRevision(
+  key: Bytes,
+  comparison: Comparison,
+  revision: number,
+  options: RangeOptions = {},
+): Compare {
+  return compare(
+    key,
+    comparison,
+    Compare_CompareTarget.CREATE,
+    { case: "createRevision", value: revision },
+    options,
+  );
 }
 
 /** The revision that changed the key last; 0 for a key that is not there. */
-export function compareModRevision(key: Bytes, comparison: Comparison, revision: number, options: RangeOptions = {}): Compare {
-  return compare(key, comparison, Compare_CompareTarget.MOD, { case: "modRevision", value: revision }, options);
+export function compareModRevision(
+  key: Bytes,
+  comparison: Comparison,
+  revision: number,
+  options: RangeOptions = {},
+): Compare {
+  return compare(
+    key,
+    comparison,
+    Compare_CompareTarget.MOD,
+    { case: "modRevision", value: revision },
+    options,
+  );
 }
 
-export function compareValue(key: Bytes, comparison: Comparison, value: Bytes, options: RangeOptions = {}): Compare {
-  return compare(key, comparison, Compare_CompareTarget.VALUE, { case: "value", value: toBytes(value) }, options);
+export function compareValue(
+  key: Bytes,
+  comparison: Comparison,
+  value: Bytes,
+  options: RangeOptions = {},
+): Compare {
+  return compare(
+    key,
+    comparison,
+    Compare_CompareTarget.VALUE,
+    { case: "value", value: toBytes(value) },
+    options,
+  );
 }
 
 /** The lease that the key is attached to; 0n for none. */
-export function compareLease(key: Bytes, comparison: Comparison, lease: bigint, options: RangeOptions = {}): Compare {
-  return compare(key, comparison, Compare_CompareTarget.LEASE, { case: "lease", value: lease }, options);
+export function compareLease(
+  key: Bytes,
+  comparison: Comparison,
+  lease: bigint,
+  options: RangeOptions = {},
+): Compare {
+  return compare(
+    key,
+    comparison,
+    Compare_CompareTarget.LEASE,
+    { case: "lease", value: lease },
+    options,
+  );
 }
 
 export function opGet(key: Bytes, options: GetOptions = {}): RequestOp {
@@ -207,6 +299,9 @@ export function txnRequest(parts: TxnParts): TxnRequest {
 /** Whether a transaction, with those inside it, only reads. */
 export function readsOnly(request: TxnRequest): boolean {
   return [...request.success, ...request.failure].every(
-    ({ request: op }) => op === undefined || op.case === "requestRange" || (op.case === "requestTxn" && readsOnly(op.value)),
+    ({ request: op }) =>
+      op === undefined ||
+      op.case === "requestRange" ||
+      (op.case === "requestTxn" && readsOnly(op.value)),
   );
 }

@@ -1,4 +1,7 @@
-/** Answers with their stored records decoded. On the wire's side the records stay bytes, because members pass them through unread. */
+/**
+ * Answers with their stored records decoded. On the wire's side the records stay bytes, because
+ * members pass them through unread.
+ */
 import {
   type DeleteRangeResponse,
   KeyValue,
@@ -57,15 +60,26 @@ export function getResult(response: RangeResponse): GetResult {
 }
 
 export function putResult(response: PutResponse): PutResult {
-  return { header: response.header ?? NO_HEADER, prevKv: response.prevKv === undefined ? undefined : KeyValue.decode(response.prevKv) };
+  return {
+    header: response.header ?? NO_HEADER,
+    prevKv: response.prevKv === undefined ? undefined : KeyValue.decode(response.prevKv),
+  };
 }
 
 export function deleteResult(response: DeleteRangeResponse): DeleteResult {
-  return { header: response.header ?? NO_HEADER, deleted: response.deleted, prevKvs: response.prevKvs.map((kv) => KeyValue.decode(kv)) };
+  return {
+    header: response.header ?? NO_HEADER,
+    deleted: response.deleted,
+    prevKvs: response.prevKvs.map((kv) => KeyValue.decode(kv)),
+  };
 }
 
 export function txnResult(response: TxnResponse): TxnResult {
-  return { header: response.header ?? NO_HEADER, succeeded: response.succeeded, responses: response.responses.map(opResult) };
+  return {
+    header: response.header ?? NO_HEADER,
+    succeeded: response.succeeded,
+    responses: response.responses.map(opResult),
+  };
 }
 
 function opResult({ response }: ResponseOp): OpResult {

@@ -7,10 +7,17 @@ const LONGEST_PAUSE_MS = 2000;
 
 /** True for what another member, or the same one a little later, may do better. */
 export function mayResume(error: ClientError): boolean {
-  return error.grpcCode === GrpcStatus.UNAVAILABLE || error.grpcCode === GrpcStatus.INTERNAL || isStaleToken(error.message);
+  return (
+    error.grpcCode === GrpcStatus.UNAVAILABLE ||
+    error.grpcCode === GrpcStatus.INTERNAL ||
+    isStaleToken(error.message)
+  );
 }
 
-/** True for a text that says that the token is not, or no longer, good: with a new one the same request may succeed. */
+/**
+ * True for a text that says that the token is not, or no longer, good: with a new one the same
+ * request may succeed.
+ */
 export function isStaleToken(message: string): boolean {
   return /etcdserver: (?:invalid auth token|revision of auth store is old)$/.test(message);
 }

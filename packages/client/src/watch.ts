@@ -4,11 +4,19 @@
  *   const watch = client.watch("config/", { prefix: true });
  *   for await (const { events } of watch) for (const bytes of events) console.log(Event.decode(bytes));
  *
- * It gives every change from its first revision on, once and in order: after a break it is created anew from the revision after the last
- * one that it gave. What it gives are the server's responses, without the ones that say that a watch was created. The last response may
- * have `canceled` set: the server refused the watch, or the history that it wanted is compacted.
+ * It gives every change from its first revision on, once and in order: after a break it is created
+ * anew from the revision after the last one that it gave. What it gives are the server's responses,
+ * without the ones that say that a watch was created. The last response may have `canceled` set:
+ * the server refused the watch, or the history that it wanted is compacted.
  */
-import { Event, KeyValue, WatchCreateRequest, type WatchRequest, type WatchResponse, WatchService } from "@quorate/proto";
+import {
+  Event,
+  KeyValue,
+  WatchCreateRequest,
+  type WatchRequest,
+  type WatchResponse,
+  WatchService,
+} from "@quorate/proto";
 import { type Caller, pause } from "./caller.ts";
 import { ClientError } from "./errors.ts";
 import { type Bytes, keyRange, type RangeOptions } from "./requests.ts";
@@ -60,7 +68,10 @@ export class Watch implements AsyncIterable<WatchResponse> {
     this.#stream?.cancel();
   }
 
-  /** The responses; to be iterated once. Throws ClientError for a failure that no other member would spare. */
+  /**
+   * The responses; to be iterated once. Throws ClientError for a failure that no other member would
+   * spare.
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchResponse, undefined> {
     const backoff = new Backoff();
     let renewToken = false;
@@ -93,17 +104,27 @@ export class Watch implements AsyncIterable<WatchResponse> {
   }
 
   async #open(renewToken: boolean): Promise<ClientStream<WatchRequest, WatchResponse>> {
-    const stream = await this.#caller.stream(WatchService.methods.Watch, undefined, { requireLeader: true, renewToken });
+    const stream = await this.#caller.stream(WatchService.methods.Watch, undefined, {
+      requireLeader: true,
+      renewToken,
+    });
     this.#stream = stream;
     if (this.#stop.signal.aborted) stream.cancel();
-    else stream.send({ requestUnion: { case: "createRequest", value: { ...this.#request, startRevision: this.#next } } });
+    else
+      stream.send({
+        requestUnion: {
+          case: "createRequest",
+          value: { ...this.#request, startRevision: this.#next },
+        },
+      });
     return stream;
   }
 
   #advance({ header, created, events }: WatchResponse): void {
     const revision = header?.revision ?? 0;
     if (created) {
-      // A watch of what comes from now on begins after the revision at which it was created, wherever it is created again.
+      // A watch of what comes from now on begins after the revision at which it was created,
+      // wherever it is created again.
       if (this.#next === 0) this.#next = revision + 1;
       this.#isCreated = true;
       if (this.#wantsProgress) this.requestProgress();

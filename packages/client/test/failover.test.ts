@@ -7,12 +7,21 @@ import { Failover } from "../src/failover.ts";
 import { type CallMetadata, type Link, LinkError, type LinkStream } from "../src/link.ts";
 
 /** What a link does with a call: an answer, or an error. */
-type Behaviour = (call: { path: string; metadata: CallMetadata; timeoutMs: number }) => Uint8Array | LinkError | Promise<Uint8Array>;
+type Behaviour = (call: {
+  path: string;
+  metadata: CallMetadata;
+  timeoutMs: number;
+}) => Uint8Array | LinkError | Promise<Uint8Array>;
 
 class FakeLink implements Link {
   readonly endpoint: string;
   behaviour: Behaviour;
-  readonly calls: { path: string; metadata: CallMetadata; dialTimeoutMs: number; timeoutMs: number }[] = [];
+  readonly calls: {
+    path: string;
+    metadata: CallMetadata;
+    dialTimeoutMs: number;
+    timeoutMs: number;
+  }[] = [];
   closed = false;
 
   constructor(endpoint: string, behaviour: Behaviour) {
@@ -20,7 +29,13 @@ class FakeLink implements Link {
     this.behaviour = behaviour;
   }
 
-  async call(path: string, _request: Uint8Array, metadata: CallMetadata, dialTimeoutMs: number, timeoutMs: number): Promise<Uint8Array> {
+  async call(
+    path: string,
+    _request: Uint8Array,
+    metadata: CallMetadata,
+    dialTimeoutMs: number,
+    timeoutMs: number,
+  ): Promise<Uint8Array> {
     this.calls.push({ path, metadata, dialTimeoutMs, timeoutMs });
     const result = await this.behaviour({ path, metadata, timeoutMs });
     if (result instanceof LinkError) throw result;
@@ -63,15 +78,29 @@ const noTimer = { after: () => assert.fail("no timer is needed") };
 
 const OK = new Uint8Array(0);
 const answers: Behaviour = () => OK;
-const refuses: Behaviour = () => new LinkError(GrpcStatus.UNAVAILABLE, "No connection established", false);
+const refuses: Behaviour = () =>
+  new LinkError(GrpcStatus.UNAVAILABLE, "No connection established", false);
 const drops: Behaviour = () => new LinkError(GrpcStatus.UNAVAILABLE, "connection dropped", true);
 const read = { path: "/read", request: OK, repeatable: true, metadata: { token: undefined } };
 const write = { ...read, path: "/write", repeatable: false };
 
-function setUp(...behaviours: Behaviour[]): { failover: Failover; links: FakeLink[]; clock: FakeClock } {
+function setUp(...behaviours: Behaviour[]): {
+  failover: Failover;
+  links: FakeLink[];
+  clock: FakeClock;
+} {
   const links = behaviours.map((behaviour, index) => new FakeLink(`e${index}`, behaviour));
   const clock = new FakeClock();
-  return { failover: new Failover(links, { timeoutMs: 5000, dialTimeoutMs: 700, maxPendingCalls: 3 }, clock, 0), links, clock };
+  return {
+    failover: new Failover(
+      links,
+      { timeoutMs: 5000, dialTimeoutMs: 700, maxPendingCalls: 3 },
+      clock,
+      0,
+    ),
+    links,
+    clock,
+  };
 }
 
 const counts = (links: readonly FakeLink[]): number[] => links.map((link) => link.calls.length);
@@ -80,7 +109,12 @@ test("a client stays with an endpoint that answers", async () => {
   const { failover, links } = setUp(answers, answers);
   for (let i = 0; i < 5; i++) await failover.call(read);
   assert.deepEqual(counts(links), [5, 0]);
-  assert.deepEqual(links[0]!.calls[0], { path: "/read", metadata: { token: undefined }, dialTimeoutMs: 700, timeoutMs: 5000 });
+  assert.deepEqual(links[0].calls[0], {
+    path: "/read",
+    metadata: { token: undefined },
+    dialTimeoutMs: 700,
+    timeoutMs: 5000,
+  });
 });
 
 test("reads and writes go on where nobody could be reached, and stay there", async () => {
@@ -107,10 +141,18 @@ test("a read is repeated after a lost connection, a write is not", async () => {
 
 test("errors other than UNAVAILABLE are the answer", async () => {
   const { failover, links } = setUp(
-    () => new LinkError(GrpcStatus.OUT_OF_RANGE, "etcdserver: mvcc: required revision has been compacted", true),
+    () =>
+      new LinkError(
+        GrpcStatus.OUT_OF_RANGE,
+        "etcdserver: mvcc: required revision has been compacted",
+        true,
+      ),
     answers,
   );
-  await assert.rejects(failover.call(read), { grpcCode: GrpcStatus.OUT_OF_RANGE, code: "Compacted" });
+  await assert.rejects(failover.call(read), {
+    grpcCode: GrpcStatus.OUT_OF_RANGE,
+    code: "Compacted",
+  });
   assert.deepEqual(counts(links), [1, 0]);
 });
 
@@ -126,23 +168,31 @@ test("after a round without success it pauses, longer each time up to a second, 
   assert.deepEqual(clock.pauses, [25, 50, 100, 200, 400, 800, 1000, 1000, 1000]);
   assert.deepEqual(counts(links), [10, 10]);
   // Each try is told how much time is left.
-  assert.equal(links[0]!.calls.at(-1)!.timeoutMs, 5000 - clock.pauses.reduce((sum, pause) => sum + pause));
-  assert.equal(links[0]!.calls.at(-1)!.dialTimeoutMs, 425);
+  assert.equal(
+    links[0].calls.at(-1)!.timeoutMs,
+    5000 - clock.pauses.reduce((sum, pause) => sum + pause),
+  );
+  assert.equal(links[0].calls.at(-1)!.dialTimeoutMs, 425);
 });
 
 test("an attempt that the end of the call cut short is not told, but the one before it", async () => {
   const { failover, clock } = setUp(() => {
-    if (clock.timeMs < 4600) return new LinkError(GrpcStatus.UNAVAILABLE, "connection refused", false);
+    if (clock.timeMs < 4600)
+      return new LinkError(GrpcStatus.UNAVAILABLE, "connection refused", false);
     clock.timeMs = 5000;
     return new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true);
   });
   const failure = (await failover.call(read).catch((error: unknown) => error)) as ClientError;
-  assert.deepEqual([failure.message, (failure.cause as LinkError).message], ["context deadline exceeded", "connection refused"]);
+  assert.deepEqual(
+    [failure.message, (failure.cause as LinkError).message],
+    ["context deadline exceeded", "connection refused"],
+  );
 });
 
 test("an endpoint that comes back is found", async () => {
   const { failover, links, clock } = setUp(refuses);
-  links[0]!.behaviour = () => (clock.timeMs < 300 ? new LinkError(GrpcStatus.UNAVAILABLE, "", false) : OK);
+  links[0].behaviour = () =>
+    clock.timeMs < 300 ? new LinkError(GrpcStatus.UNAVAILABLE, "", false) : OK;
   await failover.call(write);
   assert.deepEqual(clock.pauses, [25, 50, 100, 200]);
 });
@@ -150,9 +200,12 @@ test("an endpoint that comes back is found", async () => {
 test("more calls at once than the bound are refused", async () => {
   const { failover, links } = setUp(answers);
   const gate = Promise.withResolvers<Uint8Array>();
-  links[0]!.behaviour = () => gate.promise;
+  links[0].behaviour = () => gate.promise;
   const pending = [failover.call(read), failover.call(read), failover.call(read)];
-  await assert.rejects(failover.call(read), { grpcCode: GrpcStatus.RESOURCE_EXHAUSTED, message: "more than 3 calls are pending" });
+  await assert.rejects(failover.call(read), {
+    grpcCode: GrpcStatus.RESOURCE_EXHAUSTED,
+    message: "more than 3 calls are pending",
+  });
   gate.resolve(OK);
   await Promise.all(pending);
   await failover.call(read);
@@ -184,22 +237,27 @@ test("status asks the endpoint that is named, over a link of its own if need be"
   const opened: FakeLink[] = [];
   const open = (endpoint: string): Link => {
     opened.push(new FakeLink(endpoint, answers));
-    return opened[0]!;
+    return opened[0];
   };
   const client = new Client(failover, open, undefined, noTimer);
   await client.status("e1");
   assert.deepEqual(counts(links), [0, 1]);
   await client.hashKv("elsewhere");
-  assert.equal(opened[0]!.calls.length, 1);
-  assert.equal(opened[0]!.closed, true);
-  assert.equal(links[1]!.closed, false);
+  assert.equal(opened[0].calls.length, 1);
+  assert.equal(opened[0].closed, true);
+  assert.equal(links[1].closed, false);
 });
 
-/** A server with users: hands out tokens, and takes the newest one only. @param refusal what it says of others */
+/**
+ * A server with users: hands out tokens, and takes the newest one only. @param refusal what it says
+ * of others
+ */
 function guarded(refusal = "etcdserver: invalid auth token"): Behaviour & { issued: number } {
   const behaviour: Behaviour = ({ path, metadata }) => {
     if (path.endsWith("/Authenticate")) return tokenAnswer(`t${++server.issued}`);
-    return metadata.token === `t${server.issued}` ? OK : new LinkError(GrpcStatus.UNAUTHENTICATED, refusal, true);
+    return metadata.token === `t${server.issued}`
+      ? OK
+      : new LinkError(GrpcStatus.UNAUTHENTICATED, refusal, true);
   };
   const server = Object.assign(behaviour, { issued: 0 });
   return server;
@@ -207,7 +265,11 @@ function guarded(refusal = "etcdserver: invalid auth token"): Behaviour & { issu
 
 /** An AuthenticateResponse with a token: field 2, a string. */
 function tokenAnswer(token: string): Uint8Array {
-  return Uint8Array.from([0x12, token.length, ...token.split("").map((char) => char.charCodeAt(0))]);
+  return Uint8Array.from([
+    0x12,
+    token.length,
+    ...token.split("").map((char) => char.charCodeAt(0)),
+  ]);
 }
 
 test("a user's token is fetched once for many calls, and again when it has grown old", async () => {
@@ -219,7 +281,7 @@ test("a user's token is fetched once for many calls, and again when it has grown
   server.issued = 7;
   await client.put("b", "c");
   assert.equal(server.issued, 8);
-  assert.equal(links[0]!.calls.at(-1)!.metadata.token, "t8");
+  assert.equal(links[0].calls.at(-1)!.metadata.token, "t8");
 });
 
 test("a user's token is fetched again when users have changed since", async () => {
@@ -233,7 +295,9 @@ test("a user's token is fetched again when users have changed since", async () =
 });
 
 test("a link whose own clock says that time is up ends the call in Go's words", async () => {
-  const { failover } = setUp(() => new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true));
+  const { failover } = setUp(
+    () => new LinkError(GrpcStatus.DEADLINE_EXCEEDED, "no answer in time", true),
+  );
   const failure = (await failover.call(read).catch((error: unknown) => error)) as ClientError;
   assert.deepEqual(
     [failure.message, failure.grpcCode, (failure.cause as Error).message],
@@ -246,18 +310,27 @@ test("a token that is given is shown and never fetched", async () => {
   server.issued = 3;
   const { failover } = setUp(server);
   await new Client(failover, () => assert.fail(), { token: "t3" }, noTimer).get("a");
-  await assert.rejects(new Client(failover, () => assert.fail(), { token: "old" }, noTimer).get("a"), { code: "InvalidAuthToken" });
+  await assert.rejects(
+    new Client(failover, () => assert.fail(), { token: "old" }, noTimer).get("a"),
+    { code: "InvalidAuthToken" },
+  );
   assert.equal(server.issued, 3);
 });
 
 test("where users are not enabled, a name and password do no harm", async () => {
   const { failover, links } = setUp(({ path }) =>
-    path.endsWith("/Authenticate") ? new LinkError(GrpcStatus.FAILED_PRECONDITION, "etcdserver: authentication is not enabled", true) : OK,
+    path.endsWith("/Authenticate")
+      ? new LinkError(
+          GrpcStatus.FAILED_PRECONDITION,
+          "etcdserver: authentication is not enabled",
+          true,
+        )
+      : OK,
   );
   const client = new Client(failover, () => assert.fail(), { name: "u", password: "p" }, noTimer);
   await client.get("a");
   await client.get("a");
-  assert.equal(links[0]!.calls.length, 3);
+  assert.equal(links[0].calls.length, 3);
 });
 
 test("a stream is opened at the next endpoint where one cannot be reached, and after it has failed", async () => {

@@ -1,17 +1,29 @@
-/** grpc-js's words for failures become reasons that people can read; a server's own text stays as it is. */
+/**
+ * grpc-js's words for failures become reasons that people can read; a server's own text stays as it
+ * is.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { neverLeft, reasonOf } from "../node/grpc-words.ts";
 
-const wrapped = (error: string): string => `No connection established. Last error: ${error}. Resolution note: `;
+const wrapped = (error: string): string =>
+  `No connection established. Last error: ${error}. Resolution note: `;
 
 const reasons: readonly (readonly [details: string, reason: string])[] = [
   [wrapped("Error: connect ECONNREFUSED 127.0.0.1:1"), "connection refused"],
   [wrapped("Error: connect ENOENT /run/q.sock"), "no socket at /run/q.sock"],
-  [wrapped("Error: connect EHOSTUNREACH 10.0.0.1:2379 - Local (10.0.0.2:4711)"), "no way to that address"],
-  [wrapped("Error: self-signed certificate in certificate chain"), "self-signed certificate in certificate chain"],
   [
-    wrapped("Error: Client network socket disconnected before secure TLS connection was established"),
+    wrapped("Error: connect EHOSTUNREACH 10.0.0.1:2379 - Local (10.0.0.2:4711)"),
+    "no way to that address",
+  ],
+  [
+    wrapped("Error: self-signed certificate in certificate chain"),
+    "self-signed certificate in certificate chain",
+  ],
+  [
+    wrapped(
+      "Error: Client network socket disconnected before secure TLS connection was established",
+    ),
     "the connection was closed during the TLS handshake",
   ],
   [
@@ -19,7 +31,9 @@ const reasons: readonly (readonly [details: string, reason: string])[] = [
     "the member wants a client certificate (tlsv13 alert certificate required)",
   ],
   [
-    wrapped("Error: 40E3:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:../deps/x.c:918:SSL alert number 48\n"),
+    wrapped(
+      "Error: 40E3:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:../deps/x.c:918:SSL alert number 48\n",
+    ),
     "the member does not take this client's certificate (tlsv1 alert unknown ca)",
   ],
   [
@@ -28,17 +42,32 @@ const reasons: readonly (readonly [details: string, reason: string])[] = [
     ),
     "what answers there does not speak TLS (wrong version number)",
   ],
-  [wrapped("Error: 40E3:error:0A000410:SSL routines:f:some other reason:../deps/x.c:1:\n"), "the TLS handshake failed (some other reason)"],
+  [
+    wrapped("Error: 40E3:error:0A000410:SSL routines:f:some other reason:../deps/x.c:1:\n"),
+    "the TLS handshake failed (some other reason)",
+  ],
   [wrapped("Failed to connect (2026-11-22T01:40:31.023Z)"), "the connection was closed"],
   [wrapped("Protocol error (2026-11-22T01:41:00.784Z)"), "what answers there does not speak gRPC"],
   [wrapped("null"), "no connection"],
   ["No connection established", "no connection"],
   ["Name resolution failed for target dns:m9:2379", "the name m9:2379 cannot be resolved"],
-  ["Deadline exceeded after 1.002s,LB pick: 0.001s,remote_addr=127.0.0.1:2379", "no answer in time"],
-  ["Received RST_STREAM with code 2 (Internal server error)", "the stream was broken off (HTTP/2 code 2)"],
+  [
+    "Deadline exceeded after 1.002s,LB pick: 0.001s,remote_addr=127.0.0.1:2379",
+    "no answer in time",
+  ],
+  [
+    "Received RST_STREAM with code 2 (Internal server error)",
+    "the stream was broken off (HTTP/2 code 2)",
+  ],
   ["Connection dropped", "the connection was closed"],
-  ["Attempted to send message with a size larger than 100", "trying to send message larger than max (7 vs. 100)"],
-  ["Received message larger than max (300 vs 200)", "grpc: received message larger than max (300 vs. 200)"],
+  [
+    "Attempted to send message with a size larger than 100",
+    "trying to send message larger than max (7 vs. 100)",
+  ],
+  [
+    "Received message larger than max (300 vs 200)",
+    "grpc: received message larger than max (300 vs. 200)",
+  ],
   ["etcdserver: request timed out", "etcdserver: request timed out"],
   ["", ""],
 ];
@@ -48,10 +77,19 @@ test("reasons", () => {
 });
 
 test("a call that found no connection never left; one whose connection broke may have", () => {
-  for (const details of [wrapped("null"), "No connection established", "Name resolution failed for target dns:x"]) {
+  for (const details of [
+    wrapped("null"),
+    "No connection established",
+    "Name resolution failed for target dns:x",
+  ]) {
     assert.equal(neverLeft(details), true, details);
   }
-  for (const details of ["Connection dropped", "Deadline exceeded", "Received RST_STREAM with code 2", "etcdserver: no leader"]) {
+  for (const details of [
+    "Connection dropped",
+    "Deadline exceeded",
+    "Received RST_STREAM with code 2",
+    "etcdserver: no leader",
+  ]) {
     assert.equal(neverLeft(details), false, details);
   }
 });

@@ -65,14 +65,17 @@ test("sorting asks for the least that does it", () => {
 });
 
 test("options reach the request under their names", () => {
-  assert.deepEqual(putRequest("k", "", { lease: 7n, prevKv: true, ignoreValue: true, ignoreLease: true }), {
-    key: fromUtf8("k"),
-    value: bytes(),
-    lease: 7n,
-    prevKv: true,
-    ignoreValue: true,
-    ignoreLease: true,
-  });
+  assert.deepEqual(
+    putRequest("k", "", { lease: 7n, prevKv: true, ignoreValue: true, ignoreLease: true }),
+    {
+      key: fromUtf8("k"),
+      value: bytes(),
+      lease: 7n,
+      prevKv: true,
+      ignoreValue: true,
+      ignoreLease: true,
+    },
+  );
   const request = getRequest("k", {
     limit: 1,
     revision: 2,
@@ -103,9 +106,15 @@ test("options reach the request under their names", () => {
 
 test("comparisons name their target, and transactions know whether they only read", () => {
   assert.deepEqual(compareVersion("k", "=", 1).targetUnion, { case: "version", value: 1 });
-  assert.deepEqual(compareCreateRevision("k", "!=", 2).targetUnion, { case: "createRevision", value: 2 });
+  assert.deepEqual(compareCreateRevision("k", "!=", 2).targetUnion, {
+    case: "createRevision",
+    value: 2,
+  });
   assert.deepEqual(compareModRevision("k", "<", 3).targetUnion, { case: "modRevision", value: 3 });
-  assert.deepEqual(compareValue("k", ">", "v").targetUnion, { case: "value", value: fromUtf8("v") });
+  assert.deepEqual(compareValue("k", ">", "v").targetUnion, {
+    case: "value",
+    value: fromUtf8("v"),
+  });
   assert.deepEqual(compareLease("k", "=", 9n, { prefix: true }).rangeEnd, fromUtf8("l"));
   assert.deepEqual(
     ["=", ">", "<", "!="].map((sign) => compareVersion("k", sign as "=", 0).result),

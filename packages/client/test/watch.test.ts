@@ -1,7 +1,16 @@
 /** A watch that goes on where it was, on streams that the test writes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Event, GrpcStatus, KeyValue, ResponseHeader, WatchCreateRequest, WatchRequest, WatchResponse, WatchService } from "@quorate/proto";
+import {
+  Event,
+  GrpcStatus,
+  KeyValue,
+  ResponseHeader,
+  WatchCreateRequest,
+  WatchRequest,
+  WatchResponse,
+  WatchService,
+} from "@quorate/proto";
 import { ClientError } from "../index.ts";
 import type { Caller, StreamOptions } from "../src/caller.ts";
 import { LinkError, type LinkStream } from "../src/link.ts";
@@ -12,14 +21,26 @@ import { Watch, type WatchOptions } from "../src/watch.ts";
 type Script = readonly WatchResponse[] | ClientError;
 
 const header = (revision: number): ResponseHeader => ResponseHeader.create({ revision });
-const created = (revision: number): WatchResponse => WatchResponse.create({ created: true, header: header(revision) });
+const created = (revision: number): WatchResponse =>
+  WatchResponse.create({ created: true, header: header(revision) });
 const put = (revision: number): WatchResponse =>
-  WatchResponse.create({ header: header(revision), events: [Event.encode({ kv: KeyValue.encode({ modRevision: revision }) })] });
-const refused = (reason: string): WatchResponse => WatchResponse.create({ created: true, canceled: true, cancelReason: reason });
+  WatchResponse.create({
+    header: header(revision),
+    events: [Event.encode({ kv: KeyValue.encode({ modRevision: revision }) })],
+  });
+const refused = (reason: string): WatchResponse =>
+  WatchResponse.create({ created: true, canceled: true, cancelReason: reason });
 const away = new ClientError(GrpcStatus.UNAVAILABLE, "went away", "e0");
 
-/** Runs a watch over streams that follow one another; the last one stands still until the watch is cancelled. */
-async function run(scripts: readonly Script[], options: WatchOptions = {}, stopAfter = Number.POSITIVE_INFINITY) {
+/**
+ * Runs a watch over streams that follow one another; the last one stands still until the watch is
+ * cancelled.
+ */
+async function run(
+  scripts: readonly Script[],
+  options: WatchOptions = {},
+  stopAfter = Number.POSITIVE_INFINITY,
+) {
   const starts: number[] = [];
   const opened: StreamOptions[] = [];
   const got: WatchResponse[] = [];
@@ -42,7 +63,8 @@ async function run(scripts: readonly Script[], options: WatchOptions = {}, stopA
       const link: LinkStream = {
         send(bytes) {
           const { requestUnion } = WatchRequest.decode(bytes);
-          if (requestUnion?.case === "createRequest") starts.push(WatchCreateRequest.create(requestUnion.value).startRevision);
+          if (requestUnion?.case === "createRequest")
+            starts.push(WatchCreateRequest.create(requestUnion.value).startRevision);
         },
         finish: () => {},
         cancel: () => {},
@@ -54,7 +76,10 @@ async function run(scripts: readonly Script[], options: WatchOptions = {}, stopA
       return new ClientStream(WatchService.methods.Watch as never, link, "e0", () => {});
     },
   };
-  const watch = new Watch(caller as unknown as Caller, "k", { onBreak: ({ message }) => breaks.push(message), ...options });
+  const watch = new Watch(caller as unknown as Caller, "k", {
+    onBreak: ({ message }) => breaks.push(message),
+    ...options,
+  });
   let error: unknown;
   try {
     for await (const response of watch) {
@@ -64,11 +89,22 @@ async function run(scripts: readonly Script[], options: WatchOptions = {}, stopA
   } catch (thrown) {
     error = thrown;
   }
-  return { starts, opened, breaks, revisions: got.map((one) => one.header?.revision), last: got.at(-1), error };
+  return {
+    starts,
+    opened,
+    breaks,
+    revisions: got.map((one) => one.header?.revision),
+    last: got.at(-1),
+    error,
+  };
 }
 
 test("after a break it goes on from the revision after the last one given", async () => {
-  const { starts, revisions, breaks } = await run([[created(5), put(7), put(9)], away, [created(12), put(10)]], {}, 3);
+  const { starts, revisions, breaks } = await run(
+    [[created(5), put(7), put(9)], away, [created(12), put(10)]],
+    {},
+    3,
+  );
   assert.deepEqual(starts, [0, 10]);
   assert.deepEqual(revisions, [7, 9, 10]);
   assert.deepEqual(breaks, ["went away", "went away"]);
@@ -103,10 +139,16 @@ test("a member without a leader ends the stream, and a token that grew old is re
 
 test("a watch that the server refuses tells so and ends", async () => {
   const { last, error } = await run([[refused("etcdserver: permission denied")]]);
-  assert.deepEqual([last?.canceled, last?.cancelReason, error], [true, "etcdserver: permission denied", undefined]);
+  assert.deepEqual(
+    [last?.canceled, last?.cancelReason, error],
+    [true, "etcdserver: permission denied", undefined],
+  );
 });
 
 test("what no other member would spare is thrown", async () => {
-  const denied = new ClientError(GrpcStatus.UNAUTHENTICATED, "etcdserver: authentication failed, invalid user ID or password");
+  const denied = new ClientError(
+    GrpcStatus.UNAUTHENTICATED,
+    "etcdserver: authentication failed, invalid user ID or password",
+  );
   assert.equal((await run([denied])).error, denied);
 });

@@ -9,4 +9,5 @@ process.umask(0o077);
 const args = process.argv.slice(2);
 const trouble = argumentTrouble(args);
 if (trouble !== undefined) process.stderr.write(`Error: ${trouble}\n`);
-process.exitCode = trouble === undefined ? await runProgram(quorateutl, args, processIo) : ExitCode.badArguments;
+process.exitCode =
+  trouble === undefined ? await runProgram(quorateutl, args, processIo) : ExitCode.badArguments;

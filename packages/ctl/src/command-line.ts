@@ -1,6 +1,7 @@
 /**
- * Reading a command line as etcdctl's library (cobra) does: the words that are neither flags nor flags' values name the command, which may
- * be shortened as long as it is the only one ("mem li" is "member list"); then all flags are read as that command's, wherever they stand.
+ * Reading a command line as etcdctl's library (cobra) does: the words that are neither flags nor
+ * flags' values name the command, which may be shortened as long as it is the only one ("mem li" is
+ * "member list"); then all flags are read as that command's, wherever they stand.
  */
 import { type Command, type CommandLine, commandName, flagsOf, type Program } from "./command.ts";
 import { type Flag, FlagValues, readFlags } from "./flags.ts";
@@ -15,13 +16,21 @@ export class UnknownCommand extends Error {
   }
 }
 
-/** Fills `path` with the commands that are named, even if it then throws FlagError or UnknownCommand. */
-export function readCommandLine(program: Program, argv: readonly string[], path: Command[]): Omit<CommandLine, "io"> {
+/**
+ * Fills `path` with the commands that are named, even if it then throws FlagError or
+ * UnknownCommand.
+ */
+export function readCommandLine(
+  program: Program,
+  argv: readonly string[],
+  path: Command[],
+): Omit<CommandLine, "io"> {
   let words = argv;
   for (;;) {
     const at = commandIndex(words, flagsOf(program, path));
-    const next = at < 0 ? undefined : commandCalled(words[at]!, choicesAfter(program, path));
-    if (next === undefined && at >= 0 && path.length === 0) throw new UnknownCommand(program, words[at]!);
+    const next = at < 0 ? undefined : commandCalled(words[at], choicesAfter(program, path));
+    if (next === undefined && at >= 0 && path.length === 0)
+      throw new UnknownCommand(program, words[at]);
     if (next === undefined) break;
     path.push(next);
     words = words.toSpliced(at, 1);
@@ -42,22 +51,36 @@ export function readCommandLine(program: Program, argv: readonly string[], path:
 }
 
 function choicesAfter(program: Program, path: readonly Command[]): readonly Command[] {
-  return path.length === 0 ? program.groups.flatMap((group) => group.commands) : (path.at(-1)!.commands ?? []);
+  return path.length === 0
+    ? program.groups.flatMap((group) => group.commands)
+    : (path.at(-1)!.commands ?? []);
 }
 
-/** Where the next command is named, or -1: the first word that is neither a flag nor what follows one that takes a value or is unknown. */
+/**
+ * Where the next command is named, or -1: the first word that is neither a flag nor what follows
+ * one that takes a value or is unknown.
+ */
 function commandIndex(words: readonly string[], flags: ReadonlyMap<string, Flag>): number {
   for (let at = 0; at < words.length; at++) {
-    const word = words[at]!;
+    const word = words[at];
     if (word === "--") return -1;
-    if (word.startsWith("--") ? !word.includes("=") && !isBool(flags.get(word.slice(2))) : isLoneShort(word, flags)) at++;
+    if (
+      word.startsWith("--")
+        ? !word.includes("=") && !isBool(flags.get(word.slice(2)))
+        : isLoneShort(word, flags)
+    )
+      at++;
     else if (word !== "" && !word.startsWith("-")) return at;
   }
   return -1;
 }
 
 function isLoneShort(word: string, flags: ReadonlyMap<string, Flag>): boolean {
-  return word.length === 2 && word[0] === "-" && ![...flags.values()].some((flag) => flag.shorthand === word[1] && isBool(flag));
+  return (
+    word.length === 2 &&
+    word[0] === "-" &&
+    ![...flags.values()].some((flag) => flag.shorthand === word[1] && isBool(flag))
+  );
 }
 
 function isBool(flag: Flag | undefined): boolean {
@@ -79,7 +102,9 @@ const MAX_TYPOS = 2;
 function similarCommands(program: Program, word: string): string[] {
   const names = choicesAfter(program, []).map(commandName);
   const typed = word.toLowerCase();
-  return names.filter((name) => name.startsWith(typed) || distance(typed, name) <= MAX_TYPOS).sort();
+  return names
+    .filter((name) => name.startsWith(typed) || distance(typed, name) <= MAX_TYPOS)
+    .sort();
 }
 
 /** How many letters must be put in, left out or changed to make one word of the other. */
@@ -88,9 +113,11 @@ function distance(a: string, b: string): number {
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
-      next.push(Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+      next.push(
+        Math.min(next[j - 1] + 1, row[j] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1)),
+      );
     }
     row = next;
   }
-  return row[b.length]!;
+  return row[b.length];
 }

@@ -1,4 +1,7 @@
-/** What a program and its commands are: declarations, from which command lines are read and help, completion and manual pages are made. */
+/**
+ * What a program and its commands are: declarations, from which command lines are read and help,
+ * completion and manual pages are made.
+ */
 import type { Flag, Flags, FlagValues } from "./flags.ts";
 import type { Io } from "./io.ts";
 
@@ -47,11 +50,16 @@ export interface Program {
   readonly otherVariables?: ReadonlySet<string>;
 }
 
-const HELP: Flag = { kind: "bool", shorthand: "h", defaultText: "false", doc: "help for this command" };
+const HELP: Flag = {
+  kind: "bool",
+  shorthand: "h",
+  defaultText: "false",
+  doc: "help for this command",
+};
 
 /** The name that a command is called by. */
 export function commandName(command: Command): string {
-  return command.use.split(" ")[0]!;
+  return command.use.split(" ")[0];
 }
 
 /** The environment variable of a flag, such as ETCDCTL_WRITE_OUT. */
@@ -59,10 +67,14 @@ export function variableOf(prefix: string, flag: string): string {
   return `${prefix}_${flag.toUpperCase().replaceAll("-", "_")}`;
 }
 
-/** The flags that may stand after the commands of `path`: those of every command first, "help" last. */
+/**
+ * The flags that may stand after the commands of `path`: those of every command first, "help" last.
+ */
 export function flagsOf(program: Program, path: readonly Command[]): Map<string, Flag> {
   const own = path.flatMap((command, depth) =>
-    depth === path.length - 1 || command.inherits === true ? Object.entries(command.flags ?? {}) : [],
+    depth === path.length - 1 || command.inherits === true
+      ? Object.entries(command.flags ?? {})
+      : [],
   );
   return new Map([...Object.entries(program.globals), ...own, ["help", HELP]]);
 }

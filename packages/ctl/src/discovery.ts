@@ -5,8 +5,14 @@
  *     _etcd-client[-NAME]._tcp.DOMAIN       http://host:port
  */
 
-/** The SRV records of _service._tcp.domain, by priority. Rejects with Node's error where there are none. */
-export type LookupSrv = (service: string, domain: string) => Promise<readonly { readonly host: string; readonly port: number }[]>;
+/**
+ * The SRV records of _service._tcp.domain, by priority. Rejects with Node's error where there are
+ * none.
+ */
+export type LookupSrv = (
+  service: string,
+  domain: string,
+) => Promise<readonly { readonly host: string; readonly port: number }[]>;
 
 export interface SrvQuestion {
   readonly domain: string;
@@ -26,10 +32,15 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The endpoints that the records name, those with TLS first; none if all are plain and not taken, which `warn` is told of each.
+ * The endpoints that the records name, those with TLS first; none if all are plain and not taken,
+ * which `warn` is told of each.
  * @throws Error with both reasons where neither kind of record is there
  */
-export async function discoverEndpoints(question: SrvQuestion, lookup: LookupSrv, warn: (text: string) => void): Promise<string[]> {
+export async function discoverEndpoints(
+  question: SrvQuestion,
+  lookup: LookupSrv,
+  warn: (text: string) => void,
+): Promise<string[]> {
   const { domain, serviceName, takesPlain } = question;
   const endpoints: string[] = [];
   const reasons: string[] = [];
@@ -41,7 +52,8 @@ export async function discoverEndpoints(question: SrvQuestion, lookup: LookupSrv
     try {
       for (const { host, port } of await lookup(name, domain)) {
         const endpoint = `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
-        if (scheme === "http" && !takesPlain) warn(`ignoring discovered insecure endpoint ${JSON.stringify(endpoint)}`);
+        if (scheme === "http" && !takesPlain)
+          warn(`ignoring discovered insecure endpoint ${JSON.stringify(endpoint)}`);
         else endpoints.push(endpoint);
       }
     } catch (error) {

@@ -1,10 +1,14 @@
 /**
- * Flags as etcdctl's library (pflag) reads them: "--name value", "--name=value", "-n value", "-nvalue", "-n=value", booleans without a
- * value, flags and arguments in any order, "--" before arguments that begin with a dash. A general library reads some of these
- * otherwise: it takes the key "true" after "--prefix" for the flag's value, for one.
+ * Flags as etcdctl's library (pflag) reads them: "--name value", "--name=value", "-n value",
+ * "-nvalue", "-n=value", booleans without a value, flags and arguments in any order, "--" before
+ * arguments that begin with a dash. A general library reads some of these otherwise: it takes the
+ * key "true" after "--prefix" for the flag's value, for one.
  */
 
-/** The kinds of value, as help names them. "strings" is a comma-separated list; given more than once, it grows. */
+/**
+ * The kinds of value, as help names them. "strings" is a comma-separated list; given more than
+ * once, it grows.
+ */
 export type FlagKind = "bool" | "string" | "int" | "duration" | "strings";
 
 /** One declared flag. */
@@ -32,7 +36,10 @@ export class FlagError extends Error {
   }
 }
 
-/** The values of flags, given or default. Reading one that is not declared, or of another kind, is a mistake in the program. */
+/**
+ * The values of flags, given or default. Reading one that is not declared, or of another kind, is a
+ * mistake in the program.
+ */
 export class FlagValues {
   readonly #flags: ReadonlyMap<string, Flag>;
   readonly #texts = new Map<string, string[]>();
@@ -47,7 +54,9 @@ export class FlagValues {
     try {
       parsers[flag.kind](text);
     } catch (error) {
-      throw new FlagError(`invalid argument ${JSON.stringify(text)} for ${JSON.stringify(shown)} flag: ${(error as Error).message}`);
+      throw new FlagError(
+        `invalid argument ${JSON.stringify(text)} for ${JSON.stringify(shown)} flag: ${(error as Error).message}`,
+      );
     }
     const earlier = flag.kind === "strings" ? (this.#texts.get(name) ?? []) : [];
     this.#texts.set(name, [...earlier, text]);
@@ -82,7 +91,9 @@ export class FlagValues {
   /** The value as --debug shows it. */
   text(name: string): string {
     const flag = this.#flags.get(name)!;
-    return flag.kind === "strings" ? `[${this.strings(name).join(",")}]` : this.#last(name, flag.kind);
+    return flag.kind === "strings"
+      ? `[${this.strings(name).join(",")}]`
+      : this.#last(name, flag.kind);
   }
 
   #last(name: string, kind: FlagKind): string {
@@ -96,7 +107,13 @@ export class FlagValues {
   }
 }
 
-const parsers = { bool: parseBool, string: (text: string) => text, int: parseInt64, duration: parseDurationMs, strings: parseStrings };
+const parsers = {
+  bool: parseBool,
+  string: (text: string) => text,
+  int: parseInt64,
+  duration: parseDurationMs,
+  strings: parseStrings,
+};
 
 function parseBool(text: string): boolean {
   if (/^(?:1|t|T|true|TRUE|True)$/.test(text)) return true;
@@ -106,10 +123,18 @@ function parseBool(text: string): boolean {
 
 const INT64_LIMIT = 1n << 63n;
 
-/** An int64 in Go's words, as a bigint. `base` is that of digits without a prefix; 0 allows prefixes. Throws Error with Go's text. */
+/**
+ * An int64 in Go's words, as a bigint. `base` is that of digits without a prefix; 0 allows
+ * prefixes. Throws Error with Go's text.
+ */
 export function parseBigInt64(text: string, base: 0 | 10 | 16): bigint {
-  const digits = { 0: /^[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[0-9]+)$/, 10: /^[+-]?[0-9]+$/, 16: /^[+-]?[0-9a-fA-F]+$/ }[base];
-  if (!digits.test(text)) throw new Error(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  const digits = {
+    0: /^[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[0-9]+)$/,
+    10: /^[+-]?[0-9]+$/,
+    16: /^[+-]?[0-9a-fA-F]+$/,
+  }[base];
+  if (!digits.test(text))
+    throw new Error(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   const body = text.replace(/^[+-]/, "");
   const octal = base === 0 && /^0[0-7]+$/.test(body);
   const magnitude = BigInt(base === 16 ? `0x${body}` : octal ? `0o${body}` : body);
@@ -119,7 +144,10 @@ export function parseBigInt64(text: string, base: 0 | 10 | 16): bigint {
   return value;
 }
 
-/** An int64 as a number; beyond the safe integers the nearest safe one, which no revision or count reaches. */
+/**
+ * An int64 as a number; beyond the safe integers the nearest safe one, which no revision or count
+ * reaches.
+ */
 export function toSafeNumber(value: bigint): number {
   const limit = BigInt(Number.MAX_SAFE_INTEGER);
   return Number(value > limit ? limit : value < -limit ? -limit : value);
@@ -129,7 +157,16 @@ function parseInt64(text: string): number {
   return toSafeNumber(parseBigInt64(text, 0));
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
 
 function parseDurationMs(text: string): number {
   const body = text.replace(/^[+-]/, "");
@@ -139,12 +176,16 @@ function parseDurationMs(text: string): number {
   for (const part of body.matchAll(/([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)/g)) {
     if (part.index !== end) break;
     if (part[2] === "") throw new Error(`time: missing unit in duration ${JSON.stringify(text)}`);
-    const unitMs = UNIT_MS[part[2]!];
-    if (unitMs === undefined) throw new Error(`time: unknown unit ${JSON.stringify(part[2])} in duration ${JSON.stringify(text)}`);
+    const unitMs = UNIT_MS[part[2]];
+    if (unitMs === undefined)
+      throw new Error(
+        `time: unknown unit ${JSON.stringify(part[2])} in duration ${JSON.stringify(text)}`,
+      );
     totalMs += Number(part[1]) * unitMs;
     end = part.index + part[0].length;
   }
-  if (end === 0 || end !== body.length) throw new Error(`time: invalid duration ${JSON.stringify(text)}`);
+  if (end === 0 || end !== body.length)
+    throw new Error(`time: invalid duration ${JSON.stringify(text)}`);
   return text.startsWith("-") ? -totalMs : totalMs;
 }
 
@@ -165,7 +206,7 @@ export interface FlagSink {
 /** Reads a command line in order. Throws FlagError. */
 export function readFlags(argv: readonly string[], sink: FlagSink): void {
   for (let i = 0; i < argv.length; i++) {
-    const word = argv[i]!;
+    const word = argv[i];
     const following = (): string | undefined => (i + 1 < argv.length ? argv[++i] : undefined);
     if (word === "--") {
       sink.dashes?.();
@@ -190,12 +231,16 @@ function readLong(word: string, sink: FlagSink, following: () => string | undefi
   sink.flag(name, text, shown);
 }
 
-/** "-abc" is three flags if a and b are booleans; the rest after one that takes a value is its value. */
+/**
+ * "-abc" is three flags if a and b are booleans; the rest after one that takes a value is its
+ * value.
+ */
 function readShort(word: string, sink: FlagSink, following: () => string | undefined): void {
   for (let at = 1; at < word.length; at++) {
-    const letter = word[at]!;
+    const letter = word[at];
     const found = [...sink.flags].find(([, flag]) => flag.shorthand === letter);
-    if (found === undefined) throw new FlagError(`unknown shorthand flag: ${quoteRune(letter)} in -${word.slice(at)}`);
+    if (found === undefined)
+      throw new FlagError(`unknown shorthand flag: ${quoteRune(letter)} in -${word.slice(at)}`);
     const [name, flag] = found;
     const shown = `-${letter}, --${name}`;
     const rest = word.slice(at + 1);
@@ -204,7 +249,8 @@ function readShort(word: string, sink: FlagSink, following: () => string | undef
       continue;
     }
     const text = rest.startsWith("=") ? rest.slice(1) : rest !== "" ? rest : following();
-    if (text === undefined) throw new FlagError(`flag needs an argument: ${quoteRune(letter)} in -${word.slice(at)}`);
+    if (text === undefined)
+      throw new FlagError(`flag needs an argument: ${quoteRune(letter)} in -${word.slice(at)}`);
     sink.flag(name, text, shown);
     return;
   }

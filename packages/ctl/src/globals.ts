@@ -17,24 +17,68 @@ export const globalFlags: Flags = {
     values: ["fields", "json", "protobuf", "simple", "table"],
   },
   hex: { kind: "bool", defaultText: "false", doc: "print keys, values and ids in hexadecimal" },
-  "dial-timeout": { kind: "duration", defaultText: "2s", doc: "how long connecting to a member may take" },
-  "command-timeout": { kind: "duration", defaultText: "5s", doc: "how long a short command may take" },
-  "keepalive-time": { kind: "duration", defaultText: "2s", doc: "time between pings of a silent connection (10s at least)" },
-  "keepalive-timeout": { kind: "duration", defaultText: "6s", doc: "how long a ping's answer may take" },
-  "max-request-bytes": { kind: "int", defaultText: "0", doc: "longest request to send in bytes (0 for 2 MiB)" },
-  "max-recv-bytes": { kind: "int", defaultText: "0", doc: "longest answer to take in bytes (0 for no limit)" },
+  "dial-timeout": {
+    kind: "duration",
+    defaultText: "2s",
+    doc: "how long connecting to a member may take",
+  },
+  "command-timeout": {
+    kind: "duration",
+    defaultText: "5s",
+    doc: "how long a short command may take",
+  },
+  "keepalive-time": {
+    kind: "duration",
+    defaultText: "2s",
+    doc: "time between pings of a silent connection (10s at least)",
+  },
+  "keepalive-timeout": {
+    kind: "duration",
+    defaultText: "6s",
+    doc: "how long a ping's answer may take",
+  },
+  "max-request-bytes": {
+    kind: "int",
+    defaultText: "0",
+    doc: "longest request to send in bytes (0 for 2 MiB)",
+  },
+  "max-recv-bytes": {
+    kind: "int",
+    defaultText: "0",
+    doc: "longest answer to take in bytes (0 for no limit)",
+  },
   "insecure-transport": {
     kind: "bool",
     defaultText: "true",
     doc: "talk without TLS where neither an endpoint nor a certificate asks for it",
   },
-  "insecure-discovery": { kind: "bool", defaultText: "true", doc: "take SRV records of plain connections" },
-  "insecure-skip-tls-verify": { kind: "bool", defaultText: "false", doc: "take any server certificate (tests only)" },
+  "insecure-discovery": {
+    kind: "bool",
+    defaultText: "true",
+    doc: "take SRV records of plain connections",
+  },
+  "insecure-skip-tls-verify": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "take any server certificate (tests only)",
+  },
   cert: { kind: "string", defaultText: "", doc: "certificate to show to the members" },
   key: { kind: "string", defaultText: "", doc: "private key of the certificate" },
-  cacert: { kind: "string", defaultText: "", doc: "CA that the members' certificates must come from" },
-  "auth-jwt-token": { kind: "string", defaultText: "", doc: "token to show instead of a name and password" },
-  user: { kind: "string", defaultText: "", doc: "user as name[:password]; the password is asked for if there is none" },
+  cacert: {
+    kind: "string",
+    defaultText: "",
+    doc: "CA that the members' certificates must come from",
+  },
+  "auth-jwt-token": {
+    kind: "string",
+    defaultText: "",
+    doc: "token to show instead of a name and password",
+  },
+  user: {
+    kind: "string",
+    defaultText: "",
+    doc: "user as name[:password]; the password is asked for if there is none",
+  },
   password: { kind: "string", defaultText: "", doc: "password of the user" },
   "discovery-srv": {
     kind: "string",
@@ -66,15 +110,27 @@ const methods = {
   alarm: MaintenanceService.methods.Alarm,
 };
 
-/** The endpoints that SRV records name where --discovery-srv asks for them, else those of --endpoints. */
+/**
+ * The endpoints that SRV records name where --discovery-srv asks for them, else those of
+ * --endpoints.
+ */
 export async function endpointsOf({ flags, io }: Invocation): Promise<readonly string[]> {
   const domain = flags.string("discovery-srv");
   const given = flags.strings("endpoints").map((endpoint) => endpoint.trim());
   if (domain === "") return given;
-  const [{ discoverEndpoints }, { nodeNames }] = await Promise.all([import("./discovery.ts"), import("@quorate/host/node")]);
-  const question = { domain, serviceName: flags.string("discovery-srv-name"), takesPlain: flags.bool("insecure-discovery") };
+  const [{ discoverEndpoints }, { nodeNames }] = await Promise.all([
+    import("./discovery.ts"),
+    import("@quorate/host/node"),
+  ]);
+  const question = {
+    domain,
+    serviceName: flags.string("discovery-srv-name"),
+    takesPlain: flags.bool("insecure-discovery"),
+  };
   try {
-    const found = await discoverEndpoints(question, nodeNames.lookupSrv, (text) => io.stderr(`${text}\n`));
+    const found = await discoverEndpoints(question, nodeNames.lookupSrv, (text) =>
+      io.stderr(`${text}\n`),
+    );
     return found.length === 0 ? given : found;
   } catch (error) {
     throw new Exit(ExitCode.error, (error as Error).message);
@@ -94,13 +150,24 @@ export interface Access {
   readonly auth: ClientOptions["auth"];
 }
 
-/** The client that the flags describe, for the endpoints of --endpoints or for others. The caller closes it. */
-export async function clientOf(invocation: Invocation, endpoints?: readonly string[], overrides: ClientOverrides = {}): Promise<ClientKit> {
+/**
+ * The client that the flags describe, for the endpoints of --endpoints or for others. The caller
+ * closes it.
+ */
+export async function clientOf(
+  invocation: Invocation,
+  endpoints?: readonly string[],
+  overrides: ClientOverrides = {},
+): Promise<ClientKit> {
   const { flags, io } = invocation;
   if (flags.bool("debug")) printFlags(flags, io);
   const addresses = endpoints ?? (await endpointsOf(invocation));
-  if (addresses.length === 0) throw new Exit(ExitCode.badConnection, "etcdclient: no available endpoints");
-  const { tls, auth } = overrides.access ?? { tls: tlsOf(flags, io), auth: await authOf(flags, io) };
+  if (addresses.length === 0)
+    throw new Exit(ExitCode.badConnection, "etcdclient: no available endpoints");
+  const { tls, auth } = overrides.access ?? {
+    tls: tlsOf(flags, io),
+    auth: await authOf(flags, io),
+  };
   const options: ClientOptions = {
     endpoints: addresses,
     timeoutMs: overrides.timeoutMs ?? flags.durationMs("command-timeout"),
@@ -130,12 +197,20 @@ export async function clientOf(invocation: Invocation, endpoints?: readonly stri
 
 function printFlags(flags: FlagValues, io: Io): void {
   for (const name of Object.keys(globalFlags).sort()) {
-    if (name !== "password" && name !== "user") io.stderr(`ETCDCTL_${name.toUpperCase().replaceAll("-", "_")}=${flags.text(name)}\n`);
+    if (name !== "password" && name !== "user")
+      io.stderr(`ETCDCTL_${name.toUpperCase().replaceAll("-", "_")}=${flags.text(name)}\n`);
   }
 }
 
-/** The certificates that flags name, with `prefix` before the flags' usual names. Throws Exit where a file cannot be read. */
-function tlsFiles(flags: FlagValues, io: Io, prefix: string): { cert?: Uint8Array; key?: Uint8Array; ca?: Uint8Array } {
+/**
+ * The certificates that flags name, with `prefix` before the flags' usual names. Throws Exit where
+ * a file cannot be read.
+ */
+function tlsFiles(
+  flags: FlagValues,
+  io: Io,
+  prefix: string,
+): { cert?: Uint8Array; key?: Uint8Array; ca?: Uint8Array } {
   const read = (usual: string): Uint8Array | undefined => {
     const name = prefix + usual;
     const path = flags.string(name);
@@ -147,7 +222,8 @@ function tlsFiles(flags: FlagValues, io: Io, prefix: string): { cert?: Uint8Arra
     }
   };
   for (const name of [`${prefix}cert`, `${prefix}key`, `${prefix}cacert`]) {
-    if (flags.isSet(name) && flags.string(name) === "") throw new Exit(ExitCode.badArguments, `empty string is passed to --${name} option`);
+    if (flags.isSet(name) && flags.string(name) === "")
+      throw new Exit(ExitCode.badArguments, `empty string is passed to --${name} option`);
   }
   if ((flags.string(`${prefix}cert`) === "") !== (flags.string(`${prefix}key`) === "")) {
     throw new Exit(
@@ -158,16 +234,27 @@ function tlsFiles(flags: FlagValues, io: Io, prefix: string): { cert?: Uint8Arra
   const cert = read("cert");
   const key = read("key");
   const ca = read("cacert");
-  return { ...(cert === undefined || key === undefined ? {} : { cert, key }), ...(ca === undefined ? {} : { ca }) };
+  return {
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    ...(ca === undefined ? {} : { ca }),
+  };
 }
 
-/** TLS as the flags ask for it; undefined for plain connections. Throws Exit where a file cannot be read. */
+/**
+ * TLS as the flags ask for it; undefined for plain connections. Throws Exit where a file cannot be
+ * read.
+ */
 export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
   const files = tlsFiles(flags, io, "");
   const insecureSkipVerify = flags.bool("insecure-skip-tls-verify");
-  // Who does not take plain records wants certificates that are made out for the domain: records can be forged.
+  // Who does not take plain records wants certificates that are made out for the domain: records
+  // can be forged.
   const serverName = flags.bool("insecure-discovery") ? "" : flags.string("discovery-srv");
-  const isAsked = files.cert !== undefined || files.ca !== undefined || serverName !== "" || !flags.bool("insecure-transport");
+  const isAsked =
+    files.cert !== undefined ||
+    files.ca !== undefined ||
+    serverName !== "" ||
+    !flags.bool("insecure-transport");
   if (!isAsked && !insecureSkipVerify) return undefined;
   return {
     insecureSkipVerify,
@@ -178,7 +265,9 @@ export function tlsOf(flags: FlagValues, io: Io): ClientOptions["tls"] {
   };
 }
 
-/** How the flags show this program to the cluster; a password is asked for once, here. Throws Exit. */
+/**
+ * How the flags show this program to the cluster; a password is asked for once, here. Throws Exit.
+ */
 export async function accessOf({ flags, io }: Invocation): Promise<Access> {
   return { tls: tlsOf(flags, io), auth: await authOf(flags, io) };
 }
@@ -190,7 +279,12 @@ async function authOf(flags: FlagValues, io: Io): Promise<ClientOptions["auth"]>
 }
 
 /** The user that flags name, with `prefix` before the flags' usual names. Throws Exit. */
-async function userOf(flags: FlagValues, io: Io, prefix: string, prompt: string): Promise<ClientOptions["auth"]> {
+async function userOf(
+  flags: FlagValues,
+  io: Io,
+  prefix: string,
+  prompt: string,
+): Promise<ClientOptions["auth"]> {
   const user = flags.string(`${prefix}user`);
   if (user === "") return undefined;
   const password = flags.string(`${prefix}password`);
@@ -207,8 +301,12 @@ async function userOf(flags: FlagValues, io: Io, prefix: string, prompt: string)
 /** How the flags that begin with --dest show this program to another cluster. Throws Exit. */
 export async function destinationAccess({ flags, io }: Invocation): Promise<Access> {
   const files = tlsFiles(flags, io, "dest-");
-  const isAsked = files.cert !== undefined || files.ca !== undefined || !flags.bool("dest-insecure-transport");
-  return { tls: isAsked ? files : undefined, auth: await userOf(flags, io, "dest-", "Destination Password: ") };
+  const isAsked =
+    files.cert !== undefined || files.ca !== undefined || !flags.bool("dest-insecure-transport");
+  return {
+    tls: isAsked ? files : undefined,
+    auth: await userOf(flags, io, "dest-", "Destination Password: "),
+  };
 }
 
 /**
@@ -225,13 +323,18 @@ export async function withClient<T>(
     return await task(kit);
   } catch (error) {
     const exit = asExit(error, invocation.io);
-    throw failure !== undefined && exit !== error && exit instanceof Exit ? failure(exit.message) : exit;
+    throw failure !== undefined && exit !== error && exit instanceof Exit
+      ? failure(exit.message)
+      : exit;
   } finally {
     kit.client.close();
   }
 }
 
-/** A failed call as the program's end. What lies behind a deadline is told first; a connection that failed is named with its endpoint. */
+/**
+ * A failed call as the program's end. What lies behind a deadline is told first; a connection that
+ * failed is named with its endpoint.
+ */
 export function asExit(error: unknown, io: Io): unknown {
   if (!(error instanceof Error) || error.name !== "ClientError") return error;
   const { endpoint, code, grpcCode, cause, message } = error as ClientError;
@@ -246,7 +349,10 @@ export function asExit(error: unknown, io: Io): unknown {
 
 const UNIMPLEMENTED = 12;
 
-/** What a server says of a method that it does not have ("method UserList not implemented", "unknown method ..."), in words that help. */
+/**
+ * What a server says of a method that it does not have ("method UserList not implemented", "unknown
+ * method ..."), in words that help.
+ */
 function unsupported(message: string): string {
   const method = /method (?:"?\/?[\w.]+\/)?"?(\w+)/.exec(message)?.[1];
   if (method !== undefined && /^(?:User|Role|Auth)/.test(method)) {
@@ -258,7 +364,10 @@ function unsupported(message: string): string {
   return `this server does not support this command: ${message}`;
 }
 
-/** Go's names of the gRPC codes of errors that are not etcd's own; a deadline and an end by the caller have words of their own. */
+/**
+ * Go's names of the gRPC codes of errors that are not etcd's own; a deadline and an end by the
+ * caller have words of their own.
+ */
 const FOREIGN_CODES: Readonly<Record<number, string>> = {
   2: "Unknown",
   3: "InvalidArgument",

@@ -1,4 +1,7 @@
-/** Values in the forms that Go prints and reads them: quoted strings, durations, sizes, JSON. Scripts compare etcdctl's output bytewise. */
+/**
+ * Values in the forms that Go prints and reads them: quoted strings, durations, sizes, JSON.
+ * Scripts compare etcdctl's output bytewise.
+ */
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 
 const NAMED: ReadonlyMap<number, string> = new Map([
@@ -16,13 +19,16 @@ const NAMED: ReadonlyMap<number, string> = new Map([
 /** What Go prints as it is: letters, marks, numbers, punctuation, symbols and the plain space. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/** Bytes as Go's %q prints them: a double-quoted string, bytes that are no UTF-8 as \x80, characters without a glyph as \u00ad. */
+/**
+ * Bytes as Go's %q prints them: a double-quoted string, bytes that are no UTF-8 as \x80, characters
+ * without a glyph as \u00ad.
+ */
 export function goQuote(bytes: Uint8Array): string {
   let out = '"';
   for (let at = 0; at < bytes.length; ) {
     const size = utf8Size(bytes, at);
     if (size === 0) {
-      out += `\\x${hex(bytes[at]!, 2)}`;
+      out += `\\x${hex(bytes[at], 2)}`;
       at++;
       continue;
     }
@@ -44,27 +50,48 @@ function hex(value: number, digits: number): string {
 
 /** The length of the UTF-8 sequence at `at`, or 0 if there is no valid one. */
 export function utf8Size(bytes: Uint8Array, at: number): number {
-  const first = bytes[at]!;
+  const first = bytes[at];
   if (first < 0x80) return 1;
-  const size = first >= 0xc2 && first <= 0xdf ? 2 : first >= 0xe0 && first <= 0xef ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+  const size =
+    first >= 0xc2 && first <= 0xdf
+      ? 2
+      : first >= 0xe0 && first <= 0xef
+        ? 3
+        : first >= 0xf0 && first <= 0xf4
+          ? 4
+          : 0;
   if (size === 0 || at + size > bytes.length) return 0;
-  for (let i = 1; i < size; i++) if ((bytes[at + i]! & 0xc0) !== 0x80) return 0;
-  const second = bytes[at + 1]!;
+  for (let i = 1; i < size; i++) if ((bytes[at + i] & 0xc0) !== 0x80) return 0;
+  const second = bytes[at + 1];
   const overlong = (first === 0xe0 && second < 0xa0) || (first === 0xf0 && second < 0x90);
   const surrogateOrBeyond = (first === 0xed && second > 0x9f) || (first === 0xf4 && second > 0x8f);
   return overlong || surrogateOrBeyond ? 0 : size;
 }
 
-const ESCAPES: Readonly<Record<string, number>> = { a: 7, b: 8, f: 12, n: 10, r: 13, t: 9, v: 11, "\\": 92, '"': 34 };
+const ESCAPES: Readonly<Record<string, number>> = {
+  a: 7,
+  b: 8,
+  f: 12,
+  n: 10,
+  r: 13,
+  t: 9,
+  v: 11,
+  "\\": 92,
+  '"': 34,
+};
 
 /**
- * Reads a Go string literal at the start of `text`: double quotes with escapes, or back quotes. Gives its bytes and how many characters
- * it took, or undefined if there is none.
+ * Reads a Go string literal at the start of `text`: double quotes with escapes, or back quotes.
+ * Gives its bytes and how many characters it took, or undefined if there is none.
  */
-export function goUnquote(text: string): { readonly bytes: Uint8Array; readonly length: number } | undefined {
+export function goUnquote(
+  text: string,
+): { readonly bytes: Uint8Array; readonly length: number } | undefined {
   if (text.startsWith("`")) {
     const end = text.indexOf("`", 1);
-    return end < 0 ? undefined : { bytes: fromUtf8(text.slice(1, end).replaceAll("\r", "")), length: end + 1 };
+    return end < 0
+      ? undefined
+      : { bytes: fromUtf8(text.slice(1, end).replaceAll("\r", "")), length: end + 1 };
   }
   if (!text.startsWith('"')) return undefined;
   const bytes: number[] = [];
@@ -78,7 +105,8 @@ export function goUnquote(text: string): { readonly bytes: Uint8Array; readonly 
       at += char.length;
       continue;
     }
-    const numeric = /^\\(?:x([0-9a-fA-F]{2})|([0-3][0-7]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/.exec(rest);
+    const numeric =
+      /^\\(?:x([0-9a-fA-F]{2})|([0-3][0-7]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/.exec(rest);
     if (numeric !== null) {
       const [all, hexByte, octalByte, short, long] = numeric;
       if (hexByte !== undefined) bytes.push(Number.parseInt(hexByte, 16));
@@ -145,13 +173,18 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
 
-/** JSON as Go's encoding/json writes it: no spaces, members in the given order, <, > and & escaped. */
+/**
+ * JSON as Go's encoding/json writes it: no spaces, members in the given order, <, > and & escaped.
+ */
 export function goJson(value: JsonValue): string {
   if (typeof value === "string") return jsonString(value);
   if (typeof value !== "object" || value === null) return String(value);
-  if (value instanceof Uint8Array) return `"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64")}"`;
+  if (value instanceof Uint8Array)
+    return `"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64")}"`;
   if (isList(value)) return `[${value.map(goJson).join(",")}]`;
-  const members = Object.entries(value).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined);
+  const members = Object.entries(value).filter(
+    (entry): entry is [string, JsonValue] => entry[1] !== undefined,
+  );
   return `{${members.map(([key, member]) => `${jsonString(key)}:${goJson(member)}`).join(",")}}`;
 }
 
@@ -160,5 +193,8 @@ function isList(value: object): value is readonly JsonValue[] {
 }
 
 function jsonString(text: string): string {
-  return JSON.stringify(text.toWellFormed()).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${hex(char.charCodeAt(0), 4)}`);
+  return JSON.stringify(text.toWellFormed()).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${hex(char.charCodeAt(0), 4)}`,
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * The texts of --help, made from the declarations: what it is, how it is written, its commands, its flags, and apart from those the flags
- * that every command takes.
+ * The texts of --help, made from the declarations: what it is, how it is written, its commands, its
+ * flags, and apart from those the flags that every command takes.
  */
 
 import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
@@ -18,7 +18,8 @@ export function helpText(program: Program, path: readonly Command[]): string {
 function programHelp(program: Program): string[] {
   const lines = [program.short, "", "Usage:", `  ${program.name} [command]`];
   const width = columnOf(program.groups.flatMap((group) => group.commands));
-  for (const { title, commands } of program.groups) lines.push("", `${title}:`, ...commandLines(commands, width));
+  for (const { title, commands } of program.groups)
+    lines.push("", `${title}:`, ...commandLines(commands, width));
   lines.push("", "Global flags:", ...flagLines(flagsOf(program, [])), ...variableLines(program));
   lines.push("", `Use "${program.name} [command] --help" for more about a command.`);
   return lines;
@@ -26,15 +27,25 @@ function programHelp(program: Program): string[] {
 
 function commandHelp(program: Program, path: readonly Command[]): string[] {
   const command = path.at(-1)!;
-  const lines = [(command.long ?? command.short).trimEnd(), "", "Usage:", `  ${usageOf(program, path)}`];
+  const lines = [
+    (command.long ?? command.short).trimEnd(),
+    "",
+    "Usage:",
+    `  ${usageOf(program, path)}`,
+  ];
   const commands = command.commands ?? [];
-  if (commands.length > 0) lines.push("", "Commands:", ...commandLines(commands, columnOf(commands)));
+  if (commands.length > 0)
+    lines.push("", "Commands:", ...commandLines(commands, columnOf(commands)));
   const own = new Map([...flagsOf(program, path)].filter(([name]) => !(name in program.globals)));
   lines.push("", "Flags:", ...flagLines(own));
   const globals = new Map(Object.entries(program.globals));
-  if (globals.size > 0) lines.push("", "Global flags:", ...flagLines(globals), ...variableLines(program));
+  if (globals.size > 0)
+    lines.push("", "Global flags:", ...flagLines(globals), ...variableLines(program));
   if (commands.length > 0) {
-    lines.push("", `Use "${[program.name, ...path.map(commandName)].join(" ")} [command] --help" for more about a command.`);
+    lines.push(
+      "",
+      `Use "${[program.name, ...path.map(commandName)].join(" ")} [command] --help" for more about a command.`,
+    );
   }
   return lines;
 }
@@ -47,10 +58,14 @@ export function usageOf(program: Program, path: readonly Command[]): string {
 /** What help says of a program's variables, or nothing if it has none. */
 function variableLines({ envPrefix, globals }: Program): string[] {
   if (envPrefix === undefined) return [];
-  const example = Object.keys(globals).find((name) => name.includes("-")) ?? Object.keys(globals)[0];
+  const example =
+    Object.keys(globals).find((name) => name.includes("-")) ?? Object.keys(globals)[0];
   return example === undefined
     ? []
-    : ["", `A global flag can be set by a variable as well: --${example} is ${variableOf(envPrefix, example)}.`];
+    : [
+        "",
+        `A global flag can be set by a variable as well: --${example} is ${variableOf(envPrefix, example)}.`,
+      ];
 }
 
 function columnOf(commands: readonly Command[]): number {
@@ -58,13 +73,19 @@ function columnOf(commands: readonly Command[]): number {
 }
 
 function commandLines(commands: readonly Command[], width: number): string[] {
-  return commands.flatMap((command) => rowLines(`  ${commandName(command).padEnd(width)}`, command.short));
+  return commands.flatMap((command) =>
+    rowLines(`  ${commandName(command).padEnd(width)}`, command.short),
+  );
 }
 
 /** The default as help shows it, or undefined where it is nothing, zero or false. */
 export function shownDefault({ kind, defaultText }: Flag): string | undefined {
   if (["", "0", "false", "0s"].includes(defaultText)) return undefined;
-  return kind === "string" ? JSON.stringify(defaultText) : kind === "strings" ? `[${defaultText}]` : defaultText;
+  return kind === "string"
+    ? JSON.stringify(defaultText)
+    : kind === "strings"
+      ? `[${defaultText}]`
+      : defaultText;
 }
 
 /** Flags in the order of their names, one a line or more. */
@@ -75,7 +96,10 @@ export function flagLines(flags: ReadonlyMap<string, Flag>): string[] {
       const letter = flag.shorthand === undefined ? "    " : `-${flag.shorthand}, `;
       const kind = flag.kind === "bool" ? "" : ` ${flag.kind}`;
       const shown = shownDefault(flag);
-      return { left: `  ${letter}--${name}${kind}`, right: flag.doc + (shown === undefined ? "" : ` (default ${shown})`) };
+      return {
+        left: `  ${letter}--${name}${kind}`,
+        right: flag.doc + (shown === undefined ? "" : ` (default ${shown})`),
+      };
     });
   const width = Math.max(...rows.map((row) => row.left.length)) + 3;
   return rows.flatMap((row) => rowLines(row.left.padEnd(width), row.right));

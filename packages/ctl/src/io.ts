@@ -4,15 +4,20 @@
 export interface Terminal {
   /** Its size in characters at this moment. */
   size(): { readonly columns: number; readonly rows: number };
-  /** Whether it has not taken yet what was written: a slow line, or one that is stopped (control-S). */
+  /**
+   * Whether it has not taken yet what was written: a slow line, or one that is stopped (control-S).
+   */
   isBehind(): boolean;
-  /** Takes a screen of its own, without a cursor, until the function it gives is called or the process ends in whatever way it can tell. */
+  /**
+   * Takes a screen of its own, without a cursor, until the function it gives is called or the
+   * process ends in whatever way it can tell.
+   */
   enter(): () => void;
   /** Calls back when its size has changed, until the function it gives is called. */
   onResize(changed: () => void): () => void;
   /**
-   * Calls back with each key as it is typed (an arrow as its escape sequence), without echo, until the function it gives is called;
-   * undefined where nobody can type.
+   * Calls back with each key as it is typed (an arrow as its escape sequence), without echo, until
+   * the function it gives is called; undefined where nobody can type.
    */
   onKey(typed: (key: string) => void): (() => void) | undefined;
 }
@@ -28,14 +33,23 @@ export interface Io {
   /** Standard input in pieces, to its end. */
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A file's bytes. Throws an Error whose message is the system's reason ("no such file or directory"). */
+  /**
+   * A file's bytes. Throws an Error whose message is the system's reason ("no such file or
+   * directory").
+   */
   readFile(path: string): Uint8Array;
   /** Monotonic time in nanoseconds. */
   nowNs(): bigint;
   sleep(delayMs: number): Promise<void>;
-  /** Calls `stop` instead of ending when the program is asked to end (SIGINT, SIGTERM), until the function it gives is called. */
+  /**
+   * Calls `stop` instead of ending when the program is asked to end (SIGINT, SIGTERM), until the
+   * function it gives is called.
+   */
   onStop(stop: (signal: StopSignal) => void): () => void;
-  /** Starts another program with exactly these variables; it writes where this one writes, and there is nothing for it to read. */
+  /**
+   * Starts another program with exactly these variables; it writes where this one writes, and there
+   * is nothing for it to read.
+   */
   run(command: readonly string[], env: Readonly<Record<string, string | undefined>>): ChildRun;
   /** Asks for a line without showing what is typed; from a pipe, it takes the next line of it. */
   askPassword(prompt: string): Promise<string>;
@@ -68,7 +82,10 @@ export const ExitCode = {
   badArguments: 128,
 } as const;
 
-/** The system's reason in an error of Node's: "no such file or directory" of "ENOENT: no such file or directory, open 'x'". */
+/**
+ * The system's reason in an error of Node's: "no such file or directory" of "ENOENT: no such file
+ * or directory, open 'x'".
+ */
 export function systemReason(error: unknown): string {
   const { message } = error as Error;
   return /^[A-Z]+: ([^,]+)/.exec(message)?.[1] ?? message;
@@ -84,13 +101,23 @@ export class Exit extends Error {
   }
 }
 
-/** A signal's end of what would go on for ever: the code that a shell gives to a process that the signal ended. */
+/**
+ * A signal's end of what would go on for ever: the code that a shell gives to a process that the
+ * signal ended.
+ */
 export function stoppedBy(signal: StopSignal): Exit {
   return new Exit(signal === "SIGINT" ? 130 : 143, "");
 }
 
-/** Runs `task` until it ends, or until SIGINT or SIGTERM, which `stop` is told of; then that ends the program. */
-export async function untilStopped<T>(io: Io, stop: () => void, task: () => Promise<T>): Promise<T> {
+/**
+ * Runs `task` until it ends, or until SIGINT or SIGTERM, which `stop` is told of; then that ends
+ * the program.
+ */
+export async function untilStopped<T>(
+  io: Io,
+  stop: () => void,
+  task: () => Promise<T>,
+): Promise<T> {
   let end: Exit | undefined;
   const forget = io.onStop((signal) => {
     end = stoppedBy(signal);

@@ -10,10 +10,13 @@ import type { Invocation } from "./program.ts";
 /** The only argument. Throws Exit with `usage` where there is another number of them. */
 export function onlyArgument({ args }: Invocation, usage: string): string {
   if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
-  return args[0]!;
+  return args[0];
 }
 
-/** Makes a call and prints its answer. A form that does not exist is refused before the call is made. Throws Exit. */
+/**
+ * Makes a call and prints its answer. A form that does not exist is refused before the call is
+ * made. Throws Exit.
+ */
 export async function printAnswer<T extends { readonly header: ResponseHeader | undefined }>(
   invocation: Invocation,
   form: Form<T>,

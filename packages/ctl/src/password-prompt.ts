@@ -86,7 +86,9 @@ function dropCharacter(line: number[]): void {
   while (((line.pop() ?? 0) & 0xc0) === 0x80);
 }
 
-/** What arrives at standard input. It flows while a prompt waits, and keeps no process alive else. */
+/**
+ * What arrives at standard input. It flows while a prompt waits, and keeps no process alive else.
+ */
 class Pieces {
   readonly #input: PasswordInput;
   readonly #waiting: Uint8Array[] = [];

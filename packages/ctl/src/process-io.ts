@@ -2,10 +2,20 @@
 import { spawn } from "node:child_process";
 import { readFileSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ChildEnd, type ChildRun, ExitCode, type Io, systemReason, type Terminal } from "./io.ts";
+import {
+  type ChildEnd,
+  type ChildRun,
+  ExitCode,
+  type Io,
+  systemReason,
+  type Terminal,
+} from "./io.ts";
 import { passwordPrompt } from "./password-prompt.ts";
 
-/** A key as a terminal sends it: an arrow or the like as a sequence that begins with escape, else a character. */
+/**
+ * A key as a terminal sends it: an arrow or the like as a sequence that begins with escape, else a
+ * character.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: such sequences begin with one
 const KEY = /\u001b\[[\d;]*[A-Za-z~]|\u001bO[A-Za-z]|[\s\S]/gu;
 
@@ -24,7 +34,8 @@ function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
       stdout.write(ENTER);
       return () => {
         process.off("exit", leaveAtOnce);
-        // Behind what a slow terminal has not taken yet, which would be drawn over the screen of the shell otherwise.
+        // Behind what a slow terminal has not taken yet, which would be drawn over the screen of
+        // the shell otherwise.
         stdout.write(LEAVE);
       };
     },
@@ -53,7 +64,8 @@ function terminalOf({ stdout, stdin }: typeof process): Terminal | undefined {
 /** What a program ends with that a signal would have ended: 128 and SIGPIPE's number. */
 const PIPE_CLOSED = 141;
 
-// Whoever reads has had enough (head, grep -q): the end, without a word, as other programs meet it by a signal.
+// Whoever reads has had enough (head, grep -q): the end, without a word, as other programs meet it
+// by a signal.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(PIPE_CLOSED);
   process.stderr.write(`Error: cannot write to standard output: ${systemReason(error)}\n`);
@@ -72,7 +84,10 @@ const signalNames: Partial<Record<NodeJS.Signals, string>> = {
   SIGHUP: "hangup",
 };
 
-function runChild(command: readonly string[], env: Readonly<Record<string, string | undefined>>): ChildRun {
+function runChild(
+  command: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ChildRun {
   const [name, ...args] = command as [string, ...string[]];
   const child = spawn(name, args, { env, stdio: ["ignore", "inherit", "inherit"] });
   const ended = new Promise<ChildEnd>((resolve) => {
@@ -90,7 +105,10 @@ function runChild(command: readonly string[], env: Readonly<Record<string, strin
 
 /** The system's words for an error of Node's, such as "no such file or directory". */
 function reasonOf(error: NodeJS.ErrnoException): string {
-  const words: Readonly<Record<string, string>> = { ENOENT: "no such file or directory", EACCES: "permission denied" };
+  const words: Readonly<Record<string, string>> = {
+    ENOENT: "no such file or directory",
+    EACCES: "permission denied",
+  };
   return words[error.code ?? ""] ?? error.message;
 }
 

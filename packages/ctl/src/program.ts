@@ -1,4 +1,7 @@
-/** A program with commands: finding the command, reading flags and variables, help, errors and exit codes. */
+/**
+ * A program with commands: finding the command, reading flags and variables, help, errors and exit
+ * codes.
+ */
 import { usageHint } from "./advice.ts";
 import { type Command, commandName, flagsOf, type Program, variableOf } from "./command.ts";
 import { readCommandLine, UnknownCommand } from "./command-line.ts";
@@ -8,8 +11,15 @@ import { Exit, ExitCode, type Io } from "./io.ts";
 
 export type { Command, CommandLine, Invocation, Program } from "./command.ts";
 
-/** Runs a command line (without the program's name) and gives the exit code. Errors are printed; only mistakes in the program throw. */
-export async function runProgram(program: Program, argv: readonly string[], io: Io): Promise<number> {
+/**
+ * Runs a command line (without the program's name) and gives the exit code. Errors are printed;
+ * only mistakes in the program throw.
+ */
+export async function runProgram(
+  program: Program,
+  argv: readonly string[],
+  io: Io,
+): Promise<number> {
   const path: Command[] = [];
   try {
     const { flags, args, dash } = readCommandLine(program, argv, path);
@@ -18,7 +28,9 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
       io.stdout(helpText(program, path));
       return ExitCode.success;
     }
-    const missing = [...flagsOf(program, path)].filter(([name, flag]) => flag.required === true && !flags.isSet(name));
+    const missing = [...flagsOf(program, path)].filter(
+      ([name, flag]) => flag.required === true && !flags.isSet(name),
+    );
     if (missing.length > 0) {
       const names = missing.map(([name]) => JSON.stringify(name)).sort();
       throw new FlagError(`required flag(s) ${names.join(", ")} not set`);
@@ -33,7 +45,9 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
       return error.code;
     }
     if (error instanceof FlagError || error instanceof UnknownCommand) {
-      io.stderr(`Error: ${error.message}\nRun '${[program.name, ...path.map(commandName)].join(" ")} --help' for usage.\n`);
+      io.stderr(
+        `Error: ${error.message}\nRun '${[program.name, ...path.map(commandName)].join(" ")} --help' for usage.\n`,
+      );
       return ExitCode.error;
     }
     throw error;
@@ -41,17 +55,26 @@ export async function runProgram(program: Program, argv: readonly string[], io: 
 }
 
 /** Sets inherited flags from variables. A variable beside its flag is refused, as etcdctl does. */
-function applyVariables(program: Program, path: readonly Command[], flags: FlagValues, io: Io): void {
+function applyVariables(
+  program: Program,
+  path: readonly Command[],
+  flags: FlagValues,
+  io: Io,
+): void {
   const prefix = program.envPrefix;
   if (prefix === undefined) return;
-  const inherited = [...Object.keys(program.globals), ...path.slice(0, -1).flatMap((command) => Object.keys(command.flags ?? {}))];
+  const inherited = [
+    ...Object.keys(program.globals),
+    ...path.slice(0, -1).flatMap((command) => Object.keys(command.flags ?? {})),
+  ];
   const byVariable = new Map(inherited.map((name) => [variableOf(prefix, name), name]));
   for (const variable of Object.keys(io.env).sort()) {
     const text = io.env[variable];
     if (!variable.startsWith(`${prefix}_`) || text === undefined || text === "") continue;
     const name = byVariable.get(variable);
     if (name === undefined) {
-      if (program.otherVariables?.has(variable) !== true) io.stderr(`Warning: unrecognized environment variable ${variable}\n`);
+      if (program.otherVariables?.has(variable) !== true)
+        io.stderr(`Warning: unrecognized environment variable ${variable}\n`);
     } else if (flags.isSet(name)) {
       throw new Exit(
         ExitCode.error,
@@ -62,7 +85,10 @@ function applyVariables(program: Program, path: readonly Command[], flags: FlagV
       try {
         flags.set(name, text);
       } catch (error) {
-        throw new Exit(ExitCode.error, `invalid value ${JSON.stringify(text)} for ${variable}: ${(error as Error).message}`);
+        throw new Exit(
+          ExitCode.error,
+          `invalid value ${JSON.stringify(text)} for ${variable}: ${(error as Error).message}`,
+        );
       }
     }
   }

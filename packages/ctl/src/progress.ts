@@ -1,4 +1,7 @@
-/** A line on the terminal that tells how far a long task is. Where standard error is no terminal, nothing is shown. */
+/**
+ * A line on the terminal that tells how far a long task is. Where standard error is no terminal,
+ * nothing is shown.
+ */
 import { humanBytes } from "./go-format.ts";
 import type { Io } from "./io.ts";
 
@@ -20,12 +23,19 @@ export class Progress {
   update(bytes: number, totalBytes: number, shown = humanBytes(totalBytes)): void {
     if (!this.#io.stderrIsTerminal) return;
     const nowNs = this.#io.nowNs();
-    if (this.#drawnNs !== undefined && nowNs - this.#drawnNs < DRAW_INTERVAL_NS && bytes < totalBytes) return;
+    if (
+      this.#drawnNs !== undefined &&
+      nowNs - this.#drawnNs < DRAW_INTERVAL_NS &&
+      bytes < totalBytes
+    )
+      return;
     this.#drawnNs = nowNs;
     const share = totalBytes === 0 ? 1 : Math.min(1, bytes / totalBytes);
     const full = Math.floor(share * BAR_COLUMNS);
     const bar = "█".repeat(full) + "░".repeat(BAR_COLUMNS - full);
-    this.#io.stderr(`\r${this.#label} ${bar} ${String(Math.floor(share * 100)).padStart(3)}% of ${shown} `);
+    this.#io.stderr(
+      `\r${this.#label} ${bar} ${String(Math.floor(share * 100)).padStart(3)}% of ${shown} `,
+    );
   }
 
   /** Ends the line, if there is one. */

@@ -36,7 +36,15 @@ export const quoratectl: Program = {
   groups: [
     {
       title: "Key-value commands",
-      commands: [compactionCommand, delCommand, getCommand, leaseCommand, putCommand, txnCommand, watchCommand],
+      commands: [
+        compactionCommand,
+        delCommand,
+        getCommand,
+        leaseCommand,
+        putCommand,
+        txnCommand,
+        watchCommand,
+      ],
     },
     {
       title: "Cluster maintenance commands",

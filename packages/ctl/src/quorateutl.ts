@@ -33,7 +33,10 @@ export const quorateutl: Program = {
         walCommand,
       ],
     },
-    { title: "Utility commands", commands: [completionCommand("quorateutl"), helpCommand, versionCommand("quorateutl")] },
+    {
+      title: "Utility commands",
+      commands: [completionCommand("quorateutl"), helpCommand, versionCommand("quorateutl")],
+    },
   ],
   globals: {
     "write-out": {

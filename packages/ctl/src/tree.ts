@@ -1,4 +1,6 @@
-/** A program's commands one after the other: what completion scripts and manual pages are made from. */
+/**
+ * A program's commands one after the other: what completion scripts and manual pages are made from.
+ */
 
 import { type Command, commandName, flagsOf, type Program } from "./command.ts";
 import type { Flag } from "./flags.ts";

@@ -1,13 +1,29 @@
-/** What a watch is told on a command line or in a line of interactive mode: its flags, its keys, and a program to run. */
+/**
+ * What a watch is told on a command line or in a line of interactive mode: its flags, its keys, and
+ * a program to run.
+ */
 import type { Flags } from "./flags.ts";
 import { Exit, ExitCode, type Io } from "./io.ts";
 
 export const watchFlags: Flags = {
-  interactive: { kind: "bool", shorthand: "i", defaultText: "false", doc: "read watches from standard input, one a line" },
+  interactive: {
+    kind: "bool",
+    shorthand: "i",
+    defaultText: "false",
+    doc: "read watches from standard input, one a line",
+  },
   prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
-  rev: { kind: "int", defaultText: "0", doc: "first revision to print (0 for what changes from now on)" },
+  rev: {
+    kind: "int",
+    defaultText: "0",
+    doc: "first revision to print (0 for what changes from now on)",
+  },
   "prev-kv": { kind: "bool", defaultText: "false", doc: "print what the key held before as well" },
-  "progress-notify": { kind: "bool", defaultText: "false", doc: "print the store's revision from time to time while nothing changes" },
+  "progress-notify": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "print the store's revision from time to time while nothing changes",
+  },
 };
 
 /** The variables that stand for the key and the range's end. */
@@ -21,7 +37,10 @@ export function watchVariables({ env }: Io): WatchVariables {
   const key = env["ETCDCTL_WATCH_KEY"] ?? "";
   const rangeEnd = env["ETCDCTL_WATCH_RANGE_END"] ?? "";
   if (key === "" && rangeEnd !== "") {
-    throw new Exit(ExitCode.badArguments, `ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END=${JSON.stringify(rangeEnd)}`);
+    throw new Exit(
+      ExitCode.badArguments,
+      `ETCDCTL_WATCH_KEY is empty but got ETCDCTL_WATCH_RANGE_END=${JSON.stringify(rangeEnd)}`,
+    );
   }
   return { key, rangeEnd };
 }
@@ -38,16 +57,29 @@ export interface WatchPlan {
  * Tells the keys from the program to run, which stands after "--".
  * @param dash how many arguments stand before "--"
  */
-export function planWatch(args: readonly string[], dash: number | undefined, variables: WatchVariables): WatchPlan {
+export function planWatch(
+  args: readonly string[],
+  dash: number | undefined,
+  variables: WatchVariables,
+): WatchPlan {
   const exec = dash === undefined ? [] : args.slice(dash);
   const keys = args.slice(0, dash);
   if (dash !== undefined && exec.length === 0) {
-    throw new Exit(ExitCode.badArguments, "bad number of arguments (found separator --, but no commands)");
+    throw new Exit(
+      ExitCode.badArguments,
+      "bad number of arguments (found separator --, but no commands)",
+    );
   }
   if (variables.key !== "" && keys.length > 0) {
-    throw new Exit(ExitCode.badArguments, "bad number of arguments (found conflicting environment key)");
+    throw new Exit(
+      ExitCode.badArguments,
+      "bad number of arguments (found conflicting environment key)",
+    );
   }
-  const [key, rangeEnd] = variables.key === "" ? keys : [variables.key, variables.rangeEnd === "" ? undefined : variables.rangeEnd];
+  const [key, rangeEnd] =
+    variables.key === ""
+      ? keys
+      : [variables.key, variables.rangeEnd === "" ? undefined : variables.rangeEnd];
   if (key === undefined) throw new Exit(ExitCode.badArguments, "bad number of arguments");
   // As in etcdctl, a third key has the second forgotten.
   return { key, rangeEnd: keys.length > 2 ? undefined : rangeEnd, exec };

@@ -1,4 +1,7 @@
-/** The work of the watch command: printing what watches give, running programs for events, and interactive mode. */
+/**
+ * The work of the watch command: printing what watches give, running programs for events, and
+ * interactive mode.
+ */
 import type { Client, ClientError, Watch } from "@quorate/client";
 import { ERRORS, Event, errorNameOf, fromUtf8, KeyValue, type WatchResponse } from "@quorate/proto";
 import { warnOfFailure } from "./advice.ts";
@@ -14,7 +17,10 @@ const REPEAT_NS = 10_000_000_000n;
 /** So many are remembered. */
 const MAX_TOLD_TEXTS = 100;
 
-/** Tells of breaks, each endpoint's and text's once in ten seconds. @param sequel what is done about them */
+/**
+ * Tells of breaks, each endpoint's and text's once in ten seconds. @param sequel what is done about
+ * them
+ */
 export function breakTeller(io: Io, sequel: string): (error: ClientError) => void {
   const toldNs = new Map<string, bigint>();
   return (error) => {
@@ -30,7 +36,8 @@ export function breakTeller(io: Io, sequel: string): (error: ClientError) => voi
 
 /** Opens the watch of a plan. Throws Error where flags and arguments exclude each other. */
 function openWatch(client: Client, io: Io, plan: WatchPlan, flags: FlagValues): Watch {
-  if (plan.rangeEnd !== undefined && flags.bool("prefix")) throw new Error("`range_end` and `--prefix` are mutually exclusive");
+  if (plan.rangeEnd !== undefined && flags.bool("prefix"))
+    throw new Error("`range_end` and `--prefix` are mutually exclusive");
   return client.watch(plan.key, {
     prefix: flags.bool("prefix"),
     ...(plan.rangeEnd === undefined ? {} : { rangeEnd: plan.rangeEnd }),
@@ -45,15 +52,26 @@ function openWatch(client: Client, io: Io, plan: WatchPlan, flags: FlagValues): 
 function cancelText({ compactRevision, cancelReason }: WatchResponse): string {
   if (compactRevision > 0) return ERRORS.Compacted.text;
   if (cancelReason === "") return ERRORS.FutureRev.text;
-  return errorNameOf(cancelReason) === undefined ? `rpc error: code = FailedPrecondition desc = ${cancelReason}` : cancelReason;
+  return errorNameOf(cancelReason) === undefined
+    ? `rpc error: code = FailedPrecondition desc = ${cancelReason}`
+    : cancelReason;
 }
 
-/** Prints what a watch gives until it ends. Throws Exit when a program that is run for an event fails. */
-async function printWatch(watch: Watch, printer: Printer, io: Io, exec: readonly string[]): Promise<void> {
+/**
+ * Prints what a watch gives until it ends. Throws Exit when a program that is run for an event
+ * fails.
+ */
+async function printWatch(
+  watch: Watch,
+  printer: Printer,
+  io: Io,
+  exec: readonly string[],
+): Promise<void> {
   try {
     for await (const response of watch) {
       if (response.canceled) io.stderr(`watch was canceled (${cancelText(response)})\n`);
-      else if (response.events.length === 0) io.stdout(`progress notify: ${response.header?.revision ?? 0}\n`);
+      else if (response.events.length === 0)
+        io.stdout(`progress notify: ${response.header?.revision ?? 0}\n`);
       printer.form(watchForm, response);
       if (exec.length > 0) await runForEvents(response, io, exec);
     }
@@ -63,7 +81,11 @@ async function printWatch(watch: Watch, printer: Printer, io: Io, exec: readonly
   }
 }
 
-async function runForEvents(response: WatchResponse, io: Io, exec: readonly string[]): Promise<void> {
+async function runForEvents(
+  response: WatchResponse,
+  io: Io,
+  exec: readonly string[],
+): Promise<void> {
   for (const bytes of response.events) {
     const event = Event.decode(bytes);
     const { key, value } = KeyValue.decode(event.kv!);
@@ -75,14 +97,22 @@ async function runForEvents(response: WatchResponse, io: Io, exec: readonly stri
       ETCD_WATCH_VALUE: goQuote(value),
     }).ended;
     if (error !== undefined) {
-      io.stderr(`command [${exec.map((word) => goQuote(fromUtf8(word))).join(" ")}] error (${error})\n`);
+      io.stderr(
+        `command [${exec.map((word) => goQuote(fromUtf8(word))).join(" ")}] error (${error})\n`,
+      );
       throw new Exit(ExitCode.error, "");
     }
   }
 }
 
 /** Watches what a command line asks for; resolves when the server ends the watch. Throws Exit. */
-export async function watchPlan(client: Client, printer: Printer, io: Io, plan: WatchPlan, flags: FlagValues): Promise<void> {
+export async function watchPlan(
+  client: Client,
+  printer: Printer,
+  io: Io,
+  plan: WatchPlan,
+  flags: FlagValues,
+): Promise<void> {
   let watch: Watch;
   try {
     watch = openWatch(client, io, plan, flags);
@@ -96,21 +126,32 @@ export async function watchPlan(client: Client, printer: Printer, io: Io, plan: 
   );
 }
 
-/** Reads watches from standard input and prints all of them, until the input ends. Always throws Exit. */
-export async function watchInteractively(client: Client, printer: Printer, io: Io, variables: WatchVariables): Promise<never> {
+/**
+ * Reads watches from standard input and prints all of them, until the input ends. Always throws
+ * Exit.
+ */
+export async function watchInteractively(
+  client: Client,
+  printer: Printer,
+  io: Io,
+  variables: WatchVariables,
+): Promise<never> {
   const { splitWords } = await import("./commands/txn.ts");
   const lines = new LineReader(io.stdin);
   const watches = new Set<Watch>();
   const failed = Promise.withResolvers<never>();
   for (;;) {
     const line = await Promise.race([lines.next(), failed.promise]);
-    if (line === undefined) throw new Exit(ExitCode.invalidInput, "error reading watch request line: EOF");
+    if (line === undefined)
+      throw new Exit(ExitCode.invalidInput, "error reading watch request line: EOF");
     const [name, ...words] = splitWords(line);
     if (name === "progress") {
       for (const watch of watches) watch.requestProgress();
     } else if (name !== "watch") {
       io.stderr(
-        name === undefined ? `Invalid command: ${line} (watch and progress supported)\n` : `Invalid command ${line} (only support watch)\n`,
+        name === undefined
+          ? `Invalid command: ${line} (watch and progress supported)\n`
+          : `Invalid command ${line} (only support watch)\n`,
       );
     } else if (words.length === 0 && variables.key === "") {
       io.stderr(`Invalid command ${line} (command type or key is not provided)\n`);
@@ -130,7 +171,10 @@ export async function watchInteractively(client: Client, printer: Printer, io: I
 }
 
 /** The words after "watch" in a line of interactive mode. Throws Exit. */
-function readLine(words: readonly string[], variables: WatchVariables): { plan: WatchPlan; flags: FlagValues } {
+function readLine(
+  words: readonly string[],
+  variables: WatchVariables,
+): { plan: WatchPlan; flags: FlagValues } {
   const declared = new Map(Object.entries(watchFlags));
   const flags = new FlagValues(declared);
   const args: string[] = [];

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { argumentTrouble } from "../src/arguments.ts";
 
-const commandLine = (...args: readonly string[]) => Buffer.from([...args].map((arg) => `${arg}\0`).join(""), "latin1");
+const commandLine = (...args: readonly string[]) =>
+  Buffer.from([...args].map((arg) => `${arg}\0`).join(""), "latin1");
 
 test("an argument of other bytes than UTF-8 is named; text, also with U+FFFD in it, passes", () => {
   const put = commandLine("node", "quoratectl.js", "put", "k\xff\xfe", "v");

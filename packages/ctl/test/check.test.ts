@@ -1,4 +1,7 @@
-/** What checks make of a load: the figures, the verdict in etcdctl's words, and the rate that is kept. */
+/**
+ * What checks make of a load: the figures, the verdict in etcdctl's words, and the rate that is
+ * kept.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { runLoad, statsOf } from "../src/check/load.ts";
@@ -10,7 +13,10 @@ const none = new Map<string, number>();
 
 test("figures of a load", () => {
   const stats = statsOf([0.1, 0.3, 0.2, 0.2], none, 2);
-  assert.deepEqual([stats.perSecond, stats.slowest, stats.deviation.toFixed(4)], [2, 0.3, "0.0707"]);
+  assert.deepEqual(
+    [stats.perSecond, stats.slowest, stats.deviation.toFixed(4)],
+    [2, 0.3, "0.0707"],
+  );
   assert.ok(Number.isNaN(statsOf([], none, 2).deviation));
 });
 
@@ -26,7 +32,12 @@ describe("the verdict", () => {
 
   test("fails for each reason, and says all of them", () => {
     const { text, passes } = judge(
-      { perSecond: 135, slowest: 0.6, deviation: 0.2, errors: new Map([["etcdserver: too many requests", 3]]) },
+      {
+        perSecond: 135,
+        slowest: 0.6,
+        deviation: 0.2,
+        errors: new Map([["etcdserver: too many requests", 3]]),
+      },
       150,
     );
     assert.equal(
@@ -35,7 +46,12 @@ describe("the verdict", () => {
         "Slowest request took too long: 0.600000s\nStddev too high: 0.200000s\nFAIL\n",
     );
     assert.equal(passes, false);
-    for (const bad of [{ perSecond: 135 }, { slowest: 0.51 }, { deviation: 0.11 }, { errors: new Map([["x", 1]]) }]) {
+    for (const bad of [
+      { perSecond: 135 },
+      { slowest: 0.51 },
+      { deviation: 0.11 },
+      { errors: new Map([["x", 1]]) },
+    ]) {
       assert.equal(judge({ ...good, ...bad }, 150).passes, false);
     }
   });
@@ -44,7 +60,8 @@ describe("the verdict", () => {
 test("loads are known by short and long names; others end with code 4", () => {
   assert.deepEqual(perfModel("xLarge"), perfModel("xl"));
   assert.deepEqual(scaleModel("m"), { keys: 100_000, clients: 200 });
-  for (const name of ["xxl", "toString"]) assert.throws(() => perfModel(name), { code: 4, message: `unknown load option ${name}` });
+  for (const name of ["xxl", "toString"])
+    assert.throws(() => perfModel(name), { code: 4, message: `unknown load option ${name}` });
 });
 
 describe("the load", () => {

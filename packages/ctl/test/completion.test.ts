@@ -1,4 +1,7 @@
-/** Completion scripts: what they offer is asked from the shells themselves where these are installed. */
+/**
+ * Completion scripts: what they offer is asked from the shells themselves where these are
+ * installed.
+ */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -34,7 +37,10 @@ function askBash(script: string, name: string, lines: readonly string[]): string
     while IFS= read -r COMP_LINE; do
       COMP_POINT=\${#COMP_LINE}; COMPREPLY=(); _${name}; printf '%s ' "\${COMPREPLY[@]}"; echo
     done`;
-  const result = spawnSync("bash", ["--norc", "-c", driver, "bash", script], { input: `${lines.join("\n")}\n`, encoding: "utf8" });
+  const result = spawnSync("bash", ["--norc", "-c", driver, "bash", script], {
+    input: `${lines.join("\n")}\n`,
+    encoding: "utf8",
+  });
   assert.deepEqual([result.status, result.stderr], [0, ""]);
   return result.stdout
     .split("\n")
@@ -43,7 +49,9 @@ function askBash(script: string, name: string, lines: readonly string[]): string
 }
 
 for (const program of programs) {
-  test(`bash completes every command and flag of ${program.name}`, { skip: skipWithout("bash") }, async () => {
+  test(`bash completes every command and flag of ${program.name}`, {
+    skip: skipWithout("bash"),
+  }, async () => {
     const script = await scriptOf(program, "bash");
     const nodes = commandNodes(program);
     const at = nodes.map(({ names }) => [program.name, ...names].join(" "));
@@ -55,9 +63,16 @@ for (const program of programs) {
     assert.ok(nodes.length > 10);
     for (const [i, { path, commands, flags }] of nodes.entries()) {
       const words = path.at(-1)?.words?.(program) ?? [];
-      assert.deepEqual(offered[2 * i], [...commands.map((one) => one.use.split(" ")[0]!), ...words], at[i]);
-      const spelled = [...flags].flatMap(([name, { shorthand }]) => [`--${name}`, ...(shorthand === undefined ? [] : [`-${shorthand}`])]);
-      assert.deepEqual(offered[2 * i + 1]!.toSorted(), spelled.toSorted(), at[i]);
+      assert.deepEqual(
+        offered[2 * i],
+        [...commands.map((one) => one.use.split(" ")[0]), ...words],
+        at[i],
+      );
+      const spelled = [...flags].flatMap(([name, { shorthand }]) => [
+        `--${name}`,
+        ...(shorthand === undefined ? [] : [`-${shorthand}`]),
+      ]);
+      assert.deepEqual(offered[2 * i + 1].toSorted(), spelled.toSorted(), at[i]);
     }
   });
 }
@@ -117,7 +132,8 @@ test("zsh offers the same", { skip: skipWithout("zsh") }, async () => {
   const { status, stdout, stderr } = spawnSync("zsh", args, { input, encoding: "utf8" });
   assert.deepEqual([status, stderr], [0, ""]);
   const offered = stdout.split("\n").slice(0, lines.length);
-  for (const [i, [line, expected]] of lines.entries()) assert.deepEqual(offered[i]!.split(" ").filter(Boolean), expected, line);
+  for (const [i, [line, expected]] of lines.entries())
+    assert.deepEqual(offered[i].split(" ").filter(Boolean), expected, line);
 });
 
 test("fish offers the same", { skip: skipWithout("fish") }, async () => {
@@ -127,7 +143,8 @@ test("fish offers the same", { skip: skipWithout("fish") }, async () => {
   const { status, stdout, stderr } = spawnSync("fish", args, { input, encoding: "utf8" });
   assert.deepEqual([status, stderr], [0, ""]);
   const offered = stdout.split("\n").slice(0, lines.length);
-  for (const [i, [line, expected]] of lines.entries()) assert.deepEqual(offered[i]!.split(" ").filter(Boolean).sort(), expected, line);
+  for (const [i, [line, expected]] of lines.entries())
+    assert.deepEqual(offered[i].split(" ").filter(Boolean).sort(), expected, line);
 });
 
 test("the scripts of all shells name every command and flag", async () => {
@@ -136,8 +153,15 @@ test("the scripts of all shells name every command and flag", async () => {
       const io = new FakeIo();
       assert.equal(await runProgram(program, ["completion", shell], io), 0);
       for (const { names, flags } of commandNodes(program)) {
-        assert.ok(io.out.includes(names.map((name) => `/${name}`).join("")), `${shell}: ${names.join(" ")}`);
-        for (const name of flags.keys()) assert.ok(io.out.includes(shell === "fish" ? `-l ${name} ` : `--${name}`), `${shell}: --${name}`);
+        assert.ok(
+          io.out.includes(names.map((name) => `/${name}`).join("")),
+          `${shell}: ${names.join(" ")}`,
+        );
+        for (const name of flags.keys())
+          assert.ok(
+            io.out.includes(shell === "fish" ? `-l ${name} ` : `--${name}`),
+            `${shell}: --${name}`,
+          );
       }
     }
   }
@@ -149,7 +173,10 @@ test("a shell that is none is refused", async () => {
     [["tcsh"], 'Error: invalid argument "tcsh" for "quoratectl completion"\n'],
   ] as const) {
     const io = new FakeIo();
-    assert.deepEqual([await runProgram(quoratectl, ["completion", ...args], io), io.err], [1, message]);
+    assert.deepEqual(
+      [await runProgram(quoratectl, ["completion", ...args], io), io.err],
+      [1, message],
+    );
   }
 });
 
@@ -162,7 +189,10 @@ test("help of a command is the same by flag and by command, and names a topic th
   }
   const io = new FakeIo();
   assert.equal(await runProgram(quoratectl, ["help", "endpoint", "nosuch"], io), 1);
-  assert.equal(io.err, 'Error: unknown help topic "endpoint nosuch"; those that there are: hashkv, health, status\n');
+  assert.equal(
+    io.err,
+    'Error: unknown help topic "endpoint nosuch"; those that there are: hashkv, health, status\n',
+  );
 });
 
 test("every command's help has all of its flags, those of every command apart", async () => {
@@ -173,7 +203,11 @@ test("every command's help has all of its flags, those of every command apart", 
       const [own, global] = io.out.split("\nGlobal flags:\n");
       for (const name of flags.keys()) {
         const part = name in program.globals || names.length === 0 ? global : own;
-        assert.match(part!, new RegExp(`^ {2}(?:-\\w, | {4})--${name}(?: |$)`, "m"), `${names.join(" ")} --${name}`);
+        assert.match(
+          part!,
+          new RegExp(`^ {2}(?:-\\w, | {4})--${name}(?: |$)`, "m"),
+          `${names.join(" ")} --${name}`,
+        );
       }
       for (const line of io.out.split("\n")) assert.ok(line.length <= 140, line);
     }

@@ -6,7 +6,10 @@ import { rewriteStore } from "../src/offline/defrag.ts";
 
 /** A keyspace of so many records of 10 bytes, which notes what it is told to compact. */
 function keyspaceOf(count: number): { keyspace: Keyspace; compacted: KeyspaceRange[] } {
-  const records: KeyspaceRecord[] = Array.from({ length: count }, (_, i) => [Uint8Array.of(i), new Uint8Array(9)]);
+  const records: KeyspaceRecord[] = Array.from({ length: count }, (_, i) => [
+    Uint8Array.of(i),
+    new Uint8Array(9),
+  ]);
   const compacted: KeyspaceRange[] = [];
   const keyspace = {
     async *scan({ from }: KeyspaceRange) {

@@ -1,4 +1,7 @@
-/** Endpoints by SRV records: which names are asked, in which order, and what is said where there are none. */
+/**
+ * Endpoints by SRV records: which names are asked, in which order, and what is said where there are
+ * none.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { discoverEndpoints, type LookupSrv } from "../src/discovery.ts";
@@ -15,19 +18,32 @@ const records: Readonly<Record<string, readonly { host: string; port: number }[]
 const lookup: LookupSrv = async (service, domain) => {
   assert.equal(domain, "example.org");
   const found = records[service];
-  if (found === undefined) throw Object.assign(new Error(`querySrv ENOTFOUND _${service}._tcp.${domain}`), { code: "ENOTFOUND" });
+  if (found === undefined)
+    throw Object.assign(new Error(`querySrv ENOTFOUND _${service}._tcp.${domain}`), {
+      code: "ENOTFOUND",
+    });
   return found;
 };
 
-async function ask(serviceName: string, takesPlain: boolean): Promise<{ endpoints: string[]; warnings: string[] }> {
+async function ask(
+  serviceName: string,
+  takesPlain: boolean,
+): Promise<{ endpoints: string[]; warnings: string[] }> {
   const warnings: string[] = [];
-  const endpoints = await discoverEndpoints({ domain: "example.org", serviceName, takesPlain }, lookup, (text) => warnings.push(text));
+  const endpoints = await discoverEndpoints(
+    { domain: "example.org", serviceName, takesPlain },
+    lookup,
+    (text) => warnings.push(text),
+  );
   return { endpoints, warnings };
 }
 
 test("endpoints with TLS come first, plain ones where they are taken", async () => {
   const secure = ["https://a.example.org:2379", "https://[2001:db8::1]:2380"];
-  assert.deepEqual(await ask("", true), { endpoints: [...secure, "http://b.example.org:2379"], warnings: [] });
+  assert.deepEqual(await ask("", true), {
+    endpoints: [...secure, "http://b.example.org:2379"],
+    warnings: [],
+  });
   assert.deepEqual(await ask("", false), {
     endpoints: secure,
     warnings: ['ignoring discovered insecure endpoint "http://b.example.org:2379"'],

@@ -1,4 +1,7 @@
-/** The doctor's judgement on views that are made up; test/ctl/doctor.test.ts plants faults in real clusters. */
+/**
+ * The doctor's judgement on views that are made up; test/ctl/doctor.test.ts plants faults in real
+ * clusters.
+ */
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
@@ -20,13 +23,29 @@ import { endpointOf, FakeLooker, fakeMember } from "./top-support.ts";
 const NOW_MS = Date.UTC(2026, 10, 22);
 const DAY_MS = 86_400_000;
 
-function member(n: number, parts: Partial<MemberView> = {}, status: Partial<StatusResponse> = {}): MemberView {
+function member(
+  n: number,
+  parts: Partial<MemberView> = {},
+  status: Partial<StatusResponse> = {},
+): MemberView {
   const header = ResponseHeader.create({ memberId: BigInt(n), clusterId: 9n });
   return {
     label: `m${n}`,
     endpoint: `https://h${n}:2379`,
-    member: Member.create({ ID: BigInt(n), name: `m${n}`, peerURLs: [`https://h${n}:2380`], clientURLs: [`https://h${n}:2379`] }),
-    status: StatusResponse.create({ header, version: "3.7.0", leader: 1n, raftIndex: 100, raftAppliedIndex: 100, ...status }),
+    member: Member.create({
+      ID: BigInt(n),
+      name: `m${n}`,
+      peerURLs: [`https://h${n}:2380`],
+      clientURLs: [`https://h${n}:2379`],
+    }),
+    status: StatusResponse.create({
+      header,
+      version: "3.7.0",
+      leader: 1n,
+      raftIndex: 100,
+      raftAppliedIndex: 100,
+      ...status,
+    }),
     failure: undefined,
     metrics: undefined,
     clock: { lowMs: -5, highMs: 5 },
@@ -38,13 +57,25 @@ function member(n: number, parts: Partial<MemberView> = {}, status: Partial<Stat
 
 function view(members: readonly MemberView[], parts: Partial<ClusterView> = {}): ClusterView {
   const limits = { fsyncMs: 100, clockMs: 1000, certificateDays: 30 };
-  const command = (words: string, endpoint: string): string => `quoratectl --endpoints=${endpoint} ${words}`;
-  return { members, files: [], disk: undefined, nowMs: NOW_MS, limits, endpoint: "https://h1:2379", command, ...parts };
+  const command = (words: string, endpoint: string): string =>
+    `quoratectl --endpoints=${endpoint} ${words}`;
+  return {
+    members,
+    files: [],
+    disk: undefined,
+    nowMs: NOW_MS,
+    limits,
+    endpoint: "https://h1:2379",
+    command,
+    ...parts,
+  };
 }
 
 /** "severity check member: what was seen" of each finding. */
 function found(members: readonly MemberView[], parts: Partial<ClusterView> = {}): string[] {
-  return diagnose(view(members, parts)).map(({ severity, check, member: of, seen }) => `${severity} ${check} ${of}: ${seen}`);
+  return diagnose(view(members, parts)).map(
+    ({ severity, check, member: of, seen }) => `${severity} ${check} ${of}: ${seen}`,
+  );
 }
 
 const three = [member(1), member(2), member(3)];
@@ -54,10 +85,17 @@ test("nothing is found where nothing is wrong", () => {
 });
 
 test("a follower that is far behind", () => {
-  assert.deepEqual(found([member(1, {}, { raftIndex: 9000, raftAppliedIndex: 9000 }), member(2, {}, { raftIndex: 8999 }), member(3)]), [
-    "warning lag m2: 8900 entries behind (it has applied 100 of 9000)",
-    "warning lag m3: 8900 entries behind (it has applied 100 of 9000)",
-  ]);
+  assert.deepEqual(
+    found([
+      member(1, {}, { raftIndex: 9000, raftAppliedIndex: 9000 }),
+      member(2, {}, { raftIndex: 8999 }),
+      member(3),
+    ]),
+    [
+      "warning lag m2: 8900 entries behind (it has applied 100 of 9000)",
+      "warning lag m3: 8900 entries behind (it has applied 100 of 9000)",
+    ],
+  );
 });
 
 test("endpoints of two clusters", () => {
@@ -76,11 +114,16 @@ test("clocks: a member's, or this machine's if all differ from it in the same di
     "warning clock client: this machine's clock is 59 s or more behind those of all members",
   ]);
   // A slow answer proves nothing.
-  assert.deepEqual(found([member(1), member(2, { clock: { lowMs: -3000, highMs: 2000 } }), member(3)]), []);
+  assert.deepEqual(
+    found([member(1), member(2, { clock: { lowMs: -3000, highMs: 2000 } }), member(3)]),
+    [],
+  );
 });
 
 test("members without connections, unless those that are missing explain it; few open files left", () => {
-  const metrics = new MetricsText("etcd_network_active_peers 1\nprocess_open_fds 900\nprocess_max_fds 1024\n");
+  const metrics = new MetricsText(
+    "etcd_network_active_peers 1\nprocess_open_fds 900\nprocess_max_fds 1024\n",
+  );
   assert.deepEqual(found([member(1, { metrics }), member(2), member(3)]), [
     "error peers m1: has connections to 1 of the 2 other members that run",
     "warning files m1: 900 of 1024 open files",
@@ -93,9 +136,10 @@ test("members without connections, unless those that are missing explain it; few
 });
 
 test("the quota of a member of etcd's counts the file", () => {
-  assert.deepEqual(found([member(1, {}, { dbSize: 95, dbSizeInUse: 90, dbSizeQuota: 100 }), member(2), member(3)]), [
-    "error quota m1: 95% of the quota is used: 95 B of 100 B",
-  ]);
+  assert.deepEqual(
+    found([member(1, {}, { dbSize: 95, dbSizeInUse: 90, dbSizeQuota: 100 }), member(2), member(3)]),
+    ["error quota m1: 95% of the quota is used: 95 B of 100 B"],
+  );
 });
 
 test("certificates that have expired, are not valid yet, expire soon; on the peer port no authority is known", () => {
@@ -112,9 +156,22 @@ test("certificates that have expired, are not valid yet, expire soon; on the pee
       [
         member(1, { certificate: shown(-9, -1, "CERT_HAS_EXPIRED") }),
         member(2, { certificate: shown(1, 99, "CERT_NOT_YET_VALID") }),
-        member(3, { peerCertificate: shown(-9, 29, "UNABLE_TO_VERIFY_LEAF_SIGNATURE"), certificate: shown(-9, 31) }),
+        member(3, {
+          peerCertificate: shown(-9, 29, "UNABLE_TO_VERIFY_LEAF_SIGNATURE"),
+          certificate: shown(-9, 31),
+        }),
       ],
-      { files: [{ flag: "--cacert", path: "/ca.pem", subject: "ca", validFromMs: 0, validToMs: NOW_MS + DAY_MS / 2 }] },
+      {
+        files: [
+          {
+            flag: "--cacert",
+            path: "/ca.pem",
+            subject: "ca",
+            validFromMs: 0,
+            validToMs: NOW_MS + DAY_MS / 2,
+          },
+        ],
+      },
     ),
     [
       "error certificate m1: the certificate of its client port (s, issued by ca) expired at 2026-11-21T00:00:00Z",
@@ -129,12 +186,19 @@ test("a local disk is measured, and judged", () => {
   const disk = probeDisk(tmpdir(), () => process.hrtime.bigint());
   assert.ok(disk.syncs > 0 && disk.p50Ms > 0 && disk.p99Ms >= disk.p50Ms);
   const slow = found(three, { disk: { path: "/data", p50Ms: 120, p99Ms: 450.4, syncs: 20 } });
-  assert.deepEqual(slow, ["warning disk client: /data: half of 20 synced writes took 120 ms, 1% longer than 450 ms"]);
+  assert.deepEqual(slow, [
+    "warning disk client: /data: half of 20 synced writes took 120 ms, 1% longer than 450 ms",
+  ]);
   assert.throws(() => probeDisk("/no/such/folder", () => 0n), /ENOENT/);
 });
 
 test("the report for people: coloured on a terminal, the same words plain in a pipe", () => {
-  const sick = view([member(1), member(2), member(3), member(4, { clock: { lowMs: 2000, highMs: 2100 } })]);
+  const sick = view([
+    member(1),
+    member(2),
+    member(3),
+    member(4, { clock: { lowMs: 2000, highMs: 2100 } }),
+  ]);
   const text = humanReport(sick, diagnose(sick), [{ member: "m1", text: "not looked at" }], plain);
   assert.equal(
     text,
@@ -154,7 +218,12 @@ note     m1: not looked at
 0 errors, 2 warnings.
 `,
   );
-  const coloured = humanReport(sick, diagnose(sick), [{ member: "m1", text: "not looked at" }], painted);
+  const coloured = humanReport(
+    sick,
+    diagnose(sick),
+    [{ member: "m1", text: "not looked at" }],
+    painted,
+  );
   assert.notEqual(coloured, text);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the codes of colours begin with one
   assert.equal(coloured.replace(/\u001b\[[\d;]*m/g, ""), text);
@@ -167,12 +236,16 @@ const syncs = (quick: number, slow: number): MetricsText =>
   );
 
 test("a disk is judged by many syncs: one slow one of thirteen, or a few of many thousands, are no fault", () => {
-  const disks = (quick: number, slow: number) => found([member(1, { metrics: syncs(quick, slow) }), member(2), member(3)]);
+  const disks = (quick: number, slow: number) =>
+    found([member(1, { metrics: syncs(quick, slow) }), member(2), member(3)]);
   assert.deepEqual(disks(12, 1), []);
   assert.deepEqual(disks(45, 4), []);
   assert.deepEqual(disks(60, 4), []);
   assert.deepEqual(disks(10_000, 50), []);
-  assert.match(disks(60, 6)[0]!, /^error disk m1: 1% of the syncs of its log took longer than \d+ ms since it was started \(of 66\)$/);
+  assert.match(
+    disks(60, 6)[0],
+    /^error disk m1: 1% of the syncs of its log took longer than \d+ ms since it was started \(of 66\)$/,
+  );
 });
 
 test("settings that differ: whose are not those of most, and all where there is no most", () => {
@@ -186,24 +259,31 @@ etcd_server_feature_enabled{name="CompactHashCheck",stage="BETA"} ${parts.gate ?
   const three = (a: MetricsText, b: MetricsText, c: MetricsText) =>
     found([member(1, { metrics: a }), member(2, { metrics: b }), member(3, { metrics: c })]);
   assert.deepEqual(three(metrics({}), metrics({}), metrics({})), []);
-  assert.deepEqual(three(metrics({}), metrics({ quota: 8e9, election: 0.5, files: 1024, gate: 1 }), metrics({})), [
-    "warning quota m2: quota: 8.0 GB, where most have 2.0 GB",
-    "warning timing m2: election timeout: 500 ms, where most have 1 s",
-    "warning files m2: limit of open files: 1024, where most have 65536",
-    "warning feature m2: feature gate CompactHashCheck: on, where most have off",
-  ]);
-  assert.deepEqual(three(metrics({ election: 1 }), metrics({ election: 2 }), metrics({ election: 3 })), [
-    "warning timing m1: election timeout: 1 s, others have another",
-    "warning timing m2: election timeout: 2 s, others have another",
-    "warning timing m3: election timeout: 3 s, others have another",
-  ]);
+  assert.deepEqual(
+    three(metrics({}), metrics({ quota: 8e9, election: 0.5, files: 1024, gate: 1 }), metrics({})),
+    [
+      "warning quota m2: quota: 8.0 GB, where most have 2.0 GB",
+      "warning timing m2: election timeout: 500 ms, where most have 1 s",
+      "warning files m2: limit of open files: 1024, where most have 65536",
+      "warning feature m2: feature gate CompactHashCheck: on, where most have off",
+    ],
+  );
+  assert.deepEqual(
+    three(metrics({ election: 1 }), metrics({ election: 2 }), metrics({ election: 3 })),
+    [
+      "warning timing m1: election timeout: 1 s, others have another",
+      "warning timing m2: election timeout: 2 s, others have another",
+      "warning timing m3: election timeout: 3 s, others have another",
+    ],
+  );
   // One of etcd's tells nothing of timeouts.
   assert.deepEqual(three(metrics({}), new MetricsText("process_max_fds 65536\n"), metrics({})), []);
 });
 
 test("authorities and revocation lists, which no handshake shows", () => {
   const inDays = (days: number) => NOW_MS / 1000 + days * 86_400;
-  const metrics = new MetricsText(`quorate_tls_certificate_not_after_seconds{role="server"} ${inDays(3)}
+  const metrics =
+    new MetricsText(`quorate_tls_certificate_not_after_seconds{role="server"} ${inDays(3)}
 quorate_tls_certificate_not_after_seconds{role="client_ca"} ${inDays(10)}
 quorate_tls_certificate_not_after_seconds{role="peer_ca"} ${inDays(-1)}
 quorate_tls_crl_next_update_seconds{role="client"} ${inDays(1)}
@@ -225,7 +305,10 @@ test("NOSPACE: the present revision; no more than what is needed", () => {
       { header, dbSizeQuota: 100, errors: ["memberID:1 alarm:NOSPACE"], ...status },
     );
     const { next, run } = diagnose(view([one])).find(({ check }) => check === "alarm")!;
-    return [next, ...run.map((line) => line.replace("quoratectl --endpoints=https://h1:2379 ", ""))];
+    return [
+      next,
+      ...run.map((line) => line.replace("quoratectl --endpoints=https://h1:2379 ", "")),
+    ];
   };
   const ours = (share: number, disarms: number, compacted = 5) =>
     `quorate_server_quota_used_ratio ${share}
@@ -238,9 +321,14 @@ etcd_debugging_mvcc_compact_revision ${compacted}
     "compaction --physical 77",
   ]);
   assert.deepEqual(full(ours(0.97, 0)).slice(1), ["compaction --physical 77", "alarm disarm"]);
-  assert.deepEqual(full(ours(0.3, 1)), ["there is space again; the alarm ends by itself once less than 80% of the quota is used"]);
+  assert.deepEqual(full(ours(0.3, 1)), [
+    "there is space again; the alarm ends by itself once less than 80% of the quota is used",
+  ]);
   assert.deepEqual(full(ours(0.3, 0)), ["there is space again; end the alarm:", "alarm disarm"]);
-  assert.match(full(ours(0.97, 1, 77))[0]!, /^there is no history left to give up: delete keys and compact again/);
+  assert.match(
+    full(ours(0.97, 1, 77))[0],
+    /^there is no history left to give up: delete keys and compact again/,
+  );
   assert.deepEqual(full("etcd_debugging_mvcc_compact_revision 5\n", { dbSize: 99 }).slice(1), [
     "compaction --physical 77",
     "defrag --cluster --command-timeout=10m",
@@ -253,7 +341,12 @@ test("a command that is the whole cluster's is printed once", () => {
     member(
       n,
       {},
-      { dbSize: 95, dbSizeInUse: 90, dbSizeQuota: 100, header: ResponseHeader.create({ memberId: BigInt(n), clusterId: 9n, revision: 7 }) },
+      {
+        dbSize: 95,
+        dbSizeInUse: 90,
+        dbSizeQuota: 100,
+        header: ResponseHeader.create({ memberId: BigInt(n), clusterId: 9n, revision: 7 }),
+      },
     );
   const findings = diagnose(view([full(1), full(2), member(3)]));
   assert.deepEqual(
@@ -263,23 +356,33 @@ test("a command that is the whole cluster's is printed once", () => {
       ["m2", []],
     ],
   );
-  assert.match(findings[1]!.next, /--auto-compaction-retention\) \(see the command above\)$/);
+  assert.match(findings[1].next, /--auto-compaction-retention\) \(see the command above\)$/);
 });
 
 test("commands carry the flags that led to the cluster, and none for which the shell has a variable; they are quoted", () => {
   const words = (argv: string[], env: Record<string, string> = {}) => {
     const flags = readCommandLine(quoratectl, ["doctor", ...argv], []).flags;
-    for (const [name, text] of Object.entries(env)) flags.set(name.replace("ETCDCTL_", "").toLowerCase(), text);
+    for (const [name, text] of Object.entries(env))
+      flags.set(name.replace("ETCDCTL_", "").toLowerCase(), text);
     return commandMaker(flags, env)("member list", "http://a:1");
   };
   assert.equal(words([]), "quoratectl --endpoints=http://a:1 member list");
-  assert.equal(words([], { ETCDCTL_ENDPOINTS: "http://b:1" }), "ETCDCTL_ENDPOINTS=http://a:1 quoratectl member list");
   assert.equal(
-    words(["--cacert=my ca.pem", "--user=root:secret"], { ETCDCTL_CERT: "c.pem", ETCDCTL_KEY: "k.pem" }),
+    words([], { ETCDCTL_ENDPOINTS: "http://b:1" }),
+    "ETCDCTL_ENDPOINTS=http://a:1 quoratectl member list",
+  );
+  assert.equal(
+    words(["--cacert=my ca.pem", "--user=root:secret"], {
+      ETCDCTL_CERT: "c.pem",
+      ETCDCTL_KEY: "k.pem",
+    }),
     "quoratectl --endpoints=http://a:1 --cacert='my ca.pem' --user=root member list",
   );
   const flags = readCommandLine(quoratectl, ["doctor", "--endpoints=x:1,y:2"], []).flags;
-  assert.equal(commandMaker(flags, {})("member list", ""), "quoratectl --endpoints=x:1,y:2 member list");
+  assert.equal(
+    commandMaker(flags, {})("member list", ""),
+    "quoratectl --endpoints=x:1,y:2 member list",
+  );
   assert.equal(
     commandMaker(flags, {})("member list", "http://a:1;touch /tmp/x'\n$(id)"),
     "quoratectl --endpoints='http://a:1;touch /tmp/x'\\''?$(id)' member list",
@@ -287,8 +390,17 @@ test("commands carry the flags that led to the cluster, and none for which the s
 });
 
 test("members are asked side by side, each once, those that are only listed after those that were given", async () => {
-  const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3, { failure: "paused" }), fakeMember(4, { failure: "paused" })]);
-  const looking = look(looker, { endpoints: [endpointOf(1), endpointOf(3)], tls: undefined, timeoutMs: 1000 });
+  const looker = new FakeLooker([
+    fakeMember(1),
+    fakeMember(2),
+    fakeMember(3, { failure: "paused" }),
+    fakeMember(4, { failure: "paused" }),
+  ]);
+  const looking = look(looker, {
+    endpoints: [endpointOf(1), endpointOf(3)],
+    tls: undefined,
+    timeoutMs: 1000,
+  });
   const turns = async () => {
     for (let turn = 0; turn < 50; turn++) await Promise.resolve();
   };

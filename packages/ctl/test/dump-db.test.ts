@@ -1,6 +1,7 @@
 /**
- * quorateutl dump-db. The text in fixtures/dump-db-etcd-3.8.0.txt.gz was compared by hand with that of etcd-dump-db on the same file, which
- * etcd wrote: it is the same but for spaces within messages, which Go puts at random.
+ * quorateutl dump-db. The text in fixtures/dump-db-etcd-3.8.0.txt.gz was compared by hand with that
+ * of etcd-dump-db on the same file, which etcd wrote: it is the same but for spaces within
+ * messages, which Go puts at random.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,11 +20,23 @@ import { FakeIo } from "./fake-io.ts";
 const scratch = mkdtempSync(join(tmpdir(), "quorate-dump-db-"));
 after(() => rmSync(scratch, { recursive: true }));
 
-const unzipped = (path: string): Buffer => gunzipSync(readFileSync(join(import.meta.dirname, path)));
+const unzipped = (path: string): Buffer =>
+  gunzipSync(readFileSync(join(import.meta.dirname, path)));
 const file = join(scratch, "etcd.db");
 writeFileSync(file, unzipped("../../store/test/fixtures/etcd-3.8.0.db.gz"));
 
-const buckets = ["alarm", "auth", "authRoles", "authUsers", "cluster", "key", "lease", "members", "members_removed", "meta"];
+const buckets = [
+  "alarm",
+  "auth",
+  "authRoles",
+  "authUsers",
+  "cluster",
+  "key",
+  "lease",
+  "members",
+  "members_removed",
+  "meta",
+];
 
 async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
   const io = new FakeIo();
@@ -48,36 +61,60 @@ test("a file of etcd's: its buckets, raw and decoded, all records of keys with t
   const [path, hash] = (await dump("hash", file)).split("\n");
   assert.equal(path, `db path: ${file}`);
   // Go writes lists of records with two spaces where its text form does.
-  assert.equal(`${all.replace(/ {2,}/g, " ")}# hash\n${hash}\n`, unzipped("fixtures/dump-db-etcd-3.8.0.txt.gz").toString());
+  assert.equal(
+    `${all.replace(/ {2,}/g, " ")}# hash\n${hash}\n`,
+    unzipped("fixtures/dump-db-etcd-3.8.0.txt.gz").toString(),
+  );
 });
 
 test("a member's store has the same records as the file that it was made from", async () => {
   const dataDir = join(scratch, "member");
-  const restored = await run("snapshot", "restore", file, "--data-dir", dataDir, "--skip-hash-check");
+  const restored = await run(
+    "snapshot",
+    "restore",
+    file,
+    "--data-dir",
+    dataDir,
+    "--skip-hash-check",
+  );
   assert.equal(restored.code, 0, restored.err);
   for (const bucket of ["key", "auth", "authRoles", "authUsers", "alarm"]) {
     for (const flags of [[], ["--decode"], ["--limit=2"]]) {
       const ours = await dump("iterate-bucket", dataDir, bucket, ...flags);
-      assert.equal(ours, await dump("iterate-bucket", file, bucket, ...flags), `${bucket} ${flags}`);
-      if (bucket === "key") assert.ok(ours.split("\n").length > (flags[0] === "--limit=2" ? 2 : 20));
+      assert.equal(
+        ours,
+        await dump("iterate-bucket", file, bucket, ...flags),
+        `${bucket} ${flags}`,
+      );
+      if (bucket === "key")
+        assert.ok(ours.split("\n").length > (flags[0] === "--limit=2" ? 2 : 20));
     }
   }
   assert.equal(await dump("list-bucket", dataDir), `${buckets.join("\n")}\n`);
-  assert.match(await dump("hash", join(dataDir, "member/store")), /^db path: .*member\/store\/db\nHash: \d+\n$/);
+  assert.match(
+    await dump("hash", join(dataDir, "member/store")),
+    /^db path: .*member\/store\/db\nHash: \d+\n$/,
+  );
   // From the oldest to the newest, as they stand in the store.
   const scanned = (await dump("scan-keys", dataDir, "60")).trimEnd().split("\n");
   assert.deepEqual(
     scanned,
-    (await dump("iterate-bucket", dataDir, "key", "--decode", `--limit=${scanned.length}`)).trimEnd().split("\n").reverse(),
+    (await dump("iterate-bucket", dataDir, "key", "--decode", `--limit=${scanned.length}`))
+      .trimEnd()
+      .split("\n")
+      .reverse(),
   );
-  assert.match(scanned[0]!, /^rev=\{Revision:\{Main:60 Sub:0\}/);
+  assert.match(scanned[0], /^rev=\{Revision:\{Main:60 Sub:0\}/);
 
   // While somebody holds it, it is waited for, and then said so.
   const held = await levelKeyspaces.open(join(dataDir, "member/store/db"), { create: false });
   try {
     const refused = await run("dump-db", "list-bucket", dataDir, "--timeout=150ms");
     assert.equal(refused.code, 1);
-    assert.match(refused.err, /^Error: .*member\/store\/db: the backend is open in another process/);
+    assert.match(
+      refused.err,
+      /^Error: .*member\/store\/db: the backend is open in another process/,
+    );
     const waiting = run("dump-db", "list-bucket", dataDir);
     await held.close();
     assert.equal((await waiting).code, 0);
@@ -90,17 +127,29 @@ test("damage is named with its place and what to run; scan-keys finds what is le
   const damaged = join(scratch, "damaged.db");
   const bytes = readFileSync(file);
   const lines = (await dump("scan-keys", file, "0")).split("\n");
-  const page = Number(/^pageID=(\d+), index=0\//.exec(lines.find((line) => line.includes("index=0/"))!)![1]);
+  const page = Number(
+    /^pageID=(\d+), index=0\//.exec(lines.find((line) => line.includes("index=0/"))!)![1],
+  );
   // The page says another number.
-  bytes[page * 4096]! ^= 0x40;
+  bytes[page * 4096] ^= 0x40;
   writeFileSync(damaged, bytes);
   const broken = await run("dump-db", "iterate-bucket", damaged, "key");
   assert.equal(broken.code, 1);
-  assert.ok(broken.err.startsWith(`Error: ${damaged}: damaged at byte ${page * 4096}: page ${page} says that it is page `), broken.err);
+  assert.ok(
+    broken.err.startsWith(
+      `Error: ${damaged}: damaged at byte ${page * 4096}: page ${page} says that it is page `,
+    ),
+    broken.err,
+  );
   assert.ok(broken.err.includes(`quorateutl dump-db scan-keys ${damaged} 0`), broken.err);
   const left = await run("dump-db", "scan-keys", damaged, "0");
   assert.equal(left.code, 0);
-  assert.match(left.err, new RegExp(`^Reading page ${page} failed: it says that it is page \\d+\\. Continuing\\.\\.\\.\n`));
+  assert.match(
+    left.err,
+    new RegExp(
+      `^Reading page ${page} failed: it says that it is page \\d+\\. Continuing\\.\\.\\.\n`,
+    ),
+  );
   const kept = lines.filter((line) => !line.startsWith(`pageID=${page},`));
   for (const line of kept) assert.ok(left.out.includes(line), line);
   writeFileSync(damaged, bytes.subarray(0, 100));
@@ -115,7 +164,11 @@ test("what cannot be done is refused", async () => {
   for (const [args, code, message] of [
     [["list-bucket"], 128, "Must provide 1 argument (got [])"],
     [["iterate-bucket", file], 128, "Must provide 2 arguments (got ["],
-    [["iterate-bucket", file, "nosuch"], 1, "got nil bucket for nosuch; those that there are: alarm, auth,"],
+    [
+      ["iterate-bucket", file, "nosuch"],
+      1,
+      "got nil bucket for nosuch; those that there are: alarm, auth,",
+    ],
     [["scan-keys", file, "x"], 128, 'parsing "x": invalid syntax'],
     [["list-bucket", scratch], 1, "is neither a database file nor a data directory"],
     [["hash", join(scratch, "nosuch")], 1, "is neither a database file nor a data directory"],
@@ -129,11 +182,23 @@ test("what cannot be done is refused", async () => {
 test("records that cannot be decoded are shown raw, and revisions, leases and marks as etcd shows them", () => {
   const text = (bucket: string, key: string, value: string): string =>
     decodedText(bucket, [Buffer.from(key, "hex"), Buffer.from(value, "hex")]);
-  assert.equal(text("key", "00", "0a0161"), 'key="\\x00", value="\\n\\x01a" (cannot be decoded: the key is no revision)');
-  assert.match(text("key", "00000000000000025f0000000000000000", "0aff"), /^key=.*\(cannot be decoded: .*\)$/);
-  assert.equal(text("lease", "4bdaa2006471201c", "08a0c48081c4d4a8ed4b10f403"), "lease ID=4bdaa2006471201c, TTL=500s, remaining TTL=0s");
+  assert.equal(
+    text("key", "00", "0a0161"),
+    'key="\\x00", value="\\n\\x01a" (cannot be decoded: the key is no revision)',
+  );
+  assert.match(
+    text("key", "00000000000000025f0000000000000000", "0aff"),
+    /^key=.*\(cannot be decoded: .*\)$/,
+  );
+  assert.equal(
+    text("lease", "4bdaa2006471201c", "08a0c48081c4d4a8ed4b10f403"),
+    "lease ID=4bdaa2006471201c, TTL=500s, remaining TTL=0s",
+  );
   assert.match(text("lease", "00", ""), /lease ID must be 8-byte/);
-  assert.equal(text("auth", "617574685265766973696f6e", "0000000000000009"), 'key="authRevision", value=9');
+  assert.equal(
+    text("auth", "617574685265766973696f6e", "0000000000000009"),
+    'key="authRevision", value=9',
+  );
   assert.equal(text("auth", "61757468456e61626c6564", "01"), 'key="authEnabled", value=[1]');
   assert.equal(text("meta", "7465726d", "0000000000000002"), 'key="term", value=2');
   assert.equal(text("authUsers", "61", "0a0161"), 'user="a", roles=[], option=<nil>');
@@ -141,10 +206,16 @@ test("records that cannot be decoded are shown raw, and revisions, leases and ma
 });
 
 test("records are given from the last to the first, however small the window", async () => {
-  const record = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 4 }), fc.uint8Array({ maxLength: 30 }));
+  const record = fc.tuple(
+    fc.uint8Array({ minLength: 1, maxLength: 4 }),
+    fc.uint8Array({ maxLength: 30 }),
+  );
   await fc.assert(
     fc.asyncProperty(
-      fc.uniqueArray(record, { selector: ([key]) => Buffer.from(key).toString("hex"), maxLength: 40 }),
+      fc.uniqueArray(record, {
+        selector: ([key]) => Buffer.from(key).toString("hex"),
+        maxLength: 40,
+      }),
       fc.integer({ min: 1, max: 7 }),
       fc.integer({ min: 1, max: 100 }),
       async (some, sliceLength, windowBytes) => {
@@ -154,8 +225,10 @@ test("records are given from the last to the first, however small the window", a
           kind: "level",
           bucketNames: ["b"],
           async *records(_bucket, from) {
-            const start = from === undefined ? 0 : records.findIndex(([key]) => Buffer.compare(key, from) >= 0);
-            for (let at = start; at < records.length; at += sliceLength) yield records.slice(at, at + sliceLength);
+            const start =
+              from === undefined ? 0 : records.findIndex(([key]) => Buffer.compare(key, from) >= 0);
+            for (let at = start; at < records.length; at += sliceLength)
+              yield records.slice(at, at + sliceLength);
           },
           close: async () => {},
         };

@@ -1,6 +1,7 @@
 /**
- * quorateutl dump-logs. The texts in fixtures/etcd-3.7-log were compared by hand with those of etcd-dump-logs on the same log, which
- * etcd 3.7 wrote: the same but for spaces within messages, which Go puts at random, and hashes of passwords, which are left out here.
+ * quorateutl dump-logs. The texts in fixtures/etcd-3.7-log were compared by hand with those of
+ * etcd-dump-logs on the same log, which etcd 3.7 wrote: the same but for spaces within messages,
+ * which Go puts at random, and hashes of passwords, which are left out here.
  */
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -35,7 +36,11 @@ async function indexes(...args: string[]): Promise<number[]> {
 test("a log of etcd 3.7 with some of everything, entry by entry and raw", async () => {
   const entries = readFileSync(join(fixture, "entries.txt"), "utf8");
   assert.deepEqual(await dump(fixture), { code: 0, out: entries, err: "" });
-  assert.deepEqual(await dump("--raw", fixture), { code: 0, out: readFileSync(join(fixture, "raw.txt"), "utf8"), err: "" });
+  assert.deepEqual(await dump("--raw", fixture), {
+    code: 0,
+    out: readFileSync(join(fixture, "raw.txt"), "utf8"),
+    err: "",
+  });
   // The same from a data directory.
   mkdirSync(join(scratch, "data/member/wal"), { recursive: true });
   copyFileSync(join(fixture, segment), join(scratch, "data/member/wal", segment));
@@ -46,7 +51,10 @@ test("a log of etcd 3.7 with some of everything, entry by entry and raw", async 
 test("a log of etcd 3.4, and one of ours over four segments, from a snapshot, an index or a snapshot file on", async () => {
   const old = join(walFixtures, "etcd-3.4.23/wal");
   assert.deepEqual(await indexes(old), [64]);
-  assert.match((await dump(old)).out, /^Snapshot:\nterm=2 index=63\nStart dumping log entries from snapshot\.\nWAL metadata:\nnodeID=9e73/);
+  assert.match(
+    (await dump(old)).out,
+    /^Snapshot:\nterm=2 index=63\nStart dumping log entries from snapshot\.\nWAL metadata:\nnodeID=9e73/,
+  );
   assert.deepEqual(await indexes("--start-index=62", old), [62, 63, 64]);
   assert.deepEqual(await indexes("--start-index=60", "--end-index=62", old), [60, 61]);
   const ours = join(walFixtures, "quorate-0.1/wal");
@@ -54,10 +62,16 @@ test("a log of etcd 3.4, and one of ours over four segments, from a snapshot, an
     await indexes("--start-index=1", ours),
     Array.from({ length: 62 }, (_, i) => i + 1),
   );
-  assert.deepEqual(await indexes("--start-snap=0000000000000001-000000000000003c.snap", ours), [61, 62]);
+  assert.deepEqual(
+    await indexes("--start-snap=0000000000000001-000000000000003c.snap", ours),
+    [61, 62],
+  );
   const named = await dump("--start-snap=latest", ours);
   assert.equal(named.code, 128);
-  assert.match(named.err, /^Error: --start-snap is the name of a file in member\/snap, such as .*, and is "latest"\n$/);
+  assert.match(
+    named.err,
+    /^Error: --start-snap is the name of a file in member\/snap, such as .*, and is "latest"\n$/,
+  );
 });
 
 test("types can be chosen; one that is none is warned of", async () => {
@@ -69,7 +83,8 @@ test("types can be chosen; one that is none is warned of", async () => {
     IRRLeaseGrant: [9, 27],
     IRRLeaseRevoke: [11],
   };
-  for (const [type, expected] of Object.entries(types)) assert.deepEqual(await indexes(`--entry-type=${type}`, fixture), expected, type);
+  for (const [type, expected] of Object.entries(types))
+    assert.deepEqual(await indexes(`--entry-type=${type}`, fixture), expected, type);
   assert.deepEqual(await indexes("--entry-type=IRRRange,IRRLeaseCheckpoint,Request", fixture), []);
   assert.deepEqual(await indexes("--entry-type=ConfigChange,IRRTxn", fixture), [1, 12, 24, 25]);
   const odd = await dump("--entry-type=Bogus,IRRTxn", fixture);
@@ -78,7 +93,10 @@ test("types can be chosen; one that is none is warned of", async () => {
     /^\[Bogus\] is not a valid entry-type, ignored\.\nPlease set entry-type to one or more of the following:\nConfigChange, /,
   );
   assert.match(odd.out, /\nEntry types \(Bogus,IRRTxn\) count is : 1\n$/);
-  assert.match((await dump("--raw", "--entry-type=IRRTxn", fixture)).err, /are not supported with --raw/);
+  assert.match(
+    (await dump("--raw", "--entry-type=IRRTxn", fixture)).err,
+    /are not supported with --raw/,
+  );
 });
 
 test("what is before damage is printed, then the file, the place and what to do", async () => {
@@ -86,11 +104,14 @@ test("what is before damage is printed, then the file, the place and what to do"
   mkdirSync(dir);
   const bytes = readFileSync(join(fixture, segment));
   const at = bytes.indexOf("leased");
-  bytes[at]! ^= 1;
+  bytes[at] ^= 1;
   writeFileSync(join(dir, segment), bytes);
   const { code, out, err } = await dump(dir);
   assert.equal(code, 1);
-  assert.match(out, /\n {3}2\t {9}9\tnorm\t.*lease_grant.*\n\nEntry types \(Normal,ConfigChange\) count is : 9\n$/);
+  assert.match(
+    out,
+    /\n {3}2\t {9}9\tnorm\t.*lease_grant.*\n\nEntry types \(Normal,ConfigChange\) count is : 9\n$/,
+  );
   assert.match(
     err,
     /^Error: .*damaged\/0{16}-0{16}\.wal: damaged at byte \d+: the checksum does not match; .*quorateutl wal verify .*damaged\n$/,
@@ -115,16 +136,32 @@ test("a decoder of the user's is given each entry, and its lines are shown", asy
      if (process.argv[2] === "talks") process.stderr.write("by the way");`,
   );
   const decoded = (mode: string) =>
-    dump("--entry-type=IRRDeleteRange,IRRCompaction", `--stream-decoder=${process.execPath} ${script} ${mode}`, fixture);
+    dump(
+      "--entry-type=IRRDeleteRange,IRRCompaction",
+      `--stream-decoder=${process.execPath} ${script} ${mode}`,
+      fixture,
+    );
   const good = await decoded("talks");
   assert.deepEqual([good.code, good.err], [0, "decoder stderr: by the way"]);
   assert.match(good.out, /\nterm\t {5}index\ttype\tdata\tdecoder_status\tdecoded_data\n/);
-  assert.match(good.out, /\t {9}8\tnorm\t.*delete_range.*\tOK\t\d+ bytes\n.*compaction.*\tOK\t\d+ bytes\n\nEntry types/);
-  assert.match((await decoded("plain")).out, /\tdecoder output format is not right, print output anyway\tno bar\n/);
-  assert.match((await decoded("bars")).out, /\tOK\(\*WARNING: data might contain deliminator used by etcd-dump-logs\)\tab\n/);
+  assert.match(
+    good.out,
+    /\t {9}8\tnorm\t.*delete_range.*\tOK\t\d+ bytes\n.*compaction.*\tOK\t\d+ bytes\n\nEntry types/,
+  );
+  assert.match(
+    (await decoded("plain")).out,
+    /\tdecoder output format is not right, print output anyway\tno bar\n/,
+  );
+  assert.match(
+    (await decoded("bars")).out,
+    /\tOK\(\*WARNING: data might contain deliminator used by etcd-dump-logs\)\tab\n/,
+  );
   const dead = await decoded("dies");
   assert.equal(dead.code, 1);
-  assert.match(dead.err, /^Error: the decoder ".* dies" gave no line for an entry: it ended with code 3\n$/);
+  assert.match(
+    dead.err,
+    /^Error: the decoder ".* dies" gave no line for an entry: it ended with code 3\n$/,
+  );
   const missing = await dump("--stream-decoder=/no/such/program", fixture);
   assert.match(missing.err, /gave no line for an entry: spawn \/no\/such\/program ENOENT\n$/);
 });
@@ -134,16 +171,31 @@ test("messages in text: order, zeros, nesting, lists, enums, signs, what is not 
     protoText("etcdserverpb.InternalRaftRequest", InternalRaftRequest.encode(request));
   assert.equal(text({}), "");
   assert.equal(protoText("mvccpb.KeyValue", Buffer.from("0a0161280032023031", "hex")), 'key:"a"');
-  assert.equal(protoText("etcdserverpb.LeaseGrantRequest", Buffer.from("08ffffffffffffffffff01", "hex")), "TTL:-1");
   assert.equal(
-    protoText("etcdserverpb.AuthUserChangePasswordRequest", Buffer.from(`0a01611203${Buffer.from("pwd").toString("hex")}`, "hex")),
+    protoText("etcdserverpb.LeaseGrantRequest", Buffer.from("08ffffffffffffffffff01", "hex")),
+    "TTL:-1",
+  );
+  assert.equal(
+    protoText(
+      "etcdserverpb.AuthUserChangePasswordRequest",
+      Buffer.from(`0a01611203${Buffer.from("pwd").toString("hex")}`, "hex"),
+    ),
     'name:"a" password:"<value removed>"',
   );
-  assert.equal(protoText("authpb.Permission", Buffer.from("08021201616001", "hex")), 'permType:READWRITE key:"a" 12:1');
-  assert.equal(protoText("membershippb.Attributes", Buffer.from("12017812017a", "hex")), 'client_urls:"x" client_urls:"z"');
+  assert.equal(
+    protoText("authpb.Permission", Buffer.from("08021201616001", "hex")),
+    'permType:READWRITE key:"a" 12:1',
+  );
+  assert.equal(
+    protoText("membershippb.Attributes", Buffer.from("12017812017a", "hex")),
+    'client_urls:"x" client_urls:"z"',
+  );
   assert.throws(() => protoText("mvccpb.KeyValue", Buffer.from("0a05", "hex")), RangeError);
   assert.throws(() => protoText("mvccpb.KeyValue", Buffer.from("07", "hex")), RangeError);
-  assert.equal(quoted(Buffer.from('a"\\\n\r\t\u0001\u007f\u0085ü€😀\ufffd', "utf8")), '"a\\"\\\\\\n\\r\\t\\x01\\x7f\\u0085ü€😀\ufffd"');
+  assert.equal(
+    quoted(Buffer.from('a"\\\n\r\t\u0001\u007f\u0085ü€😀\ufffd', "utf8")),
+    '"a\\"\\\\\\n\\r\\t\\x01\\x7f\\u0085ü€😀\ufffd"',
+  );
   assert.equal(quoted(Uint8Array.of(0xff, 0x61, 0xc3)), '"\\xffa\\xc3"');
 });
 

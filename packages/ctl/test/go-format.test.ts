@@ -13,7 +13,10 @@ test("bytes are quoted as Go's %q does", () => {
     [fromUtf8("\ufffd"), '"\ufffd"'],
     [fromLatin1("\xff\xfe\x80a\xc3"), '"\\xff\\xfe\\x80a\\xc3"'],
     // Overlong, a surrogate, and beyond the last code point.
-    [fromLatin1("\xc0\xaf\xe0\x80\x80\xed\xa0\x80\xf4\x90\x80\x80"), '"\\xc0\\xaf\\xe0\\x80\\x80\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80"'],
+    [
+      fromLatin1("\xc0\xaf\xe0\x80\x80\xed\xa0\x80\xf4\x90\x80\x80"),
+      '"\\xc0\\xaf\\xe0\\x80\\x80\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80"',
+    ],
   ];
   for (const [bytes, text] of quoted) assert.equal(goQuote(bytes), text);
 });
@@ -34,7 +37,11 @@ test("Go's string literals are read back", () => {
 test("whatever is quoted is read back as it was", () => {
   // Every byte, alone and after a byte that opens a longer sequence.
   for (let byte = 0; byte < 256; byte++) {
-    for (const bytes of [Uint8Array.of(byte), Uint8Array.of(0xe2, byte), Uint8Array.of(0xf0, 0x9f, byte, 0x80)]) {
+    for (const bytes of [
+      Uint8Array.of(byte),
+      Uint8Array.of(0xe2, byte),
+      Uint8Array.of(0xf0, 0x9f, byte, 0x80),
+    ]) {
       assert.deepEqual(goUnquote(goQuote(bytes))?.bytes, bytes);
     }
   }
@@ -72,7 +79,12 @@ test("sizes are rounded to two digits", () => {
 
 test("JSON is Go's: big integers as digits, bytes in base64, angle brackets escaped", () => {
   assert.equal(
-    goJson({ id: 18_446_744_073_709_551_615n, bytes: Uint8Array.of(0xff, 0), none: undefined, list: [1, "a", true] }),
+    goJson({
+      id: 18_446_744_073_709_551_615n,
+      bytes: Uint8Array.of(0xff, 0),
+      none: undefined,
+      list: [1, "a", true],
+    }),
     '{"id":18446744073709551615,"bytes":"/wA=","list":[1,"a",true]}',
   );
   assert.equal(goJson("<a>&\u2028\ud800"), '"\\u003ca\\u003e\\u0026\\u2028\ufffd"');

@@ -1,8 +1,21 @@
-/** The files in bin/: which Node they end up on, what becomes of arguments, streams, signals and exit codes, and of a killed launcher. */
+/**
+ * The files in bin/: which Node they end up on, what becomes of arguments, streams, signals and
+ * exit codes, and of a killed launcher.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
@@ -15,7 +28,9 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** A Node of the machine that is too old to run the code, where there is one. */
 const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find(
-  (path) => existsSync(path) && Number.parseInt(spawnSync(path, ["-p", "process.versions.node"]).stdout.toString(), 10) < 26,
+  (path) =>
+    existsSync(path) &&
+    Number.parseInt(spawnSync(path, ["-p", "process.versions.node"]).stdout.toString(), 10) < 26,
 );
 const withOldNode = oldNode === undefined ? { skip: "no Node older than 26 on this machine" } : {};
 
@@ -48,19 +63,45 @@ const pretendOlder = `data:text/javascript,Object.defineProperty(process,"versio
 
 const ways: readonly { name: string; command: readonly string[]; options: { skip?: string } }[] = [
   { name: "the pinned Node", command: [process.execPath, launcher], options: {} },
-  { name: "an older Node with execve", command: [process.execPath, "--import", pretendOlder, launcher], options: {} },
-  { name: "an older Node without execve", command: [oldNode ?? "", launcher], options: withOldNode },
+  {
+    name: "an older Node with execve",
+    command: [process.execPath, "--import", pretendOlder, launcher],
+    options: {},
+  },
+  {
+    name: "an older Node without execve",
+    command: [oldNode ?? "", launcher],
+    options: withOldNode,
+  },
 ];
 
-function run(command: readonly string[], args: readonly string[], input = ""): { status: number | null; stdout: string; stderr: string } {
-  const result = spawnSync(command[0]!, [...command.slice(1), ...args], { input, encoding: "utf8" });
+function run(
+  command: readonly string[],
+  args: readonly string[],
+  input = "",
+): { status: number | null; stdout: string; stderr: string } {
+  const result = spawnSync(command[0], [...command.slice(1), ...args], {
+    input,
+    encoding: "utf8",
+  });
   return { status: result.status, stdout: result.stdout, stderr: result.stderr };
 }
 
-/** Starts the probe waiting and gives the launcher's process and what the probe said; both end with the test. */
-async function startWaiting(t: TestContext, command: readonly string[]): Promise<{ child: ChildProcess; pid: number }> {
-  const child = endsWith(spawn(command[0]!, [...command.slice(1), "wait"], { stdio: ["ignore", "pipe", "inherit"] }), t);
-  const ended = once(child, "close").then(() => assert.fail("the launcher has ended before the probe said anything"));
+/**
+ * Starts the probe waiting and gives the launcher's process and what the probe said; both end with
+ * the test.
+ */
+async function startWaiting(
+  t: TestContext,
+  command: readonly string[],
+): Promise<{ child: ChildProcess; pid: number }> {
+  const child = endsWith(
+    spawn(command[0], [...command.slice(1), "wait"], { stdio: ["ignore", "pipe", "inherit"] }),
+    t,
+  );
+  const ended = once(child, "close").then(() =>
+    assert.fail("the launcher has ended before the probe said anything"),
+  );
   const [chunk] = (await Promise.race([once(child.stdout!, "data"), ended])) as [Buffer];
   const { pid } = JSON.parse(chunk.toString()) as { pid: number };
   t.after(() => {
@@ -94,12 +135,16 @@ for (const { name, command, options } of ways) {
     assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
   });
 
-  test(`${name}: a signal that ends the program ends the launcher in the same way`, options, async (t) => {
-    const { child } = await startWaiting(t, command);
-    child.kill("SIGUSR2");
-    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
-    assert.deepEqual({ code, signal }, { code: null, signal: "SIGUSR2" });
-  });
+  test(
+    `${name}: a signal that ends the program ends the launcher in the same way`,
+    options,
+    async (t) => {
+      const { child } = await startWaiting(t, command);
+      child.kill("SIGUSR2");
+      const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+      assert.deepEqual({ code, signal }, { code: null, signal: "SIGUSR2" });
+    },
+  );
 
   test(`${name}: SIGKILL to the launcher takes the program with it`, options, async (t) => {
     const { child } = await startWaiting(t, command);
@@ -133,14 +178,18 @@ test("started by their name, the bin files go to the pinned Node through sh, als
   const link = join(scratch, "quorate-link");
   spawnSync("ln", ["-s", join(copy, "bin/quorate.js"), link]);
   for (const path of [join(copy, "bin/quorate.js"), link]) {
-    assert.equal(run([path], ["--name", "a b"]).stdout, `${join(copy, "bin/quorate.js")}\n--name\na b\n`);
+    assert.equal(
+      run([path], ["--name", "a b"]).stdout,
+      `${join(copy, "bin/quorate.js")}\n--name\na b\n`,
+    );
   }
 });
 
 test("without a suitable Node the message says what is needed", withOldNode, () => {
   const lonely = join(scratch, "lonely");
   mkdirSync(join(lonely, "bin"), { recursive: true });
-  for (const name of readdirSync(join(root, "bin"))) cpSync(join(root, "bin", name), join(lonely, "bin", name));
+  for (const name of readdirSync(join(root, "bin")))
+    cpSync(join(root, "bin", name), join(lonely, "bin", name));
   writeFileSync(join(lonely, "package.json"), '{ "type": "module" }');
   const { status, stderr } = run([oldNode!, join(lonely, "bin/quorate.js")], []);
   assert.equal(status, 1);
@@ -151,19 +200,24 @@ test("without a suitable Node the message says what is needed", withOldNode, () 
 });
 
 test("package.json names the bin files, and each starts a program that is there", () => {
-  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { bin: Record<string, string> };
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    bin: Record<string, string>;
+  };
   assert.deepEqual(Object.keys(manifest.bin), ["quorate", "quoratectl", "quorateutl"]);
   for (const [name, path] of Object.entries(manifest.bin)) {
     const text = readFileSync(join(root, path), "utf8");
     assert.match(text, /^#!\/bin\/sh\n/);
-    const target = /await launch\("(\w+)", "([^"]+)"(?:, \[[^\]]+\])?(?:, \{[^}]*\})?\);/.exec(text);
+    const target = /await launch\("(\w+)", "([^"]+)"(?:, \[[^\]]+\])?(?:, \{[^}]*\})?\);/.exec(
+      text,
+    );
     assert.equal(target?.[1], name);
-    assert.ok(existsSync(join(root, target![2]!)), target![2]);
+    assert.ok(existsSync(join(root, target![2])), target![2]);
   }
 });
 
 test("a program with a function main runs it in a process that has not translated TypeScript, with the same number and arguments", () => {
-  // Below node_modules Node does not translate; beside it, compiled code is kept in the repository's own.
+  // Below node_modules Node does not translate; beside it, compiled code is kept in the
+  // repository's own.
   const program = join(scratch, "resident.ts");
   const says = `JSON.stringify({
     pid: process.pid,
@@ -172,19 +226,31 @@ test("a program with a function main runs it in a process that has not translate
     mark: process.env["QUORATE_LAUNCHER"] ?? null,
     translated: (process as unknown as { moduleLoadList: string[] }).moduleLoadList.some((name) => name.includes("amaro")),
   })`;
-  writeFileSync(program, `export async function main(): Promise<void> {\n  console.log(${says});\n}\n`);
+  writeFileSync(
+    program,
+    `export async function main(): Promise<void> {\n  console.log(${says});\n}\n`,
+  );
   const start = join(scratch, "resident.js");
   writeFileSync(
     start,
-    readFileSync(launcher, "utf8").replace(JSON.stringify(probe), `${JSON.stringify(program)}, ["--max-semi-space-size=8"]`),
+    readFileSync(launcher, "utf8").replace(
+      JSON.stringify(probe),
+      `${JSON.stringify(program)}, ["--max-semi-space-size=8"]`,
+    ),
   );
   for (const [time, given, flags] of [
     ["first", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8"]],
     ["second", ["--no-opt"], ["--no-opt", "--max-semi-space-size=8"]],
     ["with a flag of one's own", ["--max-semi-space-size=32"], ["--max-semi-space-size=32"]],
   ] as const) {
-    const { pid, status, stdout, stderr } = spawnSync(process.execPath, [...given, start, "a b"], { encoding: "utf8" });
+    const { pid, status, stdout, stderr } = spawnSync(process.execPath, [...given, start, "a b"], {
+      encoding: "utf8",
+    });
     assert.deepEqual([status, stderr], [0, ""], time);
-    assert.deepEqual(JSON.parse(stdout), { pid, args: ["a b"], flags, mark: null, translated: false }, time);
+    assert.deepEqual(
+      JSON.parse(stdout),
+      { pid, args: ["a b"], flags, mark: null, translated: false },
+      time,
+    );
   }
 });

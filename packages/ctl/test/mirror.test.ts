@@ -1,17 +1,49 @@
-/** A mirror between clusters that the test drives: what is tried again, what is told, and what ends it. */
+/**
+ * A mirror between clusters that the test drives: what is tried again, what is told, and what ends
+ * it.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Client, ClientError } from "@quorate/client";
-import { Event, Event_EventType, fromUtf8, GrpcStatus, KeyValue, type PutRequest, type RequestOp, toUtf8 } from "@quorate/proto";
+import {
+  Event,
+  Event_EventType,
+  fromUtf8,
+  GrpcStatus,
+  KeyValue,
+  type PutRequest,
+  type RequestOp,
+  toUtf8,
+} from "@quorate/proto";
 import { Mirror, type MirrorListener } from "../src/mirror/mirror.ts";
 
-const refused = new ClientError(GrpcStatus.DEADLINE_EXCEEDED, "context deadline exceeded", "http://far:1");
-const noSpace = new ClientError(GrpcStatus.RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded", "http://far:1");
-const denied = new ClientError(GrpcStatus.PERMISSION_DENIED, "etcdserver: permission denied", "http://far:1");
-const tooLong = new ClientError(GrpcStatus.RESOURCE_EXHAUSTED, "trying to send message larger than max (9 vs. 8)", "http://far:1");
+const refused = new ClientError(
+  GrpcStatus.DEADLINE_EXCEEDED,
+  "context deadline exceeded",
+  "http://far:1",
+);
+const noSpace = new ClientError(
+  GrpcStatus.RESOURCE_EXHAUSTED,
+  "etcdserver: mvcc: database space exceeded",
+  "http://far:1",
+);
+const denied = new ClientError(
+  GrpcStatus.PERMISSION_DENIED,
+  "etcdserver: permission denied",
+  "http://far:1",
+);
+const tooLong = new ClientError(
+  GrpcStatus.RESOURCE_EXHAUSTED,
+  "trying to send message larger than max (9 vs. 8)",
+  "http://far:1",
+);
 
 function change(key: string, revision: number): Uint8Array {
-  const kv = KeyValue.encode({ key: fromUtf8(key), value: fromUtf8(`at ${revision}`), modRevision: revision });
+  const kv = KeyValue.encode({
+    key: fromUtf8(key),
+    value: fromUtf8(`at ${revision}`),
+    modRevision: revision,
+  });
   return Event.encode({ type: Event_EventType.PUT, kv });
 }
 
@@ -23,7 +55,10 @@ const timer = {
   },
 };
 
-/** What watches give, one list of responses for each time that the watch is opened; after the last nothing comes. An error is thrown. */
+/**
+ * What watches give, one list of responses for each time that the watch is opened; after the last
+ * nothing comes. An error is thrown.
+ */
 class Source {
   readonly opened: number[] = [];
   readonly #watches: (object | Error)[][];
@@ -84,7 +119,12 @@ async function run(source: Source, destination: Destination, keys: number): Prom
     if (destination.keys.length >= keys) setImmediate(() => stop.abort());
   };
   const options = { prefix: "a/", destPrefix: "b/", revision: 5, maxTxnOps: 10 };
-  await new Mirror(source as unknown as Client, destination as unknown as Client, options, listener).run(stop.signal);
+  await new Mirror(
+    source as unknown as Client,
+    destination as unknown as Client,
+    options,
+    listener,
+  ).run(stop.signal);
   return told;
 }
 
@@ -103,7 +143,10 @@ describe("a mirror", () => {
   });
 
   test("opens a watch that failed again behind what was mirrored", async () => {
-    const source = new Source([{ events: [change("a/x", 7)] }, refused], [{ events: [change("a/x", 9)] }]);
+    const source = new Source(
+      [{ events: [change("a/x", 7)] }, refused],
+      [{ events: [change("a/x", 9)] }],
+    );
     const destination = new Destination();
     assert.deepEqual(await run(source, destination, 2), [`watch: ${refused.message}`]);
     assert.deepEqual(source.opened, [5, 8]);
@@ -112,10 +155,15 @@ describe("a mirror", () => {
 
   test("ends for what no time will mend", async () => {
     for (const error of [denied, tooLong]) {
-      await assert.rejects(run(new Source([{ events: [change("a/x", 5)] }]), new Destination(error), 1), error);
+      await assert.rejects(
+        run(new Source([{ events: [change("a/x", 5)] }]), new Destination(error), 1),
+        error,
+      );
     }
     const compacted = new Source([{ compactRevision: 8, canceled: true }]);
-    await assert.rejects(run(compacted, new Destination(), 1), { message: "etcdserver: mvcc: required revision has been compacted" });
+    await assert.rejects(run(compacted, new Destination(), 1), {
+      message: "etcdserver: mvcc: required revision has been compacted",
+    });
   });
 
   test("ends at once when it is stopped, also while a call is under way", async () => {
@@ -131,7 +179,12 @@ describe("a mirror", () => {
     const unexpected = (): never => assert.fail("nothing failed");
     const listener = { watchBroke: unexpected, callFailed: unexpected, wentOn: unexpected };
     const source = new Source([{ events: [change("x", 5)] }]);
-    const running = new Mirror(source as unknown as Client, silent as unknown as Client, options, listener).run(stop.signal);
+    const running = new Mirror(
+      source as unknown as Client,
+      silent as unknown as Client,
+      options,
+      listener,
+    ).run(stop.signal);
     await called.promise;
     stop.abort();
     await running;

@@ -39,14 +39,20 @@ test("values are summed over the labels that are asked for", () => {
 test("quantiles are those that Prometheus estimates", () => {
   const metrics = new MetricsText(text);
   const both = metrics.histogram("took")!;
-  assert.deepEqual(both, { bounds: [0.1, 0.2, Number.POSITIVE_INFINITY], cumulative: [110, 190, 200] });
+  assert.deepEqual(both, {
+    bounds: [0.1, 0.2, Number.POSITIVE_INFINITY],
+    cumulative: [110, 190, 200],
+  });
   assert.equal(countOf(both), 200);
   const a = metrics.histogram("took", 'op="a"')!;
   assert.equal(quantile(a, 0.1), 0.1);
   assert.ok(Math.abs(quantile(a, 0.5)! - 0.15) < 1e-9);
   // Beyond the last bound nothing is known but that it is more.
   assert.equal(quantile(a, 0.99), 0.2);
-  assert.equal(quantile({ bounds: [1, Number.POSITIVE_INFINITY], cumulative: [0, 0] }, 0.5), undefined);
+  assert.equal(
+    quantile({ bounds: [1, Number.POSITIVE_INFINITY], cumulative: [0, 0] }, 0.5),
+    undefined,
+  );
 });
 
 test("what came since an earlier look; all of it after a restart", () => {
@@ -56,7 +62,10 @@ test("what came since an earlier look; all of it after a restart", () => {
   assert.deepEqual(histogramSince(at(1, 2), undefined), at(1, 2));
 });
 
-async function withServer(listener: RequestListener, body: (address: string) => Promise<void>): Promise<void> {
+async function withServer(
+  listener: RequestListener,
+  body: (address: string) => Promise<void>,
+): Promise<void> {
   const server = createServer(listener).listen(0, "127.0.0.1");
   await once(server, "listening");
   try {
@@ -69,10 +78,14 @@ async function withServer(listener: RequestListener, body: (address: string) => 
 
 test("an answer comes with its date and the times around it", async () => {
   await withServer(
-    (_request, response) => response.setHeader("date", "Sun, 22 Nov 2026 10:00:00 GMT").end("hello"),
+    (_request, response) =>
+      response.setHeader("date", "Sun, 22 Nov 2026 10:00:00 GMT").end("hello"),
     async (address) => {
       const answer = await httpGet({ secure: false, address }, "/x", undefined, 5000);
-      assert.deepEqual([answer.status, answer.body, answer.dateMs], [200, "hello", Date.UTC(2026, 10, 22, 10)]);
+      assert.deepEqual(
+        [answer.status, answer.body, answer.dateMs],
+        [200, "hello", Date.UTC(2026, 10, 22, 10)],
+      );
       assert.ok(answer.sentMs <= answer.receivedMs);
     },
   );
@@ -87,8 +100,14 @@ test("an answer that is too long, and one that does not come, are given up", asy
       response.end();
     },
     async (address) => {
-      await assert.rejects(httpGet({ secure: false, address }, "/long", undefined, 20_000), /is longer than 16777216 bytes/);
-      await assert.rejects(httpGet({ secure: false, address }, "/never", undefined, 50), /no answer within 50 ms/);
+      await assert.rejects(
+        httpGet({ secure: false, address }, "/long", undefined, 20_000),
+        /is longer than 16777216 bytes/,
+      );
+      await assert.rejects(
+        httpGet({ secure: false, address }, "/never", undefined, 50),
+        /no answer within 50 ms/,
+      );
     },
   );
 });

@@ -1,4 +1,7 @@
-/** What people at a terminal get that scripts do not: tables, advice; and commands found by the beginning of their name. */
+/**
+ * What people at a terminal get that scripts do not: tables, advice; and commands found by the
+ * beginning of their name.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemberListResponse, ResponseHeader } from "@quorate/proto";
@@ -22,16 +25,30 @@ const table = {
 
 test("columns are aligned under a heading, and empty ones left out", () => {
   assert.equal(layOut(table, { paint: plain, columns: 80 }), "ID    NAME\n8e9e  a\n91    longer\n");
-  assert.ok(layOut(table, { paint: painted, columns: 80 }).startsWith("\u001b[1mID    NAME\u001b[0m\n"));
+  assert.ok(
+    layOut(table, { paint: painted, columns: 80 }).startsWith("\u001b[1mID    NAME\u001b[0m\n"),
+  );
 });
 
 test("where the columns do not fit, each row is a block", () => {
-  assert.equal(layOut(table, { paint: plain, columns: 10 }), "ID    8e9e\nNAME  a\n\nID    91\nNAME  longer\n");
+  assert.equal(
+    layOut(table, { paint: plain, columns: 10 }),
+    "ID    8e9e\nNAME  a\n\nID    91\nNAME  longer\n",
+  );
 });
 
 test("the simple form is a table for people and lists for scripts", () => {
-  const member = { ID: 0x8e9en, name: "a", peerURLs: ["http://p"], clientURLs: ["http://c"], isLearner: false };
-  const response = MemberListResponse.create({ header: ResponseHeader.create({}), members: [member] });
+  const member = {
+    ID: 0x8e9en,
+    name: "a",
+    peerURLs: ["http://p"],
+    clientURLs: ["http://c"],
+    isLearner: false,
+  };
+  const response = MemberListResponse.create({
+    header: ResponseHeader.create({}),
+    members: [member],
+  });
   const io = new FakeIo();
   new SimplePrinter(io, false).memberList(response);
   assert.equal(io.out, "8e9e, started, a, http://p, http://c, false\n");
@@ -45,8 +62,14 @@ test("the simple form is a table for people and lists for scripts", () => {
 
 test("a method that the server does not have: in words, with etcdctl's exit code", () => {
   const exitFor = (message: string) =>
-    asExit(Object.assign(new Error(message), { name: "ClientError", grpcCode: 12 }), new FakeIo()) as Exit;
-  for (const message of ["method UserList not implemented", "unknown method UserList for service etcdserverpb.Auth"]) {
+    asExit(
+      Object.assign(new Error(message), { name: "ClientError", grpcCode: 12 }),
+      new FakeIo(),
+    ) as Exit;
+  for (const message of [
+    "method UserList not implemented",
+    "unknown method UserList for service etcdserverpb.Auth",
+  ]) {
     const { code, message: text } = exitFor(message);
     assert.equal(code, 1);
     assert.match(
@@ -62,7 +85,10 @@ test("a method that the server does not have: in words, with etcdctl's exit code
 
 test("advice is given for what people can mend", () => {
   assert.match(adviceFor("connection refused")!, /nobody listens there/);
-  assert.match(adviceFor("the connection was closed during the TLS handshake")!, /one side talks TLS/);
+  assert.match(
+    adviceFor("the connection was closed during the TLS handshake")!,
+    /one side talks TLS/,
+  );
   assert.match(adviceFor("the connection was closed")!, /it may want TLS/);
   assert.match(adviceFor("what answers there does not speak gRPC")!, /client URL/);
   assert.match(adviceFor("self-signed certificate in certificate chain")!, /--cacert/);
@@ -72,7 +98,11 @@ test("advice is given for what people can mend", () => {
 
 test("on a terminal a flag beside its variable, and several endpoints for a snapshot, come with what to do", async () => {
   for (const [args, error, hint] of [
-    [["get", "a", "--endpoints=b"], /^Error: conflicting environment variable "ETCDCTL_ENDPOINTS"/, /ETCDCTL_ENDPOINTS=VALUE quoratectl/],
+    [
+      ["get", "a", "--endpoints=b"],
+      /^Error: conflicting environment variable "ETCDCTL_ENDPOINTS"/,
+      /ETCDCTL_ENDPOINTS=VALUE quoratectl/,
+    ],
     [
       ["snapshot", "save", "f"],
       /^Error: snapshot must be requested to one selected node/,

@@ -1,4 +1,7 @@
-/** The forms of output, byte for byte. The expected texts are what etcdctl 3.7 prints for the same answers. */
+/**
+ * The forms of output, byte for byte. The expected texts are what etcdctl 3.7 prints for the same
+ * answers.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -36,15 +39,36 @@ function print(form: Form, task: (printer: Printer) => void, isHex = false): Fak
   return io;
 }
 
-const headerJson = '{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2}';
-const header = { clusterId: 14443903163313418560n, memberId: 11417610130673999598n, revision: 3, raftTerm: 2 };
+const headerJson =
+  '{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2}';
+const header = {
+  clusterId: 14443903163313418560n,
+  memberId: 11417610130673999598n,
+  revision: 3,
+  raftTerm: 2,
+};
 const record = (key: string, value: string, lease = 0n): Uint8Array =>
-  KeyValue.encode({ key: fromLatin1(key), value: fromLatin1(value), createRevision: 2, modRevision: 3, version: 2, lease });
-const range = RangeResponse.create({ header, kvs: [record("foo", "b<a>z", 7n), record("\xff", "")], more: true, count: 5 });
+  KeyValue.encode({
+    key: fromLatin1(key),
+    value: fromLatin1(value),
+    createRevision: 2,
+    modRevision: 3,
+    version: 2,
+    lease,
+  });
+const range = RangeResponse.create({
+  header,
+  kvs: [record("foo", "b<a>z", 7n), record("\xff", "")],
+  more: true,
+  count: 5,
+});
 
 test("get", () => {
   assert.equal(print("simple", (printer) => printer.get(range)).outBytes, "foo\nb<a>z\n\xff\n\n");
-  assert.equal(print("simple", (printer) => printer.get(range), true).out, "\\x66\\x6f\\x6f\n\\x62\\x3c\\x61\\x3e\\x7a\n\\xff\n\n");
+  assert.equal(
+    print("simple", (printer) => printer.get(range), true).out,
+    "\\x66\\x6f\\x6f\n\\x62\\x3c\\x61\\x3e\\x7a\n\\xff\n\n",
+  );
   assert.equal(
     print("json", (printer) => printer.get(range)).out,
     '{"header":{"cluster_id":14443903163313418560,"member_id":11417610130673999598,"revision":3,"raft_term":2},' +
@@ -77,7 +101,10 @@ test("get", () => {
     print("fields", (printer) => printer.get(range), true).out,
     /^"ClusterID" : c8730d66636ff140\n"MemberID" : 9e737febb6b99eee\n.*"Lease" : 0000000000000007\n/s,
   );
-  assert.deepEqual(fromLatin1(print("protobuf", (printer) => printer.get(range)).outBytes), RangeResponse.encode(range));
+  assert.deepEqual(
+    fromLatin1(print("protobuf", (printer) => printer.get(range)).outBytes),
+    RangeResponse.encode(range),
+  );
 });
 
 test("values alone", () => {
@@ -91,14 +118,29 @@ test("values alone", () => {
 test("put and del", () => {
   const put = PutResponse.create({ header, prevKv: record("k", "old") });
   assert.equal(print("simple", (printer) => printer.put(put)).out, "OK\nk\nold\n");
-  assert.equal(print("simple", (printer) => printer.put(PutResponse.create({ header }))).out, "OK\n");
-  assert.match(print("json", (printer) => printer.put(put)).out, /,"prev_kv":\{"key":"aw==",.*\}\}\n$/);
-  assert.match(print("fields", (printer) => printer.put(put)).out, /\n"PrevKey" : "k"\n.*"PrevLease" : 0\n$/s);
+  assert.equal(
+    print("simple", (printer) => printer.put(PutResponse.create({ header }))).out,
+    "OK\n",
+  );
+  assert.match(
+    print("json", (printer) => printer.put(put)).out,
+    /,"prev_kv":\{"key":"aw==",.*\}\}\n$/,
+  );
+  assert.match(
+    print("fields", (printer) => printer.put(put)).out,
+    /\n"PrevKey" : "k"\n.*"PrevLease" : 0\n$/s,
+  );
   const del = DeleteRangeResponse.create({ header, deleted: 1, prevKvs: [record("k", "old")] });
   assert.equal(print("simple", (printer) => printer.del(del)).out, "1\nk\nold\n");
   assert.match(print("json", (printer) => printer.del(del)).out, /,"deleted":1,"prev_kvs":\[\{/);
-  assert.match(print("fields", (printer) => printer.del(del)).out, /\n"Deleted" : 1\n"PrevKey" : "k"\n/);
-  assert.equal(print("simple", (printer) => printer.del(DeleteRangeResponse.create({ header }))).out, "0\n");
+  assert.match(
+    print("fields", (printer) => printer.del(del)).out,
+    /\n"Deleted" : 1\n"PrevKey" : "k"\n/,
+  );
+  assert.equal(
+    print("simple", (printer) => printer.del(DeleteRangeResponse.create({ header }))).out,
+    "0\n",
+  );
 });
 
 test("txn, also inside another", () => {
@@ -108,13 +150,26 @@ test("txn, also inside another", () => {
     succeeded: true,
     responses: [
       { response: { case: "responsePut", value: PutResponse.create(inner) } },
-      { response: { case: "responseRange", value: RangeResponse.create({ header: undefined, kvs: [record("a", "b")], count: 1 }) } },
-      { response: { case: "responseDeleteRange", value: DeleteRangeResponse.create({ deleted: 2 }) } },
+      {
+        response: {
+          case: "responseRange",
+          value: RangeResponse.create({ header: undefined, kvs: [record("a", "b")], count: 1 }),
+        },
+      },
+      {
+        response: {
+          case: "responseDeleteRange",
+          value: DeleteRangeResponse.create({ deleted: 2 }),
+        },
+      },
       { response: { case: "responseTxn", value: TxnResponse.create({ succeeded: false }) } },
       { response: undefined },
     ],
   });
-  assert.equal(print("simple", (printer) => printer.txn(txn)).out, "SUCCESS\n\nOK\n\na\nb\n\n2\n\nFAILURE\n\n");
+  assert.equal(
+    print("simple", (printer) => printer.txn(txn)).out,
+    "SUCCESS\n\nOK\n\na\nb\n\n2\n\nFAILURE\n\n",
+  );
   assert.equal(
     print("json", (printer) => printer.txn(txn)).out,
     `{"header":${headerJson},"succeeded":true,"responses":[` +
@@ -123,7 +178,10 @@ test("txn, also inside another", () => {
       '{"key":"YQ==","create_revision":2,"mod_revision":3,"version":2,"value":"Yg=="}],"count":1}}},' +
       '{"Response":{"response_delete_range":{"deleted":2}}},{"Response":{"response_txn":{}}},{"Response":{}}]}\n',
   );
-  assert.match(print("fields", (printer) => printer.txn(txn)).out, /\n"Succeeded" : true\n"ClusterID"/);
+  assert.match(
+    print("fields", (printer) => printer.txn(txn)).out,
+    /\n"Succeeded" : true\n"ClusterID"/,
+  );
 });
 
 const members = MemberListResponse.create({
@@ -241,18 +299,34 @@ test("endpoint status", () => {
   );
   assert.equal(print("json", (printer) => printer.endpointStatus([])).out, "null\n");
   // A table without rows is its head alone; an empty store does not divide by zero.
-  assert.match(print("table", (printer) => printer.endpointStatus([])).out, /^┌[─┬]+┐\n│ ENDPOINT │ ID │ VERSION │.*│\n└[─┴]+┘\n$/);
   assert.match(
-    print("simple", (printer) => printer.endpointStatus([{ endpoint: "h:1", response: StatusResponse.create({}) }])).out,
+    print("table", (printer) => printer.endpointStatus([])).out,
+    /^┌[─┬]+┐\n│ ENDPOINT │ ID │ VERSION │.*│\n└[─┴]+┘\n$/,
+  );
+  assert.match(
+    print("simple", (printer) =>
+      printer.endpointStatus([{ endpoint: "h:1", response: StatusResponse.create({}) }]),
+    ).out,
     /, 0 B, 0 B, 0%, 0 B, true,/,
   );
 });
 
 test("endpoint hashkv", () => {
   const answers = [
-    { endpoint: "h:1", response: HashKVResponse.create({ header, hash: 303_868_176, compactRevision: -1, hashRevision: 3 }) },
+    {
+      endpoint: "h:1",
+      response: HashKVResponse.create({
+        header,
+        hash: 303_868_176,
+        compactRevision: -1,
+        hashRevision: 3,
+      }),
+    },
   ];
-  assert.equal(print("simple", (printer) => printer.endpointHashKv(answers)).out, "h:1, 303868176, 3\n");
+  assert.equal(
+    print("simple", (printer) => printer.endpointHashKv(answers)).out,
+    "h:1, 303868176, 3\n",
+  );
   assert.match(
     print("json", (printer) => printer.endpointHashKv(answers)).out,
     /^\[\{"Endpoint":"h:1","HashKV":\{.*"hash":303868176,"compact_revision":-1,"hash_revision":3\}\}\]\n$/,
@@ -289,8 +363,14 @@ test("alarms", () => {
     print("fields", (printer) => printer.alarm(alarms)).out,
     /\n"MemberID" : 11417610130673999598\n"AlarmType" : NOSPACE\n\n"MemberID" : 0\n/,
   );
-  assert.match(print("fields", (printer) => printer.alarm(alarms), true).out, /\n"MemberID" : 7\n"AlarmType" : 9\n\n$/);
-  assert.deepEqual(fromLatin1(print("protobuf", (printer) => printer.alarm(alarms)).outBytes), AlarmResponse.encode(alarms));
+  assert.match(
+    print("fields", (printer) => printer.alarm(alarms), true).out,
+    /\n"MemberID" : 7\n"AlarmType" : 9\n\n$/,
+  );
+  assert.deepEqual(
+    fromLatin1(print("protobuf", (printer) => printer.alarm(alarms)).outBytes),
+    AlarmResponse.encode(alarms),
+  );
   assert.throws(() => print("table", (printer) => printer.alarm(alarms)), { code: 4 });
 });
 
@@ -301,7 +381,10 @@ test("endpoint health", () => {
   ];
   const simple = print("simple", (printer) => printer.endpointHealth(list));
   assert.equal(simple.out, "h:1 is healthy: successfully committed proposal: took = 1ms\n");
-  assert.equal(simple.err, "h:2 is unhealthy: failed to commit proposal: context deadline exceeded\n");
+  assert.equal(
+    simple.err,
+    "h:2 is unhealthy: failed to commit proposal: context deadline exceeded\n",
+  );
   assert.equal(
     print("json", (printer) => printer.endpointHealth(list)).out,
     '[{"endpoint":"h:1","health":true,"took":"1ms"},{"endpoint":"h:2","health":false,"took":"5s","error":"context deadline exceeded"}]\n',
@@ -313,7 +396,10 @@ test("endpoint health", () => {
 });
 
 test("what a form cannot print ends the program with code 4", () => {
-  assert.throws(() => print("table", (printer) => printer.get(range)), { code: 4, message: "table not supported as output format" });
+  assert.throws(() => print("table", (printer) => printer.get(range)), {
+    code: 4,
+    message: "table not supported as output format",
+  });
   assert.throws(() => print("protobuf", (printer) => printer.endpointStatus([])), {
     code: 4,
     message: "protobuf not supported as output format",

@@ -39,10 +39,20 @@ const program: Program = {
           short: "Has commands",
           flags: { deep: { kind: "bool", defaultText: "false", doc: "deep" } },
           inherits: true,
-          commands: [{ use: "leaf", short: "Leaf", run: ({ flags, io }) => io.stdout(`deep=${flags.bool("deep")}`) }],
+          commands: [
+            {
+              use: "leaf",
+              short: "Leaf",
+              run: ({ flags, io }) => io.stdout(`deep=${flags.bool("deep")}`),
+            },
+          ],
         },
         { use: "fail", short: "Fails", run: () => Promise.reject(new Exit(7, "it failed")) },
-        { use: "silent", short: "Fails without a word", run: () => Promise.reject(new Exit(8, "")) },
+        {
+          use: "silent",
+          short: "Fails without a word",
+          run: () => Promise.reject(new Exit(8, "")),
+        },
       ],
     },
   ],
@@ -55,7 +65,10 @@ const program: Program = {
   otherVariables: new Set(["TOOL_API"]),
 };
 
-async function run(argv: string[], env: Record<string, string> = {}): Promise<{ code: number; out: string; err: string }> {
+async function run(
+  argv: string[],
+  env: Record<string, string> = {},
+): Promise<{ code: number; out: string; err: string }> {
   const io = new FakeIo();
   Object.assign(io.env, env);
   const code = await runProgram(program, argv, io);
@@ -85,16 +98,27 @@ test("flags stand anywhere, in every spelling", async () => {
   assert.equal((await shown("show", "--wait=1m30s"))["wait"], 90_000);
   assert.equal((await shown("show", "--count", "-5"))["count"], -5);
   assert.equal((await shown("show", "--count", "0x10"))["count"], 16);
-  assert.equal((await shown("show", "--count", "9223372036854775807"))["count"], Number.MAX_SAFE_INTEGER);
+  assert.equal(
+    (await shown("show", "--count", "9223372036854775807"))["count"],
+    Number.MAX_SAFE_INTEGER,
+  );
 });
 
 test("a boolean does not take the next argument", async () => {
   assert.deepEqual((await shown("show", "--all", "true"))["args"], ["true"]);
-  assert.deepEqual(await shown("show", "-a=false", "false").then(({ args, all }) => [args, all]), [["false"], false]);
+  assert.deepEqual(await shown("show", "-a=false", "false").then(({ args, all }) => [args, all]), [
+    ["false"],
+    false,
+  ]);
 });
 
 test("after -- all are arguments, and a dash alone is one", async () => {
-  assert.deepEqual((await shown("show", "-", "--", "-a", "--", "show"))["args"], ["-", "-a", "--", "show"]);
+  assert.deepEqual((await shown("show", "-", "--", "-a", "--", "show"))["args"], [
+    "-",
+    "-a",
+    "--",
+    "show",
+  ]);
 });
 
 test("an argument that is empty or has a command's name is an argument", async () => {
@@ -108,14 +132,26 @@ test("mistakes are named in pflag's words, with code 1", async () => {
     [["show", "-ax"], "unknown shorthand flag: 'x' in -x"],
     [["show", "--count"], "flag needs an argument: --count"],
     [["show", "-n"], "flag needs an argument: 'n' in -n"],
-    [["show", "--count", "x"], 'invalid argument "x" for "--count" flag: strconv.ParseInt: parsing "x": invalid syntax'],
+    [
+      ["show", "--count", "x"],
+      'invalid argument "x" for "--count" flag: strconv.ParseInt: parsing "x": invalid syntax',
+    ],
     [
       ["show", "--count", "9223372036854775808"],
       'invalid argument "9223372036854775808" for "--count" flag: strconv.ParseInt: parsing "9223372036854775808": value out of range',
     ],
-    [["show", "--all=maybe"], 'invalid argument "maybe" for "-a, --all" flag: strconv.ParseBool: parsing "maybe": invalid syntax'],
-    [["show", "--wait", "5"], 'invalid argument "5" for "--wait" flag: time: missing unit in duration "5"'],
-    [["show", "--wait", "5x"], 'invalid argument "5x" for "--wait" flag: time: unknown unit "x" in duration "5x"'],
+    [
+      ["show", "--all=maybe"],
+      'invalid argument "maybe" for "-a, --all" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
+    ],
+    [
+      ["show", "--wait", "5"],
+      'invalid argument "5" for "--wait" flag: time: missing unit in duration "5"',
+    ],
+    [
+      ["show", "--wait", "5x"],
+      'invalid argument "5x" for "--wait" flag: time: unknown unit "x" in duration "5x"',
+    ],
     [["show", "--wait", "s"], 'invalid argument "s" for "--wait" flag: time: invalid duration "s"'],
     [["show", "---x"], "bad flag syntax: ---x"],
     [["show", "--=x"], "bad flag syntax: --=x"],
@@ -162,25 +198,50 @@ test("help is given for the program, for a group and for a command, with every f
   for (const argv of [[], ["--help"], ["-h"]]) {
     const { code, out } = await run(argv);
     assert.equal(code, 0);
-    assert.match(out, /^tool: for tests\n\nUsage:\n {2}tool \[command\]\n\nCommands:\n {2}show {4}Shows\n/);
+    assert.match(
+      out,
+      /^tool: for tests\n\nUsage:\n {2}tool \[command\]\n\nCommands:\n {2}show {4}Shows\n/,
+    );
     assert.match(out, /^ {2}-n, --name string {5}a name \(default "anon"\)$/m);
     assert.match(out, /TOOL_NAME/);
   }
   const show = await run(["show", "--help", "--count=1"]);
-  assert.match(show.out, /^Shows\n\nUsage:\n {2}tool show \[options\] <what>\n\nFlags:\n {2}-a, --all {9}all of it\n/);
+  assert.match(
+    show.out,
+    /^Shows\n\nUsage:\n {2}tool show \[options\] <what>\n\nFlags:\n {2}-a, --all {9}all of it\n/,
+  );
   assert.match(show.out, /\n\nGlobal flags:\n {2}-n, --name string {5}a name/);
   const group = await run(["group"]);
   assert.match(group.out, /Commands:\n {2}leaf {2}Leaf\n/);
 });
 
 test("variables set global flags; beside the flag they are refused, unknown ones are warned of", async () => {
-  const set = await run(["show"], { TOOL_NAME: "env", TOOL_TO: "p,q", TOOL_WAIT: "", OTHER: "x", TOOL_API: "3" });
-  assert.deepEqual(JSON.parse(set.out), { args: [], all: false, count: 0, wait: 5000, to: ["p", "q"], name: "env" });
+  const set = await run(["show"], {
+    TOOL_NAME: "env",
+    TOOL_TO: "p,q",
+    TOOL_WAIT: "",
+    OTHER: "x",
+    TOOL_API: "3",
+  });
+  assert.deepEqual(JSON.parse(set.out), {
+    args: [],
+    all: false,
+    count: 0,
+    wait: 5000,
+    to: ["p", "q"],
+    name: "env",
+  });
   assert.equal(set.err, "");
   assert.match(
     (await run(["show", "-n", "x"], { TOOL_NAME: "env" })).err,
     /^Error: conflicting environment variable "TOOL_NAME" is shadowed/,
   );
-  assert.equal((await run(["show"], { TOOL_NAEM: "x" })).err, "Warning: unrecognized environment variable TOOL_NAEM\n");
-  assert.match((await run(["show"], { TOOL_WAIT: "soon" })).err, /^Error: invalid value "soon" for TOOL_WAIT: .*invalid duration/);
+  assert.equal(
+    (await run(["show"], { TOOL_NAEM: "x" })).err,
+    "Warning: unrecognized environment variable TOOL_NAEM\n",
+  );
+  assert.match(
+    (await run(["show"], { TOOL_WAIT: "soon" })).err,
+    /^Error: invalid value "soon" for TOOL_WAIT: .*invalid duration/,
+  );
 });

@@ -1,4 +1,6 @@
-/** Members that are made up, a terminal that keeps what it was asked for, and pictures for frames. */
+/**
+ * Members that are made up, a terminal that keeps what it was asked for, and pictures for frames.
+ */
 import { Member, ResponseHeader, StatusResponse } from "@quorate/proto";
 import type { StopSignal, Terminal } from "../src/io.ts";
 import type { HttpAnswer } from "../src/observe/http.ts";
@@ -21,7 +23,15 @@ export interface FakeMember {
 }
 
 export function fakeMember(id: number, parts: Partial<FakeMember> = {}): FakeMember {
-  return { id, name: `m${id}`, puts: 1000, applied: 30_500, status: {}, failure: undefined, ...parts };
+  return {
+    id,
+    name: `m${id}`,
+    puts: 1000,
+    applied: 30_500,
+    status: {},
+    failure: undefined,
+    ...parts,
+  };
 }
 
 export const endpointOf = (id: number): string => `http://10.0.0.${id}:2379`;
@@ -86,7 +96,11 @@ export class FakeLooker implements Looker {
     this.asked.push(endpoint);
     const { id, applied, status } = await this.#at(endpoint);
     return StatusResponse.create({
-      header: ResponseHeader.create({ memberId: BigInt(id + this.generation), clusterId: 9n, revision: 1204 }),
+      header: ResponseHeader.create({
+        memberId: BigInt(id + this.generation),
+        clusterId: 9n,
+        revision: 1204,
+      }),
       version: "3.7.0",
       leader: 1n,
       raftTerm: 4,
@@ -101,7 +115,9 @@ export class FakeLooker implements Looker {
 
   async members(endpoint: string): Promise<readonly Member[]> {
     await this.#at(endpoint);
-    return this.roster.map(({ id, name }) => Member.create({ ID: BigInt(id + this.generation), name, clientURLs: [endpointOf(id)] }));
+    return this.roster.map(({ id, name }) =>
+      Member.create({ ID: BigInt(id + this.generation), name, clientURLs: [endpointOf(id)] }),
+    );
   }
 
   async metrics(endpoint: string): Promise<HttpAnswer> {
@@ -118,8 +134,15 @@ export class FakeLooker implements Looker {
   }
 }
 
-/** What an observer knows after `rounds` looks, a second apart, at members that write more each time. */
-export async function pictureAfter(looker: FakeLooker, rounds: number, growth = (round: number) => 100 * (round % 8)): Promise<Picture> {
+/**
+ * What an observer knows after `rounds` looks, a second apart, at members that write more each
+ * time.
+ */
+export async function pictureAfter(
+  looker: FakeLooker,
+  rounds: number,
+  growth = (round: number) => 100 * (round % 8),
+): Promise<Picture> {
   let nowMs = 0;
   const endpoints = looker.roster.map(({ id }) => endpointOf(id));
   const observer = new Observer(looker, { endpoints, nowMs: () => nowMs, onChange: () => {} });

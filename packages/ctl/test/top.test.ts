@@ -1,4 +1,7 @@
-/** Frames of top, made from members that are made up; keys; and the live view on a terminal that is made up. */
+/**
+ * Frames of top, made from members that are made up; keys; and the live view on a terminal that is
+ * made up.
+ */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +18,14 @@ import { MAX_ROWS, Observer } from "../src/top/observer.ts";
 import { live } from "../src/top/run.ts";
 import { graph, sparkline } from "../src/top/spark.ts";
 import { FakeIo } from "./fake-io.ts";
-import { endpointOf, FakeLooker, FakeTerminal, fakeMember, LiveIo, pictureAfter } from "./top-support.ts";
+import {
+  endpointOf,
+  FakeLooker,
+  FakeTerminal,
+  fakeMember,
+  LiveIo,
+  pictureAfter,
+} from "./top-support.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the codes of colours begin with one
 const uncoloured = (text: string): string => text.replace(/\u001b\[[\d;]*m/g, "");
@@ -38,7 +48,7 @@ async function troubled(): Promise<FakeLooker> {
 async function troubledPicture() {
   const looker = await troubled();
   return pictureAfter(looker, 30, (round) => {
-    if (round === 20) looker.roster[2]!.failure = "paused";
+    if (round === 20) looker.roster[2].failure = "paused";
     return 100 * (round % 8);
   });
 }
@@ -57,14 +67,18 @@ for (const [columns, rows] of [
 }
 
 test("a healthy cluster, the other tables, and the help", async () => {
-  const picture = await pictureAfter(new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3)]), 12);
+  const picture = await pictureAfter(
+    new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3)]),
+    12,
+  );
   const size = { columns: 80, rows: 24 };
   assertFrame("healthy", frame(picture, firstState, size, plain));
   for (const [view, { name }] of views.entries()) {
-    const first = frame(picture, { ...firstState, view }, size, plain)[2]!;
+    const first = frame(picture, { ...firstState, view }, size, plain)[2];
     assert.ok(first.startsWith(`╭─ ${name} ─ key ${view + 1} `), first);
     const help = helpFrame({ ...firstState, view }, { columns: 80, rows: 40 }, plain).join("\n");
-    for (const { title, doc } of views[view]!.columns) assert.ok(help.includes(title) && help.includes(doc), title);
+    for (const { title, doc } of views[view].columns)
+      assert.ok(help.includes(title) && help.includes(doc), title);
   }
 });
 
@@ -83,18 +97,21 @@ test("colours change no character; nothing is wider or longer than the terminal,
     { columns: 1, rows: 1 },
   ]) {
     for (const isHelp of [false, true]) {
-      const draw = (paint: typeof plain) => (isHelp ? helpFrame(firstState, size, paint) : frame(picture, firstState, size, paint));
+      const draw = (paint: typeof plain) =>
+        isHelp ? helpFrame(firstState, size, paint) : frame(picture, firstState, size, paint);
       const lines = draw(painted).map(uncoloured);
       assert.deepEqual(lines, draw(plain));
       assert.ok(lines.length <= size.rows);
-      for (const line of lines) assert.ok([...line].length <= size.columns, `${size.columns}: ${line}`);
+      for (const line of lines)
+        assert.ok([...line].length <= size.columns, `${size.columns}: ${line}`);
     }
   }
 });
 
 test("what is worth a look is yellow, what hurts red, what is old is dim, and never shown as current", async () => {
   const lines = frame(await troubledPicture(), firstState, { columns: 100, rows: 24 }, painted);
-  const row = (name: string): string => lines.find((line) => uncoloured(line).startsWith(`│ ${name} `))!.replaceAll("\u001b", "ESC");
+  const row = (name: string): string =>
+    lines.find((line) => uncoloured(line).startsWith(`│ ${name} `))!.replaceAll("\u001b", "ESC");
   assert.ok(row("m2").includes("ESC[33m1,500ESC[0m"), "m2 lags by more than 1,000");
   assert.ok(/ESC\[33m +85%/.test(row("m2")), "m2 has used 85% of its quota");
   assert.ok(row("m3").includes("ESC[1;31msilent 10s"), row("m3"));
@@ -103,7 +120,8 @@ test("what is worth a look is yellow, what hurts red, what is old is dim, and ne
 });
 
 test("NO_COLOR, TERM=dumb, --no-color and a pipe mean no colours", () => {
-  const io = (env: Record<string, string>) => Object.assign(new LiveIo(new FakeTerminal()), { env });
+  const io = (env: Record<string, string>) =>
+    Object.assign(new LiveIo(new FakeTerminal()), { env });
   assert.equal(paintFor(io({}))("x", "red"), "\u001b[31mx\u001b[0m");
   assert.equal(paintFor(io({}), true)("x", "red"), "x");
   assert.equal(paintFor(io({ NO_COLOR: "1" }))("x", "red"), "x");
@@ -112,18 +130,31 @@ test("NO_COLOR, TERM=dumb, --no-color and a pipe mean no colours", () => {
 });
 
 test("the leader is whom the newest term names; one that is silent does not lead on", async () => {
-  const looker = new FakeLooker([fakeMember(1, { failure: "paused" }), fakeMember(2), fakeMember(3)]);
-  const title = async () => frame(await pictureAfter(looker, 2), firstState, { columns: 100, rows: 24 }, plain)[0]!;
+  const looker = new FakeLooker([
+    fakeMember(1, { failure: "paused" }),
+    fakeMember(2),
+    fakeMember(3),
+  ]);
+  const title = async () =>
+    frame(await pictureAfter(looker, 2), firstState, { columns: 100, rows: 24 }, plain)[0];
   assert.match(await title(), / 2 of 3 members answer {2}m1 should lead in term 4, and is silent /);
-  looker.roster[1]!.status = { leader: 2n, raftTerm: 5 };
+  looker.roster[1].status = { leader: 2n, raftTerm: 5 };
   assert.match(await title(), / m2 leads in term 5 /);
   for (const member of looker.roster) member.status = { leader: 0n };
   assert.match(await title(), / nobody leads /);
 });
 
 test("control characters in a member's name do not reach the terminal; a long one is cut", async () => {
-  const looker = new FakeLooker([fakeMember(1, { name: "evil\u001b[2J\u0007" }), fakeMember(2, { name: "x".repeat(300) })]);
-  const text = frame(await pictureAfter(looker, 2), firstState, { columns: 100, rows: 24 }, plain).join("\n");
+  const looker = new FakeLooker([
+    fakeMember(1, { name: "evil\u001b[2J\u0007" }),
+    fakeMember(2, { name: "x".repeat(300) }),
+  ]);
+  const text = frame(
+    await pictureAfter(looker, 2),
+    firstState,
+    { columns: 100, rows: 24 },
+    plain,
+  ).join("\n");
   assert.ok(text.includes("evil?[2J?") && !text.includes("\u001b"), text);
   assert.ok(text.includes(`${"x".repeat(31)}…`) && !text.includes("x".repeat(33)));
 });
@@ -138,7 +169,12 @@ test("a lag is that of one round, not of what was written between two", async ()
     onChange: () =>
       seen.push(
         ...observer.rows.map((row) =>
-          String(views[0]!.columns[2]!.value(row, observer.rows, { silentMs: undefined, hasOldMetrics: false })),
+          String(
+            views[0].columns[2].value(row, observer.rows, {
+              silentMs: undefined,
+              hasOldMetrics: false,
+            }),
+          ),
         ),
       ),
   });
@@ -161,8 +197,9 @@ test("sorting: by the next column and the one before, greatest numbers first, m2
   const names = (state: typeof firstState): string[] =>
     frame(picture, state, { columns: 100, rows: 30 }, plain)
       .slice(4, 8)
-      .map((line) => line.slice(2).split(" ")[0]!);
-  const press = (...keys: string[]) => keys.reduce((state, key) => afterKey(state, key, 4).state, firstState);
+      .map((line) => line.slice(2).split(" ")[0]);
+  const press = (...keys: string[]) =>
+    keys.reduce((state, key) => afterKey(state, key, 4).state, firstState);
   assert.deepEqual(names(press()), ["m1", "m2", "m3", "m10"]);
   assert.deepEqual(names(press("r")), ["m10", "m3", "m2", "m1"]);
   assert.equal(press("s", "s").sortBy, "LAG");
@@ -172,7 +209,8 @@ test("sorting: by the next column and the one before, greatest numbers first, m2
 });
 
 test("keys: help and back, tables, scrolling, hold, end", () => {
-  const press = (...keys: string[]) => keys.reduce((state, key) => afterKey(state, key, 5).state, firstState);
+  const press = (...keys: string[]) =>
+    keys.reduce((state, key) => afterKey(state, key, 5).state, firstState);
   assert.equal(press("?").isHelp, true);
   assert.deepEqual(press("?", "z"), firstState);
   assert.equal(press("3").view, 2);
@@ -190,7 +228,8 @@ test("keys: help and back, tables, scrolling, hold, end", () => {
 test("more members than fit are scrolled to; more than there are rows for are counted", async () => {
   const many = Array.from({ length: MAX_ROWS + 6 }, (_, i) => fakeMember(i + 1));
   const picture = await pictureAfter(new FakeLooker(many), 2);
-  const text = (scrolled: number) => frame(picture, { ...firstState, scrolled }, { columns: 80, rows: 20 }, plain).join("\n");
+  const text = (scrolled: number) =>
+    frame(picture, { ...firstState, scrolled }, { columns: 80, rows: 20 }, plain).join("\n");
   assert.ok(text(0).includes("│ m1 ") && !text(0).includes("│ m40 "));
   assert.ok(text(35).includes("│ m40 ") && !text(35).includes("│ m1 "));
   assert.ok(text(1000).includes("│ m64 "), "scrolling ends at the last");
@@ -203,7 +242,10 @@ test("history is bounded, and gaps in it are blanks", () => {
   for (let i = 0; i < 10 * HISTORY_SAMPLES; i++) history.push(i);
   assert.equal(history.length, HISTORY_SAMPLES);
   const all = history.last(Number.MAX_SAFE_INTEGER);
-  assert.deepEqual([all.length, all[0], all.at(-1)], [HISTORY_SAMPLES, 9 * HISTORY_SAMPLES, 10 * HISTORY_SAMPLES - 1]);
+  assert.deepEqual(
+    [all.length, all[0], all.at(-1)],
+    [HISTORY_SAMPLES, 9 * HISTORY_SAMPLES, 10 * HISTORY_SAMPLES - 1],
+  );
   assert.deepEqual(history.last(2), all.slice(-2));
   assert.equal(sparkline([0, Number.NaN, 4, 8], 6), "  ▁ ▄█");
   assert.equal(sparkline([0, 0], 2), "▁▁");
@@ -213,25 +255,36 @@ test("history is bounded, and gaps in it are blanks", () => {
 
 test("endpoints: a member is shown once however many lead to it; one that leads elsewhere is left; removed members go", async () => {
   const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3)]);
-  const observer = new Observer(looker, { endpoints: [endpointOf(1), "http://nowhere:1"], nowMs: () => 0, onChange: () => {} });
+  const observer = new Observer(looker, {
+    endpoints: [endpointOf(1), "http://nowhere:1"],
+    nowMs: () => 0,
+    onChange: () => {},
+  });
   await observer.round();
   assert.deepEqual(
     observer.rows.map(({ label }) => label),
     ["m1", "m2", "m3", "http://nowhere:1"],
   );
-  assert.equal(observer.rows[3]!.failure, "connection refused");
+  assert.equal(observer.rows[3].failure, "connection refused");
   looker.roster.splice(1, 1);
   await observer.round();
   assert.deepEqual(
     observer.rows.map(({ label }) => label),
     ["m1", "m3", "http://nowhere:1"],
   );
-  assert.deepEqual([...looker.kept].sort(), [endpointOf(1), endpointOf(3), "http://nowhere:1"].sort());
+  assert.deepEqual(
+    [...looker.kept].sort(),
+    [endpointOf(1), endpointOf(3), "http://nowhere:1"].sort(),
+  );
 });
 
 test("a cluster that was made again from a backup, with other ids and a shorter log, is shown in the place of the old one", async () => {
   const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
-  const observer = new Observer(looker, { endpoints: [1, 2].map(endpointOf), nowMs: () => 0, onChange: () => {} });
+  const observer = new Observer(looker, {
+    endpoints: [1, 2].map(endpointOf),
+    nowMs: () => 0,
+    onChange: () => {},
+  });
   await observer.round();
   looker.generation = 100;
   for (const member of looker.roster) member.applied = 7;
@@ -248,7 +301,11 @@ test("a cluster that was made again from a backup, with other ids and a shorter 
 test("a paused member does not delay the rows of the others, and is not asked twice at a time", async () => {
   const terminal = new FakeTerminal();
   const io = new LiveIo(terminal);
-  const looker = new FakeLooker([fakeMember(1), fakeMember(2), fakeMember(3, { failure: "paused" })]);
+  const looker = new FakeLooker([
+    fakeMember(1),
+    fakeMember(2),
+    fakeMember(3, { failure: "paused" }),
+  ]);
   const endpoints = [1, 2, 3].map(endpointOf);
   const over = live(io, terminal, looker, { endpoints, intervalMs: 100, paint: plain });
   // The third one has not answered, and its deadline has not passed: the test lets it pass below.
@@ -261,7 +318,7 @@ test("a paused member does not delay the rows of the others, and is not asked tw
   looker.timeOut();
   await io.drawn(/2 of 3 members answer[\s\S]*│ m3 +no answer[\s\S]*m3: no answer within 1 s/);
   // It goes on.
-  looker.roster[2]!.failure = undefined;
+  looker.roster[2].failure = undefined;
   looker.timeOut();
   await io.drawn(/3 members[\s\S]*│ m3 +follower/);
   terminal.press("q");
@@ -275,7 +332,11 @@ async function liveTop(act: (io: LiveIo) => void | Promise<void>): Promise<LiveI
   const terminal = new FakeTerminal();
   const io = new LiveIo(terminal);
   const looker = new FakeLooker([fakeMember(1), fakeMember(2)]);
-  const over = live(io, terminal, looker, { endpoints: [endpointOf(1)], intervalMs: 600_000, paint: plain });
+  const over = live(io, terminal, looker, {
+    endpoints: [endpointOf(1)],
+    intervalMs: 600_000,
+    paint: plain,
+  });
   await io.drawn(/│ m2 +follower/);
   await act(io);
   await over;
@@ -290,7 +351,10 @@ test("q, control-C and a signal end the live view and leave the terminal as it w
     (io: LiveIo) => io.stop("SIGTERM"),
   ]) {
     const io = await liveTop(end);
-    assert.ok(io.frames[0]!.startsWith("\u001b[H") && io.frames[0]!.includes("asking 1 endpoint"), io.frames[0]);
+    assert.ok(
+      io.frames[0].startsWith("\u001b[H") && io.frames[0].includes("asking 1 endpoint"),
+      io.frames[0],
+    );
   }
 });
 
@@ -333,14 +397,20 @@ test("a terminal that is gone ends it, and is left as it was", async () => {
     throw new Error("the terminal is gone");
   };
   const looker = new FakeLooker([fakeMember(1)]);
-  await assert.rejects(live(failing, broken, looker, { endpoints: [endpointOf(1)], intervalMs: 1000, paint: plain }), /is gone/);
+  await assert.rejects(
+    live(failing, broken, looker, { endpoints: [endpointOf(1)], intervalMs: 1000, paint: plain }),
+    /is gone/,
+  );
   assert.deepEqual(broken.happened, tidied);
 });
 
 test("in a pipe one frame is printed; where nobody answers, that is an error", async () => {
   const io = new FakeIo();
   const args = ["top", "--endpoints=127.0.0.1:1", "--member-timeout=300ms", "--interval=100ms"];
-  assert.deepEqual([await runProgram(quoratectl, args, io), io.err], [1, "Error: no member answers\n"]);
+  assert.deepEqual(
+    [await runProgram(quoratectl, args, io), io.err],
+    [1, "Error: no member answers\n"],
+  );
   assert.deepEqual(io.sleeps, [100]);
   assert.match(io.out, /^quoratectl top {2}0 of 1 members answer {2}nobody leads/);
   for (const [flag, message] of [

@@ -10,8 +10,9 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const COMMON_GRID_MS = 100;
 
 /**
- * Sets a timeout that never runs early. libuv counts in whole milliseconds of a clock that started somewhere inside one, so a plain timeout
- * may run up to one millisecond before its time as performance.now() tells it; the extra millisecond makes up for that.
+ * Sets a timeout that never runs early. libuv counts in whole milliseconds of a clock that started
+ * somewhere inside one, so a plain timeout may run up to one millisecond before its time as
+ * performance.now() tells it; the extra millisecond makes up for that.
  */
 function timeout(delayMs: number, task: () => void): NodeJS.Timeout {
   return setTimeout(task, Math.ceil(delayMs) + 1);
@@ -26,7 +27,9 @@ class NodeTimer implements Timer {
   set(delayMs: number, task: () => void): void {
     if (this.#cancelled) return;
     this.#timeout =
-      delayMs < MAX_TIMEOUT_MS ? timeout(delayMs, task) : timeout(MAX_TIMEOUT_MS - 1, () => this.set(delayMs - MAX_TIMEOUT_MS + 1, task));
+      delayMs < MAX_TIMEOUT_MS
+        ? timeout(delayMs, task)
+        : timeout(MAX_TIMEOUT_MS - 1, () => this.set(delayMs - MAX_TIMEOUT_MS + 1, task));
   }
 
   cancel(): void {
@@ -53,9 +56,10 @@ class NodeClock implements Clock {
   every(periodMs: number, task: () => void): Timer {
     if (!(periodMs > 0)) throw new RangeError(`a period must be more than 0 ms, got ${periodMs}`);
     const timer = new NodeTimer();
-    // Due times lie on a grid, so that the small lateness of each run does not add up: on one for all periods that fit it, so that a
-    // process at rest wakes up once for all of them.
-    const onGrid = (ms: number) => (periodMs % COMMON_GRID_MS === 0 ? Math.ceil(ms / COMMON_GRID_MS) * COMMON_GRID_MS : ms);
+    // Due times lie on a grid, so that the small lateness of each run does not add up: on one for
+    // all periods that fit it, so that a process at rest wakes up once for all of them.
+    const onGrid = (ms: number) =>
+      periodMs % COMMON_GRID_MS === 0 ? Math.ceil(ms / COMMON_GRID_MS) * COMMON_GRID_MS : ms;
     let dueMs = onGrid(performance.now() + periodMs);
     const run = () => {
       const nowMs = performance.now();

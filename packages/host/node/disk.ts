@@ -1,10 +1,12 @@
 /**
- * The machine's file system. Calls block, but for dataSync and writeZeros, which run on libuv's thread pool.
+ * The machine's file system. Calls block, but for dataSync and writeZeros, which run on libuv's
+ * thread pool.
  *
- * preallocate writes real zeros, because Node has no fallocate and zeros are better here: overwriting a block that was written before
- * changes no metadata, so a later fdatasync has no journal to commit. Measured on ext4 (write + fdatasync of 4 KiB / 40 KB, mean of 400):
- * zero-filled 0.11 / 0.12 ms, fallocate 0.15 / 0.19 ms, sparse by truncate 0.16 / 0.20 ms, appending 0.17 / 0.22 ms. Filling 64 MB takes
- * 24 to 50 ms once.
+ * preallocate writes real zeros, because Node has no fallocate and zeros are better here:
+ * overwriting a block that was written before changes no metadata, so a later fdatasync has no
+ * journal to commit. Measured on ext4 (write + fdatasync of 4 KiB / 40 KB, mean of 400):
+ * zero-filled 0.11 / 0.12 ms, fallocate 0.15 / 0.19 ms, sparse by truncate 0.16 / 0.20 ms,
+ * appending 0.17 / 0.22 ms. Filling 64 MB takes 24 to 50 ms once.
  */
 import * as fs from "node:fs";
 import { dirname } from "node:path";
@@ -30,7 +32,8 @@ function at<T>(path: string, call: () => T): T {
 
 /** Writes all of `bytes` at `position`, however many calls it takes. */
 function writeFully(fd: number, bytes: Uint8Array, position: number): void {
-  for (let done = 0; done < bytes.length; ) done += fs.writeSync(fd, bytes, done, bytes.length - done, position + done);
+  for (let done = 0; done < bytes.length; )
+    done += fs.writeSync(fd, bytes, done, bytes.length - done, position + done);
 }
 
 class NodeFile implements DiskFile {
@@ -67,7 +70,8 @@ class NodeFile implements DiskFile {
       if (totalBytes === 0) return;
       let done = fs.writevSync(this.#fd, chunks, position);
       if (done === totalBytes) return;
-      // A short write is rare (a nearly full disk, a signal): go on chunk by chunk from where it stopped.
+      // A short write is rare (a nearly full disk, a signal): go on chunk by chunk from where it
+      // stopped.
       let start = 0;
       for (const chunk of chunks) {
         if (done < start + chunk.length) {
@@ -111,7 +115,15 @@ class NodeFile implements DiskFile {
       const step = (error: NodeJS.ErrnoException | null, count: number): void => {
         written += count;
         if (error || written >= lengthBytes) done(error);
-        else fs.write(this.#fd, ZEROS, 0, Math.min(ZEROS.length, lengthBytes - written), position + written, step);
+        else
+          fs.write(
+            this.#fd,
+            ZEROS,
+            0,
+            Math.min(ZEROS.length, lengthBytes - written),
+            position + written,
+            step,
+          );
       };
       step(null, 0);
     });
@@ -144,13 +156,14 @@ class NodeFile implements DiskFile {
 }
 
 /**
- * Makes a folder and those above it. Node's own recursive mkdir never ends where the system says ENOENT though the folder above is there,
- * as /proc and automounters do.
+ * Makes a folder and those above it. Node's own recursive mkdir never ends where the system says
+ * ENOENT though the folder above is there, as /proc and automounters do.
  */
 function makeDirs(path: string, mode: number): void {
   const found = fs.statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
-  if (found !== undefined) throw new DiskError("Exists", path, "a file stands where a folder should be");
+  if (found !== undefined)
+    throw new DiskError("Exists", path, "a file stands where a folder should be");
   const above = dirname(path);
   if (above !== path) makeDirs(above, mode);
   try {

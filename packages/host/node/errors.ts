@@ -3,7 +3,10 @@
  */
 import { DiskError, type DiskErrorCode } from "../src/disk.ts";
 
-/** The code and the words of each errno that a caller can act on; every other one is "Io" with the system's own words. */
+/**
+ * The code and the words of each errno that a caller can act on; every other one is "Io" with the
+ * system's own words.
+ */
 const KNOWN: Readonly<Record<string, readonly [DiskErrorCode, string]>> = {
   ENOENT: ["NotFound", "no such file or folder"],
   EEXIST: ["Exists", "exists already"],
@@ -20,6 +23,12 @@ export function toDiskError(error: unknown, path: string): DiskError {
   if (error instanceof DiskError) return error;
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const known = code === undefined ? undefined : KNOWN[code];
-  if (known) return new DiskError(known[0], path, `${known[1]} (${code}${syscall ? `, ${syscall}` : ""})`, error);
+  if (known)
+    return new DiskError(
+      known[0],
+      path,
+      `${known[1]} (${code}${syscall ? `, ${syscall}` : ""})`,
+      error,
+    );
   return new DiskError("Io", path, message, error);
 }

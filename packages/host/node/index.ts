@@ -4,7 +4,13 @@ export { nodeClock } from "./clock.ts";
 export { nodeDisk } from "./disk.ts";
 export { createHttp1Server, Http1Agent, requestHttp1 } from "./http1.ts";
 export { levelKeyspaces } from "./keyspace.ts";
-export { formatForPeople, type LogFormat, type NodeLogger, type NodeLoggerOptions, nodeLogger } from "./logger.ts";
+export {
+  formatForPeople,
+  type LogFormat,
+  type NodeLogger,
+  type NodeLoggerOptions,
+  nodeLogger,
+} from "./logger.ts";
 export { machineLimits } from "./machine.ts";
 export { nodeNames } from "./names.ts";
 export { OpenTlsSockets } from "./open-sockets.ts";

@@ -1,18 +1,21 @@
 /**
  * The backend's file store in a member: LevelDB by classic-level.
  *
- * Its options, measured with 600,000 records of an 18-byte rising key and a 300-byte value in synced batches of 10,000 (LevelDB's default
- * stands where the difference was noise: 4 KiB blocks, 8 MiB block cache):
+ * Its options, measured with 600,000 records of an 18-byte rising key and a 300-byte value in
+ * synced batches of 10,000 (LevelDB's default stands where the difference was noise: 4 KiB blocks,
+ * 8 MiB block cache):
  *
- * - writeBufferSize 8 MiB instead of 4: 559,000 instead of 374,000 records/s, 2.2 instead of 3.7 microseconds of CPU each. A batch of the
- *   backend can reach 4 MB, which fills a whole buffer of the default size and stalls the next one. 16 MiB gave 10 % more for twice the
- *   memory (two buffers can be alive) and a longer replay at open.
- * - maxFileSize 8 MiB instead of 2: the same speed, and the largest backend (8 GiB) stays at about 1,000 tables, which is how many LevelDB
- *   keeps open and mapped.
- * - compression (snappy) stays on: JSON values took 30 MB instead of 202 MB, at the same write rate and up to 2 microseconds more for a
- *   read; what does not compress is stored as it is.
+ * - writeBufferSize 8 MiB instead of 4: 559,000 instead of 374,000 records/s, 2.2 instead of 3.7
+ *   microseconds of CPU each. A batch of the backend can reach 4 MB, which fills a whole buffer of
+ *   the default size and stalls the next one. 16 MiB gave 10 % more for twice the memory (two
+ *   buffers can be alive) and a longer replay at open.
+ * - maxFileSize 8 MiB instead of 2: the same speed, and the largest backend (8 GiB) stays at about
+ *   1,000 tables, which is how many LevelDB keeps open and mapped.
+ * - compression (snappy) stays on: JSON values took 30 MB instead of 202 MB, at the same write rate
+ *   and up to 2 microseconds more for a read; what does not compress is stored as it is.
  *
- * Batches go through the chained form: 0.45 microseconds of the loop for each record, where an array of operations costs 0.95.
+ * Batches go through the chained form: 0.45 microseconds of the loop for each record, where an
+ * array of operations costs 0.95.
  */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +23,14 @@ import { setImmediate as turn } from "node:timers/promises";
 import { ClassicLevel } from "classic-level";
 import { verifyBackendCommand } from "../src/advice.ts";
 import { DiskError } from "../src/disk.ts";
-import type { Keyspace, KeyspaceOpener, KeyspaceRange, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "../src/keyspace.ts";
+import type {
+  Keyspace,
+  KeyspaceOpener,
+  KeyspaceRange,
+  KeyspaceRecord,
+  KeyspaceSnapshot,
+  KeyspaceWrite,
+} from "../src/keyspace.ts";
 import { toDiskError } from "./errors.ts";
 
 const OPTIONS = {
@@ -32,14 +42,20 @@ const OPTIONS = {
 } as const;
 
 const DEFAULT_SLICE_BYTES = 256 << 10;
-/** No slice has more records than this, however small they are: the iterator makes room for that many ahead. */
+/**
+ * No slice has more records than this, however small they are: the iterator makes room for that
+ * many ahead.
+ */
 const MAX_SLICE_RECORDS = 4096;
 
 /** A long batch is put together in slices of this time, so that the loop goes on between them. */
 const MAX_HOLD_MS = 2;
 const RECORDS_BETWEEN_LOOKS = 64;
 
-/** Stands for "no end" in a compaction, whose end LevelDB's binding wants as a key. No key of the backend is above it. */
+/**
+ * Stands for "no end" in a compaction, whose end LevelDB's binding wants as a key. No key of the
+ * backend is above it.
+ */
 const BEYOND_ALL_KEYS = new Uint8Array(1024).fill(0xff);
 const BEFORE_ALL_KEYS = new Uint8Array(0);
 
@@ -52,13 +68,27 @@ function mapError(error: unknown, path: string): DiskError {
   // A failed open hides its reason one level down.
   const inner = error as Error & { code?: string };
   const reason =
-    inner.code === "LEVEL_DATABASE_NOT_OPEN" && inner.cause instanceof Error ? (inner.cause as Error & { code?: string }) : inner;
+    inner.code === "LEVEL_DATABASE_NOT_OPEN" && inner.cause instanceof Error
+      ? (inner.cause as Error & { code?: string })
+      : inner;
   const { message } = reason;
   if (reason.code === "LEVEL_LOCKED")
-    return new DiskError("Locked", path, "the backend is open in another process, or twice in this one", error);
+    return new DiskError(
+      "Locked",
+      path,
+      "the backend is open in another process, or twice in this one",
+      error,
+    );
   // A manifest or a table that is gone or cut short is an "IO error" to LevelDB.
-  const isLost = /^IO error: .*(?:MANIFEST|CURRENT|\.ldb|\.log|MAN[^/]*): (?:No such file|Invalid argument)/i.test(message);
-  if (isLost || reason.code === "LEVEL_CORRUPTION" || /\bCorruption\b|missing files/i.test(message)) {
+  const isLost =
+    /^IO error: .*(?:MANIFEST|CURRENT|\.ldb|\.log|MAN[^/]*): (?:No such file|Invalid argument)/i.test(
+      message,
+    );
+  if (
+    isLost ||
+    reason.code === "LEVEL_CORRUPTION" ||
+    /\bCorruption\b|missing files/i.test(message)
+  ) {
     return new DiskError(
       "Damaged",
       path,
@@ -66,9 +96,12 @@ function mapError(error: unknown, path: string): DiskError {
       error,
     );
   }
-  if (/does not exist \(create_if_missing/.test(message)) return new DiskError("NotFound", path, "there is no backend here", error);
-  if (/No space left|quota exceeded/i.test(message)) return new DiskError("NoSpace", path, message, error);
-  if (/Permission denied|not permitted|Read-only file system/i.test(message)) return new DiskError("NotPermitted", path, message, error);
+  if (/does not exist \(create_if_missing/.test(message))
+    return new DiskError("NotFound", path, "there is no backend here", error);
+  if (/No space left|quota exceeded/i.test(message))
+    return new DiskError("NoSpace", path, message, error);
+  if (/Permission denied|not permitted|Read-only file system/i.test(message))
+    return new DiskError("NotPermitted", path, message, error);
   return new DiskError("Io", path, message, error);
 }
 
@@ -96,13 +129,18 @@ class LevelKeyspace implements Keyspace {
   }
 
   getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
-    return this.#run(async () => (await this.#level.getMany(keys as Uint8Array[])).map((value) => value && plain(value)));
+    return this.#run(async () =>
+      (await this.#level.getMany(keys as Uint8Array[])).map((value) => value && plain(value)),
+    );
   }
 
   write(batch: Iterable<KeyspaceWrite>): Promise<void> {
-    // One after the other: a small one must not overtake a large one that is still being put together.
+    // One after the other: a small one must not overtake a large one that is still being put
+    // together.
     const before = this.#writing;
-    const written = this.#run(() => (before === undefined ? this.#write(batch) : before.then(() => this.#write(batch))));
+    const written = this.#run(() =>
+      before === undefined ? this.#write(batch) : before.then(() => this.#write(batch)),
+    );
     const writing = written.then(
       () => {},
       () => {},
@@ -121,7 +159,8 @@ class LevelKeyspace implements Keyspace {
     for (const { key, value } of batch) {
       if (value) chain.put(key, value);
       else chain.del(key);
-      if (count++ % RECORDS_BETWEEN_LOOKS !== 0 || performance.now() - startMs < MAX_HOLD_MS) continue;
+      if (count++ % RECORDS_BETWEEN_LOOKS !== 0 || performance.now() - startMs < MAX_HOLD_MS)
+        continue;
       await turn();
       startMs = performance.now();
     }
@@ -141,7 +180,9 @@ class LevelKeyspace implements Keyspace {
   }
 
   compact(range: KeyspaceRange): Promise<void> {
-    return this.#run(() => this.#level.compactRange(range.from ?? BEFORE_ALL_KEYS, range.to ?? BEYOND_ALL_KEYS));
+    return this.#run(() =>
+      this.#level.compactRange(range.from ?? BEFORE_ALL_KEYS, range.to ?? BEYOND_ALL_KEYS),
+    );
   }
 
   sizeOnDiskBytes(): number {
@@ -176,7 +217,10 @@ class LevelKeyspace implements Keyspace {
     }
   }
 
-  /** The iterator is made here, not at the first slice, so that it sees the state at the time of the call. */
+  /**
+   * The iterator is made here, not at the first slice, so that it sees the state at the time of the
+   * call.
+   */
   #scan(
     range: KeyspaceRange,
     options: { sliceBytes?: number } | undefined,
@@ -213,7 +257,8 @@ class LevelKeyspaceOpener implements KeyspaceOpener {
   async open(path: string, options: { create: boolean }): Promise<Keyspace> {
     const level: Level = new ClassicLevel(path, OPTIONS);
     try {
-      if (!options.create && !statSync(path, { throwIfNoEntry: false })) throw new DiskError("NotFound", path, "there is no backend here");
+      if (!options.create && !statSync(path, { throwIfNoEntry: false }))
+        throw new DiskError("NotFound", path, "there is no backend here");
       await level.open({ createIfMissing: options.create });
     } catch (error) {
       await level.close();

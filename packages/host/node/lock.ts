@@ -1,13 +1,15 @@
 /**
  * A lock between processes that the kernel gives back when its holder ends, however it ends.
  *
- * Node has neither flock nor fcntl. What it has is SQLite, whose transactions stand on fcntl byte-range locks, on Linux and macOS alike: an
- * exclusive transaction held open on an empty file IS such a lock. Nothing is ever written to that file. A file with a process id in it
- * would need guesses instead: ids are used again, and two containers that share a volume see different ids.
+ * Node has neither flock nor fcntl. What it has is SQLite, whose transactions stand on fcntl
+ * byte-range locks, on Linux and macOS alike: an exclusive transaction held open on an empty file
+ * IS such a lock. Nothing is ever written to that file. A file with a process id in it would need
+ * guesses instead: ids are used again, and two containers that share a volume see different ids.
  *
  * The holder's id is written to a second file (PATH.pid), only so that the refusal can name it.
  *
- * One rule of fcntl locks: a process loses the lock when it closes ANY descriptor of the locked file. So nobody else opens that file.
+ * One rule of fcntl locks: a process loses the lock when it closes ANY descriptor of the locked
+ * file. So nobody else opens that file.
  */
 import * as fs from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -17,10 +19,16 @@ import { toDiskError } from "./errors.ts";
 const SQLITE_BUSY = 5;
 const SQLITE_NOTADB = 26;
 
-/** Every lock that this process holds. A connection that nobody refers to would be closed by the garbage collector. */
+/**
+ * Every lock that this process holds. A connection that nobody refers to would be closed by the
+ * garbage collector.
+ */
 const held = new Set<DatabaseSync>();
 
-/** Makes the empty lock file with private rights. Where it stands already it must not be opened (see above), only looked at. */
+/**
+ * Makes the empty lock file with private rights. Where it stands already it must not be opened (see
+ * above), only looked at.
+ */
 function createOnce(path: string): void {
   try {
     try {
@@ -51,7 +59,10 @@ function holderOf(pidPath: string): number | undefined {
   }
 }
 
-/** Takes the lock named by `path` or throws a DiskError: "Locked" if it is held, by this process or another. */
+/**
+ * Takes the lock named by `path` or throws a DiskError: "Locked" if it is held, by this process or
+ * another.
+ */
 export function lockFile(path: string): DiskLock {
   createOnce(path);
   const pidPath = `${path}.pid`;
@@ -65,16 +76,23 @@ export function lockFile(path: string): DiskLock {
     const { errcode } = error as { errcode?: number };
     if (errcode === SQLITE_BUSY) {
       const pid = holderOf(pidPath);
-      const holder = pid === undefined ? "another process" : pid === process.pid ? `this process (${pid})` : `process ${pid}`;
+      const holder =
+        pid === undefined
+          ? "another process"
+          : pid === process.pid
+            ? `this process (${pid})`
+            : `process ${pid}`;
       throw new DiskError("Locked", path, `held by ${holder}`, error);
     }
-    if (errcode === SQLITE_NOTADB) throw new DiskError("Io", path, "has content, so it is not a lock file", error);
+    if (errcode === SQLITE_NOTADB)
+      throw new DiskError("Io", path, "has content, so it is not a lock file", error);
     throw new DiskError("Io", path, `cannot be locked: ${(error as Error).message}`, error);
   }
   try {
     fs.writeFileSync(pidPath, String(process.pid), { mode: 0o600 });
   } catch {
-    // The lock holds all the same; a refusal will say "another process". A full disk must not keep a member from starting.
+    // The lock holds all the same; a refusal will say "another process". A full disk must not keep
+    // a member from starting.
   }
   held.add(db);
   return {

@@ -9,10 +9,11 @@
  *
  *     2026-01-02T15:04:05.000Z info  server/member  ready to serve client requests  name=infra0
  *
- * The readable form is a function of 15 lines here and not pino-pretty, which takes 19 ms and 12 MB to load and would parse each line
- * again.
+ * The readable form is a function of 15 lines here and not pino-pretty, which takes 19 ms and 12 MB
+ * to load and would parse each line again.
  *
- * Every line is written before the call returns, so nothing waits in memory when a process ends or is killed.
+ * Every line is written before the call returns, so nothing waits in memory when a process ends or
+ * is killed.
  */
 import pino from "pino";
 import type { LogFields, Logger, LogLevel } from "../src/logger.ts";
@@ -24,7 +25,10 @@ export type LogFormat = "json" | "console" | "auto";
 export interface NodeLoggerOptions {
   /** Lines below this level are dropped. "info" unless told. */
   readonly level?: LogLevel;
-  /** Where lines go: "stderr", "stdout", "default" (stderr) or the path of a file to append to. stderr unless told. */
+  /**
+   * Where lines go: "stderr", "stdout", "default" (stderr) or the path of a file to append to.
+   * stderr unless told.
+   */
   readonly outputs?: readonly string[];
   /** "auto" unless told. */
   readonly format?: LogFormat;
@@ -36,16 +40,30 @@ export interface NodeLogger extends Logger {
   setLevel(level: LogLevel): void;
   /** Opens the log files anew under the same names, after something else has moved them away. */
   reopen(): void;
-  /** Waits for nothing: every line was written when it was logged. Flushes the files' bytes to the disk and closes them. */
+  /**
+   * Waits for nothing: every line was written when it was logged. Flushes the files' bytes to the
+   * disk and closes them.
+   */
   close(): void;
 }
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
-const COLOURS: Readonly<Record<LogLevel, string>> = { debug: "\x1b[90m", info: "\x1b[32m", warn: "\x1b[33m", error: "\x1b[31m" };
+const COLOURS: Readonly<Record<LogLevel, string>> = {
+  debug: "\x1b[90m",
+  info: "\x1b[32m",
+  warn: "\x1b[33m",
+  error: "\x1b[31m",
+};
 const FILE_MODE = 0o600;
 
 type Destination = ReturnType<typeof pino.destination>;
-type WriteLine = (level: LogLevel, caller: string, msg: string, bound: LogFields, fields: LogFields | undefined) => void;
+type WriteLine = (
+  level: LogLevel,
+  caller: string,
+  msg: string,
+  bound: LogFields,
+  fields: LogFields | undefined,
+) => void;
 
 /** What the loggers of one tree share. */
 interface Sink {
@@ -60,7 +78,14 @@ function words(value: string | number | boolean | readonly string[] | readonly n
 }
 
 /** The readable form of a line, without its end. Control characters are shown as \xNN or \uNNNN. */
-export function formatForPeople(time: Date, level: LogLevel, caller: string, msg: string, fields: LogFields, colours: boolean): string {
+export function formatForPeople(
+  time: Date,
+  level: LogLevel,
+  caller: string,
+  msg: string,
+  fields: LogFields,
+  colours: boolean,
+): string {
   const label = level.padEnd(5);
   let line = "";
   if (caller) line += `${caller}  `;
@@ -73,7 +98,9 @@ export function formatForPeople(time: Date, level: LogLevel, caller: string, msg
 
 function consoleWriter(destination: Destination, colours: boolean): WriteLine {
   return (level, caller, msg, bound, fields) => {
-    destination.write(`${formatForPeople(new Date(), level, caller, msg, { ...bound, ...fields }, colours)}\n`);
+    destination.write(
+      `${formatForPeople(new Date(), level, caller, msg, { ...bound, ...fields }, colours)}\n`,
+    );
   };
 }
 
@@ -156,14 +183,28 @@ class RootLogger extends SinkLogger implements NodeLogger {
   }
 }
 
-/** A logger that writes to each of the outputs. A path that cannot be opened throws the system's error. */
+/**
+ * A logger that writes to each of the outputs. A path that cannot be opened throws the system's
+ * error.
+ */
 export function nodeLogger(options: NodeLoggerOptions = {}): NodeLogger {
   const level = options.level ?? "info";
   const format = options.format ?? "auto";
   const files: Destination[] = [];
   const writers = [...new Set(options.outputs ?? ["default"])].map((output) => {
-    const stream = output === "stdout" ? process.stdout : output === "stderr" || output === "default" ? process.stderr : undefined;
-    const destination = pino.destination({ dest: stream ? stream.fd : output, sync: true, append: true, mkdir: false, mode: FILE_MODE });
+    const stream =
+      output === "stdout"
+        ? process.stdout
+        : output === "stderr" || output === "default"
+          ? process.stderr
+          : undefined;
+    const destination = pino.destination({
+      dest: stream ? stream.fd : output,
+      sync: true,
+      append: true,
+      mkdir: false,
+      mode: FILE_MODE,
+    });
     if (!stream) files.push(destination);
     const readable = format === "console" || (format === "auto" && stream?.isTTY === true);
     return readable ? consoleWriter(destination, stream?.isTTY === true) : jsonWriter(destination);

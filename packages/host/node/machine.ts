@@ -3,18 +3,24 @@ import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
 
 /**
- * Memory in bytes: the limit of the process's cgroup (version 2 or 1, the lowest of all groups around it) where it is below the machine's
- * memory. File descriptors: the soft RLIMIT_NOFILE, which Node has raised to the hard one; 0 where the system does not say.
+ * Memory in bytes: the limit of the process's cgroup (version 2 or 1, the lowest of all groups
+ * around it) where it is below the machine's memory. File descriptors: the soft RLIMIT_NOFILE,
+ * which Node has raised to the hard one; 0 where the system does not say.
  */
 export function machineLimits(): { readonly memoryBytes: number; readonly openFiles: number } {
   const total = totalmem();
   const constrained = process.constrainedMemory();
-  return { memoryBytes: constrained > 0 && constrained < total ? constrained : total, openFiles: openFilesLimit() };
+  return {
+    memoryBytes: constrained > 0 && constrained < total ? constrained : total,
+    openFiles: openFilesLimit(),
+  };
 }
 
 function openFilesLimit(): number {
   try {
-    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 0);
+    return Number(
+      /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 0,
+    );
   } catch {
     return 0;
   }

@@ -1,7 +1,9 @@
 /**
- * The open TLS connections of a port, looked at again when its options change: one whose certificate has been revoked, or is no longer
- * among the allowed names, is ended. (etcd leaves such connections open for as long as their clients like.) What the authority's
- * withdrawal would refuse stays until it connects again: authorities change in rotations, with both in force for a while.
+ * The open TLS connections of a port, looked at again when its options change: one whose
+ * certificate has been revoked, or is no longer among the allowed names, is ended. (etcd leaves
+ * such connections open for as long as their clients like.) What the authority's withdrawal would
+ * refuse stays until it connects again: authorities change in rotations, with both in force for a
+ * while.
  */
 import type { TLSSocket } from "node:tls";
 import { demandsClientCertificate, refuseCertificate } from "./tls.ts";

@@ -23,7 +23,13 @@ const TOO_LARGE: HttpResponse = {
   body: "request body too large\n",
 };
 
-function requestOf(method: string, target: string, headers: ReadonlyMap<string, string>, body: Uint8Array, peer: HttpPeer): HttpRequest {
+function requestOf(
+  method: string,
+  target: string,
+  headers: ReadonlyMap<string, string>,
+  body: Uint8Array,
+  peer: HttpPeer,
+): HttpRequest {
   const mark = target.indexOf("?");
   return {
     method,
@@ -53,13 +59,26 @@ async function answer(context: HttpContext, request: HttpRequest): Promise<HttpR
     return await context.handler(request);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    context.logger.warn("failed to handle HTTP request", { method: request.method, path: request.path, error: reason });
-    return { status: 500, headers: { "content-type": "text/plain; charset=utf-8" }, body: "internal server error\n" };
+    context.logger.warn("failed to handle HTTP request", {
+      method: request.method,
+      path: request.path,
+      error: reason,
+    });
+    return {
+      status: 500,
+      headers: { "content-type": "text/plain; charset=utf-8" },
+      body: "internal server error\n",
+    };
   }
 }
 
-/** The body of up to `maxBytes`, or undefined if there is more. Rejects if the request breaks off. */
-function readBody(source: IncomingMessage | ServerHttp2Stream, maxBytes: number): Promise<Uint8Array | undefined> {
+/**
+ * The body of up to `maxBytes`, or undefined if there is more. Rejects if the request breaks off.
+ */
+function readBody(
+  source: IncomingMessage | ServerHttp2Stream,
+  maxBytes: number,
+): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -79,7 +98,8 @@ function readBody(source: IncomingMessage | ServerHttp2Stream, maxBytes: number)
 
 /**
  * Answers an HTTP/1.1 request. With `last` the connection is closed after it.
- * @param mayHold whether the bytes of an answer may wait for the client; if not, the connection is closed
+ * @param mayHold whether the bytes of an answer may wait for the client; if not, the connection is
+ * closed
  */
 export async function serveHttp1(
   context: HttpContext,
@@ -97,7 +117,17 @@ export async function serveHttp1(
     if (body === undefined) {
       reply = TOO_LARGE;
       close = true;
-    } else reply = await answer(context, requestOf(request.method ?? "GET", request.url ?? "/", headerMap(request.headers), body, peer));
+    } else
+      reply = await answer(
+        context,
+        requestOf(
+          request.method ?? "GET",
+          request.url ?? "/",
+          headerMap(request.headers),
+          body,
+          peer,
+        ),
+      );
   } catch {
     response.destroy();
     return;
@@ -108,11 +138,18 @@ export async function serveHttp1(
     return;
   }
   const length = hasBody(reply.status) ? { "content-length": bytes.length } : {};
-  response.writeHead(reply.status, { ...length, ...reply.headers, ...(close ? { connection: "close" } : {}) });
+  response.writeHead(reply.status, {
+    ...length,
+    ...reply.headers,
+    ...(close ? { connection: "close" } : {}),
+  });
   response.end(hasBody(reply.status) ? bytes : undefined);
 }
 
-/** Answers an HTTP/2 request that is not gRPC. Never rejects; the request's body may not have been read to its end. */
+/**
+ * Answers an HTTP/2 request that is not gRPC. Never rejects; the request's body may not have been
+ * read to its end.
+ */
 export async function serveHttp2(
   context: HttpContext,
   peer: HttpPeer,
@@ -122,7 +159,14 @@ export async function serveHttp2(
   let reply: HttpResponse;
   try {
     const body = await readBody(stream, context.maxBodyBytes);
-    const request = (bytes: Uint8Array) => requestOf(headers[":method"] ?? "GET", headers[":path"] ?? "/", headerMap(headers), bytes, peer);
+    const request = (bytes: Uint8Array) =>
+      requestOf(
+        headers[":method"] ?? "GET",
+        headers[":path"] ?? "/",
+        headerMap(headers),
+        bytes,
+        peer,
+      );
     reply = body === undefined ? TOO_LARGE : await answer(context, request(body));
   } catch {
     stream.close();
@@ -132,7 +176,10 @@ export async function serveHttp2(
   const bytes = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
   const withBody = hasBody(reply.status) && headers[":method"] !== "HEAD";
   const length = hasBody(reply.status) ? { "content-length": bytes.length } : {};
-  stream.respond({ ":status": reply.status, ...length, ...reply.headers }, { endStream: !withBody });
+  stream.respond(
+    { ":status": reply.status, ...length, ...reply.headers },
+    { endStream: !withBody },
+  );
   if (withBody) stream.end(bytes);
 }
 

@@ -17,8 +17,16 @@ export interface Sniffing<T> {
   late(): void;
 }
 
-/** Reads the first bytes of a connection until they tell, for `timeoutMs` at the most. One that ends before is destroyed. */
-export function sniff<T>(socket: Socket, clock: Clock, timeoutMs: number, { tells, decided, late }: Sniffing<T>): void {
+/**
+ * Reads the first bytes of a connection until they tell, for `timeoutMs` at the most. One that ends
+ * before is destroyed.
+ */
+export function sniff<T>(
+  socket: Socket,
+  clock: Clock,
+  timeoutMs: number,
+  { tells, decided, late }: Sniffing<T>,
+): void {
   let seen: Buffer = Buffer.alloc(0);
   const stop = () => {
     timer.cancel();
@@ -50,10 +58,15 @@ export function sniff<T>(socket: Socket, clock: Clock, timeoutMs: number, { tell
 }
 
 /**
- * Calls `decided` once the first bytes tell the protocol; the socket then still has all of its bytes to read. A connection that ends, or
- * does not tell within `timeoutMs`, is destroyed instead.
+ * Calls `decided` once the first bytes tell the protocol; the socket then still has all of its
+ * bytes to read. A connection that ends, or does not tell within `timeoutMs`, is destroyed instead.
  */
-export function sniffProtocol(socket: Socket, clock: Clock, timeoutMs: number, decided: (isHttp2: boolean) => void): void {
+export function sniffProtocol(
+  socket: Socket,
+  clock: Clock,
+  timeoutMs: number,
+  decided: (isHttp2: boolean) => void,
+): void {
   const tells = (seen: Buffer): boolean | undefined => {
     const length = Math.min(seen.length, TELLING_BYTES);
     const matches = PREFACE.compare(seen, 0, length, 0, length) === 0;

@@ -1,10 +1,13 @@
 /**
- * TLS options that may change while a port is open: certificates are renewed, authorities added and withdrawn, revocation lists grow.
+ * TLS options that may change while a port is open: certificates are renewed, authorities added and
+ * withdrawn, revocation lists grow.
  *
- * The files are read again every few seconds and compared as texts: they are small, and neither a time stamp nor a watch on a folder tells
- * of every way in which they are replaced (a rename, a symbolic link that moves as in Kubernetes, a network file system). What has changed
- * is tried before it is taken, so that a half-written pair of certificate and key changes nothing. Connections that are open stay open; new
- * ones, in and out, get the new options. A bundle may hold an old authority beside a new one for as long as both are in use.
+ * The files are read again every few seconds and compared as texts: they are small, and neither a
+ * time stamp nor a watch on a folder tells of every way in which they are replaced (a rename, a
+ * symbolic link that moves as in Kubernetes, a network file system). What has changed is tried
+ * before it is taken, so that a half-written pair of certificate and key changes nothing.
+ * Connections that are open stay open; new ones, in and out, get the new options. A bundle may hold
+ * an old authority beside a new one for as long as both are in use.
  */
 import { readFile } from "node:fs/promises";
 import type { Clock, Timer } from "../src/clock.ts";
@@ -16,7 +19,9 @@ import { certificateExpiries, checkTlsOptions } from "./tls-check.ts";
 export interface TlsSource {
   /** The options for a connection that begins now. */
   readonly current: TlsOptions;
-  /** Calls `listener` after each change of `current`, until the function that it gives is called. */
+  /**
+   * Calls `listener` after each change of `current`, until the function that it gives is called.
+   */
   onChange(listener: () => void): () => void;
 }
 
@@ -44,12 +49,17 @@ export class TlsFileSource implements TlsSource {
   reloads = 0;
   failedReloads = 0;
 
-  /** Reads the files; throws, with the path, what is wrong with them. `close` ends the reading again. */
+  /**
+   * Reads the files; throws, with the path, what is wrong with them. `close` ends the reading
+   * again.
+   */
   constructor(files: TlsFiles, deps: { readonly clock: Clock; readonly logger: Logger }) {
     this.#files = files;
     const { certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile } = files;
     const named = [certFile, keyFile, clientCertFile, clientKeyFile, trustedCaFile, crlFile];
-    this.#paths = [...new Set(named.filter((path) => path !== undefined && path !== ""))] as string[];
+    this.#paths = [
+      ...new Set(named.filter((path) => path !== undefined && path !== "")),
+    ] as string[];
     this.#clock = deps.clock;
     this.#logger = deps.logger;
     this.#options = readTlsFiles(files);
@@ -67,7 +77,10 @@ export class TlsFileSource implements TlsSource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Looks at the files now; resolves when `current` is what they say, or a warning says why it is not. Never rejects. */
+  /**
+   * Looks at the files now; resolves when `current` is what they say, or a warning says why it is
+   * not. Never rejects.
+   */
   check(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
@@ -82,13 +95,19 @@ export class TlsFileSource implements TlsSource {
 
   async #check(): Promise<void> {
     try {
-      const contents = new Map(await Promise.all(this.#paths.map(async (path) => [path, await readFile(path)] as const)));
+      const contents = new Map(
+        await Promise.all(this.#paths.map(async (path) => [path, await readFile(path)] as const)),
+      );
       const seen = [...contents.values()].map((bytes) => bytes.toString("latin1")).join("\0");
       if (seen === this.#seen) return;
       const isFirst = this.#seen === undefined;
       this.#seen = seen;
       const options = readTlsFiles(this.#files, (path) => contents.get(path)!);
-      if (isFirst && JSON.stringify(comparable(options)) === JSON.stringify(comparable(this.#options))) return;
+      if (
+        isFirst &&
+        JSON.stringify(comparable(options)) === JSON.stringify(comparable(this.#options))
+      )
+        return;
       checkTlsOptions(this.#files, options);
       this.#options = options;
       this.reloads++;
@@ -98,18 +117,27 @@ export class TlsFileSource implements TlsSource {
       const reason = (error as Error).message;
       this.failedReloads++;
       // A file that cannot be read says so at each look: it is looked at again until it can.
-      this.#logger.warn("cannot use changed TLS files; connections go on with those from before", { files: this.#paths, error: reason });
+      this.#logger.warn("cannot use changed TLS files; connections go on with those from before", {
+        files: this.#paths,
+        error: reason,
+      });
       return;
     }
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** An expired certificate is no reason not to start, as in etcd: clocks may be wrong, and a new file is taken while the member runs. */
+  /**
+   * An expired certificate is no reason not to start, as in etcd: clocks may be wrong, and a new
+   * file is taken while the member runs.
+   */
   #warnOfExpired(options: TlsOptions): void {
     for (const { file, notAfterMs } of certificateExpiries(this.#files, options)) {
       if (notAfterMs > this.#clock.wallMs()) continue;
       const fields = { file, "not-after": new Date(notAfterMs).toISOString() };
-      this.#logger.warn("a certificate has expired: others refuse connections; put a new one in its place, no restart is needed", fields);
+      this.#logger.warn(
+        "a certificate has expired: others refuse connections; put a new one in its place, no restart is needed",
+        fields,
+      );
     }
   }
 }

@@ -1,12 +1,14 @@
 /**
- * Who may hold a connection of one listener. File descriptors are few, and whoever reaches a port can open any number of connections.
+ * Who may hold a connection of one listener. File descriptors are few, and whoever reaches a port
+ * can open any number of connections.
  *
  *     accepted --> unidentified --(handshake, headers)--> identified, in the group of its identity --> closed
  *                     |  a share of its own, a deadline for each stage       |  the rest of the slots
  *                     |  full: the oldest one of the address with the most   |  full: the longest idle of the largest group
  *
- * A newcomer is refused only if its own group is the largest and has nothing idle. An idle connection has no call; under pressure (three
- * quarters of the slots are taken) those that have been idle for long are asked to go, the longest idle first. Time is passed in.
+ * A newcomer is refused only if its own group is the largest and has nothing idle. An idle
+ * connection has no call; under pressure (three quarters of the slots are taken) those that have
+ * been idle for long are asked to go, the longest idle first. Time is passed in.
  */
 
 /** A connection, as the table of slots sees it. */
@@ -26,7 +28,9 @@ export interface SlotLimits {
   readonly maxConnections: number;
   /** Connections in their handshakes, and those that never say who they are. */
   readonly maxUnidentified: number;
-  /** How long each stage may take: the TLS handshake; then all up to the end of the first headers. */
+  /**
+   * How long each stage may take: the TLS handshake; then all up to the end of the first headers.
+   */
   readonly stageTimeoutMs: number;
   /** How long a connection may be idle while three quarters of the slots are taken. */
   readonly idleUnderPressureMs: number;
@@ -59,7 +63,10 @@ export interface Slot {
   readonly late: () => void;
 }
 
-/** This part of the slots is freed at once when all are taken, so that a flood does not pay for one search each. */
+/**
+ * This part of the slots is freed at once when all are taken, so that a flood does not pay for one
+ * search each.
+ */
 const FREED_PARTS = 256;
 /** This part of the slots may be held by connections that are about to close. */
 const LEAVING_PARTS = 16;
@@ -99,7 +106,8 @@ export class ConnectionSlots {
 
   /**
    * A connection was accepted. Always has a slot: if the share is full, another one goes.
-   * @param address without a port. @param late called when a stage did not end in time, before the connection is closed
+   * @param address without a port. @param late called when a stage did not end in time, before the
+   * connection is closed
    */
   open(connection: SlotConnection, address: string, nowMs: number, late: () => void): Slot {
     while (this.#unidentified.size >= this.#limits.maxUnidentified) {
@@ -109,7 +117,15 @@ export class ConnectionSlots {
       oldest!.connection.destroy();
     }
     const deadlineMs = nowMs + this.#limits.stageTimeoutMs;
-    const slot: Slot = { connection, address, group: address, stage: "unidentified", deadlineMs, isDraining: false, late };
+    const slot: Slot = {
+      connection,
+      address,
+      group: address,
+      stage: "unidentified",
+      deadlineMs,
+      isDraining: false,
+      late,
+    };
     this.#unidentified.add(slot);
     return slot;
   }
@@ -119,14 +135,18 @@ export class ConnectionSlots {
     slot.deadlineMs = nowMs + this.#limits.stageTimeoutMs;
   }
 
-  /** The connection is being served although nobody knows whose it is: it has no deadline, and stays in the share of its kind. */
+  /**
+   * The connection is being served although nobody knows whose it is: it has no deadline, and stays
+   * in the share of its kind.
+   */
   served(slot: Slot): void {
     slot.deadlineMs = Number.POSITIVE_INFINITY;
   }
 
   /**
-   * It is known whose the connection is, and its handshakes are over. Moves it to the group of its identity; again for another identity.
-   * False if there is no slot: the caller closes the connection.
+   * It is known whose the connection is, and its handshakes are over. Moves it to the group of its
+   * identity; again for another identity. False if there is no slot: the caller closes the
+   * connection.
    */
   identify(slot: Slot, identity: string): boolean {
     if (slot.stage === "leaving" || slot.stage === "closed") return false;
@@ -164,19 +184,26 @@ export class ConnectionSlots {
     this.#relievePressure(nowMs);
   }
 
-  /** Makes room for one more of a group; false if it is the largest itself and all of it is busy. */
+  /**
+   * Makes room for one more of a group; false if it is the largest itself and all of it is busy.
+   */
   #makeRoom(identity: string): boolean {
     const largest = this.#identified.largest()!;
     const [first] = largest;
     const isOwn = first!.group === identity || this.#identified.count(identity) + 1 >= largest.size;
-    const group = isOwn && this.#identified.count(identity) > 0 ? this.#identified.of(identity) : largest;
-    const idle = longestIdle(group, Math.max(1, Math.floor(this.#limits.maxConnections / FREED_PARTS)));
+    const group =
+      isOwn && this.#identified.count(identity) > 0 ? this.#identified.of(identity) : largest;
+    const idle = longestIdle(
+      group,
+      Math.max(1, Math.floor(this.#limits.maxConnections / FREED_PARTS)),
+    );
     if (idle.length > 0) {
       for (const slot of idle) this.#leave(slot);
       return true;
     }
     if (isOwn) return false;
-    // All of them are busy, and still one client has more than the one that has come: its newest goes.
+    // All of them are busy, and still one client has more than the one that has come: its newest
+    // goes.
     let newest = first!;
     for (const slot of largest) newest = slot;
     this.#leave(newest);
@@ -205,7 +232,8 @@ export class ConnectionSlots {
     for (const slot of this.#identified.all()) {
       const sinceMs = slot.connection.idleSinceMs();
       if (slot.isDraining) excess--;
-      else if (sinceMs !== undefined && nowMs - sinceMs >= idleUnderPressureMs) candidates.push({ slot, sinceMs });
+      else if (sinceMs !== undefined && nowMs - sinceMs >= idleUnderPressureMs)
+        candidates.push({ slot, sinceMs });
     }
     candidates.sort((a, b) => a.sinceMs - b.sinceMs);
     for (const { slot } of candidates) {
@@ -258,7 +286,8 @@ class Groups {
   /** The group with the most slots; undefined if there is none. */
   largest(): ReadonlySet<Slot> | undefined {
     let largest: Set<Slot> | undefined;
-    for (const group of this.#groups.values()) if (largest === undefined || group.size > largest.size) largest = group;
+    for (const group of this.#groups.values())
+      if (largest === undefined || group.size > largest.size) largest = group;
     return largest;
   }
 

@@ -1,6 +1,6 @@
 /**
- * An ordered key-value file store, as the backend sees it: LevelDB in a member (host/node), a map with crash rules in the simulator.
- * Keys are ordered by their bytes.
+ * An ordered key-value file store, as the backend sees it: LevelDB in a member (host/node), a map
+ * with crash rules in the simulator. Keys are ordered by their bytes.
  */
 
 /** One change of a batch: a value to put, or undefined to delete. */
@@ -20,7 +20,10 @@ export type KeyspaceRecord = readonly [key: Uint8Array, value: Uint8Array];
 
 /** A view of the whole keyspace at one moment. It must be closed. */
 export interface KeyspaceSnapshot {
-  /** Records in key order, in slices of up to about `sliceBytes` (256 KiB unless told), so that a long scan yields to the loop. */
+  /**
+   * Records in key order, in slices of up to about `sliceBytes` (256 KiB unless told), so that a
+   * long scan yields to the loop.
+   */
   scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]>;
   close(): Promise<void>;
 }
@@ -32,14 +35,17 @@ export interface Keyspace {
   /** The values of `keys` in their order; one trip for all. */
   getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>;
   /**
-   * Writes all or nothing, durable (synced) when the promise resolves. Later writes for the same key in one batch win. A long batch is read
-   * in slices over several turns of the event loop, so what it yields must not change before the promise settles.
+   * Writes all or nothing, durable (synced) when the promise resolves. Later writes for the same
+   * key in one batch win. A long batch is read in slices over several turns of the event loop, so
+   * what it yields must not change before the promise settles.
    */
   write(batch: Iterable<KeyspaceWrite>): Promise<void>;
   /** As KeyspaceSnapshot.scan, on the state at the time of the call. */
   scan(range: KeyspaceRange, options?: { sliceBytes?: number }): AsyncIterable<KeyspaceRecord[]>;
   snapshot(): KeyspaceSnapshot;
-  /** Rewrites the range so that deleted records give their space back. Other calls go on meanwhile. */
+  /**
+   * Rewrites the range so that deleted records give their space back. Other calls go on meanwhile.
+   */
   compact(range: KeyspaceRange): Promise<void>;
   /** Bytes on disk, all files of the store. */
   sizeOnDiskBytes(): number;
@@ -47,8 +53,8 @@ export interface Keyspace {
 }
 
 /**
- * Opens keyspaces by folder. `create: false` refuses one that is not there (DiskError NotFound). Damage and a lock held elsewhere are
- * DiskErrors ("Damaged", "Locked").
+ * Opens keyspaces by folder. `create: false` refuses one that is not there (DiskError NotFound).
+ * Damage and a lock held elsewhere are DiskErrors ("Damaged", "Locked").
  */
 export interface KeyspaceOpener {
   open(path: string, options: { create: boolean }): Promise<Keyspace>;

@@ -1,4 +1,7 @@
-/** Keeps lines that strangers can cause from filling the log: so many at once, then so many a second; the next one counts the others. */
+/**
+ * Keeps lines that strangers can cause from filling the log: so many at once, then so many a
+ * second; the next one counts the others.
+ */
 const BURST_LINES = 20;
 const LINES_PER_SECOND = 2;
 
@@ -9,7 +12,10 @@ export class LineLimit {
 
   /** The fields to add to a line that may be written, or undefined if it is one too many. */
   allow(nowMs: number): { readonly "omitted-lines"?: number } | undefined {
-    this.#tokens = Math.min(BURST_LINES, this.#tokens + ((nowMs - this.#filledMs) / 1000) * LINES_PER_SECOND);
+    this.#tokens = Math.min(
+      BURST_LINES,
+      this.#tokens + ((nowMs - this.#filledMs) / 1000) * LINES_PER_SECOND,
+    );
     this.#filledMs = nowMs;
     if (this.#tokens < 1) {
       this.#omitted++;

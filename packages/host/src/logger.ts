@@ -1,18 +1,24 @@
 /**
- * Structured logs. Messages are constant text, what varies is in the fields, whose names are etcd's (kebab-case).
+ * Structured logs. Messages are constant text, what varies is in the fields, whose names are etcd's
+ * (kebab-case).
  */
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** Fields of a log line. bigint ids are printed as unpadded hexadecimal by the caller. */
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined | readonly string[] | readonly number[]>>;
+export type LogFields = Readonly<
+  Record<string, string | number | boolean | undefined | readonly string[] | readonly number[]>
+>;
 
 export interface Logger {
   debug(msg: string, fields?: LogFields): void;
   info(msg: string, fields?: LogFields): void;
   warn(msg: string, fields?: LogFields): void;
   error(msg: string, fields?: LogFields): void;
-  /** A logger that adds `fields` to each line; `caller` names the room that speaks, such as "raft/node". */
+  /**
+   * A logger that adds `fields` to each line; `caller` names the room that speaks, such as
+   * "raft/node".
+   */
   child(caller: string, fields?: LogFields): Logger;
 }
 

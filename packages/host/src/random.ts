@@ -1,5 +1,6 @@
 /**
- * Randomness from one seed, forked into named streams, so that a run can be repeated and a new consumer does not shift the others.
+ * Randomness from one seed, forked into named streams, so that a run can be repeated and a new
+ * consumer does not shift the others.
  */
 
 /** A stream of pseudo-random numbers. Not for secrets. */
@@ -12,7 +13,10 @@ export interface Random {
   below(bound: number): number;
   /** A number in [0, 1). */
   unit(): number;
-  /** A stream of its own that depends only on this stream's seed and `name`, not on how much was drawn. */
+  /**
+   * A stream of its own that depends only on this stream's seed and `name`, not on how much was
+   * drawn.
+   */
   fork(name: string): Random;
 }
 
@@ -35,7 +39,10 @@ function splitMix64(state: bigint): bigint {
   return z ^ (z >> 31n);
 }
 
-/** Blackman and Vigna's xoshiro128**, seeded by SplitMix64. The same seed gives the same numbers on every machine. */
+/**
+ * Blackman and Vigna's xoshiro128**, seeded by SplitMix64. The same seed gives the same numbers on
+ * every machine.
+ */
 export class SeededRandom implements Random {
   readonly #seed: bigint;
   #a: number;

@@ -1,7 +1,13 @@
 /** Who gets a slot, and who has to go. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ConnectionSlots, SeededRandom, type Slot, type SlotConnection, type SlotLimits } from "@quorate/host";
+import {
+  ConnectionSlots,
+  SeededRandom,
+  type Slot,
+  type SlotConnection,
+  type SlotLimits,
+} from "@quorate/host";
 
 class FakeConnection implements SlotConnection {
   readonly name: string;
@@ -44,7 +50,9 @@ class Bench {
 
   open(name: string, address = "a", nowMs = 0): FakeConnection {
     const connection = new FakeConnection(name, this.log);
-    connection.slot = this.slots.open(connection, address, nowMs, () => this.log.push(`late ${name}`));
+    connection.slot = this.slots.open(connection, address, nowMs, () =>
+      this.log.push(`late ${name}`),
+    );
     return connection;
   }
 
@@ -153,7 +161,14 @@ describe("identified connections", () => {
   test("those that are about to close are bounded too", () => {
     const bench = new Bench({ maxConnections: 32 });
     for (let i = 0; i < 36; i++) bench.identified(`c${i}`, "a", i);
-    assert.deepEqual(bench.taken(), ["leave c0", "leave c1", "leave c2", "destroy c0", "leave c3", "destroy c1"]);
+    assert.deepEqual(bench.taken(), [
+      "leave c0",
+      "leave c1",
+      "leave c2",
+      "destroy c0",
+      "leave c3",
+      "destroy c1",
+    ]);
   });
 });
 
@@ -169,7 +184,8 @@ test("whatever happens, no bound is passed and nothing is counted twice", () => 
         open.push(bench.open(String(step), `address ${random.below(4)}`, step * 10));
         break;
       case 2:
-        if (open[at] !== undefined) bench.slots.identify(open[at].slot, `client ${random.below(3)}`);
+        if (open[at] !== undefined)
+          bench.slots.identify(open[at].slot, `client ${random.below(3)}`);
         break;
       case 3:
         if (open[at] !== undefined) bench.slots.close(open[at].slot);
@@ -182,7 +198,10 @@ test("whatever happens, no bound is passed and nothing is counted twice", () => 
     assert.ok(bench.slots.identified <= 20 && bench.slots.unidentified <= 7);
     const stages = open.map(({ slot }) => slot.stage);
     assert.equal(stages.filter((stage) => stage === "identified").length, bench.slots.identified);
-    assert.equal(stages.filter((stage) => stage === "unidentified").length, bench.slots.unidentified);
+    assert.equal(
+      stages.filter((stage) => stage === "unidentified").length,
+      bench.slots.unidentified,
+    );
   }
   for (const { slot } of open) bench.slots.close(slot);
   assert.deepEqual([bench.slots.identified, bench.slots.unidentified], [0, 0]);

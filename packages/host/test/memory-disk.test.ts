@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type DiskErrorCode, SeededRandom } from "@quorate/host";
-import { ManualClock, MemoryDisk, rejectsWithDiskError, SECTOR_BYTES, throwsDiskError } from "@quorate/host/testing";
+import {
+  ManualClock,
+  MemoryDisk,
+  rejectsWithDiskError,
+  SECTOR_BYTES,
+  throwsDiskError,
+} from "@quorate/host/testing";
 
 /** Runs `body` with many seeds. */
 function seeds(count: number, body: (random: SeededRandom) => void): void {
@@ -27,7 +33,10 @@ describe("a crash", () => {
       disk.crash(random);
       const content = disk.readAll("/d/f");
       assert.equal(content.length, 3800);
-      assert.deepEqual([content[499], content[500], content[1499], content[1500], content[2799], content[2800]], [1, 2, 2, 1, 1, 3]);
+      assert.deepEqual(
+        [content[499], content[500], content[1499], content[1500], content[2799], content[2800]],
+        [1, 2, 2, 1, 1, 3],
+      );
     });
   });
 
@@ -165,7 +174,10 @@ describe("a crash", () => {
       disk.fault = undefined;
       disk.crash(random);
       const content = disk.readAll("/d/f");
-      assert.ok(content.every((byte) => byte === content[0]) && content.length === (content[0] === 1 ? 2000 : 3000));
+      assert.ok(
+        content.every((byte) => byte === content[0]) &&
+          content.length === (content[0] === 1 ? 2000 : 3000),
+      );
       outcomes.add(content[0]);
     });
     assert.equal(outcomes.size, 2);
@@ -193,7 +205,8 @@ describe("faults", () => {
     const disk = diskWithFile(2000);
     const file = disk.open("/d/f", "write");
     const fail = (kind: string, code: DiskErrorCode) => {
-      disk.fault = (operation) => (operation.kind === kind && operation.path.startsWith("/d") ? code : undefined);
+      disk.fault = (operation) =>
+        operation.kind === kind && operation.path.startsWith("/d") ? code : undefined;
     };
     fail("read", "Io");
     throwsDiskError(() => file.read(new Uint8Array(1), 0), "Io");
@@ -251,7 +264,10 @@ describe("faults", () => {
     const file = disk.open("/d/f", "create");
     file.write([new Uint8Array(600).fill(1)], 0);
     assert.equal(disk.freeBytes("/d"), 424);
-    throwsDiskError(() => file.write([new Uint8Array(300).fill(2), new Uint8Array(300).fill(3)], 600), "NoSpace");
+    throwsDiskError(
+      () => file.write([new Uint8Array(300).fill(2), new Uint8Array(300).fill(3)], 600),
+      "NoSpace",
+    );
     assert.equal(disk.readAll("/d/f").length, 1024);
     assert.equal(disk.freeBytes("/d"), 0);
     file.write([new Uint8Array(1000).fill(4)], 0);

@@ -2,7 +2,12 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { type Keyspace, SeededRandom } from "@quorate/host";
-import { ManualClock, MemoryDisk, MemoryKeyspaceOpener, rejectsWithDiskError } from "@quorate/host/testing";
+import {
+  ManualClock,
+  MemoryDisk,
+  MemoryKeyspaceOpener,
+  rejectsWithDiskError,
+} from "@quorate/host/testing";
 
 const key = (n: number) => Uint8Array.of(n);
 

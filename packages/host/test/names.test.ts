@@ -1,4 +1,7 @@
-/** Name servers that do not answer, or answer with something else: the question ends with a reason, in bounded time. */
+/**
+ * Name servers that do not answer, or answer with something else: the question ends with a reason,
+ * in bounded time.
+ */
 import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import dns from "node:dns";
@@ -29,7 +32,9 @@ async function nameServer(answer: (question: Buffer) => Buffer | undefined): Pro
   return () => asked;
 }
 
-test("a name server that is silent is given up after a few tries", { timeout: 120_000 }, async () => {
+test("a name server that is silent is given up after a few tries", {
+  timeout: 120_000,
+}, async () => {
   const asked = await nameServer(() => undefined);
   await assert.rejects(nodeNames.lookupSrv("etcd-server", "silent.test"), { code: "ETIMEOUT" });
   assert.equal(asked(), 3);
@@ -42,16 +47,21 @@ test("answers of random bytes, cut ones and lying counts end in an error or in n
   for (let round = 0; round < 40; round++) {
     await nameServer((question) => {
       // An answer to the question by its id and flags, whose rest is anything.
-      const bytes = Buffer.concat([question, Buffer.from(Array.from({ length: random.below(80) }, () => random.below(256)))]);
+      const bytes = Buffer.concat([
+        question,
+        Buffer.from(Array.from({ length: random.below(80) }, () => random.below(256))),
+      ]);
       bytes.writeUInt16BE(0x8180, 2);
       bytes.writeUInt16BE(random.below(4), 6);
       return round % 3 === 0 ? bytes.subarray(0, 12 + random.below(bytes.length - 12)) : bytes;
     });
     // Its own questions are cached by nobody: each round has a name of its own.
-    const records = await nodeNames.lookupSrv("etcd-server", `r${round}.test`).catch((error: Error & { code?: string }) => {
-      assert.match(String(error.code), /^E[A-Z]+$/);
-      return [];
-    });
+    const records = await nodeNames
+      .lookupSrv("etcd-server", `r${round}.test`)
+      .catch((error: Error & { code?: string }) => {
+        assert.match(String(error.code), /^E[A-Z]+$/);
+        return [];
+      });
     assert.deepEqual(records, []);
   }
 });

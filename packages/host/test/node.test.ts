@@ -1,12 +1,30 @@
-/** What only the real twins do: errors of a real file system, locks between processes, LevelDB's errors, logs. */
+/**
+ * What only the real twins do: errors of a real file system, locks between processes, LevelDB's
+ * errors, logs.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { DiskError } from "@quorate/host";
-import { formatForPeople, levelKeyspaces, nodeDisk, nodeLogger, nodeRandom } from "@quorate/host/node";
+import {
+  formatForPeople,
+  levelKeyspaces,
+  nodeDisk,
+  nodeLogger,
+  nodeRandom,
+} from "@quorate/host/node";
 import { rejectsWithDiskError, throwsDiskError } from "@quorate/host/testing";
 import { endsWith } from "../../../test/support/children.ts";
 
@@ -16,11 +34,21 @@ before(() => {
 });
 after(() => rmSync(root, { recursive: true }));
 
-/** Starts a process that runs `body` with nodeDisk and keeps going; resolves when it has printed "ready". */
-async function helper(body: string): Promise<{ pid: number; stop(signal: NodeJS.Signals): Promise<void> }> {
+/**
+ * Starts a process that runs `body` with nodeDisk and keeps going; resolves when it has printed
+ * "ready".
+ */
+async function helper(
+  body: string,
+): Promise<{ pid: number; stop(signal: NodeJS.Signals): Promise<void> }> {
   const script = `import { nodeDisk } from "@quorate/host/node"; ${body}; console.log("ready"); setInterval(() => {}, 1000);`;
   const args = ["--input-type=module", "-e", script];
-  const child = endsWith(spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "inherit"] }));
+  const child = endsWith(
+    spawn(process.execPath, args, {
+      cwd: import.meta.dirname,
+      stdio: ["ignore", "pipe", "inherit"],
+    }),
+  );
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   await Promise.race([
     new Promise<void>((resolve) => child.stdout.once("data", () => resolve())),
@@ -39,10 +67,13 @@ describe("nodeDisk", () => {
   it("names the file that stands where a folder should be made", () => {
     const file = join(root, "in-the-way");
     writeFileSync(file, "");
-    for (const path of [file, join(file, "below")]) assert.throws(() => nodeDisk.makeDir(path), { code: "Exists", path: file });
+    for (const path of [file, join(file, "below")])
+      assert.throws(() => nodeDisk.makeDir(path), { code: "Exists", path: file });
   });
 
-  it("gives up on a folder that cannot be made though the one above is there", { skip: process.platform !== "linux" }, () => {
+  it("gives up on a folder that cannot be made though the one above is there", {
+    skip: process.platform !== "linux",
+  }, () => {
     throwsDiskError(() => nodeDisk.makeDir("/proc/quorate/a"), "NotFound");
   });
 
@@ -65,7 +96,9 @@ describe("nodeDisk", () => {
     assert.equal(statSync(join(root, "private/file")).mode & 0o777, 0o600);
   });
 
-  it("maps a missing permission", { skip: process.getuid?.() === 0 && "runs as root, whom no permission stops" }, () => {
+  it("maps a missing permission", {
+    skip: process.getuid?.() === 0 && "runs as root, whom no permission stops",
+  }, () => {
     const path = join(root, "forbidden");
     writeFileSync(path, "");
     chmodSync(path, 0);
@@ -87,13 +120,16 @@ describe("nodeDisk", () => {
     try {
       assert.throws(
         () => nodeDisk.lock(path),
-        (error: DiskError) => error.code === "Locked" && error.message === `${path}: held by process ${child.pid}`,
+        (error: DiskError) =>
+          error.code === "Locked" && error.message === `${path}: held by process ${child.pid}`,
       );
     } finally {
       await child.stop("SIGKILL");
     }
     const lock = nodeDisk.lock(path);
-    assert.throws(() => nodeDisk.lock(path), { message: `${path}: held by this process (${process.pid})` });
+    assert.throws(() => nodeDisk.lock(path), {
+      message: `${path}: held by this process (${process.pid})`,
+    });
     lock.release();
     assert.deepEqual(
       readdirSync(root).filter((name) => name.startsWith("lock")),
@@ -119,7 +155,9 @@ describe("nodeDisk", () => {
   it("does not lock a file that holds something", () => {
     const path = join(root, "content");
     writeFileSync(path, "x".repeat(200));
-    assert.throws(() => nodeDisk.lock(path), { message: `${path}: has content, so it is not a lock file` });
+    assert.throws(() => nodeDisk.lock(path), {
+      message: `${path}: has content, so it is not a lock file`,
+    });
     assert.equal(readFileSync(path, "utf8").length, 200);
   });
 });
@@ -129,7 +167,12 @@ describe("levelKeyspaces", () => {
   async function storeWithTable(name: string): Promise<string> {
     const path = join(root, name);
     const keyspace = await levelKeyspaces.open(path, { create: true });
-    await keyspace.write(Array.from({ length: 2000 }, (_, i) => ({ key: Buffer.from(`key${i}`), value: Buffer.alloc(100, i) })));
+    await keyspace.write(
+      Array.from({ length: 2000 }, (_, i) => ({
+        key: Buffer.from(`key${i}`),
+        value: Buffer.alloc(100, i),
+      })),
+    );
     await keyspace.compact({});
     await keyspace.close();
     return path;
@@ -139,7 +182,10 @@ describe("levelKeyspaces", () => {
     assert.ok(error instanceof DiskError, String(error));
     assert.equal(error.code, "Damaged", error.message);
     assert.ok(error.message.startsWith(`${path}: the backend is damaged: `), error.message);
-    assert.ok(error.message.endsWith(`; stop the member and run: quorateutl backend verify ${path}`), error.message);
+    assert.ok(
+      error.message.endsWith(`; stop the member and run: quorateutl backend verify ${path}`),
+      error.message,
+    );
     return true;
   };
 
@@ -162,7 +208,9 @@ describe("levelKeyspaces", () => {
     await Promise.all([keyspace.close(), written, after]);
     const again = await levelKeyspaces.open(path, { create: false });
     assert.deepEqual(
-      ["key0", "key50000", "key99999"].map((key) => Buffer.from(again.get(Buffer.from(key))!).toString()),
+      ["key0", "key50000", "key99999"].map((key) =>
+        Buffer.from(again.get(Buffer.from(key))!).toString(),
+      ),
       ["first", "first", "second"],
     );
     await again.close();
@@ -170,7 +218,10 @@ describe("levelKeyspaces", () => {
 
   it("does not take an empty folder for a store", async () => {
     nodeDisk.makeDir(join(root, "empty"));
-    await rejectsWithDiskError(levelKeyspaces.open(join(root, "empty"), { create: false }), "NotFound");
+    await rejectsWithDiskError(
+      levelKeyspaces.open(join(root, "empty"), { create: false }),
+      "NotFound",
+    );
   });
 
   it("tells a damaged manifest, with the command to run next", async () => {
@@ -207,7 +258,9 @@ describe("levelKeyspaces", () => {
   it("gives space back by compaction", async () => {
     const path = await storeWithTable("compact");
     const keyspace = await levelKeyspaces.open(path, { create: false });
-    await keyspace.write(Array.from({ length: 2000 }, (_, i) => ({ key: Buffer.from(`key${i}`), value: undefined })));
+    await keyspace.write(
+      Array.from({ length: 2000 }, (_, i) => ({ key: Buffer.from(`key${i}`), value: undefined })),
+    );
     const before = keyspace.sizeOnDiskBytes();
     await keyspace.compact({});
     assert.ok(keyspace.sizeOnDiskBytes() < before);
@@ -231,7 +284,9 @@ describe("nodeLogger", () => {
         ok: true,
       });
     logger.close();
-    const [first, second, ...more] = lines(path).map((line) => line.replace(/"ts":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/, '"ts":"T"'));
+    const [first, second, ...more] = lines(path).map((line) =>
+      line.replace(/"ts":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/, '"ts":"T"'),
+    );
     assert.equal(first, '{"level":"info","ts":"T","msg":"root"}');
     assert.equal(
       second,
@@ -291,7 +346,9 @@ describe("nodeLogger", () => {
   it("is readable on request", () => {
     const path = join(root, "e.log");
     const logger = nodeLogger({ outputs: [path], format: "console" });
-    logger.child("server/member", { name: "infra0" }).info("ready to serve client requests", { "a b": "two words", n: 3, list: ["x"] });
+    logger
+      .child("server/member", { name: "infra0" })
+      .info("ready to serve client requests", { "a b": "two words", n: 3, list: ["x"] });
     logger.close();
     assert.match(
       lines(path)[0],

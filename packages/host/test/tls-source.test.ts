@@ -5,14 +5,24 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import type { Logger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import { makeAuthority, makeLocalCertificate, makeRevocationList } from "../../../test/support/certs.ts";
+import {
+  makeAuthority,
+  makeLocalCertificate,
+  makeRevocationList,
+} from "../../../test/support/certs.ts";
 import { TLS_RELOAD_PERIOD_MS, TlsFileSource, tlsSource } from "../node/tls-source.ts";
 
 const CA = makeAuthority();
 const OLD = makeLocalCertificate(CA, "old");
 const NEW = makeLocalCertificate(CA, "new");
 
-const quiet: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => quiet };
+const quiet: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+  child: () => quiet,
+};
 
 function setUp(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "tls-source-"));
@@ -32,7 +42,12 @@ function setUp(t: TestContext) {
     child: () => logger,
   };
   const clock = new ManualClock();
-  const files = { certFile: path("cert.pem"), keyFile: path("key.pem"), trustedCaFile: path("ca.pem"), crlFile: path("crl.der") };
+  const files = {
+    certFile: path("cert.pem"),
+    keyFile: path("key.pem"),
+    trustedCaFile: path("ca.pem"),
+    crlFile: path("crl.der"),
+  };
   const source = new TlsFileSource(files, { clock, logger });
   t.after(() => source.close());
   let changes = 0;
@@ -56,7 +71,10 @@ describe("TLS options from files", () => {
     write("key.pem", NEW.keyPem);
     await source.check();
     assert.deepEqual([source.current.certPem, source.current.keyPem], [NEW.certPem, NEW.keyPem]);
-    assert.deepEqual([changes(), lines], [1, ["info TLS files have changed; new connections use them"]]);
+    assert.deepEqual(
+      [changes(), lines],
+      [1, ["info TLS files have changed; new connections use them"]],
+    );
     write("crl.der", makeRevocationList(CA, [NEW]));
     await source.check();
     assert.equal(source.current.revokedSerials?.size, 1);
@@ -70,7 +88,10 @@ describe("TLS options from files", () => {
     await source.check();
     assert.equal(source.current.certPem, OLD.certPem);
     assert.equal(lines.length, 1);
-    assert.match(lines[0]!, /^warn cannot use changed TLS files; connections go on with those from before: .*key values mismatch/);
+    assert.match(
+      lines[0],
+      /^warn cannot use changed TLS files; connections go on with those from before: .*key values mismatch/,
+    );
     write("key.pem", NEW.keyPem);
     await source.check();
     assert.deepEqual([source.current.certPem, changes()], [NEW.certPem, 1]);
@@ -96,26 +117,46 @@ describe("TLS options from files", () => {
     write("cut.pem", OLD.certPem.slice(0, 300));
     write("damaged.pem", CA.certPem + OLD.certPem.replace("MII", "AAA"));
     const logger = quiet;
-    const good = { certFile: path("cert.pem"), keyFile: path("key.pem"), trustedCaFile: path("ca.pem") };
+    const good = {
+      certFile: path("cert.pem"),
+      keyFile: path("key.pem"),
+      trustedCaFile: path("ca.pem"),
+    };
     for (const [bad, expected] of [
-      [{ keyFile: path("new-key.pem") }, /new-key\.pem is not the key of the certificate in .*\/cert\.pem \(key values mismatch\)/],
+      [
+        { keyFile: path("new-key.pem") },
+        /new-key\.pem is not the key of the certificate in .*\/cert\.pem \(key values mismatch\)/,
+      ],
       [{ keyFile: path("cert.pem") }, /cert\.pem holds no private key in PEM/],
       [{ certFile: path("key.pem") }, /key\.pem holds no whole certificate in PEM/],
       [{ certFile: path("cut.pem") }, /cut\.pem holds no whole certificate in PEM/],
       [{ trustedCaFile: path("words.pem") }, /words\.pem holds no whole certificate/],
       [{ trustedCaFile: path("damaged.pem") }, /damaged\.pem: certificate 2 of 2 is damaged/],
-      [{ clientCertFile: path("cert.pem"), clientKeyFile: path("new-key.pem") }, /new-key\.pem is not the key/],
+      [
+        { clientCertFile: path("cert.pem"), clientKeyFile: path("new-key.pem") },
+        /new-key\.pem is not the key/,
+      ],
       [{ certFile: path("nowhere.pem") }, /no such file or directory.*nowhere\.pem/],
     ] as const) {
-      assert.throws(() => new TlsFileSource({ ...good, ...bad }, { clock, logger }), { message: expected });
+      assert.throws(() => new TlsFileSource({ ...good, ...bad }, { clock, logger }), {
+        message: expected,
+      });
     }
   });
 
   it("say which certificate has expired, and are taken all the same", (t) => {
     const { path } = setUp(t);
     const said: unknown[] = [];
-    const logger: Logger = { ...quiet, warn: (msg, fields) => void said.push(msg, fields?.["file"]), child: () => logger };
-    const files = { certFile: path("cert.pem"), keyFile: path("key.pem"), trustedCaFile: path("ca.pem") };
+    const logger: Logger = {
+      ...quiet,
+      warn: (msg, fields) => void said.push(msg, fields?.["file"]),
+      child: () => logger,
+    };
+    const files = {
+      certFile: path("cert.pem"),
+      keyFile: path("key.pem"),
+      trustedCaFile: path("ca.pem"),
+    };
     new TlsFileSource(files, { clock: new ManualClock(Date.now()), logger }).close();
     assert.deepEqual(said, []);
     const years = 20 * 365 * 86_400_000;
@@ -133,7 +174,10 @@ describe("TLS options from files", () => {
     symlinkSync(path("new-ca.pem"), path("link"));
     renameSync(path("link"), path("ca.pem"));
     await source.check();
-    assert.match(source.current.trustedCaPem ?? "", /CERTIFICATE[\s\S]*CERTIFICATE[\s\S]*CERTIFICATE/);
+    assert.match(
+      source.current.trustedCaPem ?? "",
+      /CERTIFICATE[\s\S]*CERTIFICATE[\s\S]*CERTIFICATE/,
+    );
   });
 
   it("are looked at every few seconds", async (t) => {
@@ -177,13 +221,23 @@ describe("files that are being written, or hold several", () => {
     }
     write("crl.der", OLD.certPem);
     await source.check();
-    assert.deepEqual([changes(), source.current.trustedCaPem, source.current.revokedSerials?.size], [0, CA.certPem, 0]);
-    assert.ok(lines.length > 0 && lines.every((line) => line.startsWith("warn cannot use changed TLS files")), lines.join("\n"));
+    assert.deepEqual(
+      [changes(), source.current.trustedCaPem, source.current.revokedSerials?.size],
+      [0, CA.certPem, 0],
+    );
+    assert.ok(
+      lines.length > 0 &&
+        lines.every((line) => line.startsWith("warn cannot use changed TLS files")),
+      lines.join("\n"),
+    );
     assert.deepEqual([source.reloads, source.failedReloads], [0, lines.length]);
     write("ca.pem", bundle);
     write("crl.der", list);
     await source.check();
-    assert.deepEqual([changes(), source.current.trustedCaPem, source.current.revokedSerials?.size], [1, bundle, 2]);
+    assert.deepEqual(
+      [changes(), source.current.trustedCaPem, source.current.revokedSerials?.size],
+      [1, bundle, 2],
+    );
     assert.equal(source.reloads, 1);
   });
 
@@ -191,7 +245,8 @@ describe("files that are being written, or hold several", () => {
     const { source, write } = setUp(t);
     const second = makeAuthority("second");
     const other = makeLocalCertificate(second, "other");
-    const pem = (der: Buffer) => `-----BEGIN X509 CRL-----\n${der.toString("base64")}\n-----END X509 CRL-----\n`;
+    const pem = (der: Buffer) =>
+      `-----BEGIN X509 CRL-----\n${der.toString("base64")}\n-----END X509 CRL-----\n`;
     write("crl.der", pem(makeRevocationList(CA, [OLD])) + pem(makeRevocationList(second, [other])));
     await source.check();
     const serials = [OLD, other].map(({ serial }) => serial.toString(16).toUpperCase());

@@ -4,7 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { makeAuthority, makeCertificate, makeLocalCertificate, makeRevocationList } from "../../../test/support/certs.ts";
+import {
+  makeAuthority,
+  makeCertificate,
+  makeLocalCertificate,
+  makeRevocationList,
+} from "../../../test/support/certs.ts";
 import {
   alternativeNames,
   commonName,
@@ -29,7 +34,10 @@ describe("names in a certificate", () => {
   it("come as they are, also strange ones", () => {
     assert.equal(commonName(parsed(PEER)), 'a, "b"\nc');
     assert.equal(commonName(parsed(makeCertificate({ name: "" }))), "");
-    assert.deepEqual(alternativeNames(parsed(PEER)), { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1", "0:0:0:0:0:0:0:1"] });
+    assert.deepEqual(alternativeNames(parsed(PEER)), {
+      dnsNames: ["localhost"],
+      ipAddresses: ["127.0.0.1", "0:0:0:0:0:0:0:1"],
+    });
     assert.deepEqual(alternativeNames(parsed(CA)), { dnsNames: [], ipAddresses: [] });
   });
 });
@@ -37,21 +45,51 @@ describe("names in a certificate", () => {
 describe("a certificate with a good chain", () => {
   const refused = "client certificate authentication failed";
   it("is bound to allowed common names as a whole", () => {
-    assert.equal(refuseCertificate({ ...BASE, allowedCommonNames: ["x", 'a, "b"\nc'] }, parsed(PEER), true), undefined);
-    assert.equal(refuseCertificate({ ...BASE, allowedCommonNames: ["a"] }, parsed(PEER), true), refused);
-    assert.equal(refuseCertificate({ ...BASE, allowedCommonNames: [] }, parsed(PEER), true), undefined);
+    assert.equal(
+      refuseCertificate({ ...BASE, allowedCommonNames: ["x", 'a, "b"\nc'] }, parsed(PEER), true),
+      undefined,
+    );
+    assert.equal(
+      refuseCertificate({ ...BASE, allowedCommonNames: ["a"] }, parsed(PEER), true),
+      refused,
+    );
+    assert.equal(
+      refuseCertificate({ ...BASE, allowedCommonNames: [] }, parsed(PEER), true),
+      undefined,
+    );
   });
 
   it("is bound to allowed hosts by its alternative names alone", () => {
-    const wild = parsed(makeCertificate({ name: "named.example", issuer: CA, dnsNames: ["*.peers.example"] }));
-    assert.equal(refuseCertificate({ ...BASE, allowedHostnames: ["x.example", "one.peers.example"] }, wild, true), undefined);
-    assert.equal(refuseCertificate({ ...BASE, allowedHostnames: ["named.example"] }, wild, true), refused);
-    assert.equal(refuseCertificate({ ...BASE, allowedHostnames: ["10.0.0.1"] }, parsed(PEER), true), refused);
-    assert.equal(refuseCertificate({ ...BASE, allowedHostnames: ["127.0.0.1"] }, parsed(PEER), true), undefined);
+    const wild = parsed(
+      makeCertificate({ name: "named.example", issuer: CA, dnsNames: ["*.peers.example"] }),
+    );
+    assert.equal(
+      refuseCertificate(
+        { ...BASE, allowedHostnames: ["x.example", "one.peers.example"] },
+        wild,
+        true,
+      ),
+      undefined,
+    );
+    assert.equal(
+      refuseCertificate({ ...BASE, allowedHostnames: ["named.example"] }, wild, true),
+      refused,
+    );
+    assert.equal(
+      refuseCertificate({ ...BASE, allowedHostnames: ["10.0.0.1"] }, parsed(PEER), true),
+      refused,
+    );
+    assert.equal(
+      refuseCertificate({ ...BASE, allowedHostnames: ["127.0.0.1"] }, parsed(PEER), true),
+      undefined,
+    );
   });
 
   it("must be there where one is demanded", () => {
-    assert.equal(refuseCertificate(BASE, undefined, true), "tls: client didn't provide a certificate");
+    assert.equal(
+      refuseCertificate(BASE, undefined, true),
+      "tls: client didn't provide a certificate",
+    );
     assert.equal(refuseCertificate(BASE, undefined, false), undefined);
     assert.ok(demandsClientCertificate({ ...BASE, trustedCaPem: CA.certPem }));
     assert.ok(demandsClientCertificate({ ...BASE, clientCertAuth: true }));
@@ -69,8 +107,14 @@ describe("a revocation list", () => {
     assert.deepEqual(revokedSerials(Buffer.from(pem)), expected);
     assert.deepEqual(revokedSerials(makeRevocationList(CA, [])), new Set());
     const reason = `transport: certificate serial ${PEER.serial.toString(16)} revoked`;
-    assert.equal(refuseCertificate({ ...BASE, revokedSerials: expected }, parsed(PEER), true), reason);
-    assert.equal(refuseCertificate({ ...BASE, revokedSerials: new Set(["FFFF"]) }, parsed(PEER), true), undefined);
+    assert.equal(
+      refuseCertificate({ ...BASE, revokedSerials: expected }, parsed(PEER), true),
+      reason,
+    );
+    assert.equal(
+      refuseCertificate({ ...BASE, revokedSerials: new Set(["FFFF"]) }, parsed(PEER), true),
+      undefined,
+    );
   });
 
   it("says when its next edition is due, in either form of a time, or does not", () => {
@@ -78,15 +122,30 @@ describe("a revocation list", () => {
     const dueMs = crlNextUpdateMs(der)!;
     assert.ok(Math.abs(dueMs - Date.now() - 86_400_000) < 60_000, new Date(dueMs).toISOString());
     const list = (...parts: string[]) => {
-      const wrap = (tag: string, hex: string) => tag + (hex.length / 2).toString(16).padStart(2, "0") + hex;
-      const times = parts.map((text) => wrap(text.length === 13 ? "17" : "18", Buffer.from(text).toString("hex")));
+      const wrap = (tag: string, hex: string) =>
+        tag + (hex.length / 2).toString(16).padStart(2, "0") + hex;
+      const times = parts.map((text) =>
+        wrap(text.length === 13 ? "17" : "18", Buffer.from(text).toString("hex")),
+      );
       return Buffer.from(wrap("30", wrap("30", ["3000", "3000", ...times].join(""))), "hex");
     };
-    assert.equal(crlNextUpdateMs(list("260102030405Z", "270102030405Z")), Date.UTC(2027, 0, 2, 3, 4, 5));
-    assert.equal(crlNextUpdateMs(list("20260102030405Z", "20510102030405Z")), Date.UTC(2051, 0, 2, 3, 4, 5));
-    assert.equal(crlNextUpdateMs(list("260102030405Z", "990102030405Z")), Date.UTC(1999, 0, 2, 3, 4, 5));
+    assert.equal(
+      crlNextUpdateMs(list("260102030405Z", "270102030405Z")),
+      Date.UTC(2027, 0, 2, 3, 4, 5),
+    );
+    assert.equal(
+      crlNextUpdateMs(list("20260102030405Z", "20510102030405Z")),
+      Date.UTC(2051, 0, 2, 3, 4, 5),
+    );
+    assert.equal(
+      crlNextUpdateMs(list("260102030405Z", "990102030405Z")),
+      Date.UTC(1999, 0, 2, 3, 4, 5),
+    );
     assert.equal(crlNextUpdateMs(list("260102030405Z")), undefined);
-    assert.throws(() => crlNextUpdateMs(list("260102030405Z", "2601020304xxZ")), /not a certificate revocation list/);
+    assert.throws(
+      () => crlNextUpdateMs(list("260102030405Z", "2601020304xxZ")),
+      /not a certificate revocation list/,
+    );
   });
 
   it("is refused when it is cut or something else", () => {
@@ -99,11 +158,18 @@ describe("a revocation list", () => {
 
 describe("the address a peer dials from", () => {
   it("must be one that its certificate leads to, if it names any", async () => {
-    const named = (dnsNames: string[], ipAddresses: string[]) => parsed(makeCertificate({ name: "x", issuer: CA, dnsNames, ipAddresses }));
+    const named = (dnsNames: string[], ipAddresses: string[]) =>
+      parsed(makeCertificate({ name: "x", issuer: CA, dnsNames, ipAddresses }));
     assert.equal(await refuseClientAddress(named([], []), "127.0.0.1"), undefined);
     assert.equal(await refuseClientAddress(named([], ["127.0.0.1"]), "127.0.0.1"), undefined);
-    assert.equal(await refuseClientAddress(named([], ["10.0.0.1"]), "127.0.0.1"), "x509: certificate is valid for 10.0.0.1, not 127.0.0.1");
-    assert.equal(await refuseClientAddress(named(["localhost"], ["10.0.0.1"]), "127.0.0.1"), undefined);
+    assert.equal(
+      await refuseClientAddress(named([], ["10.0.0.1"]), "127.0.0.1"),
+      "x509: certificate is valid for 10.0.0.1, not 127.0.0.1",
+    );
+    assert.equal(
+      await refuseClientAddress(named(["localhost"], ["10.0.0.1"]), "127.0.0.1"),
+      undefined,
+    );
   });
 });
 
@@ -136,13 +202,23 @@ describe("a failed handshake", () => {
   it("is told in Go's words, else in the first line of Node's", () => {
     const error = (code: string, message = "") => Object.assign(new Error(message), { code });
     const socket = (authorizationError: string) => ({ authorizationError }) as never;
-    const unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
-    assert.equal(handshakeFailure(error("ECONNRESET"), socket("DEPTH_ZERO_SELF_SIGNED_CERT")), unknown);
+    const unknown =
+      "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+    assert.equal(
+      handshakeFailure(error("ECONNRESET"), socket("DEPTH_ZERO_SELF_SIGNED_CERT")),
+      unknown,
+    );
     assert.equal(handshakeFailure(error("SELF_SIGNED_CERT_IN_CHAIN", "x")), unknown);
     assert.equal(handshakeFailure(error("ECONNRESET")), "EOF");
-    assert.equal(handshakeFailure(error("ECONNRESET"), socket("CRL_HAS_EXPIRED")), "CRL_HAS_EXPIRED");
+    assert.equal(
+      handshakeFailure(error("ECONNRESET"), socket("CRL_HAS_EXPIRED")),
+      "CRL_HAS_EXPIRED",
+    );
     assert.equal(handshakeFailure(error("ERR_X", "one\ntwo")), "one");
     const mismatch = error("ERR_TLS_CERT_ALTNAME_INVALID", "does not match");
-    assert.equal(handshakeFailure(mismatch, socket("ERR_TLS_CERT_ALTNAME_INVALID")), "does not match");
+    assert.equal(
+      handshakeFailure(mismatch, socket("ERR_TLS_CERT_ALTNAME_INVALID")),
+      "does not match",
+    );
   });
 });

@@ -31,7 +31,10 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
         assert.deepEqual(ranMs, [], "a task does not run inside the call that sets it");
         await pass(25);
         assert.equal(ranMs.length, 1);
-        assert.ok(ranMs[0] >= startMs + delayMs, `ran ${ranMs[0] - startMs} ms after it was set with ${delayMs} ms`);
+        assert.ok(
+          ranMs[0] >= startMs + delayMs,
+          `ran ${ranMs[0] - startMs} ms after it was set with ${delayMs} ms`,
+        );
       }
     });
 

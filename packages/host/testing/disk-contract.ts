@@ -23,7 +23,10 @@ export function throwsDiskError(call: () => unknown, code: DiskErrorCode): void 
 }
 
 /** As throwsDiskError, for a promise. */
-export async function rejectsWithDiskError(promise: Promise<unknown>, code: DiskErrorCode): Promise<void> {
+export async function rejectsWithDiskError(
+  promise: Promise<unknown>,
+  code: DiskErrorCode,
+): Promise<void> {
   const error = await promise.then(
     () => assert.fail("did not reject"),
     (reason: unknown) => reason,
@@ -97,12 +100,18 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       file.close();
       const whole = disk.readAll(`${root}/f`);
       assert.equal(whole.length, 5003);
-      assert.equal(Object.getPrototypeOf(whole), Uint8Array.prototype, "a plain array, whose slice() copies");
+      assert.equal(
+        Object.getPrototypeOf(whole),
+        Uint8Array.prototype,
+        "a plain array, whose slice() copies",
+      );
     });
 
     it("takes many chunks and large ones in one write, and lets go of the bytes", () => {
       const file = disk.open(`${root}/f`, "create");
-      const chunks = Array.from({ length: 3000 }, (_, i) => new Uint8Array(1 + (i % 7)).fill(i % 251));
+      const chunks = Array.from({ length: 3000 }, (_, i) =>
+        new Uint8Array(1 + (i % 7)).fill(i % 251),
+      );
       chunks.push(new Uint8Array(3 << 20).fill(9));
       const whole = Buffer.concat(chunks);
       file.write(chunks, 3);
@@ -128,7 +137,11 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       file.truncate(10_000);
       const content = disk.readAll(`${root}/f`);
       assert.equal(content.length, 10_000);
-      assert.equal(text(content.subarray(0, 6)), "abc\0\0\0", "what was cut off does not come back");
+      assert.equal(
+        text(content.subarray(0, 6)),
+        "abc\0\0\0",
+        "what was cut off does not come back",
+      );
       file.close();
     });
 
@@ -152,7 +165,10 @@ export function diskContract(name: string, make: () => DiskUnderTest): void {
       file.write([new Uint8Array(100).fill(1)], 0);
       await settle(file.writeZeros(10, 20));
       const content = disk.readAll(`${root}/f`);
-      assert.deepEqual([content[9], content[10], content[29], content[30], content.length], [1, 0, 0, 1, 100]);
+      assert.deepEqual(
+        [content[9], content[10], content[29], content[30], content.length],
+        [1, 0, 0, 1, 100],
+      );
       file.close();
     });
 

@@ -1,6 +1,11 @@
 /** The twins for tests and simulation, and the suites that every twin must pass. */
 export { type ClockUnderTest, clockContract } from "./clock-contract.ts";
-export { type DiskUnderTest, diskContract, rejectsWithDiskError, throwsDiskError } from "./disk-contract.ts";
+export {
+  type DiskUnderTest,
+  diskContract,
+  rejectsWithDiskError,
+  throwsDiskError,
+} from "./disk-contract.ts";
 export { type KeyspacesUnderTest, keyspaceContract } from "./keyspace-contract.ts";
 export { ManualClock } from "./manual-clock.ts";
 export { type DiskOperation, MemoryDisk, type MemoryDiskOptions } from "./memory-disk.ts";

@@ -1,7 +1,13 @@
 /** What every Keyspace must do while nothing crashes. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { Keyspace, KeyspaceOpener, KeyspaceRange, KeyspaceRecord, KeyspaceWrite } from "../src/keyspace.ts";
+import type {
+  Keyspace,
+  KeyspaceOpener,
+  KeyspaceRange,
+  KeyspaceRecord,
+  KeyspaceWrite,
+} from "../src/keyspace.ts";
 import { SeededRandom } from "../src/random.ts";
 import { rejectsWithDiskError, throwsDiskError } from "./disk-contract.ts";
 
@@ -14,7 +20,10 @@ export interface KeyspacesUnderTest {
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(text, (char) => char.charCodeAt(0));
 const text = (content: Uint8Array): string => String.fromCharCode(...content);
-const put = (key: string, value: string): KeyspaceWrite => ({ key: bytes(key), value: bytes(value) });
+const put = (key: string, value: string): KeyspaceWrite => ({
+  key: bytes(key),
+  value: bytes(value),
+});
 const del = (key: string): KeyspaceWrite => ({ key: bytes(key), value: undefined });
 
 /** All records of a scan as "key=value". */
@@ -73,7 +82,11 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
     it("refuses every use after close", async () => {
       await keyspace.close();
       await keyspace.close();
-      for (const call of [() => keyspace.get(bytes("a")), () => keyspace.scan({}), () => keyspace.snapshot()]) {
+      for (const call of [
+        () => keyspace.get(bytes("a")),
+        () => keyspace.scan({}),
+        () => keyspace.snapshot(),
+      ]) {
         throwsDiskError(call, "Io");
       }
       await rejectsWithDiskError(keyspace.getMany([bytes("a")]), "Io");
@@ -82,7 +95,14 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
     });
 
     it("lets the last write of a key in a batch win, and takes empty batches", async () => {
-      await keyspace.write([put("a", "1"), put("a", "2"), put("b", "1"), del("b"), del("c"), put("c", "3")]);
+      await keyspace.write([
+        put("a", "1"),
+        put("a", "2"),
+        put("b", "1"),
+        del("b"),
+        del("c"),
+        put("c", "3"),
+      ]);
       await keyspace.write([]);
       assert.deepEqual(await collect(keyspace.scan({})), ["a=2", "c=3"]);
     });
@@ -102,7 +122,9 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       await keyspace.write(keys.map((key) => put(key, "v")));
       assert.deepEqual(
         await collect(keyspace.scan({})),
-        ["\x00", "\x00\x00", "a", "ab", "\x7f", "\x80", "\xff", "\xff\xff"].map((key) => `${key}=v`),
+        ["\x00", "\x00\x00", "a", "ab", "\x7f", "\x80", "\xff", "\xff\xff"].map(
+          (key) => `${key}=v`,
+        ),
       );
     });
 
@@ -117,7 +139,9 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
 
     it("cuts a scan into slices of about the wanted size", async () => {
       const value = "v".repeat(1000);
-      await keyspace.write(Array.from({ length: 100 }, (_, i) => put(`k${String(i).padStart(3, "0")}`, value)));
+      await keyspace.write(
+        Array.from({ length: 100 }, (_, i) => put(`k${String(i).padStart(3, "0")}`, value)),
+      );
       let slices = 0;
       let records = 0;
       for await (const slice of keyspace.scan({}, { sliceBytes: 10_000 })) {
@@ -182,7 +206,10 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
 
     it("refuses a second opening, and one of nothing unless told to create it", async () => {
       await rejectsWithDiskError(under.opener.open(path, { create: true }), "Locked");
-      await rejectsWithDiskError(under.opener.open(`${under.root}/none`, { create: false }), "NotFound");
+      await rejectsWithDiskError(
+        under.opener.open(`${under.root}/none`, { create: false }),
+        "NotFound",
+      );
       await (await under.opener.open(`${under.root}/none`, { create: true })).close();
     });
 
@@ -192,7 +219,10 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
       for (let round = 0; round < 60; round++) {
         const batch: KeyspaceWrite[] = [];
         for (let i = random.below(20); i >= 0; i--) {
-          const key = String.fromCharCode(random.below(4), random.below(256)).slice(0, 1 + random.below(2));
+          const key = String.fromCharCode(random.below(4), random.below(256)).slice(
+            0,
+            1 + random.below(2),
+          );
           if (random.below(3) === 0) {
             batch.push(del(key));
             model.delete(key);
@@ -208,7 +238,9 @@ export function keyspaceContract(name: string, make: () => KeyspacesUnderTest): 
           keyspace = await under.opener.open(path, { create: false });
         }
         const from = String.fromCharCode(random.below(4));
-        const expected = [...model].filter(([key]) => key >= from).sort(([a], [b]) => (a < b ? -1 : 1));
+        const expected = [...model]
+          .filter(([key]) => key >= from)
+          .sort(([a], [b]) => (a < b ? -1 : 1));
         assert.deepEqual(
           await collect(keyspace.scan(range(from), { sliceBytes: 1 + random.below(100) })),
           expected.map(([key, value]) => `${key}=${value}`),

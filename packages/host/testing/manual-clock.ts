@@ -11,7 +11,10 @@ import type { Clock, Timer } from "../src/clock.ts";
 /** 2026-01-01T00:00:00Z: where a manual clock starts unless told. */
 const START_WALL_MS = 1_767_225_600_000;
 
-/** More turns than this at one instant are a task that sets itself again and again: time would never go on. */
+/**
+ * More turns than this at one instant are a task that sets itself again and again: time would never
+ * go on.
+ */
 const MAX_TURNS_AT_ONE_INSTANT = 1_000_000;
 
 interface Task {
@@ -85,7 +88,10 @@ export class ManualClock implements Clock {
     return this.#heap[0]?.dueMs;
   }
 
-  /** Ends the present turn, then runs what falls due within `ms`, in order, each in a turn of its own. Promises do not settle meanwhile. */
+  /**
+   * Ends the present turn, then runs what falls due within `ms`, in order, each in a turn of its
+   * own. Promises do not settle meanwhile.
+   */
   advance(ms: number): void {
     const untilMs = this.#nowMs + ms;
     this.#endTurns();
@@ -109,7 +115,9 @@ export class ManualClock implements Clock {
     this.#nowMs = untilMs;
   }
 
-  /** Runs ends of turns and promise reactions at the present time until there are no more of them. */
+  /**
+   * Runs ends of turns and promise reactions at the present time until there are no more of them.
+   */
   async settle(): Promise<void> {
     do {
       this.#endTurns();

@@ -1,18 +1,36 @@
 /**
  * A disk in memory that loses what a real one may lose.
  *
- * A crash keeps of each file what memory-file.ts says, and of each folder the names as they were after some prefix of the changes made
- * since its last syncDir (file systems bring changes of names down in order, but nobody knows how far they came). A rename within a folder
- * is one change; from one folder to another it is two. A folder whose own name is lost takes all in it along.
+ * A crash keeps of each file what memory-file.ts says, and of each folder the names as they were
+ * after some prefix of the changes made since its last syncDir (file systems bring changes of names
+ * down in order, but nobody knows how far they came). A rename within a folder is one change; from
+ * one folder to another it is two. A folder whose own name is lost takes all in it along.
  */
 import type { Clock } from "../src/clock.ts";
-import { type Disk, DiskError, type DiskErrorCode, type DiskFile, type DiskLock, type FileStat } from "../src/disk.ts";
+import {
+  type Disk,
+  DiskError,
+  type DiskErrorCode,
+  type DiskFile,
+  type DiskLock,
+  type FileStat,
+} from "../src/disk.ts";
 import type { Random } from "../src/random.ts";
 import { MemoryFileContent, SECTOR_BYTES } from "./memory-file.ts";
 
 /** What a fault hook is asked about. */
 export interface DiskOperation {
-  readonly kind: "open" | "read" | "write" | "sync" | "resize" | "rename" | "remove" | "list" | "makeDir" | "syncDir";
+  readonly kind:
+    | "open"
+    | "read"
+    | "write"
+    | "sync"
+    | "resize"
+    | "rename"
+    | "remove"
+    | "list"
+    | "makeDir"
+    | "syncDir";
   readonly path: string;
   /** Of a read or a write. */
   readonly position?: number;
@@ -38,7 +56,10 @@ class Folder {
     for (const [name, node] of changes) put(this.entries, name, node);
   }
 
-  /** Costs what the changes since the last sync cost, not what the folder holds: a log may have thousands of segments. */
+  /**
+   * Costs what the changes since the last sync cost, not what the folder holds: a log may have
+   * thousands of segments.
+   */
   sync(): void {
     this.#makeDurable(this.#changes.length);
     this.#changes = [];
@@ -58,7 +79,11 @@ class Folder {
   }
 }
 
-function put(map: Map<string, Folder | MemoryFileContent>, name: string, node: Folder | MemoryFileContent | undefined): void {
+function put(
+  map: Map<string, Folder | MemoryFileContent>,
+  name: string,
+  node: Folder | MemoryFileContent | undefined,
+): void {
   if (node) map.set(name, node);
   else map.delete(name);
 }
@@ -75,8 +100,9 @@ function split(path: string): string[] {
 /** A Disk of its own, empty but for the root folder. */
 export class MemoryDisk implements Disk {
   /**
-   * Asked before each operation; a code makes it fail, and so does an error that the hook throws. A failing write leaves its first half, to
-   * the end of a sector, unless the hook made the disk crash; a failing sync loses what it covered.
+   * Asked before each operation; a code makes it fail, and so does an error that the hook throws. A
+   * failing write leaves its first half, to the end of a sector, unless the hook made the disk
+   * crash; a failing sync loses what it covered.
    */
   fault: ((operation: DiskOperation) => DiskErrorCode | undefined) | undefined;
   capacityBytes: number;
@@ -95,7 +121,10 @@ export class MemoryDisk implements Disk {
     this.capacityBytes = options.capacityBytes ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The machine stops at once: unsynced bytes and names are lost, kept or torn by chance; open files and locks are gone. */
+  /**
+   * The machine stops at once: unsynced bytes and names are lost, kept or torn by chance; open
+   * files and locks are gone.
+   */
   crash(random: Random): void {
     this.kill(random);
     this.#usedBytes = 0;
@@ -110,7 +139,10 @@ export class MemoryDisk implements Disk {
     visit(this.#root);
   }
 
-  /** The process stops at once, as by kill -9: what was written stays, open files and locks are gone, pending syncs never end. */
+  /**
+   * The process stops at once, as by kill -9: what was written stays, open files and locks are
+   * gone, pending syncs never end.
+   */
   kill(random: Random): void {
     this.#process++;
     this.#locks.clear();
@@ -148,7 +180,10 @@ export class MemoryDisk implements Disk {
     this.#file(path).corrupt(position, mask);
   }
 
-  /** The folder itself, which stays the same object through renames of it or of folders above; undefined where there is none. */
+  /**
+   * The folder itself, which stays the same object through renames of it or of folders above;
+   * undefined where there is none.
+   */
   folder(path: string): object | undefined {
     const node = this.#find(path);
     return node instanceof Folder ? node : undefined;
@@ -159,7 +194,8 @@ export class MemoryDisk implements Disk {
     let folder = this.#root;
     for (const part of split(path)) {
       const next = folder.entries.get(part);
-      if (next instanceof MemoryFileContent) throw new DiskError("Exists", path, "a file stands in the way");
+      if (next instanceof MemoryFileContent)
+        throw new DiskError("Exists", path, "a file stands in the way");
       if (next) folder = next;
       else {
         const made = new Folder();
@@ -177,7 +213,9 @@ export class MemoryDisk implements Disk {
   stat(path: string): FileStat | undefined {
     const node = this.#find(path);
     if (!node) return undefined;
-    return node instanceof Folder ? { kind: "directory", sizeBytes: 0 } : { kind: "file", sizeBytes: node.sizeBytes };
+    return node instanceof Folder
+      ? { kind: "directory", sizeBytes: 0 }
+      : { kind: "file", sizeBytes: node.sizeBytes };
   }
 
   open(path: string, mode: "read" | "write" | "create"): DiskFile {
@@ -223,7 +261,8 @@ export class MemoryDisk implements Disk {
     if (!node) throw new DiskError("NotFound", from, "no such file or folder");
     const replaced = target.entries.get(newName);
     if (replaced === node) return;
-    if (replaced instanceof Folder && replaced.entries.size > 0) throw new DiskError("Exists", to, "the folder is not empty");
+    if (replaced instanceof Folder && replaced.entries.size > 0)
+      throw new DiskError("Exists", to, "the folder is not empty");
     if (replaced && replaced instanceof Folder !== node instanceof Folder)
       throw new DiskError("Io", to, "a file and a folder do not replace each other");
     if (replaced) this.#usedBytes -= sizeOf(replaced);
@@ -274,7 +313,10 @@ export class MemoryDisk implements Disk {
     return this.#process;
   }
 
-  /** For MemoryFile: makes room or throws NoSpace, and gives how many of `wantedBytes` there is room for. */
+  /**
+   * For MemoryFile: makes room or throws NoSpace, and gives how many of `wantedBytes` there is room
+   * for.
+   */
   reserve(wantedBytes: number): number {
     const granted = Math.min(wantedBytes, Math.max(0, this.capacityBytes - this.#usedBytes));
     this.#usedBytes += granted;
@@ -301,7 +343,10 @@ export class MemoryDisk implements Disk {
     return this.#clock ? this.#syncDelayMs() : 0;
   }
 
-  /** For MemoryFile: runs `done` when a sync that starts now ends, unless the process is dead by then. */
+  /**
+   * For MemoryFile: runs `done` when a sync that starts now ends, unless the process is dead by
+   * then.
+   */
   afterSync(done: () => void): void {
     const process = this.#process;
     const end = () => {
@@ -328,13 +373,17 @@ export class MemoryDisk implements Disk {
   #folder(path: string): Folder {
     const node = this.#find(path);
     if (node instanceof Folder) return node;
-    throw node ? new DiskError("Io", path, "is not a folder") : new DiskError("NotFound", path, "no such folder");
+    throw node
+      ? new DiskError("Io", path, "is not a folder")
+      : new DiskError("NotFound", path, "no such folder");
   }
 
   #file(path: string): MemoryFileContent {
     const node = this.#find(path);
     if (node instanceof MemoryFileContent) return node;
-    throw node ? new DiskError("Io", path, "is a folder") : new DiskError("NotFound", path, "no such file");
+    throw node
+      ? new DiskError("Io", path, "is a folder")
+      : new DiskError("NotFound", path, "no such file");
   }
 
   #parent(path: string): [folder: Folder, name: string] {
@@ -342,12 +391,16 @@ export class MemoryDisk implements Disk {
     const name = parts.pop();
     if (name === undefined) throw new DiskError("NotPermitted", path, "the root has no name");
     const folder = this.#find(parts.join("/"));
-    if (!(folder instanceof Folder)) throw new DiskError("NotFound", path, "its folder does not exist");
+    if (!(folder instanceof Folder))
+      throw new DiskError("NotFound", path, "its folder does not exist");
     return [folder, name];
   }
 }
 
-/** How much of a write of `lengthBytes` is left when it stops at the end of a sector, as a kernel does, which writes by pages. */
+/**
+ * How much of a write of `lengthBytes` is left when it stops at the end of a sector, as a kernel
+ * does, which writes by pages.
+ */
 function wholeSectors(position: number, lengthBytes: number): number {
   const end = position + lengthBytes;
   return Math.max(0, end - (end % SECTOR_BYTES) - position);
@@ -387,8 +440,10 @@ class MemoryFile implements DiskFile {
     let lengthBytes = 0;
     for (const chunk of chunks) lengthBytes += chunk.length;
     let error = this.#disk.faultOf({ kind: "write", path: this.path, position, lengthBytes });
-    // The hook made the machine crash: what a crash leaves is settled, and the dead write no longer.
-    if (this.#process !== this.#disk.process()) throw error ?? new DiskError("Io", this.path, "the process that opened the file is dead");
+    // The hook made the machine crash: what a crash leaves is settled, and the dead write no
+    // longer.
+    if (this.#process !== this.#disk.process())
+      throw error ?? new DiskError("Io", this.path, "the process that opened the file is dead");
     let allowedBytes = error ? wholeSectors(position, lengthBytes >> 1) : lengthBytes;
     const growthBytes = Math.max(0, position + allowedBytes - this.#content.sizeBytes);
     const granted = this.#disk.reserve(growthBytes);
@@ -477,7 +532,8 @@ class MemoryFile implements DiskFile {
   }
 
   close(): void {
-    if (this.#busyWith && this.#process === this.#disk.process()) throw new Error(`${this.path}: closed during ${this.#busyWith}`);
+    if (this.#busyWith && this.#process === this.#disk.process())
+      throw new Error(`${this.path}: closed during ${this.#busyWith}`);
     this.#closed = true;
   }
 
@@ -512,6 +568,7 @@ class MemoryFile implements DiskFile {
 
   #checkOpen(): void {
     if (this.#closed) throw new DiskError("Io", this.path, "the file is closed");
-    if (this.#process !== this.#disk.process()) throw new DiskError("Io", this.path, "the process that opened the file is dead");
+    if (this.#process !== this.#disk.process())
+      throw new DiskError("Io", this.path, "the process that opened the file is dead");
   }
 }

@@ -1,8 +1,9 @@
 /**
  * The content of a file in memory, and what a crash may make of it.
  *
- * Bytes stand in pages; a page that is absent reads as zeros. What was written and not synced is known for each sector of 512 bytes, the
- * unit that a disk writes whole. In a crash each such sector, on its own, keeps its new bytes or falls back to those of the last sync.
+ * Bytes stand in pages; a page that is absent reads as zeros. What was written and not synced is
+ * known for each sector of 512 bytes, the unit that a disk writes whole. In a crash each such
+ * sector, on its own, keeps its new bytes or falls back to those of the last sync.
  */
 import type { Random } from "../src/random.ts";
 
@@ -15,13 +16,22 @@ interface Page {
   durable: Uint8Array | undefined;
   /** A bit for each sector that differs, or may differ, from what is durable. */
   dirty: number;
-  /** Sectors whose sync failed: the kernel has dropped them, and no later sync brings them down unless they are written again. */
+  /**
+   * Sectors whose sync failed: the kernel has dropped them, and no later sync brings them down
+   * unless they are written again.
+   */
   lost: number;
-  /** While a sync runs: the bytes it will make durable, the sectors it covers, and the sectors written since it began. */
+  /**
+   * While a sync runs: the bytes it will make durable, the sectors it covers, and the sectors
+   * written since it began.
+   */
   syncing: { readonly image: Uint8Array; readonly covers: number; since: number } | undefined;
 }
 
-/** Copies of pages that nobody needs any more, for the next: making new ones is most of what a sync costs. */
+/**
+ * Copies of pages that nobody needs any more, for the next: making new ones is most of what a sync
+ * costs.
+ */
 const spare: Uint8Array[] = [];
 const MAX_SPARE_PAGES = 64;
 
@@ -85,7 +95,8 @@ export class MemoryFileContent {
   /** Starts a sync of all that is written by now. Its end is `completeSync` or `failSync`. */
   beginSync(): void {
     this.#syncingSizeBytes = this.sizeBytes;
-    for (const page of this.#dirtyPages) page.syncing = { image: copyOf(page.data), covers: page.dirty & ~page.lost, since: 0 };
+    for (const page of this.#dirtyPages)
+      page.syncing = { image: copyOf(page.data), covers: page.dirty & ~page.lost, since: 0 };
   }
 
   completeSync(): void {
@@ -97,7 +108,8 @@ export class MemoryFileContent {
       if (!syncing || !durable) continue;
       page.syncing = undefined;
       for (let at = 0; at < PAGE_BYTES; at += SECTOR_BYTES) {
-        if (syncing.covers & sectorBit(at)) durable.set(syncing.image.subarray(at, at + SECTOR_BYTES), at);
+        if (syncing.covers & sectorBit(at))
+          durable.set(syncing.image.subarray(at, at + SECTOR_BYTES), at);
       }
       giveBack(syncing.image);
       page.dirty = (page.dirty & ~syncing.covers) | syncing.since;
@@ -109,7 +121,10 @@ export class MemoryFileContent {
     }
   }
 
-  /** The sync failed: nothing that it covered can become durable any more without being written again. */
+  /**
+   * The sync failed: nothing that it covered can become durable any more without being written
+   * again.
+   */
   failSync(): void {
     this.#syncingSizeBytes = undefined;
     for (const page of this.#dirtyPages) {
@@ -119,7 +134,9 @@ export class MemoryFileContent {
     }
   }
 
-  /** Applies a crash: every unsynced sector and the size become the old or the new one, by chance. */
+  /**
+   * Applies a crash: every unsynced sector and the size become the old or the new one, by chance.
+   */
   crash(random: Random): void {
     this.#syncingSizeBytes = undefined;
     for (const page of this.#dirtyPages) {
@@ -138,7 +155,12 @@ export class MemoryFileContent {
     const low = Math.min(this.sizeBytes, this.#durableSizeBytes);
     const high = Math.max(this.sizeBytes, this.#durableSizeBytes);
     const choice = random.below(3);
-    const size = choice === 0 ? this.#durableSizeBytes : choice === 1 ? this.sizeBytes : low + Math.floor(random.unit() * (high - low + 1));
+    const size =
+      choice === 0
+        ? this.#durableSizeBytes
+        : choice === 1
+          ? this.sizeBytes
+          : low + Math.floor(random.unit() * (high - low + 1));
     this.sizeBytes = high;
     this.resize(size);
     this.makeDurable();
@@ -171,7 +193,10 @@ export class MemoryFileContent {
     if (to <= from) return;
     const first = Math.floor(from / PAGE_BYTES);
     const last = Math.floor((to - 1) / PAGE_BYTES);
-    const indexes = last - first < this.#pages.size ? range(first, last) : [...this.#pages.keys()].filter((i) => i >= first && i <= last);
+    const indexes =
+      last - first < this.#pages.size
+        ? range(first, last)
+        : [...this.#pages.keys()].filter((i) => i >= first && i <= last);
     for (const index of indexes) {
       if (!this.#pages.has(index)) continue;
       const start = Math.max(from, index * PAGE_BYTES);
@@ -182,7 +207,13 @@ export class MemoryFileContent {
   }
 
   #newPage(index: number): Page {
-    const page: Page = { data: new Uint8Array(PAGE_BYTES), durable: undefined, dirty: 0, lost: 0, syncing: undefined };
+    const page: Page = {
+      data: new Uint8Array(PAGE_BYTES),
+      durable: undefined,
+      dirty: 0,
+      lost: 0,
+      syncing: undefined,
+    };
     this.#pages.set(index, page);
     return page;
   }

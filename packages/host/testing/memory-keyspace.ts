@@ -1,13 +1,20 @@
 /**
- * Keyspaces in memory, in the folders of a MemoryDisk: a keyspace goes where its folder goes when that is renamed, removed or lost in a
- * crash.
+ * Keyspaces in memory, in the folders of a MemoryDisk: a keyspace goes where its folder goes when
+ * that is renamed, removed or lost in a crash.
  *
- * A write becomes visible and durable in the moment its promise resolves. In a crash the writes under way survive up to some point by
- * chance, each wholly or not at all.
+ * A write becomes visible and durable in the moment its promise resolves. In a crash the writes
+ * under way survive up to some point by chance, each wholly or not at all.
  */
 import type { Clock } from "../src/clock.ts";
 import { DiskError, type DiskErrorCode } from "../src/disk.ts";
-import type { Keyspace, KeyspaceOpener, KeyspaceRange, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "../src/keyspace.ts";
+import type {
+  Keyspace,
+  KeyspaceOpener,
+  KeyspaceRange,
+  KeyspaceRecord,
+  KeyspaceSnapshot,
+  KeyspaceWrite,
+} from "../src/keyspace.ts";
 import type { Random } from "../src/random.ts";
 import type { MemoryDisk } from "./memory-disk.ts";
 
@@ -20,7 +27,10 @@ export interface MemoryKeyspaceOptions {
 
 const DEFAULT_SLICE_BYTES = 256 << 10;
 
-/** The records at one moment: keys as latin1 strings in order, and their records, which scans return as they are. */
+/**
+ * The records at one moment: keys as latin1 strings in order, and their records, which scans return
+ * as they are.
+ */
 interface Records {
   readonly keys: string[];
   readonly byKey: Map<string, KeyspaceRecord>;
@@ -87,11 +97,19 @@ function share(store: Store): Records {
   return store.records;
 }
 
-async function* slices(records: Records, range: KeyspaceRange, sliceBytes: number): AsyncGenerator<KeyspaceRecord[]> {
+async function* slices(
+  records: Records,
+  range: KeyspaceRange,
+  sliceBytes: number,
+): AsyncGenerator<KeyspaceRecord[]> {
   const to = range.to && toKey(range.to);
   let slice: KeyspaceRecord[] = [];
   let bytes = 0;
-  for (let i = range.from ? lowerBound(records.keys, toKey(range.from)) : 0; i < records.keys.length; i++) {
+  for (
+    let i = range.from ? lowerBound(records.keys, toKey(range.from)) : 0;
+    i < records.keys.length;
+    i++
+  ) {
     const key = records.keys[i];
     if (to !== undefined && key >= to) break;
     const record = records.byKey.get(key) as KeyspaceRecord;
@@ -133,7 +151,10 @@ class MemoryKeyspace implements Keyspace {
   async write(batch: Iterable<KeyspaceWrite>): Promise<void> {
     this.#check();
     if (this.#failed) throw this.#failed;
-    const copy: Batch = Array.from(batch, ({ key, value }) => [toKey(key), value?.slice()] as const);
+    const copy: Batch = Array.from(
+      batch,
+      ({ key, value }) => [toKey(key), value?.slice()] as const,
+    );
     this.#store.pending.push(copy);
     const previous = this.#lastWrite;
     const done = previous
@@ -144,7 +165,9 @@ class MemoryKeyspace implements Keyspace {
             this.#opener.afterWrite(() => {
               if (this.#closed) return;
               this.#store.pending.splice(this.#store.pending.indexOf(copy), 1);
-              const code = this.#failed ? this.#failed.code : this.#opener.fault?.({ path: this.#path, records: copy.length });
+              const code = this.#failed
+                ? this.#failed.code
+                : this.#opener.fault?.({ path: this.#path, records: copy.length });
               if (code) {
                 this.#failed ??= new DiskError(code, this.#path, "injected at write");
                 reject(this.#failed);
@@ -179,7 +202,8 @@ class MemoryKeyspace implements Keyspace {
 
   sizeOnDiskBytes(): number {
     let bytes = 0;
-    for (const [key, value] of this.#store.records.byKey.values()) bytes += key.length + value.length;
+    for (const [key, value] of this.#store.records.byKey.values())
+      bytes += key.length + value.length;
     return bytes;
   }
 
@@ -203,7 +227,9 @@ class MemoryKeyspace implements Keyspace {
 /** Opens keyspaces in folders of one MemoryDisk. */
 export class MemoryKeyspaceOpener implements KeyspaceOpener {
   /** Asked at the end of each write; a code makes it fail. */
-  fault: ((write: { readonly path: string; readonly records: number }) => DiskErrorCode | undefined) | undefined;
+  fault:
+    | ((write: { readonly path: string; readonly records: number }) => DiskErrorCode | undefined)
+    | undefined;
   readonly #disk: MemoryDisk;
   readonly #clock: Clock | undefined;
   readonly #writeDelayMs: () => number;
@@ -227,7 +253,13 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
         this.#disk.makeDir(path);
         folder = this.#disk.folder(path) as object;
       }
-      store = { records: { keys: [], byKey: new Map() }, shared: false, open: false, damaged: false, pending: [] };
+      store = {
+        records: { keys: [], byKey: new Map() },
+        shared: false,
+        open: false,
+        damaged: false,
+        pending: [],
+      };
       this.#stores.set(folder, store);
     }
     if (store.open) throw new DiskError("Locked", path, "the backend is open already");
@@ -245,14 +277,17 @@ export class MemoryKeyspaceOpener implements KeyspaceOpener {
     store.damaged = true;
   }
 
-  /** The records of the store at `path` as they are on the disk, by their keys in latin1; undefined if there is none. */
+  /**
+   * The records of the store at `path` as they are on the disk, by their keys in latin1; undefined
+   * if there is none.
+   */
   records(path: string): ReadonlyMap<string, KeyspaceRecord> | undefined {
     return this.#find(path)?.records.byKey;
   }
 
   /**
-   * Puts another value in the place of a record's, behind the back of whoever has the store open; undefined takes the record away. False if
-   * there is no such record.
+   * Puts another value in the place of a record's, behind the back of whoever has the store open;
+   * undefined takes the record away. False if there is no such record.
    */
   alter(path: string, key: string, value: Uint8Array | undefined): boolean {
     const store = this.#find(path);

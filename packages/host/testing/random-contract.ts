@@ -42,11 +42,13 @@ export function randomContract(name: string, make: (seed: bigint) => Random): vo
       }
       // Seven standard deviations of a fair coin.
       const slack = 7 * Math.sqrt(draws / 4);
-      for (const count of counts) assert.ok(Math.abs(count - draws / 2) < slack, `a bit was set ${count} times of ${draws}`);
+      for (const count of counts)
+        assert.ok(Math.abs(count - draws / 2) < slack, `a bit was set ${count} times of ${draws}`);
     });
 
     it("refuses a bound that is not a whole number from 1 to 2^32", () => {
-      for (const bound of [0, -1, 1.5, 2 ** 32 + 1, Number.NaN]) assert.throws(() => make(1n).below(bound), RangeError);
+      for (const bound of [0, -1, 1.5, 2 ** 32 + 1, Number.NaN])
+        assert.throws(() => make(1n).below(bound), RangeError);
     });
 
     it("forks by name, whatever was drawn before", () => {

@@ -1,6 +1,7 @@
 /**
- * Byte helpers: the one place of the pure packages that touches the Buffer global (it converts and copies several times faster than
- * TextDecoder or a loop). All give plain Uint8Arrays, never Buffers, so that equal bytes are equal objects to every assertion and tool.
+ * Byte helpers: the one place of the pure packages that touches the Buffer global (it converts and
+ * copies several times faster than TextDecoder or a loop). All give plain Uint8Arrays, never
+ * Buffers, so that equal bytes are equal objects to every assertion and tool.
  */
 
 interface BufferStatics {
@@ -36,9 +37,10 @@ let pool = Buffer.allocUnsafeSlow(POOL_BYTES).buffer;
 let poolUsed = 0;
 
 /**
- * A new array of n bytes with UNDEFINED contents: the caller writes every byte before it is read. Arrays of up to 8 KiB are cut from a
- * shared block of 64 KiB, so `result.buffer` is larger than the array, holds other data, and stays alive as long as any array cut from
- * it: copy with `slice()` what is small and kept for long.
+ * A new array of n bytes with UNDEFINED contents: the caller writes every byte before it is read.
+ * Arrays of up to 8 KiB are cut from a shared block of 64 KiB, so `result.buffer` is larger than
+ * the array, holds other data, and stays alive as long as any array cut from it: copy with
+ * `slice()` what is small and kept for long.
  */
 export function alloc(n: number): Uint8Array {
   if (n > MAX_POOLED_BYTES) return new Uint8Array(Buffer.allocUnsafeSlow(n).buffer);
@@ -52,7 +54,10 @@ export function alloc(n: number): Uint8Array {
   return new Uint8Array(pool, start, n);
 }
 
-/** bytes[start, end) as a string of one char (U+0000 to U+00FF) a byte, so that string order is byte order. */
+/**
+ * bytes[start, end) as a string of one char (U+0000 to U+00FF) a byte, so that string order is byte
+ * order.
+ */
 export function toLatin1(bytes: Uint8Array, start = 0, end = bytes.length): string {
   return latin1Slice.call(bytes, start, end);
 }
@@ -86,7 +91,10 @@ export function utf8Length(s: string): number {
   return Buffer.byteLength(s);
 }
 
-/** Writes s as UTF-8 into bytes at offset, where the caller has made room, and gives the count of bytes written. */
+/**
+ * Writes s as UTF-8 into bytes at offset, where the caller has made room, and gives the count of
+ * bytes written.
+ */
 export function writeUtf8(bytes: Uint8Array, s: string, offset: number): number {
   return utf8Write.call(bytes, s, offset, bytes.length - offset);
 }
@@ -121,7 +129,8 @@ export function toHex(bytes: Uint8Array): string {
 
 /** The bytes of a hex string of either case; throws RangeError if it is not one. */
 export function fromHex(hex: string): Uint8Array {
-  if (!/^(?:[0-9a-fA-F]{2})*$/.test(hex)) throw new RangeError(`not a hex string: ${JSON.stringify(hex)}`);
+  if (!/^(?:[0-9a-fA-F]{2})*$/.test(hex))
+    throw new RangeError(`not a hex string: ${JSON.stringify(hex)}`);
   const bytes = alloc(hex.length / 2);
   hexWrite.call(bytes, hex, 0, bytes.length);
   return bytes;
@@ -129,16 +138,21 @@ export function fromHex(hex: string): Uint8Array {
 
 const TWO_32 = 0x1_0000_0000;
 
-/** Big-endian uint64 at offset as a number; throws RangeError above Number.MAX_SAFE_INTEGER or past the end. */
+/**
+ * Big-endian uint64 at offset as a number; throws RangeError above Number.MAX_SAFE_INTEGER or past
+ * the end.
+ */
 export function readU64BE(bytes: Uint8Array, offset = 0): number {
   const value = readU32BE(bytes, offset) * TWO_32 + readU32BE(bytes, offset + 4);
-  if (value > Number.MAX_SAFE_INTEGER) throw new RangeError(`uint64 at ${offset} is not a safe integer`);
+  if (value > Number.MAX_SAFE_INTEGER)
+    throw new RangeError(`uint64 at ${offset} is not a safe integer`);
   return value;
 }
 
 /** Writes value (0 to Number.MAX_SAFE_INTEGER, else RangeError) as big-endian uint64 at offset. */
 export function writeU64BE(bytes: Uint8Array, value: number, offset = 0): void {
-  if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`not an unsigned safe integer: ${value}`);
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new RangeError(`not an unsigned safe integer: ${value}`);
   writeU32BE(bytes, Math.floor(value / TWO_32), offset);
   writeU32BE(bytes, value >>> 0, offset + 4);
 }
@@ -157,20 +171,31 @@ export function writeBigU64BE(bytes: Uint8Array, value: bigint, offset = 0): voi
 
 /** Big-endian uint32 at offset; throws RangeError past the end. */
 export function readU32BE(bytes: Uint8Array, offset: number): number {
-  if (offset < 0 || offset + 4 > bytes.length) throw new RangeError(`4 bytes at ${offset} are outside of ${bytes.length}`);
-  return ((bytes[offset] << 24) | (bytes[offset + 1] << 16) | (bytes[offset + 2] << 8) | bytes[offset + 3]) >>> 0;
+  if (offset < 0 || offset + 4 > bytes.length)
+    throw new RangeError(`4 bytes at ${offset} are outside of ${bytes.length}`);
+  return (
+    ((bytes[offset] << 24) |
+      (bytes[offset + 1] << 16) |
+      (bytes[offset + 2] << 8) |
+      bytes[offset + 3]) >>>
+    0
+  );
 }
 
 /** Writes the low 32 bits of value big-endian at offset; throws RangeError past the end. */
 export function writeU32BE(bytes: Uint8Array, value: number, offset: number): void {
-  if (offset < 0 || offset + 4 > bytes.length) throw new RangeError(`4 bytes at ${offset} are outside of ${bytes.length}`);
+  if (offset < 0 || offset + 4 > bytes.length)
+    throw new RangeError(`4 bytes at ${offset} are outside of ${bytes.length}`);
   bytes[offset] = value >>> 24;
   bytes[offset + 1] = value >>> 16;
   bytes[offset + 2] = value >>> 8;
   bytes[offset + 3] = value;
 }
 
-/** An id as etcd prints it: lower-case hex without padding; a negative one (a lease is an int64) as its two's complement. */
+/**
+ * An id as etcd prints it: lower-case hex without padding; a negative one (a lease is an int64) as
+ * its two's complement.
+ */
 export function idToHex(id: bigint): string {
   return BigInt.asUintN(64, id).toString(16);
 }

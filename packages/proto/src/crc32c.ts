@@ -1,8 +1,10 @@
 /**
- * CRC-32C (Castagnoli), the checksum of etcd's WAL and snapshot files. Reflected polynomial 0x82f63b78, register and result inverted,
- * so that crc32c(crc32c(0, a), b) is the checksum of a followed by b, as Go's crc32.Update gives it.
+ * CRC-32C (Castagnoli), the checksum of etcd's WAL and snapshot files. Reflected polynomial
+ * 0x82f63b78, register and result inverted, so that crc32c(crc32c(0, a), b) is the checksum of a
+ * followed by b, as Go's crc32.Update gives it.
  *
- * Slicing by 8: eight tables let one step take eight bytes. TABLES[t * 256 + b] is the effect of byte b followed by t zero bytes.
+ * Slicing by 8: eight tables let one step take eight bytes. TABLES[t * 256 + b] is the effect of
+ * byte b followed by t zero bytes.
  */
 
 const POLYNOMIAL = 0x82f63b78;
@@ -19,11 +21,17 @@ for (let i = 256; i < TABLES.length; i++) {
 }
 
 /**
- * The CRC-32C of what `crc` was taken of, followed by bytes[start, end). Start with crc 0. Gives an unsigned 32-bit number; throws
- * RangeError if the part is not inside of bytes.
+ * The CRC-32C of what `crc` was taken of, followed by bytes[start, end). Start with crc 0. Gives an
+ * unsigned 32-bit number; throws RangeError if the part is not inside of bytes.
  */
-export function crc32c(crc: number, bytes: Uint8Array, start = 0, end: number = bytes.length): number {
-  if (start < 0 || start > end || end > bytes.length) throw new RangeError(`[${start}, ${end}) is outside of ${bytes.length} bytes`);
+export function crc32c(
+  crc: number,
+  bytes: Uint8Array,
+  start = 0,
+  end: number = bytes.length,
+): number {
+  if (start < 0 || start > end || end > bytes.length)
+    throw new RangeError(`[${start}, ${end}) is outside of ${bytes.length} bytes`);
   const t = TABLES;
   let c = ~crc;
   let i = start;

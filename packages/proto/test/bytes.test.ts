@@ -27,7 +27,8 @@ import { SEED } from "./reflect.ts";
 
 const check = (property: fc.IProperty<never> | fc.IRawProperty<unknown>): void =>
   fc.assert(property as fc.IProperty<unknown>, { seed: SEED, numRuns: 300 });
-const plain = (bytes: Uint8Array): void => assert.equal(Object.getPrototypeOf(bytes), Uint8Array.prototype);
+const plain = (bytes: Uint8Array): void =>
+  assert.equal(Object.getPrototypeOf(bytes), Uint8Array.prototype);
 
 test("latin1 strings hold one char a byte, and order as bytes do", () => {
   check(
@@ -113,7 +114,8 @@ test("big-endian integers", () => {
       writeBigU64BE(bytes, value, offset);
       assert.equal(new DataView(bytes.buffer).getBigUint64(offset), value);
       assert.equal(readBigU64BE(bytes, offset), value);
-      if (value > BigInt(Number.MAX_SAFE_INTEGER)) assert.throws(() => readU64BE(bytes, offset), RangeError);
+      if (value > BigInt(Number.MAX_SAFE_INTEGER))
+        assert.throws(() => readU64BE(bytes, offset), RangeError);
       else assert.equal(readU64BE(bytes, offset), Number(value));
     }),
   );
@@ -128,7 +130,8 @@ test("big-endian integers", () => {
     }),
   );
   const eight = new Uint8Array(8);
-  for (const bad of [-1, 1.5, 2 ** 53, Number.NaN]) assert.throws(() => writeU64BE(eight, bad), RangeError);
+  for (const bad of [-1, 1.5, 2 ** 53, Number.NaN])
+    assert.throws(() => writeU64BE(eight, bad), RangeError);
   for (const bad of [-1n, 2n ** 64n]) assert.throws(() => writeBigU64BE(eight, bad), RangeError);
   for (const offset of [-1, 1, 8]) {
     assert.throws(() => readU64BE(eight, offset), RangeError);
@@ -144,5 +147,6 @@ test("ids as etcd prints them", () => {
   assert.equal(idToHex(0n), "0");
   assert.equal(idToHex(-1n), "ffffffffffffffff");
   assert.equal(idFromHex("1701f7e3861531D4"), 0x1701f7e3861531d4n);
-  for (const bad of ["", "0x1", "g", "12345678123456781", "-1", " 1"]) assert.equal(idFromHex(bad), undefined);
+  for (const bad of ["", "0x1", "g", "12345678123456781", "-1", " 1"])
+    assert.equal(idFromHex(bad), undefined);
 });

@@ -30,13 +30,22 @@ function naive(crc: number, bytes: Uint8Array): number {
 
 test("equals the naive sum, from any sum so far, and over any part of an array", () => {
   fc.assert(
-    fc.property(fc.nat(0xffff_ffff), fc.uint8Array({ maxLength: 100 }), fc.nat(), fc.nat(), (crc, bytes, a, b) => {
-      assert.equal(crc32c(crc, bytes), naive(crc, bytes));
-      const start = a % (bytes.length + 1);
-      const end = start + (b % (bytes.length - start + 1));
-      assert.equal(crc32c(crc, bytes, start, end), naive(crc, bytes.subarray(start, end)));
-      assert.equal(crc32c(crc32c(crc, bytes.subarray(0, start)), bytes.subarray(start)), crc32c(crc, bytes));
-    }),
+    fc.property(
+      fc.nat(0xffff_ffff),
+      fc.uint8Array({ maxLength: 100 }),
+      fc.nat(),
+      fc.nat(),
+      (crc, bytes, a, b) => {
+        assert.equal(crc32c(crc, bytes), naive(crc, bytes));
+        const start = a % (bytes.length + 1);
+        const end = start + (b % (bytes.length - start + 1));
+        assert.equal(crc32c(crc, bytes, start, end), naive(crc, bytes.subarray(start, end)));
+        assert.equal(
+          crc32c(crc32c(crc, bytes.subarray(0, start)), bytes.subarray(start)),
+          crc32c(crc, bytes),
+        );
+      },
+    ),
     { seed: SEED, numRuns: 1000 },
   );
 });

@@ -1,4 +1,7 @@
-/** The error catalogue against the facts of etcd 3.7: fixtures/errors.tsv has gRPC code, our name, Go's server-side name, text. */
+/**
+ * The error catalogue against the facts of etcd 3.7: fixtures/errors.tsv has gRPC code, our name,
+ * Go's server-side name, text.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +12,12 @@ const facts = readFileSync(join(import.meta.dirname, "fixtures/errors.tsv"), "ut
   .trimEnd()
   .split("\n")
   .map((line) => line.split("\t"))
-  .map(([grpcCode, name, goName, text]) => ({ grpcCode: Number(grpcCode), name: name as ErrorName, goName, text }));
+  .map(([grpcCode, name, goName, text]) => ({
+    grpcCode: Number(grpcCode),
+    name: name as ErrorName,
+    goName,
+    text,
+  }));
 
 test("the catalogue holds every error of etcd 3.7 with its status and text, and nothing else", () => {
   assert.deepEqual(
@@ -29,9 +37,15 @@ test("errorOf makes an error with name, status and text", () => {
   for (const { name, grpcCode, text } of facts) {
     const error = errorOf(name);
     assert.ok(error instanceof EtcdError && error instanceof Error);
-    assert.deepEqual([error.name, error.code, error.grpcCode, error.message], ["EtcdError", name, grpcCode, text]);
+    assert.deepEqual(
+      [error.name, error.code, error.grpcCode, error.message],
+      ["EtcdError", name, grpcCode, text],
+    );
   }
   const cause = new Error("disk");
   const error = new EtcdError("NoSpace", "etcdserver: quota", { cause });
-  assert.deepEqual([error.message, error.cause, error.grpcCode], ["etcdserver: quota", cause, GrpcStatus.RESOURCE_EXHAUSTED]);
+  assert.deepEqual(
+    [error.message, error.cause, error.grpcCode],
+    ["etcdserver: quota", cause, GrpcStatus.RESOURCE_EXHAUSTED],
+  );
 });

@@ -1,6 +1,7 @@
 /**
- * Bytes that etcd itself wrote. etcd-3.4.wal and etcd-3.4.snap: a one-member cluster of etcd 3.4.23 after puts, a delete, a transaction, a
- * lease, a compaction, users and roles, and a learner added. etcd-3.7.tsv: messages marshalled by the Go types of etcd 3.7 and raft 3.7.
+ * Bytes that etcd itself wrote. etcd-3.4.wal and etcd-3.4.snap: a one-member cluster of etcd 3.4.23
+ * after puts, a delete, a transaction, a lease, a compaction, users and roles, and a learner added.
+ * etcd-3.7.tsv: messages marshalled by the Go types of etcd 3.7 and raft 3.7.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -33,7 +34,8 @@ import {
 } from "../index.ts";
 import { type AnyMessage, ours } from "./reflect.ts";
 
-const fixture = (name: string): Uint8Array => new Uint8Array(readFileSync(join(import.meta.dirname, "fixtures", name)));
+const fixture = (name: string): Uint8Array =>
+  new Uint8Array(readFileSync(join(import.meta.dirname, "fixtures", name)));
 
 // Decodes, and holds that encoding gives the same bytes again.
 function exact<T>(type: MessageType<T>, bytes: Uint8Array): T {
@@ -47,7 +49,11 @@ function walRecords(file: Uint8Array): Uint8Array[] {
   const view = new DataView(file.buffer, file.byteOffset, file.length);
   const records: Uint8Array[] = [];
   let at = 0;
-  for (let length = view.getBigUint64(at, true); length !== 0n; length = view.getBigUint64(at, true)) {
+  for (
+    let length = view.getBigUint64(at, true);
+    length !== 0n;
+    length = view.getBigUint64(at, true)
+  ) {
     const size = Number(length & 0xff_ffff_ffff_ffffn);
     const padding = length >> 63n === 1n ? Number((length >> 56n) & 7n) : 0;
     records.push(file.subarray(at + 8, at + 8 + size));
@@ -148,7 +154,13 @@ test("a snapshot file of etcd 3.4 decodes and encodes to the same bytes", () => 
   assert.equal(crc32c(0, file.data), file.crc);
   const { metadata, data } = exact(raftpb.Snapshot, file.data);
   assert.deepEqual(metadata, {
-    confState: { voters: [0xc3b4a3c9c599c3f3n], learners: [0x44fa7200502c5fd1n], votersOutgoing: [], learnersNext: [], autoLeave: false },
+    confState: {
+      voters: [0xc3b4a3c9c599c3f3n],
+      learners: [0x44fa7200502c5fd1n],
+      votersOutgoing: [],
+      learnersNext: [],
+      autoLeave: false,
+    },
     index: 18,
     term: 2,
   });
@@ -157,12 +169,18 @@ test("a snapshot file of etcd 3.4 decodes and encodes to the same bytes", () => 
 
 const text = fromLatin1;
 
-// Each line of etcd-3.7.tsv: what it holds, and whether Go's bytes are ours. raft 3.7 leaves out fields that are not set; and Go now
-// writes a oneof after all other fields, which shows in Compare, where range_end has the higher number.
+// Each line of etcd-3.7.tsv: what it holds, and whether Go's bytes are ours. raft 3.7 leaves out
+// fields that are not set; and Go now writes a oneof after all other fields, which shows in
+// Compare, where range_end has the higher number.
 const MEANINGS: { message: AnyMessage; same: boolean }[] = [
   {
     message: {
-      header: { clusterId: 0xc36a1e619c38211bn, memberId: 0x1701f7e3861531d4n, revision: 12, raftTerm: 3 },
+      header: {
+        clusterId: 0xc36a1e619c38211bn,
+        memberId: 0x1701f7e3861531d4n,
+        revision: 12,
+        raftTerm: 3,
+      },
       kvs: [fromHex("0a016b10021880808080802020032a017630feffffffffffffffff01"), fromHex("")],
       more: true,
       count: 2,
@@ -172,20 +190,56 @@ const MEANINGS: { message: AnyMessage; same: boolean }[] = [
   {
     message: {
       compare: [
-        { result: 3, target: 4, key: text("a"), targetUnion: { case: "lease", value: 0n }, rangeEnd: Uint8Array.of(0) },
-        { result: 0, target: 0, key: text("b"), targetUnion: { case: "value", value: text("") }, rangeEnd: text("") },
-        { result: 0, target: 2, key: text(""), targetUnion: { case: "modRevision", value: 7 }, rangeEnd: text("") },
+        {
+          result: 3,
+          target: 4,
+          key: text("a"),
+          targetUnion: { case: "lease", value: 0n },
+          rangeEnd: Uint8Array.of(0),
+        },
+        {
+          result: 0,
+          target: 0,
+          key: text("b"),
+          targetUnion: { case: "value", value: text("") },
+          rangeEnd: text(""),
+        },
+        {
+          result: 0,
+          target: 2,
+          key: text(""),
+          targetUnion: { case: "modRevision", value: 7 },
+          rangeEnd: text(""),
+        },
       ],
       success: [
-        { request: { case: "requestPut", value: PutRequest.create({ key: text("x"), value: new Uint8Array(200), prevKv: true }) } },
+        {
+          request: {
+            case: "requestPut",
+            value: PutRequest.create({ key: text("x"), value: new Uint8Array(200), prevKv: true }),
+          },
+        },
         {
           request: {
             case: "requestTxn",
-            value: { compare: [], success: [], failure: [{ request: { case: "requestDeleteRange", value: DeleteRangeRequest.create() } }] },
+            value: {
+              compare: [],
+              success: [],
+              failure: [
+                { request: { case: "requestDeleteRange", value: DeleteRangeRequest.create() } },
+              ],
+            },
           },
         },
       ],
-      failure: [{ request: { case: "requestRange", value: RangeRequest.create({ key: text("x"), sortOrder: 2, maxModRevision: 9 }) } }],
+      failure: [
+        {
+          request: {
+            case: "requestRange",
+            value: RangeRequest.create({ key: text("x"), sortOrder: 2, maxModRevision: 9 }),
+          },
+        },
+      ],
     },
     same: false,
   },
@@ -220,9 +274,21 @@ const MEANINGS: { message: AnyMessage; same: boolean }[] = [
     },
     same: true,
   },
-  { message: { header: undefined, ID: 0x43f3a1fad45acd08n, TTL: -1, grantedTTL: 0, keys: [text("a"), text("")] }, same: true },
   {
-    message: InternalRaftRequest.create({ header: { ID: 0xf000000000000001n, username: "root", authRevision: 2 }, authEnable: text("") }),
+    message: {
+      header: undefined,
+      ID: 0x43f3a1fad45acd08n,
+      TTL: -1,
+      grantedTTL: 0,
+      keys: [text("a"), text("")],
+    },
+    same: true,
+  },
+  {
+    message: InternalRaftRequest.create({
+      header: { ID: 0xf000000000000001n, username: "root", authRevision: 2 },
+      authEnable: text(""),
+    }),
     same: true,
   },
   {
@@ -249,11 +315,20 @@ const MEANINGS: { message: AnyMessage; same: boolean }[] = [
   { message: { term: 0, vote: 2n ** 63n, commit: 0 }, same: true },
   { message: raftpb.ConfState.create({ voters: [1n, 2n ** 63n] }), same: true },
   {
-    message: raftpb.Message.create({ type: raftpb.MessageType.MsgApp, to: 1n, entries: [raftpb.Entry.create({ index: 2 })] }),
+    message: raftpb.Message.create({
+      type: raftpb.MessageType.MsgApp,
+      to: 1n,
+      entries: [raftpb.Entry.create({ index: 2 })],
+    }),
     same: false,
   },
   { message: raftpb.Snapshot.create({ data: text("d") }), same: true },
-  { message: raftpb.ConfChangeV2.create({ changes: [{ type: raftpb.ConfChangeType.ConfChangeAddLearnerNode, nodeId: 9n }] }), same: false },
+  {
+    message: raftpb.ConfChangeV2.create({
+      changes: [{ type: raftpb.ConfChangeType.ConfChangeAddLearnerNode, nodeId: 9n }],
+    }),
+    same: false,
+  },
 ];
 
 test("messages marshalled by etcd 3.7 mean what they should", () => {

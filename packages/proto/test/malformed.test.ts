@@ -1,8 +1,19 @@
-/** Input that is no message: decoders give a message or throw WireError, and never look past the bytes they were given. */
+/**
+ * Input that is no message: decoders give a message or throw WireError, and never look past the
+ * bytes they were given.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { MAX_NESTING_DEPTH, PutRequest, Reader, RequestOp, raftpb, TxnRequest, WireError } from "../index.ts";
+import {
+  MAX_NESTING_DEPTH,
+  PutRequest,
+  Reader,
+  RequestOp,
+  raftpb,
+  TxnRequest,
+  WireError,
+} from "../index.ts";
 import { type AnyType, message, ours, SEED, theirs } from "./reflect.ts";
 
 type Outcome = { value: unknown } | { error: string };
@@ -72,15 +83,22 @@ for (const [name, mine] of ours) {
       { seed: SEED, numRuns: 200 },
     );
     fc.assert(
-      fc.property(message(theirs.get(name)!, 2), fc.array(mutation, { minLength: 1, maxLength: 3 }), (pair, mutations) =>
-        check(mine, mutations.reduce(mutate, mine.encode(pair.ours))),
+      fc.property(
+        message(theirs.get(name)!, 2),
+        fc.array(mutation, { minLength: 1, maxLength: 3 }),
+        (pair, mutations) => check(mine, mutations.reduce(mutate, mine.encode(pair.ours))),
       ),
       { seed: SEED, numRuns: 200 },
     );
   });
 }
 
-function refused(type: AnyType, bytes: number[], reason: RegExp, place: { typeName: string; field: string; offset: number }): void {
+function refused(
+  type: AnyType,
+  bytes: number[],
+  reason: RegExp,
+  place: { typeName: string; field: string; offset: number },
+): void {
   assert.throws(
     () => type.decode(Uint8Array.from(bytes)),
     (e) => {
@@ -95,34 +113,93 @@ function refused(type: AnyType, bytes: number[], reason: RegExp, place: { typeNa
 test("each kind of damage is named with its place", () => {
   const put = "etcdserverpb.PutRequest";
   refused(PutRequest, [0x0a], /truncated varint/, { typeName: put, field: "key", offset: 1 });
-  refused(PutRequest, [0x0a, 5, 1, 2], /length past the end/, { typeName: put, field: "key", offset: 1 });
-  refused(PutRequest, [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f], /length past the end/, { typeName: put, field: "key", offset: 1 });
-  refused(PutRequest, [0x18, 0x80], /truncated varint/, { typeName: put, field: "lease", offset: 1 });
-  refused(PutRequest, [0x18, ...Array(10).fill(0xff), 1], /varint over 64 bits/, { typeName: put, field: "lease", offset: 1 });
-  refused(PutRequest, [0x18, ...Array(9).fill(0x80), 2], /varint over 64 bits/, { typeName: put, field: "lease", offset: 1 });
-  refused(PutRequest, [0x20, 1, 0x08, 1], /wrong wire type 0/, { typeName: put, field: "key", offset: 3 });
+  refused(PutRequest, [0x0a, 5, 1, 2], /length past the end/, {
+    typeName: put,
+    field: "key",
+    offset: 1,
+  });
+  refused(PutRequest, [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f], /length past the end/, {
+    typeName: put,
+    field: "key",
+    offset: 1,
+  });
+  refused(PutRequest, [0x18, 0x80], /truncated varint/, {
+    typeName: put,
+    field: "lease",
+    offset: 1,
+  });
+  refused(PutRequest, [0x18, ...Array(10).fill(0xff), 1], /varint over 64 bits/, {
+    typeName: put,
+    field: "lease",
+    offset: 1,
+  });
+  refused(PutRequest, [0x18, ...Array(9).fill(0x80), 2], /varint over 64 bits/, {
+    typeName: put,
+    field: "lease",
+    offset: 1,
+  });
+  refused(PutRequest, [0x20, 1, 0x08, 1], /wrong wire type 0/, {
+    typeName: put,
+    field: "key",
+    offset: 3,
+  });
   refused(PutRequest, [0x00], /bad field number/, { typeName: put, field: "", offset: 0 });
-  refused(PutRequest, [0x80, 0x80, 0x80, 0x80, 0x10, 0], /bad field number/, { typeName: put, field: "", offset: 0 });
+  refused(PutRequest, [0x80, 0x80, 0x80, 0x80, 0x10, 0], /bad field number/, {
+    typeName: put,
+    field: "",
+    offset: 0,
+  });
   refused(PutRequest, [0x80], /truncated varint/, { typeName: put, field: "", offset: 0 });
   for (const wireType of [3, 4, 6, 7]) {
-    refused(PutRequest, [(15 << 3) | wireType, 0], new RegExp(`unsupported wire type ${wireType}`), {
-      typeName: put,
-      field: "",
-      offset: 1,
-    });
+    refused(
+      PutRequest,
+      [(15 << 3) | wireType, 0],
+      new RegExp(`unsupported wire type ${wireType}`),
+      {
+        typeName: put,
+        field: "",
+        offset: 1,
+      },
+    );
   }
-  refused(PutRequest, [(15 << 3) | 1, 1, 2, 3], /truncated/, { typeName: put, field: "", offset: 1 });
-  refused(PutRequest, [(15 << 3) | 5, 1, 2, 3], /truncated/, { typeName: put, field: "", offset: 1 });
+  refused(PutRequest, [(15 << 3) | 1, 1, 2, 3], /truncated/, {
+    typeName: put,
+    field: "",
+    offset: 1,
+  });
+  refused(PutRequest, [(15 << 3) | 5, 1, 2, 3], /truncated/, {
+    typeName: put,
+    field: "",
+    offset: 1,
+  });
   // The inner message ends before its field does, though the input goes on.
-  refused(RequestOp, [0x12, 2, 0x0a, 3, 1, 2, 3], /length past the end/, { typeName: put, field: "key", offset: 3 });
-  refused(RequestOp, [0x12, 1, 0x18, 1], /truncated varint/, { typeName: put, field: "lease", offset: 3 });
-  refused(RequestOp, [0x12, 2, (15 << 3) | 5, 1, 2, 3, 4], /truncated/, { typeName: put, field: "", offset: 3 });
+  refused(RequestOp, [0x12, 2, 0x0a, 3, 1, 2, 3], /length past the end/, {
+    typeName: put,
+    field: "key",
+    offset: 3,
+  });
+  refused(RequestOp, [0x12, 1, 0x18, 1], /truncated varint/, {
+    typeName: put,
+    field: "lease",
+    offset: 3,
+  });
+  refused(RequestOp, [0x12, 2, (15 << 3) | 5, 1, 2, 3, 4], /truncated/, {
+    typeName: put,
+    field: "",
+    offset: 3,
+  });
 });
 
 test("text must be UTF-8", () => {
   const place = { typeName: "membershippb.Attributes", field: "name", offset: 2 };
   const attributes = ours.get("membershippb.Attributes")!;
-  for (const text of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xef, 0xbf, 0xbd, 0x80], [0xc0, 0x80, 0x80]]) {
+  for (const text of [
+    [0xff],
+    [0xc3],
+    [0xed, 0xa0, 0x80],
+    [0xef, 0xbf, 0xbd, 0x80],
+    [0xc0, 0x80, 0x80],
+  ]) {
     refused(attributes, [0x0a, text.length, ...text], /invalid UTF-8/, place);
   }
   assert.equal(attributes.decode(Uint8Array.of(0x0a, 4, 0xef, 0xbf, 0xbd, 0x41)).name, "\ufffdA");
@@ -132,7 +209,8 @@ test("text must be UTF-8", () => {
 test("nesting is bounded", () => {
   const nested = (levels: number): Uint8Array => {
     let txn = TxnRequest.create();
-    for (let i = 0; i < levels; i++) txn = TxnRequest.create({ success: [{ request: { case: "requestTxn", value: txn } }] });
+    for (let i = 0; i < levels; i++)
+      txn = TxnRequest.create({ success: [{ request: { case: "requestTxn", value: txn } }] });
     return TxnRequest.encode(txn);
   };
   // A level is two messages: the operation and the transaction in it.
@@ -150,11 +228,14 @@ test("nesting is bounded", () => {
 });
 
 function nestedOps(count: number): RequestOp[] {
-  return Array.from({ length: count }, () => ({ request: { case: "requestTxn", value: TxnRequest.create() } }));
+  return Array.from({ length: count }, () => ({
+    request: { case: "requestTxn", value: TxnRequest.create() },
+  }));
 }
 
 // An encoded raftpb.Message whose only field is a response that holds `inner`.
 function wrap(inner: Uint8Array): Uint8Array {
-  const length = inner.length < 128 ? [inner.length] : [(inner.length & 0x7f) | 0x80, inner.length >>> 7];
+  const length =
+    inner.length < 128 ? [inner.length] : [(inner.length & 0x7f) | 0x80, inner.length >>> 7];
   return Uint8Array.from([(14 << 3) | 2, ...length, ...inner]);
 }

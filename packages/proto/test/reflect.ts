@@ -1,4 +1,7 @@
-/** protobufjs' reading of proto/, our message types by name, and arbitrary messages of any type in both forms. */
+/**
+ * protobufjs' reading of proto/, our message types by name, and arbitrary messages of any type in
+ * both forms.
+ */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -34,16 +37,33 @@ export type AnyType = MessageType<AnyMessage>;
 
 /** Our message types by full name. */
 export const ours: ReadonlyMap<string, AnyType> = new Map(
-  [authpb, etcdserverpb, leasepb, membershippb, mvccpb, raftpb, snappb, v3electionpb, v3lockpb, walpb]
+  [
+    authpb,
+    etcdserverpb,
+    leasepb,
+    membershippb,
+    mvccpb,
+    raftpb,
+    snappb,
+    v3electionpb,
+    v3lockpb,
+    walpb,
+  ]
     .flatMap((pkg) => Object.values(pkg) as unknown[])
-    .filter((value): value is AnyType => typeof value === "object" && value !== null && "typeName" in value)
+    .filter(
+      (value): value is AnyType =>
+        typeof value === "object" && value !== null && "typeName" in value,
+    )
     .map((type) => [type.typeName, type]),
 );
 
 /** protobufjs' types by full name. */
 export const theirs: ReadonlyMap<string, protobuf.Type> = collectTypes(root);
 
-function collectTypes(namespace: protobuf.NamespaceBase, into = new Map<string, protobuf.Type>()): Map<string, protobuf.Type> {
+function collectTypes(
+  namespace: protobuf.NamespaceBase,
+  into = new Map<string, protobuf.Type>(),
+): Map<string, protobuf.Type> {
   for (const object of namespace.nestedArray) {
     if (object instanceof protobuf.Type) into.set(nameOf(object), object);
     if (object instanceof protobuf.Namespace) collectTypes(object, into);
@@ -57,10 +77,12 @@ export function nameOf(object: protobuf.ReflectionObject): string {
 }
 
 const mine = (field: protobuf.Field): AnyType => ours.get(nameOf(field.parent!))!;
-const isProto2 = (field: protobuf.Field): boolean => /^(raftpb|walpb|snappb)\.|^etcdserverpb\.(Request|Metadata)\./.test(nameOf(field));
+const isProto2 = (field: protobuf.Field): boolean =>
+  /^(raftpb|walpb|snappb)\.|^etcdserverpb\.(Request|Metadata)\./.test(nameOf(field));
 const isMessage = (field: protobuf.Field): boolean => field.resolvedType instanceof protobuf.Type;
 
-// What our codec makes of the field when it comes with the given byte after the tag: 1 as a varint, 0 as an empty message.
+// What our codec makes of the field when it comes with the given byte after the tag: 1 as a varint,
+// 0 as an empty message.
 function sample(field: protobuf.Field): unknown {
   const head = protobuf.Writer.create().uint32((field.id << 3) | (isMessage(field) ? 2 : 0));
   const message = mine(field).decode(head.uint32(isMessage(field) ? 0 : 1).finish());
@@ -70,7 +92,8 @@ function sample(field: protobuf.Field): unknown {
 }
 
 /** Whether our form keeps the embedded message encoded. */
-export const isRaw = (field: protobuf.Field): boolean => isMessage(field) && sample(field) instanceof Uint8Array;
+export const isRaw = (field: protobuf.Field): boolean =>
+  isMessage(field) && sample(field) instanceof Uint8Array;
 
 /** Whether a 64-bit field is a bigint in our form. */
 export const isBigint = (field: protobuf.Field): boolean => typeof sample(field) === "bigint";
@@ -85,28 +108,55 @@ const I64_MIN = -(2n ** 63n);
 const I64_MAX = 2n ** 63n - 1n;
 const U64_MAX = 2n ** 64n - 1n;
 
-const bytes = fc.oneof(fc.uint8Array({ maxLength: 8 }), fc.uint8Array({ minLength: 120, maxLength: 140 }));
+const bytes = fc.oneof(
+  fc.uint8Array({ maxLength: 8 }),
+  fc.uint8Array({ minLength: 120, maxLength: 140 }),
+);
 const Long = protobuf.util.Long as unknown as { fromString(s: string, unsigned: boolean): unknown };
-const long = (value: bigint | number, unsigned: boolean): unknown => Long.fromString(String(value), unsigned);
+const long = (value: bigint | number, unsigned: boolean): unknown =>
+  Long.fromString(String(value), unsigned);
 
 function int64(field: protobuf.Field, unsigned: boolean): fc.Arbitrary<Pair> {
   if (isBigint(field)) {
     const range = unsigned ? { min: 0n, max: U64_MAX } : { min: I64_MIN, max: I64_MAX };
-    return fc.oneof(fc.constant(0n), fc.bigInt(range)).map((value) => ({ ours: value, theirs: long(value, unsigned) }));
+    return fc
+      .oneof(fc.constant(0n), fc.bigInt(range))
+      .map((value) => ({ ours: value, theirs: long(value, unsigned) }));
   }
   const numbers = unsigned ? fc.maxSafeNat() : fc.maxSafeInteger();
-  const edges = fc.constantFrom(0, 1, 127, 128, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 35, 2 ** 49, Number.MAX_SAFE_INTEGER);
-  return fc.oneof(fc.constant(0), edges, numbers).map((value) => ({ ours: value, theirs: long(value, unsigned) }));
+  const edges = fc.constantFrom(
+    0,
+    1,
+    127,
+    128,
+    2 ** 31 - 1,
+    2 ** 31,
+    2 ** 32 - 1,
+    2 ** 32,
+    2 ** 35,
+    2 ** 49,
+    Number.MAX_SAFE_INTEGER,
+  );
+  return fc
+    .oneof(fc.constant(0), edges, numbers)
+    .map((value) => ({ ours: value, theirs: long(value, unsigned) }));
 }
 
 function value(field: protobuf.Field, depth: number): fc.Arbitrary<Pair> {
   const resolved = field.resolvedType;
-  const same = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<Pair> => arbitrary.map((v) => ({ ours: v, theirs: v }));
+  const same = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<Pair> =>
+    arbitrary.map((v) => ({ ours: v, theirs: v }));
   if (resolved instanceof protobuf.Type) {
     const inner = message(resolved, Math.max(0, depth - 1));
-    return isRaw(field) ? inner.map((pair) => ({ ours: ours.get(nameOf(resolved))!.encode(pair.ours), theirs: pair.theirs })) : inner;
+    return isRaw(field)
+      ? inner.map((pair) => ({
+          ours: ours.get(nameOf(resolved))!.encode(pair.ours),
+          theirs: pair.theirs,
+        }))
+      : inner;
   }
-  if (resolved instanceof protobuf.Enum) return same(fc.oneof(fc.constantFrom(...Object.values(resolved.values)), fc.integer()));
+  if (resolved instanceof protobuf.Enum)
+    return same(fc.oneof(fc.constantFrom(...Object.values(resolved.values)), fc.integer()));
   switch (field.type) {
     case "bool":
       return same(fc.boolean());
@@ -125,7 +175,8 @@ function value(field: protobuf.Field, depth: number): fc.Arbitrary<Pair> {
   }
 }
 
-const isZero = (v: unknown): boolean => v === 0 || v === 0n || v === "" || v === false || (v instanceof Uint8Array && v.length === 0);
+const isZero = (v: unknown): boolean =>
+  v === 0 || v === 0n || v === "" || v === false || (v instanceof Uint8Array && v.length === 0);
 
 interface Slot {
   name: string;
@@ -135,7 +186,8 @@ interface Slot {
 function fieldSlot(field: protobuf.Field, depth: number): Slot {
   const { name } = field;
   if (field.repeated) {
-    if (isMessage(field) && depth === 0) return { name, arbitrary: fc.constant({ ours: [], theirs: {} }) };
+    if (isMessage(field) && depth === 0)
+      return { name, arbitrary: fc.constant({ ours: [], theirs: {} }) };
     const arbitrary = fc.array(value(field, depth), { maxLength: 4 }).map((list) => ({
       ours: list.map((pair) => pair.ours),
       theirs: list.length === 0 ? {} : { [name]: list.map((pair) => pair.theirs) },
@@ -146,12 +198,20 @@ function fieldSlot(field: protobuf.Field, depth: number): Slot {
   // Not repeated, and not undefined when missing: always written.
   const required = mine(field).create()[name] !== undefined;
   if (isMessage(field) && depth === 0 && !required) return { name, arbitrary: absent };
-  const present = value(field, depth).map((pair) => ({ ours: pair.ours as unknown, theirs: { [name]: pair.theirs as unknown } }));
+  const present = value(field, depth).map((pair) => ({
+    ours: pair.ours as unknown,
+    theirs: { [name]: pair.theirs as unknown },
+  }));
   if (isMessage(field) && required) return { name, arbitrary: present };
   if (isMessage(field)) return { name, arbitrary: fc.oneof(absent, present) };
   if (!required) return { name, arbitrary: fc.oneof(absent, present) };
   const always = isProto2(field) && field.type !== "bytes";
-  return { name, arbitrary: always ? present : present.map((pair) => (isZero(pair.ours) ? { ours: pair.ours, theirs: {} } : pair)) };
+  return {
+    name,
+    arbitrary: always
+      ? present
+      : present.map((pair) => (isZero(pair.ours) ? { ours: pair.ours, theirs: {} } : pair)),
+  };
 }
 
 function oneofSlot(oneof: protobuf.OneOf, depth: number): Slot {
@@ -163,14 +223,19 @@ function oneofSlot(oneof: protobuf.OneOf, depth: number): Slot {
         theirs: { [field.name]: pair.theirs as unknown },
       })),
     );
-  return { name: oneof.name, arbitrary: fc.oneof(fc.constant({ ours: undefined, theirs: {} }), ...cases) };
+  return {
+    name: oneof.name,
+    arbitrary: fc.oneof(fc.constant({ ours: undefined, theirs: {} }), ...cases),
+  };
 }
 
 /** Messages of a type, every field filled at random; embedded messages down to the given depth. */
 export function message(type: protobuf.Type, depth = 3): fc.Arbitrary<Pair> {
   const slots = [
     ...type.fieldsArray.filter((field) => !field.partOf).map((field) => fieldSlot(field, depth)),
-    ...type.oneofsArray.filter((oneof) => !oneof.isProto3Optional).map((oneof) => oneofSlot(oneof, depth)),
+    ...type.oneofsArray
+      .filter((oneof) => !oneof.isProto3Optional)
+      .map((oneof) => oneofSlot(oneof, depth)),
   ];
   if (slots.length === 0) return fc.constant({ ours: {}, theirs: {} });
   return fc.tuple(...slots.map((slot) => slot.arbitrary)).map((values) => {

@@ -38,10 +38,14 @@ for (const [name, type] of theirs) {
     fc.assert(
       fc.property(message(type, 2), fc.infiniteStream(fc.nat()), (pair, random) => {
         const groups = new Map<number, Uint8Array[]>();
-        for (const field of splitFields(mine.encode(pair.ours))) groups.set(field.id, [...(groups.get(field.id) ?? []), field.bytes]);
+        for (const field of splitFields(mine.encode(pair.ours)))
+          groups.set(field.id, [...(groups.get(field.id) ?? []), field.bytes]);
         const parts = [...groups.values()].map(concat);
-        for (const extra of unknown) parts.splice(random.next().value % (parts.length + 1), 0, extra);
-        const shuffled = parts.map((part) => ({ part, at: random.next().value })).sort((a, b) => a.at - b.at);
+        for (const extra of unknown)
+          parts.splice(random.next().value % (parts.length + 1), 0, extra);
+        const shuffled = parts
+          .map((part) => ({ part, at: random.next().value }))
+          .sort((a, b) => a.at - b.at);
         assert.deepEqual(mine.decode(concat(shuffled.map(({ part }) => part))), pair.ours);
       }),
       { ...options, numRuns: 40 },

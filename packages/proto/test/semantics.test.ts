@@ -42,12 +42,14 @@ const SAFE_MIN = [0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0xf0, 0xff, 0x01];
 const bytes = (...parts: (number | number[])[]): Uint8Array => Uint8Array.from(parts.flat());
 
 test("ids are bigint and all other 64-bit integers numbers", () => {
-  const id = /^(id|lease|leader|to|from|vote|voters|votersOutgoing|learners|learnersNext)$|ID$|Id$/i;
+  const id =
+    /^(id|lease|leader|to|from|vote|voters|votersOutgoing|learners|learnersNext)$|ID$|Id$/i;
   const unixNanos = ["etcdserverpb.Request.Expiration", "etcdserverpb.Request.Time"];
   let bigints = 0;
   for (const field of [...theirs.values()].flatMap((type) => type.fieldsArray)) {
     if (field.type !== "int64" && field.type !== "uint64") continue;
-    const expected = (id.test(field.name) && field.name !== "watchId") || unixNanos.includes(nameOf(field));
+    const expected =
+      (id.test(field.name) && field.name !== "watchId") || unixNanos.includes(nameOf(field));
     assert.equal(isBigint(field), expected, nameOf(field));
     if (expected) bigints++;
   }
@@ -56,7 +58,9 @@ test("ids are bigint and all other 64-bit integers numbers", () => {
 
 test("these embedded messages stay encoded", () => {
   const raw = [...theirs.values()].flatMap((type) => type.fieldsArray).filter(isRaw);
-  const inProposal = raw.filter((field) => nameOf(field.parent!) === "etcdserverpb.InternalRaftRequest");
+  const inProposal = raw.filter(
+    (field) => nameOf(field.parent!) === "etcdserverpb.InternalRaftRequest",
+  );
   assert.equal(inProposal.length, 31);
   assert.deepEqual(
     raw
@@ -81,12 +85,19 @@ test("numbers beyond the safe integers are refused with their place", () => {
   for (const varint of [TWO_53, INT64_MAX, INT64_MIN]) {
     assert.throws(
       () => ResponseHeader.decode(bytes(revision, varint)),
-      (e) => e instanceof WireError && e.typeName === "etcdserverpb.ResponseHeader" && e.field === "revision" && e.offset === 1,
+      (e) =>
+        e instanceof WireError &&
+        e.typeName === "etcdserverpb.ResponseHeader" &&
+        e.field === "revision" &&
+        e.offset === 1,
     );
   }
   const raftTerm = 0x20;
   assert.equal(ResponseHeader.decode(bytes(raftTerm, SAFE_MAX)).raftTerm, Number.MAX_SAFE_INTEGER);
-  assert.throws(() => ResponseHeader.decode(bytes(raftTerm, TWO_53)), /raft_term: not a safe integer at byte 1/);
+  assert.throws(
+    () => ResponseHeader.decode(bytes(raftTerm, TWO_53)),
+    /raft_term: not a safe integer at byte 1/,
+  );
   // As uint64 this is no negative number but a huge one.
   assert.throws(() => ResponseHeader.decode(bytes(raftTerm, INT64_MIN)), /not a safe integer/);
 });
@@ -110,16 +121,34 @@ test("bounds and limits of requests are clamped instead", () => {
     assert.equal(read(bytes(tag, SAFE_MIN)), Number.MIN_SAFE_INTEGER);
     assert.equal(read(bytes(tag, 5)), 5);
   }
-  assert.deepEqual(Compare.decode(bytes(0x30, INT64_MAX)).targetUnion, { case: "modRevision", value: Number.MAX_SAFE_INTEGER });
+  assert.deepEqual(Compare.decode(bytes(0x30, INT64_MAX)).targetUnion, {
+    case: "modRevision",
+    value: Number.MAX_SAFE_INTEGER,
+  });
 });
 
 test("negative numbers and ids are exact", () => {
   const grant = LeaseGrantResponse.decode(LeaseGrantResponse.encode({ TTL: -1, ID: -(2n ** 63n) }));
   assert.deepEqual([grant.TTL, grant.ID], [-1, -(2n ** 63n)]);
   assert.equal(PutRequest.decode(bytes(0x18, INT64_MAX)).lease, 2n ** 63n - 1n);
-  assert.equal(ResponseHeader.decode(ResponseHeader.encode({ memberId: 2n ** 64n - 1n })).memberId, 2n ** 64n - 1n);
-  assert.equal(StatusResponse.decode(StatusResponse.encode({ leader: 2n ** 63n, dbSize: 2 ** 52 })).leader, 2n ** 63n);
-  for (const value of [-1, -(2 ** 31), -(2 ** 32), -(2 ** 32) - 1, Number.MIN_SAFE_INTEGER, 2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER]) {
+  assert.equal(
+    ResponseHeader.decode(ResponseHeader.encode({ memberId: 2n ** 64n - 1n })).memberId,
+    2n ** 64n - 1n,
+  );
+  assert.equal(
+    StatusResponse.decode(StatusResponse.encode({ leader: 2n ** 63n, dbSize: 2 ** 52 })).leader,
+    2n ** 63n,
+  );
+  for (const value of [
+    -1,
+    -(2 ** 31),
+    -(2 ** 32),
+    -(2 ** 32) - 1,
+    Number.MIN_SAFE_INTEGER,
+    2 ** 31,
+    2 ** 32,
+    Number.MAX_SAFE_INTEGER,
+  ]) {
     assert.equal(KeyValue.decode(KeyValue.encode({ modRevision: value })).modRevision, value);
   }
 });
@@ -139,7 +168,12 @@ test("encoding refuses integers that do not fit", () => {
     [Compare as MessageType<never>, { target: 2 ** 31 }],
     [Compare as MessageType<never>, { target: 0.5 }],
   ];
-  for (const [type, message] of cases) assert.throws(() => type.encode(message as never), RangeError, JSON.stringify(Object.keys(message)));
+  for (const [type, message] of cases)
+    assert.throws(
+      () => type.encode(message as never),
+      RangeError,
+      JSON.stringify(Object.keys(message)),
+    );
   // The writer that was interrupted is usable.
   assert.equal(toHex(KeyValue.encode({ version: 1 })), "2001");
 });
@@ -156,41 +190,68 @@ test("bytes are views of the input", () => {
   assert.equal(key.buffer, input.buffer);
   input[input.length - 1] ^= 1;
   assert.equal(value.at(-1), input.at(-1));
-  assert.equal(Object.getPrototypeOf(PutRequest.decode(Buffer.from(input)).key), Uint8Array.prototype);
+  assert.equal(
+    Object.getPrototypeOf(PutRequest.decode(Buffer.from(input)).key),
+    Uint8Array.prototype,
+  );
 });
 
 test("records in answers are embedded as they are", () => {
   // A record with a field of a later version survives.
   const record = concat([KeyValue.encode({ key: fromUtf8("k") }), bytes(0x78, 1)]);
-  assert.deepEqual(RangeResponse.decode(RangeResponse.encode({ kvs: [record, record], count: 2 })).kvs, [record, record]);
+  assert.deepEqual(
+    RangeResponse.decode(RangeResponse.encode({ kvs: [record, record], count: 2 })).kvs,
+    [record, record],
+  );
   const watch = WatchResponse.encode({ events: [bytes(), record] });
   assert.deepEqual(WatchResponse.decode(watch).events, [bytes(), record]);
 });
 
 test("a request goes into a proposal as it came, and an empty one is still there", () => {
   const put = concat([PutRequest.encode({ key: fromUtf8("k") }), bytes(0x78, 1)]);
-  const proposal = InternalRaftRequest.encode({ header: { ID: 7n, username: "", authRevision: 0 }, put });
+  const proposal = InternalRaftRequest.encode({
+    header: { ID: 7n, username: "", authRevision: 0 },
+    put,
+  });
   assert.equal(toHex(proposal), `22${toHex(bytes(put.length))}${toHex(put)}a206020807`);
   assert.deepEqual(InternalRaftRequest.decode(proposal).put, put);
-  const empty = InternalRaftRequest.decode(InternalRaftRequest.encode({ authEnable: new Uint8Array(0) }));
+  const empty = InternalRaftRequest.decode(
+    InternalRaftRequest.encode({ authEnable: new Uint8Array(0) }),
+  );
   assert.deepEqual([empty.authEnable, empty.authDisable], [new Uint8Array(0), undefined]);
 });
 
 test("an embedded message that comes twice is merged, a scalar replaced", () => {
   const put = (init: Partial<PutRequest>): Uint8Array =>
     RequestOp.encode({ request: { case: "requestPut", value: PutRequest.create(init) } });
-  const merged = RequestOp.decode(concat([put({ key: fromUtf8("a"), prevKv: true }), put({ key: fromUtf8("b") })]));
-  assert.deepEqual(merged.request, { case: "requestPut", value: PutRequest.create({ key: fromUtf8("b"), prevKv: true }) });
-  const range = RequestOp.encode({ request: { case: "requestRange", value: RangeRequest.create() } });
+  const merged = RequestOp.decode(
+    concat([put({ key: fromUtf8("a"), prevKv: true }), put({ key: fromUtf8("b") })]),
+  );
+  assert.deepEqual(merged.request, {
+    case: "requestPut",
+    value: PutRequest.create({ key: fromUtf8("b"), prevKv: true }),
+  });
+  const range = RequestOp.encode({
+    request: { case: "requestRange", value: RangeRequest.create() },
+  });
   assert.equal(RequestOp.decode(concat([put({}), range])).request?.case, "requestRange");
   const raw = InternalRaftRequest.decode(
-    concat([InternalRaftRequest.encode({ put: bytes(0x20, 1) }), InternalRaftRequest.encode({ put: bytes(0x28, 1) })]),
+    concat([
+      InternalRaftRequest.encode({ put: bytes(0x20, 1) }),
+      InternalRaftRequest.encode({ put: bytes(0x28, 1) }),
+    ]),
   );
-  assert.deepEqual(PutRequest.decode(raw.put!), PutRequest.create({ prevKv: true, ignoreValue: true }));
+  assert.deepEqual(
+    PutRequest.decode(raw.put!),
+    PutRequest.create({ prevKv: true, ignoreValue: true }),
+  );
 });
 
 test("repeated numbers are read packed and unpacked, and written packed in proto3 only", () => {
-  assert.deepEqual(WatchCreateRequest.decode(bytes(0x28, 1, 0x2a, 2, 0, 1, 0x28, 0)).filters, [1, 0, 1, 0]);
+  assert.deepEqual(
+    WatchCreateRequest.decode(bytes(0x28, 1, 0x2a, 2, 0, 1, 0x28, 0)).filters,
+    [1, 0, 1, 0],
+  );
   assert.equal(toHex(WatchCreateRequest.encode({ filters: [1, 0] })), "2a020100");
   assert.deepEqual(raftpb.ConfState.decode(bytes(0x0a, 2, 1, 2, 0x08, 3)).voters, [1n, 2n, 3n]);
   assert.equal(toHex(raftpb.ConfState.encode({ voters: [1n, 2n] })), "080108022800");
@@ -206,11 +267,20 @@ test("raft and WAL records carry every scalar and required message, as etcd writ
 });
 
 test("lengths are right at every width of their varint", () => {
-  for (const size of [0, 1, 125, 126, 127, 128, 16_000, 16_380, 16_383, 16_384, 2_097_148, 2_097_152]) {
+  for (const size of [
+    0, 1, 125, 126, 127, 128, 16_000, 16_380, 16_383, 16_384, 2_097_148, 2_097_152,
+  ]) {
     const key = new Uint8Array(size).fill(7);
-    const op = RequestOp.encode({ request: { case: "requestPut", value: PutRequest.create({ key, prevKv: true }) } });
+    const op = RequestOp.encode({
+      request: { case: "requestPut", value: PutRequest.create({ key, prevKv: true }) },
+    });
     const { request } = RequestOp.decode(op);
-    assert.ok(request?.case === "requestPut" && Buffer.compare(request.value.key, key) === 0 && request.value.prevKv, `size ${size}`);
+    assert.ok(
+      request?.case === "requestPut" &&
+        Buffer.compare(request.value.key, key) === 0 &&
+        request.value.prevKv,
+      `size ${size}`,
+    );
   }
   const text = "ü€😀".repeat(2000);
   assert.equal(LeaseGrantResponse.decode(LeaseGrantResponse.encode({ error: text })).error, text);
@@ -220,7 +290,8 @@ test("a writer grows wherever its buffer ends", () => {
   for (let size = WRITER_INITIAL_BYTES - 40; size < WRITER_INITIAL_BYTES + 8; size++) {
     const w = new Writer();
     const key = new Uint8Array(size).fill(7);
-    // The lease takes all ten bytes it can; then the length of the operation turns out to need a second byte.
+    // The lease takes all ten bytes it can; then the length of the operation turns out to need a
+    // second byte.
     const value = PutRequest.create({ key, lease: -1n });
     RequestOp.encodeTo(w, { request: { case: "requestPut", value } });
     const { request } = RequestOp.decode(w.finish());

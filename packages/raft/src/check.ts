@@ -1,7 +1,7 @@
 /**
- * What another member's message cannot say, whatever has happened to the cluster: such a message is refused at the border, so that it
- * reaches no invariant. A member that keeps to the protocol never sends one, and a store or a disk that lost what it had acknowledged is
- * seen here first.
+ * What another member's message cannot say, whatever has happened to the cluster: such a message is
+ * refused at the border, so that it reaches no invariant. A member that keeps to the protocol never
+ * sends one, and a store or a disk that lost what it had acknowledged is seen here first.
  */
 import { idToHex, raftpb } from "@quorate/proto";
 import { normalize, problemOf } from "./confchange.ts";
@@ -11,7 +11,10 @@ import { isFromLeader, messageName } from "./message.ts";
 
 const { MsgApp, MsgAppResp, MsgHeartbeat, MsgProp, MsgSnap } = raftpb.MessageType;
 
-/** A message's term is no further above that of the member that it reaches. One message cannot use up all terms. */
+/**
+ * A message's term is no further above that of the member that it reaches. One message cannot use
+ * up all terms.
+ */
 export const MAX_TERM_LEAP = 2 ** 32;
 
 const MESSAGE_TYPES: ReadonlySet<number> = new Set(Object.values(raftpb.MessageType));
@@ -21,7 +24,8 @@ const LAST_ENTRY_TYPE = raftpb.EntryType.EntryConfChangeV2;
 export function impossible(core: Core, message: raftpb.Message): string | undefined {
   const { type, term } = message;
   if (!MESSAGE_TYPES.has(type)) return `unknown message type ${type}`;
-  if (term > core.term + MAX_TERM_LEAP || term > MAX_TERM) return `term ${term}, this member's is ${core.term}`;
+  if (term > core.term + MAX_TERM_LEAP || term > MAX_TERM)
+    return `term ${term}, this member's is ${core.term}`;
   if (term === core.term && core.isLeader && isFromLeader(type)) {
     return `${messageName(type)} of another leader of term ${term}, which this member leads`;
   }
@@ -29,7 +33,8 @@ export function impossible(core: Core, message: raftpb.Message): string | undefi
   if (type === MsgHeartbeat) return impossibleHeartbeat(core, message);
   if (type === MsgAppResp) return impossibleAcknowledgement(core, message);
   if (type === MsgSnap) return impossibleSnapshot(message);
-  if (type === MsgProp && !message.entries.every(isKnown)) return "a proposal of an entry of an unknown type";
+  if (type === MsgProp && !message.entries.every(isKnown))
+    return "a proposal of an entry of an unknown type";
   return undefined;
 }
 
@@ -60,7 +65,10 @@ function impossibleHeartbeat(core: Core, { term, commit }: raftpb.Message): stri
   return `commit index ${commit}, this member's log ends at ${lastIndex}: either the sender is wrong, or this log has lost its end`;
 }
 
-function impossibleAcknowledgement(core: Core, { from, index, reject, term }: raftpb.Message): string | undefined {
+function impossibleAcknowledgement(
+  core: Core,
+  { from, index, reject, term }: raftpb.Message,
+): string | undefined {
   const { lastIndex } = core.log;
   if (reject || !core.isLeader || term !== core.term || index <= lastIndex) return undefined;
   return `${idToHex(from)} acknowledges entry ${index}, the leader's last is ${lastIndex}`;
@@ -70,7 +78,10 @@ function impossibleSnapshot({ snapshot, term }: raftpb.Message): string | undefi
   if (snapshot === undefined) return "a snapshot's message without the snapshot";
   const { metadata } = snapshot;
   if (metadata.index > MAX_INDEX) return `a snapshot of index ${metadata.index}`;
-  if (metadata.term > term) return `a snapshot of term ${metadata.term} in a message of term ${term}`;
+  if (metadata.term > term)
+    return `a snapshot of term ${metadata.term} in a message of term ${term}`;
   const problem = problemOf(normalize(metadata.confState));
-  return problem === undefined ? undefined : `a snapshot with an impossible configuration: ${problem}`;
+  return problem === undefined
+    ? undefined
+    : `a snapshot with an impossible configuration: ${problem}`;
 }

@@ -5,8 +5,9 @@
  *     enter joint  (1 2 3)            add 4, remove 1      (2 3 4)&&(1 2 3)
  *     leave joint  (2 3 4)&&(1 2 3)                        (2 3 4)
  *
- * While the configuration is joint, `voters` is the one being entered and `votersOutgoing` the one being left. A voter that is to become
- * a learner but still votes in the outgoing half waits in learnersNext. All lists are in ascending order.
+ * While the configuration is joint, `voters` is the one being entered and `votersOutgoing` the one
+ * being left. A voter that is to become a learner but still votes in the outgoing half waits in
+ * learnersNext. All lists are in ascending order.
  */
 import { raftpb } from "@quorate/proto";
 import { violated } from "./invariants.ts";
@@ -22,7 +23,8 @@ export class ConfChangeRefusal {
   }
 }
 
-const { ConfChangeAddNode, ConfChangeRemoveNode, ConfChangeUpdateNode, ConfChangeAddLearnerNode } = raftpb.ConfChangeType;
+const { ConfChangeAddNode, ConfChangeRemoveNode, ConfChangeUpdateNode, ConfChangeAddLearnerNode } =
+  raftpb.ConfChangeType;
 const { ConfChangeTransitionAuto, ConfChangeTransitionJointExplicit } = raftpb.ConfChangeTransition;
 
 function ascending(a: bigint, b: bigint): number {
@@ -63,14 +65,18 @@ export function sameConfState(a: ConfState, b: ConfState): boolean {
 /** How a ConfState contradicts itself; undefined if it does not. */
 export function problemOf(conf: ConfState): string | undefined {
   for (const id of conf.learners) {
-    if (conf.voters.includes(id) || conf.votersOutgoing.includes(id)) return `${id} is voter and learner`;
+    if (conf.voters.includes(id) || conf.votersOutgoing.includes(id))
+      return `${id} is voter and learner`;
   }
   for (const id of conf.learnersNext) {
-    if (!conf.votersOutgoing.includes(id)) return `${id} waits to become a learner but votes nowhere`;
+    if (!conf.votersOutgoing.includes(id))
+      return `${id} waits to become a learner but votes nowhere`;
     if (conf.voters.includes(id)) return `${id} waits to become a learner but goes on voting`;
   }
-  if (!isJoint(conf) && (conf.learnersNext.length > 0 || conf.autoLeave)) return "marks of a joint configuration in a simple one";
-  if (isJoint(conf) && conf.voters.length === 0) return "a joint configuration enters one without voters";
+  if (!isJoint(conf) && (conf.learnersNext.length > 0 || conf.autoLeave))
+    return "marks of a joint configuration in a simple one";
+  if (isJoint(conf) && conf.voters.length === 0)
+    return "a joint configuration enters one without voters";
   return undefined;
 }
 
@@ -91,17 +97,29 @@ export function isLeaveJoint(change: raftpb.ConfChangeV2): boolean {
 }
 
 /** The configuration after a change, or why the change does not fit. */
-export function changeConfState(conf: ConfState, change: raftpb.ConfChangeV2): ConfState | ConfChangeRefusal {
+export function changeConfState(
+  conf: ConfState,
+  change: raftpb.ConfChangeV2,
+): ConfState | ConfChangeRefusal {
   if (isLeaveJoint(change)) return leaveJoint(conf);
   if (change.transition !== ConfChangeTransitionAuto || change.changes.length > 1) {
-    return enterJoint(conf, change.changes, change.transition !== ConfChangeTransitionJointExplicit);
+    return enterJoint(
+      conf,
+      change.changes,
+      change.transition !== ConfChangeTransitionJointExplicit,
+    );
   }
   return simple(conf, change.changes);
 }
 
-function enterJoint(conf: ConfState, changes: readonly raftpb.ConfChangeSingle[], autoLeave: boolean): ConfState | ConfChangeRefusal {
+function enterJoint(
+  conf: ConfState,
+  changes: readonly raftpb.ConfChangeSingle[],
+  autoLeave: boolean,
+): ConfState | ConfChangeRefusal {
   if (isJoint(conf)) return new ConfChangeRefusal("the configuration is joint already");
-  if (conf.voters.length === 0) return new ConfChangeRefusal("a configuration without voters cannot become joint");
+  if (conf.voters.length === 0)
+    return new ConfChangeRefusal("a configuration without voters cannot become joint");
   return applyChanges({ ...conf, votersOutgoing: conf.voters, autoLeave }, changes);
 }
 
@@ -116,13 +134,19 @@ function leaveJoint(conf: ConfState): ConfState | ConfChangeRefusal {
   });
 }
 
-function simple(conf: ConfState, changes: readonly raftpb.ConfChangeSingle[]): ConfState | ConfChangeRefusal {
+function simple(
+  conf: ConfState,
+  changes: readonly raftpb.ConfChangeSingle[],
+): ConfState | ConfChangeRefusal {
   if (isJoint(conf)) return new ConfChangeRefusal("a simple change in a joint configuration");
   return applyChanges(conf, changes);
 }
 
 /** Makes the changes to `voters` and the learners; votersOutgoing stays as it is. */
-function applyChanges(conf: ConfState, changes: readonly raftpb.ConfChangeSingle[]): ConfState | ConfChangeRefusal {
+function applyChanges(
+  conf: ConfState,
+  changes: readonly raftpb.ConfChangeSingle[],
+): ConfState | ConfChangeRefusal {
   const voters = new Set(conf.voters);
   const learners = new Set(conf.learners);
   const learnersNext = new Set(conf.learnersNext);

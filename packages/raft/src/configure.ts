@@ -38,5 +38,6 @@ function putInForce(core: Core, conf: raftpb.ConfState): void {
   // Fewer may be needed now, for commits and for reads.
   advanceCommit(core);
   advanceReads(core);
-  if (core.leadTransferee !== 0n && !core.tracker.isVoter(core.leadTransferee)) core.leadTransferee = 0n;
+  if (core.leadTransferee !== 0n && !core.tracker.isVoter(core.leadTransferee))
+    core.leadTransferee = 0n;
 }

@@ -1,5 +1,6 @@
 /**
- * What a machine knows, in one place, and the few things done to it from everywhere. The rooms around it hold the behaviour:
+ * What a machine knows, in one place, and the few things done to it from everywhere. The rooms
+ * around it hold the behaviour:
  *
  *     replicate.ts   a leader's appends, heartbeats, snapshots and commits      roles.ts    becoming follower, candidate, leader
  *     follow.ts      what a follower does with them                             election.ts campaigns and votes
@@ -9,7 +10,13 @@
  */
 import { idToHex, type raftpb } from "@quorate/proto";
 import { checkConfState, normalize } from "./confchange.ts";
-import { checkConfig, type InitialState, type LogLevel, MAX_TERM, type RaftConfig } from "./config.ts";
+import {
+  checkConfig,
+  type InitialState,
+  type LogLevel,
+  MAX_TERM,
+  type RaftConfig,
+} from "./config.ts";
 import { isConfChange } from "./entries.ts";
 import { violated } from "./invariants.ts";
 import { RaftLog } from "./log.ts";
@@ -34,14 +41,22 @@ export class Core {
   leader = 0n;
   role: Role = "follower";
   leadTransferee = 0n;
-  /** Someone was told to campaign in this term: he may yet do it, and no lease holds against him. */
+  /**
+   * Someone was told to campaign in this term: he may yet do it, and no lease holds against him.
+   */
   leaseGivenAway = false;
 
   /** Ticks since the machine was made. */
   ticks = 0;
-  /** The tick at which some leader was last heard of; a new machine has to assume that it was just before. */
+  /**
+   * The tick at which some leader was last heard of; a new machine has to assume that it was just
+   * before.
+   */
   heardLeaderTick = 0;
-  /** Follower and candidate: ticks since the leader was heard of or an election began. Leader: since the last check for a quorum. */
+  /**
+   * Follower and candidate: ticks since the leader was heard of or an election began. Leader: since
+   * the last check for a quorum.
+   */
   electionElapsed = 0;
   heartbeatElapsed = 0;
   /** This term of being follower or candidate: electionTicks to 2 * electionTicks - 1. */
@@ -64,7 +79,10 @@ export class Core {
   readStates: ReadState[] = [];
   selfVoteDue: SelfVote = "none";
 
-  /** Throws RaftConfigError for bad settings, InvariantError (RAFT-1, RAFT-14, RAFT-20) for an incoherent state. */
+  /**
+   * Throws RaftConfigError for bad settings, InvariantError (RAFT-1, RAFT-14, RAFT-20) for an
+   * incoherent state.
+   */
   constructor(config: RaftConfig, initial: InitialState) {
     checkConfig(config);
     this.config = config;
@@ -72,15 +90,22 @@ export class Core {
     this.log = new RaftLog(initial, config.maxCommittedBytesPerReady);
     this.tracker = new Tracker(config.maxInflightMessages, config.maxInflightBytes);
     this.reads = new ReadOnly(config.maxPendingReads);
-    // A crash may have kept the entries of a write and lost its hard state. Then no vote of that term was given by this member.
+    // A crash may have kept the entries of a write and lost its hard state. Then no vote of that
+    // term was given by this member.
     const lastTerm = this.log.lastTerm;
     this.#term = Math.max(initial.hardState.term, lastTerm);
     this.#vote = initial.hardState.term < lastTerm ? 0n : initial.hardState.vote;
     if (initial.confState === undefined) {
-      const skipped = initial.entries.find((entry) => entry.index <= initial.applied && isConfChange(entry));
-      if (skipped !== undefined) violated("RAFT-20", `the change ${skipped.index} is applied, but no confState is given`);
+      const skipped = initial.entries.find(
+        (entry) => entry.index <= initial.applied && isConfChange(entry),
+      );
+      if (skipped !== undefined)
+        violated("RAFT-20", `the change ${skipped.index} is applied, but no confState is given`);
     }
-    this.tracker.configure(checkConfState(normalize(initial.confState ?? initial.snapshot.confState)), this.log.lastIndex);
+    this.tracker.configure(
+      checkConfState(normalize(initial.confState ?? initial.snapshot.confState)),
+      this.log.lastIndex,
+    );
   }
 
   get term(): number {
@@ -101,7 +126,8 @@ export class Core {
   }
 
   castVote(id: bigint): void {
-    if (this.#vote !== 0n && this.#vote !== id) violated("RAFT-10", `${idToHex(this.#vote)} to ${idToHex(id)} in term ${this.#term}`);
+    if (this.#vote !== 0n && this.#vote !== id)
+      violated("RAFT-10", `${idToHex(this.#vote)} to ${idToHex(id)} in term ${this.#term}`);
     this.#vote = id;
   }
 
@@ -120,7 +146,10 @@ export class Core {
     return self !== undefined && !self.isLearner && !this.log.snapshotPending;
   }
 
-  /** True if an entry of this term is committed: only then does a leader know the cluster's commit index (thesis, section 6.4). */
+  /**
+   * True if an entry of this term is committed: only then does a leader know the cluster's commit
+   * index (thesis, section 6.4).
+   */
   get committedInTerm(): boolean {
     return this.log.term(this.log.committed) === this.#term;
   }

@@ -1,7 +1,12 @@
-/** Entries: their sizes, the first ones of a new cluster, and the configuration changes they carry. */
+/**
+ * Entries: their sizes, the first ones of a new cluster, and the configuration changes they carry.
+ */
 import { EMPTY, raftpb } from "@quorate/proto";
 
-/** Upper bound of what an entry's encoding adds to its data: type, term, index, two lengths and their tags. */
+/**
+ * Upper bound of what an entry's encoding adds to its data: type, term, index, two lengths and
+ * their tags.
+ */
 export const ENTRY_OVERHEAD_BYTES = 32;
 
 /** What an entry counts for where messages and windows are bounded in bytes. */
@@ -11,38 +16,63 @@ export function entryBytes(entry: raftpb.Entry): number {
 
 /** True for both kinds of configuration change. */
 export function isConfChange(entry: raftpb.Entry): boolean {
-  return entry.type === raftpb.EntryType.EntryConfChange || entry.type === raftpb.EntryType.EntryConfChangeV2;
+  return (
+    entry.type === raftpb.EntryType.EntryConfChange ||
+    entry.type === raftpb.EntryType.EntryConfChangeV2
+  );
 }
 
 /** A ConfChange as the ConfChangeV2 that does the same. */
-export function toConfChangeV2(change: raftpb.ConfChange | raftpb.ConfChangeV2): raftpb.ConfChangeV2 {
+export function toConfChangeV2(
+  change: raftpb.ConfChange | raftpb.ConfChangeV2,
+): raftpb.ConfChangeV2 {
   if ("changes" in change) return change;
-  return { transition: 0, changes: [{ type: change.type, nodeId: change.nodeId }], context: change.context };
+  return {
+    transition: 0,
+    changes: [{ type: change.type, nodeId: change.nodeId }],
+    context: change.context,
+  };
 }
 
-/** The change an entry carries, undefined for a normal entry. Throws WireError if its data is malformed. */
+/**
+ * The change an entry carries, undefined for a normal entry. Throws WireError if its data is
+ * malformed.
+ */
 export function confChangeOf(entry: raftpb.Entry): raftpb.ConfChangeV2 | undefined {
-  if (entry.type === raftpb.EntryType.EntryConfChangeV2) return raftpb.ConfChangeV2.decode(entry.data);
-  if (entry.type === raftpb.EntryType.EntryConfChange) return toConfChangeV2(raftpb.ConfChange.decode(entry.data));
+  if (entry.type === raftpb.EntryType.EntryConfChangeV2)
+    return raftpb.ConfChangeV2.decode(entry.data);
+  if (entry.type === raftpb.EntryType.EntryConfChange)
+    return toConfChangeV2(raftpb.ConfChange.decode(entry.data));
   return undefined;
 }
 
 /** The type and data of the entry that carries a change. */
-export function encodeConfChange(change: raftpb.ConfChange | raftpb.ConfChangeV2): { type: raftpb.EntryType; data: Uint8Array } {
-  if ("changes" in change) return { type: raftpb.EntryType.EntryConfChangeV2, data: raftpb.ConfChangeV2.encode(change) };
+export function encodeConfChange(change: raftpb.ConfChange | raftpb.ConfChangeV2): {
+  type: raftpb.EntryType;
+  data: Uint8Array;
+} {
+  if ("changes" in change)
+    return { type: raftpb.EntryType.EntryConfChangeV2, data: raftpb.ConfChangeV2.encode(change) };
   return { type: raftpb.EntryType.EntryConfChange, data: raftpb.ConfChange.encode(change) };
 }
 
 /**
- * The log a new cluster starts with: one ConfChangeAddNode a member, term 1, in the order given, as etcd writes them. Every member writes
- * the same entries to its WAL and starts with term 1 and commit = their count, so they are the first entries to be applied.
+ * The log a new cluster starts with: one ConfChangeAddNode a member, term 1, in the order given, as
+ * etcd writes them. Every member writes the same entries to its WAL and starts with term 1 and
+ * commit = their count, so they are the first entries to be applied.
  */
-export function bootstrapEntries(peers: readonly { readonly id: bigint; readonly context: Uint8Array }[]): raftpb.Entry[] {
+export function bootstrapEntries(
+  peers: readonly { readonly id: bigint; readonly context: Uint8Array }[],
+): raftpb.Entry[] {
   return peers.map((peer, i) => ({
     type: raftpb.EntryType.EntryConfChange,
     term: 1,
     index: i + 1,
-    data: raftpb.ConfChange.encode({ type: raftpb.ConfChangeType.ConfChangeAddNode, nodeId: peer.id, context: peer.context }),
+    data: raftpb.ConfChange.encode({
+      type: raftpb.ConfChangeType.ConfChangeAddNode,
+      nodeId: peer.id,
+      context: peer.context,
+    }),
   }));
 }
 

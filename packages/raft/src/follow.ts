@@ -1,4 +1,7 @@
-/** What a follower does with its leader's messages. They are of its own term, and their sender is known to lead. */
+/**
+ * What a follower does with its leader's messages. They are of its own term, and their sender is
+ * known to lead.
+ */
 import { raftpb } from "@quorate/proto";
 import { checkConfState, normalize } from "./confchange.ts";
 import type { Core } from "./core.ts";
@@ -23,7 +26,8 @@ export function handleAppend(core: Core, append: raftpb.Message): void {
     acknowledge(core, append.from, last);
     return;
   }
-  // The leader's log has no term above logTerm up to index, so the logs cannot meet where this one's terms are above it.
+  // The leader's log has no term above logTerm up to index, so the logs cannot meet where this
+  // one's terms are above it.
   const meet = log.findConflict(Math.min(append.index, log.lastIndex), append.logTerm);
   const response = core.message(MsgAppResp, append.from);
   response.reject = true;
@@ -33,7 +37,10 @@ export function handleAppend(core: Core, append: raftpb.Message): void {
   core.sendAfterSync(response);
 }
 
-/** Commits as far as the leader knows this log to be right, and sends the context back: that confirms reads and the lease. */
+/**
+ * Commits as far as the leader knows this log to be right, and sends the context back: that
+ * confirms reads and the lease.
+ */
 export function handleHeartbeat(core: Core, heartbeat: raftpb.Message): void {
   core.log.commitTo(heartbeat.commit);
   const response = core.message(MsgHeartbeatResp, heartbeat.from);
@@ -41,11 +48,15 @@ export function handleHeartbeat(core: Core, heartbeat: raftpb.Message): void {
   core.send(response);
 }
 
-/** Starts over from a snapshot, unless the log is as far already. The answer tells the leader where to go on from. */
+/**
+ * Starts over from a snapshot, unless the log is as far already. The answer tells the leader where
+ * to go on from.
+ */
 export function handleSnapshot(core: Core, message: raftpb.Message): void {
   const snapshot = message.snapshot;
   const log = core.log;
-  if (snapshot !== undefined && restore(core, snapshot)) acknowledge(core, message.from, log.lastIndex);
+  if (snapshot !== undefined && restore(core, snapshot))
+    acknowledge(core, message.from, log.lastIndex);
   else acknowledge(core, message.from, log.committed);
 }
 
@@ -54,8 +65,14 @@ function restore(core: Core, snapshot: raftpb.Snapshot): boolean {
   const log = core.log;
   if (index <= log.committed) return false;
   const conf = normalize(confState);
-  if (!conf.voters.includes(core.id) && !conf.votersOutgoing.includes(core.id) && !conf.learners.includes(core.id)) {
-    core.note("warn", "ignored a snapshot whose configuration does not know this member", { index });
+  if (
+    !conf.voters.includes(core.id) &&
+    !conf.votersOutgoing.includes(core.id) &&
+    !conf.learners.includes(core.id)
+  ) {
+    core.note("warn", "ignored a snapshot whose configuration does not know this member", {
+      index,
+    });
     return false;
   }
   if (log.matches(index, term)) {
@@ -64,7 +81,8 @@ function restore(core: Core, snapshot: raftpb.Snapshot): boolean {
     return false;
   }
   log.restore(snapshot);
-  // The driver may still have older entries to apply, configuration changes among them, so this one waits for its turn.
+  // The driver may still have older entries to apply, configuration changes among them, so this one
+  // waits for its turn.
   core.restoredConfs.push({ index, conf: checkConfState(conf) });
   core.note("info", "starts over from a snapshot", { index, snapshotTerm: term });
   return true;

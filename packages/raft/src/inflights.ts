@@ -1,4 +1,7 @@
-/** The window of messages on their way to one follower: a ring of (index of the last entry, bytes), oldest first. */
+/**
+ * The window of messages on their way to one follower: a ring of (index of the last entry, bytes),
+ * oldest first.
+ */
 import { violated } from "./invariants.ts";
 
 export class Inflights {
@@ -10,7 +13,10 @@ export class Inflights {
   #count = 0;
   #bytes = 0;
 
-  /** Full at maxMessages messages, or as soon as maxBytes bytes are reached: the message that reaches them is still taken. */
+  /**
+   * Full at maxMessages messages, or as soon as maxBytes bytes are reached: the message that
+   * reaches them is still taken.
+   */
   constructor(maxMessages: number, maxBytes: number) {
     this.maxMessages = maxMessages;
     this.maxBytes = maxBytes;
@@ -33,7 +39,10 @@ export class Inflights {
     if (this.#count >= this.maxMessages) violated("RAFT-13", `${this.#count} messages in flight`);
     const size = this.#indexes.length;
     if (this.#count > 0 && this.#indexes[(this.#start + this.#count - 1) % size] >= index) {
-      violated("RAFT-13", `index ${index} after ${this.#indexes[(this.#start + this.#count - 1) % size]}`);
+      violated(
+        "RAFT-13",
+        `index ${index} after ${this.#indexes[(this.#start + this.#count - 1) % size]}`,
+      );
     }
     if (this.#count === size) this.#grow();
     const at = (this.#start + this.#count) % this.#indexes.length;

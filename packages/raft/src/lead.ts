@@ -8,23 +8,32 @@ import { advanceCommit } from "./replicate.ts";
 import { becomeFollower } from "./roles.ts";
 import type { TransferResult } from "./status.ts";
 
-export function handleAppendResponse(core: Core, progress: Progress, response: raftpb.Message): void {
+export function handleAppendResponse(
+  core: Core,
+  progress: Progress,
+  response: raftpb.Message,
+): void {
   progress.recentActive = true;
   if (response.reject) handleRejection(core, progress, response);
   else handleAcknowledgement(core, progress, response.index);
 }
 
 /**
- * The follower's log does not hold what the append follows. It names a place where it may: the highest below with a term not above the
- * append's. From its term there, the leader sees in turn which places of its own log are out of the question. So a probe costs at most
- * one round trip for each term that differs, not one for each entry.
+ * The follower's log does not hold what the append follows. It names a place where it may: the
+ * highest below with a term not above the append's. From its term there, the leader sees in turn
+ * which places of its own log are out of the question. So a probe costs at most one round trip for
+ * each term that differs, not one for each entry.
  */
 function handleRejection(core: Core, progress: Progress, response: raftpb.Message): void {
-  const meet = response.logTerm > 0 ? core.log.findConflict(response.rejectHint, response.logTerm).index : response.rejectHint;
+  const meet =
+    response.logTerm > 0
+      ? core.log.findConflict(response.rejectHint, response.logTerm).index
+      : response.rejectHint;
   if (!progress.reject(response.index, meet)) return;
   if (progress.state === "replicate") progress.becomeProbe();
   progress.appendDue = true;
-  if (core.hasLogger) core.note("debug", "probes further back", { to: idToHex(progress.id), next: progress.next });
+  if (core.hasLogger)
+    core.note("debug", "probes further back", { to: idToHex(progress.id), next: progress.next });
 }
 
 function handleAcknowledgement(core: Core, progress: Progress, index: number): void {
@@ -41,16 +50,23 @@ function handleAcknowledgement(core: Core, progress: Progress, index: number): v
     progress.becomeReplicate();
   }
   advanceCommit(core);
-  if (progress.id === core.leadTransferee && progress.match === core.log.lastIndex) sendTimeoutNow(core, progress.id);
+  if (progress.id === core.leadTransferee && progress.match === core.log.lastIndex)
+    sendTimeoutNow(core, progress.id);
 }
 
-export function handleHeartbeatResponse(core: Core, progress: Progress, response: raftpb.Message): void {
+export function handleHeartbeatResponse(
+  core: Core,
+  progress: Progress,
+  response: raftpb.Message,
+): void {
   progress.recentActive = true;
-  // One more append may go out, empty if the window is full: if all that fills it was lost, nothing else would ever tell.
+  // One more append may go out, empty if the window is full: if all that fills it was lost, nothing
+  // else would ever tell.
   progress.flowPaused = false;
   if (progress.match < core.log.lastIndex || progress.state === "probe") progress.appendDue = true;
   const confirmed = decodeRound(response.context);
-  if (confirmed === undefined || confirmed.round > core.reads.round || confirmed.tick > core.ticks) return;
+  if (confirmed === undefined || confirmed.round > core.reads.round || confirmed.tick > core.ticks)
+    return;
   progress.ackedRound = Math.max(progress.ackedRound, confirmed.round);
   progress.ackedTick = Math.max(progress.ackedTick, confirmed.tick);
   advanceReads(core);
@@ -76,7 +92,10 @@ export function checkQuorum(core: Core): void {
   becomeFollower(core, core.term, 0n);
 }
 
-/** Starts to hand leadership over: no proposals from now on, and as soon as the other has all entries it may campaign. */
+/**
+ * Starts to hand leadership over: no proposals from now on, and as soon as the other has all
+ * entries it may campaign.
+ */
 export function startTransfer(core: Core, to: bigint): TransferResult {
   if (to === core.id) return "already-leader";
   const progress = core.tracker.get(to);

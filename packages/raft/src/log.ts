@@ -7,16 +7,20 @@
  *                                         |               |
  *                                       stable        handedOut
  *
- * stable moves only when the driver reports a write as durable, handedOut when a Ready takes entries to be written. A new leader may
- * replace entries after committed; what was handed out of them has to be written again, and a report about the old write then no longer
- * counts for them: each write under way keeps its own mark, which every replacement pulls back.
+ * stable moves only when the driver reports a write as durable, handedOut when a Ready takes
+ * entries to be written. A new leader may replace entries after committed; what was handed out of
+ * them has to be written again, and a report about the old write then no longer counts for them:
+ * each write under way keeps its own mark, which every replacement pulls back.
  */
 import type { raftpb } from "@quorate/proto";
 import type { InitialState } from "./config.ts";
 import { entryBytes, isConfChange } from "./entries.ts";
 import { violated } from "./invariants.ts";
 
-/** A write under way: once it is durable, the log is stable up to `last`, as far as nothing was replaced meanwhile. */
+/**
+ * A write under way: once it is durable, the log is stable up to `last`, as far as nothing was
+ * replaced meanwhile.
+ */
 interface PendingWrite {
   readonly number: number;
   last: number;
@@ -53,7 +57,10 @@ export class RaftLog {
   #applyingBytes = 0;
   readonly #applyBatches: ApplyBatch[] = [];
 
-  /** A log from what the disk held. maxApplyingBytes bounds what is handed out to be applied and not yet reported as applied. */
+  /**
+   * A log from what the disk held. maxApplyingBytes bounds what is handed out to be applied and not
+   * yet reported as applied.
+   */
   constructor(initial: InitialState, maxApplyingBytes: number) {
     const { snapshot, hardState, applied } = initial;
     let index = snapshot.index;
@@ -62,19 +69,25 @@ export class RaftLog {
     let provenCommit = Math.max(hardState.commit, applied);
     for (const entry of initial.entries) {
       if (entry.index !== index + 1 || entry.term < term) {
-        violated("RAFT-1", `entry ${entry.index} of term ${entry.term} follows ${index} of term ${term}`);
+        violated(
+          "RAFT-1",
+          `entry ${entry.index} of term ${entry.term} follows ${index} of term ${term}`,
+        );
       }
       index = entry.index;
       term = entry.term;
       if (!isConfChange(entry)) continue;
-      // One configuration change is proposed only when the one before is applied, so each proves the one before to be committed. The hard
-      // state that said so may be lost, for it is written after the entries. Without it this member could campaign two configurations
-      // late, where majorities need not meet.
+      // One configuration change is proposed only when the one before is applied, so each proves
+      // the one before to be committed. The hard state that said so may be lost, for it is written
+      // after the entries. Without it this member could campaign two configurations late, where
+      // majorities need not meet.
       provenCommit = Math.max(provenCommit, lastConfChange);
       lastConfChange = index;
     }
-    if (applied < snapshot.index || applied > index) violated("RAFT-1", `applied ${applied}, log ${snapshot.index} to ${index}`);
-    if (hardState.commit > index) violated("RAFT-1", `commit ${hardState.commit}, last entry ${index}`);
+    if (applied < snapshot.index || applied > index)
+      violated("RAFT-1", `applied ${applied}, log ${snapshot.index} to ${index}`);
+    if (hardState.commit > index)
+      violated("RAFT-1", `commit ${hardState.commit}, last entry ${index}`);
     this.#entries = [...initial.entries];
     this.#snapshot = snapshot;
     this.#committed = provenCommit;
@@ -99,7 +112,9 @@ export class RaftLog {
   }
 
   get lastTerm(): number {
-    return this.#entries.length === 0 ? this.#snapshot.term : this.#entries[this.#entries.length - 1].term;
+    return this.#entries.length === 0
+      ? this.#snapshot.term
+      : this.#entries[this.#entries.length - 1].term;
   }
 
   get committed(): number {
@@ -132,7 +147,10 @@ export class RaftLog {
     return this.term(index) === term;
   }
 
-  /** True if a log that ends in (index, term) has all that this one has, as far as a voter can tell (paper, section 5.4.1). */
+  /**
+   * True if a log that ends in (index, term) has all that this one has, as far as a voter can tell
+   * (paper, section 5.4.1).
+   */
   isUpToDate(index: number, term: number): boolean {
     const ours = this.lastTerm;
     return term > ours || (term === ours && index >= this.lastIndex);
@@ -150,7 +168,8 @@ export class RaftLog {
   /** Entries from lo, as many as fit into maxBytes but at least one; none if lo is past the end. */
   collect(lo: number, maxBytes: number): raftpb.Entry[] {
     if (lo > this.lastIndex) return [];
-    if (lo < this.firstIndex) violated("RAFT-5", `entries from ${lo}, the first is ${this.firstIndex}`);
+    if (lo < this.firstIndex)
+      violated("RAFT-5", `entries from ${lo}, the first is ${this.firstIndex}`);
     return this.slice(lo, this.#fitting(lo, this.lastIndex, maxBytes));
   }
 
@@ -165,20 +184,28 @@ export class RaftLog {
 
   /** Appends at the end. The leader's way: nothing is replaced. */
   append(entries: readonly raftpb.Entry[]): void {
-    if (entries.length > 0 && entries[0].index <= this.lastIndex) violated("RAFT-19", `entry ${entries[0].index} replaces one`);
+    if (entries.length > 0 && entries[0].index <= this.lastIndex)
+      violated("RAFT-19", `entry ${entries[0].index} replaces one`);
     this.#push(entries, 0);
   }
 
   /**
-   * The follower's way: if the entry before `entries` is (prevIndex, prevTerm), takes those it does not have, replaces those that
-   * conflict, and commits up to leaderCommit as far as `entries` reach. Gives the index of the last of `entries`; undefined if it does
-   * not fit. Needs prevIndex >= committed.
+   * The follower's way: if the entry before `entries` is (prevIndex, prevTerm), takes those it does
+   * not have, replaces those that conflict, and commits up to leaderCommit as far as `entries`
+   * reach. Gives the index of the last of `entries`; undefined if it does not fit. Needs
+   * prevIndex >= committed.
    */
-  tryAppend(prevIndex: number, prevTerm: number, entries: readonly raftpb.Entry[], leaderCommit: number): number | undefined {
+  tryAppend(
+    prevIndex: number,
+    prevTerm: number,
+    entries: readonly raftpb.Entry[],
+    leaderCommit: number,
+  ): number | undefined {
     if (!this.matches(prevIndex, prevTerm)) return undefined;
     const last = prevIndex + entries.length;
     let known = 0;
-    while (known < entries.length && this.matches(entries[known].index, entries[known].term)) known++;
+    while (known < entries.length && this.matches(entries[known].index, entries[known].term))
+      known++;
     if (known < entries.length) {
       this.#truncate(prevIndex + known);
       this.#push(entries, known);
@@ -190,7 +217,8 @@ export class RaftLog {
   /** Drops entries after `keep`. */
   #truncate(keep: number): void {
     if (keep >= this.lastIndex) return;
-    if (keep < this.#committed) violated("RAFT-3", `entry ${keep + 1} of ${this.#committed} committed ones`);
+    if (keep < this.#committed)
+      violated("RAFT-3", `entry ${keep + 1} of ${this.#committed} committed ones`);
     this.#entries.length = keep - this.#snapshot.index;
     this.#pullBack(keep);
     this.#handedOut = Math.min(this.#handedOut, keep);
@@ -208,7 +236,10 @@ export class RaftLog {
     for (let i = from; i < entries.length; i++) {
       const entry = entries[i];
       if (entry.index !== index + 1 || entry.term < term) {
-        violated("RAFT-4", `entry ${entry.index} of term ${entry.term} after ${index} of term ${term}`);
+        violated(
+          "RAFT-4",
+          `entry ${entry.index} of term ${entry.term} after ${index} of term ${term}`,
+        );
       }
       index = entry.index;
       term = entry.term;
@@ -217,13 +248,15 @@ export class RaftLog {
   }
 
   /**
-   * Where this log may meet another one of which only the entry (index, term) is known: the highest place not above index whose term is
-   * not above term. Below the mark nothing is known, and the place is given with term 0.
+   * Where this log may meet another one of which only the entry (index, term) is known: the highest
+   * place not above index whose term is not above term. Below the mark nothing is known, and the
+   * place is given with term 0.
    */
   findConflict(index: number, term: number): Position {
     if (index > this.lastIndex || index < this.#snapshot.index) return { index, term: 0 };
     if (this.#snapshot.term > term) return { index: this.#snapshot.index - 1, term: 0 };
-    // Terms do not fall along the log, so the place can be found by halving. The term at lo is never above `term`.
+    // Terms do not fall along the log, so the place can be found by halving. The term at lo is
+    // never above `term`.
     let lo = this.#snapshot.index;
     let hi = index;
     while (lo < hi) {
@@ -260,7 +293,8 @@ export class RaftLog {
 
   /** Starts the log anew after a received snapshot, whose index is above committed. */
   restore(snapshot: raftpb.Snapshot): void {
-    // The old entries go. Some may lie after the new mark, so that without this a write under way would vouch for what follows it.
+    // The old entries go. Some may lie after the new mark, so that without this a write under way
+    // would vouch for what follows it.
     this.#pullBack(this.#committed);
     this.#entries = [];
     this.#snapshot = snapshot.metadata;
@@ -271,7 +305,10 @@ export class RaftLog {
     this.#snapshotHandedOut = false;
   }
 
-  /** Drops entries up to index from memory and moves the mark there. An index at or below the mark changes nothing. */
+  /**
+   * Drops entries up to index from memory and moves the mark there. An index at or below the mark
+   * changes nothing.
+   */
   compact(index: number, confState: raftpb.ConfState): void {
     if (index <= this.#snapshot.index) return;
     if (index > this.#applied) violated("RAFT-8", `compact to ${index}, applied ${this.#applied}`);
@@ -282,29 +319,44 @@ export class RaftLog {
 
   /** True if takeWrites would give something. */
   hasWrites(): boolean {
-    return this.#handedOut < this.lastIndex || (this.#pendingSnapshot !== undefined && !this.#snapshotHandedOut);
+    return (
+      this.#handedOut < this.lastIndex ||
+      (this.#pendingSnapshot !== undefined && !this.#snapshotHandedOut)
+    );
   }
 
-  /** The entries and the snapshot that were not handed out yet, as part of the Ready of this number (rising with each call). */
+  /**
+   * The entries and the snapshot that were not handed out yet, as part of the Ready of this number
+   * (rising with each call).
+   */
   takeWrites(number: number): { entries: raftpb.Entry[]; snapshot: raftpb.Snapshot | undefined } {
     const snapshot = this.#snapshotHandedOut ? undefined : this.#pendingSnapshot;
-    const entries = this.#handedOut < this.lastIndex ? this.slice(this.#handedOut + 1, this.lastIndex) : [];
+    const entries =
+      this.#handedOut < this.lastIndex ? this.slice(this.#handedOut + 1, this.lastIndex) : [];
     this.#handedOut = this.lastIndex;
     this.#lastWriteNumber = number;
     if (snapshot !== undefined) this.#snapshotHandedOut = true;
     if (entries.length > 0 || snapshot !== undefined) {
-      this.#writes.push({ number, last: this.lastIndex, snapshotIndex: snapshot?.metadata.index ?? 0 });
+      this.#writes.push({
+        number,
+        last: this.lastIndex,
+        snapshotIndex: snapshot?.metadata.index ?? 0,
+      });
     }
     return { entries, snapshot };
   }
 
   /** The writes of the Readys up to this number are durable. */
   persisted(number: number): void {
-    if (number > this.#lastWriteNumber) violated("RAFT-7", `Ready ${number}, the last was ${this.#lastWriteNumber}`);
+    if (number > this.#lastWriteNumber)
+      violated("RAFT-7", `Ready ${number}, the last was ${this.#lastWriteNumber}`);
     while (this.#writes.length > 0 && this.#writes[0].number <= number) {
       const write = this.#writes.shift()!;
       this.#stable = Math.max(this.#stable, write.last);
-      if (this.#pendingSnapshot !== undefined && write.snapshotIndex === this.#pendingSnapshot.metadata.index)
+      if (
+        this.#pendingSnapshot !== undefined &&
+        write.snapshotIndex === this.#pendingSnapshot.metadata.index
+      )
         this.#pendingSnapshot = undefined;
     }
   }
@@ -318,15 +370,25 @@ export class RaftLog {
   hasCommitted(): boolean {
     if (this.#applying >= this.#appliable()) return false;
     if (this.#applyingBytes === 0) return true;
-    return this.#applyingBytes + entryBytes(this.#entries[this.#applying + 1 - this.firstIndex]) <= this.#maxApplyingBytes;
+    return (
+      this.#applyingBytes + entryBytes(this.#entries[this.#applying + 1 - this.firstIndex]) <=
+      this.#maxApplyingBytes
+    );
   }
 
-  /** Committed, durable entries that were not handed out yet, as many as the bound on bytes being applied allows. */
+  /**
+   * Committed, durable entries that were not handed out yet, as many as the bound on bytes being
+   * applied allows.
+   */
   takeCommitted(): raftpb.Entry[] {
     if (!this.hasCommitted()) return [];
     const entries = this.slice(
       this.#applying + 1,
-      this.#fitting(this.#applying + 1, this.#appliable(), this.#maxApplyingBytes - this.#applyingBytes),
+      this.#fitting(
+        this.#applying + 1,
+        this.#appliable(),
+        this.#maxApplyingBytes - this.#applyingBytes,
+      ),
     );
     let bytes = 0;
     for (const entry of entries) bytes += entryBytes(entry);
@@ -336,9 +398,13 @@ export class RaftLog {
     return entries;
   }
 
-  /** Everything up to index is applied (or installed, if a snapshot). A lower index than before changes nothing. */
+  /**
+   * Everything up to index is applied (or installed, if a snapshot). A lower index than before
+   * changes nothing.
+   */
   appliedTo(index: number): void {
-    if (index > this.#applying) violated("RAFT-6", `applied ${index}, handed out ${this.#applying}`);
+    if (index > this.#applying)
+      violated("RAFT-6", `applied ${index}, handed out ${this.#applying}`);
     if (index <= this.#applied) return;
     this.#applied = index;
     while (this.#applyBatches.length > 0 && this.#applyBatches[0].last <= index) {

@@ -7,11 +7,21 @@ const { MessageType } = raftpb;
 export const NO_ENTRIES = Object.freeze([]) as unknown as raftpb.Entry[];
 const NO_RESPONSES = Object.freeze([]) as unknown as raftpb.Message[];
 
-/** The context of a vote request that was ordered by the leader: leases do not hold it back. etcd's word, for it goes over the wire. */
-export const CAMPAIGN_TRANSFER: Uint8Array = new Uint8Array([..."CampaignTransfer"].map((c) => c.charCodeAt(0)));
+/**
+ * The context of a vote request that was ordered by the leader: leases do not hold it back. etcd's
+ * word, for it goes over the wire.
+ */
+export const CAMPAIGN_TRANSFER: Uint8Array = new Uint8Array(
+  [..."CampaignTransfer"].map((c) => c.charCodeAt(0)),
+);
 
 /** A message with every field at its default but these. */
-export function newMessage(type: raftpb.MessageType, to: bigint, from: bigint, term: number): raftpb.Message {
+export function newMessage(
+  type: raftpb.MessageType,
+  to: bigint,
+  from: bigint,
+  term: number,
+): raftpb.Message {
   return {
     type,
     to,
@@ -30,7 +40,10 @@ export function newMessage(type: raftpb.MessageType, to: bigint, from: bigint, t
   };
 }
 
-/** True for messages that a machine's own driver sends in etcd's library; from a peer they are refused. */
+/**
+ * True for messages that a machine's own driver sends in etcd's library; from a peer they are
+ * refused.
+ */
 export function isLocalMessage(type: raftpb.MessageType): boolean {
   switch (type) {
     case MessageType.MsgHup:
@@ -65,7 +78,9 @@ export function isResponse(type: raftpb.MessageType): boolean {
 
 /** True for what only the leader of the message's term sends. */
 export function isFromLeader(type: raftpb.MessageType): boolean {
-  return type === MessageType.MsgApp || type === MessageType.MsgHeartbeat || type === MessageType.MsgSnap;
+  return (
+    type === MessageType.MsgApp || type === MessageType.MsgHeartbeat || type === MessageType.MsgSnap
+  );
 }
 
 /** True for messages that carry no term: proposals and reads on their way to whoever leads. */

@@ -7,7 +7,8 @@
  *       |
  *       +-- the log no longer reaches back --> snapshot -- reported, or acknowledged at an index the log reaches --> probe, replicate
  *
- * In probe and in snapshot nothing is known to be on its way beyond what the state says; in replicate, entries match+1 to next-1 are.
+ * In probe and in snapshot nothing is known to be on its way beyond what the state says; in
+ * replicate, entries match+1 to next-1 are.
  */
 import { Inflights } from "./inflights.ts";
 import { violated } from "./invariants.ts";
@@ -25,7 +26,10 @@ export class Progress {
   recentActive = false;
   /** The highest commit index on its way there. Falls back when what was sent is likely lost. */
   sentCommit = 0;
-  /** No more appends until an answer: after a probe, or when the window is full. A heartbeat's answer lifts it for one message. */
+  /**
+   * No more appends until an answer: after a probe, or when the window is full. A heartbeat's
+   * answer lifts it for one message.
+   */
   flowPaused = false;
   /** An append is due even if it is empty. */
   appendDue = false;
@@ -35,7 +39,13 @@ export class Progress {
   ackedTick = -1;
   readonly inflights: Inflights;
 
-  constructor(id: bigint, next: number, isLearner: boolean, maxInflightMessages: number, maxInflightBytes: number) {
+  constructor(
+    id: bigint,
+    next: number,
+    isLearner: boolean,
+    maxInflightMessages: number,
+    maxInflightBytes: number,
+  ) {
     this.id = id;
     this.next = next;
     this.isLearner = isLearner;
@@ -93,7 +103,8 @@ export class Progress {
         this.next += count;
         this.inflights.add(this.next - 1, bytes);
       }
-      // A message that fills the window, or goes out although it is full, is a probe: one at a time.
+      // A message that fills the window, or goes out although it is full, is a probe: one at a
+      // time.
       this.flowPaused = this.inflights.full;
     } else if (count > 0) {
       this.flowPaused = true;
@@ -105,7 +116,10 @@ export class Progress {
     return commit > this.sentCommit && this.sentCommit < this.next - 1;
   }
 
-  /** An acknowledgement up to index; false if that is old news. lastIndex is the end of the leader's log. */
+  /**
+   * An acknowledgement up to index; false if that is old news. lastIndex is the end of the leader's
+   * log.
+   */
   acknowledge(index: number, lastIndex: number): boolean {
     if (index <= this.match) return false;
     if (index > lastIndex) violated("RAFT-12", `match ${index}, last entry ${lastIndex}`);
@@ -116,8 +130,8 @@ export class Progress {
   }
 
   /**
-   * A rejection of the append after `rejected`, with the place where the logs may meet. False if it is stale: it is then about a message
-   * that a later one has overtaken.
+   * A rejection of the append after `rejected`, with the place where the logs may meet. False if it
+   * is stale: it is then about a message that a later one has overtaken.
    */
   reject(rejected: number, meet: number): boolean {
     if (this.state === "replicate") {

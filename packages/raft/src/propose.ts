@@ -13,8 +13,13 @@ const { EntryConfChangeV2, EntryNormal } = raftpb.EntryType;
 function admission(core: Core, dataBytes: number): ProposeResult {
   if (core.self === undefined) return "not-a-member";
   if (core.leadTransferee !== 0n) return "transferring";
-  // A batch on its own is taken at any size, or it could never be. Empty ones always are: leaving a joint configuration is one.
-  if (core.uncommittedBytes > 0 && dataBytes > 0 && core.uncommittedBytes + dataBytes > core.config.maxUncommittedBytes) {
+  // A batch on its own is taken at any size, or it could never be. Empty ones always are: leaving a
+  // joint configuration is one.
+  if (
+    core.uncommittedBytes > 0 &&
+    dataBytes > 0 &&
+    core.uncommittedBytes + dataBytes > core.config.maxUncommittedBytes
+  ) {
     return "too-large-uncommitted";
   }
   return "accepted";
@@ -31,13 +36,18 @@ export function propose(core: Core, payloads: readonly Uint8Array[]): ProposeRes
   const entries: raftpb.Entry[] = new Array(payloads.length);
   const term = core.term;
   const next = core.log.lastIndex + 1;
-  for (let i = 0; i < payloads.length; i++) entries[i] = { type: EntryNormal, term, index: next + i, data: payloads[i] };
+  for (let i = 0; i < payloads.length; i++)
+    entries[i] = { type: EntryNormal, term, index: next + i, data: payloads[i] };
   appendAsLeader(core, entries);
   return "accepted";
 }
 
 /** Sends payloads to the leader in one message. */
-function forward(core: Core, payloads: readonly Uint8Array[], type: raftpb.EntryType): ProposeResult {
+function forward(
+  core: Core,
+  payloads: readonly Uint8Array[],
+  type: raftpb.EntryType,
+): ProposeResult {
   if (core.leader === 0n) return "no-leader";
   const message = newMessage(raftpb.MessageType.MsgProp, core.leader, core.id, 0);
   message.entries = payloads.map((data) => ({ type, term: 0, index: 0, data }));
@@ -46,12 +56,19 @@ function forward(core: Core, payloads: readonly Uint8Array[], type: raftpb.Entry
 }
 
 /** Proposes an encoded configuration change. */
-export function proposeConfChange(core: Core, type: raftpb.EntryType, data: Uint8Array): ConfChangeResult {
+export function proposeConfChange(
+  core: Core,
+  type: raftpb.EntryType,
+  data: Uint8Array,
+): ConfChangeResult {
   if (!core.isLeader) return forward(core, [data], type);
   return appendProposed(core, [{ type, term: 0, index: 0, data }]);
 }
 
-/** A proposal from another member: taken by the leader, passed on by others, dropped where nobody is known to lead. */
+/**
+ * A proposal from another member: taken by the leader, passed on by others, dropped where nobody is
+ * known to lead.
+ */
 export function handleProposal(core: Core, message: raftpb.Message): void {
   if (message.entries.length === 0) return;
   if (core.isLeader) {
@@ -63,7 +80,10 @@ export function handleProposal(core: Core, message: raftpb.Message): void {
   core.send({ ...message, to: core.leader });
 }
 
-/** Takes entries of any type, each configuration change only if it may be proposed now. Their term and index are not looked at. */
+/**
+ * Takes entries of any type, each configuration change only if it may be proposed now. Their term
+ * and index are not looked at.
+ */
 function appendProposed(core: Core, proposed: readonly raftpb.Entry[]): ConfChangeResult {
   let dataBytes = 0;
   for (const entry of proposed) dataBytes += entry.data.length;
@@ -89,8 +109,8 @@ function appendProposed(core: Core, proposed: readonly raftpb.Entry[]): ConfChan
 }
 
 /**
- * Why a change may not be proposed now. While none is pending, the configuration in force is the one it would be applied to, so that no
- * change that does not fit gets into the log.
+ * Why a change may not be proposed now. While none is pending, the configuration in force is the
+ * one it would be applied to, so that no change that does not fit gets into the log.
  */
 function confChangeRefusal(core: Core, entry: raftpb.Entry): string | undefined {
   if (core.pendingConfIndex > core.log.applied) {
@@ -99,7 +119,8 @@ function confChangeRefusal(core: Core, entry: raftpb.Entry): string | undefined 
   try {
     const change = confChangeOf(entry)!;
     const conf = core.tracker.conf;
-    if (isJoint(conf) && !isLeaveJoint(change)) return "the configuration is joint and has to be left first";
+    if (isJoint(conf) && !isLeaveJoint(change))
+      return "the configuration is joint and has to be left first";
     const changed = changeConfState(conf, change);
     return changed instanceof ConfChangeRefusal ? changed.reason : undefined;
   } catch (error) {
@@ -109,10 +130,13 @@ function confChangeRefusal(core: Core, entry: raftpb.Entry): string | undefined 
 }
 
 /**
- * Proposes to leave a joint configuration that asks for it, once the change that entered it is applied. Called whenever that may have
- * become possible: after applying, and after a handover of leadership (which refuses proposals) has failed.
+ * Proposes to leave a joint configuration that asks for it, once the change that entered it is
+ * applied. Called whenever that may have become possible: after applying, and after a handover of
+ * leadership (which refuses proposals) has failed.
  */
 export function leaveJointIfDue(core: Core): void {
-  if (!core.isLeader || !core.tracker.conf.autoLeave || core.log.applied < core.pendingConfIndex) return;
-  if (proposeConfChange(core, EntryConfChangeV2, EMPTY) === "accepted") core.note("info", "leaves the joint configuration");
+  if (!core.isLeader || !core.tracker.conf.autoLeave || core.log.applied < core.pendingConfIndex)
+    return;
+  if (proposeConfChange(core, EntryConfChangeV2, EMPTY) === "accepted")
+    core.note("info", "leaves the joint configuration");
 }

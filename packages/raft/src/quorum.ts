@@ -3,8 +3,9 @@
 export type VoteResult = "won" | "lost" | "pending";
 
 /**
- * The highest value that a majority has reached: of n values the (n/2+1)-th highest. No values hold nothing back: Infinity. Sorts
- * `values` in place; there are few, and insertion is then the fastest way.
+ * The highest value that a majority has reached: of n values the (n/2+1)-th highest. No values hold
+ * nothing back: Infinity. Sorts `values` in place; there are few, and insertion is then the fastest
+ * way.
  */
 export function majorityValue(values: number[]): number {
   const n = values.length;
@@ -19,7 +20,10 @@ export function majorityValue(values: number[]): number {
 }
 
 /** Where the vote of one majority stands. An empty one is won: it has nobody to ask. */
-export function majorityVote(voters: readonly bigint[], votes: ReadonlyMap<bigint, boolean>): VoteResult {
+export function majorityVote(
+  voters: readonly bigint[],
+  votes: ReadonlyMap<bigint, boolean>,
+): VoteResult {
   const needed = (voters.length >> 1) + 1;
   let granted = 0;
   let missing = 0;
@@ -33,7 +37,11 @@ export function majorityVote(voters: readonly bigint[], votes: ReadonlyMap<bigin
 }
 
 /** Both majorities have to be won; losing one loses. */
-export function jointVote(incoming: readonly bigint[], outgoing: readonly bigint[], votes: ReadonlyMap<bigint, boolean>): VoteResult {
+export function jointVote(
+  incoming: readonly bigint[],
+  outgoing: readonly bigint[],
+  votes: ReadonlyMap<bigint, boolean>,
+): VoteResult {
   const one = majorityVote(incoming, votes);
   const other = majorityVote(outgoing, votes);
   if (one === other) return one;

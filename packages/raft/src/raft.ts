@@ -1,6 +1,7 @@
 /**
- * The machine's door: one member's part in the agreement (Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm";
- * Ongaro's thesis), with the message types of etcd's raft library on the wire.
+ * The machine's door: one member's part in the agreement (Ongaro and Ousterhout, "In Search of an
+ * Understandable Consensus Algorithm"; Ongaro's thesis), with the message types of etcd's raft
+ * library on the wire.
  *
  * A driver calls it from one loop:
  *
@@ -15,7 +16,8 @@
  *       answer(ready.readStates);
  *     }
  *
- * It calls nothing back, and throws only InvariantError (and RaftConfigError when made). A member that sees one has to stop.
+ * It calls nothing back, and throws only InvariantError (and RaftConfigError when made). A member
+ * that sees one has to stop.
  */
 import { raftpb } from "@quorate/proto";
 import type { InitialState, RaftConfig } from "./config.ts";
@@ -30,7 +32,13 @@ import { acceptRead } from "./read.ts";
 import type { Ready, Role, SoftState } from "./ready.ts";
 import { acknowledgeSelf, flush } from "./replicate.ts";
 import { becomeFollower } from "./roles.ts";
-import type { ConfChangeResult, ProposeResult, ReadIndexResult, Status, TransferResult } from "./status.ts";
+import type {
+  ConfChangeResult,
+  ProposeResult,
+  ReadIndexResult,
+  Status,
+  TransferResult,
+} from "./status.ts";
 import { inLease, step, tick } from "./step.ts";
 
 /** A vote for itself that becomes countable when the Ready of this number is durable. */
@@ -49,7 +57,10 @@ export class Raft {
   #givenHardState: raftpb.HardState;
   #selfVotes: PendingSelfVote[] = [];
 
-  /** Throws RaftConfigError for settings that contradict each other, InvariantError for a state that does. */
+  /**
+   * Throws RaftConfigError for settings that contradict each other, InvariantError for a state that
+   * does.
+   */
   constructor(config: RaftConfig, initial: InitialState) {
     this.#core = new Core(config, initial);
     becomeFollower(this.#core, this.#core.term, 0n);
@@ -97,7 +108,10 @@ export class Raft {
     return this.#core.log.stable;
   }
 
-  /** The configuration in force: that of the last change applied. Lists in ascending order; not to be changed. */
+  /**
+   * The configuration in force: that of the last change applied. Lists in ascending order; not to
+   * be changed.
+   */
   get confState(): raftpb.ConfState {
     return this.#core.tracker.conf;
   }
@@ -108,26 +122,30 @@ export class Raft {
   }
 
   /**
-   * Takes a message from another member. Messages that do not belong (to another member, of an old term, answers from strangers, local
-   * types) are dropped. The message and its entries are kept and must not be changed afterwards.
+   * Takes a message from another member. Messages that do not belong (to another member, of an old
+   * term, answers from strangers, local types) are dropped. The message and its entries are kept
+   * and must not be changed afterwards.
    *
-   * Gives undefined, or, for a message that no member sends that keeps to the protocol, why it was refused. That changes nothing here.
+   * Gives undefined, or, for a message that no member sends that keeps to the protocol, why it was
+   * refused. That changes nothing here.
    */
   step(message: raftpb.Message): string | undefined {
     return step(this.#core, message);
   }
 
   /**
-   * Proposes payloads, in order and next to one another, as one append; all or none. A follower forwards them in one message. "accepted"
-   * is no promise: only seeing a payload among committed entries is. The payloads are kept and must not be changed afterwards.
+   * Proposes payloads, in order and next to one another, as one append; all or none. A follower
+   * forwards them in one message. "accepted" is no promise: only seeing a payload among committed
+   * entries is. The payloads are kept and must not be changed afterwards.
    */
   propose(payloads: readonly Uint8Array[]): ProposeResult {
     return propose(this.#core, payloads);
   }
 
   /**
-   * Proposes a configuration change. One may be pending at a time, and it has to fit the configuration: else an empty entry takes its
-   * place, which a leader reports here and a follower does not learn.
+   * Proposes a configuration change. One may be pending at a time, and it has to fit the
+   * configuration: else an empty entry takes its place, which a leader reports here and a follower
+   * does not learn.
    */
   proposeConfChange(change: raftpb.ConfChange | raftpb.ConfChangeV2): ConfChangeResult {
     const { type, data } = encodeConfChange(change);
@@ -135,8 +153,9 @@ export class Raft {
   }
 
   /**
-   * Carries out a committed change; the driver calls it when it applies the entry, in order with the others and before applied(). A
-   * change that the driver decides against is not brought here, on any member. Gives the configuration now in force.
+   * Carries out a committed change; the driver calls it when it applies the entry, in order with
+   * the others and before applied(). A change that the driver decides against is not brought here,
+   * on any member. Gives the configuration now in force.
    */
   applyConfChange(change: raftpb.ConfChangeV2): raftpb.ConfState {
     applyChange(this.#core, change);
@@ -144,13 +163,15 @@ export class Raft {
   }
 
   /**
-   * Asks for the index that a linearizable read has to wait for; the answer comes in Ready.readStates with this context. All contexts of
-   * a member have to differ, across restarts too, for a late answer to an old one must not pass for a new one's. An answer may come twice,
+   * Asks for the index that a linearizable read has to wait for; the answer comes in
+   * Ready.readStates with this context. All contexts of a member have to differ, across restarts
+   * too, for a late answer to an old one must not pass for a new one's. An answer may come twice,
    * or never (when the leader changes): the driver asks again.
    */
   readIndex(context: Uint8Array): ReadIndexResult {
     const core = this.#core;
-    if (core.isLeader) return acceptRead(core, { from: 0n, context }) ? "accepted" : "too-many-reads";
+    if (core.isLeader)
+      return acceptRead(core, { from: 0n, context }) ? "accepted" : "too-many-reads";
     if (core.leader === 0n) return "no-leader";
     const message = newMessage(raftpb.MessageType.MsgReadIndex, core.leader, core.id, 0);
     message.entries = [{ type: raftpb.EntryType.EntryNormal, term: 0, index: 0, data: context }];
@@ -158,7 +179,10 @@ export class Raft {
     return "accepted";
   }
 
-  /** Campaigns now, if it is a voter and has all committed configuration changes applied. With lease reads only out of a leader's lease. */
+  /**
+   * Campaigns now, if it is a voter and has all committed configuration changes applied. With lease
+   * reads only out of a leader's lease.
+   */
   campaign(): void {
     const core = this.#core;
     if (core.config.readOnly === "lease" && inLease(core)) return;
@@ -166,8 +190,8 @@ export class Raft {
   }
 
   /**
-   * A follower that knows by other means that its leader is gone may grant votes at once. Does nothing with lease reads, which rest on
-   * followers to keep still.
+   * A follower that knows by other means that its leader is gone may grant votes at once. Does
+   * nothing with lease reads, which rest on followers to keep still.
    */
   forgetLeader(): void {
     const core = this.#core;
@@ -176,8 +200,9 @@ export class Raft {
   }
 
   /**
-   * Hands leadership over: the leader stops taking proposals, brings the other up to date and tells it to campaign. If that takes longer
-   * than an election timeout, it goes on leading. A follower passes the order on.
+   * Hands leadership over: the leader stops taking proposals, brings the other up to date and tells
+   * it to campaign. If that takes longer than an election timeout, it goes on leading. A follower
+   * passes the order on.
    */
   transferLeadership(to: bigint): TransferResult {
     const core = this.#core;
@@ -195,7 +220,10 @@ export class Raft {
     if (progress !== undefined) handleUnreachable(progress);
   }
 
-  /** The snapshot that a MsgSnap stood for went through, or did not. To be called for every MsgSnap: nothing else is sent before. */
+  /**
+   * The snapshot that a MsgSnap stood for went through, or did not. To be called for every MsgSnap:
+   * nothing else is sent before.
+   */
   reportSnapshot(id: bigint, ok: boolean): void {
     const progress = this.#core.isLeader ? this.#core.tracker.get(id) : undefined;
     if (progress !== undefined) handleSnapshotReport(progress, ok);
@@ -220,7 +248,11 @@ export class Raft {
 
   #hardStateChanged(): boolean {
     const given = this.#givenHardState;
-    return this.#core.log.committed !== given.commit || this.#core.term !== given.term || this.#core.vote !== given.vote;
+    return (
+      this.#core.log.committed !== given.commit ||
+      this.#core.term !== given.term ||
+      this.#core.vote !== given.vote
+    );
   }
 
   /** Takes the work out. It is given once: the driver has to carry all of it out. */
@@ -229,7 +261,8 @@ export class Raft {
     flush(core);
     const number = ++this.#readyNumber;
     const { entries, snapshot } = core.log.takeWrites(number);
-    const votes = core.term !== this.#givenHardState.term || core.vote !== this.#givenHardState.vote;
+    const votes =
+      core.term !== this.#givenHardState.term || core.vote !== this.#givenHardState.vote;
     let hardState: raftpb.HardState | undefined;
     if (this.#hardStateChanged()) {
       hardState = { term: core.term, vote: core.vote, commit: core.log.committed };
@@ -251,7 +284,8 @@ export class Raft {
       entries,
       mustSync: votes || entries.length > 0 || snapshot !== undefined,
       snapshot,
-      // An empty queue stays with the machine, which will fill it: it must not be seen to fill in a Ready that is out.
+      // An empty queue stays with the machine, which will fill it: it must not be seen to fill in a
+      // Ready that is out.
       messages: core.messages.length > 0 ? core.messages : NONE,
       messagesAfterSync: core.messagesAfterSync.length > 0 ? core.messagesAfterSync : NONE,
       committed: core.log.takeCommitted(),
@@ -264,8 +298,9 @@ export class Raft {
   }
 
   /**
-   * The writes of this Ready and of all before it are durable. A Ready whose mustSync is false counts as soon as all before it are. Only
-   * from here on does a leader count its own copy and a candidate its own vote, and are entries given out to be applied.
+   * The writes of this Ready and of all before it are durable. A Ready whose mustSync is false
+   * counts as soon as all before it are. Only from here on does a leader count its own copy and a
+   * candidate its own vote, and are entries given out to be applied.
    */
   persisted(readyNumber: number): void {
     const core = this.#core;
@@ -285,17 +320,22 @@ export class Raft {
   }
 
   /**
-   * Drops entries up to index, which is applied, from memory. confState is the configuration as of index; it goes into MsgSnap. Followers
-   * that need what was dropped get a snapshot, so the driver leaves some entries for those that are a little behind.
+   * Drops entries up to index, which is applied, from memory. confState is the configuration as of
+   * index; it goes into MsgSnap. Followers that need what was dropped get a snapshot, so the driver
+   * leaves some entries for those that are a little behind.
    */
   compact(index: number, confState: raftpb.ConfState): void {
     this.#core.log.compact(index, confState);
   }
 
-  /** Applied entries from `first` to the last one; undefined where the log in memory begins later. */
+  /**
+   * Applied entries from `first` to the last one; undefined where the log in memory begins later.
+   */
   appliedFrom(first: number): raftpb.Entry[] | undefined {
     const { log } = this.#core;
-    return first < log.firstIndex || first > log.applied + 1 ? undefined : log.slice(first, log.applied);
+    return first < log.firstIndex || first > log.applied + 1
+      ? undefined
+      : log.slice(first, log.applied);
   }
 
   /** The term of an entry held, or of the mark before the first; undefined for any other index. */

@@ -1,9 +1,11 @@
 /**
  * Linearizable reads without the log (Raft thesis, section 6.4).
  *
- * Reads that arrive in one turn share a round: one heartbeat to every voter with the round's number as its context. A quorum that answers
- * it, or a later round, has seen no newer leader when it did, so the commit index noted at the read's arrival was the cluster's. The
- * context is the round's number and the leader's tick at the time of sending, 8 bytes each; a lease is computed from the ticks.
+ * Reads that arrive in one turn share a round: one heartbeat to every voter with the round's number
+ * as its context. A quorum that answers it, or a later round, has seen no newer leader when it did,
+ * so the commit index noted at the read's arrival was the cluster's. The context is the round's
+ * number and the leader's tick at the time of sending, 8 bytes each; a lease is computed from the
+ * ticks.
  */
 import { alloc, readU64BE, writeU64BE } from "@quorate/proto";
 
@@ -108,6 +110,7 @@ function isSafe(context: Uint8Array, offset: number): boolean {
 
 /** The round and tick that a heartbeat's answer brings back; undefined if it brings none. */
 export function decodeRound(context: Uint8Array): { round: number; tick: number } | undefined {
-  if (context.length !== CONTEXT_BYTES || !isSafe(context, 0) || !isSafe(context, 8)) return undefined;
+  if (context.length !== CONTEXT_BYTES || !isSafe(context, 0) || !isSafe(context, 8))
+    return undefined;
   return { round: readU64BE(context, 0), tick: readU64BE(context, 8) };
 }

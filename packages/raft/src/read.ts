@@ -11,7 +11,10 @@ export function acceptRead(core: Core, read: PendingRead): boolean {
   return true;
 }
 
-/** The first commit of the term tells the leader where the cluster stands: the reads that had to wait for it go on. */
+/**
+ * The first commit of the term tells the leader where the cluster stands: the reads that had to
+ * wait for it go on.
+ */
 export function releaseHeldReads(core: Core): void {
   if (!core.committedInTerm) return;
   for (const read of core.reads.takeHeld()) confirmRead(core, read);
@@ -24,8 +27,9 @@ function confirmRead(core: Core, read: PendingRead): void {
 }
 
 /**
- * True while no other machine can have been elected, if all clocks tick alike: a quorum has answered heartbeats sent at quorumTick or
- * later, and each of them grants no vote for electionTicks of its own ticks after. One tick is lost to rounding on either side, a tenth is
+ * True while no other machine can have been elected, if all clocks tick alike: a quorum has
+ * answered heartbeats sent at quorumTick or later, and each of them grants no vote for
+ * electionTicks of its own ticks after. One tick is lost to rounding on either side, a tenth is
  * kept for clocks that differ.
  */
 export function leaseHolds(core: Core): boolean {
@@ -41,7 +45,8 @@ export function leaseHolds(core: Core): boolean {
 /** Answers the reads whose round a quorum has confirmed. */
 export function advanceReads(core: Core): void {
   if (!core.isLeader || !core.reads.isWaiting) return;
-  for (const read of core.reads.takeConfirmed(core.tracker.quorumRound())) answerRead(core, read, read.index);
+  for (const read of core.reads.takeConfirmed(core.tracker.quorumRound()))
+    answerRead(core, read, read.index);
 }
 
 function answerRead(core: Core, read: PendingRead, index: number): void {

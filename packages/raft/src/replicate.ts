@@ -1,6 +1,7 @@
 /**
- * A leader's way to its followers. Nothing is sent where the need arises: the needs are noted, and flush() sends what is due once per
- * Ready, so that all proposals and commits of a turn share one append to each follower.
+ * A leader's way to its followers. Nothing is sent where the need arises: the needs are noted, and
+ * flush() sends what is due once per Ready, so that all proposals and commits of a turn share one
+ * append to each follower.
  */
 import { idToHex, raftpb } from "@quorate/proto";
 import type { Core } from "./core.ts";
@@ -28,7 +29,10 @@ export function flush(core: Core): void {
   }
 }
 
-/** Sends one append from progress.next, or a snapshot if the log does not reach that far back. False if there is nothing to send. */
+/**
+ * Sends one append from progress.next, or a snapshot if the log does not reach that far back. False
+ * if there is nothing to send.
+ */
 function sendAppend(core: Core, progress: Progress, evenIfEmpty: boolean): boolean {
   if (progress.paused) return false;
   const log = core.log;
@@ -37,7 +41,10 @@ function sendAppend(core: Core, progress: Progress, evenIfEmpty: boolean): boole
   if (previousTerm === undefined) return sendSnapshot(core, progress);
   // A full window lets only empty appends pass: their answers tell whether what fills it was lost.
   const stopped = progress.state === "replicate" && progress.inflights.full;
-  const entries = stopped || progress.next > log.lastIndex ? NO_ENTRIES : log.collect(progress.next, core.config.maxMessageBytes);
+  const entries =
+    stopped || progress.next > log.lastIndex
+      ? NO_ENTRIES
+      : log.collect(progress.next, core.config.maxMessageBytes);
   if (entries.length === 0 && !evenIfEmpty) return false;
   const append = core.message(MsgApp, progress.id);
   append.index = previous;
@@ -52,16 +59,24 @@ function sendAppend(core: Core, progress: Progress, evenIfEmpty: boolean): boole
   return true;
 }
 
-/** Sends the log's mark: the driver streams a state of that index or above. False if the member seems to be away. */
+/**
+ * Sends the log's mark: the driver streams a state of that index or above. False if the member
+ * seems to be away.
+ */
 function sendSnapshot(core: Core, progress: Progress): boolean {
   if (!progress.recentActive) return false;
   const metadata = core.log.snapshot;
-  if (metadata.index === 0) violated("RAFT-17", `next ${progress.next} of ${idToHex(progress.id)}, the log starts at 1`);
+  if (metadata.index === 0)
+    violated("RAFT-17", `next ${progress.next} of ${idToHex(progress.id)}, the log starts at 1`);
   progress.becomeSnapshot(metadata.index);
   const message = core.message(MsgSnap, progress.id);
   message.snapshot = raftpb.Snapshot.create({ metadata });
   core.send(message);
-  core.note("info", "sends a snapshot", { to: idToHex(progress.id), index: metadata.index, match: progress.match });
+  core.note("info", "sends a snapshot", {
+    to: idToHex(progress.id),
+    index: metadata.index,
+    match: progress.match,
+  });
   return true;
 }
 
@@ -72,7 +87,8 @@ function broadcastHeartbeat(core: Core, everyone: boolean, roundDue: boolean): v
   if (roundDue || leased) core.reads.startRound();
   const self = core.self;
   if (self !== undefined) self.ackedRound = core.reads.round;
-  const context = leased || core.reads.isWaiting ? encodeRound(core.reads.round, core.ticks) : undefined;
+  const context =
+    leased || core.reads.isWaiting ? encodeRound(core.reads.round, core.ticks) : undefined;
   for (const progress of core.tracker.all) {
     if (progress.id === core.id || !(everyone || core.tracker.isVoter(progress.id))) continue;
     const heartbeat = core.message(MsgHeartbeat, progress.id);
@@ -86,8 +102,8 @@ function broadcastHeartbeat(core: Core, everyone: boolean, roundDue: boolean): v
 }
 
 /**
- * Commits what a quorum has on disk. Only an entry of the leader's own term is counted; the ones before it come along (paper, section
- * 5.4.2). True if the commit index moved.
+ * Commits what a quorum has on disk. Only an entry of the leader's own term is counted; the ones
+ * before it come along (paper, section 5.4.2). True if the commit index moved.
  */
 export function advanceCommit(core: Core): boolean {
   const log = core.log;

@@ -63,7 +63,8 @@ export function becomeLeader(core: Core): void {
     self.match = core.log.stable;
     self.recentActive = true;
   }
-  // There may be a configuration change among what is not applied: none is proposed before all of that is.
+  // There may be a configuration change among what is not applied: none is proposed before all of
+  // that is.
   core.pendingConfIndex = lastIndex;
   core.termStartIndex = lastIndex;
   appendAsLeader(core, [emptyEntry(core.term, lastIndex + 1)]);

@@ -3,20 +3,37 @@ import type { raftpb } from "@quorate/proto";
 import type { Role } from "./ready.ts";
 
 /**
- * accepted: appended (leader) or forwarded (follower); it may still be lost, so the proposer waits with a time limit.
- * no-leader: nobody is known to lead. transferring: leadership is being handed over. too-large-uncommitted: maxUncommittedBytes is
- * reached. not-a-member: this machine leads but was removed from the configuration.
+ * accepted: appended (leader) or forwarded (follower); it may still be lost, so the proposer waits
+ * with a time limit. no-leader: nobody is known to lead. transferring: leadership is being handed
+ * over. too-large-uncommitted: maxUncommittedBytes is reached. not-a-member: this machine leads but
+ * was removed from the configuration.
  */
-export type ProposeResult = "accepted" | "no-leader" | "transferring" | "too-large-uncommitted" | "not-a-member";
+export type ProposeResult =
+  | "accepted"
+  | "no-leader"
+  | "transferring"
+  | "too-large-uncommitted"
+  | "not-a-member";
 
-/** conf-change-refused: one is pending, or it does not fit the configuration; as in etcd an empty entry took its place in the log. */
+/**
+ * conf-change-refused: one is pending, or it does not fit the configuration; as in etcd an empty
+ * entry took its place in the log.
+ */
 export type ConfChangeResult = ProposeResult | "conf-change-refused";
 
-/** too-many-reads: maxPendingReads wait already. A read that was accepted may get lost with its leader: the driver asks again. */
+/**
+ * too-many-reads: maxPendingReads wait already. A read that was accepted may get lost with its
+ * leader: the driver asks again.
+ */
 export type ReadIndexResult = "accepted" | "no-leader" | "too-many-reads";
 
 /** accepted: under way, or forwarded to the leader. */
-export type TransferResult = "accepted" | "no-leader" | "already-leader" | "not-a-voter" | "unknown-member";
+export type TransferResult =
+  | "accepted"
+  | "no-leader"
+  | "already-leader"
+  | "not-a-voter"
+  | "unknown-member";
 
 export type ProgressState = "probe" | "replicate" | "snapshot";
 

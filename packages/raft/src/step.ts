@@ -1,11 +1,26 @@
-/** Where messages and ticks come in: terms and leases first, then whoever handles the message in this role. */
+/**
+ * Where messages and ticks come in: terms and leases first, then whoever handles the message in
+ * this role.
+ */
 import { equals, idToHex, raftpb } from "@quorate/proto";
 import { impossible } from "./check.ts";
 import type { Core } from "./core.ts";
 import { countVote, handleVoteRequest, hintCommit, learnCommit, tryCampaign } from "./election.ts";
 import { handleAppend, handleHeartbeat, handleSnapshot } from "./follow.ts";
-import { checkQuorum, handleAppendResponse, handleHeartbeatResponse, startTransfer } from "./lead.ts";
-import { CAMPAIGN_TRANSFER, isFromLeader, isLocalMessage, isResponse, isTermless, messageName } from "./message.ts";
+import {
+  checkQuorum,
+  handleAppendResponse,
+  handleHeartbeatResponse,
+  startTransfer,
+} from "./lead.ts";
+import {
+  CAMPAIGN_TRANSFER,
+  isFromLeader,
+  isLocalMessage,
+  isResponse,
+  isTermless,
+  messageName,
+} from "./message.ts";
 import { handleProposal, leaveJointIfDue } from "./propose.ts";
 import { acceptRead } from "./read.ts";
 import { becomeFollower } from "./roles.ts";
@@ -28,12 +43,16 @@ const {
 } = raftpb.MessageType;
 
 /**
- * Takes a message from another member. What does not belong is dropped, with a note to the logger. Gives the reason where it is refused as
- * one that no member sends (check.ts).
+ * Takes a message from another member. What does not belong is dropped, with a note to the logger.
+ * Gives the reason where it is refused as one that no member sends (check.ts).
  */
 export function step(core: Core, message: raftpb.Message): string | undefined {
   if (!isAcceptable(core, message)) {
-    if (core.hasLogger) core.note("debug", "dropped a message", { type: messageName(message.type), from: idToHex(message.from) });
+    if (core.hasLogger)
+      core.note("debug", "dropped a message", {
+        type: messageName(message.type),
+        from: idToHex(message.from),
+      });
     return undefined;
   }
   const wrong = impossible(core, message);
@@ -46,12 +65,21 @@ export function step(core: Core, message: raftpb.Message): string | undefined {
 }
 
 function isAcceptable(core: Core, message: raftpb.Message): boolean {
-  if (isLocalMessage(message.type) || message.to !== core.id || message.from === core.id || message.from === 0n) return false;
+  if (
+    isLocalMessage(message.type) ||
+    message.to !== core.id ||
+    message.from === core.id ||
+    message.from === 0n
+  )
+    return false;
   if (isResponse(message.type) && core.tracker.get(message.from) === undefined) return false;
   return message.term > 0 !== isTermless(message.type);
 }
 
-/** Compares terms. True if the message is to be handled in this machine's term (or is a pre-vote, which is about another one). */
+/**
+ * Compares terms. True if the message is to be handled in this machine's term (or is a pre-vote,
+ * which is about another one).
+ */
 function settleTerm(core: Core, message: raftpb.Message): boolean {
   if (message.term === core.term) return true;
   if (message.term < core.term) {
@@ -59,25 +87,40 @@ function settleTerm(core: Core, message: raftpb.Message): boolean {
     return false;
   }
   const { type } = message;
-  if ((type === MsgVote || type === MsgPreVote) && !equals(message.context, CAMPAIGN_TRANSFER) && inLease(core)) {
-    core.note("info", "ignores a vote request: it hears a leader", { from: idToHex(message.from), requestTerm: message.term });
+  if (
+    (type === MsgVote || type === MsgPreVote) &&
+    !equals(message.context, CAMPAIGN_TRANSFER) &&
+    inLease(core)
+  ) {
+    core.note("info", "ignores a vote request: it hears a leader", {
+      from: idToHex(message.from),
+      requestTerm: message.term,
+    });
     return false;
   }
   // Asking is no campaign yet, and a grant is of the term that was asked for.
   if (type === MsgPreVote || (type === MsgPreVoteResp && !message.reject)) return true;
   if (core.hasLogger) {
-    core.note("info", "saw a higher term", { type: messageName(type), from: idToHex(message.from), messageTerm: message.term });
+    core.note("info", "saw a higher term", {
+      type: messageName(type),
+      from: idToHex(message.from),
+      messageTerm: message.term,
+    });
   }
   becomeFollower(core, message.term, isFromLeader(type) ? message.from : 0n);
   return true;
 }
 
-/** True while a leader was heard of so lately that it may rely on this machine not to elect another. */
+/**
+ * True while a leader was heard of so lately that it may rely on this machine not to elect another.
+ */
 export function inLease(core: Core): boolean {
   const { checkQuorum: enabled, electionTicks, readOnly } = core.config;
   if (!enabled) return false;
-  // Where reads rest on leases a machine keeps still for as long as one may last, though it saw a higher term or a restart meanwhile.
-  if (readOnly === "lease") return core.isLeader || core.ticks - core.heardLeaderTick < electionTicks;
+  // Where reads rest on leases a machine keeps still for as long as one may last, though it saw a
+  // higher term or a restart meanwhile.
+  if (readOnly === "lease")
+    return core.isLeader || core.ticks - core.heardLeaderTick < electionTicks;
   return core.leader !== 0n && core.electionElapsed < electionTicks;
 }
 
@@ -85,7 +128,8 @@ export function inLease(core: Core): boolean {
 function answerStale(core: Core, message: raftpb.Message): void {
   const { checkQuorum: leases, preVote } = core.config;
   if ((message.type === MsgApp || message.type === MsgHeartbeat) && (leases || preVote)) {
-    // This machine's votes are not heard while the others hear a leader, so it has to draw that leader to its own term.
+    // This machine's votes are not heard while the others hear a leader, so it has to draw that
+    // leader to its own term.
     core.sendAfterSync(core.message(MsgAppResp, message.from));
   } else if (message.type === MsgPreVote) {
     // Or a member with a longer log and a lower term would ask for ever.
@@ -104,7 +148,10 @@ function stepLeader(core: Core, message: raftpb.Message): void {
   if (message.type === MsgReadIndex) {
     if (message.entries.length !== 1) return;
     const accepted = acceptRead(core, { from: message.from, context: message.entries[0].data });
-    if (!accepted) core.note("debug", "dropped a forwarded read: too many wait", { from: idToHex(message.from) });
+    if (!accepted)
+      core.note("debug", "dropped a forwarded read: too many wait", {
+        from: idToHex(message.from),
+      });
     return;
   }
   const progress = core.tracker.get(message.from);
@@ -142,10 +189,12 @@ function stepOther(core: Core, message: raftpb.Message): void {
       return;
     case MsgReadIndex:
     case MsgTransferLeader:
-      if (core.leader !== 0n && core.leader !== message.from) core.send({ ...message, to: core.leader });
+      if (core.leader !== 0n && core.leader !== message.from)
+        core.send({ ...message, to: core.leader });
       return;
     case MsgReadIndexResp:
-      if (message.entries.length === 1) core.readStates.push({ context: message.entries[0].data, index: message.index });
+      if (message.entries.length === 1)
+        core.readStates.push({ context: message.entries[0].data, index: message.index });
       return;
     case MsgTimeoutNow:
       if (core.role === "follower") tryCampaign(core, "transfer");
@@ -185,7 +234,9 @@ function tickLeader(core: Core): void {
     core.electionElapsed = 0;
     if (core.config.checkQuorum) checkQuorum(core);
     if (core.isLeader && core.leadTransferee !== 0n) {
-      core.note("info", "keeps leadership: the handover took too long", { to: idToHex(core.leadTransferee) });
+      core.note("info", "keeps leadership: the handover took too long", {
+        to: idToHex(core.leadTransferee),
+      });
       core.leadTransferee = 0n;
       leaveJointIfDue(core);
     }

@@ -1,11 +1,20 @@
-/** The members a machine knows of: the configuration, a leader's progress for each, and the votes of an election. */
+/**
+ * The members a machine knows of: the configuration, a leader's progress for each, and the votes of
+ * an election.
+ */
 import type { raftpb } from "@quorate/proto";
 import { isJoint, sortedIds } from "./confchange.ts";
 import { Progress } from "./progress.ts";
 import { jointVote, majorityValue, type VoteResult } from "./quorum.ts";
 
 export class Tracker {
-  #conf: raftpb.ConfState = { voters: [], learners: [], votersOutgoing: [], learnersNext: [], autoLeave: false };
+  #conf: raftpb.ConfState = {
+    voters: [],
+    learners: [],
+    votersOutgoing: [],
+    learnersNext: [],
+    autoLeave: false,
+  };
   readonly #byId = new Map<bigint, Progress>();
   /** All members by id, and those of each half of the configuration: what the hot paths walk. */
   #all: Progress[] = [];
@@ -43,10 +52,15 @@ export class Tracker {
 
   /** Ids that vote in either half, ascending. */
   voterIds(): readonly bigint[] {
-    return isJoint(this.#conf) ? sortedIds([...this.#conf.voters, ...this.#conf.votersOutgoing]) : this.#conf.voters;
+    return isJoint(this.#conf)
+      ? sortedIds([...this.#conf.voters, ...this.#conf.votersOutgoing])
+      : this.#conf.voters;
   }
 
-  /** Puts a configuration in force. Members that stay keep their progress; new ones start to be probed at the end of the log. */
+  /**
+   * Puts a configuration in force. Members that stay keep their progress; new ones start to be
+   * probed at the end of the log.
+   */
   configure(conf: raftpb.ConfState, lastIndex: number): void {
     this.#conf = conf;
     const ids = sortedIds([...conf.voters, ...conf.votersOutgoing, ...conf.learners]);
@@ -59,8 +73,15 @@ export class Tracker {
         known.isLearner = isLearner;
         continue;
       }
-      const added = new Progress(id, Math.max(lastIndex, 1), isLearner, this.#maxInflightMessages, this.#maxInflightBytes);
-      // A new member counts as heard of, or the next check for a quorum could make the leader step down before it could answer.
+      const added = new Progress(
+        id,
+        Math.max(lastIndex, 1),
+        isLearner,
+        this.#maxInflightMessages,
+        this.#maxInflightBytes,
+      );
+      // A new member counts as heard of, or the next check for a quorum could make the leader step
+      // down before it could answer.
       added.recentActive = true;
       this.#byId.set(id, added);
     }
@@ -75,7 +96,10 @@ export class Tracker {
   }
 
   #quorumOf(field: "match" | "ackedRound" | "ackedTick"): number {
-    return Math.min(this.#majorityOf(this.#incoming, field), this.#majorityOf(this.#outgoing, field));
+    return Math.min(
+      this.#majorityOf(this.#incoming, field),
+      this.#majorityOf(this.#outgoing, field),
+    );
   }
 
   #majorityOf(members: readonly Progress[], field: "match" | "ackedRound" | "ackedTick"): number {

@@ -4,13 +4,27 @@ import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
 import { fromLatin1, raftpb } from "@quorate/proto";
 import { bootstrapEntries, confChangeOf, isConfChange, toConfChangeV2 } from "../index.ts";
-import { ConfChangeRefusal, changeConfState, checkConfState, isJoint, normalize, sameConfState } from "../src/confchange.ts";
+import {
+  ConfChangeRefusal,
+  changeConfState,
+  checkConfState,
+  isJoint,
+  normalize,
+  sameConfState,
+} from "../src/confchange.ts";
 
-const { ConfChangeAddNode, ConfChangeRemoveNode, ConfChangeUpdateNode, ConfChangeAddLearnerNode } = raftpb.ConfChangeType;
+const { ConfChangeAddNode, ConfChangeRemoveNode, ConfChangeUpdateNode, ConfChangeAddLearnerNode } =
+  raftpb.ConfChangeType;
 
 function randomChange(random: SeededRandom): raftpb.ConfChangeV2 {
   const transition = [0, 0, 0, 1, 2][random.below(5)];
-  const kinds = [ConfChangeAddNode, ConfChangeAddNode, ConfChangeRemoveNode, ConfChangeAddLearnerNode, ConfChangeUpdateNode];
+  const kinds = [
+    ConfChangeAddNode,
+    ConfChangeAddNode,
+    ConfChangeRemoveNode,
+    ConfChangeAddLearnerNode,
+    ConfChangeUpdateNode,
+  ];
   const changes = Array.from({ length: random.below(4) }, () => ({
     type: kinds[random.below(kinds.length)],
     nodeId: BigInt(random.below(6)),
@@ -19,7 +33,10 @@ function randomChange(random: SeededRandom): raftpb.ConfChangeV2 {
 }
 
 /** Where each member stands: as etcd's rules say, member by member. */
-function slowChange(conf: raftpb.ConfState, change: raftpb.ConfChangeV2): raftpb.ConfState | undefined {
+function slowChange(
+  conf: raftpb.ConfState,
+  change: raftpb.ConfChangeV2,
+): raftpb.ConfState | undefined {
   const joint = conf.votersOutgoing.length > 0;
   const leave = change.transition === 0 && change.changes.length === 0;
   if (leave) {
@@ -48,7 +65,8 @@ function slowChange(conf: raftpb.ConfState, change: raftpb.ConfChangeV2): raftpb
     next.learners = without(next.learners, nodeId);
     next.learnersNext = without(next.learnersNext, nodeId);
     if (type === ConfChangeAddNode) next.voters.push(nodeId);
-    else if (type === ConfChangeAddLearnerNode && next.votersOutgoing.includes(nodeId)) next.learnersNext.push(nodeId);
+    else if (type === ConfChangeAddLearnerNode && next.votersOutgoing.includes(nodeId))
+      next.learnersNext.push(nodeId);
     else if (type === ConfChangeAddLearnerNode) next.learners.push(nodeId);
   }
   return next.voters.length === 0 ? undefined : normalize(next);
@@ -63,12 +81,18 @@ test("random chains of changes lead where the twin's do, and never to a configur
       const change = randomChange(random);
       const changed = changeConfState(conf, change);
       const slow = slowChange(conf, change);
-      assert.equal(changed instanceof ConfChangeRefusal, slow === undefined, `seed ${seed} step ${step}`);
+      assert.equal(
+        changed instanceof ConfChangeRefusal,
+        slow === undefined,
+        `seed ${seed} step ${step}`,
+      );
       if (changed instanceof ConfChangeRefusal) continue;
       assert.deepEqual(changed, slow, `seed ${seed} step ${step}`);
       checkConfState(changed);
       if (!isJoint(changed) && !isJoint(conf)) {
-        const moved = [...conf.voters, ...changed.voters].filter((id) => !(conf.voters.includes(id) && changed.voters.includes(id)));
+        const moved = [...conf.voters, ...changed.voters].filter(
+          (id) => !(conf.voters.includes(id) && changed.voters.includes(id)),
+        );
         assert.ok(moved.length <= 1, "a simple change moves one voter at most");
       }
       conf = changed;
@@ -80,13 +104,23 @@ test("random chains of changes lead where the twin's do, and never to a configur
 
 test("an unknown kind of change is refused, id 0 is passed over", () => {
   const conf = raftpb.ConfState.create({ voters: [1n] });
-  assert.ok(changeConfState(conf, raftpb.ConfChangeV2.create({ changes: [{ type: 9, nodeId: 2n }] })) instanceof ConfChangeRefusal);
-  const same = changeConfState(conf, raftpb.ConfChangeV2.create({ changes: [{ type: ConfChangeAddNode, nodeId: 0n }] }));
+  assert.ok(
+    changeConfState(
+      conf,
+      raftpb.ConfChangeV2.create({ changes: [{ type: 9, nodeId: 2n }] }),
+    ) instanceof ConfChangeRefusal,
+  );
+  const same = changeConfState(
+    conf,
+    raftpb.ConfChangeV2.create({ changes: [{ type: ConfChangeAddNode, nodeId: 0n }] }),
+  );
   assert.ok(!(same instanceof ConfChangeRefusal) && sameConfState(conf, same));
 });
 
 test("lists are put in order, and compared in order", () => {
-  const conf = normalize(raftpb.ConfState.create({ voters: [3n, 1n, 1n, 2n], votersOutgoing: [9n, 3n] }));
+  const conf = normalize(
+    raftpb.ConfState.create({ voters: [3n, 1n, 1n, 2n], votersOutgoing: [9n, 3n] }),
+  );
   assert.deepEqual(conf.voters, [1n, 2n, 3n]);
   assert.deepEqual(conf.votersOutgoing, [3n, 9n]);
   assert.equal(sameConfState(conf, { ...conf, autoLeave: true }), false);

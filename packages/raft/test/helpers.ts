@@ -1,6 +1,12 @@
 /** Machines for unit tests, with settings that stay out of the way. */
 import { EMPTY, raftpb } from "@quorate/proto";
-import { bootstrapEntries, confChangeOf, type InitialState, Raft, type RaftConfig } from "../index.ts";
+import {
+  bootstrapEntries,
+  confChangeOf,
+  type InitialState,
+  Raft,
+  type RaftConfig,
+} from "../index.ts";
 
 export function testConfig(id: bigint, changes: Partial<RaftConfig> = {}): RaftConfig {
   return {
@@ -23,7 +29,9 @@ export function testConfig(id: bigint, changes: Partial<RaftConfig> = {}): RaftC
 
 /** What a member of a new cluster of voters 1 to count starts with. */
 export function newCluster(count: number): InitialState {
-  const entries = bootstrapEntries(Array.from({ length: count }, (_, i) => ({ id: BigInt(i + 1), context: EMPTY })));
+  const entries = bootstrapEntries(
+    Array.from({ length: count }, (_, i) => ({ id: BigInt(i + 1), context: EMPTY })),
+  );
   return {
     hardState: { term: 1, vote: 0n, commit: count },
     snapshot: raftpb.SnapshotMetadata.create(),
@@ -56,7 +64,10 @@ export function newLeader(count: number, changes: Partial<RaftConfig> = {}): Raf
   pump(raft);
   raft.campaign();
   pump(raft);
-  if (count > 1) raft.step(raftpb.Message.create({ type: raftpb.MessageType.MsgVoteResp, from: 2n, to: 1n, term: 2 }));
+  if (count > 1)
+    raft.step(
+      raftpb.Message.create({ type: raftpb.MessageType.MsgVoteResp, from: 2n, to: 1n, term: 2 }),
+    );
   pump(raft);
   return raft;
 }

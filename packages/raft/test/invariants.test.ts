@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { EMPTY, raftpb } from "@quorate/proto";
-import { type InitialState, InvariantError, type InvariantNumber, invariants, MAX_TERM, Raft } from "../index.ts";
+import {
+  type InitialState,
+  InvariantError,
+  type InvariantNumber,
+  invariants,
+  MAX_TERM,
+  Raft,
+} from "../index.ts";
 import { checkConfState } from "../src/confchange.ts";
 import { Core } from "../src/core.ts";
 import { Inflights } from "../src/inflights.ts";
@@ -19,11 +26,20 @@ function entry(index: number, term: number): raftpb.Entry {
 }
 
 function initial(changes: Partial<InitialState>): InitialState {
-  return { hardState: raftpb.HardState.create(), snapshot: raftpb.SnapshotMetadata.create(), entries: [], applied: 0, ...changes };
+  return {
+    hardState: raftpb.HardState.create(),
+    snapshot: raftpb.SnapshotMetadata.create(),
+    entries: [],
+    applied: 0,
+    ...changes,
+  };
 }
 
 function core(): Core {
-  return new Core(testConfig(1n), initial({ confState: raftpb.ConfState.create({ voters: [1n, 2n] }) }));
+  return new Core(
+    testConfig(1n),
+    initial({ confState: raftpb.ConfState.create({ voters: [1n, 2n] }) }),
+  );
 }
 
 /** For each number the ways to break it. */
@@ -32,21 +48,44 @@ const breaks: { readonly [code in InvariantNumber]: readonly (() => void)[] } = 
     () => new RaftLog(initial({ entries: [entry(2, 1)] }), 1),
     () => new RaftLog(initial({ entries: [entry(1, 2), entry(2, 1)] }), 1),
     () => new RaftLog(initial({ applied: 1 }), 1),
-    () => new RaftLog(initial({ snapshot: raftpb.SnapshotMetadata.create({ index: 3, term: 1 }), applied: 2 }), 1),
+    () =>
+      new RaftLog(
+        initial({ snapshot: raftpb.SnapshotMetadata.create({ index: 3, term: 1 }), applied: 2 }),
+        1,
+      ),
     () => new RaftLog(initial({ hardState: { term: 1, vote: 0n, commit: 1 } }), 1),
   ],
-  "RAFT-2": [() => new RaftLog(initial({ entries: [entry(1, 1)], hardState: { term: 1, vote: 0n, commit: 1 } }), 1).commitTo(2)],
+  "RAFT-2": [
+    () =>
+      new RaftLog(
+        initial({ entries: [entry(1, 1)], hardState: { term: 1, vote: 0n, commit: 1 } }),
+        1,
+      ).commitTo(2),
+  ],
   "RAFT-3": [
     () => {
-      const log = new RaftLog(initial({ entries: [entry(1, 1)], hardState: { term: 1, vote: 0n, commit: 1 } }), 1);
+      const log = new RaftLog(
+        initial({ entries: [entry(1, 1)], hardState: { term: 1, vote: 0n, commit: 1 } }),
+        1,
+      );
       log.tryAppend(0, 0, [entry(1, 2)], 0);
     },
   ],
-  "RAFT-4": [() => new RaftLog(initial({}), 1).append([entry(2, 1)]), () => new RaftLog(initial({}), 1).append([entry(1, 2), entry(2, 1)])],
+  "RAFT-4": [
+    () => new RaftLog(initial({}), 1).append([entry(2, 1)]),
+    () => new RaftLog(initial({}), 1).append([entry(1, 2), entry(2, 1)]),
+  ],
   "RAFT-5": [
     () => new RaftLog(initial({}), 1).slice(1, 1),
     () => {
-      const log = new RaftLog(initial({ entries: [entry(1, 1)], hardState: { term: 1, vote: 0n, commit: 1 }, applied: 1 }), 1);
+      const log = new RaftLog(
+        initial({
+          entries: [entry(1, 1)],
+          hardState: { term: 1, vote: 0n, commit: 1 },
+          applied: 1,
+        }),
+        1,
+      );
       log.compact(1, raftpb.ConfState.create());
       log.append([entry(2, 1)]);
       log.collect(1, 1);
@@ -99,9 +138,18 @@ const breaks: { readonly [code in InvariantNumber]: readonly (() => void)[] } = 
   ],
   "RAFT-14": [
     () => checkConfState(raftpb.ConfState.create({ voters: [1n], learners: [1n] })),
-    () => checkConfState(raftpb.ConfState.create({ voters: [1n], votersOutgoing: [2n], learners: [2n] })),
-    () => checkConfState(raftpb.ConfState.create({ voters: [1n], votersOutgoing: [1n], learnersNext: [2n] })),
-    () => checkConfState(raftpb.ConfState.create({ voters: [1n], votersOutgoing: [1n], learnersNext: [1n] })),
+    () =>
+      checkConfState(
+        raftpb.ConfState.create({ voters: [1n], votersOutgoing: [2n], learners: [2n] }),
+      ),
+    () =>
+      checkConfState(
+        raftpb.ConfState.create({ voters: [1n], votersOutgoing: [1n], learnersNext: [2n] }),
+      ),
+    () =>
+      checkConfState(
+        raftpb.ConfState.create({ voters: [1n], votersOutgoing: [1n], learnersNext: [1n] }),
+      ),
     () => checkConfState(raftpb.ConfState.create({ voters: [1n], autoLeave: true })),
     () => checkConfState(raftpb.ConfState.create({ votersOutgoing: [1n] })),
   ],
@@ -128,7 +176,13 @@ const breaks: { readonly [code in InvariantNumber]: readonly (() => void)[] } = 
       one.sendAfterSync(one.message(MsgAppResp, 1n));
     },
   ],
-  "RAFT-19": [() => new RaftLog(initial({ entries: [entry(1, 1)], hardState: { term: 1, vote: 0n, commit: 0 } }), 1).append([entry(1, 1)])],
+  "RAFT-19": [
+    () =>
+      new RaftLog(
+        initial({ entries: [entry(1, 1)], hardState: { term: 1, vote: 0n, commit: 0 } }),
+        1,
+      ).append([entry(1, 1)]),
+  ],
   "RAFT-20": [
     () => {
       const raft = new Raft(testConfig(1n), { ...newCluster(2), applied: 1 });
@@ -152,9 +206,14 @@ for (const [code, ways] of Object.entries(breaks)) {
 
 test("each invariant is enforced in one file", () => {
   const src = new URL("../src/", import.meta.url);
-  const files = readdirSync(src).map((name) => ({ name, text: readFileSync(new URL(name, src), "utf8") }));
+  const files = readdirSync(src).map((name) => ({
+    name,
+    text: readFileSync(new URL(name, src), "utf8"),
+  }));
   for (const code of Object.keys(invariants)) {
-    const enforcing = files.filter(({ text }) => text.includes(`violated("${code}"`)).map(({ name }) => name);
+    const enforcing = files
+      .filter(({ text }) => text.includes(`violated("${code}"`))
+      .map(({ name }) => name);
     assert.equal(enforcing.length, 1, `${code}: ${enforcing.join(" ")}`);
   }
 });

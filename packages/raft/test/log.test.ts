@@ -19,8 +19,8 @@ interface TwinWrite {
 }
 
 /**
- * Memory and disk as lists of the very objects. An entry of the log is durable if the disk has that object in its place: an equal one
- * from an earlier write does not do.
+ * Memory and disk as lists of the very objects. An entry of the log is durable if the disk has that
+ * object in its place: an equal one from an earlier write does not do.
  */
 class Twin {
   base = { index: 0, term: 0 };
@@ -31,7 +31,10 @@ class Twin {
   applying = 0;
   applied = 0;
   writes: TwinWrite[] = [];
-  /** A received snapshot that is not durable, with what was committed before: nothing beyond that may count as durable. */
+  /**
+   * A received snapshot that is not durable, with what was committed before: nothing beyond that
+   * may count as durable.
+   */
   pending: { readonly index: number; readonly committed: number } | undefined;
 
   at(index: number): raftpb.Entry | undefined {
@@ -102,7 +105,8 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
         log.append(entries);
         twin.memory.push(...entries);
       } else if (what < 45) {
-        // Another leader's append: it agrees up to somewhere at or after the commit, and goes on in its own way.
+        // Another leader's append: it agrees up to somewhere at or after the commit, and goes on in
+        // its own way.
         if (random.below(2) === 0) term++;
         const previous = pick(twin.committed, twin.last + 1);
         const agree = pick(previous, Math.max(previous, twin.last));
@@ -113,13 +117,15 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
         }
         let next = previous + entries.length;
         const replaces = random.below(2) === 0 && (twin.term(next + 1) ?? 0) < term;
-        for (let i = random.below(3); i > 0 && (replaces || next >= twin.last); i--) entries.push(entry(++next, term, random.below(60)));
+        for (let i = random.below(3); i > 0 && (replaces || next >= twin.last); i--)
+          entries.push(entry(++next, term, random.below(60)));
         const commit = pick(twin.committed, twin.last + 3);
         const claimed = random.below(8) === 0 ? term + 1 : (twin.term(previous) ?? term);
         const fits = twin.term(previous) === claimed;
         const last = previous + entries.length;
         // The commit index of a leader only covers what its log has.
-        const safeCommit = entries.length > 0 || previous <= twin.last ? Math.min(commit, last) : twin.committed;
+        const safeCommit =
+          entries.length > 0 || previous <= twin.last ? Math.min(commit, last) : twin.committed;
         const got = log.tryAppend(previous, claimed, entries, safeCommit);
         assert.equal(got, fits ? last : undefined);
         if (fits) {
@@ -135,7 +141,9 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
         const before = twin.writes.flatMap((write) => write.entries);
         const { entries, snapshot } = log.takeWrites(number);
         // Everything in memory that no write holds and the disk does not have yet.
-        const expected = twin.memory.filter((one) => !before.includes(one) && !twin.disk.includes(one));
+        const expected = twin.memory.filter(
+          (one) => !before.includes(one) && !twin.disk.includes(one),
+        );
         assert.deepEqual(entries, expected, `seed ${seed} step ${step}`);
         twin.writes.push({ number, entries, snapshot: snapshot?.metadata });
       } else if (what < 72) {
@@ -145,10 +153,16 @@ test("random histories: terms, conflicts, what is durable, what is handed out", 
           twin.persisted(upTo);
         }
       } else if (what < 84) {
-        const outstanding = beingApplied.flat().reduce((sum, one) => sum + one.data.length + ENTRY_OVERHEAD_BYTES, 0);
+        const outstanding = beingApplied
+          .flat()
+          .reduce((sum, one) => sum + one.data.length + ENTRY_OVERHEAD_BYTES, 0);
         const expected: raftpb.Entry[] = [];
         let bytes = outstanding;
-        for (let index = twin.applying + 1; index <= Math.min(twin.committed, twin.stable); index++) {
+        for (
+          let index = twin.applying + 1;
+          index <= Math.min(twin.committed, twin.stable);
+          index++
+        ) {
           const one = twin.at(index)!;
           bytes += one.data.length + ENTRY_OVERHEAD_BYTES;
           if (bytes > maxBytes && outstanding + expected.length > 0) break;
@@ -211,13 +225,17 @@ test("where logs may meet is found as by walking back", () => {
   for (let run = 0; run < 3000; run++) {
     let term = 1 + random.below(2);
     const base = { index: random.below(3) === 0 ? 0 : 5, term: 1 };
-    const snapshot = base.index === 0 ? raftpb.SnapshotMetadata.create() : { ...base, confState: emptyConf };
+    const snapshot =
+      base.index === 0 ? raftpb.SnapshotMetadata.create() : { ...base, confState: emptyConf };
     const entries: raftpb.Entry[] = [];
     for (let i = random.below(20); i > 0; i--) {
       if (random.below(3) === 0) term += random.below(3);
       entries.push(entry(base.index + entries.length + 1, term, 0));
     }
-    const log = new RaftLog({ hardState: { term, vote: 0n, commit: base.index }, snapshot, entries, applied: base.index }, 1);
+    const log = new RaftLog(
+      { hardState: { term, vote: 0n, commit: base.index }, snapshot, entries, applied: base.index },
+      1,
+    );
     const index = random.below(base.index + entries.length + 3);
     const other = random.below(8);
     let slow = index;
@@ -229,7 +247,12 @@ test("where logs may meet is found as by walking back", () => {
 test("entries are collected up to a bound in bytes, at least one", () => {
   const entries = [10, 20, 30, 40].map((size, i) => entry(i + 1, 1, size));
   const log = new RaftLog(
-    { hardState: { term: 1, vote: 0n, commit: 0 }, snapshot: raftpb.SnapshotMetadata.create(), entries, applied: 0 },
+    {
+      hardState: { term: 1, vote: 0n, commit: 0 },
+      snapshot: raftpb.SnapshotMetadata.create(),
+      entries,
+      applied: 0,
+    },
     1,
   );
   const sizes = entries.map((one) => one.data.length + ENTRY_OVERHEAD_BYTES);

@@ -1,10 +1,19 @@
 /**
- * The random schedules are only worth what they catch. Always: each mutant still applies to the source. With RAFT_MUTANTS=1 (minutes):
- * each mutant is planted in a copy of the package, and seeds are run until one fails (or the scenarios are, where the bug is too rare for
- * schedules); RAFT_MUTANTS=<part of a name> tries those alone.
+ * The random schedules are only worth what they catch. Always: each mutant still applies to the
+ * source. With RAFT_MUTANTS=1 (minutes): each mutant is planted in a copy of the package, and seeds
+ * are run until one fails (or the scenarios are, where the bug is too rare for schedules);
+ * RAFT_MUTANTS=<part of a name> tries those alone.
  */
 import assert from "node:assert/strict";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -19,7 +28,11 @@ const DEFAULT_MAX_SEEDS = 3000;
 test("every mutant changes one place of the source", () => {
   for (const mutant of mutants) {
     const text = readFileSync(join(packageDir, "src", mutant.file), "utf8");
-    assert.equal(text.split(mutant.before).length - 1, 1, `${mutant.name}: its place in ${mutant.file}`);
+    assert.equal(
+      text.split(mutant.before).length - 1,
+      1,
+      `${mutant.name}: its place in ${mutant.file}`,
+    );
   }
 });
 
@@ -39,7 +52,11 @@ async function plant(mutant: Mutant, root: string, number: number): Promise<Copy
     readFileSync(file, "utf8").replace(mutant.before, () => mutant.after),
   );
   const load = (path: string): Promise<object> => import(pathToFileURL(join(dir, path)).href);
-  return { ...(await load("test/sim/options.ts")), ...(await load("test/sim/world.ts")), ...(await load("test/scenario/lab.ts")) } as Copy;
+  return {
+    ...(await load("test/sim/options.ts")),
+    ...(await load("test/sim/world.ts")),
+    ...(await load("test/scenario/lab.ts")),
+  } as Copy;
 }
 
 /** The first seed that fails, with what it says; undefined if none does. */
@@ -68,7 +85,9 @@ function changedScenarios(copy: Copy): string | undefined {
 }
 
 const wanted = process.env["RAFT_MUTANTS"];
-test("every mutant is caught", { skip: wanted === undefined ? "set RAFT_MUTANTS=1: takes minutes" : false }, async (context) => {
+test("every mutant is caught", {
+  skip: wanted === undefined ? "set RAFT_MUTANTS=1: takes minutes" : false,
+}, async (context) => {
   const missed: string[] = [];
   const root = mkdtempSync(join(tmpdir(), "raft-mutants-"));
   symlinkSync(join(packageDir, "..", "..", "node_modules"), join(root, "node_modules"));
@@ -77,7 +96,10 @@ test("every mutant is caught", { skip: wanted === undefined ? "set RAFT_MUTANTS=
     for (const [number, mutant] of mutants.entries()) {
       if (wanted !== "1" && !mutant.name.includes(wanted!)) continue;
       const copy = await plant(mutant, root, number);
-      const found = mutant.by === "scenarios" ? changedScenarios(copy) : firstFailure(copy, mutant.maxSeeds ?? DEFAULT_MAX_SEEDS);
+      const found =
+        mutant.by === "scenarios"
+          ? changedScenarios(copy)
+          : firstFailure(copy, mutant.maxSeeds ?? DEFAULT_MAX_SEEDS);
       context.diagnostic(`${mutant.name}: ${found ?? "NOT CAUGHT"}`);
       if (found === undefined) missed.push(mutant.name);
     }

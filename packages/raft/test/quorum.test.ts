@@ -17,13 +17,20 @@ function slowMajorityValue(values: readonly number[]): number {
 }
 
 /** Won or lost if that is so however the missing votes turn out. */
-function slowVote(halves: readonly (readonly bigint[])[], votes: ReadonlyMap<bigint, boolean>): VoteResult {
+function slowVote(
+  halves: readonly (readonly bigint[])[],
+  votes: ReadonlyMap<bigint, boolean>,
+): VoteResult {
   const missing = [...new Set(halves.flat())].filter((id) => !votes.has(id));
   const outcomes = new Set<boolean>();
   for (let bits = 0; bits < 1 << missing.length; bits++) {
     const all = new Map(votes);
     for (const [i, id] of missing.entries()) all.set(id, ((bits >> i) & 1) === 1);
-    outcomes.add(halves.every((half) => half.length === 0 || half.filter((id) => all.get(id)).length > half.length / 2));
+    outcomes.add(
+      halves.every(
+        (half) => half.length === 0 || half.filter((id) => all.get(id)).length > half.length / 2,
+      ),
+    );
   }
   if (outcomes.size === 2) return "pending";
   return outcomes.has(true) ? "won" : "lost";
@@ -51,15 +58,24 @@ test("the vote of one and of two majorities is the slow twin's", () => {
     const incoming = someIds(random, 5);
     const outgoing = random.below(2) === 0 ? [] : someIds(random, 5);
     const votes = new Map<bigint, boolean>();
-    for (const id of [...incoming, ...outgoing]) if (random.below(3) > 0) votes.set(id, random.below(2) === 0);
+    for (const id of [...incoming, ...outgoing])
+      if (random.below(3) > 0) votes.set(id, random.below(2) === 0);
     assert.equal(majorityVote(incoming, votes), slowVote([incoming], votes));
     const joint = jointVote(incoming, outgoing, votes);
     const slow = slowVote([incoming, outgoing], votes);
-    // Both halves may still be open while together they cannot be won any more: the fast one then waits for more votes than it needs.
+    // Both halves may still be open while together they cannot be won any more: the fast one then
+    // waits for more votes than it needs.
     if (joint === "pending" && slow === "lost") {
-      assert.equal(majorityVote(incoming, votes) === "lost" || majorityVote(outgoing, votes) === "lost", false);
+      assert.equal(
+        majorityVote(incoming, votes) === "lost" || majorityVote(outgoing, votes) === "lost",
+        false,
+      );
     } else {
-      assert.equal(joint, slow, `${incoming} ${outgoing} ${JSON.stringify([...votes].map(String))}`);
+      assert.equal(
+        joint,
+        slow,
+        `${incoming} ${outgoing} ${JSON.stringify([...votes].map(String))}`,
+      );
     }
   }
 });
@@ -71,14 +87,21 @@ test("a joint configuration has reached what each of its halves has", () => {
     const votersOutgoing = someIds(random, 6);
     if (voters.length === 0) continue;
     const tracker = new Tracker(1, 1);
-    tracker.configure({ voters, votersOutgoing, learners: [99n], learnersNext: [], autoLeave: false }, 10);
+    tracker.configure(
+      { voters, votersOutgoing, learners: [99n], learnersNext: [], autoLeave: false },
+      10,
+    );
     for (const progress of tracker.all) {
       progress.match = random.below(10);
       progress.ackedRound = random.below(10);
       progress.ackedTick = random.below(10) - 1;
     }
     const reached = (field: "match" | "ackedRound" | "ackedTick"): number =>
-      Math.min(...[voters, votersOutgoing].map((half) => slowMajorityValue(half.map((id) => tracker.get(id)![field]))));
+      Math.min(
+        ...[voters, votersOutgoing].map((half) =>
+          slowMajorityValue(half.map((id) => tracker.get(id)![field])),
+        ),
+      );
     assert.equal(tracker.quorumMatch(), reached("match"));
     assert.equal(tracker.quorumRound(), reached("ackedRound"));
     assert.equal(tracker.quorumTick(), reached("ackedTick"));
@@ -87,7 +110,16 @@ test("a joint configuration has reached what each of its halves has", () => {
 
 test("the first answer of a voter counts, and a check for a quorum forgets who was heard of", () => {
   const tracker = new Tracker(1, 1);
-  tracker.configure({ voters: [1n, 2n, 3n], votersOutgoing: [], learners: [4n], learnersNext: [], autoLeave: false }, 1);
+  tracker.configure(
+    {
+      voters: [1n, 2n, 3n],
+      votersOutgoing: [],
+      learners: [4n],
+      learnersNext: [],
+      autoLeave: false,
+    },
+    1,
+  );
   tracker.recordVote(2n, false);
   tracker.recordVote(2n, true);
   tracker.recordVote(4n, true);

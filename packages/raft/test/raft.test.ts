@@ -60,9 +60,17 @@ test("a Ready that is out does not change any more, and what was given is not gi
   raft.propose([fromLatin1("a")]);
   const full = raft.ready();
   raft.tick();
-  raft.step(raftpb.Message.create({ type: raftpb.MessageType.MsgAppResp, from: 2n, to: 1n, term: 9 }));
+  raft.step(
+    raftpb.Message.create({ type: raftpb.MessageType.MsgAppResp, from: 2n, to: 1n, term: 9 }),
+  );
   raft.ready();
-  assert.equal(empty.messages.length + empty.messagesAfterSync.length + empty.entries.length + empty.readStates.length, 0);
+  assert.equal(
+    empty.messages.length +
+      empty.messagesAfterSync.length +
+      empty.entries.length +
+      empty.readStates.length,
+    0,
+  );
   assert.equal(full.entries.length, 1);
   assert.equal(full.number, empty.number + 1);
   assert.equal(raft.hasReady(), false);
@@ -74,11 +82,28 @@ test("mustSync tells whether anything but the commit index changed", () => {
   const written = raft.ready();
   assert.equal(written.mustSync, true);
   raft.persisted(written.number);
-  raft.step(raftpb.Message.create({ type: raftpb.MessageType.MsgAppResp, from: 2n, to: 1n, term: 2, index: raft.lastIndex }));
+  raft.step(
+    raftpb.Message.create({
+      type: raftpb.MessageType.MsgAppResp,
+      from: 2n,
+      to: 1n,
+      term: 2,
+      index: raft.lastIndex,
+    }),
+  );
   const committed = raft.ready();
   assert.equal(committed.hardState?.commit, raft.lastIndex);
   assert.equal(committed.mustSync, false);
-  raft.step(raftpb.Message.create({ type: raftpb.MessageType.MsgVote, from: 2n, to: 1n, term: 3, index: 9, logTerm: 2 }));
+  raft.step(
+    raftpb.Message.create({
+      type: raftpb.MessageType.MsgVote,
+      from: 2n,
+      to: 1n,
+      term: 3,
+      index: 9,
+      logTerm: 2,
+    }),
+  );
   const voted = raft.ready();
   assert.deepEqual({ ...voted.hardState, commit: 0 }, { term: 3, vote: 2n, commit: 0 });
   assert.equal(voted.mustSync, true);
@@ -86,8 +111,12 @@ test("mustSync tells whether anything but the commit index changed", () => {
 
 test("the logger hears of rare events, with ids in hex", () => {
   const lines: string[] = [];
-  const raft = newLeader(3, { logger: (level, message, fields) => lines.push(`${level} ${message} ${fields["id"]}`) });
-  raft.step(raftpb.Message.create({ type: raftpb.MessageType.MsgAppResp, from: 0xabcn, to: 1n, term: 2 }));
+  const raft = newLeader(3, {
+    logger: (level, message, fields) => lines.push(`${level} ${message} ${fields["id"]}`),
+  });
+  raft.step(
+    raftpb.Message.create({ type: raftpb.MessageType.MsgAppResp, from: 0xabcn, to: 1n, term: 2 }),
+  );
   assert.ok(lines.includes("info became candidate 1"));
   assert.ok(lines.includes("info became leader 1"));
   assert.ok(lines.includes("debug dropped a message 1"));
@@ -102,7 +131,9 @@ test("proposing nothing changes nothing", () => {
 
 test("a malformed configuration change becomes an empty entry", () => {
   const raft = newLeader(1);
-  const entries = [{ type: raftpb.EntryType.EntryConfChangeV2, term: 0, index: 0, data: new Uint8Array([0xff]) }];
+  const entries = [
+    { type: raftpb.EntryType.EntryConfChangeV2, term: 0, index: 0, data: new Uint8Array([0xff]) },
+  ];
   raft.step(raftpb.Message.create({ type: raftpb.MessageType.MsgProp, from: 9n, to: 1n, entries }));
   const ready = raft.ready();
   assert.deepEqual(
@@ -113,7 +144,12 @@ test("a malformed configuration change becomes an empty entry", () => {
 
 test("the same message may come twice: entries of a proposal are not changed", () => {
   const raft = newLeader(1);
-  const message = raftpb.Message.create({ type: raftpb.MessageType.MsgProp, from: 9n, to: 1n, entries: [raftpb.Entry.create()] });
+  const message = raftpb.Message.create({
+    type: raftpb.MessageType.MsgProp,
+    from: 9n,
+    to: 1n,
+    entries: [raftpb.Entry.create()],
+  });
   raft.step(message);
   raft.step(message);
   const { entries } = raft.ready();
@@ -171,7 +207,10 @@ test("read rounds: contexts come back as they went, others are told apart", () =
 
 test("read rounds: reads are confirmed in order, by their own round or a later one", () => {
   const reads = new ReadOnly(3);
-  const read = (name: string): { from: bigint; context: Uint8Array } => ({ from: 0n, context: fromLatin1(name) });
+  const read = (name: string): { from: bigint; context: Uint8Array } => ({
+    from: 0n,
+    context: fromLatin1(name),
+  });
   reads.add(read("a"), 1);
   reads.add(read("b"), 2);
   assert.equal(reads.roundDue, true);

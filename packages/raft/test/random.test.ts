@@ -1,6 +1,7 @@
 /**
- * Random schedules of whole clusters (sim/world.ts). RAFT_SEEDS=5000 runs so many instead of the usual few hundred, RAFT_FIRST_SEED=n
- * starts there, RAFT_SEED=n replays one seed with a trace of its last steps.
+ * Random schedules of whole clusters (sim/world.ts). RAFT_SEEDS=5000 runs so many instead of the
+ * usual few hundred, RAFT_FIRST_SEED=n starts there, RAFT_SEED=n replays one seed with a trace of
+ * its last steps.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -42,13 +43,21 @@ if (single !== undefined) {
   const first = Number(process.env["RAFT_FIRST_SEED"] ?? 1);
   const count = Number(process.env["RAFT_SEEDS"] ?? USUAL_SEEDS);
   test(`seeds ${first} to ${first + count - 1}: safe while everything fails, and at work again once healed`, (context) => {
-    const total: Counts = { elections: 0, commits: 0, crashes: 0, snapshots: 0, confChanges: 0, reads: 0 };
+    const total: Counts = {
+      elections: 0,
+      commits: 0,
+      crashes: 0,
+      snapshots: 0,
+      confChanges: 0,
+      reads: 0,
+    };
     for (let seed = first; seed < first + count; seed++) {
       const counts = runOrExplain(seed);
       for (const name of Object.keys(total) as (keyof Counts)[]) total[name] += counts[name];
     }
     context.diagnostic(JSON.stringify(total));
     // A run in which nothing happens shows nothing.
-    for (const [name, value] of Object.entries(total)) assert.ok(2 * value >= count, `only ${value} ${name} in ${count} runs`);
+    for (const [name, value] of Object.entries(total))
+      assert.ok(2 * value >= count, `only ${value} ${name} in ${count} runs`);
   });
 }

@@ -1,4 +1,8 @@
 /** The engine that carries calls, on sockets. */
 export type { EngineServerOptions, ServerLimits } from "./engine/options.ts";
-export { EngineServer, type EngineServerDependencies, type ServerCounters } from "./engine/server.ts";
+export {
+  EngineServer,
+  type EngineServerDependencies,
+  type ServerCounters,
+} from "./engine/server.ts";
 export type { BoundAddress, ListenAddress, RpcServerOptions } from "./options.ts";

@@ -24,9 +24,15 @@ export interface BoundAddress {
 
 export interface RpcServerOptions {
   readonly listen: readonly ListenAddress[];
-  /** Needed if an address is secure. Options from a source may change while the server runs; new connections get the new ones. */
+  /**
+   * Needed if an address is secure. Options from a source may change while the server runs; new
+   * connections get the new ones.
+   */
   readonly tls?: TlsOptions | TlsSource | undefined;
-  /** Longest request message, compressed or not; 2 MiB (etcd's 1.5 MiB for a request and 512 KiB for what gRPC adds). */
+  /**
+   * Longest request message, compressed or not; 2 MiB (etcd's 1.5 MiB for a request and 512 KiB for
+   * what gRPC adds).
+   */
   readonly maxRequestBytes?: number | undefined;
   /** Longest body of a plain HTTP request; 2 MiB. */
   readonly maxHttpBodyBytes?: number | undefined;
@@ -35,25 +41,44 @@ export interface RpcServerOptions {
   /** Streams that a client may have open on one connection; 65,536. */
   readonly maxConcurrentStreams?: number | undefined;
   /**
-   * Connections on each address; 16,384. A quarter of them, 2,048 at most, is for those in their handshakes. When all are taken, one that
-   * is idle makes room for a client that has fewer; else one more is closed.
+   * Connections on each address; 16,384. A quarter of them, 2,048 at most, is for those in their
+   * handshakes. When all are taken, one that is idle makes room for a client that has fewer; else
+   * one more is closed.
    */
   readonly maxConnections?: number | undefined;
-  /** Memory of one connection for frames in and out beyond which it gets no more streams; 256 MiB, in whole MiB. */
+  /**
+   * Memory of one connection for frames in and out beyond which it gets no more streams; 256 MiB,
+   * in whole MiB.
+   */
   readonly maxConnectionMemoryMib?: number | undefined;
   /** Bytes of a stream that may wait to be sent before `send` says to hold back; 1 MiB. */
   readonly sendBudgetBytes?: number | undefined;
   /** Bytes that a client may send on one stream before the service has taken them; 1 MiB. */
   readonly receiveWindowBytes?: number | undefined;
-  /** A client that pings more often than this is told to calm down and cut off (--grpc-keepalive-min-time); 5 s, 0 for never. */
+  /**
+   * A client that pings more often than this is told to calm down and cut off
+   * (--grpc-keepalive-min-time); 5 s, 0 for never.
+   */
   readonly grpcKeepAliveMinTimeMs?: number | undefined;
-  /** A client that has been silent for so long is pinged (--grpc-keepalive-interval); 2 h, 0 for never. */
+  /**
+   * A client that has been silent for so long is pinged (--grpc-keepalive-interval); 2 h, 0 for
+   * never.
+   */
   readonly grpcKeepAliveIntervalMs?: number | undefined;
-  /** How long the answer to such a ping may take (--grpc-keepalive-timeout); 20 s, 0 for never pinging. */
+  /**
+   * How long the answer to such a ping may take (--grpc-keepalive-timeout); 20 s, 0 for never
+   * pinging.
+   */
   readonly grpcKeepAliveTimeoutMs?: number | undefined;
-  /** How long a TLS handshake, and then the first headers, may take, however slowly bytes come; 10 s each. */
+  /**
+   * How long a TLS handshake, and then the first headers, may take, however slowly bytes come; 10 s
+   * each.
+   */
   readonly handshakeTimeoutMs?: number | undefined;
-  /** How long a connection may be without a call while three quarters of an address's connections are open; 60 s. */
+  /**
+   * How long a connection may be without a call while three quarters of an address's connections
+   * are open; 60 s.
+   */
   readonly idleUnderPressureMs?: number | undefined;
   /** How long an HTTP/1.1 connection may be idle, within a request or between two; 5 min. */
   readonly httpIdleTimeoutMs?: number | undefined;
@@ -86,23 +111,84 @@ const MAX_WINDOW_BYTES = 2 ** 31 - 1;
 export function resolveOptions(options: RpcServerOptions): ResolvedOptions {
   return {
     maxRequestBytes: within("maxRequestBytes", options.maxRequestBytes ?? 2 * MIB, 1, 2 ** 31 - 1),
-    maxHttpBodyBytes: within("maxHttpBodyBytes", options.maxHttpBodyBytes ?? 2 * MIB, 0, 2 ** 31 - 1),
-    maxHeaderListBytes: within("maxHeaderListBytes", options.maxHeaderListBytes ?? 64 * KIB, KIB, 16 * MIB),
-    maxConcurrentStreams: within("maxConcurrentStreams", options.maxConcurrentStreams ?? 65_536, 1, 2 ** 32 - 1),
-    maxConnections: within("maxConnections", options.maxConnections ?? 16_384, 1, Number.MAX_SAFE_INTEGER),
-    maxConnectionMemoryMib: within("maxConnectionMemoryMib", options.maxConnectionMemoryMib ?? 256, 1, 2 ** 20),
+    maxHttpBodyBytes: within(
+      "maxHttpBodyBytes",
+      options.maxHttpBodyBytes ?? 2 * MIB,
+      0,
+      2 ** 31 - 1,
+    ),
+    maxHeaderListBytes: within(
+      "maxHeaderListBytes",
+      options.maxHeaderListBytes ?? 64 * KIB,
+      KIB,
+      16 * MIB,
+    ),
+    maxConcurrentStreams: within(
+      "maxConcurrentStreams",
+      options.maxConcurrentStreams ?? 65_536,
+      1,
+      2 ** 32 - 1,
+    ),
+    maxConnections: within(
+      "maxConnections",
+      options.maxConnections ?? 16_384,
+      1,
+      Number.MAX_SAFE_INTEGER,
+    ),
+    maxConnectionMemoryMib: within(
+      "maxConnectionMemoryMib",
+      options.maxConnectionMemoryMib ?? 256,
+      1,
+      2 ** 20,
+    ),
     sendBudgetBytes: within("sendBudgetBytes", options.sendBudgetBytes ?? MIB, 1, 2 ** 31 - 1),
-    receiveWindowBytes: within("receiveWindowBytes", options.receiveWindowBytes ?? MIB, 65_535, MAX_WINDOW_BYTES),
-    grpcKeepAliveMinTimeMs: within("grpcKeepAliveMinTimeMs", options.grpcKeepAliveMinTimeMs ?? 5000, 0, Number.MAX_SAFE_INTEGER),
-    grpcKeepAliveIntervalMs: within("grpcKeepAliveIntervalMs", options.grpcKeepAliveIntervalMs ?? 7_200_000, 0, Number.MAX_SAFE_INTEGER),
-    grpcKeepAliveTimeoutMs: within("grpcKeepAliveTimeoutMs", options.grpcKeepAliveTimeoutMs ?? 20_000, 0, Number.MAX_SAFE_INTEGER),
-    handshakeTimeoutMs: within("handshakeTimeoutMs", options.handshakeTimeoutMs ?? 10_000, 1, 2 ** 31 - 1),
-    idleUnderPressureMs: within("idleUnderPressureMs", options.idleUnderPressureMs ?? 60_000, 1, 2 ** 31 - 1),
-    httpIdleTimeoutMs: within("httpIdleTimeoutMs", options.httpIdleTimeoutMs ?? 300_000, 1, 2 ** 31 - 1),
+    receiveWindowBytes: within(
+      "receiveWindowBytes",
+      options.receiveWindowBytes ?? MIB,
+      65_535,
+      MAX_WINDOW_BYTES,
+    ),
+    grpcKeepAliveMinTimeMs: within(
+      "grpcKeepAliveMinTimeMs",
+      options.grpcKeepAliveMinTimeMs ?? 5000,
+      0,
+      Number.MAX_SAFE_INTEGER,
+    ),
+    grpcKeepAliveIntervalMs: within(
+      "grpcKeepAliveIntervalMs",
+      options.grpcKeepAliveIntervalMs ?? 7_200_000,
+      0,
+      Number.MAX_SAFE_INTEGER,
+    ),
+    grpcKeepAliveTimeoutMs: within(
+      "grpcKeepAliveTimeoutMs",
+      options.grpcKeepAliveTimeoutMs ?? 20_000,
+      0,
+      Number.MAX_SAFE_INTEGER,
+    ),
+    handshakeTimeoutMs: within(
+      "handshakeTimeoutMs",
+      options.handshakeTimeoutMs ?? 10_000,
+      1,
+      2 ** 31 - 1,
+    ),
+    idleUnderPressureMs: within(
+      "idleUnderPressureMs",
+      options.idleUnderPressureMs ?? 60_000,
+      1,
+      2 ** 31 - 1,
+    ),
+    httpIdleTimeoutMs: within(
+      "httpIdleTimeoutMs",
+      options.httpIdleTimeoutMs ?? 300_000,
+      1,
+      2 ** 31 - 1,
+    ),
   };
 }
 
 function within(name: string, value: number, least: number, most: number): number {
-  if (!(value >= least && value <= most)) throw new RangeError(`${name} must be from ${least} to ${most}, got ${value}`);
+  if (!(value >= least && value <= most))
+    throw new RangeError(`${name} must be from ${least} to ${most}, got ${value}`);
   return value;
 }

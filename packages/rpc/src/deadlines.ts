@@ -1,6 +1,6 @@
 /**
- * Deadlines of calls, cheap to set and to drop: nearly every call ends long before its own. They fall into slots of a few milliseconds, and
- * only a slot has a timer.
+ * Deadlines of calls, cheap to set and to drop: nearly every call ends long before its own. They
+ * fall into slots of a few milliseconds, and only a slot has a timer.
  */
 import type { Clock, Timer } from "@quorate/host";
 
@@ -35,7 +35,10 @@ export class DeadlineQueue {
     let slot = this.#slots.get(number);
     if (slot === undefined) {
       const delayMs = number * DEADLINE_SLOT_MS - this.#clock.monotonicMs();
-      slot = { members: new Set(), timer: this.#clock.after(Math.max(0, delayMs), () => this.#run(number)) };
+      slot = {
+        members: new Set(),
+        timer: this.#clock.after(Math.max(0, delayMs), () => this.#run(number)),
+      };
       this.#slots.set(number, slot);
     }
     slot.members.add(item);
@@ -62,7 +65,8 @@ export class DeadlineQueue {
   #run(number: number): void {
     const slot = this.#slots.get(number);
     if (slot === undefined) return;
-    // A member may remove another, or add one that is late already: the set's iteration follows both.
+    // A member may remove another, or add one that is late already: the set's iteration follows
+    // both.
     for (const item of slot.members) item.expired();
     this.#slots.delete(number);
   }

@@ -1,5 +1,6 @@
 /**
- * gRPC's length-prefixed messages (grpc/grpc, doc/PROTOCOL-HTTP2.md), however the transport cut them:
+ * gRPC's length-prefixed messages (grpc/grpc, doc/PROTOCOL-HTTP2.md), however the transport cut
+ * them:
  *
  *   compressed flag (1 byte, 0 or 1) | length (4 bytes, big-endian) | length bytes
  */
@@ -9,7 +10,10 @@ import { type MessageBytes, StatusError } from "./service.ts";
 
 /** Bytes before each message. */
 export const PREFIX_BYTES = 5;
-/** Chunks of less than this are gathered, so that a body in tiny pieces does not cost an object for each. */
+/**
+ * Chunks of less than this are gathered, so that a body in tiny pieces does not cost an object for
+ * each.
+ */
 const MIN_KEPT_CHUNK_BYTES = 512;
 const GATHERED_BYTES = 4096;
 
@@ -21,7 +25,10 @@ export function messageSize(message: MessageBytes): number {
   return size;
 }
 
-/** Puts messages together from the chunks of a body. Holds at most one message and the chunk in which it ends. */
+/**
+ * Puts messages together from the chunks of a body. Holds at most one message and the chunk in
+ * which it ends.
+ */
 export class MessageAssembler {
   readonly #maxMessageBytes: number;
   #chunks: Uint8Array[] = [];
@@ -65,8 +72,9 @@ export class MessageAssembler {
   }
 
   /**
-   * The next whole message, a view of its chunk where it came in one, or undefined until more is pushed. Throws StatusError as soon as the
-   * prefix tells of one that is too long (RESOURCE_EXHAUSTED) or has a flag that is not known (INTERNAL), both with grpc-go's text.
+   * The next whole message, a view of its chunk where it came in one, or undefined until more is
+   * pushed. Throws StatusError as soon as the prefix tells of one that is too long
+   * (RESOURCE_EXHAUSTED) or has a flag that is not known (INTERNAL), both with grpc-go's text.
    */
   take(): Uint8Array | undefined {
     if (this.#bufferedBytes < PREFIX_BYTES) return undefined;
@@ -74,9 +82,13 @@ export class MessageAssembler {
     const first = this.#chunks[0];
     const flag = first[0];
     const size = readU32BE(first, 1);
-    if (flag > 1) throw new StatusError(GrpcCode.Internal, `grpc: received unexpected payload format ${flag}`);
+    if (flag > 1)
+      throw new StatusError(GrpcCode.Internal, `grpc: received unexpected payload format ${flag}`);
     if (size > this.#maxMessageBytes) {
-      throw new StatusError(GrpcCode.ResourceExhausted, `grpc: received message larger than max (${size} vs. ${this.#maxMessageBytes})`);
+      throw new StatusError(
+        GrpcCode.ResourceExhausted,
+        `grpc: received message larger than max (${size} vs. ${this.#maxMessageBytes})`,
+      );
     }
     const end = PREFIX_BYTES + size;
     if (this.#bufferedBytes < end) return undefined;

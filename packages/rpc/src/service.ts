@@ -1,10 +1,13 @@
 /**
- * What a service sees of a call: a method path, request bytes in, response bytes out. Which engine carries it is not its business.
+ * What a service sees of a call: a method path, request bytes in, response bytes out. Which engine
+ * carries it is not its business.
  */
 
 export type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/host";
 
-/** An encoded message, whole or in pieces that are sent one after the other without being joined. */
+/**
+ * An encoded message, whole or in pieces that are sent one after the other without being joined.
+ */
 export type MessageBytes = Uint8Array | readonly Uint8Array[];
 
 /** gRPC status: a code from 0 to 16 and a text for people. */
@@ -13,7 +16,10 @@ export interface Status {
   readonly message: string;
 }
 
-/** Thrown by a handler to end its call with this status; anything else that is thrown ends it as UNKNOWN with the error's text. */
+/**
+ * Thrown by a handler to end its call with this status; anything else that is thrown ends it as
+ * UNKNOWN with the error's text.
+ */
 export class StatusError extends Error implements Status {
   readonly code: number;
   constructor(code: number, message: string) {
@@ -27,7 +33,10 @@ export class StatusError extends Error implements Status {
 export interface CallContext {
   /** The method's path, such as "/etcdserverpb.KV/Put". */
   readonly path: string;
-  /** The first value of a metadata key (lower case), or undefined. Keys that end in "-bin" are already decoded to latin1. */
+  /**
+   * The first value of a metadata key (lower case), or undefined. Keys that end in "-bin" are
+   * already decoded to latin1.
+   */
   metadata(key: string): string | undefined;
   /** When the caller stops waiting, in the clock's monotonic milliseconds; undefined for never. */
   readonly deadlineMs: number | undefined;
@@ -37,11 +46,17 @@ export interface CallContext {
   readonly peerCommonName: string | undefined;
   /** True once the caller gave up, the deadline passed or the connection ended. */
   readonly cancelled: boolean;
-  /** Runs `listener` when `cancelled` turns true, at once if it is; never after the call has ended. One listener at most. */
+  /**
+   * Runs `listener` when `cancelled` turns true, at once if it is; never after the call has ended.
+   * One listener at most.
+   */
   onCancel(listener: () => void): void;
 }
 
-/** The context of a call that comes from this process: nobody's metadata, no deadline, never given up. */
+/**
+ * The context of a call that comes from this process: nobody's metadata, no deadline, never given
+ * up.
+ */
 export const LOCAL_CALL: Omit<CallContext, "path"> = {
   metadata: () => undefined,
   deadlineMs: undefined,
@@ -52,12 +67,18 @@ export const LOCAL_CALL: Omit<CallContext, "path"> = {
 };
 
 /** Answers one request: bytes, or a promise of them. Throws (or rejects with) StatusError. */
-export type UnaryHandler = (request: Uint8Array, context: CallContext) => MessageBytes | Promise<MessageBytes>;
+export type UnaryHandler = (
+  request: Uint8Array,
+  context: CallContext,
+) => MessageBytes | Promise<MessageBytes>;
 
 /** The server's side of a stream of messages. */
 export interface StreamCall {
   readonly context: CallContext;
-  /** Sends one message. False when more than the stream's send budget is waiting: hold back until `onDrain`. */
+  /**
+   * Sends one message. False when more than the stream's send budget is waiting: hold back until
+   * `onDrain`.
+   */
   send(message: MessageBytes): boolean;
   /** Bytes that were given to `send` and have not left for the kernel. */
   readonly bufferedBytes: number;
@@ -75,14 +96,20 @@ export interface StreamListener {
   halfClosed?(): void;
   /** The send budget is free again. */
   drained?(): void;
-  /** The call ended without `end`: cancelled, deadline, connection lost. Nothing can be sent any more. */
+  /**
+   * The call ended without `end`: cancelled, deadline, connection lost. Nothing can be sent any
+   * more.
+   */
   cancelled?(): void;
 }
 
 /** Starts a stream; a throw ends it with that status. */
 export type StreamHandler = (call: StreamCall) => StreamListener;
 
-/** The methods that a server offers, by path. A path in neither map answers UNIMPLEMENTED with grpc-go's text. */
+/**
+ * The methods that a server offers, by path. A path in neither map answers UNIMPLEMENTED with
+ * grpc-go's text.
+ */
 export interface ServiceTable {
   readonly unary: ReadonlyMap<string, UnaryHandler>;
   readonly stream: ReadonlyMap<string, StreamHandler>;

@@ -1,25 +1,45 @@
-/** gRPC's texts in HTTP headers: messages, timeouts, binary values, and what grpc-go says of a method that is not there. */
+/**
+ * gRPC's texts in HTTP headers: messages, timeouts, binary values, and what grpc-go says of a
+ * method that is not there.
+ */
 import { toHex, toUtf8 } from "@quorate/proto";
 import type { ServiceTable } from "./service.ts";
 
 const PLAIN_MESSAGE = /^[ -$&-~]*$/;
 const PART = /[ -$&-~]+|[^ -$&-~]/gsu;
 
-/** A status message as the value of grpc-message: UTF-8, percent-encoded but for printable ASCII without "%". */
+/**
+ * A status message as the value of grpc-message: UTF-8, percent-encoded but for printable ASCII
+ * without "%".
+ */
 export function encodeGrpcMessage(text: string): string {
   if (PLAIN_MESSAGE.test(text)) return text;
-  return text.toWellFormed().replace(PART, (part) => (PLAIN_MESSAGE.test(part) ? part : percentEncoded(part)));
+  return text
+    .toWellFormed()
+    .replace(PART, (part) => (PLAIN_MESSAGE.test(part) ? part : percentEncoded(part)));
 }
 
 function percentEncoded(character: string): string {
   const code = character.codePointAt(0)!;
-  // encodeURIComponent leaves some ASCII as it is; what comes here is either a control character, "%", or beyond ASCII.
-  return code < 0x80 ? `%${code.toString(16).toUpperCase().padStart(2, "0")}` : encodeURIComponent(character);
+  // encodeURIComponent leaves some ASCII as it is; what comes here is either a control character,
+  // "%", or beyond ASCII.
+  return code < 0x80
+    ? `%${code.toString(16).toUpperCase().padStart(2, "0")}`
+    : encodeURIComponent(character);
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+const UNIT_MS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
 
-/** Milliseconds of a grpc-timeout value (1 to 8 digits and a unit), or undefined if it is malformed. */
+/**
+ * Milliseconds of a grpc-timeout value (1 to 8 digits and a unit), or undefined if it is malformed.
+ */
 export function parseTimeoutMs(value: string): number | undefined {
   const unit = UNIT_MS[value.charAt(value.length - 1)];
   const digits = value.slice(0, -1);

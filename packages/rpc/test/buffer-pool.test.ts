@@ -12,7 +12,9 @@ function fill(out: Output, bytes: number): void {
 describe("the pool of output buffers", () => {
   it("gives back what was given, and keeps no more than its bound", () => {
     const pool = new BufferPool();
-    const taken = Array.from({ length: (2 * MAX_FREE_BYTES) / POOLED_BUFFER_BYTES }, () => pool.take());
+    const taken = Array.from({ length: (2 * MAX_FREE_BYTES) / POOLED_BUFFER_BYTES }, () =>
+      pool.take(),
+    );
     assert.ok(taken.every((buffer) => buffer.length === POOLED_BUFFER_BYTES));
     for (const buffer of taken) pool.give(buffer);
     assert.equal(pool.freeBytes, MAX_FREE_BYTES);

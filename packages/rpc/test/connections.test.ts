@@ -1,6 +1,6 @@
 /**
- * Crowds of connections that say nothing, or one byte at a time, or only hold their place: others are served all the same. Real sockets on
- * several loopback addresses, time by hand.
+ * Crowds of connections that say nothing, or one byte at a time, or only hold their place: others
+ * are served all the same. Real sockets on several loopback addresses, time by hand.
  */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
@@ -10,7 +10,11 @@ import type { TlsOptions } from "@quorate/host/node";
 import { ManualClock } from "@quorate/host/testing";
 import { concat, fromLatin1 } from "@quorate/proto";
 import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
-import { makeAuthority, makeLocalCertificate, type TestCertificate } from "../../../test/support/certs.ts";
+import {
+  makeAuthority,
+  makeLocalCertificate,
+  type TestCertificate,
+} from "../../../test/support/certs.ts";
 import { PREFACE } from "../src/http2/constants.ts";
 import { settingsFrame } from "./engine/core.ts";
 import { until } from "./engine/server.ts";
@@ -21,7 +25,12 @@ const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 const CA = makeAuthority();
 const SERVER = makeLocalCertificate(CA, "server");
 const CLIENT = makeLocalCertificate(CA, "client-one");
-const MUTUAL: TlsOptions = { certPem: SERVER.certPem, keyPem: SERVER.keyPem, trustedCaPem: CA.certPem, clientCertAuth: true };
+const MUTUAL: TlsOptions = {
+  certPem: SERVER.certPem,
+  keyPem: SERVER.keyPem,
+  trustedCaPem: CA.certPem,
+  clientCertAuth: true,
+};
 
 interface Bed {
   readonly server: EngineServer;
@@ -34,7 +43,11 @@ interface Bed {
   dial(from?: string, port?: number): Promise<Socket>;
 }
 
-async function start(t: TestContext, options: Partial<EngineServerOptions> = {}, listen: readonly ListenAddress[] = [PLAIN]): Promise<Bed> {
+async function start(
+  t: TestContext,
+  options: Partial<EngineServerOptions> = {},
+  listen: readonly ListenAddress[] = [PLAIN],
+): Promise<Bed> {
   const state = { waiting: 0 };
   const clock = new ManualClock();
   const logger = new RecordingLogger();
@@ -58,9 +71,11 @@ async function start(t: TestContext, options: Partial<EngineServerOptions> = {},
     clock.advance(1);
     await closed;
   });
-  const dial = (from = "127.0.0.1", port = ports[0]!): Promise<Socket> =>
+  const dial = (from = "127.0.0.1", port = ports[0]): Promise<Socket> =>
     new Promise((resolve, reject) => {
-      const socket = connect({ port, host: "127.0.0.1", localAddress: from, noDelay: true }, () => resolve(socket));
+      const socket = connect({ port, host: "127.0.0.1", localAddress: from, noDelay: true }, () =>
+        resolve(socket),
+      );
       socket.once("error", reject);
       socket.on("connect", () => socket.off("error", reject).on("error", () => {}));
       t.after(() => socket.destroy());
@@ -90,7 +105,12 @@ async function isServed(bed: Bed, from: string, port?: number): Promise<void> {
 }
 
 /** A client with a certificate, from an address, that asks once. */
-function askSecurely(bed: Bed, from: string, certificate: TestCertificate, port = bed.ports[0]!): Promise<string> {
+function askSecurely(
+  bed: Bed,
+  from: string,
+  certificate: TestCertificate,
+  port = bed.ports[0],
+): Promise<string> {
   const socket = connectTls({
     socket: connect({ port, host: "127.0.0.1", localAddress: from }),
     ca: CA.certPem,
@@ -107,12 +127,25 @@ function askSecurely(bed: Bed, from: string, certificate: TestCertificate, port 
 describe("handshakes and headers that never end", () => {
   /** What a slow client sends, a byte at a time. */
   const slow: Readonly<Record<string, { readonly secure: boolean; readonly bytes: Uint8Array }>> = {
-    "a TLS record": { secure: true, bytes: concat([Uint8Array.of(0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc, 3, 3), new Uint8Array(1000)]) },
-    "HTTP/1 headers": { secure: false, bytes: fromLatin1(`GET / HTTP/1.1\r\n${"x-y: z\r\n".repeat(100)}`) },
+    "a TLS record": {
+      secure: true,
+      bytes: concat([
+        Uint8Array.of(0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc, 3, 3),
+        new Uint8Array(1000),
+      ]),
+    },
+    "HTTP/1 headers": {
+      secure: false,
+      bytes: fromLatin1(`GET / HTTP/1.1\r\n${"x-y: z\r\n".repeat(100)}`),
+    },
     "HTTP/2's preface": { secure: false, bytes: fromLatin1(PREFACE) },
     "HTTP/2's first SETTINGS": {
       secure: false,
-      bytes: concat([fromLatin1(PREFACE), Uint8Array.of(0, 0x3f, 0xff, 4, 0, 0, 0, 0, 0), new Uint8Array(1000)]),
+      bytes: concat([
+        fromLatin1(PREFACE),
+        Uint8Array.of(0, 0x3f, 0xff, 4, 0, 0, 0, 0, 0),
+        new Uint8Array(1000),
+      ]),
     },
   };
   for (const [name, { secure, bytes }] of Object.entries(slow)) {
@@ -134,7 +167,8 @@ describe("handshakes and headers that never end", () => {
         await new Promise((resolve) => setTimeout(resolve, 5));
         for (let ms = 0; ms < 3; ms++) bed.clock.advance(1000);
       }
-      // A second for each of: the stage before this one, a look at the clock, the time to say good-bye.
+      // A second for each of: the stage before this one, a look at the clock, the time to say
+      // good-bye.
       await until(() => socket.destroyed);
       assert.ok(closedAtMs - startMs <= 24_000, `${closedAtMs - startMs} ms`);
       await until(() => bed.server.counters().activeConnections === 0);
@@ -193,7 +227,7 @@ describe("connections that only hold their place", () => {
       await until(() => bed.server.counters().http2.openConnections === i + 1);
       bed.clock.advance(100);
     }
-    const first = heard(sockets[0]!);
+    const first = heard(sockets[0]);
     for (let second = 0; second < 70; second++) {
       bed.clock.advance(1000);
       await new Promise((resolve) => setImmediate(resolve));
@@ -203,11 +237,16 @@ describe("connections that only hold their place", () => {
     assert.equal(text.split("\0\0\u0008\u0007\0\0\0\0\0").length - 1, 2);
     assert.equal(bed.server.counters().drainedIdleConnections, 3);
     await until(() => bed.server.counters().activeConnections === 9);
-    assert.deepEqual(sockets.map((socket) => socket.readableEnded || socket.destroyed).slice(3), new Array(9).fill(false));
+    assert.deepEqual(
+      sockets.map((socket) => socket.readableEnded || socket.destroyed).slice(3),
+      new Array(9).fill(false),
+    );
   });
 
   test("that ask for large answers over HTTP/1 and read nothing: the largest holders go, others are served", async (t) => {
-    const bed = await start(t, { limits: { maxPendingBytes: 20_000_000, maxPendingTotalBytes: 30_000_000 } });
+    const bed = await start(t, {
+      limits: { maxPendingBytes: 20_000_000, maxPendingTotalBytes: 30_000_000 },
+    });
     for (let i = 0; i < 20; i++) {
       const socket = await bed.dial("127.0.0.66");
       socket.pause();
@@ -242,6 +281,9 @@ describe("connections that only hold their place", () => {
       await heard(socket);
     }
     assert.equal(bed.server.counters().refusedConnections, 5);
-    assert.equal(bed.logger.lines.filter((line) => line.msg.startsWith("refused client connections")).length, 1);
+    assert.equal(
+      bed.logger.lines.filter((line) => line.msg.startsWith("refused client connections")).length,
+      1,
+    );
   });
 });

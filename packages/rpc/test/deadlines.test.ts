@@ -8,9 +8,15 @@ describe("deadlines", () => {
   it("are noticed never early, at most one slot late, once, and not after they were removed", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ ms: fc.integer({ min: 0, max: 5000 }), removeAfterMs: fc.option(fc.integer({ min: 0, max: 5000 })) }), {
-          maxLength: 50,
-        }),
+        fc.array(
+          fc.record({
+            ms: fc.integer({ min: 0, max: 5000 }),
+            removeAfterMs: fc.option(fc.integer({ min: 0, max: 5000 })),
+          }),
+          {
+            maxLength: 50,
+          },
+        ),
         (items) => {
           const clock = new ManualClock();
           const queue = new DeadlineQueue(clock);
@@ -29,7 +35,11 @@ describe("deadlines", () => {
           clock.advance(6000);
           items.forEach(({ ms, removeAfterMs }, i) => {
             const at = seen.get(i);
-            if (removeAfterMs === null) assert.ok(at !== undefined && at >= ms && at < ms + DEADLINE_SLOT_MS, `${ms} seen at ${at}`);
+            if (removeAfterMs === null)
+              assert.ok(
+                at !== undefined && at >= ms && at < ms + DEADLINE_SLOT_MS,
+                `${ms} seen at ${at}`,
+              );
             else if (removeAfterMs < ms) assert.equal(at, undefined);
           });
           assert.equal(clock.nextDueMs(), undefined);

@@ -1,13 +1,37 @@
-/** RFC 9113 frame by frame: what a connection does with each frame in each state, and what it says to a client that breaks a rule. */
+/**
+ * RFC 9113 frame by frame: what a connection does with each frame in each state, and what it says
+ * to a client that breaks a rule.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { concat, fromHex, fromLatin1 } from "@quorate/proto";
-import { ErrorCode, Flag, FrameType, MAX_WINDOW_BYTES, PREFACE, Setting } from "../src/http2/constants.ts";
+import {
+  ErrorCode,
+  Flag,
+  FrameType,
+  MAX_WINDOW_BYTES,
+  PREFACE,
+  Setting,
+} from "../src/http2/constants.ts";
 import { constantFields } from "../src/http2/field-encoder.ts";
-import { CoreClient, type CoreOptions, data, fieldsOf, frame, GET, rstStream, settingsFrame, windowUpdate, words } from "./engine/core.ts";
+import {
+  CoreClient,
+  type CoreOptions,
+  data,
+  fieldsOf,
+  frame,
+  GET,
+  rstStream,
+  settingsFrame,
+  windowUpdate,
+  words,
+} from "./engine/core.ts";
 import { Recorder } from "./engine/recorder.ts";
 
-function greeted(options: CoreOptions = {}, ...settings: [number, number][]): { client: CoreClient; recorder: Recorder } {
+function greeted(
+  options: CoreOptions = {},
+  ...settings: [number, number][]
+): { client: CoreClient; recorder: Recorder } {
   const recorder = new Recorder();
   const client = new CoreClient(recorder, options);
   client.greet(...settings);
@@ -20,7 +44,12 @@ const DONE = constantFields({ name: "x-done", value: "1" });
 describe("the preface", () => {
   test("is answered by our settings, and the client's by an acknowledgement", () => {
     const client = new CoreClient(new Recorder(), {
-      limits: { maxConcurrentStreams: 7, streamWindowBytes: 70_000, connectionWindowBytes: 100_000, maxHeaderListBytes: 999 },
+      limits: {
+        maxConcurrentStreams: 7,
+        streamWindowBytes: 70_000,
+        connectionWindowBytes: 100_000,
+        maxHeaderListBytes: 999,
+      },
     });
     assert.equal(client.wakes, 1);
     assert.deepEqual(client.take(), [
@@ -45,7 +74,12 @@ describe("the preface", () => {
       data(1, fromLatin1("world"), true),
     ]);
     for (const byte of bytes) client.send(Uint8Array.of(byte));
-    assert.deepEqual(recorder.take(), ["request 1 POST /", "data 1 hello", "data 1 world", "ended 1"]);
+    assert.deepEqual(recorder.take(), [
+      "request 1 POST /",
+      "data 1 hello",
+      "data 1 world",
+      "ended 1",
+    ]);
     assert.deepEqual(client.take().slice(2), ["SETTINGS ack", "PING 0000000000000000 ack"]);
   });
 
@@ -55,7 +89,10 @@ describe("the preface", () => {
     wrong.send(fromLatin1("PRI * HTTP/1"));
     assert.deepEqual(wrong.take(), ["GOAWAY 0 ProtocolError bad preface"]);
     assert.equal(wrong.connection.ending, true);
-    for (const second of [frame(FrameType.Ping, 0, 0, new Uint8Array(8)), frame(FrameType.Settings, Flag.Ack, 0)]) {
+    for (const second of [
+      frame(FrameType.Ping, 0, 0, new Uint8Array(8)),
+      frame(FrameType.Settings, Flag.Ack, 0),
+    ]) {
       const client = new CoreClient(new Recorder());
       client.take();
       client.send(fromLatin1(PREFACE), second);
@@ -67,15 +104,27 @@ describe("the preface", () => {
 describe("a request", () => {
   test("with a body and trailers is handed on, and answered", () => {
     const { client, recorder } = greeted();
-    client.send(client.headers(1, { ...GET, ":method": "POST", ":path": "/a?b" }), data(1, fromLatin1("one")));
+    client.send(
+      client.headers(1, { ...GET, ":method": "POST", ":path": "/a?b" }),
+      data(1, fromLatin1("one")),
+    );
     client.send(data(1, fromLatin1("two")), client.headers(1, { "x-trailer": "1" }, true));
-    assert.deepEqual(recorder.take(), ["request 1 POST /a?b", "data 1 one", "data 1 two", "ended 1"]);
+    assert.deepEqual(recorder.take(), [
+      "request 1 POST /a?b",
+      "data 1 one",
+      "data 1 two",
+      "ended 1",
+    ]);
     const stream = recorder.streams.get(1)!;
     const { sender } = client.connection;
     sender.headers(stream, OK, false);
     sender.data(stream, [fromLatin1("an"), fromLatin1("swer")], 6);
     sender.finish(stream, DONE);
-    assert.deepEqual(client.take(), ["HEADERS 1 :status=200", "DATA 1 6", "HEADERS 1 x-done=1 end"]);
+    assert.deepEqual(client.take(), [
+      "HEADERS 1 :status=200",
+      "DATA 1 6",
+      "HEADERS 1 x-done=1 end",
+    ]);
     assert.equal(client.connection.openStreams, 0);
   });
 
@@ -92,7 +141,13 @@ describe("a request", () => {
     client.send(client.headers(1, GET));
     client.connection.sender.headers(recorder.streams.get(1)!, OK, true);
     assert.deepEqual(client.take(), ["HEADERS 1 :status=200 end", "RST_STREAM 1 NoError"]);
-    client.send(data(1, 100), data(1, 0, true), client.headers(1, { late: "1" }, true), rstStream(1), windowUpdate(1, 5));
+    client.send(
+      data(1, 100),
+      data(1, 0, true),
+      client.headers(1, { late: "1" }, true),
+      rstStream(1),
+      windowUpdate(1, 5),
+    );
     assert.deepEqual(client.take(), []);
     assert.deepEqual(recorder.take(), ["request 1 GET /"]);
   });
@@ -100,9 +155,24 @@ describe("a request", () => {
   test("may be padded and carry a priority", () => {
     const { client, recorder } = greeted();
     const block = client.encoder.encode(fieldsOf(GET));
-    const payload = concat([Uint8Array.of(3), words(0), Uint8Array.of(200), block, new Uint8Array(3)]);
-    client.send(frame(FrameType.Headers, Flag.EndHeaders | Flag.Padded | Flag.Priority, 1, payload));
-    client.send(frame(FrameType.Data, Flag.Padded, 1, concat([Uint8Array.of(9), fromLatin1("abc"), new Uint8Array(9)])));
+    const payload = concat([
+      Uint8Array.of(3),
+      words(0),
+      Uint8Array.of(200),
+      block,
+      new Uint8Array(3),
+    ]);
+    client.send(
+      frame(FrameType.Headers, Flag.EndHeaders | Flag.Padded | Flag.Priority, 1, payload),
+    );
+    client.send(
+      frame(
+        FrameType.Data,
+        Flag.Padded,
+        1,
+        concat([Uint8Array.of(9), fromLatin1("abc"), new Uint8Array(9)]),
+      ),
+    );
     client.send(frame(FrameType.Data, Flag.Padded | Flag.EndStream, 1, Uint8Array.of(0)));
     client.send(frame(FrameType.Priority, 0, 99, concat([words(0), Uint8Array.of(1)])));
     assert.deepEqual(recorder.take(), ["request 1 GET /", "data 1 abc", "ended 1"]);
@@ -113,7 +183,10 @@ describe("a request", () => {
     const { client, recorder } = greeted();
     const block = client.encoder.encode(fieldsOf({ ...GET, long: "x".repeat(300) }));
     client.send(frame(FrameType.Headers, Flag.EndStream, 1, block.slice(0, 10)));
-    client.send(frame(FrameType.Continuation, 0, 1, block.slice(10, 20)), frame(FrameType.Continuation, 0, 1));
+    client.send(
+      frame(FrameType.Continuation, 0, 1, block.slice(10, 20)),
+      frame(FrameType.Continuation, 0, 1),
+    );
     assert.deepEqual(recorder.take(), []);
     client.send(frame(FrameType.Continuation, Flag.EndHeaders, 1, block.slice(20)));
     assert.deepEqual(recorder.take(), ["request 1 GET / end"]);
@@ -128,8 +201,14 @@ describe("a request", () => {
     client.send(frame(FrameType.Headers, 5, 3, again), frame(FrameType.Headers, 5, 5, again));
     // Another path takes its place.
     client.send(frame(FrameType.Headers, 5, 7, fromHex("8286440162")));
-    client.send(frame(FrameType.Headers, 5, 9, again), frame(FrameType.Headers, 5, 11, fromHex("8286bf")));
-    client.send(frame(FrameType.Headers, 5, 13, again), frame(FrameType.Headers, 5, 15, fromHex("8286bf")));
+    client.send(
+      frame(FrameType.Headers, 5, 9, again),
+      frame(FrameType.Headers, 5, 11, fromHex("8286bf")),
+    );
+    client.send(
+      frame(FrameType.Headers, 5, 13, again),
+      frame(FrameType.Headers, 5, 15, fromHex("8286bf")),
+    );
     assert.deepEqual(
       recorder.take().map((event) => event.split(" ")[3]),
       ["a", "a", "a", "b", "b", "a", "b", "a"],
@@ -180,7 +259,11 @@ describe("a request", () => {
     const { client, recorder } = greeted();
     client.send(client.headers(1, { ...GET, "content-length": "3" }), data(1, 4));
     client.send(client.headers(3, { ...GET, "content-length": "3" }), data(3, 2, true));
-    client.send(client.headers(5, { ...GET, "content-length": "3" }), data(5, 2), client.headers(5, { x: "1" }, true));
+    client.send(
+      client.headers(5, { ...GET, "content-length": "3" }),
+      data(5, 2),
+      client.headers(5, { x: "1" }, true),
+    );
     client.send(client.headers(7, { ...GET, "content-length": "3" }, true));
     client.send(client.headers(9, { ...GET, "content-length": "3" }), data(9, 1), data(9, 2, true));
     assert.deepEqual(
@@ -191,8 +274,13 @@ describe("a request", () => {
   });
 
   test("with fields beyond the bound is refused, and the next is not", () => {
-    const { client, recorder } = greeted({ limits: { maxHeaderListBytes: 1000, maxHeaderBlockBytes: 5000 } });
-    client.send(client.headers(1, { ...GET, big: "x".repeat(2000) }, true), client.headers(3, GET, true));
+    const { client, recorder } = greeted({
+      limits: { maxHeaderListBytes: 1000, maxHeaderBlockBytes: 5000 },
+    });
+    client.send(
+      client.headers(1, { ...GET, big: "x".repeat(2000) }, true),
+      client.headers(3, GET, true),
+    );
     assert.deepEqual(recorder.take(), ["too large 1", "request 3 GET / end"]);
     assert.deepEqual(client.take(), ["HEADERS 1 :status=431 end"]);
     assert.equal(client.shared.counters.headerListsTooLarge, 1);
@@ -208,7 +296,12 @@ describe("a request", () => {
     client.connection.lingeringCalls = 0;
     client.send(client.headers(9, GET));
     assert.deepEqual(client.take(), ["RST_STREAM 7 RefusedStream"]);
-    assert.deepEqual(recorder.take(), ["request 1 GET /", "request 3 GET /", "aborted 1", "request 9 GET /"]);
+    assert.deepEqual(recorder.take(), [
+      "request 1 GET /",
+      "request 3 GET /",
+      "aborted 1",
+      "request 9 GET /",
+    ]);
     assert.equal(client.shared.counters.refusedStreams, 2);
   });
 
@@ -243,7 +336,11 @@ describe("flow control", () => {
     client.send(windowUpdate(1, 1));
     assert.deepEqual(client.take(), ["DATA 1 1"]);
     client.send(windowUpdate(1, 1_000_000));
-    assert.deepEqual(client.take(), ["DATA 1 16384", "DATA 1 16384", `DATA 1 ${BODY.length - 36 - 32_768} end`]);
+    assert.deepEqual(client.take(), [
+      "DATA 1 16384",
+      "DATA 1 16384",
+      `DATA 1 ${BODY.length - 36 - 32_768} end`,
+    ]);
     assert.equal(client.connection.openStreams, 0);
   });
 
@@ -258,7 +355,12 @@ describe("flow control", () => {
     sender.data(recorder.streams.get(1)!, [BODY, BODY], 80_000, "plain");
     sender.data(recorder.streams.get(3)!, [BODY], 40_000, DONE);
     sender.data(recorder.streams.get(5)!, [BODY.subarray(0, 5)], 5, "plain");
-    assert.deepEqual(client.take(), ["DATA 1 16384", "DATA 1 16384", "DATA 1 16384", "DATA 1 16383"]);
+    assert.deepEqual(client.take(), [
+      "DATA 1 16384",
+      "DATA 1 16384",
+      "DATA 1 16384",
+      "DATA 1 16383",
+    ]);
     client.send(windowUpdate(0, 100_000));
     assert.deepEqual(client.take(), [
       "DATA 1 14465 end",
@@ -286,7 +388,9 @@ describe("flow control", () => {
   });
 
   test("lets the client send on as its bytes are taken", () => {
-    const { client, recorder } = greeted({ limits: { streamWindowBytes: 1000, connectionWindowBytes: 65_535 } });
+    const { client, recorder } = greeted({
+      limits: { streamWindowBytes: 1000, connectionWindowBytes: 65_535 },
+    });
     client.send(client.headers(1, GET), data(1, 499));
     assert.deepEqual(client.take(), []);
     client.send(data(1, 1));
@@ -306,12 +410,17 @@ describe("flow control", () => {
     const { client, recorder } = greeted({ limits: { streamWindowBytes: 300 } });
     recorder.credits = false;
     client.send(client.headers(1, GET));
-    client.send(frame(FrameType.Data, Flag.Padded, 1, concat([Uint8Array.of(149), new Uint8Array(149)])));
+    client.send(
+      frame(FrameType.Data, Flag.Padded, 1, concat([Uint8Array.of(149), new Uint8Array(149)])),
+    );
     assert.deepEqual(client.take(), ["WINDOW_UPDATE 1 150"]);
   });
 
   test("is held back while the socket is full, and goes on in portions", () => {
-    const { client, recorder } = greeted({ limits: { outputTargetBytes: 20_000 } }, [Setting.InitialWindowSize, 1_000_000]);
+    const { client, recorder } = greeted({ limits: { outputTargetBytes: 20_000 } }, [
+      Setting.InitialWindowSize,
+      1_000_000,
+    ]);
     const { connection } = client;
     client.send(client.headers(1, GET, true));
     connection.sender.setBlocked(true);
@@ -343,20 +452,32 @@ describe("flow control", () => {
 describe("a connection", () => {
   test("answers pings, and ignores frames of unknown types", () => {
     const { client } = greeted();
-    client.send(frame(FrameType.Ping, 0, 0, fromHex("0102030405060708")), frame(99, 0xff, 5, new Uint8Array(20)));
-    client.send(frame(FrameType.Ping, Flag.Ack, 0, new Uint8Array(8)), frame(FrameType.GoAway, 0, 0, words(0, 0)));
+    client.send(
+      frame(FrameType.Ping, 0, 0, fromHex("0102030405060708")),
+      frame(99, 0xff, 5, new Uint8Array(20)),
+    );
+    client.send(
+      frame(FrameType.Ping, Flag.Ack, 0, new Uint8Array(8)),
+      frame(FrameType.GoAway, 0, 0, words(0, 0)),
+    );
     assert.deepEqual(client.take(), ["PING 0102030405060708 ack"]);
     assert.equal(client.connection.ending, false);
   });
 
   test("keeps to the client's table for header fields", () => {
     const { client, recorder } = greeted({}, [Setting.HeaderTableSize, 0]);
-    const add = constantFields({ name: ":status", value: "200" }, { name: "x-a", value: "b", indexing: 0x40 });
+    const add = constantFields(
+      { name: ":status", value: "200" },
+      { name: "x-a", value: "b", indexing: 0x40 },
+    );
     for (const id of [1, 3]) {
       client.send(client.headers(id, GET, true));
       client.connection.sender.headers(recorder.streams.get(id)!, add, true);
     }
-    assert.deepEqual(client.take(), ["HEADERS 1 :status=200 x-a=b end", "HEADERS 3 :status=200 x-a=b end"]);
+    assert.deepEqual(client.take(), [
+      "HEADERS 1 :status=200 x-a=b end",
+      "HEADERS 3 :status=200 x-a=b end",
+    ]);
     client.send(settingsFrame([Setting.HeaderTableSize, 4096]));
     const sizes: number[] = [];
     for (const id of [5, 7, 9]) {
@@ -375,7 +496,10 @@ describe("a connection", () => {
     client.send(client.headers(1, GET, true));
     client.connection.drain(0);
     assert.deepEqual(client.take(), [`GOAWAY ${2 ** 31 - 1} NoError`, "PING 647261696e000001"]);
-    client.send(client.headers(3, GET, true), frame(FrameType.Ping, Flag.Ack, 0, fromHex("647261696e000001")));
+    client.send(
+      client.headers(3, GET, true),
+      frame(FrameType.Ping, Flag.Ack, 0, fromHex("647261696e000001")),
+    );
     assert.deepEqual(client.take(), ["GOAWAY 3 NoError"]);
     client.send(client.headers(5, GET, true));
     assert.deepEqual(client.take(), ["RST_STREAM 5 RefusedStream"]);
@@ -405,7 +529,10 @@ describe("a connection", () => {
     client.connection.lost();
     client.connection.lost();
     assert.deepEqual(recorder.take(), ["aborted 1", "aborted 3"]);
-    assert.deepEqual([client.shared.counters.openConnections, client.shared.counters.openStreams], [0, 0]);
+    assert.deepEqual(
+      [client.shared.counters.openConnections, client.shared.counters.openStreams],
+      [0, 0],
+    );
   });
 
   test("wakes its owner once for each portion of output", () => {
@@ -426,20 +553,29 @@ describe("a connection", () => {
 /** Frames that break a rule, what is said to them, and whether the connection goes on. */
 const BROKEN: Readonly<Record<string, (client: CoreClient) => Uint8Array>> = {
   "GOAWAY 0 ProtocolError DATA on an idle stream": () => data(1, 1),
-  "GOAWAY 1 ProtocolError DATA on an idle stream": (client) => concat([client.headers(1, GET), data(0, 1)]),
-  "GOAWAY 0 ProtocolError HEADERS on a stream that is not a client's": (client) => client.headers(2, GET),
-  "GOAWAY 5 ProtocolError HEADERS on a closed stream": (client) => concat([client.headers(5, GET), client.headers(3, GET)]),
+  "GOAWAY 1 ProtocolError DATA on an idle stream": (client) =>
+    concat([client.headers(1, GET), data(0, 1)]),
+  "GOAWAY 0 ProtocolError HEADERS on a stream that is not a client's": (client) =>
+    client.headers(2, GET),
+  "GOAWAY 5 ProtocolError HEADERS on a closed stream": (client) =>
+    concat([client.headers(5, GET), client.headers(3, GET)]),
   "GOAWAY 1 StreamClosed HEADERS on a closed stream": (client) =>
     concat([client.headers(1, GET), rstStream(1), client.headers(1, GET, true)]),
   "RST_STREAM 1 StreamClosed": (client) => concat([client.headers(1, GET, true), data(1, 1)]),
-  "RST_STREAM 3 StreamClosed": (client) => concat([client.headers(3, GET, true), client.headers(3, { x: "1" }, true)]),
-  "RST_STREAM 5 StreamClosed": (client) => concat([client.headers(5, GET), rstStream(5), data(5, 1)]),
-  "RST_STREAM 7 ProtocolError": (client) => concat([client.headers(7, GET), client.headers(7, { x: "1" })]),
-  "RST_STREAM 9 ProtocolError": (client) => concat([client.headers(9, GET), client.headers(9, { ":path": "1" }, true)]),
+  "RST_STREAM 3 StreamClosed": (client) =>
+    concat([client.headers(3, GET, true), client.headers(3, { x: "1" }, true)]),
+  "RST_STREAM 5 StreamClosed": (client) =>
+    concat([client.headers(5, GET), rstStream(5), data(5, 1)]),
+  "RST_STREAM 7 ProtocolError": (client) =>
+    concat([client.headers(7, GET), client.headers(7, { x: "1" })]),
+  "RST_STREAM 9 ProtocolError": (client) =>
+    concat([client.headers(9, GET), client.headers(9, { ":path": "1" }, true)]),
   "RST_STREAM 11 ProtocolError": (client) => concat([client.headers(11, GET), windowUpdate(11, 0)]),
-  "RST_STREAM 13 FlowControlError": (client) => concat([client.headers(13, GET), windowUpdate(13, MAX_WINDOW_BYTES)]),
+  "RST_STREAM 13 FlowControlError": (client) =>
+    concat([client.headers(13, GET), windowUpdate(13, MAX_WINDOW_BYTES)]),
   "RST_STREAM 15 FrameSizeError": () => frame(FrameType.Priority, 0, 15, new Uint8Array(4)),
-  "RST_STREAM 17 ProtocolError": () => frame(FrameType.Priority, 0, 17, concat([words(17), Uint8Array.of(0)])),
+  "RST_STREAM 17 ProtocolError": () =>
+    frame(FrameType.Priority, 0, 17, concat([words(17), Uint8Array.of(0)])),
   "RST_STREAM 19 ProtocolError": (client) =>
     frame(
       FrameType.Headers,
@@ -447,37 +583,54 @@ const BROKEN: Readonly<Record<string, (client: CoreClient) => Uint8Array>> = {
       19,
       concat([words(19), Uint8Array.of(0), client.encoder.encode(fieldsOf(GET))]),
     ),
-  "GOAWAY 0 ProtocolError PRIORITY of the connection": () => frame(FrameType.Priority, 0, 0, new Uint8Array(5)),
+  "GOAWAY 0 ProtocolError PRIORITY of the connection": () =>
+    frame(FrameType.Priority, 0, 0, new Uint8Array(5)),
   "GOAWAY 0 ProtocolError RST_STREAM of the connection": () => rstStream(0),
   "GOAWAY 0 ProtocolError RST_STREAM on an idle stream": () => rstStream(1),
-  "GOAWAY 0 FrameSizeError RST_STREAM has not four bytes": () => frame(FrameType.RstStream, 0, 1, new Uint8Array(3)),
+  "GOAWAY 0 FrameSizeError RST_STREAM has not four bytes": () =>
+    frame(FrameType.RstStream, 0, 1, new Uint8Array(3)),
   "GOAWAY 0 ProtocolError SETTINGS on a stream": () => frame(FrameType.Settings, 0, 1),
-  "GOAWAY 0 FrameSizeError SETTINGS are not of six bytes each": () => frame(FrameType.Settings, 0, 0, new Uint8Array(5)),
-  "GOAWAY 0 FrameSizeError an acknowledgement of SETTINGS has a payload": () => frame(FrameType.Settings, Flag.Ack, 0, new Uint8Array(6)),
-  "GOAWAY 0 ProtocolError ENABLE_PUSH is neither 0 nor 1": () => settingsFrame([Setting.EnablePush, 2]),
-  "GOAWAY 0 FlowControlError a window is too large": () => settingsFrame([Setting.InitialWindowSize, 2 ** 31]),
-  "GOAWAY 0 ProtocolError MAX_FRAME_SIZE is out of range": () => settingsFrame([Setting.MaxFrameSize, 16_383]),
-  "GOAWAY 0 ProtocolError clients do not push": () => frame(FrameType.PushPromise, 0, 1, new Uint8Array(10)),
+  "GOAWAY 0 FrameSizeError SETTINGS are not of six bytes each": () =>
+    frame(FrameType.Settings, 0, 0, new Uint8Array(5)),
+  "GOAWAY 0 FrameSizeError an acknowledgement of SETTINGS has a payload": () =>
+    frame(FrameType.Settings, Flag.Ack, 0, new Uint8Array(6)),
+  "GOAWAY 0 ProtocolError ENABLE_PUSH is neither 0 nor 1": () =>
+    settingsFrame([Setting.EnablePush, 2]),
+  "GOAWAY 0 FlowControlError a window is too large": () =>
+    settingsFrame([Setting.InitialWindowSize, 2 ** 31]),
+  "GOAWAY 0 ProtocolError MAX_FRAME_SIZE is out of range": () =>
+    settingsFrame([Setting.MaxFrameSize, 16_383]),
+  "GOAWAY 0 ProtocolError clients do not push": () =>
+    frame(FrameType.PushPromise, 0, 1, new Uint8Array(10)),
   "GOAWAY 0 ProtocolError PING on a stream": () => frame(FrameType.Ping, 0, 1, new Uint8Array(8)),
-  "GOAWAY 0 FrameSizeError PING has not eight bytes": () => frame(FrameType.Ping, 0, 0, new Uint8Array(7)),
-  "GOAWAY 0 ProtocolError GOAWAY on a stream": () => frame(FrameType.GoAway, 0, 1, new Uint8Array(8)),
-  "GOAWAY 0 FrameSizeError GOAWAY is too short": () => frame(FrameType.GoAway, 0, 0, new Uint8Array(7)),
+  "GOAWAY 0 FrameSizeError PING has not eight bytes": () =>
+    frame(FrameType.Ping, 0, 0, new Uint8Array(7)),
+  "GOAWAY 0 ProtocolError GOAWAY on a stream": () =>
+    frame(FrameType.GoAway, 0, 1, new Uint8Array(8)),
+  "GOAWAY 0 FrameSizeError GOAWAY is too short": () =>
+    frame(FrameType.GoAway, 0, 0, new Uint8Array(7)),
   "GOAWAY 0 ProtocolError WINDOW_UPDATE of nothing": () => windowUpdate(0, 0),
   "GOAWAY 0 ProtocolError WINDOW_UPDATE on an idle stream": () => windowUpdate(1, 1),
-  "GOAWAY 0 FrameSizeError WINDOW_UPDATE has not four bytes": () => frame(FrameType.WindowUpdate, 0, 0, new Uint8Array(5)),
-  "GOAWAY 0 ProtocolError CONTINUATION of nothing": () => frame(FrameType.Continuation, Flag.EndHeaders, 1),
+  "GOAWAY 0 FrameSizeError WINDOW_UPDATE has not four bytes": () =>
+    frame(FrameType.WindowUpdate, 0, 0, new Uint8Array(5)),
+  "GOAWAY 0 ProtocolError CONTINUATION of nothing": () =>
+    frame(FrameType.Continuation, Flag.EndHeaders, 1),
   "GOAWAY 0 ProtocolError a header block is interrupted": () =>
     concat([frame(FrameType.Headers, 0, 1), frame(FrameType.Ping, 0, 0, new Uint8Array(8))]),
-  "GOAWAY 0 FrameSizeError padded HEADERS are empty": () => frame(FrameType.Headers, Flag.EndHeaders | Flag.Padded, 1),
+  "GOAWAY 0 FrameSizeError padded HEADERS are empty": () =>
+    frame(FrameType.Headers, Flag.EndHeaders | Flag.Padded, 1),
   "GOAWAY 0 FrameSizeError HEADERS are too short for their priority": () =>
     frame(FrameType.Headers, Flag.EndHeaders | Flag.Priority, 1, new Uint8Array(4)),
   "GOAWAY 0 ProtocolError padding is longer than its frame": () =>
     frame(FrameType.Headers, Flag.EndHeaders | Flag.Padded, 1, Uint8Array.of(5, 1, 2)),
   "GOAWAY 1 ProtocolError padding is longer than its frame": (client) =>
     concat([client.headers(1, GET), frame(FrameType.Data, Flag.Padded, 1, Uint8Array.of(3, 1, 2))]),
-  "GOAWAY 1 FrameSizeError padded DATA is empty": (client) => concat([client.headers(1, GET), frame(FrameType.Data, Flag.Padded, 1)]),
-  "GOAWAY 0 FrameSizeError a frame is longer than 16384": () => frame(FrameType.Settings, 0, 0, new Uint8Array(16_385)),
-  "GOAWAY 1 CompressionError no field has the index 70": () => frame(FrameType.Headers, Flag.EndHeaders, 1, Uint8Array.of(0xc6)),
+  "GOAWAY 1 FrameSizeError padded DATA is empty": (client) =>
+    concat([client.headers(1, GET), frame(FrameType.Data, Flag.Padded, 1)]),
+  "GOAWAY 0 FrameSizeError a frame is longer than 16384": () =>
+    frame(FrameType.Settings, 0, 0, new Uint8Array(16_385)),
+  "GOAWAY 1 CompressionError no field has the index 70": () =>
+    frame(FrameType.Headers, Flag.EndHeaders, 1, Uint8Array.of(0xc6)),
 };
 
 describe("what breaks a rule", () => {
@@ -503,21 +656,38 @@ describe("what breaks a rule", () => {
     client.send(windowUpdate(0, MAX_WINDOW_BYTES - 65_535), windowUpdate(0, 1));
     assert.deepEqual(client.take(), ["GOAWAY 0 FlowControlError a window is too large"]);
     const { client: other } = greeted();
-    other.send(other.headers(1, GET), windowUpdate(1, 1), settingsFrame([Setting.InitialWindowSize, MAX_WINDOW_BYTES]));
-    assert.deepEqual(other.take(), ["SETTINGS ack", "GOAWAY 1 FlowControlError a window is too large"]);
+    other.send(
+      other.headers(1, GET),
+      windowUpdate(1, 1),
+      settingsFrame([Setting.InitialWindowSize, MAX_WINDOW_BYTES]),
+    );
+    assert.deepEqual(other.take(), [
+      "SETTINGS ack",
+      "GOAWAY 1 FlowControlError a window is too large",
+    ]);
   });
 
   test("more DATA than the connection's window", () => {
-    const { client } = greeted({ limits: { streamWindowBytes: 1_000_000, connectionWindowBytes: 65_535, maxHeldBytes: 10 } });
+    const { client } = greeted({
+      limits: { streamWindowBytes: 1_000_000, connectionWindowBytes: 65_535, maxHeldBytes: 10 },
+    });
     client.connection.held.take(10);
     client.connection.working(10);
-    client.send(client.headers(1, GET), data(1, 16_384), data(1, 16_384), data(1, 16_384), data(1, 16_383));
+    client.send(
+      client.headers(1, GET),
+      data(1, 16_384),
+      data(1, 16_384),
+      data(1, 16_384),
+      data(1, 16_383),
+    );
     assert.deepEqual(
       client.take().filter((line) => line.startsWith("GOAWAY")),
       [],
     );
     client.send(data(1, 1));
-    assert.deepEqual(client.take(), ["GOAWAY 1 FlowControlError more DATA than the connection's window allows"]);
+    assert.deepEqual(client.take(), [
+      "GOAWAY 1 FlowControlError more DATA than the connection's window allows",
+    ]);
   });
 });
 

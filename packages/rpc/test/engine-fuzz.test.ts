@@ -1,6 +1,7 @@
 /**
- * The engine's layers under random and mutated input. A short run by default; `npm run fuzz:rpc` runs longer (QUORATE_FUZZ_MINUTES for each
- * part). A failure names its case: QUORATE_FUZZ_SEED runs that one alone.
+ * The engine's layers under random and mutated input. A short run by default; `npm run fuzz:rpc`
+ * runs longer (QUORATE_FUZZ_MINUTES for each part). A failure names its case: QUORATE_FUZZ_SEED
+ * runs that one alone.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +12,11 @@ import { fuzzGrpc } from "./engine/fuzz-grpc.ts";
 import { fuzzHpack } from "./engine/fuzz-hpack.ts";
 
 /** Cases of a short run: a second or two for each part. */
-const PARTS: readonly (readonly [name: string, run: (random: Random) => void | Promise<void>, cases: number])[] = [
+const PARTS: readonly (readonly [
+  name: string,
+  run: (random: Random) => void | Promise<void>,
+  cases: number,
+])[] = [
   ["HPACK", fuzzHpack, 600],
   ["noise", fuzzNoise, 1500],
   ["frames", fuzzConnection, 400],
@@ -20,7 +25,10 @@ const PARTS: readonly (readonly [name: string, run: (random: Random) => void | P
   ["gRPC", fuzzGrpc, 200],
 ];
 
-/** More than an engine that forgets what is over should ever add; the heap is looked at between two thirds and the end of a long run. */
+/**
+ * More than an engine that forgets what is over should ever add; the heap is looked at between two
+ * thirds and the end of a long run.
+ */
 const MAX_GROWTH_BYTES = 64 * 1024 * 1024;
 
 const minutes = Number(process.env["QUORATE_FUZZ_MINUTES"] ?? 0);
@@ -28,19 +36,25 @@ const only = process.env["QUORATE_FUZZ_SEED"];
 
 for (const [name, run, cases] of PARTS) {
   test(name, async (t) => {
-    const base = only === undefined ? (minutes > 0 ? BigInt(Date.now()) * 1_000_000n : 1n) : BigInt(only);
+    const base =
+      only === undefined ? (minutes > 0 ? BigInt(Date.now()) * 1_000_000n : 1n) : BigInt(only);
     const untilMs = performance.now() + minutes * 60_000;
     const settledMs = untilMs - minutes * 20_000;
     let settledBytes: number | undefined;
     let count = 0;
-    for (; only !== undefined ? count < 1 : minutes > 0 ? performance.now() < untilMs : count < cases; count++) {
+    for (
+      ;
+      only !== undefined ? count < 1 : minutes > 0 ? performance.now() < untilMs : count < cases;
+      count++
+    ) {
       const seed = base + BigInt(count);
       try {
         await run(new SeededRandom(seed));
       } catch (error) {
         throw new Error(`QUORATE_FUZZ_SEED=${seed} fails`, { cause: error });
       }
-      if (minutes > 0 && settledBytes === undefined && performance.now() > settledMs) settledBytes = usedHeapBytes();
+      if (minutes > 0 && settledBytes === undefined && performance.now() > settledMs)
+        settledBytes = usedHeapBytes();
     }
     t.diagnostic(`${count} cases from seed ${base}`);
     if (settledBytes === undefined) return;

@@ -17,7 +17,11 @@ const ECHO = { "/test.Echo/Now": (bytes: Uint8Array) => bytes };
 /** What a stream's frames carry as messages, unframed. */
 function messagesOf(client: GrpcClient, streamId: number): Uint8Array[] {
   const body = concat(
-    client.takeFrames().flatMap((one) => (one.type === FrameType.Data && one.streamId === streamId ? [one.payload] : [])),
+    client
+      .takeFrames()
+      .flatMap((one) =>
+        one.type === FrameType.Data && one.streamId === streamId ? [one.payload] : [],
+      ),
   );
   const messages: Uint8Array[] = [];
   for (let at = 0; at < body.length; ) {
@@ -32,7 +36,11 @@ describe("a unary call", () => {
   test("is three frames, of 35 bytes beside the message once the client's table knows the fields", () => {
     const client = new GrpcClient({ unary: ECHO });
     client.call(1, HELLO);
-    assert.deepEqual(client.take(), [`HEADERS 1 ${HEADERS_OK}`, "DATA 1 10", "HEADERS 1 grpc-status=0 end"]);
+    assert.deepEqual(client.take(), [
+      `HEADERS 1 ${HEADERS_OK}`,
+      "DATA 1 10",
+      "HEADERS 1 grpc-status=0 end",
+    ]);
     client.call(3, HELLO);
     const frames = client.takeFrames();
     assert.deepEqual(
@@ -92,16 +100,41 @@ describe("a unary call", () => {
 
   test("that is not as it should be ends with grpc-go's status", () => {
     const client = new GrpcClient({ unary: ECHO, grpcLimits: { maxRequestBytes: 100 } });
-    const refused: readonly (readonly [body: Uint8Array, status: string, headers?: Record<string, string>])[] = [
+    const refused: readonly (readonly [
+      body: Uint8Array,
+      status: string,
+      headers?: Record<string, string>,
+    ])[] = [
       [new Uint8Array(0), "grpc-status=13 grpc-message=unexpected EOF"],
       [message(HELLO).slice(0, 7), "grpc-status=13 grpc-message=unexpected EOF"],
       [message(HELLO, 2), "grpc-status=13 grpc-message=grpc: received unexpected payload format 2"],
-      [message(HELLO, 1), "grpc-status=13 grpc-message=grpc: compressed flag set with identity or empty encoding"],
-      [message(new Uint8Array(101)), "grpc-status=8 grpc-message=grpc: received message larger than max (101 vs. 100)"],
-      [concat([message(HELLO), message(HELLO)]), "grpc-status=13 grpc-message=more than one message in a call that takes one"],
-      [message(HELLO), "grpc-status=12 grpc-message=unknown method Such for service test.Echo", { ":path": "/test.Echo/Such" }],
-      [message(HELLO), "grpc-status=12 grpc-message=unknown service no.Such", { ":path": "/no.Such/Method" }],
-      [message(HELLO), "grpc-status=4 grpc-message=context deadline exceeded", { "grpc-timeout": "0S" }],
+      [
+        message(HELLO, 1),
+        "grpc-status=13 grpc-message=grpc: compressed flag set with identity or empty encoding",
+      ],
+      [
+        message(new Uint8Array(101)),
+        "grpc-status=8 grpc-message=grpc: received message larger than max (101 vs. 100)",
+      ],
+      [
+        concat([message(HELLO), message(HELLO)]),
+        "grpc-status=13 grpc-message=more than one message in a call that takes one",
+      ],
+      [
+        message(HELLO),
+        "grpc-status=12 grpc-message=unknown method Such for service test.Echo",
+        { ":path": "/test.Echo/Such" },
+      ],
+      [
+        message(HELLO),
+        "grpc-status=12 grpc-message=unknown service no.Such",
+        { ":path": "/no.Such/Method" },
+      ],
+      [
+        message(HELLO),
+        "grpc-status=4 grpc-message=context deadline exceeded",
+        { "grpc-timeout": "0S" },
+      ],
       [
         message(HELLO),
         'grpc-status=12 grpc-message=grpc: Decompressor is not installed for grpc-encoding "snappy" grpc-accept-encoding=identity,gzip',
@@ -169,7 +202,9 @@ describe("a unary call", () => {
     client.pass(99);
     assert.deepEqual(cancelled, []);
     client.pass(11);
-    assert.deepEqual(client.take(), [`HEADERS 1 ${HEADERS_OK} grpc-status=4 grpc-message=context deadline exceeded end`]);
+    assert.deepEqual(client.take(), [
+      `HEADERS 1 ${HEADERS_OK} grpc-status=4 grpc-message=context deadline exceeded end`,
+    ]);
     client.send(rstStream(3));
     client.connection.lost();
     assert.deepEqual(cancelled, ["late", "reset", "lost"]);
@@ -217,7 +252,10 @@ describe("a unary call", () => {
     assert.deepEqual(client.take(), [`HEADERS 1 ${HEADERS_OK}`, "DATA 1 16384", "DATA 1 3616"]);
     client.send(windowUpdate(1, 1_000_000), windowUpdate(0, 1_000_000));
     const chunks = client.connection.takeOutput();
-    assert.ok(chunks.filter((chunk) => chunk.buffer === piece.buffer).length >= 4, "what is large is not copied");
+    assert.ok(
+      chunks.filter((chunk) => chunk.buffer === piece.buffer).length >= 4,
+      "what is large is not copied",
+    );
     assert.equal(client.shared.pending.usedBytes, 0);
     assert.equal(client.connection.openStreams, 0);
   });
@@ -231,10 +269,15 @@ describe("a unary call", () => {
   });
 
   test("is compressed when it came compressed, at once or later, and refused when it is no gzip", async () => {
-    const client = new GrpcClient({ unary: { ...ECHO, "/test.Echo/Large": () => new Uint8Array(200_000) } });
+    const client = new GrpcClient({
+      unary: { ...ECHO, "/test.Echo/Large": () => new Uint8Array(200_000) },
+    });
     const encoding = { "grpc-encoding": "gzip" };
     const send = (id: number, body: Uint8Array, path: string) =>
-      client.send(client.headers(id, { ...CALL, ...encoding, ":path": path }), data(id, body, true));
+      client.send(
+        client.headers(id, { ...CALL, ...encoding, ":path": path }),
+        data(id, body, true),
+      );
     send(1, message(gzipSync(HELLO), 1), "/test.Echo/Now");
     let frames = client.takeFrames();
     assert.equal(frames[0].line, `HEADERS 1 ${HEADERS_OK} grpc-encoding=gzip`);
@@ -262,7 +305,11 @@ describe("a unary call", () => {
   });
 
   test("is refused when requests hold too much, on one connection or on all", () => {
-    const client = new GrpcClient({ unary: ECHO, limits: { maxHeldBytes: 10_000 }, maxHeldTotalBytes: 15_000 });
+    const client = new GrpcClient({
+      unary: ECHO,
+      limits: { maxHeldBytes: 10_000 },
+      maxHeldTotalBytes: 15_000,
+    });
     const other = new GrpcClient({ unary: ECHO, shared: client.shared });
     const half = message(new Uint8Array(20_000)).slice(0, 6000);
     client.send(client.headers(1, CALL), data(1, half));
@@ -286,10 +333,13 @@ describe("a unary call", () => {
   test("waits for its turn while services work on too much already, and no longer", async () => {
     const finish: (() => void)[] = [];
     const client = new GrpcClient({
-      unary: { "/test.Echo/Now": () => new Promise((resolve) => finish.push(() => resolve(HELLO))) },
+      unary: {
+        "/test.Echo/Now": () => new Promise((resolve) => finish.push(() => resolve(HELLO))),
+      },
       limits: { maxHeldBytes: 200_000, connectionWindowBytes: 65_535 },
     });
-    const updates = (): string[] => client.take().filter((line) => line.startsWith("WINDOW_UPDATE 0"));
+    const updates = (): string[] =>
+      client.take().filter((line) => line.startsWith("WINDOW_UPDATE 0"));
     const body = new Uint8Array(12_000);
     for (let id = 1; id <= 17; id += 2) client.call(id, body);
     assert.equal(updates().length, 3);
@@ -301,7 +351,11 @@ describe("a unary call", () => {
     assert.deepEqual(updates(), ["WINDOW_UPDATE 0 48020"]);
     assert.equal(client.shared.held.usedBytes, 0);
     // Requests that are only coming in do not wait for each other.
-    for (let id = 31; id <= 51; id += 2) client.send(client.headers(id, CALL), data(id, message(new Uint8Array(15_000)).slice(0, 14_000)));
+    for (let id = 31; id <= 51; id += 2)
+      client.send(
+        client.headers(id, CALL),
+        data(id, message(new Uint8Array(15_000)).slice(0, 14_000)),
+      );
     assert.equal(updates().length, 3);
     assert.equal(client.shared.counters.heldBytesRefusals, 0);
   });
@@ -313,7 +367,10 @@ describe("a unary call", () => {
   });
 
   test("is an error when answers that wait hold too much", () => {
-    const client = new GrpcClient({ unary: { "/test.Echo/Now": () => new Uint8Array(60_000) }, limits: { maxPendingBytes: 100_000 } });
+    const client = new GrpcClient({
+      unary: { "/test.Echo/Now": () => new Uint8Array(60_000) },
+      limits: { maxPendingBytes: 100_000 },
+    });
     client.send(settingsFrame([Setting.InitialWindowSize, 0]));
     client.take();
     client.call(1, HELLO);
@@ -362,7 +419,11 @@ describe("a unary call", () => {
 });
 
 /** A stream whose listener writes down what it hears, and whose call the test has in its hand. */
-function openStream(options: ConstructorParameters<typeof GrpcClient>[0] = {}, headers: Record<string, string> = {}, end = false) {
+function openStream(
+  options: ConstructorParameters<typeof GrpcClient>[0] = {},
+  headers: Record<string, string> = {},
+  end = false,
+) {
   const events: string[] = [];
   let call!: StreamCall;
   const client = new GrpcClient({
@@ -371,7 +432,8 @@ function openStream(options: ConstructorParameters<typeof GrpcClient>[0] = {}, h
       "/test.Chat/Talk": (opened) => {
         call = opened;
         return {
-          message: (bytes) => events.push(`message ${bytes.length > 20 ? bytes.length : toLatin1(bytes)}`),
+          message: (bytes) =>
+            events.push(`message ${bytes.length > 20 ? bytes.length : toLatin1(bytes)}`),
           halfClosed: () => events.push("half closed"),
           drained: () => events.push("drained"),
           cancelled: () => events.push("cancelled"),
@@ -386,7 +448,9 @@ function openStream(options: ConstructorParameters<typeof GrpcClient>[0] = {}, h
 describe("a stream", () => {
   test("carries messages both ways until the service ends it", () => {
     const { client, events, call } = openStream();
-    client.send(data(1, concat([message(HELLO), message(fromLatin1("you")), message(HELLO).slice(0, 3)])));
+    client.send(
+      data(1, concat([message(HELLO), message(fromLatin1("you")), message(HELLO).slice(0, 3)])),
+    );
     assert.equal(call.send(HELLO), true);
     assert.equal(call.send([fromLatin1("a"), fromLatin1("b")]), true);
     assert.deepEqual(client.take(), [`HEADERS 1 ${HEADERS_OK}`, "DATA 1 10", "DATA 1 7"]);
@@ -402,7 +466,10 @@ describe("a stream", () => {
   test("may end without a message, with a status, before the client does", () => {
     const { client, call } = openStream();
     call.end({ code: 14, message: "later" });
-    assert.deepEqual(client.take(), [`HEADERS 1 ${HEADERS_OK} grpc-status=14 grpc-message=later end`, "RST_STREAM 1 NoError"]);
+    assert.deepEqual(client.take(), [
+      `HEADERS 1 ${HEADERS_OK} grpc-status=14 grpc-message=later end`,
+      "RST_STREAM 1 NoError",
+    ]);
     const { client: silent, call: second, events } = openStream({}, {}, true);
     assert.deepEqual(events, ["half closed"]);
     second.end();
@@ -428,7 +495,10 @@ describe("a stream", () => {
       },
     });
     client.send(client.headers(1, { ...CALL, ":path": "/test.Chat/Throw" }, true));
-    client.send(client.headers(3, { ...CALL, ":path": "/test.Chat/Later" }), data(3, concat([message(HELLO), message(HELLO)]), true));
+    client.send(
+      client.headers(3, { ...CALL, ":path": "/test.Chat/Later" }),
+      data(3, concat([message(HELLO), message(HELLO)]), true),
+    );
     client.send(client.headers(5, { ...CALL, ":path": "/test.Chat/End" }, true));
     assert.deepEqual(client.take(), [
       `HEADERS 1 ${HEADERS_OK} grpc-status=7 grpc-message=not you end`,
@@ -451,7 +521,11 @@ describe("a stream", () => {
     call.end();
     client.take();
     client.send(windowUpdate(1, 500));
-    assert.deepEqual(client.take(), ["DATA 1 500", "HEADERS 1 grpc-status=0 end", "RST_STREAM 1 NoError"]);
+    assert.deepEqual(client.take(), [
+      "DATA 1 500",
+      "HEADERS 1 grpc-status=0 end",
+      "RST_STREAM 1 NoError",
+    ]);
     assert.deepEqual(events, ["drained"]);
   });
 
@@ -472,7 +546,11 @@ describe("a stream", () => {
   test("holds messages back while it is paused, and the client with them", () => {
     const { client, events, call } = openStream({ limits: { streamWindowBytes: 1000 } });
     call.pause();
-    client.send(data(1, message(new Uint8Array(395))), data(1, message(new Uint8Array(395))), data(1, 0, true));
+    client.send(
+      data(1, message(new Uint8Array(395))),
+      data(1, message(new Uint8Array(395))),
+      data(1, 0, true),
+    );
     assert.deepEqual(events, []);
     assert.deepEqual(client.take(), []);
     assert.equal(client.shared.held.usedBytes, 800);
@@ -550,7 +628,9 @@ describe("a stream", () => {
   test("that breaks off within a message is an error", () => {
     const { client } = openStream();
     client.send(data(1, message(HELLO).slice(0, 7), true));
-    assert.deepEqual(client.take(), [`HEADERS 1 ${HEADERS_OK} grpc-status=13 grpc-message=unexpected EOF end`]);
+    assert.deepEqual(client.take(), [
+      `HEADERS 1 ${HEADERS_OK} grpc-status=13 grpc-message=unexpected EOF end`,
+    ]);
   });
 });
 
@@ -559,20 +639,45 @@ describe("what is no gRPC", () => {
     const seen: unknown[] = [];
     const client = new GrpcClient({
       http: (request) => {
-        seen.push([request.method, request.path, request.query, Object.fromEntries(request.headers), toLatin1(request.body)]);
+        seen.push([
+          request.method,
+          request.path,
+          request.query,
+          Object.fromEntries(request.headers),
+          toLatin1(request.body),
+        ]);
         return request.method === "POST"
-          ? Promise.resolve({ status: 201, headers: { "X-Own": "1", connection: "close" }, body: "made\n" })
+          ? Promise.resolve({
+              status: 201,
+              headers: { "X-Own": "1", connection: "close" },
+              body: "made\n",
+            })
           : { status: 200, headers: { "content-type": "text/plain" }, body: "fine\n" };
       },
     });
     client.send(client.headers(1, { ...GET, ":path": "/health?a=b", accept: "*/*" }, true));
-    assert.deepEqual(client.take(), ["HEADERS 1 :status=200 content-length=5 content-type=text/plain", "DATA 1 5 end"]);
+    assert.deepEqual(client.take(), [
+      "HEADERS 1 :status=200 content-length=5 content-type=text/plain",
+      "DATA 1 5 end",
+    ]);
     client.send(client.headers(3, { ...GET, ":method": "HEAD" }, true));
-    assert.deepEqual(client.take(), ["HEADERS 3 :status=200 content-length=5 content-type=text/plain end"]);
-    client.send(client.headers(5, { ...GET, ":method": "POST", host: "other", "content-type": "application/grpc-web" }));
+    assert.deepEqual(client.take(), [
+      "HEADERS 3 :status=200 content-length=5 content-type=text/plain end",
+    ]);
+    client.send(
+      client.headers(5, {
+        ...GET,
+        ":method": "POST",
+        host: "other",
+        "content-type": "application/grpc-web",
+      }),
+    );
     client.send(data(5, fromLatin1("bo")), data(5, fromLatin1("dy"), true));
     await settle();
-    assert.deepEqual(client.take(), ["HEADERS 5 :status=201 content-length=5 x-own=1", "DATA 5 5 end"]);
+    assert.deepEqual(client.take(), [
+      "HEADERS 5 :status=201 content-length=5 x-own=1",
+      "DATA 5 5 end",
+    ]);
     assert.deepEqual(seen, [
       ["GET", "/health", "a=b", { accept: "*/*", host: "test" }, ""],
       ["HEAD", "/", "", { host: "test" }, ""],
@@ -589,7 +694,13 @@ describe("what is no gRPC", () => {
         return { status: 204, headers: {}, body: "" };
       },
     });
-    const fields = [...Object.entries(GET), ["a", "1"], ["cookie", "x=1"], ["a", "2"], ["cookie", "y=2"]];
+    const fields = [
+      ...Object.entries(GET),
+      ["a", "1"],
+      ["cookie", "x=1"],
+      ["a", "2"],
+      ["cookie", "y=2"],
+    ];
     const block = client.encoder.encode(fields.map(([name, value]) => ({ name, value })));
     client.send(concat([Uint8Array.of(0, 0, block.length, 1, 5, 0, 0, 0, 1), block]));
     assert.equal(headers.get("a"), "1, 2");
@@ -615,7 +726,10 @@ describe("what is no gRPC", () => {
     client.send(client.headers(5, { ...GET, big: "x".repeat(500) }, true));
     assert.match(client.take()[0], /^HEADERS 5 :status=431 /);
     client.send(client.headers(7, { ...CALL, big: "x".repeat(500) }, true));
-    assert.match(client.take()[0], /^HEADERS 7 :status=431 .* grpc-status=8 grpc-message=grpc: received header list larger than max end$/);
+    assert.match(
+      client.take()[0],
+      /^HEADERS 7 :status=431 .* grpc-status=8 grpc-message=grpc: received header list larger than max end$/,
+    );
   });
 
   test("is refused where only gRPC is served, and the other way round", () => {

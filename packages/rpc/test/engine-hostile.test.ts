@@ -6,11 +6,26 @@ import { Indexing } from "../src/hpack/encoder.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
 import type { EngineCounters } from "../src/http2/counters.ts";
 import { TokenBucket } from "../src/http2/token-bucket.ts";
-import { data, fieldsOf, frame, GET, rstStream, settingsFrame, windowUpdate, words } from "./engine/core.ts";
+import {
+  data,
+  fieldsOf,
+  frame,
+  GET,
+  rstStream,
+  settingsFrame,
+  windowUpdate,
+  words,
+} from "./engine/core.ts";
 import { CALL, GrpcClient, type GrpcOptions, message } from "./engine/grpc.ts";
 
 const HELLO = fromLatin1("hello");
-const LIMITS = { maxIdleFramesBurst: 100, maxIdleFramesPerSecond: 10, maxResetsBurst: 100, maxResetsPerSecond: 10, keepAliveMinTimeMs: 0 };
+const LIMITS = {
+  maxIdleFramesBurst: 100,
+  maxIdleFramesPerSecond: 10,
+  maxResetsBurst: 100,
+  maxResetsPerSecond: 10,
+  keepAliveMinTimeMs: 0,
+};
 
 const SERVICES: GrpcOptions = {
   unary: { "/test.Echo/Now": (bytes) => bytes, "/test.Echo/Never": () => new Promise(() => {}) },
@@ -18,7 +33,11 @@ const SERVICES: GrpcOptions = {
 };
 
 /** A client and a neighbour on the same server. */
-function pair(limits: GrpcOptions["limits"] = {}): { client: GrpcClient; neighbour: GrpcClient; counters: EngineCounters } {
+function pair(limits: GrpcOptions["limits"] = {}): {
+  client: GrpcClient;
+  neighbour: GrpcClient;
+  counters: EngineCounters;
+} {
   const client = new GrpcClient({ ...SERVICES, limits: { ...LIMITS, ...limits } });
   const neighbour = new GrpcClient({ ...SERVICES, shared: client.shared });
   return { client, neighbour, counters: client.shared.counters };
@@ -67,7 +86,11 @@ describe("floods of frames that move nothing", () => {
   for (const [name, bytes] of Object.entries(frames)) {
     test(name, () => {
       const { client, neighbour, counters } = pair();
-      client.send(client.headers(1, { ...CALL, ":path": "/test.Chat/Talk" }), client.headers(3, GET), rstStream(3));
+      client.send(
+        client.headers(1, { ...CALL, ":path": "/test.Chat/Talk" }),
+        client.headers(3, GET),
+        rstStream(3),
+      );
       client.take();
       const sent = flood(client, 500, () => client.send(bytes));
       assert.ok(sent >= 90 && sent <= 110, `${sent} were enough`);
@@ -80,9 +103,12 @@ describe("floods of frames that move nothing", () => {
 
   test("one change of windows of many streams costs as many frames as it is worth", () => {
     const { client } = pair();
-    for (let id = 1; id < 2001; id += 2) client.send(client.headers(id, { ...CALL, ":path": "/test.Chat/Talk" }));
+    for (let id = 1; id < 2001; id += 2)
+      client.send(client.headers(id, { ...CALL, ":path": "/test.Chat/Talk" }));
     // 1000 streams: eleven each.
-    const sent = flood(client, 500, (i) => client.send(settingsFrame([Setting.InitialWindowSize, 70_000 + i])));
+    const sent = flood(client, 500, (i) =>
+      client.send(settingsFrame([Setting.InitialWindowSize, 70_000 + i])),
+    );
     assert.ok(sent <= 11, `${sent} were enough`);
   });
 
@@ -115,7 +141,9 @@ describe("floods of frames that move nothing", () => {
 describe("resets", () => {
   test("of streams as fast as they open", () => {
     const { client, neighbour, counters } = pair();
-    const sent = flood(client, 500, (i) => client.send(client.headers(1 + 2 * i, CALL), rstStream(1 + 2 * i)));
+    const sent = flood(client, 500, (i) =>
+      client.send(client.headers(1 + 2 * i, CALL), rstStream(1 + 2 * i)),
+    );
     assert.equal(sent, 101);
     assert.equal(reason(client), "EnhanceYourCalm too many resets");
     assert.equal(counters.resetFloods, 1);
@@ -125,7 +153,9 @@ describe("resets", () => {
 
   test("that the client has us send", () => {
     const { client, neighbour, counters } = pair();
-    const sent = flood(client, 500, (i) => client.send(client.headers(1 + 2 * i, CALL), windowUpdate(1 + 2 * i, 0)));
+    const sent = flood(client, 500, (i) =>
+      client.send(client.headers(1 + 2 * i, CALL), windowUpdate(1 + 2 * i, 0)),
+    );
     assert.equal(sent, 101);
     assert.equal(reason(client), "EnhanceYourCalm too many resets");
     assert.equal(counters.streamErrors, 101);
@@ -173,7 +203,9 @@ describe("header blocks", () => {
   test("without end, in frames as large as they may be", () => {
     const { client, counters } = pair();
     client.send(frame(FrameType.Headers, 0, 1, new Uint8Array(16_000)));
-    const sent = flood(client, 500, () => client.send(frame(FrameType.Continuation, 0, 1, new Uint8Array(16_000))));
+    const sent = flood(client, 500, () =>
+      client.send(frame(FrameType.Continuation, 0, 1, new Uint8Array(16_000))),
+    );
     assert.equal(sent, 4);
     assert.equal(counters.headerBlockFloods, 1);
   });
@@ -193,7 +225,8 @@ describe("header blocks", () => {
 
   test("that become large only when they are read", () => {
     const { client, neighbour, counters } = pair();
-    // A field of 4,000 bytes goes into the table, and is then named 15,000 times in one frame: 60 MB of fields.
+    // A field of 4,000 bytes goes into the table, and is then named 15,000 times in one frame: 60
+    // MB of fields.
     const big = client.encoder.encode([{ name: "x", value: "a".repeat(3900), indexing: 0x40 }]);
     client.send(frame(FrameType.Headers, Flag.EndHeaders | Flag.EndStream, 1, big));
     client.take();
@@ -207,11 +240,16 @@ describe("header blocks", () => {
   });
 
   test("of streams that stay open are bounded on a connection, and on all", () => {
-    const client = new GrpcClient({ ...SERVICES, limits: { ...LIMITS, maxHeadBytes: 100_000 }, maxHeadTotalBytes: 150_000 });
+    const client = new GrpcClient({
+      ...SERVICES,
+      limits: { ...LIMITS, maxHeadBytes: 100_000 },
+      maxHeadTotalBytes: 150_000,
+    });
     const second = new GrpcClient({ ...SERVICES, shared: client.shared });
     const third = new GrpcClient({ ...SERVICES, shared: client.shared });
     const { counters, heads } = client.shared;
-    const open = (one: GrpcClient, id: number) => one.send(one.headers(id, { ...CALL, "x-long": `${id}`.padEnd(9000, "x") }));
+    const open = (one: GrpcClient, id: number) =>
+      one.send(one.headers(id, { ...CALL, "x-long": `${id}`.padEnd(9000, "x") }));
     const take = (one: GrpcClient) => one.take().filter((line) => line.startsWith("RST_STREAM"));
     for (let i = 0; i < 12; i++) open(client, 1 + 2 * i);
     assert.equal(take(client).length, counters.headBytesRefusals);
@@ -224,7 +262,10 @@ describe("header blocks", () => {
     assert.equal(counters.largestHolderCuts, 0);
     for (let i = 4; i < 8; i++) open(second, 1 + 2 * i);
     assert.deepEqual(take(second), []);
-    assert.deepEqual([counters.largestHolderCuts, client.connection.ending, second.connection.ending], [1, true, false]);
+    assert.deepEqual(
+      [counters.largestHolderCuts, client.connection.ending, second.connection.ending],
+      [1, true, false],
+    );
     for (const one of [client, second, third]) one.connection.lost();
     assert.equal(heads.usedBytes, 0);
   });
@@ -254,10 +295,16 @@ describe("header blocks", () => {
 
 describe("windows", () => {
   const LARGE = { ":path": "/test.Echo/Large" };
-  const services: GrpcOptions = { unary: { ...SERVICES.unary, "/test.Echo/Large": () => new Uint8Array(100_000) } };
+  const services: GrpcOptions = {
+    unary: { ...SERVICES.unary, "/test.Echo/Large": () => new Uint8Array(100_000) },
+  };
 
   test("that stay shut hold up a bounded number of answers", () => {
-    const client = new GrpcClient({ ...services, limits: { ...LIMITS, maxPendingBytes: 1_000_000 }, maxPendingTotalBytes: 1_500_000 });
+    const client = new GrpcClient({
+      ...services,
+      limits: { ...LIMITS, maxPendingBytes: 1_000_000 },
+      maxPendingTotalBytes: 1_500_000,
+    });
     const second = new GrpcClient({ ...services, shared: client.shared });
     const third = new GrpcClient({ ...services, shared: client.shared });
     for (const one of [client, second, third]) {
@@ -325,7 +372,14 @@ describe("windows", () => {
     for (const one of attackers) {
       one.send(one.headers(1, CALL));
       for (let i = 0; i < 31; i++)
-        one.send(data(1, i === 0 ? concat([message(new Uint8Array(1_000_000)).subarray(0, 5), new Uint8Array(15_995)]) : 16_000));
+        one.send(
+          data(
+            1,
+            i === 0
+              ? concat([message(new Uint8Array(1_000_000)).subarray(0, 5), new Uint8Array(15_995)])
+              : 16_000,
+          ),
+        );
     }
     assert.equal(first.shared.held.usedBytes, 2 * 31 * 16_000);
     const neighbour = connect("10.0.0.1", first.shared);
@@ -354,7 +408,10 @@ describe("windows", () => {
       stream: { "/test.Chat/Talk": (call) => (call.send(HELLO) ? {} : {}) },
       limits: { sendStallTimeoutMs: 60_000 },
     });
-    client.send(settingsFrame([Setting.InitialWindowSize, 0]), client.headers(1, { ...CALL, ":path": "/test.Chat/Talk" }));
+    client.send(
+      settingsFrame([Setting.InitialWindowSize, 0]),
+      client.headers(1, { ...CALL, ":path": "/test.Chat/Talk" }),
+    );
     client.sweep(3_600_000);
     assert.equal(client.connection.ending, false);
   });
@@ -369,7 +426,10 @@ describe("windows", () => {
   });
 
   test("of a client that takes long answers in the common way do not", () => {
-    const client = new GrpcClient({ unary: { "/test.Echo/Now": () => new Uint8Array(20_000_000) }, limits: LIMITS });
+    const client = new GrpcClient({
+      unary: { "/test.Echo/Now": () => new Uint8Array(20_000_000) },
+      limits: LIMITS,
+    });
     client.send(settingsFrame([Setting.InitialWindowSize, 65_535]));
     client.call(1, HELLO);
     let received = 0;
@@ -387,7 +447,11 @@ describe("windows", () => {
 
 describe("silence", () => {
   test("before the preface, and behind it", () => {
-    for (const bytes of [new Uint8Array(0), fromLatin1(PREFACE.slice(0, 20)), fromLatin1(PREFACE)]) {
+    for (const bytes of [
+      new Uint8Array(0),
+      fromLatin1(PREFACE.slice(0, 20)),
+      fromLatin1(PREFACE),
+    ]) {
       const client = new GrpcClient({ limits: { prefaceTimeoutMs: 10_000 } });
       const other = new (class extends GrpcClient {
         override greet(): void {
@@ -446,7 +510,8 @@ test("a client that is ended is not read any more", () => {
   const { client } = pair();
   client.send(data(0, 0));
   client.take();
-  for (let i = 0; i < 1000; i++) client.send(client.headers(1 + 2 * i, CALL), frame(FrameType.Ping, 0, 0, new Uint8Array(8)));
+  for (let i = 0; i < 1000; i++)
+    client.send(client.headers(1 + 2 * i, CALL), frame(FrameType.Ping, 0, 0, new Uint8Array(8)));
   assert.deepEqual(client.take(), []);
   assert.equal(client.shared.counters.streams, 0);
 });
@@ -463,4 +528,5 @@ test("an allowance fills up with time, and not beyond its burst", () => {
   assert.equal(bucket.take(1, 1e9), false);
 });
 
-test("the code that says so is the one meant for it", () => assert.equal(ErrorCode.EnhanceYourCalm, 0xb));
+test("the code that says so is the one meant for it", () =>
+  assert.equal(ErrorCode.EnhanceYourCalm, 0xb));

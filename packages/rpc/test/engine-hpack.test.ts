@@ -7,7 +7,12 @@ import { HpackDecoder } from "../src/hpack/decoder.ts";
 import { type EncodableField, HpackEncoder, Indexing } from "../src/hpack/encoder.ts";
 import { HpackError } from "../src/hpack/errors.ts";
 import { NameId, nameIdOf } from "../src/hpack/header-field.ts";
-import { huffmanDecode, huffmanEncode, huffmanLength, maxDecodedBytes } from "../src/hpack/huffman.ts";
+import {
+  huffmanDecode,
+  huffmanEncode,
+  huffmanLength,
+  maxDecodedBytes,
+} from "../src/hpack/huffman.ts";
 import { CODE_BITS, CODES } from "../src/hpack/huffman-code.ts";
 import { STATIC_TABLE } from "../src/hpack/static-table.ts";
 
@@ -27,14 +32,36 @@ type Example = readonly (readonly [hex: string, fields: readonly string[], table
 
 const REQUESTS: readonly (readonly string[])[] = [
   [":method: GET", ":scheme: http", ":path: /", ":authority: www.example.com"],
-  [":method: GET", ":scheme: http", ":path: /", ":authority: www.example.com", "cache-control: no-cache"],
-  [":method: GET", ":scheme: https", ":path: /index.html", ":authority: www.example.com", "custom-key: custom-value"],
+  [
+    ":method: GET",
+    ":scheme: http",
+    ":path: /",
+    ":authority: www.example.com",
+    "cache-control: no-cache",
+  ],
+  [
+    ":method: GET",
+    ":scheme: https",
+    ":path: /index.html",
+    ":authority: www.example.com",
+    "custom-key: custom-value",
+  ],
 ];
 const DATE_1 = "Mon, 21 Oct 2013 20:13:21 GMT";
 const DATE_2 = "Mon, 21 Oct 2013 20:13:22 GMT";
 const RESPONSES: readonly (readonly string[])[] = [
-  [":status: 302", "cache-control: private", `date: ${DATE_1}`, "location: https://www.example.com"],
-  [":status: 307", "cache-control: private", `date: ${DATE_1}`, "location: https://www.example.com"],
+  [
+    ":status: 302",
+    "cache-control: private",
+    `date: ${DATE_1}`,
+    "location: https://www.example.com",
+  ],
+  [
+    ":status: 307",
+    "cache-control: private",
+    `date: ${DATE_1}`,
+    "location: https://www.example.com",
+  ],
   [
     ":status: 200",
     "cache-control: private",
@@ -83,7 +110,11 @@ const EXAMPLES: Readonly<Record<string, { tableBytes: number; blocks: Example }>
   "C.6 responses with Huffman code": {
     tableBytes: 256,
     blocks: [
-      ["488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad171863c78f0b97c8e9ae82ae43d3", RESPONSES[0], 222],
+      [
+        "488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad171863c78f0b97c8e9ae82ae43d3",
+        RESPONSES[0],
+        222,
+      ],
       ["4883640effc1c0bf", RESPONSES[1], 222],
       [
         "88c16196d07abe941054d444a8200595040b8166e084a62d1bffc05a839bd9ab77ad94e7821dd7f2e6c7b335dfdfcd5b3960d5af27087f" +
@@ -106,7 +137,9 @@ describe("RFC 7541 appendix C", () => {
 
   test("C.2 single fields", () => {
     const decoder = new HpackDecoder(4096, LIST_BYTES);
-    assert.deepEqual(decode(decoder, "400a637573746f6d2d6b65790d637573746f6d2d686561646572"), ["custom-key: custom-header"]);
+    assert.deepEqual(decode(decoder, "400a637573746f6d2d6b65790d637573746f6d2d686561646572"), [
+      "custom-key: custom-header",
+    ]);
     assert.equal(decoder.tableBytes, 55);
     assert.deepEqual(fresh("040c2f73616d706c652f70617468"), [":path: /sample/path"]);
     assert.deepEqual(fresh("100870617373776f726406736563726574"), ["password: secret"]);
@@ -130,7 +163,11 @@ describe("RFC 7541 appendix C", () => {
       for (const [i, [hex, fields]] of blocks.entries()) {
         const list = fields.map((field) => {
           const colon = field.indexOf(": ");
-          return { name: field.slice(0, colon), value: field.slice(colon + 2), indexing: Indexing.Add };
+          return {
+            name: field.slice(0, colon),
+            value: field.slice(colon + 2),
+            indexing: Indexing.Add,
+          };
         });
         // The examples take the table's size for granted; the encoder has to tell it.
         const announced = i === 0 && tableBytes < 4096 ? "3fe101" : "";
@@ -154,7 +191,11 @@ describe("Huffman code", () => {
     const random = new SeededRandom(1n);
     const texts = [Array.from({ length: 256 }, (_, i) => String.fromCharCode(i)).join("")];
     for (let i = 0; i < 2000; i++)
-      texts.push(Array.from({ length: random.below(40) }, () => String.fromCharCode(random.below(256))).join(""));
+      texts.push(
+        Array.from({ length: random.below(40) }, () => String.fromCharCode(random.below(256))).join(
+          "",
+        ),
+      );
     for (const text of texts) {
       const coded = new Uint8Array(huffmanLength(text));
       assert.equal(huffmanEncode(text, coded, 0), coded.length);
@@ -165,7 +206,8 @@ describe("Huffman code", () => {
 
   test("bad endings", () => {
     const out = new Uint8Array(64);
-    const bad = (hex: string) => assert.throws(() => huffmanDecode(fromHex(hex), 0, hex.length / 2, out), HpackError, hex);
+    const bad = (hex: string) =>
+      assert.throws(() => huffmanDecode(fromHex(hex), 0, hex.length / 2, out), HpackError, hex);
     // "0" is 00000; its padding must be 111.
     assert.equal(huffmanDecode(fromHex("07"), 0, 1, out), 1);
     bad("00");
@@ -180,7 +222,8 @@ describe("Huffman code", () => {
 
 describe("decoder", () => {
   test("refuses what RFC 7541 refuses", () => {
-    const bad = (hex: string, decoder = new HpackDecoder(4096, LIST_BYTES)) => assert.throws(() => decode(decoder, hex), HpackError, hex);
+    const bad = (hex: string, decoder = new HpackDecoder(4096, LIST_BYTES)) =>
+      assert.throws(() => decode(decoder, hex), HpackError, hex);
     bad("80"); // index 0
     bad("be"); // an empty dynamic table
     bad("7f00"); // literal with an index beyond the tables
@@ -235,7 +278,8 @@ test("names are sorted into kinds", () => {
   assert.equal(nameIdOf(":path"), NameId.Path);
   assert.equal(nameIdOf(":weird"), NameId.OtherPseudo);
   assert.equal(nameIdOf("x-own"), NameId.Other);
-  for (const name of ["", "Upper", "sp ace", "co:lon", "\u0001", "\u00e9", "del\u007f"]) assert.equal(nameIdOf(name), NameId.Malformed);
+  for (const name of ["", "Upper", "sp ace", "co:lon", "\u0001", "\u00e9", "del\u007f"])
+    assert.equal(nameIdOf(name), NameId.Malformed);
   assert.equal(STATIC_TABLE[31].nameId, NameId.ContentType);
 });
 
@@ -248,7 +292,8 @@ test("encoder and decoder agree over random blocks and table sizes", () => {
     const encoder = new HpackEncoder(random.below(2) === 0 ? 4096 : random.below(300));
     const decoder = new HpackDecoder(4096, LIST_BYTES);
     for (let block = 0; block < 40; block++) {
-      for (let i = random.below(3); i > 0; i--) encoder.limitTable(random.below(4) === 0 ? 8192 : random.below(400));
+      for (let i = random.below(3); i > 0; i--)
+        encoder.limitTable(random.below(4) === 0 ? 8192 : random.below(400));
       const fields: EncodableField[] = Array.from({ length: random.below(8) }, () => ({
         name: names[random.below(names.length)],
         value: "v".repeat(random.below(random.below(10) === 0 ? 300 : 8)) + random.below(6),

@@ -1,4 +1,7 @@
-/** EngineServer with real sockets and real clients: @grpc/grpc-js, node:http2, curl, and none at all. */
+/**
+ * EngineServer with real sockets and real clients: @grpc/grpc-js, node:http2, curl, and none at
+ * all.
+ */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +20,16 @@ import { endsWith } from "../../../test/support/children.ts";
 import { EngineSocket, SocketContext } from "../node/engine/engine-socket.ts";
 import { HpackEncoder, Indexing } from "../src/hpack/encoder.ts";
 import { Flag, FrameType, PREFACE, Setting } from "../src/http2/constants.ts";
-import { CoreClient, data, fieldsOf, frame, MIB, settingsFrame, sharedOf, windowUpdate } from "./engine/core.ts";
+import {
+  CoreClient,
+  data,
+  fieldsOf,
+  frame,
+  MIB,
+  settingsFrame,
+  sharedOf,
+  windowUpdate,
+} from "./engine/core.ts";
 import { CALL, GrpcClient, message } from "./engine/grpc.ts";
 import { Recorder } from "./engine/recorder.ts";
 import { type EngineUnderTest, startEngine, unchanged, until } from "./engine/server.ts";
@@ -41,7 +53,10 @@ describe("@grpc/grpc-js", () => {
       assert.ok(Buffer.isBuffer(answer) && answer.equals(bytes), `${size} bytes`);
     }
     const details = `grpc: received message larger than max (${2 * MIB + 1} vs. ${2 * MIB})`;
-    assert.deepEqual(await unary(caller, "/test.Echo/Now", Buffer.alloc(2 * MIB + 1)), { code: status.RESOURCE_EXHAUSTED, details });
+    assert.deepEqual(await unary(caller, "/test.Echo/Now", Buffer.alloc(2 * MIB + 1)), {
+      code: status.RESOURCE_EXHAUSTED,
+      details,
+    });
     assert.deepEqual(await unary(caller, "/test.Echo/Now", HELLO), HELLO);
   });
 
@@ -49,13 +64,18 @@ describe("@grpc/grpc-js", () => {
     const { client } = await startEngine(t, {
       unary: {
         "/test.Echo/Now": async (bytes) => {
-          for (let turns = bytes[0] % 5; turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
+          for (let turns = bytes[0] % 5; turns > 0; turns--)
+            await new Promise((resolve) => setImmediate(resolve));
           return bytes;
         },
       },
     });
     const caller = client();
-    const answers = await Promise.all(Array.from({ length: 1000 }, (_, i) => unary(caller, "/test.Echo/Now", Buffer.from([i, i >> 8]))));
+    const answers = await Promise.all(
+      Array.from({ length: 1000 }, (_, i) =>
+        unary(caller, "/test.Echo/Now", Buffer.from([i, i >> 8])),
+      ),
+    );
     for (const [i, answer] of answers.entries()) assert.deepEqual(answer, Buffer.from([i, i >> 8]));
   });
 
@@ -73,10 +93,15 @@ describe("@grpc/grpc-js", () => {
       },
     });
     const caller = client();
-    await unary(caller, "/test.Echo/Now", HELLO, { metadata: { token: "t1", "trace-bin": Buffer.from([0, 255]) } });
+    await unary(caller, "/test.Echo/Now", HELLO, {
+      metadata: { token: "t1", "trace-bin": Buffer.from([0, 255]) },
+    });
     assert.equal(seen?.metadata("token"), "t1");
     assert.equal(seen?.metadata("trace-bin"), "\u0000\u00ff");
-    assert.deepEqual(await unary(caller, "/test.Echo/Fail", HELLO), { code: 9, details: "etcdserver: ünicode 100%\n" });
+    assert.deepEqual(await unary(caller, "/test.Echo/Fail", HELLO), {
+      code: 9,
+      details: "etcdserver: ünicode 100%\n",
+    });
     assert.deepEqual(await unary(caller, "/test.Echo/None", HELLO), {
       code: status.UNIMPLEMENTED,
       details: "unknown method None for service test.Echo",
@@ -90,7 +115,10 @@ describe("@grpc/grpc-js", () => {
   test("streams in every direction", async (t) => {
     const { client } = await startEngine(t, {
       stream: {
-        "/test.Chat/Talk": (call) => ({ message: (bytes) => void call.send(bytes), halfClosed: () => call.end() }),
+        "/test.Chat/Talk": (call) => ({
+          message: (bytes) => void call.send(bytes),
+          halfClosed: () => call.end(),
+        }),
         "/test.Chat/Count": (call) => ({
           message(bytes) {
             for (let i = 0; i < bytes[0]; i++) call.send(Uint8Array.of(i));
@@ -170,11 +198,16 @@ describe("@grpc/grpc-js", () => {
       stream: { "/test.Chat/Talk": () => ({ cancelled: () => resolve() }) },
     });
     const caller = client();
-    const answer = unary(caller, "/test.Echo/Wait", HELLO, { call: { deadline: Date.now() + 60_000 } });
+    const answer = unary(caller, "/test.Echo/Wait", HELLO, {
+      call: { deadline: Date.now() + 60_000 },
+    });
     await until(() => server.counters().http2.openStreams === 1);
     clock.advance(60_010);
     await cancelled;
-    assert.deepEqual(await answer, { code: status.DEADLINE_EXCEEDED, details: "context deadline exceeded" });
+    assert.deepEqual(await answer, {
+      code: status.DEADLINE_EXCEEDED,
+      details: "context deadline exceeded",
+    });
     const talk = duplex(caller, "/test.Chat/Talk");
     talk.on("error", () => {});
     await until(() => server.counters().http2.openStreams === 1);
@@ -190,7 +223,9 @@ describe("@grpc/grpc-js", () => {
     const large = Buffer.alloc(MIB, 7);
     const answer = await unary(caller, "/test.Echo/Now", large);
     assert.ok(Buffer.isBuffer(answer) && answer.equals(large));
-    const many = await Promise.all(Array.from({ length: 100 }, (_, i) => unary(caller, "/test.Echo/Now", Buffer.alloc(i * 100))));
+    const many = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => unary(caller, "/test.Echo/Now", Buffer.alloc(i * 100))),
+    );
     assert.equal(many.filter((one) => Buffer.isBuffer(one)).length, 100);
   });
 });
@@ -198,7 +233,11 @@ describe("@grpc/grpc-js", () => {
 describe("node:http2", () => {
   test("gets plain answers, with bodies both ways, many at a time", async (t) => {
     const { port } = await startEngine(t, {
-      http: async (request) => ({ status: 200, headers: { "x-path": request.path }, body: concat([request.body, request.body]) }),
+      http: async (request) => ({
+        status: 200,
+        headers: { "x-path": request.path },
+        body: concat([request.body, request.body]),
+      }),
     });
     const session = connectHttp2(`http://127.0.0.1:${port}`);
     t.after(() => session.destroy());
@@ -241,7 +280,11 @@ describe("node:http2", () => {
 
 /** curl's output for these arguments, or undefined where there is no curl with HTTP/2. */
 async function curl(...args: string[]): Promise<string> {
-  const child = endsWith(spawn("curl", ["-sS", "-i", "--max-time", "60", ...args], { stdio: ["ignore", "pipe", "inherit"] }));
+  const child = endsWith(
+    spawn("curl", ["-sS", "-i", "--max-time", "60", ...args], {
+      stdio: ["ignore", "pipe", "inherit"],
+    }),
+  );
   const chunks: Buffer[] = [];
   child.stdout.on("data", (chunk) => chunks.push(chunk));
   await new Promise((resolve) => child.on("close", resolve));
@@ -249,16 +292,37 @@ async function curl(...args: string[]): Promise<string> {
 }
 
 const curlVersion = spawnSync("curl", ["--version"], { encoding: "utf8" });
-const noCurl = curlVersion.status === 0 && curlVersion.stdout.includes("HTTP2") ? false : "no curl with HTTP/2 is installed";
+const noCurl =
+  curlVersion.status === 0 && curlVersion.stdout.includes("HTTP2")
+    ? false
+    : "no curl with HTTP/2 is installed";
 
 describe("curl", { skip: noCurl }, () => {
-  const http: EngineUnderTest["http"] = (one) => ({ status: 200, headers: {}, body: `${one.method} ${one.path} ${one.body.length}\n` });
+  const http: EngineUnderTest["http"] = (one) => ({
+    status: 200,
+    headers: {},
+    body: `${one.method} ${one.path} ${one.body.length}\n`,
+  });
 
   test("over HTTP/1.1 and HTTP/2 on one port", async (t) => {
     const { port } = await startEngine(t, { ...ECHO, http });
-    assert.match(await curl(`http://127.0.0.1:${port}/a`), /^HTTP\/1\.1 200 OK\n[\s\S]*\n\nGET \/a 0\n$/);
-    assert.match(await curl("--http2-prior-knowledge", `http://127.0.0.1:${port}/b`), /^HTTP\/2 200 \n[\s\S]*\n\nGET \/b 0\n$/);
-    assert.match(await curl("--http2-prior-knowledge", "-d", "x".repeat(100_000), `http://127.0.0.1:${port}/c`), /POST \/c 100000\n$/);
+    assert.match(
+      await curl(`http://127.0.0.1:${port}/a`),
+      /^HTTP\/1\.1 200 OK\n[\s\S]*\n\nGET \/a 0\n$/,
+    );
+    assert.match(
+      await curl("--http2-prior-knowledge", `http://127.0.0.1:${port}/b`),
+      /^HTTP\/2 200 \n[\s\S]*\n\nGET \/b 0\n$/,
+    );
+    assert.match(
+      await curl(
+        "--http2-prior-knowledge",
+        "-d",
+        "x".repeat(100_000),
+        `http://127.0.0.1:${port}/c`,
+      ),
+      /POST \/c 100000\n$/,
+    );
   });
 
   test("over TLS, where ALPN picks HTTP/2 or HTTP/1.1", async (t) => {
@@ -267,9 +331,24 @@ describe("curl", { skip: noCurl }, () => {
     const ca = join(folder, "ca.pem");
     writeFileSync(ca, CA.certPem);
     const { port } = await startEngine(t, { http, tls: TLS });
-    assert.match(await curl("--cacert", ca, `https://localhost:${port}/a`, "--resolve", `localhost:${port}:127.0.0.1`), /^HTTP\/2 200 /);
-    assert.match(await curl("--http1.1", "--cacert", ca, `https://127.0.0.1:${port}/b`), /^HTTP\/1\.1 200 OK\n/);
-    assert.match(await curl("--no-alpn", "--cacert", ca, `https://127.0.0.1:${port}/c`), /^HTTP\/1\.1 200 OK\n/);
+    assert.match(
+      await curl(
+        "--cacert",
+        ca,
+        `https://localhost:${port}/a`,
+        "--resolve",
+        `localhost:${port}:127.0.0.1`,
+      ),
+      /^HTTP\/2 200 /,
+    );
+    assert.match(
+      await curl("--http1.1", "--cacert", ca, `https://127.0.0.1:${port}/b`),
+      /^HTTP\/1\.1 200 OK\n/,
+    );
+    assert.match(
+      await curl("--no-alpn", "--cacert", ca, `https://127.0.0.1:${port}/c`),
+      /^HTTP\/1\.1 200 OK\n/,
+    );
   });
 
   test("over a unix socket, also where an old one lies", async (t) => {
@@ -278,14 +357,19 @@ describe("curl", { skip: noCurl }, () => {
     const path = join(folder, "socket");
     for (let i = 0; i < 2; i++) {
       await startEngine(t, { http, options: { listen: [{ path, secure: false }] } });
-      assert.match(await curl("--unix-socket", path, "--http2-prior-knowledge", "http://localhost/a"), /GET \/a 0\n$/);
+      assert.match(
+        await curl("--unix-socket", path, "--http2-prior-knowledge", "http://localhost/a"),
+        /GET \/a 0\n$/,
+      );
     }
   });
 });
 
 describe("HTTP/1.1", () => {
   test("is answered in turn on one connection, and broken requests end it", async (t) => {
-    const { socket } = await startEngine(t, { http: (one) => ({ status: 200, headers: {}, body: one.path }) });
+    const { socket } = await startEngine(t, {
+      http: (one) => ({ status: 200, headers: {}, body: one.path }),
+    });
     const first = await socket();
     let text = "";
     first.on("data", (chunk) => (text += chunk));
@@ -360,16 +444,26 @@ describe("hostile sockets", () => {
     "because all of them have": { maxOutputBytes: 1e9, maxUnsentTotalBytes: 100_000 },
   })) {
     test(`one that asks and asks and does not read is not read either, ${why}`, async (t) => {
-      const { socket, client, server } = await startEngine(t, { ...services, options: { grpcKeepAliveMinTimeMs: 0, limits } });
+      const { socket, client, server } = await startEngine(t, {
+        ...services,
+        options: { grpcKeepAliveMinTimeMs: 0, limits },
+      });
       const slow = await socket();
       slow.pause();
       slow.write(concat([PREFACE_BYTES, settingsFrame()]));
       // A few bytes each, refused with a text that nobody reads.
       const encoder = new HpackEncoder();
-      const fields = fieldsOf({ ...CALL, ":path": `/no.Such/${"x".repeat(2000)}` }).map((field) => ({ ...field, indexing: Indexing.Add }));
+      const fields = fieldsOf({ ...CALL, ":path": `/no.Such/${"x".repeat(2000)}` }).map(
+        (field) => ({ ...field, indexing: Indexing.Add }),
+      );
       let id = 1;
       const request = (): Uint8Array => {
-        const one = frame(FrameType.Headers, Flag.EndHeaders | Flag.EndStream, id, encoder.encode(fields));
+        const one = frame(
+          FrameType.Headers,
+          Flag.EndHeaders | Flag.EndStream,
+          id,
+          encoder.encode(fields),
+        );
         id += 2;
         return one;
       };
@@ -380,7 +474,10 @@ describe("hostile sockets", () => {
         assert.ok(id < 1_000_000, "the server reads without end");
       }
       assert.ok(server.counters().unsentBytes > 65_000);
-      assert.ok(server.counters().unsentBytes < 5 * MIB, `${server.counters().unsentBytes} bytes wait`);
+      assert.ok(
+        server.counters().unsentBytes < 5 * MIB,
+        `${server.counters().unsentBytes} bytes wait`,
+      );
       assert.deepEqual(await unary(client(), "/test.Echo/Now", HELLO), HELLO);
       slow.destroy();
       await until(() => server.counters().unsentBytes === 0);
@@ -394,7 +491,10 @@ describe("hostile sockets", () => {
     halting.write("PRI");
     const prefaced = await socket();
     prefaced.write(PREFACE_BYTES);
-    await until(() => server.counters().http2.openConnections === 1 && server.counters().activeConnections === 3);
+    await until(
+      () =>
+        server.counters().http2.openConnections === 1 && server.counters().activeConnections === 3,
+    );
     clock.advance(9_000);
     assert.equal(server.counters().activeConnections, 3);
     clock.advance(1_001);
@@ -478,7 +578,9 @@ describe("closing", () => {
   });
 
   test("cuts off what is left after the grace", async (t) => {
-    const { client, server, clock } = await startEngine(t, { unary: { "/test.Echo/Slow": () => new Promise(() => {}) } });
+    const { client, server, clock } = await startEngine(t, {
+      unary: { "/test.Echo/Slow": () => new Promise(() => {}) },
+    });
     const answer = unary(client(), "/test.Echo/Slow", HELLO);
     await until(() => server.counters().http2.openStreams === 1);
     const closed = server.close(1000);
@@ -506,11 +608,22 @@ class CountingSocket extends Duplex {
   }
 }
 
-function counting(t: TestContext): { socket: CountingSocket; client: CoreClient; recorder: Recorder; engine: EngineSocket } {
+function counting(t: TestContext): {
+  socket: CountingSocket;
+  client: CoreClient;
+  recorder: Recorder;
+  engine: EngineSocket;
+} {
   const socket = new CountingSocket();
   const recorder = new Recorder();
   const context = new SocketContext(sharedOf({}), new ManualClock(), MIB);
-  const engine = new EngineSocket(context, socket as never, recorder, { peerAddress: "@", peerCommonName: undefined }, () => {});
+  const engine = new EngineSocket(
+    context,
+    socket as never,
+    recorder,
+    { peerAddress: "@", peerCommonName: undefined },
+    () => {},
+  );
   t.after(() => socket.destroy());
   return { socket, client: new CoreClient(recorder), recorder, engine };
 }
@@ -521,14 +634,30 @@ test("a turn's answers leave in one write, large pieces as they are", async (t) 
   socket.writes = 0;
   socket.chunks = 0;
   const requests = Array.from({ length: 100 }, (_, i) => client.headers(1 + 2 * i, CALL, true));
-  socket.push(concat([PREFACE_BYTES, settingsFrame([Setting.InitialWindowSize, MIB]), windowUpdate(0, MIB), ...requests]));
+  socket.push(
+    concat([
+      PREFACE_BYTES,
+      settingsFrame([Setting.InitialWindowSize, MIB]),
+      windowUpdate(0, MIB),
+      ...requests,
+    ]),
+  );
   await until(() => recorder.streams.size === 100);
   const { connection } = engine;
   for (const stream of recorder.streams.values()) {
-    connection.sender.headers(stream, { fields: [{ name: ":status", value: "200" }], constant: false }, stream.id > 1);
+    connection.sender.headers(
+      stream,
+      { fields: [{ name: ":status", value: "200" }], constant: false },
+      stream.id > 1,
+    );
     connection.touched();
   }
-  connection.sender.data(recorder.streams.get(1)!, [Buffer.alloc(8000), Buffer.alloc(8000)], 16_000, "plain");
+  connection.sender.data(
+    recorder.streams.get(1)!,
+    [Buffer.alloc(8000), Buffer.alloc(8000)],
+    16_000,
+    "plain",
+  );
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(socket.writes, 1);
   assert.equal(socket.chunks, 3);

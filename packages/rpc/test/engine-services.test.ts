@@ -10,14 +10,32 @@ import { data, rstStream } from "./engine/core.ts";
 import { CALL, GrpcClient, message } from "./engine/grpc.ts";
 
 /** The messages that came on a stream since the last time, and its status if it has ended. */
-function received(client: GrpcClient, streamId: number): { messages: Uint8Array[]; status: string | undefined } {
+function received(
+  client: GrpcClient,
+  streamId: number,
+): { messages: Uint8Array[]; status: string | undefined } {
   const frames = client.takeFrames().filter((one) => one.streamId === streamId);
-  const status = frames.map((one) => /grpc-status=\d+( grpc-message=[^=]*)?(?= end$)/.exec(one.line)?.[0]).find((one) => one !== undefined);
-  return { messages: frames.filter((one) => one.type === FrameType.Data).map((one) => one.payload.subarray(5)), status };
+  const status = frames
+    .map((one) => /grpc-status=\d+( grpc-message=[^=]*)?(?= end$)/.exec(one.line)?.[0])
+    .find((one) => one !== undefined);
+  return {
+    messages: frames
+      .filter((one) => one.type === FrameType.Data)
+      .map((one) => one.payload.subarray(5)),
+    status,
+  };
 }
 
-function ask(client: GrpcClient, streamId: number, path: string, request: Uint8Array): ReturnType<typeof received> {
-  client.send(client.headers(streamId, { ...CALL, ":path": path }), data(streamId, message(request), true));
+function ask(
+  client: GrpcClient,
+  streamId: number,
+  path: string,
+  request: Uint8Array,
+): ReturnType<typeof received> {
+  client.send(
+    client.headers(streamId, { ...CALL, ":path": path }),
+    data(streamId, message(request), true),
+  );
   return received(client, streamId);
 }
 
@@ -27,7 +45,10 @@ describe("health", () => {
   function start(): { health: HealthService; client: GrpcClient } {
     const health = new HealthService();
     health.set("", true);
-    const client = new GrpcClient({ unary: Object.fromEntries(health.methods.unary), stream: Object.fromEntries(health.methods.stream) });
+    const client = new GrpcClient({
+      unary: Object.fromEntries(health.methods.unary),
+      stream: Object.fromEntries(health.methods.stream),
+    });
     return { health, client };
   }
 
@@ -36,7 +57,10 @@ describe("health", () => {
     health.set("kv", false);
     assert.equal(toHex(ask(client, 1, CHECK, fromHex("")).messages[0]), "0801");
     assert.equal(toHex(ask(client, 3, CHECK, fromHex("0a026b76")).messages[0]), "0802");
-    assert.equal(ask(client, 5, CHECK, fromHex("0a0178")).status, "grpc-status=5 grpc-message=unknown service");
+    assert.equal(
+      ask(client, 5, CHECK, fromHex("0a0178")).status,
+      "grpc-status=5 grpc-message=unknown service",
+    );
     assert.match(ask(client, 7, CHECK, fromHex("0a05")).status!, /^grpc-status=13 /);
   });
 
@@ -44,7 +68,10 @@ describe("health", () => {
     const { health, client } = start();
     const path = "/grpc.health.v1.Health/Watch";
     const watch = (id: number, request: string) =>
-      client.send(client.headers(id, { ...CALL, ":path": path }), data(id, message(fromHex(request)), true));
+      client.send(
+        client.headers(id, { ...CALL, ":path": path }),
+        data(id, message(fromHex(request)), true),
+      );
     watch(1, "");
     watch(3, "0a026b76");
     assert.equal(toHex(concat(received(client, 1).messages)), "0801");
@@ -66,7 +93,10 @@ describe("health", () => {
 
 describe("reflection", () => {
   const text = fromLatin1;
-  /** message Inner { enum Kind; int32 field; } within Outer; service Echo { rpc Say }; in package a.b, with an import. */
+  /**
+   * message Inner { enum Kind; int32 field; } within Outer; service Echo { rpc Say }; in package
+   * a.b, with an import.
+   */
   const BASE = writeFields([
     [1, text("base.proto")],
     [2, text("base")],
@@ -102,14 +132,29 @@ describe("reflection", () => {
   ]);
 
   /** The answer to one request: the number of its field, and what is in it. */
-  function start(version = "v1"): (request: Uint8Array) => { field: number; bytes: Uint8Array; host: string; request: Uint8Array } {
+  function start(version = "v1"): (request: Uint8Array) => {
+    field: number;
+    bytes: Uint8Array;
+    host: string;
+    request: Uint8Array;
+  } {
     const reflection = new ReflectionService([FILE, BASE], ["a.b.Echo", "a.a.First"]);
     const client = new GrpcClient({ stream: Object.fromEntries(reflection.methods.stream) });
-    client.send(client.headers(1, { ...CALL, ":path": `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo` }));
+    client.send(
+      client.headers(1, {
+        ...CALL,
+        ":path": `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
+      }),
+    );
     return (request) => {
       client.send(data(1, message(request)));
       const [host, original, answer] = readFields(received(client, 1).messages[0])!;
-      return { field: answer.field, bytes: answer.bytes!, host: toLatin1(host.bytes!), request: original.bytes! };
+      return {
+        field: answer.field,
+        bytes: answer.bytes!,
+        host: toLatin1(host.bytes!),
+        request: original.bytes!,
+      };
     };
   }
 
@@ -184,7 +229,9 @@ test("messages of the wire format", () => {
   assert.equal(toHex(writeFields([[1, 300]])), "08ac02");
   assert.deepEqual(readFields(fromHex("08ac02")), [{ field: 1, number: 300, bytes: undefined }]);
   // Fixed-width fields are passed over.
-  assert.deepEqual(readFields(fromHex("0900112233445566770d001122330801")), [{ field: 1, number: 1, bytes: undefined }]);
+  assert.deepEqual(readFields(fromHex("0900112233445566770d001122330801")), [
+    { field: 1, number: 1, bytes: undefined },
+  ]);
   for (const bad of ["08", "0a", "0a02ff", "00", "0b", "0d0011", `08${"ff".repeat(11)}`])
     assert.equal(readFields(fromHex(bad)), undefined, bad);
 });

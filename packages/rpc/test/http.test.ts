@@ -41,21 +41,33 @@ describe("plain HTTP", () => {
     const seen: HttpRequest[] = [];
     const http = (one: HttpRequest): HttpResponse => {
       seen.push(one);
-      return { status: 201, headers: { "content-type": "text/plain", "x-answer": "42" }, body: `got ${one.body.length}\n` };
+      return {
+        status: 201,
+        headers: { "content-type": "text/plain", "x-answer": "42" },
+        body: `got ${one.body.length}\n`,
+      };
     };
     const { port } = await startServer(t, { http });
-    const first = await request(`http://127.0.0.1:${port}/health?exclude=NOSPACE&serializable=true`, {
-      method: "POST",
-      headers: { "x-test": "a" },
-      body: "hello",
-    });
+    const first = await request(
+      `http://127.0.0.1:${port}/health?exclude=NOSPACE&serializable=true`,
+      {
+        method: "POST",
+        headers: { "x-test": "a" },
+        body: "hello",
+      },
+    );
     assert.equal(first.statusCode, 201);
     assert.equal(first.headers["x-answer"], "42");
     assert.equal(first.headers["content-length"], "6");
     assert.equal(await first.body.text(), "got 5\n");
     const second = await overHttp2(
       port,
-      { ":method": "POST", ":path": "/health?exclude=NOSPACE&serializable=true", "x-test": "a", "content-type": "application/grpc-web" },
+      {
+        ":method": "POST",
+        ":path": "/health?exclude=NOSPACE&serializable=true",
+        "x-test": "a",
+        "content-type": "application/grpc-web",
+      },
       Buffer.from("hello"),
     );
     assert.equal(second.status, 201);
@@ -74,7 +86,9 @@ describe("plain HTTP", () => {
   });
 
   it("answers HEAD without a body but with its length", async (t) => {
-    const { port } = await startServer(t, { http: () => ({ status: 200, headers: {}, body: "12345" }) });
+    const { port } = await startServer(t, {
+      http: () => ({ status: 200, headers: {}, body: "12345" }),
+    });
     const first = await request(`http://127.0.0.1:${port}/`, { method: "HEAD" });
     assert.equal(first.headers["content-length"], "5");
     assert.equal(await first.body.text(), "");
@@ -92,11 +106,15 @@ describe("plain HTTP", () => {
   });
 
   it("keeps the connection for more requests, one after the other and all at once", async (t) => {
-    const { port, server } = await startServer(t, { http: async (one) => ({ status: 200, headers: {}, body: one.path }) });
+    const { port, server } = await startServer(t, {
+      http: async (one) => ({ status: 200, headers: {}, body: one.path }),
+    });
     const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 1, pipelining: 10 });
     t.after(() => pool.destroy());
     const paths = Array.from({ length: 50 }, (_, i) => `/${i}`);
-    const answers = await Promise.all(paths.map(async (path) => (await pool.request({ path, method: "GET" })).body.text()));
+    const answers = await Promise.all(
+      paths.map(async (path) => (await pool.request({ path, method: "GET" })).body.text()),
+    );
     assert.deepEqual(answers, paths);
     assert.equal(server.counters().acceptedConnections, 1);
   });
@@ -108,7 +126,12 @@ describe("plain HTTP", () => {
     });
     const agent = new Agent();
     t.after(() => agent.destroy());
-    const ask = (bytes: number) => request(`http://127.0.0.1:${port}/`, { method: "POST", body: Buffer.alloc(bytes), dispatcher: agent });
+    const ask = (bytes: number) =>
+      request(`http://127.0.0.1:${port}/`, {
+        method: "POST",
+        body: Buffer.alloc(bytes),
+        dispatcher: agent,
+      });
     assert.equal(await (await ask(1000)).body.text(), "1000");
     assert.equal((await ask(1001)).statusCode, 413);
     assert.equal((await overHttp2(port, { ":method": "POST" }, Buffer.alloc(100_000))).status, 413);
@@ -143,7 +166,9 @@ describe("plain HTTP", () => {
       },
     });
     const half = connect(port, "127.0.0.1");
-    await new Promise((resolve) => half.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf", resolve));
+    await new Promise((resolve) =>
+      half.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf", resolve),
+    );
     half.destroy();
     const gone = connect(port, "127.0.0.1");
     gone.write("GET /slow HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -158,15 +183,23 @@ describe("plain HTTP", () => {
       unary: { "/test.Echo/Now": (bytes: Uint8Array) => bytes },
       http: () => ({ status: 200, headers: {}, body: "fine" }),
     };
-    const listen = (serves: "grpc" | "http") => ({ listen: [{ host: "127.0.0.1", port: 0, secure: false, serves }] });
+    const listen = (serves: "grpc" | "http") => ({
+      listen: [{ host: "127.0.0.1", port: 0, secure: false, serves }],
+    });
     const grpc = await startServer(t, { ...what, options: listen("grpc") });
     const http = await startServer(t, { ...what, options: listen("http") });
-    assert.deepEqual(await unary(grpc.client(), "/test.Echo/Now", Buffer.from("x")), Buffer.from("x"));
+    assert.deepEqual(
+      await unary(grpc.client(), "/test.Echo/Now", Buffer.from("x")),
+      Buffer.from("x"),
+    );
     assert.equal((await overHttp2(grpc.port, { ":method": "GET" })).status, 415);
     await assert.rejects(request(`http://127.0.0.1:${grpc.port}/`));
     assert.equal((await request(`http://127.0.0.1:${http.port}/`)).statusCode, 200);
     assert.equal((await overHttp2(http.port, { ":method": "GET" })).status, 200);
-    assert.notDeepEqual(await unary(http.client(), "/test.Echo/Now", Buffer.from("x")), Buffer.from("x"));
+    assert.notDeepEqual(
+      await unary(http.client(), "/test.Echo/Now", Buffer.from("x")),
+      Buffer.from("x"),
+    );
   });
 
   it("is served on a unix socket, also where an old one lies", async (t) => {
@@ -174,8 +207,14 @@ describe("plain HTTP", () => {
     t.after(() => rmSync(folder, { recursive: true }));
     const path = join(folder, "socket");
     const options = { listen: [{ path, secure: false }] };
-    const first = await startServer(t, { options, http: () => ({ status: 200, headers: {}, body: "first" }) });
-    const second = await startServer(t, { options, http: (one) => ({ status: 200, headers: {}, body: one.peerAddress }) });
+    const first = await startServer(t, {
+      options,
+      http: () => ({ status: 200, headers: {}, body: "first" }),
+    });
+    const second = await startServer(t, {
+      options,
+      http: (one) => ({ status: 200, headers: {}, body: one.peerAddress }),
+    });
     const dispatcher = new Agent({ connect: { socketPath: path } });
     t.after(() => dispatcher.destroy());
     const answer = await request("http://localhost/", { dispatcher });
@@ -188,7 +227,10 @@ describe("plain HTTP", () => {
     const taken = await startServer(t, {});
     const [free] = await freePorts(1);
     const address = (port: number) => ({ host: "127.0.0.1", port, secure: false });
-    await assert.rejects(startServer(t, { options: { listen: [address(free!), address(taken.port)] } }), { code: "EADDRINUSE" });
+    await assert.rejects(
+      startServer(t, { options: { listen: [address(free!), address(taken.port)] } }),
+      { code: "EADDRINUSE" },
+    );
     const again = await startServer(t, { options: { listen: [address(free!)] } });
     assert.equal(again.port, free);
   });

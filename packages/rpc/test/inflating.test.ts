@@ -1,10 +1,17 @@
-/** Compressed requests that become large: decompressed beside other work, in turn, and no more of them than a connection's allowance. */
+/**
+ * Compressed requests that become large: decompressed beside other work, in turn, and no more of
+ * them than a connection's allowance.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { concat, fromLatin1 } from "@quorate/proto";
 import type { StreamCall } from "@quorate/rpc";
-import { INFLATE_BURST_BYTES, INFLATE_BYTES_PER_SECOND, MAX_INFLATING } from "../src/grpc/inflater.ts";
+import {
+  INFLATE_BURST_BYTES,
+  INFLATE_BYTES_PER_SECOND,
+  MAX_INFLATING,
+} from "../src/grpc/inflater.ts";
 import { data, MIB } from "./engine/core.ts";
 import { CALL, GrpcClient, message, settle } from "./engine/grpc.ts";
 
@@ -38,7 +45,8 @@ describe("requests that become large", () => {
     for (let id = 1; id < 40; id += 2) send(attacker, id, BOMB);
     assert.deepEqual(handled, []);
     assert.equal(attacker.compressor.held, 1);
-    // A small one is decompressed at once, and so goes on before them, like one that is not compressed.
+    // A small one is decompressed at once, and so goes on before them, like one that is not
+    // compressed.
     send(attacker, 41, gzipSync(HELLO));
     attacker.call(43, HELLO);
     assert.deepEqual(handled, [5, 5]);
@@ -81,13 +89,19 @@ describe("requests that become large", () => {
       }
     };
     await drain();
-    assert.ok(handled.length >= burst && handled.length <= burst + MAX_INFLATING, `${handled.length} at once`);
+    assert.ok(
+      handled.length >= burst && handled.length <= burst + MAX_INFLATING,
+      `${handled.length} at once`,
+    );
     const before = handled.length;
     for (let step = 0; step < 4; step++) {
       attacker.clock.advance((1000 * LARGE.length) / INFLATE_BYTES_PER_SECOND);
       await drain();
     }
-    assert.ok(handled.length > before && handled.length <= before + 4 + MAX_INFLATING, `${handled.length - before} more`);
+    assert.ok(
+      handled.length > before && handled.length <= before + 4 + MAX_INFLATING,
+      `${handled.length - before} more`,
+    );
     assert.ok(attacker.grpc.inflater.throttled > 0);
   });
 
@@ -136,7 +150,13 @@ test("messages of a stream stay in order, and the stream waits for one that is b
     },
   });
   one.send(one.headers(1, { ...CALL, ...GZIP, ":path": "/test.Chat/Talk" }));
-  const body = concat([message(HELLO), message(BOMB, 1), message(gzipSync(new Uint8Array(7)), 1), message(BOMB, 1), message(HELLO)]);
+  const body = concat([
+    message(HELLO),
+    message(BOMB, 1),
+    message(gzipSync(new Uint8Array(7)), 1),
+    message(BOMB, 1),
+    message(HELLO),
+  ]);
   one.send(data(1, body, true));
   assert.deepEqual(got, [5]);
   one.compressor.release();

@@ -28,7 +28,8 @@ describe("gRPC messages", () => {
             const size = cuts[i % cuts.length];
             assembler.push(body.subarray(at, at + size));
             at += size;
-            for (let one = assembler.take(); one !== undefined; one = assembler.take()) got.push(Buffer.from(one));
+            for (let one = assembler.take(); one !== undefined; one = assembler.take())
+              got.push(Buffer.from(one));
           }
           assert.deepEqual(
             got,
@@ -44,13 +45,19 @@ describe("gRPC messages", () => {
   it("are refused by their prefix when they are too long, before they are held", () => {
     const assembler = new MessageAssembler(10);
     assembler.push(Buffer.from([0, 0, 0, 0, 11]));
-    assert.throws(() => assembler.take(), new StatusError(8, "grpc: received message larger than max (11 vs. 10)"));
+    assert.throws(
+      () => assembler.take(),
+      new StatusError(8, "grpc: received message larger than max (11 vs. 10)"),
+    );
   });
 
   it("are refused when their flag is not known", () => {
     const assembler = new MessageAssembler(10);
     assembler.push(Buffer.from([2, 0, 0, 0, 1, 1]));
-    assert.throws(() => assembler.take(), new StatusError(13, "grpc: received unexpected payload format 2"));
+    assert.throws(
+      () => assembler.take(),
+      new StatusError(13, "grpc: received unexpected payload format 2"),
+    );
   });
 
   it("do not cost an object a byte when they come byte by byte", async () => {

@@ -17,9 +17,18 @@ interface Answer {
 }
 
 /** What a request by node:http2 is answered with. */
-async function ask(port: number, headers: Record<string, string>, body: Uint8Array): Promise<Answer> {
+async function ask(
+  port: number,
+  headers: Record<string, string>,
+  body: Uint8Array,
+): Promise<Answer> {
   const session = connectHttp2(`http://127.0.0.1:${port}`);
-  const stream = session.request({ ":method": "POST", "content-type": "application/grpc", te: "trailers", ...headers });
+  const stream = session.request({
+    ":method": "POST",
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...headers,
+  });
   const seen: Record<string, unknown> = {};
   stream.on("response", (received) => Object.assign(seen, received));
   stream.on("trailers", (received) => Object.assign(seen, received));
@@ -45,15 +54,30 @@ function rawClient(t: TestContext, port: number): FrameClient {
 describe("requests that are not as they should be", () => {
   const path = { ":path": "/test.Echo/Now" };
   const cases: [string, Record<string, string>, Uint8Array, Partial<Answer>][] = [
-    ["no message", path, Buffer.alloc(0), { httpStatus: 200, code: "13", message: "unexpected EOF" }],
-    ["half a message", path, grpcMessage(HELLO).subarray(0, 8), { code: "13", message: "unexpected EOF" }],
+    [
+      "no message",
+      path,
+      Buffer.alloc(0),
+      { httpStatus: 200, code: "13", message: "unexpected EOF" },
+    ],
+    [
+      "half a message",
+      path,
+      grpcMessage(HELLO).subarray(0, 8),
+      { code: "13", message: "unexpected EOF" },
+    ],
     [
       "two messages",
       path,
       Buffer.concat([grpcMessage(HELLO), grpcMessage(HELLO)]),
       { code: "13", message: "more than one message in a call that takes one" },
     ],
-    ["a flag that is not known", path, grpcMessage(HELLO, 7), { code: "13", message: "grpc: received unexpected payload format 7" }],
+    [
+      "a flag that is not known",
+      path,
+      grpcMessage(HELLO, 7),
+      { code: "13", message: "grpc: received unexpected payload format 7" },
+    ],
     [
       "a compressed message without an encoding",
       path,
@@ -70,18 +94,43 @@ describe("requests that are not as they should be", () => {
       "an unknown encoding",
       { ...path, "grpc-encoding": "snappy" },
       grpcMessage(HELLO),
-      { code: "12", message: 'grpc: Decompressor is not installed for grpc-encoding "snappy"', accepted: "identity,gzip" },
+      {
+        code: "12",
+        message: 'grpc: Decompressor is not installed for grpc-encoding "snappy"',
+        accepted: "identity,gzip",
+      },
     ],
-    ["a malformed timeout", { ...path, "grpc-timeout": "5x" }, grpcMessage(HELLO), { httpStatus: 400, code: "13" }],
-    ["a timeout of nothing", { ...path, "grpc-timeout": "0m" }, grpcMessage(HELLO), { code: "4", message: "context deadline exceeded" }],
-    ["another method", { ...path, ":method": "PUT" }, grpcMessage(HELLO), { httpStatus: 405, code: "13" }],
-    ["a path that is none", { ":path": "/nothing" }, grpcMessage(HELLO), { code: "12", message: 'malformed method name: "/nothing"' }],
+    [
+      "a malformed timeout",
+      { ...path, "grpc-timeout": "5x" },
+      grpcMessage(HELLO),
+      { httpStatus: 400, code: "13" },
+    ],
+    [
+      "a timeout of nothing",
+      { ...path, "grpc-timeout": "0m" },
+      grpcMessage(HELLO),
+      { code: "4", message: "context deadline exceeded" },
+    ],
+    [
+      "another method",
+      { ...path, ":method": "PUT" },
+      grpcMessage(HELLO),
+      { httpStatus: 405, code: "13" },
+    ],
+    [
+      "a path that is none",
+      { ":path": "/nothing" },
+      grpcMessage(HELLO),
+      { code: "12", message: 'malformed method name: "/nothing"' },
+    ],
   ];
   for (const [name, headers, body, expected] of cases) {
     it(`with ${name}`, async (t) => {
       const { port } = await startServer(t, ECHO);
       const answer = await ask(port, headers, body);
-      for (const [key, value] of Object.entries(expected)) assert.equal(answer[key as keyof Answer], value, key);
+      for (const [key, value] of Object.entries(expected))
+        assert.equal(answer[key as keyof Answer], value, key);
     });
   }
 });
@@ -96,14 +145,19 @@ describe("a call", () => {
     client.send(frame(Type.data, Flag.endStream, 1));
     const data = await client.frame((one) => one.streamId === 1 && one.type === Type.data);
     assert.deepEqual(data.payload, grpcMessage(HELLO));
-    const last = await client.frame((one) => one.streamId === 1 && (one.flags & Flag.endStream) !== 0);
+    const last = await client.frame(
+      (one) => one.streamId === 1 && (one.flags & Flag.endStream) !== 0,
+    );
     assert.equal(last.type, Type.headers);
   });
 });
 
 describe("pings", () => {
   it("that come too often end the connection with too_many_pings", async (t) => {
-    const { port } = await startServer(t, { stream: { "/test.Stream/Wait": () => ({}) }, options: { grpcKeepAliveMinTimeMs: 5000 } });
+    const { port } = await startServer(t, {
+      stream: { "/test.Stream/Wait": () => ({}) },
+      options: { grpcKeepAliveMinTimeMs: 5000 },
+    });
     const client = rawClient(t, port);
     client.open(1, "/test.Stream/Wait");
     for (let i = 0; i < 4; i++) client.send(frame(Type.ping, 0, 0, Buffer.alloc(8, i)));
@@ -154,7 +208,10 @@ describe("pings", () => {
 
 describe("a connection", () => {
   it("may take its time byte by byte, in either protocol, but not for ever", async (t) => {
-    const { port, clock } = await startServer(t, { ...ECHO, http: () => ({ status: 200, headers: {}, body: "fine\n" }) });
+    const { port, clock } = await startServer(t, {
+      ...ECHO,
+      http: () => ({ status: 200, headers: {}, body: "fine\n" }),
+    });
     const slow = async (text: string): Promise<Buffer> => {
       const socket = connect(port, "127.0.0.1");
       socket.setNoDelay(true);
@@ -166,9 +223,18 @@ describe("a connection", () => {
       t.after(() => socket.destroy());
       return answer;
     };
-    assert.match(String(await slow("GET /x HTTP/1.1\r\nhost: x\r\n\r\n")), /^HTTP\/1\.1 200 OK\r\n/);
-    assert.match(String(await slow("PUT /x HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")), /^HTTP\/1\.1 200 OK\r\n/);
-    assert.equal((await slow("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"))[3], Type.settings);
+    assert.match(
+      String(await slow("GET /x HTTP/1.1\r\nhost: x\r\n\r\n")),
+      /^HTTP\/1\.1 200 OK\r\n/,
+    );
+    assert.match(
+      String(await slow("PUT /x HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")),
+      /^HTTP\/1\.1 200 OK\r\n/,
+    );
+    assert.equal(
+      (await slow("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"))[3],
+      Type.settings,
+    );
     const silent = connect(port, "127.0.0.1");
     const closed = new Promise((resolve) => silent.on("close", resolve));
     silent.resume();

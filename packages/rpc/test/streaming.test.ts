@@ -38,10 +38,19 @@ describe("a stream", () => {
     );
     assert.equal(counted.status.code, status.OK);
     const failed = await collect(serverStream(caller, "/test.Stream/Fail", HELLO));
-    assert.deepEqual(failed, { messages: [HELLO], status: { code: status.UNAVAILABLE, details: "etcdserver: no leader" } });
+    assert.deepEqual(failed, {
+      messages: [HELLO],
+      status: { code: status.UNAVAILABLE, details: "etcdserver: no leader" },
+    });
     const refused = await collect(serverStream(caller, "/test.Stream/Refuse", HELLO));
-    assert.deepEqual(refused, { messages: [], status: { code: status.UNAUTHENTICATED, details: "etcdserver: invalid auth token" } });
-    assert.deepEqual((await collect(serverStream(caller, "/test.Stream/Empty", HELLO))).status, { code: 0, details: "" });
+    assert.deepEqual(refused, {
+      messages: [],
+      status: { code: status.UNAUTHENTICATED, details: "etcdserver: invalid auth token" },
+    });
+    assert.deepEqual((await collect(serverStream(caller, "/test.Stream/Empty", HELLO))).status, {
+      code: 0,
+      details: "",
+    });
   });
 
   it("from the client is answered when it is complete, or before", async (t) => {
@@ -57,7 +66,9 @@ describe("a stream", () => {
             },
           };
         },
-        "/test.Stream/Enough": (call) => ({ message: () => call.end({ code: status.OUT_OF_RANGE, message: "enough" }) }),
+        "/test.Stream/Enough": (call) => ({
+          message: () => call.end({ code: status.OUT_OF_RANGE, message: "enough" }),
+        }),
       },
     });
     const caller = client();
@@ -73,7 +84,12 @@ describe("a stream", () => {
 
   it("in both directions goes on as long as both like", async (t) => {
     const { client } = await startServer(t, {
-      stream: { "/test.Stream/Echo": (call) => ({ message: (bytes) => void call.send(bytes), halfClosed: () => call.end() }) },
+      stream: {
+        "/test.Stream/Echo": (call) => ({
+          message: (bytes) => void call.send(bytes),
+          halfClosed: () => call.end(),
+        }),
+      },
     });
     const call = duplex(client(), "/test.Stream/Echo");
     for (let i = 0; i < 20; i++) {
@@ -148,7 +164,10 @@ describe("a stream", () => {
     const told = wait(heard);
     clock.advance(3_600_001);
     await told;
-    assert.deepEqual((await end).status, { code: status.DEADLINE_EXCEEDED, details: "context deadline exceeded" });
+    assert.deepEqual((await end).status, {
+      code: status.DEADLINE_EXCEEDED,
+      details: "context deadline exceeded",
+    });
 
     const lost = new FrameClient(port);
     lost.open(1, "/test.Stream/Wait");
@@ -183,13 +202,17 @@ describe("a stream", () => {
     const message = Buffer.alloc(50_000, 1);
     let sent = 0;
     let rounds = 0;
-    // The client does not read: what its window and the sockets take is bounded, so at last the budget stays full.
+    // The client does not read: what its window and the sockets take is bounded, so at last the
+    // budget stays full.
     const fill = () => {
       while (call.send(message)) sent++;
       sent++;
     };
     fill();
-    assert.ok(call.bufferedBytes > budget && call.bufferedBytes <= budget + message.length + 5 + 50, `${call.bufferedBytes} bytes`);
+    assert.ok(
+      call.bufferedBytes > budget && call.bufferedBytes <= budget + message.length + 5 + 50,
+      `${call.bufferedBytes} bytes`,
+    );
     let received = 0;
     stream.on("data", (bytes: Buffer) => {
       assert.deepEqual(bytes, message);
@@ -235,7 +258,9 @@ describe("a stream", () => {
     client.open(1, "/test.Stream/Pause");
     const call = await started.promise;
     const windowUpdates = () =>
-      client.frames.filter((one) => one.type === Type.windowUpdate && one.streamId === 1).map((one) => one.payload.readUInt32BE(0));
+      client.frames
+        .filter((one) => one.type === Type.windowUpdate && one.streamId === 1)
+        .map((one) => one.payload.readUInt32BE(0));
     const messages = Array.from({ length: 65 }, (_, i) => {
       const message = Buffer.alloc(1000);
       message.writeUInt32BE(i);

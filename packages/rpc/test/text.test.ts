@@ -13,7 +13,10 @@ describe("grpc-message", () => {
   });
 
   it("encodes the rest as UTF-8", () => {
-    assert.equal(encodeGrpcMessage("100%\n\u0001\u007fü\u{1f600}"), "100%25%0A%01%7F%C3%BC%F0%9F%98%80");
+    assert.equal(
+      encodeGrpcMessage("100%\n\u0001\u007fü\u{1f600}"),
+      "100%25%0A%01%7F%C3%BC%F0%9F%98%80",
+    );
     assert.equal(encodeGrpcMessage("a\ud800b"), "a%EF%BF%BDb");
   });
 

@@ -22,7 +22,12 @@ const OTHER_CA = makeAuthority("other-ca");
 const STRANGER = makeLocalCertificate(OTHER_CA, "client-one");
 const EXPIRED = makeCertificate({ name: "client-one", issuer: CA, validDays: -1 });
 
-const MUTUAL: TlsOptions = { certPem: SERVER.certPem, keyPem: SERVER.keyPem, trustedCaPem: CA.certPem, clientCertAuth: true };
+const MUTUAL: TlsOptions = {
+  certPem: SERVER.certPem,
+  keyPem: SERVER.keyPem,
+  trustedCaPem: CA.certPem,
+  clientCertAuth: true,
+};
 
 /** Node does not take an address for a server name in TLS, and this client always gives one. */
 const BY_NAME = { "grpc.ssl_target_name_override": "localhost" };
@@ -36,7 +41,10 @@ function start(t: TestContext, tls: TlsOptions | TlsSource): Promise<RunningServ
 }
 
 /** Who the server takes the bearer of a certificate for, or how the call failed. */
-async function who(server: RunningServer, certificate: TestCertificate | undefined): Promise<string | Failure> {
+async function who(
+  server: RunningServer,
+  certificate: TestCertificate | undefined,
+): Promise<string | Failure> {
   const secure = credentials.createSsl(
     Buffer.from(CA.certPem),
     certificate ? Buffer.from(certificate.keyPem) : null,
@@ -48,7 +56,11 @@ async function who(server: RunningServer, certificate: TestCertificate | undefin
   return Buffer.isBuffer(answer) ? answer.toString() : answer;
 }
 
-async function refused(server: RunningServer, certificate: TestCertificate | undefined, reason: string | RegExp): Promise<void> {
+async function refused(
+  server: RunningServer,
+  certificate: TestCertificate | undefined,
+  reason: string | RegExp,
+): Promise<void> {
   const answer = await who(server, certificate);
   assert.equal(typeof answer === "string" ? answer : answer.code, status.UNAVAILABLE);
   const line = await server.logger.line("rejected connection on client endpoint");
@@ -66,17 +78,30 @@ describe("mutual TLS", () => {
 
   it("lets it in over HTTP/1.1 too", async (t) => {
     const { port } = await start(t, MUTUAL);
-    const dispatcher = new Agent({ connect: { ca: CA.certPem, cert: CLIENT.certPem, key: CLIENT.keyPem }, allowH2: false });
+    const dispatcher = new Agent({
+      connect: { ca: CA.certPem, cert: CLIENT.certPem, key: CLIENT.keyPem },
+      allowH2: false,
+    });
     t.after(() => dispatcher.destroy());
     const answer = await request(`https://127.0.0.1:${port}/`, { dispatcher });
     assert.equal(await answer.body.text(), "client-one");
-    const overHttp2 = new Agent({ connect: { ca: CA.certPem, cert: CLIENT.certPem, key: CLIENT.keyPem }, allowH2: true });
+    const overHttp2 = new Agent({
+      connect: { ca: CA.certPem, cert: CLIENT.certPem, key: CLIENT.keyPem },
+      allowH2: true,
+    });
     t.after(() => overHttp2.destroy());
-    assert.equal(await (await request(`https://127.0.0.1:${port}/`, { dispatcher: overHttp2 })).body.text(), "client-one");
+    assert.equal(
+      await (await request(`https://127.0.0.1:${port}/`, { dispatcher: overHttp2 })).body.text(),
+      "client-one",
+    );
   });
 
   it("refuses and logs one of another authority", async (t) => {
-    await refused(await start(t, MUTUAL), STRANGER, "tls: failed to verify certificate: x509: certificate signed by unknown authority");
+    await refused(
+      await start(t, MUTUAL),
+      STRANGER,
+      "tls: failed to verify certificate: x509: certificate signed by unknown authority",
+    );
   });
 
   it("refuses and logs a client without one", async (t) => {
@@ -88,17 +113,37 @@ describe("mutual TLS", () => {
   });
 
   it("is demanded by a trusted authority alone, as in etcd", async (t) => {
-    await refused(await start(t, { ...MUTUAL, clientCertAuth: false }), undefined, "tls: client didn't provide a certificate");
+    await refused(
+      await start(t, { ...MUTUAL, clientCertAuth: false }),
+      undefined,
+      "tls: client didn't provide a certificate",
+    );
   });
 
   it("can be bound to common names", async (t) => {
-    assert.equal(await who(await start(t, { ...MUTUAL, allowedCommonNames: ["someone", "client-one"] }), CLIENT), "client-one");
-    await refused(await start(t, { ...MUTUAL, allowedCommonNames: ["someone"] }), CLIENT, "client certificate authentication failed");
+    assert.equal(
+      await who(
+        await start(t, { ...MUTUAL, allowedCommonNames: ["someone", "client-one"] }),
+        CLIENT,
+      ),
+      "client-one",
+    );
+    await refused(
+      await start(t, { ...MUTUAL, allowedCommonNames: ["someone"] }),
+      CLIENT,
+      "client certificate authentication failed",
+    );
   });
 
   it("can be bound to host names and addresses", async (t) => {
-    assert.equal(await who(await start(t, { ...MUTUAL, allowedHostnames: ["localhost"] }), CLIENT), "client-one");
-    assert.equal(await who(await start(t, { ...MUTUAL, allowedHostnames: ["10.0.0.1", "127.0.0.1"] }), CLIENT), "client-one");
+    assert.equal(
+      await who(await start(t, { ...MUTUAL, allowedHostnames: ["localhost"] }), CLIENT),
+      "client-one",
+    );
+    assert.equal(
+      await who(await start(t, { ...MUTUAL, allowedHostnames: ["10.0.0.1", "127.0.0.1"] }), CLIENT),
+      "client-one",
+    );
     const server = await start(t, { ...MUTUAL, allowedHostnames: ["client-one"] });
     await refused(server, CLIENT, "client certificate authentication failed");
     const line = await server.logger.line("rejected connection on client endpoint");
@@ -107,9 +152,16 @@ describe("mutual TLS", () => {
 
   it("refuses revoked serial numbers", async (t) => {
     const second = makeLocalCertificate(CA, "client-two");
-    const server = await start(t, { ...MUTUAL, revokedSerials: revokedSerials(makeRevocationList(CA, [CLIENT])) });
+    const server = await start(t, {
+      ...MUTUAL,
+      revokedSerials: revokedSerials(makeRevocationList(CA, [CLIENT])),
+    });
     assert.equal(await who(server, second), "client-two");
-    await refused(server, CLIENT, `transport: certificate serial ${CLIENT.serial.toString(16)} revoked`);
+    await refused(
+      server,
+      CLIENT,
+      `transport: certificate serial ${CLIENT.serial.toString(16)} revoked`,
+    );
   });
 
   it("names nobody whose certificate was not asked for", async (t) => {
@@ -121,7 +173,11 @@ describe("mutual TLS", () => {
 
 describe("a TLS port", () => {
   it("keeps to the versions and ciphers that it was given", async (t) => {
-    const { port, logger } = await start(t, { certPem: SERVER.certPem, keyPem: SERVER.keyPem, minVersion: "TLSv1.3" });
+    const { port, logger } = await start(t, {
+      certPem: SERVER.certPem,
+      keyPem: SERVER.keyPem,
+      minVersion: "TLSv1.3",
+    });
     const old = connectTls({ port, host: "127.0.0.1", ca: CA.certPem, maxVersion: "TLSv1.2" });
     await new Promise((resolve) => old.on("error", resolve));
     assert.equal(
@@ -136,7 +192,10 @@ describe("a TLS port", () => {
     });
     const socket = connectTls({ port: strict.port, host: "127.0.0.1", ca: CA.certPem });
     await new Promise((resolve) => socket.on("secureConnect", resolve));
-    assert.deepEqual([socket.getProtocol(), socket.getCipher().name], ["TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"]);
+    assert.deepEqual(
+      [socket.getProtocol(), socket.getCipher().name],
+      ["TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"],
+    );
     socket.destroy();
   });
 
@@ -155,12 +214,17 @@ describe("a TLS port", () => {
     plain.on("error", () => {});
     plain.write("GET / HTTP/1.1\r\n\r\n");
     const line = await logger.line("rejected connection on client endpoint");
-    assert.deepEqual([line.level, line.fields["error"]], ["warn", "tls: first record does not look like a TLS handshake"]);
+    assert.deepEqual(
+      [line.level, line.fields["error"]],
+      ["warn", "tls: first record does not look like a TLS handshake"],
+    );
   });
 
   it("needs TLS options", async (t) => {
     const options = { listen: [{ host: "127.0.0.1", port: 0, secure: true }] };
-    await assert.rejects(startServer(t, { options }), { message: "a secure listen address needs TLS options" });
+    await assert.rejects(startServer(t, { options }), {
+      message: "a secure listen address needs TLS options",
+    });
   });
 });
 
@@ -181,14 +245,24 @@ describe("TLS options that change", () => {
       current = options;
       for (const listener of listeners) listener();
     };
-    const asClient = credentials.createSsl(Buffer.from(CA.certPem), Buffer.from(CLIENT.keyPem), Buffer.from(CLIENT.certPem));
+    const asClient = credentials.createSsl(
+      Buffer.from(CA.certPem),
+      Buffer.from(CLIENT.keyPem),
+      Buffer.from(CLIENT.certPem),
+    );
     const open = server.client(BY_NAME, asClient);
-    const ask = () => unary(open, "/test.Echo/Who", Buffer.alloc(0), { call: { deadline: Date.now() + 60_000 } });
+    const ask = () =>
+      unary(open, "/test.Echo/Who", Buffer.alloc(0), { call: { deadline: Date.now() + 60_000 } });
     assert.equal(String(await ask()), "client-one");
 
     // Another authority beside the first, and another certificate.
     const fresh = makeLocalCertificate(CA, "fresh server");
-    change({ ...MUTUAL, certPem: fresh.certPem, keyPem: fresh.keyPem, trustedCaPem: CA.certPem + OTHER_CA.certPem });
+    change({
+      ...MUTUAL,
+      certPem: fresh.certPem,
+      keyPem: fresh.keyPem,
+      trustedCaPem: CA.certPem + OTHER_CA.certPem,
+    });
     assert.equal(await who(server, CLIENT), "client-one");
     assert.equal(await who(server, STRANGER), "client-one");
     const socket = connectTls({
@@ -210,7 +284,11 @@ describe("TLS options that change", () => {
     assert.equal(String(await ask()), "client-one");
 
     // A list of revocations alone.
-    change({ ...MUTUAL, trustedCaPem: OTHER_CA.certPem, revokedSerials: new Set([STRANGER.serial.toString(16).toUpperCase()]) });
+    change({
+      ...MUTUAL,
+      trustedCaPem: OTHER_CA.certPem,
+      revokedSerials: new Set([STRANGER.serial.toString(16).toUpperCase()]),
+    });
     const answer = await who(server, STRANGER);
     assert.equal(typeof answer === "string" ? answer : answer.code, status.UNAVAILABLE);
     await server.server.close(0);

@@ -12,7 +12,10 @@ const HELLO = Buffer.from("hello");
 describe("a unary call", () => {
   it("is answered, at once or later", async (t) => {
     const { client } = await startServer(t, {
-      unary: { "/test.Echo/Now": (bytes) => bytes, "/test.Echo/Later": async (bytes) => [bytes.subarray(0, 2), bytes.subarray(2)] },
+      unary: {
+        "/test.Echo/Now": (bytes) => bytes,
+        "/test.Echo/Later": async (bytes) => [bytes.subarray(0, 2), bytes.subarray(2)],
+      },
     });
     const caller = client();
     assert.deepEqual(await unary(caller, "/test.Echo/Now", HELLO), HELLO);
@@ -23,7 +26,15 @@ describe("a unary call", () => {
   it("carries messages of every size around a frame, a window and the limit", async (t) => {
     const { client } = await startServer(t, { unary: { "/test.Echo/Now": (bytes) => bytes } });
     const caller = client();
-    for (const size of [16 * KIB - 5, 16 * KIB, 16 * KIB + 1, 65_535, 65_536, KIB * KIB, 2 * KIB * KIB]) {
+    for (const size of [
+      16 * KIB - 5,
+      16 * KIB,
+      16 * KIB + 1,
+      65_535,
+      65_536,
+      KIB * KIB,
+      2 * KIB * KIB,
+    ]) {
       const bytes = Buffer.alloc(size, size & 0xff);
       const answer = await unary(caller, "/test.Echo/Now", bytes);
       assert.ok(Buffer.isBuffer(answer) && answer.equals(bytes), `${size} bytes`);
@@ -31,10 +42,16 @@ describe("a unary call", () => {
   });
 
   it("is refused when its message is too long, as grpc-go says it", async (t) => {
-    const { client } = await startServer(t, { unary: { "/test.Echo/Now": (bytes) => bytes }, options: { maxRequestBytes: 1000 } });
+    const { client } = await startServer(t, {
+      unary: { "/test.Echo/Now": (bytes) => bytes },
+      options: { maxRequestBytes: 1000 },
+    });
     const caller = client();
     const details = "grpc: received message larger than max (1001 vs. 1000)";
-    assert.deepEqual(await unary(caller, "/test.Echo/Now", Buffer.alloc(1001)), { code: status.RESOURCE_EXHAUSTED, details });
+    assert.deepEqual(await unary(caller, "/test.Echo/Now", Buffer.alloc(1001)), {
+      code: status.RESOURCE_EXHAUSTED,
+      details,
+    });
     assert.deepEqual(await unary(caller, "/test.Echo/Now", Buffer.alloc(1000)), Buffer.alloc(1000));
   });
 
@@ -54,17 +71,34 @@ describe("a unary call", () => {
     });
     const caller = client();
     const compacted = "etcdserver: mvcc: required revision has been compacted";
-    assert.deepEqual(await unary(caller, "/test.Echo/Throw", HELLO), { code: status.OUT_OF_RANGE, details: compacted });
-    assert.deepEqual(await unary(caller, "/test.Echo/Reject", HELLO), { code: status.INVALID_ARGUMENT, details: "ünicode 100%" });
-    assert.deepEqual(await unary(caller, "/test.Echo/Crash", HELLO), { code: status.UNKNOWN, details: "oops" });
+    assert.deepEqual(await unary(caller, "/test.Echo/Throw", HELLO), {
+      code: status.OUT_OF_RANGE,
+      details: compacted,
+    });
+    assert.deepEqual(await unary(caller, "/test.Echo/Reject", HELLO), {
+      code: status.INVALID_ARGUMENT,
+      details: "ünicode 100%",
+    });
+    assert.deepEqual(await unary(caller, "/test.Echo/Crash", HELLO), {
+      code: status.UNKNOWN,
+      details: "oops",
+    });
   });
 
   it("of a method that is not there is UNIMPLEMENTED", async (t) => {
-    const { client } = await startServer(t, { unary: { "/etcdserverpb.KV/Put": (bytes) => bytes } });
+    const { client } = await startServer(t, {
+      unary: { "/etcdserverpb.KV/Put": (bytes) => bytes },
+    });
     const caller = client();
     const details = "unknown method Foo for service etcdserverpb.KV";
-    assert.deepEqual(await unary(caller, "/etcdserverpb.KV/Foo", HELLO), { code: status.UNIMPLEMENTED, details });
-    assert.deepEqual(await unary(caller, "/no.Such/Method", HELLO), { code: status.UNIMPLEMENTED, details: "unknown service no.Such" });
+    assert.deepEqual(await unary(caller, "/etcdserverpb.KV/Foo", HELLO), {
+      code: status.UNIMPLEMENTED,
+      details,
+    });
+    assert.deepEqual(await unary(caller, "/no.Such/Method", HELLO), {
+      code: status.UNIMPLEMENTED,
+      details: "unknown service no.Such",
+    });
   });
 
   it("hands its context to the service", async (t) => {
@@ -118,12 +152,17 @@ describe("a unary call", () => {
         },
       },
     });
-    const answer = unary(client(), "/test.Echo/Never", HELLO, { call: { deadline: Date.now() + 3_600_000 } });
+    const answer = unary(client(), "/test.Echo/Never", HELLO, {
+      call: { deadline: Date.now() + 3_600_000 },
+    });
     const context = await started.promise;
     clock.advance(3_590_000);
     assert.equal(context.cancelled, false);
     clock.advance(20_000);
-    assert.deepEqual(await answer, { code: status.DEADLINE_EXCEEDED, details: "context deadline exceeded" });
+    assert.deepEqual(await answer, {
+      code: status.DEADLINE_EXCEEDED,
+      details: "context deadline exceeded",
+    });
     await heard.promise;
     assert.equal(context.cancelled, true);
     let late = false;
@@ -152,7 +191,13 @@ describe("a unary call", () => {
     });
     const caller = client();
     const same = (bytes: Buffer) => bytes;
-    const call = caller.makeUnaryRequest("/test.Echo/Never", same, same, Buffer.from([0]), () => {});
+    const call = caller.makeUnaryRequest(
+      "/test.Echo/Never",
+      same,
+      same,
+      Buffer.from([0]),
+      () => {},
+    );
     await starts[0].promise;
     call.cancel();
     await ends[0].promise;
@@ -184,7 +229,10 @@ describe("a unary call", () => {
   });
 
   it("may be compressed with gzip", async (t) => {
-    const { client } = await startServer(t, { unary: { "/test.Echo/Now": (bytes) => bytes }, options: { maxRequestBytes: 100_000 } });
+    const { client } = await startServer(t, {
+      unary: { "/test.Echo/Now": (bytes) => bytes },
+      options: { maxRequestBytes: 100_000 },
+    });
     const caller = client({ "grpc.default_compression_algorithm": 2 });
     const bytes = Buffer.alloc(100_000, "quorate ");
     assert.deepEqual(await unary(caller, "/test.Echo/Now", bytes), bytes);
@@ -196,7 +244,11 @@ describe("a unary call", () => {
 
   it("is refused in an encoding that is not known", async (t) => {
     const { client } = await startServer(t, { unary: { "/test.Echo/Now": (bytes) => bytes } });
-    const answer = await unary(client({ "grpc.default_compression_algorithm": 1 }), "/test.Echo/Now", HELLO);
+    const answer = await unary(
+      client({ "grpc.default_compression_algorithm": 1 }),
+      "/test.Echo/Now",
+      HELLO,
+    );
     const details = 'grpc: Decompressor is not installed for grpc-encoding "deflate"';
     assert.deepEqual(answer, { code: status.UNIMPLEMENTED, details });
   });
@@ -231,7 +283,11 @@ describe("a unary call", () => {
       "received /test.Echo/Fail 5",
       "handled /test.Echo/Fail 9 5",
     ]);
-    const { receivedMessageBytes, sentMessageBytes, activeConnections, acceptedConnections } = server.counters();
-    assert.deepEqual([receivedMessageBytes, sentMessageBytes, activeConnections, acceptedConnections], [10, 10, 1, 1]);
+    const { receivedMessageBytes, sentMessageBytes, activeConnections, acceptedConnections } =
+      server.counters();
+    assert.deepEqual(
+      [receivedMessageBytes, sentMessageBytes, activeConnections, acceptedConnections],
+      [10, 10, 1, 1],
+    );
   });
 });

@@ -17,9 +17,10 @@ const STATES: Readonly<Record<ProgressState, string>> = {
 };
 
 /**
- * A JSON object: the program's name, memory in bytes (under the names of Go's runtime that have a meaning here), and Raft's state in etcd's
- * form, with ids in hexadecimal; `progress` has the members, on the leader alone. The arguments of the command line are not in it: the port
- * may be open to everyone, and flags may hold secrets.
+ * A JSON object: the program's name, memory in bytes (under the names of Go's runtime that have a
+ * meaning here), and Raft's state in etcd's form, with ids in hexadecimal; `progress` has the
+ * members, on the leader alone. The arguments of the command line are not in it: the port may be
+ * open to everyone, and flags may hold secrets.
  */
 export function debugVarsEndpoint(raftStatus: () => Status): HttpHandler {
   return (request) => {
@@ -27,7 +28,12 @@ export function debugVarsEndpoint(raftStatus: () => Status): HttpHandler {
     const memory = process.memoryUsage();
     const body = JSON.stringify({
       cmdline: ["quorate"],
-      memstats: { Alloc: memory.heapUsed + memory.external, HeapAlloc: memory.heapUsed, HeapSys: memory.heapTotal, Sys: memory.rss },
+      memstats: {
+        Alloc: memory.heapUsed + memory.external,
+        HeapAlloc: memory.heapUsed,
+        HeapSys: memory.heapTotal,
+        Sys: memory.rss,
+      },
       "raft.status": raftVars(raftStatus()),
     });
     return { status: 200, headers: { "content-type": "application/json; charset=utf-8" }, body };
@@ -35,7 +41,10 @@ export function debugVarsEndpoint(raftStatus: () => Status): HttpHandler {
 }
 
 function raftVars(status: Status): Record<string, unknown> {
-  const progress = status.progress.map(({ id, match, next, state }) => [idToHex(id), { match, next, state: STATES[state] }]);
+  const progress = status.progress.map(({ id, match, next, state }) => [
+    idToHex(id),
+    { match, next, state: STATES[state] },
+  ]);
   return {
     id: idToHex(status.id),
     term: status.term,

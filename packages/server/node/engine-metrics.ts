@@ -1,41 +1,160 @@
-/** What the client port's engine has seen, refused and cut off, as metrics: a counter for each limit that a hostile client can meet. */
+/**
+ * What the client port's engine has seen, refused and cut off, as metrics: a counter for each limit
+ * that a hostile client can meet.
+ */
 import type { ServerCounters } from "@quorate/rpc/node";
 import type { MetricRegistry } from "../src/metrics/registry.ts";
 
 type Read = (counters: ServerCounters) => number;
 
 const COUNTERS: readonly (readonly [name: string, help: string, read: Read])[] = [
-  ["connections_accepted_total", "Client connections that were taken.", (c) => c.acceptedConnections],
-  ["connections_refused_total", "Client connections closed because their client had the most of all.", (c) => c.refusedConnections],
-  ["connections_displaced_total", "Client connections closed because another client needed a slot.", (c) => c.displacedConnections],
-  ["handshakes_displaced_total", "Client connections closed in too large a crowd of handshakes.", (c) => c.displacedHandshakes],
-  ["idle_connections_drained_total", "Idle client connections asked to go because most were taken.", (c) => c.drainedIdleConnections],
-  ["tls_handshake_failures_total", "TLS handshakes that failed, or whose certificate was refused.", (c) => c.failedHandshakes],
-  ["tls_handshake_timeouts_total", "TLS handshakes that did not end in time.", (c) => c.handshakeTimeouts],
-  ["silent_connections_total", "Connections closed because they did not say what they speak in time.", (c) => c.silentConnections],
-  ["stalled_connections_total", "Connections closed because they did not take what they were sent.", (c) => c.stalledConnections],
-  ["inflated_messages_total", "Requests that were decompressed on another thread.", (c) => c.inflatedMessages],
-  ["inflate_waits_total", "Times that compressed requests waited because a connection had sent too much.", (c) => c.inflateWaits],
+  [
+    "connections_accepted_total",
+    "Client connections that were taken.",
+    (c) => c.acceptedConnections,
+  ],
+  [
+    "connections_refused_total",
+    "Client connections closed because their client had the most of all.",
+    (c) => c.refusedConnections,
+  ],
+  [
+    "connections_displaced_total",
+    "Client connections closed because another client needed a slot.",
+    (c) => c.displacedConnections,
+  ],
+  [
+    "handshakes_displaced_total",
+    "Client connections closed in too large a crowd of handshakes.",
+    (c) => c.displacedHandshakes,
+  ],
+  [
+    "idle_connections_drained_total",
+    "Idle client connections asked to go because most were taken.",
+    (c) => c.drainedIdleConnections,
+  ],
+  [
+    "tls_handshake_failures_total",
+    "TLS handshakes that failed, or whose certificate was refused.",
+    (c) => c.failedHandshakes,
+  ],
+  [
+    "tls_handshake_timeouts_total",
+    "TLS handshakes that did not end in time.",
+    (c) => c.handshakeTimeouts,
+  ],
+  [
+    "silent_connections_total",
+    "Connections closed because they did not say what they speak in time.",
+    (c) => c.silentConnections,
+  ],
+  [
+    "stalled_connections_total",
+    "Connections closed because they did not take what they were sent.",
+    (c) => c.stalledConnections,
+  ],
+  [
+    "inflated_messages_total",
+    "Requests that were decompressed on another thread.",
+    (c) => c.inflatedMessages,
+  ],
+  [
+    "inflate_waits_total",
+    "Times that compressed requests waited because a connection had sent too much.",
+    (c) => c.inflateWaits,
+  ],
   ["http2_connections_total", "Connections that spoke HTTP/2.", (c) => c.http2.connections],
   ["http2_streams_total", "HTTP/2 requests that got a stream.", (c) => c.http2.streams],
-  ["http2_refused_streams_total", "Streams refused because a connection had as many as it may have.", (c) => c.http2.refusedStreams],
-  ["http2_resets_received_total", "Streams that clients reset before they were answered.", (c) => c.http2.resetsReceived],
-  ["http2_reset_floods_total", "Connections ended because of too many resets.", (c) => c.http2.resetFloods],
-  ["http2_frame_floods_total", "Connections ended because of too many frames that move nothing.", (c) => c.http2.frameFloods],
-  ["http2_ping_floods_total", "Connections ended because the client pinged too often.", (c) => c.http2.pingFloods],
-  ["http2_header_block_floods_total", "Connections ended because of a header block without end.", (c) => c.http2.headerBlockFloods],
-  ["http2_header_lists_too_large_total", "Requests refused because their headers were too long.", (c) => c.http2.headerListsTooLarge],
-  ["http2_held_bytes_refusals_total", "Requests refused because requests held too much memory.", (c) => c.http2.heldBytesRefusals],
-  ["http2_head_bytes_refusals_total", "Requests refused because open streams took too much memory.", (c) => c.http2.headBytesRefusals],
-  ["http2_pending_bytes_refusals_total", "Streams cut off because answers held too much memory.", (c) => c.http2.pendingBytesRefusals],
-  ["http2_largest_holder_cuts_total", "Connections ended because they held the most memory of all.", (c) => c.http2.largestHolderCuts],
-  ["http2_send_stalls_total", "Connections ended because finished answers were not taken.", (c) => c.http2.sendStalls],
-  ["http2_preface_timeouts_total", "Connections ended because the preface was not whole in time.", (c) => c.http2.prefaceTimeouts],
-  ["http2_frame_timeouts_total", "Connections ended because a frame was not whole in time.", (c) => c.http2.frameTimeouts],
-  ["http2_keepalive_timeouts_total", "Connections ended because a ping was not answered.", (c) => c.http2.keepAliveTimeouts],
-  ["http2_stream_errors_total", "Streams that broke a rule of HTTP/2.", (c) => c.http2.streamErrors],
-  ["http2_connection_errors_total", "Connections that broke a rule of HTTP/2.", (c) => c.http2.connectionErrors],
-  ["http2_compression_errors_total", "Header blocks that could not be decoded.", (c) => c.http2.compressionErrors],
+  [
+    "http2_refused_streams_total",
+    "Streams refused because a connection had as many as it may have.",
+    (c) => c.http2.refusedStreams,
+  ],
+  [
+    "http2_resets_received_total",
+    "Streams that clients reset before they were answered.",
+    (c) => c.http2.resetsReceived,
+  ],
+  [
+    "http2_reset_floods_total",
+    "Connections ended because of too many resets.",
+    (c) => c.http2.resetFloods,
+  ],
+  [
+    "http2_frame_floods_total",
+    "Connections ended because of too many frames that move nothing.",
+    (c) => c.http2.frameFloods,
+  ],
+  [
+    "http2_ping_floods_total",
+    "Connections ended because the client pinged too often.",
+    (c) => c.http2.pingFloods,
+  ],
+  [
+    "http2_header_block_floods_total",
+    "Connections ended because of a header block without end.",
+    (c) => c.http2.headerBlockFloods,
+  ],
+  [
+    "http2_header_lists_too_large_total",
+    "Requests refused because their headers were too long.",
+    (c) => c.http2.headerListsTooLarge,
+  ],
+  [
+    "http2_held_bytes_refusals_total",
+    "Requests refused because requests held too much memory.",
+    (c) => c.http2.heldBytesRefusals,
+  ],
+  [
+    "http2_head_bytes_refusals_total",
+    "Requests refused because open streams took too much memory.",
+    (c) => c.http2.headBytesRefusals,
+  ],
+  [
+    "http2_pending_bytes_refusals_total",
+    "Streams cut off because answers held too much memory.",
+    (c) => c.http2.pendingBytesRefusals,
+  ],
+  [
+    "http2_largest_holder_cuts_total",
+    "Connections ended because they held the most memory of all.",
+    (c) => c.http2.largestHolderCuts,
+  ],
+  [
+    "http2_send_stalls_total",
+    "Connections ended because finished answers were not taken.",
+    (c) => c.http2.sendStalls,
+  ],
+  [
+    "http2_preface_timeouts_total",
+    "Connections ended because the preface was not whole in time.",
+    (c) => c.http2.prefaceTimeouts,
+  ],
+  [
+    "http2_frame_timeouts_total",
+    "Connections ended because a frame was not whole in time.",
+    (c) => c.http2.frameTimeouts,
+  ],
+  [
+    "http2_keepalive_timeouts_total",
+    "Connections ended because a ping was not answered.",
+    (c) => c.http2.keepAliveTimeouts,
+  ],
+  [
+    "http2_stream_errors_total",
+    "Streams that broke a rule of HTTP/2.",
+    (c) => c.http2.streamErrors,
+  ],
+  [
+    "http2_connection_errors_total",
+    "Connections that broke a rule of HTTP/2.",
+    (c) => c.http2.connectionErrors,
+  ],
+  [
+    "http2_compression_errors_total",
+    "Header blocks that could not be decoded.",
+    (c) => c.http2.compressionErrors,
+  ],
 ];
 
 const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
@@ -49,6 +168,8 @@ const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
 
 /** Declares the engine's metrics, read when somebody scrapes. */
 export function engineMetrics(registry: MetricRegistry, counters: () => ServerCounters): void {
-  for (const [name, help, read] of COUNTERS) registry.readCounter(`quorate_rpc_${name}`, help, () => read(counters()));
-  for (const [name, help, read] of GAUGES) registry.gauge(`quorate_rpc_${name}`, help, () => read(counters()));
+  for (const [name, help, read] of COUNTERS)
+    registry.readCounter(`quorate_rpc_${name}`, help, () => read(counters()));
+  for (const [name, help, read] of GAUGES)
+    registry.gauge(`quorate_rpc_${name}`, help, () => read(counters()));
 }

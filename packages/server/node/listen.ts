@@ -5,10 +5,18 @@ import type { ListenAddress } from "@quorate/rpc/node";
 import type { MemberUrl, TlsConfig } from "../src/config/index.ts";
 
 /** Where to listen for a URL. "localhost" is the IPv4 loopback, as in Go. */
-export function listenAddress(url: MemberUrl, serves: ListenAddress["serves"] = "all"): ListenAddress {
+export function listenAddress(
+  url: MemberUrl,
+  serves: ListenAddress["serves"] = "all",
+): ListenAddress {
   const secure = url.scheme === "https" || url.scheme === "unixs";
   if (url.path !== "") return { path: url.path, secure, serves };
-  return { host: url.host === "localhost" ? "127.0.0.1" : url.host, port: url.port, secure, serves };
+  return {
+    host: url.host === "localhost" ? "127.0.0.1" : url.host,
+    port: url.port,
+    secure,
+    serves,
+  };
 }
 
 /** The certificates and keys that a configuration names. */
@@ -32,13 +40,21 @@ export function tlsFiles(config: TlsConfig): TlsFiles {
 }
 
 /**
- * Finds out whether all addresses are free, before anything is written, and no client is to come to a port for peers. Rejects with Go's
- * words for the first that is not. Another process may still take one between this and the real listening, which then fails likewise.
+ * Finds out whether all addresses are free, before anything is written, and no client is to come to
+ * a port for peers. Rejects with Go's words for the first that is not. Another process may still
+ * take one between this and the real listening, which then fails likewise.
  */
-export async function checkFree(peerUrls: readonly MemberUrl[], otherUrls: readonly MemberUrl[]): Promise<void> {
-  const place = (url: MemberUrl): string => JSON.stringify(listenAddress({ ...url, scheme: "http" }));
-  const shared = otherUrls.find((url) => url.port !== 0 && peerUrls.some((peer) => place(peer) === place(url)));
-  if (shared !== undefined) throw new Error(`${shared.text} is a peer URL of this member: give its clients another port`);
+export async function checkFree(
+  peerUrls: readonly MemberUrl[],
+  otherUrls: readonly MemberUrl[],
+): Promise<void> {
+  const place = (url: MemberUrl): string =>
+    JSON.stringify(listenAddress({ ...url, scheme: "http" }));
+  const shared = otherUrls.find(
+    (url) => url.port !== 0 && peerUrls.some((peer) => place(peer) === place(url)),
+  );
+  if (shared !== undefined)
+    throw new Error(`${shared.text} is a peer URL of this member: give its clients another port`);
   for (const url of [...peerUrls, ...otherUrls]) {
     const { host, port, path } = listenAddress(url);
     if (path !== undefined || port === 0) continue;

@@ -1,10 +1,13 @@
 /**
- * How long the turns of the event loop take: while one runs, nobody is answered. Sampled once a turn, so that an idle member is not woken
- * for it (a sampling timer of 10 ms would be most of what an idle member does).
+ * How long the turns of the event loop take: while one runs, nobody is answered. Sampled once a
+ * turn, so that an idle member is not woken for it (a sampling timer of 10 ms would be most of what
+ * an idle member does).
  */
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 
-/** Samples are kept for this long at least, so that everyone who scrapes this often sees each peak. */
+/**
+ * Samples are kept for this long at least, so that everyone who scrapes this often sees each peak.
+ */
 const WINDOW_MS = 30_000;
 /** Only a Node that cannot sample turns uses it: there a timer this coarse samples instead. */
 const TIMER_RESOLUTION_MS = 100;
@@ -24,7 +27,10 @@ const NONE: LoopDelays = { min: 0, max: 0, mean: 0, stddev: 0, p50: 0, p90: 0, p
 
 /** Measures from when it is made until `stop`. */
 export class LoopDelay {
-  readonly #histogram = monitorEventLoopDelay({ samplePerIteration: true, resolution: TIMER_RESOLUTION_MS });
+  readonly #histogram = monitorEventLoopDelay({
+    samplePerIteration: true,
+    resolution: TIMER_RESOLUTION_MS,
+  });
   #previous = NONE;
   #since = performance.now();
 
@@ -32,7 +38,10 @@ export class LoopDelay {
     this.#histogram.enable();
   }
 
-  /** The present window's figures; peaks are those of the one before too. Begins a new window if this one is over. */
+  /**
+   * The present window's figures; peaks are those of the one before too. Begins a new window if
+   * this one is over.
+   */
   read(): LoopDelays {
     const present = this.#histogram.count === 0 ? NONE : this.#figures();
     const previous = this.#previous;

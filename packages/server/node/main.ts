@@ -1,4 +1,6 @@
-/** The program `quorate`: reads its command line, runs one member, and ends it on SIGTERM or SIGINT. */
+/**
+ * The program `quorate`: reads its command line, runs one member, and ends it on SIGTERM or SIGINT.
+ */
 
 import { type NodeLogger, nodeClock, nodeLogger } from "@quorate/host/node";
 import { type LogConfig, startFields } from "../src/config/index.ts";
@@ -32,9 +34,15 @@ export async function main(): Promise<void> {
     const { config, notices } = invoked;
     let logger: NodeLogger;
     try {
-      logger = nodeLogger({ level: loggerLevel(config.log), outputs: outputNames(config.log), format: config.log.format });
+      logger = nodeLogger({
+        level: loggerLevel(config.log),
+        outputs: outputNames(config.log),
+        format: config.log.format,
+      });
     } catch (error) {
-      process.stderr.write(`quorate: --log-outputs: cannot open the log: ${(error as Error).message}\n`);
+      process.stderr.write(
+        `quorate: --log-outputs: cannot open the log: ${(error as Error).message}\n`,
+      );
       process.exitCode = 1;
       return;
     }
@@ -43,7 +51,9 @@ export async function main(): Promise<void> {
       process.exit(code);
     };
     const describe = (error: unknown) =>
-      error instanceof Error ? { error: error.message, stack: error.stack ?? "" } : { error: String(error) };
+      error instanceof Error
+        ? { error: error.message, stack: error.stack ?? "" }
+        : { error: String(error) };
     const advice = (error: unknown): { readonly next?: string } => {
       const next = error instanceof Error ? nextStep(error.message, thisUser()) : undefined;
       return next === undefined ? {} : { next };
@@ -70,18 +80,25 @@ export async function main(): Promise<void> {
         },
       );
     };
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal === "SIGTERM" ? "terminated" : "interrupt"));
+    for (const signal of ["SIGTERM", "SIGINT"] as const)
+      process.on(signal, () => stop(signal === "SIGTERM" ? "terminated" : "interrupt"));
 
     process.on("SIGHUP", () => {
       // A member that is starting, or ending, must not be taken for one that serves.
       const isServing = () => serving !== undefined && !stopping;
       if (isServing()) supervisor.reloading();
-      void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () => serving?.checkTls()).then(() => {
+      void reload({ argv: process.argv.slice(2), env: process.env, config }, logger, async () =>
+        serving?.checkTls(),
+      ).then(() => {
         if (isServing()) supervisor.ready();
       });
     });
 
-    const versions = { "quorate-version": QUORATE_VERSION, "etcd-version": SERVER_VERSION, "node-version": process.version };
+    const versions = {
+      "quorate-version": QUORATE_VERSION,
+      "etcd-version": SERVER_VERSION,
+      "node-version": process.version,
+    };
     logger.info("starting an etcd server", { ...versions, ...startFields(config) });
     try {
       serving = await serve(config, {
@@ -89,7 +106,8 @@ export async function main(): Promise<void> {
         logger,
         onEnd: (error) => {
           if (stopping) return;
-          if (error !== undefined) logger.error("the member has stopped", { ...describe(error), ...advice(error) });
+          if (error !== undefined)
+            logger.error("the member has stopped", { ...describe(error), ...advice(error) });
           end(error === undefined ? 0 : 1);
         },
       });

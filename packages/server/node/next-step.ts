@@ -1,7 +1,13 @@
-/** What an operator does next about an error of the system that ends a member, or keeps it from starting. */
+/**
+ * What an operator does next about an error of the system that ends a member, or keeps it from
+ * starting.
+ */
 
 /** Words of the system's errors, as its own messages and LevelDB's have them. */
-const STEPS: readonly (readonly [pattern: RegExp, step: (match: RegExpExecArray, user: string) => string])[] = [
+const STEPS: readonly (readonly [
+  pattern: RegExp,
+  step: (match: RegExpExecArray, user: string) => string,
+])[] = [
   [
     /no space left on (?:the |this )?(?:disk|device)|ENOSPC/i,
     () =>
@@ -10,7 +16,8 @@ const STEPS: readonly (readonly [pattern: RegExp, step: (match: RegExpExecArray,
   ],
   [
     /EDQUOT|disk quota exceeded/i,
-    (_match, user) => `raise the file system's quota of ${user} (quota -s) and start the member again: what was acknowledged is in its log`,
+    (_match, user) =>
+      `raise the file system's quota of ${user} (quota -s) and start the member again: what was acknowledged is in its log`,
   ],
   [
     /permission denied|EACCES|EPERM/i,
@@ -20,17 +27,26 @@ const STEPS: readonly (readonly [pattern: RegExp, step: (match: RegExpExecArray,
   ],
   [
     /read-only file system|EROFS/i,
-    () => "mount the file system for writing; where it has become read-only by itself, look at the disk: dmesg | tail",
+    () =>
+      "mount the file system for writing; where it has become read-only by itself, look at the disk: dmesg | tail",
   ],
-  [/too many open files|EMFILE|ENFILE/i, () => "raise the limit of open files: LimitNOFILE in the unit, or ulimit -n"],
-  [/address already in use|EADDRINUSE/i, ({ input }) => `something listens there already: ss -ltnp 'sport = :${portOf(input)}' names it`],
+  [
+    /too many open files|EMFILE|ENFILE/i,
+    () => "raise the limit of open files: LimitNOFILE in the unit, or ulimit -n",
+  ],
+  [
+    /address already in use|EADDRINUSE/i,
+    ({ input }) => `something listens there already: ss -ltnp 'sport = :${portOf(input)}' names it`,
+  ],
   [
     /cannot assign requested address|EADDRNOTAVAIL/i,
-    () => "--listen-client-urls and --listen-peer-urls must have addresses of this machine: ip -brief address lists them",
+    () =>
+      "--listen-client-urls and --listen-peer-urls must have addresses of this machine: ip -brief address lists them",
   ],
   [
     /input\/output error|\bEIO\b/i,
-    () => "the disk does not give its data back: dmesg | tail names it; put a new member in the place of this one (member replace)",
+    () =>
+      "the disk does not give its data back: dmesg | tail names it; put a new member in the place of this one (member replace)",
   ],
 ];
 

@@ -6,12 +6,27 @@ import type { MemberMetrics } from "../src/metrics/member-metrics.ts";
 import type { MetricRegistry } from "../src/metrics/registry.ts";
 
 /** Declares what is counted of connections to the peer port that were refused or had to go. */
-export function peerConnectionMetrics(registry: MetricRegistry, counters: () => SlotCounters): void {
+export function peerConnectionMetrics(
+  registry: MetricRegistry,
+  counters: () => SlotCounters,
+): void {
   const declare = (name: string, help: string, read: (counters: SlotCounters) => number) =>
     registry.readCounter(`quorate_peer_connections_${name}_total`, help, () => read(counters()));
-  declare("timed_out", "Connections to the peer port whose handshake or first headers did not end in time.", (c) => c.timedOut);
-  declare("displaced_unidentified", "Connections of strangers to the peer port closed for newer ones.", (c) => c.displacedUnidentified);
-  declare("displaced", "Connections of members closed because another member needed a slot.", (c) => c.displaced);
+  declare(
+    "timed_out",
+    "Connections to the peer port whose handshake or first headers did not end in time.",
+    (c) => c.timedOut,
+  );
+  declare(
+    "displaced_unidentified",
+    "Connections of strangers to the peer port closed for newer ones.",
+    (c) => c.displacedUnidentified,
+  );
+  declare(
+    "displaced",
+    "Connections of members closed because another member needed a slot.",
+    (c) => c.displaced,
+  );
   declare("refused", "Connections of members that found no slot.", (c) => c.refused);
 }
 
@@ -19,11 +34,16 @@ export function peerConnectionMetrics(registry: MetricRegistry, counters: () => 
 const MAX_NAMES = 1000;
 
 /**
- * Counts for one member. A peer's series are there from when it is known, at 0, so that the first failure is an increase that a rule sees,
- * and go when it is removed.
- * @param isRemoved whether a member was removed from the cluster: what ends late with such a one is not counted.
+ * Counts for one member. A peer's series are there from when it is known, at 0, so that the first
+ * failure is an increase that a rule sees, and go when it is removed.
+ * @param isRemoved whether a member was removed from the cluster: what ends late with such a one is
+ * not counted.
  */
-export function transportObserver(metrics: MemberMetrics, selfId: bigint, isRemoved: (id: bigint) => boolean): TransportObserver {
+export function transportObserver(
+  metrics: MemberMetrics,
+  selfId: bigint,
+  isRemoved: (id: bigint) => boolean,
+): TransportObserver {
   const local = idToHex(selfId);
   // Ids are turned into text once for each peer, not for each message.
   const names = new Map<bigint, string>();
@@ -49,7 +69,8 @@ export function transportObserver(metrics: MemberMetrics, selfId: bigint, isRemo
     metrics.snapshotReceiveFailures,
   ];
   const byPair = [metrics.knownPeers, metrics.activePeers, metrics.disconnectedPeers];
-  // As in etcd a member counts itself, so that a cluster of one has the series, and a sum is the cluster's size.
+  // As in etcd a member counts itself, so that a cluster of one has the series, and a sum is the
+  // cluster's size.
   metrics.knownPeers.with(local, local).value = 1;
   return {
     known: (id, isKnown) => {
@@ -60,7 +81,12 @@ export function transportObserver(metrics: MemberMetrics, selfId: bigint, isRemo
         metrics.knownPeers.with(local, peer).value = 1;
         return;
       }
-      for (const family of [...byPeer, metrics.snapshotSendDuration, metrics.snapshotReceiveDuration]) family.remove(peer);
+      for (const family of [
+        ...byPeer,
+        metrics.snapshotSendDuration,
+        metrics.snapshotReceiveDuration,
+      ])
+        family.remove(peer);
       for (const family of byPair) family.remove(local, peer);
       names.delete(id);
     },
@@ -93,7 +119,9 @@ export function transportObserver(metrics: MemberMetrics, selfId: bigint, isRemo
     snapshotReceiveEnded: (id, taken, durationMs) => {
       if (isRemoved(id)) return;
       metrics.snapshotReceiveInflights.with(name(id)).value--;
-      (taken ? metrics.snapshotReceiveSuccess : metrics.snapshotReceiveFailures).with(name(id)).add();
+      (taken ? metrics.snapshotReceiveSuccess : metrics.snapshotReceiveFailures)
+        .with(name(id))
+        .add();
       if (taken) metrics.snapshotReceiveDuration.with(name(id)).observe(durationMs / 1000);
     },
     refused() {},

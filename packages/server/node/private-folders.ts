@@ -1,6 +1,7 @@
 /**
- * The store's files are for the member's own user: keys, values and password hashes are in them. New folders are 0700 and new files 0600.
- * Folders of an earlier release, or those that an operator made, may be open to others:
+ * The store's files are for the member's own user: keys, values and password hashes are in them.
+ * New folders are 0700 and new files 0600. Folders of an earlier release, or those that an operator
+ * made, may be open to others:
  *
  *     DATA-DIR              left as it is, with etcd's warning: it may be a mount point or shared on purpose
  *     DATA-DIR/member, fixtures, and --wal-dir   closed: nobody but a member has anything to do there
@@ -13,7 +14,10 @@ const PRIVATE_DIR_MODE = 0o700;
 /** The bits of everybody but the owner. */
 const OTHERS = 0o077;
 
-/** The permission bits of a folder that others may enter or read; undefined for a private one, or for none. */
+/**
+ * The permission bits of a folder that others may enter or read; undefined for a private one, or
+ * for none.
+ */
 function openMode(dir: string): number | undefined {
   const stat = statSync(dir, { throwIfNoEntry: false });
   if (stat === undefined || !stat.isDirectory()) return undefined;
@@ -23,8 +27,14 @@ function openMode(dir: string): number | undefined {
 
 const octal = (mode: number): string => `0${mode.toString(8)}`;
 
-/** Closes a member's folders to others, and warns where that cannot be done. Never throws for what the file system refuses. */
-export function closeFolders(config: Pick<ServerConfig, "dataDir" | "walDir">, logger: Logger): void {
+/**
+ * Closes a member's folders to others, and warns where that cannot be done. Never throws for what
+ * the file system refuses.
+ */
+export function closeFolders(
+  config: Pick<ServerConfig, "dataDir" | "walDir">,
+  logger: Logger,
+): void {
   const { dataDir, walDir } = config;
   const dataMode = openMode(dataDir);
   if (dataMode !== undefined) {
@@ -39,7 +49,11 @@ export function closeFolders(config: Pick<ServerConfig, "dataDir" | "walDir">, l
     if (mode === undefined) continue;
     try {
       chmodSync(dir, PRIVATE_DIR_MODE);
-      logger.info("closed a folder of the member to other users", { path: dir, "mode-before": octal(mode), mode: octal(PRIVATE_DIR_MODE) });
+      logger.info("closed a folder of the member to other users", {
+        path: dir,
+        "mode-before": octal(mode),
+        mode: octal(PRIVATE_DIR_MODE),
+      });
     } catch (error) {
       logger.warn("failed to close a folder of the member to other users", {
         path: dir,

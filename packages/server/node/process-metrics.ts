@@ -1,6 +1,7 @@
 /**
- * The process's own health, under the names that dashboards for Node (nodejs_*) and for any program (process_*) use. All of it is read when
- * somebody scrapes, but for the pauses of the collector, which Node reports as they happen.
+ * The process's own health, under the names that dashboards for Node (nodejs_*) and for any program
+ * (process_*) use. All of it is read when somebody scrapes, but for the pauses of the collector,
+ * which Node reports as they happen.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { constants, PerformanceObserver, performance } from "node:perf_hooks";
@@ -23,7 +24,14 @@ export function processMetrics(registry: MetricRegistry): () => void {
   const stopCollector = collector(registry);
   const stopLoop = loop(registry);
   const version = /^v(\d+)\.(\d+)\.(\d+)/.exec(process.version)!;
-  registry.gauges("nodejs_version_info", "1 for the version of Node.", ["version", "major", "minor", "patch"]).with(...version).value = 1;
+  registry
+    .gauges("nodejs_version_info", "1 for the version of Node.", [
+      "version",
+      "major",
+      "minor",
+      "patch",
+    ])
+    .with(...version).value = 1;
   return () => {
     stopCollector();
     stopLoop();
@@ -33,22 +41,44 @@ export function processMetrics(registry: MetricRegistry): () => void {
 function processCounters(registry: MetricRegistry): void {
   const cpu = (kind: "user" | "system") => () => process.cpuUsage()[kind] / 1e6;
   registry.readCounter("process_cpu_user_seconds_total", "User CPU time in seconds.", cpu("user"));
-  registry.readCounter("process_cpu_system_seconds_total", "System CPU time in seconds.", cpu("system"));
-  registry.readCounter("process_cpu_seconds_total", "User and system CPU time in seconds.", () => cpu("user")() + cpu("system")());
+  registry.readCounter(
+    "process_cpu_system_seconds_total",
+    "System CPU time in seconds.",
+    cpu("system"),
+  );
+  registry.readCounter(
+    "process_cpu_seconds_total",
+    "User and system CPU time in seconds.",
+    () => cpu("user")() + cpu("system")(),
+  );
   const startSeconds = Math.round(Date.now() / 1000 - process.uptime());
-  registry.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", () => startSeconds);
-  registry.gauge("process_resident_memory_bytes", "Resident memory in bytes.", () => process.memoryUsage.rss());
-  registry.gauge("process_virtual_memory_max_bytes", "Virtual memory that the process may have, -1 for no limit.", () =>
-    Number(/^Max address space\s+(\d+)/m.exec(textOf("/proc/self/limits"))?.[1] ?? -1),
+  registry.gauge(
+    "process_start_time_seconds",
+    "When the process started, in seconds since 1970.",
+    () => startSeconds,
+  );
+  registry.gauge("process_resident_memory_bytes", "Resident memory in bytes.", () =>
+    process.memoryUsage.rss(),
+  );
+  registry.gauge(
+    "process_virtual_memory_max_bytes",
+    "Virtual memory that the process may have, -1 for no limit.",
+    () => Number(/^Max address space\s+(\d+)/m.exec(textOf("/proc/self/limits"))?.[1] ?? -1),
   );
   // The machine's, or the container's: what Go's programs report under this name.
   for (const [name, column] of [
     ["receive", "InOctets"],
     ["transmit", "OutOctets"],
   ] as const) {
-    registry.readCounter(`process_network_${name}_bytes_total`, `Bytes of IP packets, ${name}.`, () => ipOctets(column));
+    registry.readCounter(
+      `process_network_${name}_bytes_total`,
+      `Bytes of IP packets, ${name}.`,
+      () => ipOctets(column),
+    );
   }
-  registry.gauge("process_virtual_memory_bytes", "Virtual memory in bytes.", () => kilobytes("/proc/self/status", /^VmSize:\s+(\d+) kB$/m));
+  registry.gauge("process_virtual_memory_bytes", "Virtual memory in bytes.", () =>
+    kilobytes("/proc/self/status", /^VmSize:\s+(\d+) kB$/m),
+  );
 }
 
 /** What /proc tells in kilobytes, as bytes; 0 where there is no /proc. */
@@ -58,7 +88,9 @@ function kilobytes(path: string, pattern: RegExp): number {
 
 /** A column of the IpExt rows, of which the first names what the second counts. */
 function ipOctets(column: string): number {
-  const [names = [], values = []] = [...textOf("/proc/self/net/netstat").matchAll(/^IpExt: (.*)$/gm)].map((match) => match[1]!.split(" "));
+  const [names = [], values = []] = [
+    ...textOf("/proc/self/net/netstat").matchAll(/^IpExt: (.*)$/gm),
+  ].map((match) => match[1].split(" "));
   return Number(values[names.indexOf(column)] ?? 0);
 }
 
@@ -93,17 +125,54 @@ function files(registry: MetricRegistry): void {
 }
 
 function heap(registry: MetricRegistry): void {
-  registry.gauge("nodejs_heap_size_total_bytes", "Bytes of the heap.", () => getHeapStatistics().total_heap_size);
-  registry.gauge("nodejs_heap_size_used_bytes", "Bytes of the heap that are used.", () => getHeapStatistics().used_heap_size);
-  registry.gauge("nodejs_heap_size_limit_bytes", "Bytes that the heap may have.", () => getHeapStatistics().heap_size_limit);
-  registry.gauge("nodejs_external_memory_bytes", "Bytes outside the heap, buffers above all.", () => process.memoryUsage().external);
-  const total = registry.gauges("nodejs_heap_space_size_total_bytes", "Bytes of each space of the heap.", ["space"]);
-  const used = registry.gauges("nodejs_heap_space_size_used_bytes", "Used bytes of each space of the heap.", ["space"]);
-  const available = registry.gauges("nodejs_heap_space_size_available_bytes", "Free bytes of each space of the heap.", ["space"]);
-  const resources = registry.gauges("nodejs_active_resources", "Sockets, files, timers and the like that keep the process up.", ["type"]);
+  registry.gauge(
+    "nodejs_heap_size_total_bytes",
+    "Bytes of the heap.",
+    () => getHeapStatistics().total_heap_size,
+  );
+  registry.gauge(
+    "nodejs_heap_size_used_bytes",
+    "Bytes of the heap that are used.",
+    () => getHeapStatistics().used_heap_size,
+  );
+  registry.gauge(
+    "nodejs_heap_size_limit_bytes",
+    "Bytes that the heap may have.",
+    () => getHeapStatistics().heap_size_limit,
+  );
+  registry.gauge(
+    "nodejs_external_memory_bytes",
+    "Bytes outside the heap, buffers above all.",
+    () => process.memoryUsage().external,
+  );
+  const total = registry.gauges(
+    "nodejs_heap_space_size_total_bytes",
+    "Bytes of each space of the heap.",
+    ["space"],
+  );
+  const used = registry.gauges(
+    "nodejs_heap_space_size_used_bytes",
+    "Used bytes of each space of the heap.",
+    ["space"],
+  );
+  const available = registry.gauges(
+    "nodejs_heap_space_size_available_bytes",
+    "Free bytes of each space of the heap.",
+    ["space"],
+  );
+  const resources = registry.gauges(
+    "nodejs_active_resources",
+    "Sockets, files, timers and the like that keep the process up.",
+    ["type"],
+  );
   const count = registry.gauge("nodejs_active_resources_total", "All of nodejs_active_resources.");
   registry.onScrape(() => {
-    for (const { space_name, space_size, space_used_size, space_available_size } of getHeapSpaceStatistics()) {
+    for (const {
+      space_name,
+      space_size,
+      space_used_size,
+      space_available_size,
+    } of getHeapSpaceStatistics()) {
       const name = space_name.replace(/_space$/, "");
       total.with(name).value = space_size;
       used.with(name).value = space_used_size;
@@ -124,10 +193,15 @@ function collector(registry: MetricRegistry): () => void {
     ["kind"],
     [0.001, 0.01, 0.1, 1, 2, 5],
   );
-  const byKind = new Map(Object.entries(GC_KINDS).map(([kind, name]) => [Number(kind), durations.with(name)]));
+  const byKind = new Map(
+    Object.entries(GC_KINDS).map(([kind, name]) => [Number(kind), durations.with(name)]),
+  );
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      const { detail, duration } = entry as unknown as { readonly detail: { readonly kind: number }; readonly duration: number };
+      const { detail, duration } = entry as unknown as {
+        readonly detail: { readonly kind: number };
+        readonly duration: number;
+      };
       byKind.get(detail.kind)?.observe(duration / 1000);
     }
   });
@@ -142,7 +216,11 @@ function loop(registry: MetricRegistry): () => void {
     delays = delay.read();
   });
   const gauge = (name: string, what: string, key: keyof LoopDelays) => {
-    registry.gauge(`nodejs_eventloop_lag_${name}seconds`, `How long a turn of the event loop takes: ${what}.`, () => delays[key]);
+    registry.gauge(
+      `nodejs_eventloop_lag_${name}seconds`,
+      `How long a turn of the event loop takes: ${what}.`,
+      () => delays[key],
+    );
   };
   gauge("", "the mean of about half a minute", "mean");
   gauge("min_", "the shortest", "min");

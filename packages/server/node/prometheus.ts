@@ -1,8 +1,21 @@
 /**
  * Hands plain numbers to prom-client when somebody scrapes.
  */
-import { type Metric, type MetricObjectWithValues, type MetricValueWithName, Registry } from "prom-client";
-import { type Counter, Family, Gauge, Histogram, type Labels, type MetricEntry, type MetricRegistry } from "../src/metrics/registry.ts";
+import {
+  type Metric,
+  type MetricObjectWithValues,
+  type MetricValueWithName,
+  Registry,
+} from "prom-client";
+import {
+  type Counter,
+  Family,
+  Gauge,
+  Histogram,
+  type Labels,
+  type MetricEntry,
+  type MetricRegistry,
+} from "../src/metrics/registry.ts";
 
 type Value = MetricValueWithName<string>;
 
@@ -25,7 +38,10 @@ function valuesOf(name: string, labels: Labels, metric: Counter | Gauge | Histog
   return [{ metricName: name, labels, value }];
 }
 
-/** One declared metric in the form that prom-client's registry collects: an object with a name and a `get`. */
+/**
+ * One declared metric in the form that prom-client's registry collects: an object with a name and a
+ * `get`.
+ */
 class CollectedMetric {
   readonly name: string;
   readonly #entry: MetricEntry;
@@ -39,16 +55,30 @@ class CollectedMetric {
     const { name, help, kind, metric } = this.#entry;
     const values =
       metric instanceof Family
-        ? [...metric.series.values()].flatMap((series) => valuesOf(name, series.labels, series.metric))
+        ? [...metric.series.values()].flatMap((series) =>
+            valuesOf(name, series.labels, series.metric),
+          )
         : valuesOf(name, {}, metric);
-    return { name, help, type: kind, aggregator: "sum", values } as unknown as MetricObjectWithValues<Value>;
+    return {
+      name,
+      help,
+      type: kind,
+      aggregator: "sum",
+      values,
+    } as unknown as MetricObjectWithValues<Value>;
   }
 }
 
-/** The exposition of a member's metrics: its content type, and its text made afresh at each call. */
-export function prometheusExposition(metrics: MetricRegistry): { contentType: string; text: () => Promise<string> } {
+/**
+ * The exposition of a member's metrics: its content type, and its text made afresh at each call.
+ */
+export function prometheusExposition(metrics: MetricRegistry): {
+  contentType: string;
+  text: () => Promise<string>;
+} {
   const registry = new Registry();
-  for (const entry of metrics.entries) registry.registerMetric(new CollectedMetric(entry) as unknown as Metric);
+  for (const entry of metrics.entries)
+    registry.registerMetric(new CollectedMetric(entry) as unknown as Metric);
   return {
     contentType: registry.contentType,
     text: () => {

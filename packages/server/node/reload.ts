@@ -1,13 +1,19 @@
 /**
- * What a running member takes from its surroundings anew on SIGHUP: the log level in its configuration file, certificates, and log files
- * that something has moved away.
+ * What a running member takes from its surroundings anew on SIGHUP: the log level in its
+ * configuration file, certificates, and log files that something has moved away.
  *
  *     systemctl reload quorate   ->   SIGHUP   ->   reload
  *
- * Everything else in the file needs a restart, and a change of it is named in a warning. A file that cannot be used changes nothing.
+ * Everything else in the file needs a restart, and a change of it is named in a warning. A file
+ * that cannot be used changes nothing.
  */
 import type { NodeLogger } from "@quorate/host/node";
-import { type Invocation, type LogConfig, loadConfig, type ServerConfig } from "../src/config/index.ts";
+import {
+  type Invocation,
+  type LogConfig,
+  loadConfig,
+  type ServerConfig,
+} from "../src/config/index.ts";
 import { defaultHost, readTextFile } from "./cli/surroundings.ts";
 
 /** What the process was started with. */
@@ -17,7 +23,10 @@ export interface StartedWith {
   readonly config: ServerConfig;
 }
 
-/** The level of a logger for a threshold of the configuration: lines that only end the process are errors here. */
+/**
+ * The level of a logger for a threshold of the configuration: lines that only end the process are
+ * errors here.
+ */
 export function loggerLevel(log: LogConfig): "debug" | "info" | "warn" | "error" {
   return log.level === "fatal" ? "error" : log.level;
 }
@@ -26,7 +35,11 @@ export function loggerLevel(log: LogConfig): "debug" | "info" | "warn" | "error"
 const RELOADED = new Set<string>(["log"]);
 
 /** Does what SIGHUP asks for. Never rejects: what cannot be used is a warning. */
-export async function reload(started: StartedWith, logger: NodeLogger, checkTls: () => Promise<void>): Promise<void> {
+export async function reload(
+  started: StartedWith,
+  logger: NodeLogger,
+  checkTls: () => Promise<void>,
+): Promise<void> {
   logger.reopen();
   logger.info("reloading on a signal", { signal: "hangup" });
   try {
@@ -34,10 +47,14 @@ export async function reload(started: StartedWith, logger: NodeLogger, checkTls:
     if (now.kind === "run") {
       takeLogLevel(started.config.log, now.config.log, logger);
       const waiting = changedFields(started.config, now.config);
-      if (waiting.length > 0) logger.warn("changes of the configuration wait for a restart", { settings: waiting });
+      if (waiting.length > 0)
+        logger.warn("changes of the configuration wait for a restart", { settings: waiting });
     }
   } catch (error) {
-    logger.warn("cannot use the changed configuration; the member goes on with the one from before", { error: (error as Error).message });
+    logger.warn(
+      "cannot use the changed configuration; the member goes on with the one from before",
+      { error: (error as Error).message },
+    );
   }
   await checkTls();
 }
@@ -55,7 +72,8 @@ function takeLogLevel(before: LogConfig, now: LogConfig, logger: NodeLogger): vo
   }
   const { level: _before, ...outputsBefore } = before;
   const { level: _now, ...outputsNow } = now;
-  if (text(outputsBefore) !== text(outputsNow)) logger.warn("changes of the configuration wait for a restart", { settings: ["log"] });
+  if (text(outputsBefore) !== text(outputsNow))
+    logger.warn("changes of the configuration wait for a restart", { settings: ["log"] });
 }
 
 function changedFields(before: ServerConfig, now: ServerConfig): string[] {
@@ -65,5 +83,9 @@ function changedFields(before: ServerConfig, now: ServerConfig): string[] {
 
 /** A value as text that is equal for equal values. */
 function text(value: unknown): string {
-  return JSON.stringify(value, (_key, part) => (typeof part === "bigint" ? `${part}n` : part instanceof Map ? [...part] : part)) ?? "";
+  return (
+    JSON.stringify(value, (_key, part) =>
+      typeof part === "bigint" ? `${part}n` : part instanceof Map ? [...part] : part,
+    ) ?? ""
+  );
 }

@@ -1,6 +1,7 @@
 /**
- * Certificates that a member makes for itself (--auto-tls, --peer-auto-tls): one that signs itself, made at the first start and kept in the
- * data directory. They hide what is said; they tell nobody who says it (etcd: client/pkg/transport, SelfCert).
+ * Certificates that a member makes for itself (--auto-tls, --peer-auto-tls): one that signs itself,
+ * made at the first start and kept in the data directory. They hide what is said; they tell nobody
+ * who says it (etcd: client/pkg/transport, SelfCert).
  *
  *     DATA-DIR/fixtures/client/{cert,key}.pem    shown to clients
  *     DATA-DIR/fixtures/peer/{cert,key}.pem      shown to other members, which take any
@@ -17,7 +18,11 @@ const YEAR_MS = 365 * 24 * 3_600_000;
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-521", hash: "SHA-512" } as const;
 
 /** Makes the files where one of the two is missing. Throws Node's errors, which name the path. */
-export async function ensureSelfCert(config: SelfCertConfig, clock: Clock, logger: Logger): Promise<void> {
+export async function ensureSelfCert(
+  config: SelfCertConfig,
+  clock: Clock,
+  logger: Logger,
+): Promise<void> {
   const { certFile, keyFile } = config;
   if (existsSync(certFile) && existsSync(keyFile)) {
     warnOfEnd(certFile, clock, logger);
@@ -26,7 +31,9 @@ export async function ensureSelfCert(config: SelfCertConfig, clock: Clock, logge
   mkdirSync(config.dir, { recursive: true, mode: PRIVATE_DIR_MODE });
   const notBefore = new Date(clock.wallMs());
   const notAfter = new Date(clock.wallMs() + config.validityYears * YEAR_MS);
-  logger.warn("automatically generate certificates", { "certificate-validity-bound-not-after": notAfter.toISOString() });
+  logger.warn("automatically generate certificates", {
+    "certificate-validity-bound-not-after": notAfter.toISOString(),
+  });
   const { certPem, keyPem } = await selfSigned(config.hosts, notBefore, notAfter);
   write(keyFile, keyPem, 0o600);
   write(certFile, certPem, 0o644);
@@ -38,19 +45,32 @@ export async function ensureSelfCert(config: SelfCertConfig, clock: Clock, logge
 function warnOfEnd(certFile: string, clock: Clock, logger: Logger): void {
   const { validToDate } = new X509Certificate(readFileSync(certFile));
   if (validToDate.getTime() > clock.wallMs()) return;
-  logger.warn("the certificate that this member made for itself has expired; remove it and start again for a new one", {
-    path: certFile,
-    "not-after": validToDate.toISOString(),
-  });
+  logger.warn(
+    "the certificate that this member made for itself has expired; remove it and start again for a new one",
+    {
+      path: certFile,
+      "not-after": validToDate.toISOString(),
+    },
+  );
 }
 
-async function selfSigned(hosts: readonly string[], notBefore: Date, notAfter: Date): Promise<{ certPem: string; keyPem: string }> {
-  // Loading them takes as long as much of a start does, and most members have certificates. The second needs the first.
+async function selfSigned(
+  hosts: readonly string[],
+  notBefore: Date,
+  notAfter: Date,
+): Promise<{ certPem: string; keyPem: string }> {
+  // Loading them takes as long as much of a start does, and most members have certificates. The
+  // second needs the first.
   await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");
-  const keys = (await crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"])) as webcrypto.CryptoKeyPair;
+  const keys = (await crypto.subtle.generateKey(ALGORITHM, true, [
+    "sign",
+    "verify",
+  ])) as webcrypto.CryptoKeyPair;
   const { keyEncipherment, digitalSignature, cRLSign } = x509.KeyUsageFlags;
-  const names = [...new Set(hosts)].map((host) => ({ type: isIP(host) === 0 ? "dns" : "ip", value: host }) as const);
+  const names = [...new Set(hosts)].map(
+    (host) => ({ type: isIP(host) === 0 ? "dns" : "ip", value: host }) as const,
+  );
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: [{ O: ["etcd"] }],
     notBefore,
@@ -73,7 +93,7 @@ async function selfSigned(hosts: readonly string[], notBefore: Date, notAfter: D
 /** 16 random bytes as hex; the first bit clear, because a serial number is positive. */
 function newSerial(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[0] = (bytes[0]! & 0x7f) | 0x40;
+  bytes[0] = (bytes[0] & 0x7f) | 0x40;
   return Buffer.from(bytes).toString("hex");
 }
 

@@ -1,13 +1,27 @@
 /**
- * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the metrics port.
+ * A member among real sockets: the peer transport, the client port with gRPC and HTTP, and the
+ * metrics port.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { levelKeyspaces, machineLimits, nodeDisk, nodeNames, nodeRandom, TlsFileSource } from "@quorate/host/node";
+import {
+  levelKeyspaces,
+  machineLimits,
+  nodeDisk,
+  nodeNames,
+  nodeRandom,
+  TlsFileSource,
+} from "@quorate/host/node";
 import { errorOf } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
 import { EngineServer, type EngineServerOptions, type ListenAddress } from "@quorate/rpc/node";
 import { Http2Transport, PeerCalls } from "@quorate/transport/node";
-import { type Budgets, budgetsFor, type MemberUrl, type ServerConfig, type TlsConfig } from "../src/config/index.ts";
+import {
+  type Budgets,
+  budgetsFor,
+  type MemberUrl,
+  type ServerConfig,
+  type TlsConfig,
+} from "../src/config/index.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, healthEndpoint, plainError } from "../src/http/health.ts";
 import { memberHealth } from "../src/http/member-health.ts";
@@ -34,7 +48,10 @@ import { settingMetrics } from "./setting-metrics.ts";
 import { tlsMetrics } from "./tls-metrics.ts";
 import type { Tracing } from "./tracing/index.ts";
 
-/** A member that has no quorum yet serves all the same after this long (etcd: --experimental-wait-cluster-ready-timeout). */
+/**
+ * A member that has no quorum yet serves all the same after this long (etcd:
+ * --experimental-wait-cluster-ready-timeout).
+ */
 const WAIT_READY_MS = 5000;
 /** How long calls that are under way may take at a stop. */
 const CLOSE_GRACE_MS = 3000;
@@ -46,7 +63,10 @@ export interface ServingMember {
   readonly member: Member;
   /** Hands leadership over, lets calls end, syncs and closes. */
   stop(): Promise<void>;
-  /** Reads certificates, authorities and revocation lists again now, not only at the next regular look. */
+  /**
+   * Reads certificates, authorities and revocation lists again now, not only at the next regular
+   * look.
+   */
   checkTls(): Promise<void>;
 }
 
@@ -54,11 +74,17 @@ export interface ServingMember {
 export interface ServeDeps {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The member has stopped by itself: with an error, or without one after it was removed from the cluster. */
+  /**
+   * The member has stopped by itself: with an error, or without one after it was removed from the
+   * cluster.
+   */
   onEnd(error: unknown): void;
 }
 
-/** Starts a member and serves its clients; resolves when it does. Rejects, with everything closed, if that does not work. */
+/**
+ * Starts a member and serves its clients; resolves when it does. Rejects, with everything closed,
+ * if that does not work.
+ */
 export async function serve(config: ServerConfig, deps: ServeDeps): Promise<ServingMember> {
   const { clock, logger } = deps;
   const machine = machineLimits();
@@ -70,14 +96,19 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     "http-connections": budgets.httpConnections,
     "peer-connections": budgets.peerConnections,
   });
-  await checkFree(config.listenPeerUrls, [...config.listenClientUrls, ...config.listenClientHttpUrls, ...config.listenMetricsUrls]);
+  await checkFree(config.listenPeerUrls, [
+    ...config.listenClientUrls,
+    ...config.listenClientHttpUrls,
+    ...config.listenMetricsUrls,
+  ]);
 
   closeFolders(config, logger);
   for (const [tls, caller] of [
     [config.peerTls, "transport"],
     [config.clientTls, "rpc"],
   ] as const) {
-    if (tls?.selfCert !== undefined) await ensureSelfCert(tls.selfCert, clock, logger.child(caller));
+    if (tls?.selfCert !== undefined)
+      await ensureSelfCert(tls.selfCert, clock, logger.child(caller));
   }
   const tlsSource = (tls: TlsConfig | undefined, caller: string) =>
     tls && new TlsFileSource(tlsFiles(tls), { clock, logger: logger.child(caller) });
@@ -132,7 +163,11 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
           logger: logger.child("transport"),
           listener: request.listener,
           http: (httpRequest) => peerHttp(httpRequest),
-          observer: transportObserver(request.metrics, request.memberId, request.questions.isRemoved),
+          observer: transportObserver(
+            request.metrics,
+            request.memberId,
+            request.questions.isRemoved,
+          ),
           ...request.questions,
         },
       );
@@ -169,7 +204,9 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     const timer = clock.after(WAIT_READY_MS, () => {
       // It answers its peers alone, and ends by itself.
       if (started.store.membership.isRemoved(started.id)) return;
-      logger.warn("timed out waiting for the ready notification; serving all the same", { timeout: `${WAIT_READY_MS}ms` });
+      logger.warn("timed out waiting for the ready notification; serving all the same", {
+        timeout: `${WAIT_READY_MS}ms`,
+      });
       giveUp?.();
     });
     await Promise.race([
@@ -180,11 +217,19 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     ]);
     timer.cancel();
 
-    engineMetrics(started.metrics.registry, () => servers[0]!.counters());
+    engineMetrics(started.metrics.registry, () => servers[0].counters());
     stopProcessMetrics = processMetrics(started.metrics.registry);
     const clockHelp = "This member's clock at the moment of the scrape, in seconds since 1970.";
-    started.metrics.registry.gauge("quorate_server_clock_seconds", clockHelp, () => clock.wallMs() / 1000);
-    started.metrics.registry.gauge("quorate_server_leases", "Leases that have not ended.", () => started.store.lessor.count);
+    started.metrics.registry.gauge(
+      "quorate_server_clock_seconds",
+      clockHelp,
+      () => clock.wallMs() / 1000,
+    );
+    started.metrics.registry.gauge(
+      "quorate_server_leases",
+      "Leases that have not ended.",
+      () => started.store.lessor.count,
+    );
     tlsMetrics(started.metrics.registry, { client: clientTls, peer: peerTls });
     settingMetrics(started.metrics.registry, config);
     const isHealing = () => (started.corruption.isHealing ? 1 : 0);
@@ -196,7 +241,11 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
     // What is not on is not loaded.
     if (config.tracing.isOn) {
       const { startTracing } = await import("./tracing/index.ts");
-      tracing = startTracing(config.tracing, started, { clock, random, logger: logger.child("tracing") });
+      tracing = startTracing(config.tracing, started, {
+        clock,
+        random,
+        logger: logger.child("tracing"),
+      });
     }
     const http = httpRouter(httpEndpoints(started, version, logger.child("etcdhttp")));
     const options: Omit<EngineServerOptions, "listen"> = {
@@ -215,7 +264,11 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
         ...options,
         listen: [
           ...shared(budgets.clientConnections, config.listenClientUrls, grpcServes),
-          ...shared(budgets.httpConnections, [...config.listenClientHttpUrls, ...config.listenMetricsUrls], "http"),
+          ...shared(
+            budgets.httpConnections,
+            [...config.listenClientHttpUrls, ...config.listenMetricsUrls],
+            "http",
+          ),
         ],
       },
       {
@@ -223,7 +276,11 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
         http,
         clock,
         logger: logger.child("rpc"),
-        observer: rpcObserver(started.metrics, clock, new SlowCalls(config.warningUnaryRequestDurationMs, clock, logger.child("v3rpc"))),
+        observer: rpcObserver(
+          started.metrics,
+          clock,
+          new SlowCalls(config.warningUnaryRequestDurationMs, clock, logger.child("v3rpc")),
+        ),
       },
     );
     servers.push(server);
@@ -236,10 +293,15 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
   logger.info("ready to serve client requests");
   for (const url of config.listenClientUrls) {
     const secure = url.scheme === "https" || url.scheme === "unixs";
-    logger.info(secure ? "serving client traffic securely" : "serving client traffic insecurely; this is strongly discouraged!", {
-      traffic: "grpc+http",
-      address: url.path || `${url.host}:${url.port}`,
-    });
+    logger.info(
+      secure
+        ? "serving client traffic securely"
+        : "serving client traffic insecurely; this is strongly discouraged!",
+      {
+        traffic: "grpc+http",
+        address: url.path || `${url.host}:${url.port}`,
+      },
+    );
   }
   return {
     member: started,
@@ -260,12 +322,19 @@ export async function serve(config: ServerConfig, deps: ServeDeps): Promise<Serv
 }
 
 /** Addresses to listen on, that share connections equally: none may take another's. */
-function shared(connections: number, urls: readonly MemberUrl[], serves: ListenAddress["serves"]): ListenAddress[] {
+function shared(
+  connections: number,
+  urls: readonly MemberUrl[],
+  serves: ListenAddress["serves"],
+): ListenAddress[] {
   const maxConnections = Math.max(1, Math.floor(connections / Math.max(1, urls.length)));
   return urls.map((url) => ({ ...listenAddress(url, serves), maxConnections }));
 }
 
-/** The engine's share of the budgets. A connection may always hold two of the largest requests that are allowed. */
+/**
+ * The engine's share of the budgets. A connection may always hold two of the largest requests that
+ * are allowed.
+ */
 function engineLimits(budgets: Budgets, maxRequestBytes: number): EngineServerOptions["limits"] {
   return {
     maxHeldTotalBytes: Math.max(budgets.requestsTotalBytes, 4 * maxRequestBytes),
@@ -278,7 +347,11 @@ function engineLimits(budgets: Budgets, maxRequestBytes: number): EngineServerOp
   };
 }
 
-function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoint>[0], logger: Logger): ReadonlyMap<string, HttpHandler> {
+function httpEndpoints(
+  member: Member,
+  version: Parameters<typeof versionEndpoint>[0],
+  logger: Logger,
+): ReadonlyMap<string, HttpHandler> {
   const health = memberHealth(member);
   const exposition = prometheusExposition(member.metrics.registry);
   // Anybody who reaches the port may ask, and it takes some milliseconds.
@@ -288,6 +361,13 @@ function httpEndpoints(member: Member, version: Parameters<typeof versionEndpoin
     ...checkEndpoints(health, member.metrics, logger),
     ["/version", versionEndpoint(version)],
     ["/debug/vars", debugVarsEndpoint(() => member.leadership.status())],
-    ["/metrics", async () => ({ status: 200, headers: { "content-type": exposition.contentType }, body: await metrics.ask() })],
+    [
+      "/metrics",
+      async () => ({
+        status: 200,
+        headers: { "content-type": exposition.contentType },
+        body: await metrics.ask(),
+      }),
+    ],
   ]);
 }

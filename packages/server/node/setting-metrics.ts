@@ -1,4 +1,7 @@
-/** Settings that should be the same on all members, as metrics: what compares members can see where they differ. */
+/**
+ * Settings that should be the same on all members, as metrics: what compares members can see where
+ * they differ.
+ */
 import type { ServerConfig } from "../src/config/index.ts";
 import type { MetricRegistry } from "../src/metrics/registry.ts";
 
@@ -14,5 +17,9 @@ export function settingMetrics(registry: MetricRegistry, config: ServerConfig): 
     "1 if the alarm NOSPACE ends by itself once there is room (--quota-auto-disarm), else 0.",
     Number(config.quotaAutoDisarm),
   );
-  gauge("self_heal", "1 if the member fetches the leader's store when its own differs (--self-heal), else 0.", Number(config.selfHeal));
+  gauge(
+    "self_heal",
+    "1 if the member fetches the leader's store when its own differs (--self-heal), else 0.",
+    Number(config.selfHeal),
+  );
 }

@@ -1,11 +1,13 @@
 /**
- * What a service manager is told of a member's life: systemd's protocol (sd_notify(3)), for units with Type=notify.
+ * What a service manager is told of a member's life: systemd's protocol (sd_notify(3)), for units
+ * with Type=notify.
  *
  *     NOTIFY_SOCKET in the environment    tell: READY=1 when it serves, RELOADING=1 and READY=1 around SIGHUP, STOPPING=1 at its end
  *     WATCHDOG_USEC as well               tell WATCHDOG=1 twice in that time, as long as the member's event loop turns
  *
- * Node has no datagram sockets of the local family, so systemd-notify(1), which comes with systemd, does the sending; the unit needs
- * NotifyAccess=all for that. Without NOTIFY_SOCKET nothing is started and nothing runs.
+ * Node has no datagram sockets of the local family, so systemd-notify(1), which comes with systemd,
+ * does the sending; the unit needs NotifyAccess=all for that. Without NOTIFY_SOCKET nothing is
+ * started and nothing runs.
  */
 import { execFile } from "node:child_process";
 import type { Clock, Logger, Timer } from "@quorate/host";
@@ -42,7 +44,10 @@ class Systemd implements Supervisor {
   #isSending = false;
   #hasFailed = false;
 
-  constructor(env: Readonly<Record<string, string | undefined>>, deps: { readonly clock: Clock; readonly logger: Logger }) {
+  constructor(
+    env: Readonly<Record<string, string | undefined>>,
+    deps: { readonly clock: Clock; readonly logger: Logger },
+  ) {
     this.#clock = deps.clock;
     this.#logger = deps.logger.child("supervisor");
     this.#env = env;
@@ -51,11 +56,13 @@ class Systemd implements Supervisor {
 
   ready(): void {
     this.#send(["READY=1", "STATUS=serving clients"]);
-    if (this.#watchdogMs > 0) this.#timer ??= this.#clock.every(this.#watchdogMs / 2, () => this.#feed());
+    if (this.#watchdogMs > 0)
+      this.#timer ??= this.#clock.every(this.#watchdogMs / 2, () => this.#feed());
   }
 
   reloading(): void {
-    // systemd wants to know when the reload began on CLOCK_MONOTONIC, which is what Node's high-resolution time is on Linux.
+    // systemd wants to know when the reload began on CLOCK_MONOTONIC, which is what Node's
+    // high-resolution time is on Linux.
     this.#send(["RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`]);
   }
 
@@ -64,7 +71,8 @@ class Systemd implements Supervisor {
   }
 
   #feed(): void {
-    // The last one is still on its way: the machine is too slow for another, or systemd does not take it.
+    // The last one is still on its way: the machine is too slow for another, or systemd does not
+    // take it.
     if (this.#isSending) return;
     this.#isSending = true;
     this.#send(["WATCHDOG=1"], () => {
@@ -73,15 +81,20 @@ class Systemd implements Supervisor {
   }
 
   #send(lines: readonly string[], done: () => void = () => {}): void {
-    const child = execFile("systemd-notify", [`--pid=${process.pid}`, ...lines], { env: this.#env, timeout: SEND_TIMEOUT_MS }, (error) => {
-      done();
-      if (error === null || this.#hasFailed) return;
-      this.#hasFailed = true;
-      this.#logger.warn("cannot tell the service manager", {
-        error: error.message.trim(),
-        advice: "install systemd-notify, or use Type=simple and no WatchdogSec in the unit",
-      });
-    });
+    const child = execFile(
+      "systemd-notify",
+      [`--pid=${process.pid}`, ...lines],
+      { env: this.#env, timeout: SEND_TIMEOUT_MS },
+      (error) => {
+        done();
+        if (error === null || this.#hasFailed) return;
+        this.#hasFailed = true;
+        this.#logger.warn("cannot tell the service manager", {
+          error: error.message.trim(),
+          advice: "install systemd-notify, or use Type=simple and no WatchdogSec in the unit",
+        });
+      },
+    );
     child.unref();
   }
 }

@@ -1,8 +1,14 @@
-/** When certificates, authorities and revocation lists of this member end: so that somebody is warned before connections are refused. */
+/**
+ * When certificates, authorities and revocation lists of this member end: so that somebody is
+ * warned before connections are refused.
+ */
 import { type TlsOptions, type TlsSource, tlsExpiries } from "@quorate/host/node";
 import type { MetricRegistry } from "../src/metrics/registry.ts";
 
-/** Where a port has its TLS options from, and how often those were read again where they come from files. */
+/**
+ * Where a port has its TLS options from, and how often those were read again where they come from
+ * files.
+ */
 type CountedSource = TlsSource & { readonly reloads?: number; readonly failedReloads?: number };
 
 /** What a member has of TLS; undefined for a port that talks plainly. */
@@ -11,7 +17,10 @@ export interface TlsPorts {
   readonly peer: CountedSource | undefined;
 }
 
-/** Declares the metrics. Files are looked at when the source has read them again; a scrape costs nothing else. */
+/**
+ * Declares the metrics. Files are looked at when the source has read them again; a scrape costs
+ * nothing else.
+ */
 export function tlsMetrics(registry: MetricRegistry, { client, peer }: TlsPorts): void {
   const ends = registry.gauges(
     "quorate_tls_certificate_not_after_seconds",
@@ -23,7 +32,11 @@ export function tlsMetrics(registry: MetricRegistry, { client, peer }: TlsPorts)
     "When the next edition of the revocation list of a port is due, in seconds since 1970.",
     ["role"],
   );
-  const reloads = registry.counters("quorate_tls_reloads_total", "How often changed TLS files of a port were taken.", ["port"]);
+  const reloads = registry.counters(
+    "quorate_tls_reloads_total",
+    "How often changed TLS files of a port were taken.",
+    ["port"],
+  );
   const failures = registry.counters(
     "quorate_tls_reload_failures_total",
     "How often TLS files of a port could not be read, or were damaged or did not fit each other; those from before stay in force.",

@@ -1,6 +1,11 @@
-/** Versions that a member tells. The API is etcd's, so the version that clients see is the etcd version whose API this is. */
+/**
+ * Versions that a member tells. The API is etcd's, so the version that clients see is the etcd
+ * version whose API this is.
+ */
 
-/** The etcd version whose behaviour this server has; in Status, /version and etcd_server_version. */
+/**
+ * The etcd version whose behaviour this server has; in Status, /version and etcd_server_version.
+ */
 export const SERVER_VERSION = "3.7.0";
 /** Quorate's own version. */
 export const QUORATE_VERSION = "0.1.0";

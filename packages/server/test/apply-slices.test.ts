@@ -1,6 +1,7 @@
 /**
- * Entries that take many turns of the event loop to apply: what goes on in between, and what ends in between. Each turn takes a millisecond
- * of the manual clock, and each slice looks at one key, so that a delete of 2,000 keys takes two seconds: longer than an election timeout.
+ * Entries that take many turns of the event loop to apply: what goes on in between, and what ends
+ * in between. Each turn takes a millisecond of the manual clock, and each slice looks at one key,
+ * so that a delete of 2,000 keys takes two seconds: longer than an election timeout.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -26,26 +27,52 @@ import { call, get, type Node, put, World } from "./support/world.ts";
 const KEYS = 2000;
 /** Keys in one transaction, while the store is filled. */
 const TXN_KEYS = 100;
-const EACH_KEY: ApplyLimits = { maxSliceMs: Number.POSITIVE_INFINITY, maxSliceSteps: 1, stepKeys: 1 };
+const EACH_KEY: ApplyLimits = {
+  maxSliceMs: Number.POSITIVE_INFINITY,
+  maxSliceSteps: 1,
+  stepKeys: 1,
+};
 const RANGE = { key: fromUtf8("k"), rangeEnd: fromUtf8("l") };
 const keyOf = (i: number): string => `k${String(i).padStart(4, "0")}`;
 
 async function started(size: number, flags: readonly string[] = []): Promise<World> {
-  const world = new World(size, ["--election-timeout", "1000", "--heartbeat-interval", "100", ...flags]);
+  const world = new World(size, [
+    "--election-timeout",
+    "1000",
+    "--heartbeat-interval",
+    "100",
+    ...flags,
+  ]);
   world.turnMs = 1;
   // Fast while it is filled.
   await world.startAll();
   return world;
 }
 
-/** Fills the store, all keys on the lease 7, and starts the members again, which apply key by key from then on. */
-async function filled(size: number, flags: readonly string[] = [], slow: (node: Node) => boolean = () => true): Promise<World> {
+/**
+ * Fills the store, all keys on the lease 7, and starts the members again, which apply key by key
+ * from then on.
+ */
+async function filled(
+  size: number,
+  flags: readonly string[] = [],
+  slow: (node: Node) => boolean = () => true,
+): Promise<World> {
   const world = await started(size, flags);
   const leader = world.leader()!.member!;
-  await world.settled(call(leader, LeaseService.methods.LeaseGrant.path, LeaseGrantRequest.encode({ ID: 7n, TTL: 3600 })));
+  await world.settled(
+    call(
+      leader,
+      LeaseService.methods.LeaseGrant.path,
+      LeaseGrantRequest.encode({ ID: 7n, TTL: 3600 }),
+    ),
+  );
   for (let i = 0; i < KEYS; i += TXN_KEYS) {
     const success = Array.from({ length: TXN_KEYS }, (_, n) => ({
-      request: { case: "requestPut" as const, value: PutRequest.create({ key: fromUtf8(keyOf(i + n)), value: fromUtf8("v"), lease: 7n }) },
+      request: {
+        case: "requestPut" as const,
+        value: PutRequest.create({ key: fromUtf8(keyOf(i + n)), value: fromUtf8("v"), lease: 7n }),
+      },
     }));
     await world.settled(call(leader, KVService.methods.Txn.path, TxnRequest.encode({ success })));
   }
@@ -61,8 +88,15 @@ async function filled(size: number, flags: readonly string[] = [], slow: (node: 
 const deleteAll = (member: Member): Promise<Uint8Array> =>
   call(member, KVService.methods.DeleteRange.path, DeleteRangeRequest.encode(RANGE));
 
-async function count(member: Member, serializable: boolean): Promise<{ count: number; revision: number }> {
-  const bytes = await call(member, KVService.methods.Range.path, RangeRequest.encode({ ...RANGE, countOnly: true, serializable }));
+async function count(
+  member: Member,
+  serializable: boolean,
+): Promise<{ count: number; revision: number }> {
+  const bytes = await call(
+    member,
+    KVService.methods.Range.path,
+    RangeRequest.encode({ ...RANGE, countOnly: true, serializable }),
+  );
   const { count, header } = RangeResponse.decode(bytes);
   return { count, revision: header!.revision };
 }
@@ -106,7 +140,11 @@ test("while a large delete is applied: heartbeats, reads of the state before it,
   const applied = member.appliedIndex;
   // Reads that need no quorum are answered now.
   assert.deepEqual(await world.settled(count(member, true)), { count: KEYS, revision });
-  assert.equal(await world.settled(get(member, keyOf(0), true)), "v", "a key that is deleted already by the entry in progress");
+  assert.equal(
+    await world.settled(get(member, keyOf(0), true)),
+    "v",
+    "a key that is deleted already by the entry in progress",
+  );
   const linearizable = count(member, false).then((answer) => {
     order.push("read");
     return answer;
@@ -134,7 +172,11 @@ test("a lease with many keys is revoked at one revision, in slices", async () =>
   const leader = world.leader()!;
   const member = leader.member!;
   const { revision } = member.store.mvcc.view;
-  const revoked = call(member, LeaseService.methods.LeaseRevoke.path, LeaseRevokeRequest.encode({ ID: 7n }));
+  const revoked = call(
+    member,
+    LeaseService.methods.LeaseRevoke.path,
+    LeaseRevokeRequest.encode({ ID: 7n }),
+  );
   await inTheMiddle(world, leader, 2500);
   assert.equal(member.store.lessor.keysOf(7n).length, KEYS);
   assert.deepEqual(await world.settled(count(member, true)), { count: KEYS, revision });
@@ -167,8 +209,15 @@ for (const point of POINTS) {
       await world.until(() => victim.ended !== undefined);
       victim.disk.crash(world.random.fork(point));
       const member = await world.start(victim);
-      assert.ok([0, KEYS].includes([...Array(KEYS).keys()].filter((i) => member.store.mvcc.view.get(keyOf(i)) !== undefined).length));
-      await world.until(() => world.leader() !== undefined && world.leader()!.member!.store.mvcc.keyCount < KEYS);
+      assert.ok(
+        [0, KEYS].includes(
+          [...Array(KEYS).keys()].filter((i) => member.store.mvcc.view.get(keyOf(i)) !== undefined)
+            .length,
+        ),
+      );
+      await world.until(
+        () => world.leader() !== undefined && world.leader()!.member!.store.mvcc.keyCount < KEYS,
+      );
       await world.settled(put(world.leader()!.member!, "after", "2"));
       const { keyCount } = world.leader()!.member!.store.mvcc;
       // The other put may have been lost with its proposer.
@@ -194,7 +243,7 @@ test("the leader is cut off while it applies a large delete: another leads, and 
 
 test("a member is stopped while it applies a large delete: it ends at once, and replays the entry", async () => {
   const world = await filled(1);
-  const node = world.nodes[0]!;
+  const node = world.nodes[0];
   const member = node.member!;
   const applied = member.appliedIndex;
   const refused = assert.rejects(deleteAll(member));
@@ -219,7 +268,11 @@ test("a snapshot is asked of a leader that applies a large delete: it is of the 
   const { index } = leader.member!.store.position;
   world.cutOff.clear();
   await world.until(() => away.member!.appliedIndex >= index);
-  assert.equal(away.member!.store.mvcc.keyCount, KEYS + 30, "the follower has the snapshot, and not the entry");
+  assert.equal(
+    away.member!.store.mvcc.keyCount,
+    KEYS + 30,
+    "the follower has the snapshot, and not the entry",
+  );
   assert.equal(leader.member!.store.position.index, index, "the leader is still in the middle");
   await world.settled(deleted);
   await agree(world, 30);
@@ -228,10 +281,14 @@ test("a snapshot is asked of a leader that applies a large delete: it is of the 
 
 test("a snapshot is installed on a member in the middle of an entry: it takes the place of both", async () => {
   let slow: Node | undefined;
-  const world = await filled(3, ["--snapshot-count", "10", "--snapshot-catchup-entries", "1"], (node) => {
-    slow ??= node;
-    return node === slow;
-  });
+  const world = await filled(
+    3,
+    ["--snapshot-count", "10", "--snapshot-catchup-entries", "1"],
+    (node) => {
+      slow ??= node;
+      return node === slow;
+    },
+  );
   // Whoever leads applies at full speed.
   if (world.leader() === slow) {
     await world.settled(slow!.member!.handOver());
@@ -248,7 +305,10 @@ test("a snapshot is installed on a member in the middle of an entry: it takes th
   const points: FaultPoint[] = [];
   slow!.passes = (point) => points.push(point);
   await world.until(() => points.includes("after-snapshot-install"));
-  assert.ok(points.indexOf("between-apply-slices") >= 0, "it was in the middle when the snapshot came");
+  assert.ok(
+    points.indexOf("between-apply-slices") >= 0,
+    "it was in the middle when the snapshot came",
+  );
   assert.equal(
     points.slice(points.indexOf("before-snapshot-install")).includes("between-apply-slices"),
     false,
@@ -261,13 +321,15 @@ test("a snapshot is installed on a member in the middle of an entry: it takes th
 
 test("a crowd of large puts goes into the log over several turns", async () => {
   const world = await started(1);
-  const node = world.nodes[0]!;
+  const node = world.nodes[0];
   const value = "x".repeat(1024 * 1024);
   let appends = 0;
   node.passes = (point) => {
     if (point === "before-wal-append") appends++;
   };
-  const puts = Promise.all(Array.from({ length: 24 }, (_, i) => put(node.member!, `large${i}`, value)));
+  const puts = Promise.all(
+    Array.from({ length: 24 }, (_, i) => put(node.member!, `large${i}`, value)),
+  );
   await world.settled(puts);
   // Four batches of a megabyte each, and what comes before it is noticed that this is enough.
   assert.ok(appends >= 5, `${appends} appends for 24 MiB`);
@@ -283,12 +345,19 @@ test("a leader whose store takes long to write a batch goes on leading and loggi
   leader.writeMs = 4000;
   const fill = (from: number): Promise<Uint8Array> => {
     const success = Array.from({ length: TXN_KEYS }, (_, n) => ({
-      request: { case: "requestPut" as const, value: PutRequest.create({ key: fromUtf8(`f${from + n}`), value: fromUtf8("v") }) },
+      request: {
+        case: "requestPut" as const,
+        value: PutRequest.create({ key: fromUtf8(`f${from + n}`), value: fromUtf8("v") }),
+      },
     }));
     return call(member, KVService.methods.Txn.path, TxnRequest.encode({ success }));
   };
   const batch = (number: number): Promise<unknown> =>
-    Promise.all(Array.from({ length: MAX_PENDING_OPS / TXN_KEYS }, (_, i) => fill(number * MAX_PENDING_OPS + i * TXN_KEYS)));
+    Promise.all(
+      Array.from({ length: MAX_PENDING_OPS / TXN_KEYS }, (_, i) =>
+        fill(number * MAX_PENDING_OPS + i * TXN_KEYS),
+      ),
+    );
   // The first batch is on its way, the second is full, and the third has to wait.
   await world.settled(batch(0));
   await world.settled(batch(1));

@@ -1,4 +1,7 @@
-/** A member refuses a store in which authentication is enabled, because it does not enforce users and roles; a flag overrides that. */
+/**
+ * A member refuses a store in which authentication is enabled, because it does not enforce users
+ * and roles; a flag overrides that.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterService, fromUtf8, MemberAddRequest, MemberAddResponse } from "@quorate/proto";
@@ -18,11 +21,15 @@ async function setAuth(world: World, { keyspaces }: Node, value: number): Promis
 test("a start on such a store is refused, with the flag's name, and goes well with it", async () => {
   const world = new World(1);
   await world.startAll();
-  const node = world.nodes[0]!;
+  const node = world.nodes[0];
   await world.settled(put(node.member!, "k", "v"));
   await world.stopAll();
   await setAuth(world, node, 1);
-  for (let i = 0; i < 2; i++) await assert.rejects(world.start(node), /authentication is enabled in it, .* --unsafe-serve-without-auth/);
+  for (let i = 0; i < 2; i++)
+    await assert.rejects(
+      world.start(node),
+      /authentication is enabled in it, .* --unsafe-serve-without-auth/,
+    );
   node.flags = [...node.flags, FLAG];
   const member = await world.start(node);
   await world.settled(member.ready);
@@ -38,7 +45,7 @@ test("a start on such a store is refused, with the flag's name, and goes well wi
 test("a member without the flag takes no snapshot of such a store from one that has it", async () => {
   const world = new World(1, ["--snapshot-count=5", "--snapshot-catchup-entries=1"]);
   await world.startAll();
-  const first = world.nodes[0]!;
+  const first = world.nodes[0];
   await world.stopAll();
   await setAuth(world, first, 1);
   first.flags = [...first.flags, FLAG];
@@ -48,7 +55,9 @@ test("a member without the flag takes no snapshot of such a store from one that 
 
   const node = world.addNode([]);
   const request = MemberAddRequest.encode({ peerURLs: [node.peerUrl], isLearner: true });
-  const { member: added } = MemberAddResponse.decode(await world.settled(call(leader, ClusterService.methods.MemberAdd.path, request)));
+  const { member: added } = MemberAddResponse.decode(
+    await world.settled(call(leader, ClusterService.methods.MemberAdd.path, request)),
+  );
   const cluster = `${first.name}=${first.peerUrl},${node.name}=${node.peerUrl}`;
   node.flags = ["--initial-cluster", cluster, "--initial-cluster-state", "existing"];
   const learner = await world.start(node);

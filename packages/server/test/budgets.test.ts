@@ -9,7 +9,10 @@ const GIB = 1024 * MIB;
 
 /** The budgets that stand beside each other; all others are parts of these. */
 function totalBytes(budgets: Budgets): number {
-  return Object.entries(budgets).reduce((sum, [name, value]) => sum + (name.endsWith("TotalBytes") ? value : 0), 0);
+  return Object.entries(budgets).reduce(
+    (sum, [name, value]) => sum + (name.endsWith("TotalBytes") ? value : 0),
+    0,
+  );
 }
 
 function connections({ clientConnections, httpConnections, peerConnections }: Budgets): number {
@@ -21,7 +24,8 @@ describe("memory", () => {
     test(`of ${memoryBytes / MIB} MiB: all budgets together leave two fifths`, () => {
       const budgets = budgetsFor({ memoryBytes, openFiles: 65_536 });
       assert.ok(totalBytes(budgets) <= (memoryBytes * MAX_BUDGETED_THOUSANDTHS) / 1000);
-      for (const [name, value] of Object.entries(budgets)) assert.ok(Number.isInteger(value) && value > 0, `${name} is ${value}`);
+      for (const [name, value] of Object.entries(budgets))
+        assert.ok(Number.isInteger(value) && value > 0, `${name} is ${value}`);
     });
   }
 
@@ -38,7 +42,8 @@ describe("memory", () => {
     const huge = budgetsFor({ memoryBytes: 1024 * GIB, openFiles: 65_536 });
     assert.ok(totalBytes(huge) <= 5 * GIB);
     const known = budgetsFor({ memoryBytes: 2 * GIB, openFiles: 65_536 });
-    for (const memoryBytes of [0, -1, Number.NaN]) assert.deepEqual(budgetsFor({ memoryBytes, openFiles: 65_536 }), known);
+    for (const memoryBytes of [0, -1, Number.NaN])
+      assert.deepEqual(budgetsFor({ memoryBytes, openFiles: 65_536 }), known);
   });
 });
 
@@ -46,13 +51,19 @@ describe("file descriptors", () => {
   for (const openFiles of [1024, 4096, 20_000, 65_536, 1_048_576]) {
     test(`${openFiles}: all ports together leave what the store needs`, () => {
       const budgets = budgetsFor({ memoryBytes: 2 * GIB, openFiles });
-      assert.ok(connections(budgets) + Math.min(1024, openFiles / 5) <= openFiles, JSON.stringify(budgets));
+      assert.ok(
+        connections(budgets) + Math.min(1024, openFiles / 5) <= openFiles,
+        JSON.stringify(budgets),
+      );
       assert.ok(budgets.clientConnections >= openFiles / 4 || budgets.clientConnections === 16_384);
     });
   }
 
   test("each port has a few even where there are almost none", () => {
-    const { clientConnections, httpConnections, peerConnections } = budgetsFor({ memoryBytes: 2 * GIB, openFiles: 64 });
+    const { clientConnections, httpConnections, peerConnections } = budgetsFor({
+      memoryBytes: 2 * GIB,
+      openFiles: 64,
+    });
     assert.deepEqual([clientConnections, httpConnections, peerConnections], [16, 16, 16]);
   });
 });

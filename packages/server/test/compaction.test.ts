@@ -3,7 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Clock, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { CompactionRequest, CompactionResponse, errorOf, fromUtf8, InternalRaftRequest, PutRequest, raftpb } from "@quorate/proto";
+import {
+  CompactionRequest,
+  CompactionResponse,
+  errorOf,
+  fromUtf8,
+  InternalRaftRequest,
+  PutRequest,
+  raftpb,
+} from "@quorate/proto";
 import { type Applied, Store } from "@quorate/store";
 import type { AutoCompaction } from "../src/config/index.ts";
 import { Counter, Gauge, Histogram } from "../src/metrics/registry.ts";
@@ -41,8 +49,15 @@ test("by time: nothing in the first period, then what is older than the period, 
   await putFor(world, 7000, 500);
   assert.equal(mvcc.compactRevision, first, "not again before the period is over");
   await putFor(world, 3000, 500);
-  assert.ok(Math.abs(mvcc.compactRevision - first - 20) <= 2, `${mvcc.compactRevision}: two revisions a second`);
-  await world.until(() => world.nodes.every(({ member }) => member!.store.mvcc.compactedRevision === mvcc.compactRevision));
+  assert.ok(
+    Math.abs(mvcc.compactRevision - first - 20) <= 2,
+    `${mvcc.compactRevision}: two revisions a second`,
+  );
+  await world.until(() =>
+    world.nodes.every(
+      ({ member }) => member!.store.mvcc.compactedRevision === mvcc.compactRevision,
+    ),
+  );
   await world.stopAll();
 });
 
@@ -130,7 +145,9 @@ test("physical: the call is answered when the records are gone, durably", async 
   for (let i = 0; i < 50; i++) await world.settled(put(member, "hot", `${i}`));
   const before = member.store.liveBytes;
   const bytes = CompactionRequest.encode({ revision: 51, physical: true });
-  const answer = CompactionResponse.decode(await world.settled(call(member, "/etcdserverpb.KV/Compact", bytes)));
+  const answer = CompactionResponse.decode(
+    await world.settled(call(member, "/etcdserverpb.KV/Compact", bytes)),
+  );
   assert.equal(answer.header?.revision, 51);
   assert.equal(member.store.mvcc.compactedRevision, 51);
   assert.ok(member.store.liveBytes < before / 20);
@@ -142,12 +159,22 @@ test("physical: the call is answered when the records are gone, durably", async 
   await again.close({ flush: false });
 });
 
-/** A store with one put for each revision, of `keys` keys in turn, that is about to be compacted whole. */
-async function bigStore(keyspaces: MemoryKeyspaceOpener, keys: number, revisions: number): Promise<Store> {
+/**
+ * A store with one put for each revision, of `keys` keys in turn, that is about to be compacted
+ * whole.
+ */
+async function bigStore(
+  keyspaces: MemoryKeyspaceOpener,
+  keys: number,
+  revisions: number,
+): Promise<Store> {
   const store = await Store.open(keyspaces, "/store");
   for (let i = 0; i < revisions; i++) {
     const bytes = PutRequest.encode({ key: fromUtf8(`k${i % keys}`), value: fromUtf8(`${i}`) });
-    const data = InternalRaftRequest.encode({ header: { ID: 1n, username: "", authRevision: 0 }, put: bytes });
+    const data = InternalRaftRequest.encode({
+      header: { ID: 1n, username: "", authRevision: 0 },
+      put: bytes,
+    });
     store.apply({ type: raftpb.EntryType.EntryNormal, index: i + 1, term: 1, data }, () => false);
     if (store.isFlushDue) await store.flush();
   }
@@ -155,7 +182,12 @@ async function bigStore(keyspaces: MemoryKeyspaceOpener, keys: number, revisions
     header: { ID: 1n, username: "", authRevision: 0 },
     compaction: CompactionRequest.encode({ revision: revisions + 1 }),
   });
-  store.apply({ type: raftpb.EntryType.EntryNormal, index: revisions + 1, term: 1, data: compaction });
+  store.apply({
+    type: raftpb.EntryType.EntryNormal,
+    index: revisions + 1,
+    term: 1,
+    data: compaction,
+  });
   await store.flush();
   return store;
 }
@@ -166,7 +198,9 @@ function threadMs(): number {
   return (user + system) / 1000;
 }
 
-/** Compacts a store of 40,000 revisions whole; gives how long each step computed, in milliseconds. */
+/**
+ * Compacts a store of 40,000 revisions whole; gives how long each step computed, in milliseconds.
+ */
 async function compactWhole(keys: number): Promise<number[]> {
   const store = await bigStore(new MemoryKeyspaceOpener(new MemoryDisk()), keys, 40_000);
   // The time that this thread computes, which a busy machine does not stretch.
@@ -191,7 +225,12 @@ async function compactWhole(keys: number): Promise<number[]> {
     store: () => store,
     clock: real,
     logger: silentLogger,
-    metrics: { compactionPause: pause, compactionDuration: new Histogram([1]), compactionLastSeconds: new Gauge(), compactionKeys },
+    metrics: {
+      compactionPause: pause,
+      compactionDuration: new Histogram([1]),
+      compactionLastSeconds: new Gauge(),
+      compactionKeys,
+    },
     // As if an operator had asked for all at once.
     batchLimit: 1_000_000,
     pauseMs: 1,
@@ -212,7 +251,10 @@ async function compactWhole(keys: number): Promise<number[]> {
   return steps;
 }
 
-/** A collection of garbage may fall into one step of a run, but a step that is too long by itself is so in each. */
+/**
+ * A collection of garbage may fall into one step of a run, but a step that is too long by itself is
+ * so in each.
+ */
 const ATTEMPTS = 3;
 
 for (const [title, keys] of [

@@ -5,12 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type Invoked, invoke } from "../node/cli/invoke.ts";
-import { defaultHost, defaultRouteInterface, readTextFile, resolveHost } from "../node/cli/surroundings.ts";
+import {
+  defaultHost,
+  defaultRouteInterface,
+  readTextFile,
+  resolveHost,
+} from "../node/cli/surroundings.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "quorate-config-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
-async function call(...argv: string[]): Promise<{ invoked: Invoked; stdout: string; stderr: string }> {
+async function call(
+  ...argv: string[]
+): Promise<{ invoked: Invoked; stdout: string; stderr: string }> {
   const said = { stdout: "", stderr: "" };
   const invoked = await invoke(
     argv,
@@ -39,12 +46,18 @@ test("--help and --version are printed to standard output and end with 0", async
 test("mistakes are printed to standard error and end with 2 or 1", async () => {
   const flag = await call("--nmae=x");
   assert.deepEqual(flag.invoked, { kind: "exit", code: 2 });
-  assert.equal(flag.stderr, "quorate: flag provided but not defined: --nmae (did you mean --name?)\nRun quorate --help for the flags.\n");
+  assert.equal(
+    flag.stderr,
+    "quorate: flag provided but not defined: --nmae (did you mean --name?)\nRun quorate --help for the flags.\n",
+  );
   const value = await call("--heartbeat-interval=0");
   assert.deepEqual(value.invoked, { kind: "exit", code: 1 });
   assert.equal(value.stderr, "quorate: --heartbeat-interval must be >0 (set to 0ms)\n");
   const file = await call(`--config-file=${scratch}/absent`);
-  assert.equal(file.stderr, `quorate: cannot read the configuration file ${scratch}/absent: no such file or directory\n`);
+  assert.equal(
+    file.stderr,
+    `quorate: cannot read the configuration file ${scratch}/absent: no such file or directory\n`,
+  );
 });
 
 test("a member to start comes with its configuration, and nothing is written", async () => {
@@ -57,15 +70,23 @@ test("a member to start comes with its configuration, and nothing is written", a
 });
 
 test("the default route's interface is read from the kernel's table", () => {
-  const head = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
+  const head =
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
   const local = "docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n";
-  assert.equal(defaultRouteInterface(`${head}${local}eth1\t00000000\t010011AC\t0003\t0\t0\t0\t00000000\t0\t0\t0\n`), "eth1");
+  assert.equal(
+    defaultRouteInterface(
+      `${head}${local}eth1\t00000000\t010011AC\t0003\t0\t0\t0\t00000000\t0\t0\t0\n`,
+    ),
+    "eth1",
+  );
   assert.equal(defaultRouteInterface(head + local), undefined);
   const host = defaultHost();
   assert.ok(host === undefined || (isIPv4(host) && !host.startsWith("127.")), `${host}`);
 });
 
 test("files and hosts give the system's reason when they fail", async () => {
-  assert.throws(() => readTextFile(join(scratch, "absent")), { message: "no such file or directory" });
+  assert.throws(() => readTextFile(join(scratch, "absent")), {
+    message: "no such file or directory",
+  });
   assert.equal(await resolveHost("127.0.0.1"), "127.0.0.1");
 });

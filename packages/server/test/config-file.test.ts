@@ -72,11 +72,19 @@ test("every option can be set in the file, under the key that it declares", asyn
   for (const [name, option] of options) {
     const keys = option.fileKey.split(".");
     const value =
-      option.kind === "duration" || option.kind === "uint" || option.kind === "int" ? "oops" : option.kind === "bool" ? "maybe" : undefined;
-    // A value that cannot be read shows that the key reached its option; texts and lists are read as they are.
-    const yaml = keys.map((key, depth) => `${"  ".repeat(depth)}${key}:`).join("\n") + (value === undefined ? "" : ` ${value}`);
+      option.kind === "duration" || option.kind === "uint" || option.kind === "int"
+        ? "oops"
+        : option.kind === "bool"
+          ? "maybe"
+          : undefined;
+    // A value that cannot be read shows that the key reached its option; texts and lists are read
+    // as they are.
+    const yaml =
+      keys.map((key, depth) => `${"  ".repeat(depth)}${key}:`).join("\n") +
+      (value === undefined ? "" : ` ${value}`);
     if (value === undefined) await load(yaml);
-    else await refused(yaml, new RegExp(`^q.yaml: invalid value "${value}" for ${option.fileKey}: `));
+    else
+      await refused(yaml, new RegExp(`^q.yaml: invalid value "${value}" for ${option.fileKey}: `));
     assert.notEqual(name, "");
   }
 });
@@ -88,12 +96,18 @@ test("durations in the file are nanoseconds, as in etcd's, or Go's text", async 
 });
 
 test("with a file, flags and variables are put aside and named in a warning", async () => {
-  const { config, notices } = await load("name: a\n", ["--name=b", "--data-dir=x"], { ETCD_NAME: "c", HOME: "/" });
+  const { config, notices } = await load("name: a\n", ["--name=b", "--data-dir=x"], {
+    ETCD_NAME: "c",
+    HOME: "/",
+  });
   assert.equal(config.name, "a");
   assert.equal(config.dataDir, "a.quorate");
-  assert.equal(notices[0]!.level, "warn");
-  assert.deepEqual(notices[0]!.fields, { path: "q.yaml", ignored: ["--name", "--data-dir", "ETCD_NAME"] });
-  assert.equal((await load("name: a\n")).notices[0]!.level, "info");
+  assert.equal(notices[0].level, "warn");
+  assert.deepEqual(notices[0].fields, {
+    path: "q.yaml",
+    ignored: ["--name", "--data-dir", "ETCD_NAME"],
+  });
+  assert.equal((await load("name: a\n")).notices[0].level, "info");
 });
 
 test("the file can be named by a variable", async () => {
@@ -115,7 +129,10 @@ test("files that cannot be read say where", async () => {
   await refused("a: 1\na: 2\n", /^q.yaml: Map keys must be unique/);
   await refused("- a\n", /^q.yaml: expected keys with values$/);
   await refused("name: {a: 1}\n", /^q.yaml: invalid value .* for name: expected a single value$/);
-  await refused("peer-transport-security: x\n", /^q.yaml: invalid peer-transport-security: expected nested keys$/);
+  await refused(
+    "peer-transport-security: x\n",
+    /^q.yaml: invalid peer-transport-security: expected nested keys$/,
+  );
   await refused("snapshot-count: 1.5\n", /expected a whole number/);
   await assert.rejects(
     loadConfig(["--config-file=nope"], {}, () => {
@@ -132,12 +149,18 @@ test("keys of earlier releases are accepted with a warning", async () => {
   );
   assert.equal(config.maxLearners, 3);
   assert.equal(config.featureGates.get("InitialCorruptCheck"), true);
-  const retired = notices.filter((notice) => notice.msg === "option has no effect").map((notice) => notice.fields["option"]);
+  const retired = notices
+    .filter((notice) => notice.msg === "option has no effect")
+    .map((notice) => notice.fields["option"]);
   assert.deepEqual(retired, ["enable-v2", "proxy"]);
 });
 
 test("a file without advertise-client-urls keeps etcd's default and says so", async () => {
   const { config, notices } = await load("listen-client-urls: http://127.0.0.1:5\n");
-  assert.equal(config.advertiseClientUrls[0]!.text, "http://localhost:2379");
-  assert.ok(notices.some((notice) => /^advertise-client-urls is not in the configuration file/.test(notice.msg)));
+  assert.equal(config.advertiseClientUrls[0].text, "http://localhost:2379");
+  assert.ok(
+    notices.some((notice) =>
+      /^advertise-client-urls is not in the configuration file/.test(notice.msg),
+    ),
+  );
 });

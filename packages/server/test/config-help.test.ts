@@ -7,8 +7,12 @@ import { groups } from "../src/config/option.ts";
 import { optionByFlag, options, variableName } from "../src/config/options.ts";
 import { editDistance, nearest } from "../src/config/suggest.ts";
 
-/** The flags of etcd 3.7, as `etcd --help` lists them, without --version, --config-file and those that it no longer defines. */
-const etcdFlags = `name data-dir wal-dir snapshot-count heartbeat-interval election-timeout initial-election-tick-advance listen-peer-urls
+/**
+ * The flags of etcd 3.7, as `etcd --help` lists them, without --version, --config-file and those
+ * that it no longer defines.
+ */
+const etcdFlags =
+  `name data-dir wal-dir snapshot-count heartbeat-interval election-timeout initial-election-tick-advance listen-peer-urls
 listen-client-urls listen-client-http-urls max-wals memory-mlock quota-backend-bytes backend-bbolt-freelist-type backend-batch-interval
 backend-batch-limit max-txn-ops max-request-bytes max-concurrent-streams grpc-keepalive-min-time grpc-keepalive-interval
 grpc-keepalive-timeout socket-reuse-port socket-reuse-address enable-grpc-gateway raft-read-timeout raft-write-timeout feature-gates
@@ -35,7 +39,8 @@ test("every flag of etcd 3.7 is declared", () => {
 
 test("--help shows every option with its type, in its group, in at most 100 columns where text can be broken", () => {
   const help = helpText();
-  for (const [name, option] of options) assert.match(help, new RegExp(`^  --${name} ${option.kind} +default: .`, "m"), name);
+  for (const [name, option] of options)
+    assert.match(help, new RegExp(`^  --${name} ${option.kind} +default: .`, "m"), name);
   for (const group of groups) assert.ok(help.includes(`\n${group}:\n`), group);
   const long = help.split("\n").filter((line) => line.startsWith("      ") && line.length > 100);
   assert.deepEqual(long, []);
@@ -44,7 +49,8 @@ test("--help shows every option with its type, in its group, in at most 100 colu
 test("docs/configuration.md is what the declarations say", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../docs/configuration.md"), "utf8");
   assert.equal(page, configurationDocs(), "run node scripts/gen-config-docs.ts");
-  for (const name of options.keys()) assert.ok(page.includes(`\`--${name}\`<br>\`${variableName(name)}\``), name);
+  for (const name of options.keys())
+    assert.ok(page.includes(`\`--${name}\`<br>\`${variableName(name)}\``), name);
 });
 
 test("the nearest name is found when it is near enough", () => {

@@ -1,7 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isIpAddress, parseInitialCluster, parseUrl, parseUrls, sameUrl, urlsText } from "../src/config/url.ts";
-import { formatDuration, parseBool, parseDurationMs, parseInteger, parseUniqueList } from "../src/config/values.ts";
+import {
+  isIpAddress,
+  parseInitialCluster,
+  parseUrl,
+  parseUrls,
+  sameUrl,
+  urlsText,
+} from "../src/config/url.ts";
+import {
+  formatDuration,
+  parseBool,
+  parseDurationMs,
+  parseInteger,
+  parseUniqueList,
+} from "../src/config/values.ts";
 
 test("durations are read as Go reads them", () => {
   const read: [string, number][] = [
@@ -23,9 +36,15 @@ test("durations are read as Go reads them", () => {
 });
 
 test("what is no duration is refused with Go's words", () => {
-  assert.throws(() => parseDurationMs("5"), { message: 'time: missing unit in duration "5" (expected one such as 300ms, 10s or 1h30m)' });
-  assert.throws(() => parseDurationMs("5 s"), { message: /^time: unknown unit " s" in duration "5 s" \(/ });
-  assert.throws(() => parseDurationMs("5d"), { message: /^time: unknown unit "d" in duration "5d" \(expected ns, us, ms, s, m or h\)$/ });
+  assert.throws(() => parseDurationMs("5"), {
+    message: 'time: missing unit in duration "5" (expected one such as 300ms, 10s or 1h30m)',
+  });
+  assert.throws(() => parseDurationMs("5 s"), {
+    message: /^time: unknown unit " s" in duration "5 s" \(/,
+  });
+  assert.throws(() => parseDurationMs("5d"), {
+    message: /^time: unknown unit "d" in duration "5d" \(expected ns, us, ms, s, m or h\)$/,
+  });
   for (const bad of ["", "s", "-", "1h-5m", "--5s", "x5s", "1e3s", "9999999999h"]) {
     assert.throws(() => parseDurationMs(bad), { name: "ValueError" }, bad);
   }
@@ -59,16 +78,26 @@ test("whole numbers come in Go's literal forms and within bounds", () => {
   assert.equal(parseInteger("-7", -10, 10), -7);
   assert.equal(parseInteger("0", 0, 10), 0);
   for (const bad of ["", "x", "1.5", "1e3", " 1", "1 ", "0x", "0b2", "-1", "+1"]) {
-    assert.throws(() => parseInteger(bad, 0, 100, "bytes"), { message: "parse error (expected a whole number; unit: bytes)" }, bad);
+    assert.throws(
+      () => parseInteger(bad, 0, 100, "bytes"),
+      { message: "parse error (expected a whole number; unit: bytes)" },
+      bad,
+    );
   }
-  assert.throws(() => parseInteger("101", 0, 100), { message: "value out of range (expected 0 to 100)" });
-  assert.throws(() => parseInteger("-11", -10, 10), { message: "value out of range (expected -10 to 10)" });
+  assert.throws(() => parseInteger("101", 0, 100), {
+    message: "value out of range (expected 0 to 100)",
+  });
+  assert.throws(() => parseInteger("-11", -10, 10), {
+    message: "value out of range (expected -10 to 10)",
+  });
 });
 
 test("booleans come in Go's spellings alone", () => {
   for (const text of ["1", "t", "T", "true", "TRUE", "True"]) assert.equal(parseBool(text), true);
-  for (const text of ["0", "f", "F", "false", "FALSE", "False"]) assert.equal(parseBool(text), false);
-  for (const text of ["", "yes", "on", "tRUE"]) assert.throws(() => parseBool(text), { message: "parse error (expected true or false)" });
+  for (const text of ["0", "f", "F", "false", "FALSE", "False"])
+    assert.equal(parseBool(text), false);
+  for (const text of ["", "yes", "on", "tRUE"])
+    assert.throws(() => parseBool(text), { message: "parse error (expected true or false)" });
 });
 
 test("unique lists are sorted and have each text once", () => {
@@ -84,8 +113,20 @@ test("a member URL is scheme, host and port", () => {
     path: "",
     text: "http://127.0.0.1:2380",
   });
-  assert.deepEqual(parseUrl(" HTTPS://[::1]:0 "), { scheme: "https", host: "::1", port: 0, path: "", text: "https://[::1]:0" });
-  assert.deepEqual(parseUrl("unix:///run/q.sock"), { scheme: "unix", host: "", port: 0, path: "/run/q.sock", text: "unix:///run/q.sock" });
+  assert.deepEqual(parseUrl(" HTTPS://[::1]:0 "), {
+    scheme: "https",
+    host: "::1",
+    port: 0,
+    path: "",
+    text: "https://[::1]:0",
+  });
+  assert.deepEqual(parseUrl("unix:///run/q.sock"), {
+    scheme: "unix",
+    host: "",
+    port: 0,
+    path: "/run/q.sock",
+    text: "unix:///run/q.sock",
+  });
   assert.deepEqual(parseUrl("unixs://localhost:17"), {
     scheme: "unixs",
     host: "",
@@ -111,14 +152,20 @@ test("bad URLs are refused with etcd's words", () => {
     ["http://a:http", 'parse "http://a:http": invalid port ":http" after host'],
     ["http://a:65536", "URL port must be at most 65535: http://a:65536"],
     ["unix:", "URL of a unix socket must name its file: unix:"],
-    [`unix:///${"x".repeat(103)}`, `path of a unix socket must have at most 103 bytes, got 104: unix:///${"x".repeat(103)}`],
+    [
+      `unix:///${"x".repeat(103)}`,
+      `path of a unix socket must have at most 103 bytes, got 104: unix:///${"x".repeat(103)}`,
+    ],
   ];
-  for (const [text, message] of refused) assert.throws(() => parseUrl(text), { name: "ValueError", message }, text);
+  for (const [text, message] of refused)
+    assert.throws(() => parseUrl(text), { name: "ValueError", message }, text);
 });
 
 test("lists of URLs are sorted and have each URL once", () => {
   assert.equal(urlsText(parseUrls("http://b:1,http://a:1,http://b:1")), "http://a:1,http://b:1");
-  assert.throws(() => parseUrls("http://a:1,"), { message: /unixs: the URL is empty \(a comma too many\?\)$/ });
+  assert.throws(() => parseUrls("http://a:1,"), {
+    message: /unixs: the URL is empty \(a comma too many\?\)$/,
+  });
 });
 
 test("--initial-cluster maps names to URLs and keeps repetitions for the duplicate check", () => {
@@ -134,7 +181,16 @@ test("--initial-cluster maps names to URLs and keeps repetitions for the duplica
 });
 
 test("addresses are told from names", () => {
-  for (const address of ["0.0.0.0", "255.255.255.255", "::", "::1", "fe80::1%eth0", "2001:db8::1:2", "::ffff:1.2.3.4", "1:2:3:4:5:6:7:8"]) {
+  for (const address of [
+    "0.0.0.0",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "fe80::1%eth0",
+    "2001:db8::1:2",
+    "::ffff:1.2.3.4",
+    "1:2:3:4:5:6:7:8",
+  ]) {
     assert.equal(isIpAddress(address), true, address);
   }
   for (const name of [

@@ -15,7 +15,11 @@ function reader(files: Record<string, string>): (path: string) => string {
   };
 }
 
-async function run(argv: string[], env: Record<string, string> = {}, files: Record<string, string> = {}): Promise<Run> {
+async function run(
+  argv: string[],
+  env: Record<string, string> = {},
+  files: Record<string, string> = {},
+): Promise<Run> {
   const invocation = await loadConfig(argv, env, reader(files));
   assert.equal(invocation.kind, "run");
   return invocation as Run & { kind: "run" };
@@ -28,15 +32,19 @@ async function refused(
   env: Record<string, string> = {},
   files: Record<string, string> = {},
 ) {
-  await assert.rejects(loadConfig(argv, env, reader(files)), (error: { code?: string; message: string }) => {
-    assert.equal(error.code, code, error.message);
-    if (typeof message === "string") assert.equal(error.message, message);
-    else assert.match(error.message, message);
-    return true;
-  });
+  await assert.rejects(
+    loadConfig(argv, env, reader(files)),
+    (error: { code?: string; message: string }) => {
+      assert.equal(error.code, code, error.message);
+      if (typeof message === "string") assert.equal(error.message, message);
+      else assert.match(error.message, message);
+      return true;
+    },
+  );
 }
 
-const warned = ({ notices }: Run, option: string): Notice | undefined => notices.find((notice) => notice.fields["option"] === option);
+const warned = ({ notices }: Run, option: string): Notice | undefined =>
+  notices.find((notice) => notice.fields["option"] === option);
 const texts = (urls: readonly { text: string }[]): string[] => urls.map((url) => url.text);
 
 test("without any flag it is one member named default on localhost", async () => {
@@ -76,7 +84,10 @@ test("the cluster's own command line is understood", async () => {
     ["--advertise-client-urls", "https://127.0.0.1:4379"],
     ["--listen-peer-urls", "https://127.0.0.1:4380"],
     ["--initial-advertise-peer-urls", "https://127.0.0.1:4380"],
-    ["--initial-cluster", "infra0=https://127.0.0.1:3380,infra1=https://127.0.0.1:4380,infra2=https://127.0.0.1:5380"],
+    [
+      "--initial-cluster",
+      "infra0=https://127.0.0.1:3380,infra1=https://127.0.0.1:4380,infra2=https://127.0.0.1:5380",
+    ],
     ["--initial-cluster-token", "etcd-cluster-1"],
     ["--initial-cluster-state", "new"],
     ["--cert-file", "server.pem"],
@@ -88,7 +99,13 @@ test("the cluster's own command line is understood", async () => {
     ["--peer-trusted-ca-file", "ca.pem"],
     ["--peer-client-cert-auth"],
   ].flat();
-  const files = { "server.pem": PEM, "server-key.pem": PEM, "ca.pem": PEM, "peer.pem": PEM, "peer-key.pem": PEM };
+  const files = {
+    "server.pem": PEM,
+    "server-key.pem": PEM,
+    "ca.pem": PEM,
+    "peer.pem": PEM,
+    "peer-key.pem": PEM,
+  };
   const { config, notices } = await run(argv, {}, files);
   assert.deepEqual(notices, []);
   assert.deepEqual([...config.initialCluster.keys()], ["infra0", "infra1", "infra2"]);
@@ -114,7 +131,17 @@ test("the cluster's own command line is understood", async () => {
 });
 
 test("flags come with one dash or two, with = or a space, and the last one wins", async () => {
-  const { config } = await run(["-name", "a", "--name=b", "-name=c=d", "--pre-vote=false", "-client-cert-auth", "--data-dir", "-x", "--"]);
+  const { config } = await run([
+    "-name",
+    "a",
+    "--name=b",
+    "-name=c=d",
+    "--pre-vote=false",
+    "-client-cert-auth",
+    "--data-dir",
+    "-x",
+    "--",
+  ]);
   assert.equal(config.name, "c=d");
   assert.equal(config.preVote, false);
   assert.equal(config.dataDir, "-x");
@@ -125,11 +152,16 @@ test("a boolean does not take the next argument", async () => {
 });
 
 test("command lines that cannot be read end with code 2 and name the flag", async () => {
-  await refused("BadFlag", "flag provided but not defined: --listen-client-url (did you mean --listen-client-urls?)", [
-    "--listen-client-url",
-    "x",
-  ]);
-  await refused("BadFlag", "flag provided but not defined: --initial-clutser (did you mean --initial-cluster?)", ["-initial-clutser=x"]);
+  await refused(
+    "BadFlag",
+    "flag provided but not defined: --listen-client-url (did you mean --listen-client-urls?)",
+    ["--listen-client-url", "x"],
+  );
+  await refused(
+    "BadFlag",
+    "flag provided but not defined: --initial-clutser (did you mean --initial-cluster?)",
+    ["-initial-clutser=x"],
+  );
   await refused("BadFlag", "flag provided but not defined: --zzzzzzzzz", ["--zzzzzzzzz"]);
   await refused("BadFlag", "flag needs an argument: --name", ["--name"]);
   await refused("BadFlag", '"serve" is not a valid flag', ["serve"]);
@@ -144,31 +176,53 @@ test("command lines that cannot be read end with code 2 and name the flag", asyn
 });
 
 test("values that cannot be read name the flag and the value", async () => {
-  await refused("BadValue", 'invalid value "x" for flag --snapshot-count: parse error (expected a whole number; unit: entries)', [
-    "--snapshot-count",
-    "x",
-  ]);
-  await refused("BadValue", 'invalid value "-1" for flag --snapshot-count: parse error (expected a whole number; unit: entries)', [
-    "--snapshot-count",
-    "-1",
-  ]);
-  await refused("BadValue", 'invalid value "maybe" for flag --pre-vote: parse error (expected true or false)', ["--pre-vote=maybe"]);
+  await refused(
+    "BadValue",
+    'invalid value "x" for flag --snapshot-count: parse error (expected a whole number; unit: entries)',
+    ["--snapshot-count", "x"],
+  );
+  await refused(
+    "BadValue",
+    'invalid value "-1" for flag --snapshot-count: parse error (expected a whole number; unit: entries)',
+    ["--snapshot-count", "-1"],
+  );
+  await refused(
+    "BadValue",
+    'invalid value "maybe" for flag --pre-vote: parse error (expected true or false)',
+    ["--pre-vote=maybe"],
+  );
   await refused(
     "BadValue",
     'invalid value "5" for flag --grpc-keepalive-timeout: time: missing unit in duration "5" (expected one such as 300ms, 10s or 1h30m)',
     ["--grpc-keepalive-timeout=5"],
   );
-  await refused("BadValue", 'invalid value "4294967296" for flag --max-concurrent-streams: value out of range (expected 0 to 4294967295)', [
-    "--max-concurrent-streams=4294967296",
+  await refused(
+    "BadValue",
+    'invalid value "4294967296" for flag --max-concurrent-streams: value out of range (expected 0 to 4294967295)',
+    ["--max-concurrent-streams=4294967296"],
+  );
+  await refused(
+    "BadValue",
+    'invalid value "old" for flag --initial-cluster-state: must be one of new, existing',
+    ["--initial-cluster-state=old"],
+  );
+  await refused(
+    "BadValue",
+    'invalid value "1.1" for flag --tls-min-version: must be one of "", TLS1.2, TLS1.3',
+    ["--tls-min-version=1.1"],
+  );
+  await refused("BadValue", /URL must not contain a path/, [
+    "--listen-peer-urls",
+    "http://localhost:2380/x",
   ]);
-  await refused("BadValue", 'invalid value "old" for flag --initial-cluster-state: must be one of new, existing', [
-    "--initial-cluster-state=old",
-  ]);
-  await refused("BadValue", 'invalid value "1.1" for flag --tls-min-version: must be one of "", TLS1.2, TLS1.3', ["--tls-min-version=1.1"]);
-  await refused("BadValue", /URL must not contain a path/, ["--listen-peer-urls", "http://localhost:2380/x"]);
-  await refused("BadValue", 'invalid value "x" for ETCD_SNAPSHOT_COUNT: parse error (expected a whole number; unit: entries)', [], {
-    ETCD_SNAPSHOT_COUNT: "x",
-  });
+  await refused(
+    "BadValue",
+    'invalid value "x" for ETCD_SNAPSHOT_COUNT: parse error (expected a whole number; unit: entries)',
+    [],
+    {
+      ETCD_SNAPSHOT_COUNT: "x",
+    },
+  );
 });
 
 test("--help and --version come before everything else", async () => {
@@ -187,10 +241,22 @@ test("every option has its variable, and flags and variables give the same", asy
     const byFlag = await run([`--${name}=${text}`, ...argv], {}, { x: PEM });
     const byVariable = await run(argv, { [variableName(name)]: text }, { x: PEM });
     assert.deepEqual(byVariable.config, byFlag.config, name);
-    // An effective option changes what the member is started with; "logger" has one value only, TLS options need a certificate to count.
-    if (option.stage.kind !== "effective" || argv.length > 0 || option.group === "Security" || text === option.defaultText) continue;
+    // An effective option changes what the member is started with; "logger" has one value only, TLS
+    // options need a certificate to count.
+    if (
+      option.stage.kind !== "effective" ||
+      argv.length > 0 ||
+      option.group === "Security" ||
+      text === option.defaultText
+    )
+      continue;
     // What is alone without effect: what it is read with is at its default.
-    const silent = ["initial-cluster", "feature-gates", "auto-compaction-mode", "discovery-srv-name"];
+    const silent = [
+      "initial-cluster",
+      "feature-gates",
+      "auto-compaction-mode",
+      "discovery-srv-name",
+    ];
     if (!silent.includes(name)) assert.notDeepEqual(byFlag.config, (await run([])).config, name);
   }
 });
@@ -238,17 +304,37 @@ function extra(name: string): string[] {
     "client-key-file": ["--cert-file=x", "--key-file=x", "--client-cert-file=x"],
     "peer-cert-file": ["--peer-key-file=x"],
     "peer-key-file": ["--peer-cert-file=x"],
-    "peer-client-cert-file": ["--peer-cert-file=x", "--peer-key-file=x", "--peer-client-key-file=x"],
-    "peer-client-key-file": ["--peer-cert-file=x", "--peer-key-file=x", "--peer-client-cert-file=x"],
+    "peer-client-cert-file": [
+      "--peer-cert-file=x",
+      "--peer-key-file=x",
+      "--peer-client-key-file=x",
+    ],
+    "peer-client-key-file": [
+      "--peer-cert-file=x",
+      "--peer-key-file=x",
+      "--peer-client-cert-file=x",
+    ],
   };
   return partners[name] ?? [];
 }
 
 test("a variable beside its flag is refused, an unknown one is warned of, an empty one is absent", async () => {
-  await refused("Contradiction", /conflicting environment variable "ETCD_NAME" is shadowed/, ["--name=x"], { ETCD_NAME: "y" });
-  const result = await run([], { ETCD_NAEM: "x", ETCD_NAME: "", ETCD_UNSUPPORTED_ARCH: "arm64", OTHER: "x" });
+  await refused(
+    "Contradiction",
+    /conflicting environment variable "ETCD_NAME" is shadowed/,
+    ["--name=x"],
+    { ETCD_NAME: "y" },
+  );
+  const result = await run([], {
+    ETCD_NAEM: "x",
+    ETCD_NAME: "",
+    ETCD_UNSUPPORTED_ARCH: "arm64",
+    OTHER: "x",
+  });
   assert.equal(result.config.name, "default");
-  const unknown = result.notices.filter((notice) => notice.msg === "unrecognized environment variable");
+  const unknown = result.notices.filter(
+    (notice) => notice.msg === "unrecognized environment variable",
+  );
   assert.deepEqual(
     unknown.map((notice) => notice.fields),
     [{ "environment-variable": "ETCD_NAEM", nearest: "ETCD_NAME" }],
@@ -261,44 +347,91 @@ test("a password in a variable does not reach the log", async () => {
 });
 
 test("old names still work and are warned of", async () => {
-  const result = await run(["--experimental-warning-apply-duration=7s", "--experimental-initial-corrupt-check"]);
+  const result = await run([
+    "--experimental-warning-apply-duration=7s",
+    "--experimental-initial-corrupt-check",
+  ]);
   assert.equal(result.config.warningApplyDurationMs, 7000);
   assert.equal(result.config.featureGates.get("InitialCorruptCheck"), true);
-  const renamed = result.notices.filter((notice) => notice.msg === "an option was given under an old name");
+  const renamed = result.notices.filter(
+    (notice) => notice.msg === "an option was given under an old name",
+  );
   assert.equal(renamed.length, 2);
-  assert.deepEqual(renamed[0]!.fields, { "old-name": "experimental-warning-apply-duration", name: "warning-apply-duration" });
+  assert.deepEqual(renamed[0].fields, {
+    "old-name": "experimental-warning-apply-duration",
+    name: "warning-apply-duration",
+  });
 });
 
 test("retired flags and those without a feature are accepted with the reason, those at their default in silence", async () => {
-  const result = await run(["--enable-v2", "--max-snapshots=5", "--memory-mlock", "--enable-pprof=false", "--unsafe-no-fsync"]);
+  const result = await run([
+    "--enable-v2",
+    "--max-snapshots=5",
+    "--memory-mlock",
+    "--enable-pprof=false",
+    "--unsafe-no-fsync",
+  ]);
   for (const name of ["enable-v2", "max-snapshots", "memory-mlock", "unsafe-no-fsync"])
     assert.ok(warned(result, name)?.fields["reason"], name);
   assert.equal(warned(result, "enable-pprof"), undefined);
 });
 
 test("what may not be ignored is refused until it is there", async () => {
-  await refused("NotAvailable", /^--discovery cannot be used: /, ["--discovery=http://discovery.example/token"]);
-  for (const flag of ["--cors=https://a.example", "--cors=*,https://a.example", "--host-whitelist=db.example", "--host-whitelist=*,a"]) {
-    await refused("NotAvailable", new RegExp(`^${flag.split("=")[0]} cannot be used: .*would not be kept out as it says$`), [flag]);
+  await refused("NotAvailable", /^--discovery cannot be used: /, [
+    "--discovery=http://discovery.example/token",
+  ]);
+  for (const flag of [
+    "--cors=https://a.example",
+    "--cors=*,https://a.example",
+    "--host-whitelist=db.example",
+    "--host-whitelist=*,a",
+  ]) {
+    await refused(
+      "NotAvailable",
+      new RegExp(`^${flag.split("=")[0]} cannot be used: .*would not be kept out as it says$`),
+      [flag],
+    );
   }
-  await assert.rejects(run([], { ETCD_HOST_WHITELIST: "db.example" }), /--host-whitelist cannot be used/);
+  await assert.rejects(
+    run([], { ETCD_HOST_WHITELIST: "db.example" }),
+    /--host-whitelist cannot be used/,
+  );
   // These ask for nothing.
-  for (const flag of ["--cors=", "--cors=*", "--host-whitelist=", "--host-whitelist=*"]) await run([flag]);
+  for (const flag of ["--cors=", "--cors=*", "--host-whitelist=", "--host-whitelist=*"])
+    await run([flag]);
 });
 
 test("a revocation list is in DER, as etcd takes it, or in PEM", async () => {
-  const urls = ["--listen-client-urls=https://127.0.0.1:1", "--advertise-client-urls=https://127.0.0.1:1"];
-  const flags = [...urls, "--cert-file=c", "--key-file=k", "--trusted-ca-file=ca", "--client-crl-file=crl"];
+  const urls = [
+    "--listen-client-urls=https://127.0.0.1:1",
+    "--advertise-client-urls=https://127.0.0.1:1",
+  ];
+  const flags = [
+    ...urls,
+    "--cert-file=c",
+    "--key-file=k",
+    "--trusted-ca-file=ca",
+    "--client-crl-file=crl",
+  ];
   const files = { c: PEM, k: PEM, ca: PEM };
-  const taken = async (crl: string) => (await run(flags, {}, { ...files, crl })).config.clientTls?.crlFile;
+  const taken = async (crl: string) =>
+    (await run(flags, {}, { ...files, crl })).config.clientTls?.crlFile;
   assert.equal(await taken("0\ufffd\u0001"), "crl");
   assert.equal(await taken("-----BEGIN X509 CRL-----\n"), "crl");
-  await assert.rejects(taken(PEM), /--client-crl-file: crl is no revocation list, neither in DER nor in PEM/);
+  await assert.rejects(
+    taken(PEM),
+    /--client-crl-file: crl is no revocation list, neither in DER nor in PEM/,
+  );
 });
 
 test("certificates that a member makes for itself: where they are, whom they are for, and what they do not go with", async () => {
-  const urls = ["--listen-client-urls=https://127.0.0.1:1,https://[::1]:1", "--advertise-client-urls=https://127.0.0.1:1"];
-  const { clientTls, peerTls } = (await run(["--auto-tls", "--data-dir=/d", "--self-signed-cert-validity=3", ...urls])).config;
+  const urls = [
+    "--listen-client-urls=https://127.0.0.1:1,https://[::1]:1",
+    "--advertise-client-urls=https://127.0.0.1:1",
+  ];
+  const { clientTls, peerTls } = (
+    await run(["--auto-tls", "--data-dir=/d", "--self-signed-cert-validity=3", ...urls])
+  ).config;
   assert.deepEqual(clientTls?.selfCert, {
     dir: "/d/fixtures/client",
     certFile: "/d/fixtures/client/cert.pem",
@@ -314,14 +447,20 @@ test("certificates that a member makes for itself: where they are, whom they are
   const peer = (await run(["--peer-auto-tls", "--data-dir=/d"])).config.peerTls!;
   assert.deepEqual([peer.selfCert?.dir, peer.selfCert?.hosts], ["/d/fixtures/peer", ["localhost"]]);
   const given = await run(["--auto-tls", "--cert-file=c", "--key-file=k"]);
-  assert.ok(given.notices.some((notice) => notice.msg === "ignoring client auto TLS since certs given"));
+  assert.ok(
+    given.notices.some((notice) => notice.msg === "ignoring client auto TLS since certs given"),
+  );
   assert.equal(given.config.clientTls?.selfCert, undefined);
   for (const [flags, other] of [
     [["--auto-tls", "--client-cert-auth"], "client-cert-auth"],
     [["--peer-auto-tls", "--peer-trusted-ca-file=ca"], "peer-trusted-ca-file"],
     [["--auto-tls", "--client-crl-file=crl"], "client-crl-file"],
   ] as const) {
-    await refused("Contradiction", new RegExp(`auto-tls cannot be used with --${other}: no authority stands behind`), [...flags]);
+    await refused(
+      "Contradiction",
+      new RegExp(`auto-tls cannot be used with --${other}: no authority stands behind`),
+      [...flags],
+    );
   }
   await refused("BadValue", "selfSignedCertValidity is invalid,it should be greater than 0", [
     "--auto-tls",
@@ -330,44 +469,67 @@ test("certificates that a member makes for itself: where they are, whom they are
 });
 
 test("members that SRV records name carry the domain in their certificates, where the system's authorities vouch for them", async () => {
-  const tls = ["--listen-peer-urls=https://127.0.0.1:1", "--initial-advertise-peer-urls=https://127.0.0.1:1"];
+  const tls = [
+    "--listen-peer-urls=https://127.0.0.1:1",
+    "--initial-advertise-peer-urls=https://127.0.0.1:1",
+  ];
   const pair = ["--peer-cert-file=c", "--peer-key-file=k"];
   const files = { c: PEM, k: PEM, ca: PEM };
-  const nameOf = async (flags: string[]) => (await run([...tls, ...pair, ...flags], {}, files)).config.peerTls?.serverName;
+  const nameOf = async (flags: string[]) =>
+    (await run([...tls, ...pair, ...flags], {}, files)).config.peerTls?.serverName;
   assert.equal(await nameOf(["--discovery-srv=example.org"]), "example.org");
   assert.equal(await nameOf(["--discovery-srv=example.org", "--peer-trusted-ca-file=ca"]), "");
   assert.equal(await nameOf([]), "");
 });
 
 test("timing contradictions are refused with etcd's words", async () => {
-  await refused("Contradiction", "--heartbeat-interval must be >0 (set to 0ms)", ["--heartbeat-interval=0"]);
-  await refused("Contradiction", "--election-timeout must be >0 (set to 0ms)", ["--election-timeout=0"]);
-  await refused("Contradiction", "--election-timeout[499ms] should be at least as 5 times as --heartbeat-interval[100ms]", [
-    "--election-timeout=499",
+  await refused("Contradiction", "--heartbeat-interval must be >0 (set to 0ms)", [
+    "--heartbeat-interval=0",
   ]);
-  await refused("Contradiction", "--election-timeout[50001ms] is too long, and should be set less than 50000ms", [
-    "--election-timeout=50001",
+  await refused("Contradiction", "--election-timeout must be >0 (set to 0ms)", [
+    "--election-timeout=0",
   ]);
-  assert.equal((await run(["--election-timeout=50000", "--heartbeat-interval=300"])).config.electionTicks, 166);
+  await refused(
+    "Contradiction",
+    "--election-timeout[499ms] should be at least as 5 times as --heartbeat-interval[100ms]",
+    ["--election-timeout=499"],
+  );
+  await refused(
+    "Contradiction",
+    "--election-timeout[50001ms] is too long, and should be set less than 50000ms",
+    ["--election-timeout=50001"],
+  );
+  assert.equal(
+    (await run(["--election-timeout=50000", "--heartbeat-interval=300"])).config.electionTicks,
+    166,
+  );
 });
 
 test("address contradictions are refused", async () => {
   const advertise = "--advertise-client-urls=http://a:1";
-  await refused("Contradiction", "--listen-client-urls: expected IP in URL for binding (http://foo:1)", [
-    "--listen-client-urls=http://foo:1",
-    advertise,
+  await refused(
+    "Contradiction",
+    "--listen-client-urls: expected IP in URL for binding (http://foo:1)",
+    ["--listen-client-urls=http://foo:1", advertise],
+  );
+  await refused(
+    "Contradiction",
+    "--advertise-client-urls is required when --listen-client-urls is set explicitly",
+    ["--listen-client-urls=http://1.1.1.1:1"],
+  );
+  await refused(
+    "Contradiction",
+    '--initial-advertise-peer-urls "http://:1" must be "host:port" (unexpected empty host (http://:1))',
+    ["--initial-advertise-peer-urls=http://:1"],
+  );
+  await refused("Contradiction", /^--advertise-client-urls "http:\/\/:1" must be in the format/, [
+    "--advertise-client-urls=http://:1",
   ]);
-  await refused("Contradiction", "--advertise-client-urls is required when --listen-client-urls is set explicitly", [
-    "--listen-client-urls=http://1.1.1.1:1",
-  ]);
-  await refused("Contradiction", '--initial-advertise-peer-urls "http://:1" must be "host:port" (unexpected empty host (http://:1))', [
-    "--initial-advertise-peer-urls=http://:1",
-  ]);
-  await refused("Contradiction", /^--advertise-client-urls "http:\/\/:1" must be in the format/, ["--advertise-client-urls=http://:1"]);
-  await refused("Contradiction", "--listen-client-urls and --listen-peer-urls both want to listen on http://localhost:2380", [
-    "--listen-client-urls=http://localhost:2380",
-    advertise,
-  ]);
+  await refused(
+    "Contradiction",
+    "--listen-client-urls and --listen-peer-urls both want to listen on http://localhost:2380",
+    ["--listen-client-urls=http://localhost:2380", advertise],
+  );
   // It would listen on a port of its own choice, on all addresses.
   await refused(
     "Contradiction",
@@ -384,10 +546,14 @@ test("ways to form a cluster exclude each other", async () => {
     "--initial-cluster=default=http://a:1",
     "--discovery-srv=x",
   ]);
-  await refused("Contradiction", "both --discovery-token and --discovery-endpoints must be set", ["--discovery-token=x"]);
-  await refused("BadValue", /^error setting up initial cluster: --initial-cluster: "default" is not of the form NAME=PEER-URL$/, [
-    "--initial-cluster=default",
+  await refused("Contradiction", "both --discovery-token and --discovery-endpoints must be set", [
+    "--discovery-token=x",
   ]);
+  await refused(
+    "BadValue",
+    /^error setting up initial cluster: --initial-cluster: "default" is not of the form NAME=PEER-URL$/,
+    ["--initial-cluster=default"],
+  );
 });
 
 test("what a member says of its settings when it starts has etcd's names and no secret", async () => {
@@ -425,26 +591,49 @@ test("TLS settings are checked before the member starts", async () => {
   const https = ["--listen-client-urls=https://127.0.0.1:1", "--advertise-client-urls=https://a:1"];
   const files = { c: PEM, k: PEM, ca: PEM, junk: "junk" };
   const pair = ["--cert-file=c", "--key-file=k"];
-  await refused("Contradiction", /^TLS key\/cert \(--cert-file, --key-file\) must be provided for client url https:\/\/127.0.0.1:1/, https);
+  await refused(
+    "Contradiction",
+    /^TLS key\/cert \(--cert-file, --key-file\) must be provided for client url https:\/\/127.0.0.1:1/,
+    https,
+  );
   await refused(
     "Contradiction",
     "client TLS key/cert (--cert-file, --key-file) must be provided for metrics secure url https://127.0.0.1:3",
     ["--listen-metrics-urls=https://127.0.0.1:3"],
   );
-  await refused("Contradiction", "KeyFile and CertFile must both be present[key: , cert: c]: give both --cert-file and --key-file", [
-    ...https,
-    "--cert-file=c",
-  ]);
+  await refused(
+    "Contradiction",
+    "KeyFile and CertFile must both be present[key: , cert: c]: give both --cert-file and --key-file",
+    [...https, "--cert-file=c"],
+  );
   await refused("BadFile", "--cert-file: cannot read c: no such file", [...https, ...pair]);
-  await refused("BadFile", "--trusted-ca-file: junk is not a PEM file", [...https, ...pair, "--trusted-ca-file=junk"], {}, files);
-  await refused("BadFile", "--client-crl-file: cannot read crl: no such file", [...https, ...pair, "--client-crl-file=crl"], {}, files);
+  await refused(
+    "BadFile",
+    "--trusted-ca-file: junk is not a PEM file",
+    [...https, ...pair, "--trusted-ca-file=junk"],
+    {},
+    files,
+  );
+  await refused(
+    "BadFile",
+    "--client-crl-file: cannot read crl: no such file",
+    [...https, ...pair, "--client-crl-file=crl"],
+    {},
+    files,
+  );
   await refused("Contradiction", /^AllowedCNs and AllowedHostnames are mutually exclusive/, [
     "--peer-cert-file=c",
     "--peer-key-file=k",
     "--peer-cert-allowed-cn=a",
     "--peer-cert-allowed-hostname=b",
   ]);
-  await refused("BadValue", 'unexpected TLS cipher suite "NOPE"', [...https, ...pair, "--cipher-suites=NOPE"], {}, files);
+  await refused(
+    "BadValue",
+    'unexpected TLS cipher suite "NOPE"',
+    [...https, ...pair, "--cipher-suites=NOPE"],
+    {},
+    files,
+  );
   await refused("Contradiction", "cipher suites cannot be configured when only TLS1.3 is enabled", [
     "--tls-min-version=TLS1.3",
     "--cipher-suites=TLS_AES_128_GCM_SHA256",
@@ -454,7 +643,12 @@ test("TLS settings are checked before the member starts", async () => {
     "--tls-max-version=TLS1.2",
   ]);
   const { config } = await run(
-    [...https, ...pair, "--trusted-ca-file=ca", "--cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"],
+    [
+      ...https,
+      ...pair,
+      "--trusted-ca-file=ca",
+      "--cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    ],
     {},
     files,
   );
@@ -462,43 +656,72 @@ test("TLS settings are checked before the member starts", async () => {
   assert.match(config.clientTls?.ciphers ?? "", /:ECDHE-RSA-AES128-GCM-SHA256$/);
   // Certificates beside a plain URL are ignored with a warning, as etcd does, and not even read.
   const plain = await run([...pair, "--client-cert-auth"]);
-  assert.equal(plain.notices.filter((notice) => /^scheme is HTTP while/.test(notice.msg)).length, 2);
+  assert.equal(
+    plain.notices.filter((notice) => /^scheme is HTTP while/.test(notice.msg)).length,
+    2,
+  );
 });
 
 test("compaction retention is a time in one mode and a number in the other", async () => {
   const retention = async (...argv: string[]) => (await run(argv)).config.autoCompaction;
-  assert.deepEqual(await retention("--auto-compaction-retention=2"), { mode: "periodic", retentionMs: 7_200_000 });
-  assert.deepEqual(await retention("--auto-compaction-retention=5m"), { mode: "periodic", retentionMs: 300_000 });
-  assert.deepEqual(await retention("--auto-compaction-retention=1000", "--auto-compaction-mode=revision"), {
-    mode: "revision",
-    retentionRevisions: 1000,
+  assert.deepEqual(await retention("--auto-compaction-retention=2"), {
+    mode: "periodic",
+    retentionMs: 7_200_000,
   });
-  await refused("BadValue", /^error parsing CompactionRetention: --auto-compaction-retention: revision mode/, [
-    "--auto-compaction-retention=5m",
-    "--auto-compaction-mode=revision",
-  ]);
-  await refused("BadValue", /^error parsing CompactionRetention: --auto-compaction-retention: time: /, [
-    "--auto-compaction-retention=soon",
-  ]);
+  assert.deepEqual(await retention("--auto-compaction-retention=5m"), {
+    mode: "periodic",
+    retentionMs: 300_000,
+  });
+  assert.deepEqual(
+    await retention("--auto-compaction-retention=1000", "--auto-compaction-mode=revision"),
+    {
+      mode: "revision",
+      retentionRevisions: 1000,
+    },
+  );
+  await refused(
+    "BadValue",
+    /^error parsing CompactionRetention: --auto-compaction-retention: revision mode/,
+    ["--auto-compaction-retention=5m", "--auto-compaction-mode=revision"],
+  );
+  await refused(
+    "BadValue",
+    /^error parsing CompactionRetention: --auto-compaction-retention: time: /,
+    ["--auto-compaction-retention=soon"],
+  );
 });
 
 test("log outputs are told apart", async () => {
-  const { config } = await run(["--log-outputs=stdout,stderr,/var/log/q.log", "--log-format=json", "--log-level=panic"]);
+  const { config } = await run([
+    "--log-outputs=stdout,stderr,/var/log/q.log",
+    "--log-format=json",
+    "--log-level=panic",
+  ]);
   assert.deepEqual(config.log, {
     level: "fatal",
     format: "json",
     outputs: [{ kind: "file", path: "/var/log/q.log" }, { kind: "stderr" }, { kind: "stdout" }],
   });
-  await refused("Contradiction", 'multi logoutput for "default" is not supported yet', ["--log-outputs=default,stdout"]);
+  await refused("Contradiction", 'multi logoutput for "default" is not supported yet', [
+    "--log-outputs=default,stdout",
+  ]);
   await refused("Contradiction", /requires a single file path/, ["--enable-log-rotation"]);
   await refused("BadValue", /must be one of zap/, ["--logger=capnslog"]);
 });
 
 test("feature gates are known by name", async () => {
-  await refused("BadValue", "--feature-gates: unrecognized feature gate: Nope", ["--feature-gates=Nope=true"]);
-  await refused("BadValue", "--feature-gates: missing bool value for LeaseCheckpoint", ["--feature-gates=LeaseCheckpoint"]);
-  await refused("Contradiction", /LeaseCheckpointPersist requires/, ["--feature-gates=LeaseCheckpoint=false,LeaseCheckpointPersist=true"]);
-  const { config } = await run(["--feature-gates=AllAlpha=true,PriorityRequest=false,AllBeta=false"]);
+  await refused("BadValue", "--feature-gates: unrecognized feature gate: Nope", [
+    "--feature-gates=Nope=true",
+  ]);
+  await refused("BadValue", "--feature-gates: missing bool value for LeaseCheckpoint", [
+    "--feature-gates=LeaseCheckpoint",
+  ]);
+  await refused("Contradiction", /LeaseCheckpointPersist requires/, [
+    "--feature-gates=LeaseCheckpoint=false,LeaseCheckpointPersist=true",
+  ]);
+  const { config } = await run([
+    "--feature-gates=AllAlpha=true,PriorityRequest=false,AllBeta=false",
+  ]);
   assert.equal(config.featureGates.get("LeaseCheckpoint"), true);
   assert.equal(config.featureGates.get("PriorityRequest"), false);
   assert.equal(config.featureGates.get("FastLeaseKeepAlive"), false);

@@ -1,4 +1,7 @@
-/** What a member logs of changes of the configuration: etcd's messages with etcd's fields, which scripts and dashboards look for. */
+/**
+ * What a member logs of changes of the configuration: etcd's messages with etcd's fields, which
+ * scripts and dashboards look for.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Logger, silentLogger } from "@quorate/host";
@@ -7,7 +10,8 @@ import { raftpb } from "@quorate/proto";
 import { encodeChangeContext, type Member } from "@quorate/store";
 import { Configuration, type ConfigurationParts } from "../src/member/configuration.ts";
 
-const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode, ConfChangeUpdateNode } = raftpb.ConfChangeType;
+const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode, ConfChangeUpdateNode } =
+  raftpb.ConfChangeType;
 
 /** A configuration whose membership is what `members` says, and the lines that it logs. */
 function configurationOf(members: Map<bigint, Member>) {
@@ -38,7 +42,13 @@ function configurationOf(members: Map<bigint, Member>) {
 }
 
 test("changes are logged under etcd's messages and fields", () => {
-  const member: Member = { id: 0xabn, name: "", peerUrls: ["http://a:2380"], clientUrls: [], isLearner: true };
+  const member: Member = {
+    id: 0xabn,
+    name: "",
+    peerUrls: ["http://a:2380"],
+    clientUrls: [],
+    isLearner: true,
+  };
   const members = new Map([[member.id, member]]);
   const { lines, configuration } = configurationOf(members);
   const apply = (type: raftpb.ConfChangeType, isPromote = false) =>
@@ -48,7 +58,11 @@ test("changes are logged under etcd's messages and fields", () => {
         index: lines.length + 1,
         term: 1,
         data: raftpb.ConfChange.encode(
-          raftpb.ConfChange.create({ type, nodeId: member.id, context: encodeChangeContext({ member, isPromote }) }),
+          raftpb.ConfChange.create({
+            type,
+            nodeId: member.id,
+            context: encodeChangeContext({ member, isPromote }),
+          }),
         ),
       }),
     );
@@ -59,11 +73,24 @@ test("changes are logged under etcd's messages and fields", () => {
   const whose = { "cluster-id": "c1", "local-member-id": "1" };
   const urls = ["http://a:2380"];
   assert.deepEqual(lines, [
-    ["added member", { ...whose, "added-peer-id": "ab", "added-peer-peer-urls": urls, "added-peer-is-learner": true }],
+    [
+      "added member",
+      {
+        ...whose,
+        "added-peer-id": "ab",
+        "added-peer-peer-urls": urls,
+        "added-peer-is-learner": true,
+      },
+    ],
     ["promote member", { ...whose, "promoted-member-id": "ab" }],
     [
       "updated member",
-      { ...whose, "updated-remote-peer-id": "ab", "updated-remote-peer-urls": urls, "updated-remote-peer-is-learner": true },
+      {
+        ...whose,
+        "updated-remote-peer-id": "ab",
+        "updated-remote-peer-urls": urls,
+        "updated-remote-peer-is-learner": true,
+      },
     ],
     ["removed member", { ...whose, "removed-remote-peer-id": "ab" }],
   ]);

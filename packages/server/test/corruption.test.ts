@@ -1,4 +1,6 @@
-/** Members that differ: how it is found, whom the alarm names, and a member that makes itself anew. */
+/**
+ * Members that differ: how it is found, whom the alarm names, and a member that makes itself anew.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -27,8 +29,11 @@ const CHECK = ["--corrupt-check-time", "2s"];
 async function started(size: number, flags: readonly string[]): Promise<World> {
   const world = new World(size, flags);
   await world.startAll();
-  for (let i = 0; i < 20; i++) await world.settled(put(world.leader()!.member!, `k${i % 5}`, `value ${i}`));
-  await world.until(() => world.nodes.every(({ member }) => member!.store.mvcc.currentRevision === 21));
+  for (let i = 0; i < 20; i++)
+    await world.settled(put(world.leader()!.member!, `k${i % 5}`, `value ${i}`));
+  await world.until(() =>
+    world.nodes.every(({ member }) => member!.store.mvcc.currentRevision === 21),
+  );
   return world;
 }
 
@@ -38,23 +43,28 @@ async function stop(world: World, node: Node): Promise<void> {
 }
 
 /**
- * Changes one record of a stopped member's store to another that is as valid and as long: the last value of k4. No checksum and no count of
- * this member tells.
+ * Changes one record of a stopped member's store to another that is as valid and as long: the last
+ * value of k4. No checksum and no count of this member tells.
  */
 async function damage(world: World, node: Node, value = "VALUE 19"): Promise<void> {
   const keyspace = await node.keyspaces.open("/data/member/store/db", { create: false });
   const key = fromLatin1(`k${"\0".repeat(7)}\x15_${"\0".repeat(8)}`);
   const record = KeyValue.decode(keyspace.get(key)!);
   assert.equal(toUtf8(record.value), "value 19");
-  await world.settled(keyspace.write([{ key, value: KeyValue.encode({ ...record, value: fromUtf8(value) }) }]));
+  await world.settled(
+    keyspace.write([{ key, value: KeyValue.encode({ ...record, value: fromUtf8(value) }) }]),
+  );
   await world.settled(keyspace.close());
 }
 
 const followersOf = (world: World) => world.nodes.filter((node) => node !== world.leader());
-const corrupt = (member: Member) => member.store.alarms.list(AlarmType.CORRUPT).map(({ memberId }) => idToHex(memberId));
+const corrupt = (member: Member) =>
+  member.store.alarms.list(AlarmType.CORRUPT).map(({ memberId }) => idToHex(memberId));
 
 async function hashOf(world: World, member: Member): Promise<number> {
-  const bytes = await world.settled(call(member, "/etcdserverpb.Maintenance/HashKV", HashKVRequest.encode({})));
+  const bytes = await world.settled(
+    call(member, "/etcdserverpb.Maintenance/HashKV", HashKVRequest.encode({})),
+  );
   return HashKVResponse.decode(bytes).hash;
 }
 
@@ -67,9 +77,15 @@ async function damagedFollower(world: World): Promise<Node> {
 }
 
 test("equal members: nothing is raised, whatever is written and compacted meanwhile", async () => {
-  const world = await started(3, [...CHECK, "--feature-gates", "CompactHashCheck=true", "--compact-hash-check-time", "1s"]);
+  const world = await started(3, [
+    ...CHECK,
+    "--feature-gates",
+    "CompactHashCheck=true",
+    "--compact-hash-check-time",
+    "1s",
+  ]);
   for (let i = 0; i < 300; i++) {
-    const member = world.nodes[i % 3]!.member!;
+    const member = world.nodes[i % 3].member!;
     await world.settled(put(member, `k${i % 7}`, `${i}`));
     if (i % 60 === 59) {
       const bytes = CompactionRequest.encode({ revision: member.store.mvcc.currentRevision - 10 });
@@ -91,7 +107,9 @@ test("a follower that differs is named by the leader's check, and everything is 
   for (const { member } of world.nodes) {
     await assert.rejects(world.settled(put(member!, "a", "b")), { message: textOf("Corrupt") });
     const remove = DeleteRangeRequest.encode({ key: fromUtf8("k0") });
-    await assert.rejects(world.settled(call(member!, "/etcdserverpb.KV/DeleteRange", remove)), { message: textOf("Corrupt") });
+    await assert.rejects(world.settled(call(member!, "/etcdserverpb.KV/DeleteRange", remove)), {
+      message: textOf("Corrupt"),
+    });
     assert.equal(await world.settled(get(member!, "k3")), "value 18");
   }
   await world.stopAll();
@@ -125,7 +143,7 @@ test("where no hash is that of a majority the alarm names nobody", async () => {
   }
   for (const node of nodes) await world.start(node);
   await world.until(() => world.nodes.every(({ member }) => member!.store.alarms.corrupt));
-  assert.deepEqual(corrupt(nodes[0]!.member!), ["0"]);
+  assert.deepEqual(corrupt(nodes[0].member!), ["0"]);
   await world.run(5000);
   assert.equal(
     new Set(await Promise.all(world.nodes.map(({ member }) => hashOf(world, member!)))).size,
@@ -142,37 +160,62 @@ test("--self-heal: a second member that differs while the first mends itself is 
   await damage(world, first);
   await world.start(first);
   const place = `k${"\0".repeat(7)}\x15_${"\0".repeat(8)}`;
-  const newestOf = (node: Node) => toUtf8(KeyValue.decode(node.keyspaces.records("/data/member/store/db")!.get(place)![1]).value);
+  const newestOf = (node: Node) =>
+    toUtf8(KeyValue.decode(node.keyspaces.records("/data/member/store/db")!.get(place)![1]).value);
   // The copy has come, and was not compared with the others yet: it is no witness for anybody.
   await world.until(() => first.member!.corruption.isHealing && newestOf(first) === "value 19");
   const record = KeyValue.decode(second.keyspaces.records("/data/member/store/db")!.get(place)![1]);
-  second.keyspaces.alter("/data/member/store/db", place, KeyValue.encode({ ...record, value: fromUtf8("VALUE 19") }));
+  second.keyspaces.alter(
+    "/data/member/store/db",
+    place,
+    KeyValue.encode({ ...record, value: fromUtf8("VALUE 19") }),
+  );
   await world.until(() => corrupt(world.leader()!.member!).includes("0"));
   await world.run(10_000);
-  assert.deepEqual(corrupt(world.leader()!.member!).sort(), ["0", idToHex(first.member!.id)].sort(), "nobody mends itself on a guess");
+  assert.deepEqual(
+    corrupt(world.leader()!.member!).sort(),
+    ["0", idToHex(first.member!.id)].sort(),
+    "nobody mends itself on a guess",
+  );
   assert.equal(first.member!.corruption.isHealing, true);
   // What 'alarm disarm' sends.
   for (const { memberId } of world.leader()!.member!.store.alarms.list(AlarmType.CORRUPT)) {
-    const end = { action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT };
-    await world.settled(call(world.leader()!.member!, "/etcdserverpb.Maintenance/Alarm", AlarmRequest.encode(end)));
+    const end = {
+      action: AlarmRequest_AlarmAction.DEACTIVATE,
+      memberID: memberId,
+      alarm: AlarmType.CORRUPT,
+    };
+    await world.settled(
+      call(world.leader()!.member!, "/etcdserverpb.Maintenance/Alarm", AlarmRequest.encode(end)),
+    );
   }
   await world.until(() => newestOf(second) === "value 19");
   const isWell = ({ member }: Node) => !member!.store.alarms.any && !member!.corruption.isHealing;
   await world.until(() => world.nodes.every(isWell));
   for (const node of world.nodes) await world.settled(put(node.member!, "after", node.name));
   await world.run(5000);
-  assert.equal(new Set(await Promise.all(world.nodes.map(({ member }) => hashOf(world, member!)))).size, 1);
+  assert.equal(
+    new Set(await Promise.all(world.nodes.map(({ member }) => hashOf(world, member!)))).size,
+    1,
+  );
   for (const { member } of world.nodes) assert.equal(member!.store.alarms.any, false);
   await world.stopAll();
 });
 
 test("after a compaction its revision is compared", async () => {
-  const world = await started(3, ["--feature-gates", "CompactHashCheck=true", "--compact-hash-check-time", "1s"]);
+  const world = await started(3, [
+    "--feature-gates",
+    "CompactHashCheck=true",
+    "--compact-hash-check-time",
+    "1s",
+  ]);
   const odd = await damagedFollower(world);
   await world.run(3000);
   assert.equal(odd.member!.store.alarms.any, false, "nothing was compacted");
   await world.settled(put(odd.member!, "after", "x"));
-  await world.settled(call(odd.member!, "/etcdserverpb.KV/Compact", CompactionRequest.encode({ revision: 21 })));
+  await world.settled(
+    call(odd.member!, "/etcdserverpb.KV/Compact", CompactionRequest.encode({ revision: 21 })),
+  );
   await world.until(() => world.nodes.every(({ member }) => member!.store.alarms.corrupt));
   assert.deepEqual(corrupt(odd.member!), [idToHex(odd.member!.id)]);
   await world.stopAll();
@@ -185,13 +228,17 @@ test("a member that differs does not start with the gate InitialCorruptCheck; on
   await world.start(node!);
   await stop(world, node!);
   await damage(world, node!);
-  await assert.rejects(world.start(node!), /^Error: [0-9a-f]+ found data inconsistency with peers$/);
+  await assert.rejects(
+    world.start(node!),
+    /^Error: [0-9a-f]+ found data inconsistency with peers$/,
+  );
   await world.stopAll();
 });
 
 for (const how of ["the leader's check", "its own check at start"] as const) {
   test(`--self-heal: a member that ${how} has found makes itself anew, and nobody has to do anything`, async () => {
-    const flags = how === "the leader's check" ? CHECK : ["--feature-gates", "InitialCorruptCheck=true"];
+    const flags =
+      how === "the leader's check" ? CHECK : ["--feature-gates", "InitialCorruptCheck=true"];
     const world = await started(3, [...flags, "--self-heal", "--snapshot-count", "1000"]);
     const odd = await damagedFollower(world);
     const member = odd.member!;
@@ -208,12 +255,15 @@ for (const how of ["the leader's check", "its own check at start"] as const) {
     assert.equal(isListed, false);
     await world.until(() => !member.corruption.isHealing);
     assert.equal(await world.settled(read), "value 19");
-    assert.equal(toUtf8((await world.settled(ranged)).kvs[0]!.value), "value 19");
+    assert.equal(toUtf8((await world.settled(ranged)).kvs[0].value), "value 19");
     await world.settled(leases);
     await world.until(() => world.nodes.every((node) => !node.member!.store.alarms.any));
     for (const node of world.nodes) await world.settled(put(node.member!, "after", node.name));
     await world.run(100);
-    assert.equal(new Set(await Promise.all(world.nodes.map((node) => hashOf(world, node.member!)))).size, 1);
+    assert.equal(
+      new Set(await Promise.all(world.nodes.map((node) => hashOf(world, node.member!)))).size,
+      1,
+    );
     // What it has now is on its disk, and goes with its log.
     await stop(world, odd);
     const again = await world.start(odd);
@@ -230,9 +280,14 @@ test("--self-heal: a member that makes itself anew says in its health that it sh
   const member = odd.member!;
   const health = memberHealth(member);
   await world.until(() => member.corruption.isHealing);
-  assert.equal(member.store.alarms.any, false, "it knows of itself that it differs, and nobody has raised the alarm");
+  assert.equal(
+    member.store.alarms.any,
+    false,
+    "it knows of itself that it differs, and nobody has raised the alarm",
+  );
   assert.deepEqual(health.alarms(), ["CORRUPT"]);
-  for (const serializable of [true, false]) await assert.rejects(health.read({ serializable }), { message: textOf("Corrupt") });
+  for (const serializable of [true, false])
+    await assert.rejects(health.read({ serializable }), { message: textOf("Corrupt") });
   await world.until(() => member.store.alarms.any);
   assert.deepEqual(health.alarms(), ["CORRUPT"], "once");
   await world.until(() => !member.corruption.isHealing && !member.store.alarms.any);
@@ -262,7 +317,10 @@ test("--self-heal: a member that is stopped meanwhile waits for nothing, and sho
     await world.settled(read);
     await world.stopAll();
     const dueMs = world.clock.nextDueMs() ?? 0;
-    assert.ok(dueMs - world.clock.monotonicMs() <= 0, `${how}: a timer is left that is due at ${dueMs} ms`);
+    assert.ok(
+      dueMs - world.clock.monotonicMs() <= 0,
+      `${how}: a timer is left that is due at ${dueMs} ms`,
+    );
   }
 });
 
@@ -292,7 +350,12 @@ test("--self-heal: a crash in the middle leaves a member that tries again", asyn
     await world.until(() => odd.ended !== undefined);
     odd.disk.crash(world.random.fork(point));
     const member = await world.start(odd);
-    await world.until(() => !member.corruption.isHealing && !member.store.alarms.any && !world.leader()!.member!.store.alarms.any);
+    await world.until(
+      () =>
+        !member.corruption.isHealing &&
+        !member.store.alarms.any &&
+        !world.leader()!.member!.store.alarms.any,
+    );
     assert.equal(await hashOf(world, member), await hashOf(world, world.leader()!.member!), point);
     await world.stopAll();
   }
@@ -301,15 +364,21 @@ test("--self-heal: a crash in the middle leaves a member that tries again", asyn
 test("the peer port answers etcd's question for a hash, and says what is wrong with another", async () => {
   const world = await started(3, []);
   const [asking, asked] = world.nodes;
-  const url = asked!.member!.config.advertisePeerUrls[0]!.text;
+  const url = asked!.member!.config.advertisePeerUrls[0].text;
   const ask = async (body: string) => {
-    const { status, body: answer } = await world.settled(world.callPeer(asking!, url, "/members/hashkv", fromUtf8(body)));
+    const { status, body: answer } = await world.settled(
+      world.callPeer(asking!, url, "/members/hashkv", fromUtf8(body)),
+    );
     return `${status} ${toUtf8(answer)}`;
   };
   const hash = await hashOf(world, asked!.member!);
-  assert.equal(await ask('{"revision":0}'), `200 {"header":{"revision":21},"hash":${hash},"compact_revision":-1,"hash_revision":21}`);
+  assert.equal(
+    await ask('{"revision":0}'),
+    `200 {"header":{"revision":21},"hash":${hash},"compact_revision":-1,"hash_revision":21}`,
+  );
   assert.match(await ask('{"revision":7}'), /^200 .*"hash_revision":7\}$/);
   assert.equal(await ask('{"revision":100}'), "400 mvcc: required revision is a future revision\n");
-  for (const body of ["", "nonsense", '{"revision":"7"}']) assert.equal(await ask(body), "400 error unmarshalling request\n");
+  for (const body of ["", "nonsense", '{"revision":"7"}'])
+    assert.equal(await ask(body), "400 error unmarshalling request\n");
   await world.stopAll();
 });

@@ -1,4 +1,7 @@
-/** Crowds of one client: watches by the thousand, watches with huge keys, callers that wait for locks and leaders. Others find room. */
+/**
+ * Crowds of one client: watches by the thousand, watches with huge keys, callers that wait for
+ * locks and leaders. Others find room.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ElectionService, fromLatin1, LockService, v3electionpb, v3lockpb } from "@quorate/proto";
@@ -9,7 +12,11 @@ import { WATCH_BYTES } from "../src/watch/limits.ts";
 import { type MemoryCall, WatchBench } from "./support/watching.ts";
 import { World } from "./support/world.ts";
 
-const LIMITS = { ...WATCH_LIMITS, maxWatchesTotalBytes: 300 * WATCH_BYTES, maxWatchesClientBytes: 200 * WATCH_BYTES };
+const LIMITS = {
+  ...WATCH_LIMITS,
+  maxWatchesTotalBytes: 300 * WATCH_BYTES,
+  maxWatchesClientBytes: 200 * WATCH_BYTES,
+};
 
 function callFrom(bench: WatchBench, address: string): MemoryCall {
   const { call, stream } = bench.call({ address });
@@ -21,7 +28,7 @@ describe("watches", () => {
   test("of one client are so many, over all of its streams; the next one is cancelled as it is made, and says why", async () => {
     const bench = await new WatchBench(LIMITS).open();
     const streams = [callFrom(bench, "10.6.6.6:1"), callFrom(bench, "10.6.6.6:2")];
-    for (let i = 0; i < 1000; i++) streams[i % 2]!.create({ key: fromLatin1("k") });
+    for (let i = 0; i < 1000; i++) streams[i % 2].create({ key: fromLatin1("k") });
     const answers = streams.flatMap((one) => one.read());
     const made = answers.filter((one) => one.created && !one.canceled);
     assert.ok(made.length > 190 && made.length < 200, `${made.length}`);
@@ -29,7 +36,7 @@ describe("watches", () => {
     const refused = answers.filter((one) => one.canceled);
     assert.equal(refused.length, 1000 - made.length);
     assert.match(
-      refused[0]!.cancelReason,
+      refused[0].cancelReason,
       /^etcdserver: too many watches: those of this client hold \d+ bytes of 204800, those of all \d+ of 307200$/,
     );
     assert.ok(refused.every((one) => one.created && one.watchId === -1));
@@ -78,7 +85,11 @@ describe("watches", () => {
 });
 
 describe("callers that wait", () => {
-  const limits = { ...WATCH_LIMITS, maxContestTotalBytes: 12 * 8300, maxContestClientBytes: 8 * 8300 };
+  const limits = {
+    ...WATCH_LIMITS,
+    maxContestTotalBytes: 12 * 8300,
+    maxContestClientBytes: 8 * 8300,
+  };
   const { Lock } = LockService.methods;
   const { Campaign, Observe } = ElectionService.methods;
 
@@ -105,7 +116,7 @@ describe("callers that wait", () => {
   test("for a lock or an election are so many of one client; when they give up, there is room again", async () => {
     const world = new World(1, [], 1n, limits);
     await world.startAll();
-    const member = world.nodes[0]!.member!;
+    const member = world.nodes[0].member!;
     await world.until(() => member.leader !== 0n);
     const table = serviceTable(member);
     const results: string[] = [];
@@ -115,7 +126,9 @@ describe("callers that wait", () => {
       contexts.push(one);
       const name = fromLatin1("jobs");
       const bytes =
-        path === Lock.path ? v3lockpb.LockRequest.encode({ name }) : v3electionpb.CampaignRequest.encode({ name, value: fromLatin1("me") });
+        path === Lock.path
+          ? v3lockpb.LockRequest.encode({ name })
+          : v3electionpb.CampaignRequest.encode({ name, value: fromLatin1("me") });
       Promise.resolve(table.unary.get(path)!(bytes, one)).then(
         () => results.push("has it"),
         (error: Error & { code: number }) => results.push(`${error.code} ${error.message}`),
@@ -123,7 +136,9 @@ describe("callers that wait", () => {
     };
     for (let i = 0; i < 20; i++) ask("10.6.6.6:1", i % 2 === 0 ? Lock.path : Campaign.path);
     await world.run(200);
-    const refused = results.filter((result) => result.startsWith("8 etcdserver: too many requests: too many callers wait"));
+    const refused = results.filter((result) =>
+      result.startsWith("8 etcdserver: too many requests: too many callers wait"),
+    );
     assert.equal(refused.length, 12);
     ask("10.0.0.1:1", Lock.path);
     await world.run(200);
@@ -138,7 +153,7 @@ describe("callers that wait", () => {
   test("for news of an election are counted too", async () => {
     const world = new World(1, [], 1n, limits);
     await world.startAll();
-    const member = world.nodes[0]!.member!;
+    const member = world.nodes[0].member!;
     await world.until(() => member.leader !== 0n);
     const handler = serviceTable(member).stream.get(Observe.path)!;
     const observe = (address: string) => {

@@ -10,9 +10,18 @@ const { MsgApp, MsgHeartbeat, MsgVote } = raftpb.MessageType;
 
 function begin() {
   const clock = new ManualClock();
-  const seen = { endedWith: undefined as { error: Error | undefined } | undefined, isServing: true };
+  const seen = {
+    endedWith: undefined as { error: Error | undefined } | undefined,
+    isServing: true,
+  };
   const departure = new Departure({
-    ...{ memberId: 1n, dataDir: "/data", electionTimeoutMs: ELECTION_MS, clock, logger: silentLogger },
+    ...{
+      memberId: 1n,
+      dataDir: "/data",
+      electionTimeoutMs: ELECTION_MS,
+      clock,
+      logger: silentLogger,
+    },
     stopServing: () => {
       seen.isServing = false;
     },
@@ -23,7 +32,8 @@ function begin() {
   return { clock, seen, departure };
 }
 
-const message = (type: number, commit: number) => raftpb.Message.create({ type, from: 2n, to: 1n, term: 5, commit });
+const message = (type: number, commit: number) =>
+  raftpb.Message.create({ type, from: 2n, to: 1n, term: 5, commit });
 
 test("where two or more voters are left, a removed member stays for three election timeouts", () => {
   const { clock, seen, departure } = begin();

@@ -9,13 +9,25 @@ import { call, get, World } from "./support/world.ts";
 const { Campaign, Proclaim, Leader, Observe, Resign } = ElectionService.methods;
 const name = fromUtf8("office");
 
-async function campaign(member: Member, lease: bigint, value: string): Promise<v3electionpb.LeaderKey> {
+async function campaign(
+  member: Member,
+  lease: bigint,
+  value: string,
+): Promise<v3electionpb.LeaderKey> {
   const request = v3electionpb.CampaignRequest.encode({ name, lease, value: fromUtf8(value) });
   return v3electionpb.CampaignResponse.decode(await call(member, Campaign.path, request)).leader!;
 }
 
-function proclaim(member: Member, leader: v3electionpb.LeaderKey, value: string): Promise<Uint8Array> {
-  return call(member, Proclaim.path, v3electionpb.ProclaimRequest.encode({ leader, value: fromUtf8(value) }));
+function proclaim(
+  member: Member,
+  leader: v3electionpb.LeaderKey,
+  value: string,
+): Promise<Uint8Array> {
+  return call(
+    member,
+    Proclaim.path,
+    v3electionpb.ProclaimRequest.encode({ leader, value: fromUtf8(value) }),
+  );
 }
 
 function resign(member: Member, leader: v3electionpb.LeaderKey): Promise<Uint8Array> {
@@ -23,7 +35,9 @@ function resign(member: Member, leader: v3electionpb.LeaderKey): Promise<Uint8Ar
 }
 
 async function leaderOf(member: Member): Promise<string> {
-  const { kv } = v3electionpb.LeaderResponse.decode(await call(member, Leader.path, v3electionpb.LeaderRequest.encode({ name })));
+  const { kv } = v3electionpb.LeaderResponse.decode(
+    await call(member, Leader.path, v3electionpb.LeaderRequest.encode({ name })),
+  );
   return toUtf8(kv!.value);
 }
 
@@ -35,14 +49,17 @@ function observe(member: Member): ClientStream {
 }
 
 function observed(stream: ClientStream): string[] {
-  return stream.messages.map((bytes) => toUtf8(v3electionpb.LeaderResponse.decode(bytes).kv!.value));
+  return stream.messages.map((bytes) =>
+    toUtf8(v3electionpb.LeaderResponse.decode(bytes).kv!.value),
+  );
 }
 
 async function started(size: number): Promise<World> {
   const world = new World(size);
   await world.startAll();
   await world.run(20);
-  for (const id of [0xan, 0xbn, 0xcn]) await world.settled(grant(world.leader()!.member!, id, 1000));
+  for (const id of [0xan, 0xbn, 0xcn])
+    await world.settled(grant(world.leader()!.member!, id, 1000));
   return world;
 }
 
@@ -64,7 +81,10 @@ test("leaders follow one another in the order of their campaigns; observers on a
   await world.settled(revoke(one, 0xbn));
   await world.run(50);
   await assert.rejects(world.settled(leaderOf(two)), { code: 2, message: "election: no leader" });
-  await assert.rejects(world.settled(proclaim(two, b, "late")), { code: 2, message: "election: not leader" });
+  await assert.rejects(world.settled(proclaim(two, b, "late")), {
+    code: 2,
+    message: "election: not leader",
+  });
   await world.settled(campaign(two, 0xcn, "cid"));
   await world.run(50);
   assert.deepEqual(observed(early), ["ann", "ann again", "bob", "cid"]);
@@ -77,7 +97,7 @@ test("leaders follow one another in the order of their campaigns; observers on a
 
 test("a campaign that is repeated keeps its place and proclaims its new value", async () => {
   const world = await started(1);
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   const first = await world.settled(campaign(member, 0xan, "x"));
   const second = await world.settled(campaign(member, 0xan, "y"));
   assert.equal(second.rev, first.rev);
@@ -87,7 +107,7 @@ test("a campaign that is repeated keeps its place and proclaims its new value", 
 
 test("an observer that does not read hears the newest when it does", async () => {
   const world = await started(1);
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   const stream = observe(member);
   stream.hasRoom = false;
   await world.run(10);
@@ -106,9 +126,15 @@ test("an observer that does not read hears the newest when it does", async () =>
 
 test("requests without a leader key are refused in etcd's words", async () => {
   const world = await started(1);
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   const refusal = { code: 2, message: '"leader" field must be provided' };
-  await assert.rejects(world.settled(call(member, Proclaim.path, v3electionpb.ProclaimRequest.encode({}))), refusal);
-  await assert.rejects(world.settled(call(member, Resign.path, v3electionpb.ResignRequest.encode({}))), refusal);
+  await assert.rejects(
+    world.settled(call(member, Proclaim.path, v3electionpb.ProclaimRequest.encode({}))),
+    refusal,
+  );
+  await assert.rejects(
+    world.settled(call(member, Resign.path, v3electionpb.ResignRequest.encode({}))),
+    refusal,
+  );
   await world.stopAll();
 });

@@ -5,11 +5,17 @@ import { SeededRandom } from "@quorate/host";
 import { FairLimiter } from "../src/services/fair-limiter.ts";
 
 test("clients take turns, each in its own order", () => {
-  const queue = new FairLimiter({ maxRunning: 1, maxRunningPerClient: 1, maxWaiting: 10, maxWaitingPerClient: 5 });
+  const queue = new FairLimiter({
+    maxRunning: 1,
+    maxRunningPerClient: 1,
+    maxWaiting: 10,
+    maxWaitingPerClient: 5,
+  });
   const started: string[] = [];
   const leaves = new Map<string, () => void>();
-  for (const name of ["a1", "a2", "a3", "b1", "b2", "c1"]) leaves.set(name, queue.join(name[0]!, () => started.push(name))!);
-  for (let i = 0; i < 6; i++) leaves.get(started[i]!)!();
+  for (const name of ["a1", "a2", "a3", "b1", "b2", "c1"])
+    leaves.set(name, queue.join(name[0], () => started.push(name))!);
+  for (let i = 0; i < 6; i++) leaves.get(started[i])!();
   assert.deepEqual(started, ["a1", "a2", "b1", "c1", "a3", "b2"]);
   assert.deepEqual([queue.running, queue.waiting], [0, 0]);
 });
@@ -26,7 +32,7 @@ test("whoever comes and goes, no bound is passed, and nobody waits while there i
         one.isStarted = true;
       });
       if (leave !== undefined) open.push(Object.assign(one, { leave }));
-    } else if (open.length > 0) open.splice(random.below(open.length), 1)[0]!.leave();
+    } else if (open.length > 0) open.splice(random.below(open.length), 1)[0].leave();
     const running = open.filter(({ isStarted }) => isStarted);
     const waiting = open.filter(({ isStarted }) => !isStarted);
     assert.deepEqual([queue.running, queue.waiting], [running.length, waiting.length]);
@@ -34,7 +40,8 @@ test("whoever comes and goes, no bound is passed, and nobody waits while there i
     for (const client of ["0", "1", "2", "3", "4"]) {
       const own = running.filter((one) => one.client === client).length;
       assert.ok(own <= limits.maxRunningPerClient);
-      if (waiting.some((one) => one.client === client)) assert.ok(own === 2 || running.length === 5, "one waits beside a free place");
+      if (waiting.some((one) => one.client === client))
+        assert.ok(own === 2 || running.length === 5, "one waits beside a free place");
     }
   }
 });

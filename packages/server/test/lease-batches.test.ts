@@ -1,4 +1,7 @@
-/** Keep-alives on their way to the leader: what shares a request, what is asked again, and the bounds. */
+/**
+ * Keep-alives on their way to the leader: what shares a request, what is asked again, and the
+ * bounds.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -25,7 +28,12 @@ function bench(urls: readonly string[] = ["http://one", "http://two"]) {
   const asked: Asked[] = [];
   const call = (url: string, _path: string, body: Uint8Array = new Uint8Array(0)) =>
     new Promise<PeerAnswer>((resolve, reject) => {
-      asked.push({ url, body, answer: (status, answered) => resolve({ status, body: answered }), fail: () => reject(new Error("lost")) });
+      asked.push({
+        url,
+        body,
+        answer: (status, answered) => resolve({ status, body: answered }),
+        fail: () => reject(new Error("lost")),
+      });
     });
   const batches = new RenewBatches({ clock, call, leaderUrls: () => urls, timeoutMs: 1000 });
   const settle = async () => {
@@ -42,7 +50,7 @@ test("renewals of a turn share a request and get their own answers", async () =>
   const results = [3n, -4n, 5n].map((id) => batches.renew(id));
   await settle();
   assert.equal(asked.length, 1);
-  asked[0]!.answer(200, (await renewed(asked[0]!.body))!);
+  asked[0].answer(200, (await renewed(asked[0].body))!);
   assert.deepEqual(await Promise.all(results), [6, -8, 10]);
 });
 
@@ -50,16 +58,16 @@ test("the next URL is tried; without an answer, or with one that does not fit, i
   const { asked, batches, settle } = bench();
   const first = batches.renew(1n);
   await settle();
-  asked[0]!.fail();
+  asked[0].fail();
   await settle();
-  assert.equal(asked[1]!.url, "http://two");
-  asked[1]!.answer(200, (await renewed(asked[1]!.body))!);
+  assert.equal(asked[1].url, "http://two");
+  asked[1].answer(200, (await renewed(asked[1].body))!);
   assert.equal(await first, 2);
   const second = batches.renew(1n);
   await settle();
-  asked[2]!.answer(200, new Uint8Array(16));
+  asked[2].answer(200, new Uint8Array(16));
   await settle();
-  asked[3]!.answer(500, new Uint8Array(8));
+  asked[3].answer(500, new Uint8Array(8));
   assert.equal(await second, ASK_AGAIN);
 });
 
@@ -79,7 +87,7 @@ test("a request has a bound, so has the number of them, so has what waits", asyn
   await settle();
   assert.equal(asked.length, MAX_INFLIGHT_BATCHES);
   for (const { body } of asked) assert.equal(body.length, 8 * MAX_BATCH_LEASES);
-  asked[0]!.answer(200, (await renewed(asked[0]!.body))!);
+  asked[0].answer(200, (await renewed(asked[0].body))!);
   assert.equal(await first, 2);
   await settle();
   assert.equal(asked.length, MAX_INFLIGHT_BATCHES + 1);

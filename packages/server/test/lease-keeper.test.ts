@@ -1,4 +1,7 @@
-/** The leader's count of the leases' time on a clock by hand: the heap, the rate, the spread, a hundred thousand of them. */
+/**
+ * The leader's count of the leases' time on a clock by hand: the heap, the rate, the spread, a
+ * hundred thousand of them.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -66,7 +69,11 @@ class Bench {
     expired: { value: 0, add: () => this.counters.expired.value++ },
   };
   /** Requests that wait to be applied. */
-  readonly queue: { data: Uint8Array; resolve: (applied: Applied) => void; reject: (error: Error) => void }[] = [];
+  readonly queue: {
+    data: Uint8Array;
+    resolve: (applied: Applied) => void;
+    reject: (error: Error) => void;
+  }[] = [];
   /** When each lease was revoked. */
   readonly revokedMs = new Map<bigint, number>();
   confirm: () => Promise<void> = () => Promise.resolve();
@@ -96,7 +103,11 @@ class Bench {
           this.mostProposed = Math.max(this.mostProposed, this.#proposed);
           return requests.map((request) => {
             const { promise, resolve, reject } = Promise.withResolvers<Applied>();
-            this.queue.push({ data: InternalRaftRequest.encode({ [kind]: request }), resolve, reject });
+            this.queue.push({
+              data: InternalRaftRequest.encode({ [kind]: request }),
+              resolve,
+              reject,
+            });
             return promise;
           });
         },
@@ -117,20 +128,36 @@ class Bench {
   }
 
   static async open(checkpointIntervalMs?: number): Promise<Bench> {
-    return new Bench(await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store"), checkpointIntervalMs);
+    return new Bench(
+      await Store.open(new MemoryKeyspaceOpener(new MemoryDisk()), "/store"),
+      checkpointIntervalMs,
+    );
   }
 
   apply(data: Uint8Array): Applied {
     this.#index++;
-    return this.store.apply({ index: this.#index, term: 1, type: raftpb.EntryType.EntryNormal, data });
+    return this.store.apply({
+      index: this.#index,
+      term: 1,
+      type: raftpb.EntryType.EntryNormal,
+      data,
+    });
   }
 
   grant(ID: bigint, TTL: number): void {
-    assert.equal(this.apply(InternalRaftRequest.encode({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL }) })).error, undefined);
+    assert.equal(
+      this.apply(InternalRaftRequest.encode({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL }) }))
+        .error,
+      undefined,
+    );
   }
 
   checkpoint(ID: bigint, remaining_TTL: number): void {
-    this.apply(InternalRaftRequest.encode({ leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID, remaining_TTL }] }) }));
+    this.apply(
+      InternalRaftRequest.encode({
+        leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID, remaining_TTL }] }),
+      }),
+    );
   }
 
   async lead(): Promise<void> {
@@ -158,7 +185,8 @@ test("100,000 leases that were kept alive over their time expire within a second
   await bench.lead();
   const ttl = 375;
   for (let id = 1; id <= COUNT; id++) bench.grant(BigInt(id), ttl);
-  // Two rounds of renewals, a third of the time to live each, spread evenly: 800 a second, which is within the rate of revocations.
+  // Two rounds of renewals, a third of the time to live each, spread evenly: 800 a second, which is
+  // within the rate of revocations.
   const dueMs = new Map<bigint, number>();
   for (let round = 0; round < 2; round++) {
     const perStep = COUNT / 12_500;
@@ -178,9 +206,14 @@ test("100,000 leases that were kept alive over their time expire within a second
   assert.equal(bench.store.lessor.count, 0);
   assert.equal(bench.counters.expired.value, COUNT);
   const lagsMs = [...bench.revokedMs].map(([id, ms]) => ms - dueMs.get(id)!).sort((a, b) => a - b);
-  assert.ok(lagsMs[0]! >= 0, `a lease expired ${-lagsMs[0]!} ms early`);
-  t.diagnostic(`lag: p50 ${lagsMs[COUNT / 2]} ms, p99 ${lagsMs[Math.floor(COUNT * 0.99)]} ms, most ${lagsMs.at(-1)} ms`);
-  assert.ok(lagsMs[Math.floor(COUNT * 0.99)]! < 1000, `p99 of the lag is ${lagsMs[Math.floor(COUNT * 0.99)]} ms`);
+  assert.ok(lagsMs[0] >= 0, `a lease expired ${-lagsMs[0]} ms early`);
+  t.diagnostic(
+    `lag: p50 ${lagsMs[COUNT / 2]} ms, p99 ${lagsMs[Math.floor(COUNT * 0.99)]} ms, most ${lagsMs.at(-1)} ms`,
+  );
+  assert.ok(
+    lagsMs[Math.floor(COUNT * 0.99)] < 1000,
+    `p99 of the lag is ${lagsMs[Math.floor(COUNT * 0.99)]} ms`,
+  );
 });
 
 test("a new leader counts 100,000 leases over several turns; what comes and goes meanwhile is counted once, or not", async () => {
@@ -195,8 +228,14 @@ test("a new leader counts 100,000 leases over several turns; what comes and goes
     await turn();
     if (turns === 0) {
       assert.throws(() => bench.keeper.renew(1n), NotPrimaryError);
-      bench.apply(InternalRaftRequest.encode({ leaseRevoke: LeaseRevokeRequest.encode({ ID: BigInt(COUNT) }) }));
-      bench.apply(InternalRaftRequest.encode({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 7n }) }));
+      bench.apply(
+        InternalRaftRequest.encode({
+          leaseRevoke: LeaseRevokeRequest.encode({ ID: BigInt(COUNT) }),
+        }),
+      );
+      bench.apply(
+        InternalRaftRequest.encode({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 7n }) }),
+      );
       bench.grant(7n, 50);
     } else if (turns === 3) bench.grant(BigInt(COUNT + 1), 50);
     for (const task of ends.splice(0)) task();
@@ -205,7 +244,8 @@ test("a new leader counts 100,000 leases over several turns; what comes and goes
   await turn();
   assert.ok(turns > 5 && turns < 1000, `${turns} turns`);
   assert.equal(bench.keeper.remainingMs(BigInt(COUNT)), undefined);
-  for (const id of [7n, BigInt(COUNT + 1)]) assert.ok(bench.keeper.remainingMs(id)! >= 50_000, `lease ${id}`);
+  for (const id of [7n, BigInt(COUNT + 1)])
+    assert.ok(bench.keeper.remainingMs(id)! >= 50_000, `lease ${id}`);
   assert.equal(await bench.keeper.renew(5n), 60);
   await bench.run(250_000, 100);
   assert.equal(bench.store.lessor.count, 0);
@@ -219,7 +259,10 @@ test("a member that ceases to lead while it counts does not go on", async () => 
   await turn();
   bench.keeper.steppedDown();
   await bench.run(10_000, 100);
-  assert.deepEqual([bench.keeper.isPrimary, bench.queue.length, bench.revokedMs.size], [false, 0, 0]);
+  assert.deepEqual(
+    [bench.keeper.isPrimary, bench.queue.length, bench.revokedMs.size],
+    [false, 0, 0],
+  );
 });
 
 test("100,000 leases that are due at once, renewed or not, are looked at and revoked over many turns", async () => {
@@ -254,8 +297,14 @@ test("revocations have a rate that rises to its bound while many leases wait, an
     await bench.run(1000);
     perSecond.push(bench.revokedMs.size - before);
   }
-  assert.ok(perSecond[0]! > 3 * MAX_REVOKES_PER_SECOND && perSecond[0]! < MAX_HURRIED_REVOKES_PER_SECOND, `${perSecond} a second`);
-  assert.ok(Math.abs(perSecond[1]! - MAX_HURRIED_REVOKES_PER_SECOND) <= MAX_HURRIED_REVOKES_PER_SECOND / 10, `${perSecond} a second`);
+  assert.ok(
+    perSecond[0] > 3 * MAX_REVOKES_PER_SECOND && perSecond[0] < MAX_HURRIED_REVOKES_PER_SECOND,
+    `${perSecond} a second`,
+  );
+  assert.ok(
+    Math.abs(perSecond[1] - MAX_HURRIED_REVOKES_PER_SECOND) <= MAX_HURRIED_REVOKES_PER_SECOND / 10,
+    `${perSecond} a second`,
+  );
   bench.holds = true;
   await bench.run(10_000);
   assert.equal(bench.queue.length, MAX_INFLIGHT_REVOKES);
@@ -366,17 +415,21 @@ test("checkpoints: so many leases in an entry, so many entries awaited, and the 
   bench.holds = true;
   await bench.run(10_000, 100);
   const sizes = bench.queue.map(
-    ({ data }) => LeaseCheckpointRequest.decode(InternalRaftRequest.decode(data).leaseCheckpoint!).checkpoints.length,
+    ({ data }) =>
+      LeaseCheckpointRequest.decode(InternalRaftRequest.decode(data).leaseCheckpoint!).checkpoints
+        .length,
   );
   assert.deepEqual(
     sizes,
     Array.from({ length: MAX_INFLIGHT_CHECKPOINTS }, () => MAX_CHECKPOINT_LEASES),
   );
-  // One is lost: what it would have told is noted with the next, in five minutes. The others make room for those that wait.
+  // One is lost: what it would have told is noted with the next, in five minutes. The others make
+  // room for those that wait.
   bench.queue.shift()!.reject(new Error("lost"));
   bench.holds = false;
   await bench.run(1000);
-  const noted = () => [...bench.store.lessor.all()].filter(({ remainingSeconds }) => remainingSeconds > 0).length;
+  const noted = () =>
+    [...bench.store.lessor.all()].filter(({ remainingSeconds }) => remainingSeconds > 0).length;
   assert.equal(noted(), count - MAX_CHECKPOINT_LEASES);
   await bench.run(300_000, 100);
   assert.equal(noted(), count);
@@ -395,7 +448,8 @@ test("a pile-up that a new leader finds is spread to less than the rate of revoc
     const second = Math.floor((ms - startMs) / 1000);
     perSecond.set(second, (perSecond.get(second) ?? 0) + 1);
   }
-  for (const count of perSecond.values()) assert.ok(count <= MAX_REVOKES_PER_SECOND, `${count} in a second`);
+  for (const count of perSecond.values())
+    assert.ok(count <= MAX_REVOKES_PER_SECOND, `${count} in a second`);
   assert.ok(perSecond.size >= 3);
 });
 
@@ -415,7 +469,9 @@ test("a fleet that is gone: 5,000 leases a second end within a second of their t
   }
   await bench.run(20_000);
   const lagsMs = [...bench.revokedMs].map(([id, ms]) => ms - dueMs.get(id)!).sort((a, b) => a - b);
-  t.diagnostic(`lag: p50 ${lagsMs[count / 2]} ms, p99 ${lagsMs[Math.floor(count * 0.99)]} ms, most ${lagsMs.at(-1)} ms`);
+  t.diagnostic(
+    `lag: p50 ${lagsMs[count / 2]} ms, p99 ${lagsMs[Math.floor(count * 0.99)]} ms, most ${lagsMs.at(-1)} ms`,
+  );
   assert.equal(lagsMs.length, count);
-  assert.ok(lagsMs[0]! >= 0 && lagsMs.at(-1)! < 1000);
+  assert.ok(lagsMs[0] >= 0 && lagsMs.at(-1)! < 1000);
 });

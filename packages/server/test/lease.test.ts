@@ -1,8 +1,20 @@
-/** Leases on members in memory: who counts the time, and that no lease ends early, late, or twice. */
+/**
+ * Leases on members in memory: who counts the time, and that no lease ends early, late, or twice.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Member } from "../src/member/member.ts";
-import { answers, grant, keepAlive, list, openKeepAlive, putLeased, revoke, sendKeepAlive, timeToLive } from "./support/leases.ts";
+import {
+  answers,
+  grant,
+  keepAlive,
+  list,
+  openKeepAlive,
+  putLeased,
+  revoke,
+  sendKeepAlive,
+  timeToLive,
+} from "./support/leases.ts";
 import { get, put, textOf, World } from "./support/world.ts";
 
 /** Looks for expired leases happen so often; then the revocation has to go through. */
@@ -24,7 +36,8 @@ async function started(size: number, flags: readonly string[] = []): Promise<Wor
   return world;
 }
 
-const alive = (world: World, member: Member, id: bigint) => keepAlive(member, id, (done) => world.until(done));
+const alive = (world: World, member: Member, id: bigint) =>
+  keepAlive(member, id, (done) => world.until(done));
 
 test("a lease ends after its time, with its keys, on every member, and not before", async () => {
   const world = await started(3);
@@ -64,9 +77,13 @@ test("grants: chosen and given ids, the minimum and the maximum time, ids that a
   assert.deepEqual((await world.settled(grant(member, 5n, 1))).TTL, 2);
   assert.deepEqual((await world.settled(grant(member, 6n, -9))).TTL, 2);
   assert.deepEqual((await world.settled(grant(member, -6n, 9_000_000_000))).TTL, 9_000_000_000);
-  await assert.rejects(world.settled(grant(member, 8n, 9_000_000_001)), { message: textOf("LeaseTTLTooLarge") });
+  await assert.rejects(world.settled(grant(member, 8n, 9_000_000_001)), {
+    message: textOf("LeaseTTLTooLarge"),
+  });
   await assert.rejects(world.settled(grant(member, 5n, 10)), { message: textOf("LeaseExist") });
-  await assert.rejects(world.settled(putLeased(member, "k", 99n)), { message: textOf("LeaseNotFound") });
+  await assert.rejects(world.settled(putLeased(member, "k", 99n)), {
+    message: textOf("LeaseNotFound"),
+  });
   await assert.rejects(world.settled(revoke(member, 99n)), { message: textOf("LeaseNotFound") });
   assert.deepEqual(await world.settled(list(member)), [5n, 6n, chosen.ID, -6n]);
   await world.settled(revoke(member, chosen.ID));
@@ -136,7 +153,10 @@ test("a new leader gives every lease its time again and the election timeout on 
   world.cutOff.clear();
   await world.until(() => !leader.store.lessor.exists(7n));
   const tookMs = world.clock.monotonicMs() - electedMs;
-  assert.ok(tookMs >= 6000 && tookMs <= 6000 + MOST_LAG_MS + 100, `expired ${tookMs} ms after the election`);
+  assert.ok(
+    tookMs >= 6000 && tookMs <= 6000 + MOST_LAG_MS + 100,
+    `expired ${tookMs} ms after the election`,
+  );
   await world.run(500);
   for (const { member } of world.nodes) assert.equal(member!.metrics.leasesRevoked.value, 1);
   await world.stopAll();

@@ -11,7 +11,11 @@ import { call, get, put, World } from "./support/world.ts";
 const { Lock, Unlock } = LockService.methods;
 
 /** A call for a lock that its caller can give up. */
-function lock(member: Member, lease: bigint, name = "jobs"): { result: Promise<v3lockpb.LockResponse>; cancel: () => void } {
+function lock(
+  member: Member,
+  lease: bigint,
+  name = "jobs",
+): { result: Promise<v3lockpb.LockResponse>; cancel: () => void } {
   let cancelled = false;
   let listener = () => {};
   const context: CallContext = {
@@ -27,8 +31,13 @@ function lock(member: Member, lease: bigint, name = "jobs"): { result: Promise<v
       listener = one;
     },
   };
-  const answer = serviceTable(member).unary.get(Lock.path)!(v3lockpb.LockRequest.encode({ name: fromUtf8(name), lease }), context);
-  const result = Promise.resolve(answer).then((bytes) => v3lockpb.LockResponse.decode(bytes as Uint8Array));
+  const answer = serviceTable(member).unary.get(Lock.path)!(
+    v3lockpb.LockRequest.encode({ name: fromUtf8(name), lease }),
+    context,
+  );
+  const result = Promise.resolve(answer).then((bytes) =>
+    v3lockpb.LockResponse.decode(bytes as Uint8Array),
+  );
   return {
     result,
     cancel: () => {
@@ -60,17 +69,17 @@ function noting(asked: { result: Promise<v3lockpb.LockResponse> }, notes: string
 test("the lock goes to those who wait in the order in which they came, through any member, with growing tokens", async () => {
   const world = await started(3);
   const members = world.nodes.map((node) => node.member!);
-  for (let id = 1n; id <= 4n; id++) await world.settled(grant(members[0]!, id + 9n, 100));
+  for (let id = 1n; id <= 4n; id++) await world.settled(grant(members[0], id + 9n, 100));
   const notes: string[] = [];
   const asked: ReturnType<typeof lock>[] = [];
   for (let i = 0; i < 4; i++) {
-    asked.push(lock(members[i % 3]!, BigInt(10 + i)));
-    noting(asked[i]!, notes);
+    asked.push(lock(members[i % 3], BigInt(10 + i)));
+    noting(asked[i], notes);
     await world.run(50);
   }
   assert.deepEqual(notes, ["jobs/a"]);
   for (const key of ["jobs/a", "jobs/b", "jobs/c"]) {
-    await world.settled(unlock(members[2]!, key));
+    await world.settled(unlock(members[2], key));
     await world.run(100);
   }
   assert.deepEqual(notes, ["jobs/a", "jobs/b", "jobs/c", "jobs/d"]);
@@ -83,7 +92,7 @@ test("the lock goes to those who wait in the order in which they came, through a
 
 test("a holder asks again and keeps its lock and token; one without a lease gets one of a minute", async () => {
   const world = await started(1);
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   await world.settled(grant(member, 10n, 100));
   const first = await world.settled(lock(member, 10n).result);
   await world.settled(put(member, "other", "x"));
@@ -92,7 +101,10 @@ test("a holder asks again and keeps its lock and token; one without a lease gets
   const own = await world.settled(lock(member, 0n, "other").result);
   const lease = BigInt(`0x${toUtf8(own.key).slice("other/".length)}`);
   assert.equal((await world.settled(timeToLive(member, lease))).grantedTTL, 60);
-  await assert.rejects(world.settled(lock(member, 404n, "third").result), { code: 2, message: "etcdserver: requested lease not found" });
+  await assert.rejects(world.settled(lock(member, 404n, "third").result), {
+    code: 2,
+    message: "etcdserver: requested lease not found",
+  });
   await world.stopAll();
 });
 
@@ -107,14 +119,17 @@ test("who gives up leaves the line; who loses its lease while it waits is told",
     noting(one, notes);
     await world.run(50);
   }
-  waiting[0]!.cancel();
+  waiting[0].cancel();
   await world.run(100);
   assert.equal(await world.settled(get(member, "jobs/b")), undefined);
   await world.settled(revoke(member, 12n));
   await world.settled(unlock(member, "jobs/a"));
   await world.run(200);
   // The last two wait for the same key, and no order is promised between their answers.
-  assert.deepEqual([notes[0], ...notes.slice(1).sort()], ["etcdserver: request canceled", "jobs/d", "mutex: session is expired"]);
+  assert.deepEqual(
+    [notes[0], ...notes.slice(1).sort()],
+    ["etcdserver: request canceled", "jobs/d", "mutex: session is expired"],
+  );
   await world.stopAll();
 });
 

@@ -1,6 +1,6 @@
 /**
- * The log's new beginnings: a mark of the member's own and a snapshot received from a leader do not get in each other's way; nor do two
- * snapshots for one follower.
+ * The log's new beginnings: a mark of the member's own and a snapshot received from a leader do not
+ * get in each other's way; nor do two snapshots for one follower.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,10 @@ import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { MemberLoop } from "../src/member/loop.ts";
 import { Snapshots } from "../src/member/snapshots.ts";
 
-/** Snapshots over a store at index 56, whose flush ends when `flushed` is called, and a log that notes marks and ends them by `marked`. */
+/**
+ * Snapshots over a store at index 56, whose flush ends when `flushed` is called, and a log that
+ * notes marks and ends them by `marked`.
+ */
 function setUp() {
   const disk = new MemoryDisk();
   const flush = Promise.withResolvers<number>();
@@ -43,16 +46,29 @@ function setUp() {
     },
     release: (index: number) => released.push(index),
   } as unknown as Wal;
-  const loop = { appliedIndex: 56, writeHardState() {}, withRaft: () => compacted.push(0) } as unknown as MemberLoop<unknown>;
+  const loop = {
+    appliedIndex: 56,
+    writeHardState() {},
+    withRaft: () => compacted.push(0),
+  } as unknown as MemberLoop<unknown>;
   for (const dir of ["/snap", "/store"]) disk.makeDir(dir);
   const snapshots = new Snapshots(
-    { snapshotCount: 10, catchUpEntries: 5, maxLogBytes: 1 << 20, maxCatchUpBytes: 1 << 20, maxWalFiles: 1, maxSnapshotFiles: 5 },
+    {
+      snapshotCount: 10,
+      catchUpEntries: 5,
+      maxLogBytes: 1 << 20,
+      maxCatchUpBytes: 1 << 20,
+      maxWalFiles: 1,
+      maxSnapshotFiles: 5,
+    },
     {
       memberId: 1n,
       store: () => store,
       wal,
       files: new SnapshotFiles(disk, "/snap"),
-      transport: { sendSnapshot: (stream: SnapshotStream) => sent.push(stream) } as unknown as Transport,
+      transport: {
+        sendSnapshot: (stream: SnapshotStream) => sent.push(stream),
+      } as unknown as Transport,
       loop: () => loop,
       clock: new ManualClock(),
       disk,
@@ -106,14 +122,20 @@ test("an undisturbed mark releases what is before it", async () => {
   assert.deepEqual([marks, released, compacted.length], [[56], [0], 1]);
 });
 
-const TO_PEER = raftpb.Message.create({ type: raftpb.MessageType.MsgSnap, to: 2n, from: 1n, term: 3, context: EMPTY });
+const TO_PEER = raftpb.Message.create({
+  type: raftpb.MessageType.MsgSnap,
+  to: 2n,
+  from: 1n,
+  term: 3,
+  context: EMPTY,
+});
 
 test("a follower is sent one snapshot at a time, from the opening of its view on, and every view is closed", async () => {
   const { snapshots, views, sent, settle } = setUp();
   snapshots.send(TO_PEER);
   snapshots.send(TO_PEER);
   assert.equal(views.asked.length, 1);
-  views.asked[0]!.resolve();
+  views.asked[0].resolve();
   await settle();
   snapshots.send(TO_PEER);
   await settle();
@@ -129,14 +151,19 @@ test("a view that opens after the store was let go is closed, and not sent", asy
   const { snapshots, views, sent, settle } = setUp();
   snapshots.send(TO_PEER);
   await snapshots.close();
-  views.asked[0]!.resolve();
+  views.asked[0].resolve();
   await settle();
   assert.deepEqual([sent.length, views.open], [0, 0]);
 });
 
 test("a store that came for an attempt at healing that failed is removed when the next one begins", () => {
   const { disk, snapshots } = setUp();
-  for (const name of ["db", "db.40.recv", "db.41.tmp", "db.99.recv"]) disk.makeDir(`/store/${name}`);
+  for (const name of ["db", "db.40.recv", "db.41.tmp", "db.99.recv"])
+    disk.makeDir(`/store/${name}`);
   snapshots.expect();
-  assert.deepEqual(disk.list("/store").sort(), ["db", "db.99.recv"], "one that is ahead may be about to be installed");
+  assert.deepEqual(
+    disk.list("/store").sort(),
+    ["db", "db.99.recv"],
+    "one that is ahead may be about to be installed",
+  );
 });

@@ -7,7 +7,7 @@ import { Crash, call, get, put, textOf, World } from "./support/world.ts";
 test("one member: what was acknowledged is there after a stop, and after a crash", async () => {
   const world = new World(1);
   await world.startAll();
-  const node = world.nodes[0]!;
+  const node = world.nodes[0];
   for (let i = 0; i < 20; i++) await world.settled(put(node.member!, `k${i}`, `v${i}`));
   await world.settled(node.member!.stop());
 
@@ -34,7 +34,8 @@ test("three members: any of them takes writes and linearizable reads", async () 
   await world.startAll();
   for (const node of world.nodes) {
     await world.settled(put(node.member!, "k", node.name));
-    for (const reader of world.nodes) assert.equal(await world.settled(get(reader.member!, "k")), node.name);
+    for (const reader of world.nodes)
+      assert.equal(await world.settled(get(reader.member!, "k")), node.name);
   }
   await world.stopAll();
 });
@@ -50,7 +51,8 @@ test("the leader is cut off: the others go on, its own clients get an error, and
   );
   await world.until(() => world.leader() !== undefined && world.leader() !== old);
   await world.settled(put(world.leader()!.member!, "k", "kept"));
-  // Which of etcd's time-out texts it gets depends on what the member saw of leaders meanwhile; that it gets one does not.
+  // Which of etcd's time-out texts it gets depends on what the member saw of leaders meanwhile;
+  // that it gets one does not.
   assert.match(await world.settled(stuck), /^etcdserver: request timed out/);
   world.cutOff.clear();
   await world.until(() => old.member!.leader === world.leader()?.member?.id);
@@ -61,14 +63,19 @@ test("the leader is cut off: the others go on, its own clients get an error, and
 test("without a leader: writes and linearizable reads time out, serializable reads go on, hasleader is refused at once", async () => {
   const world = new World(3);
   await world.startAll();
-  const alone = world.nodes[0]!;
+  const alone = world.nodes[0];
   await world.settled(put(alone.member!, "k", "v"));
   for (const node of world.nodes.slice(1)) world.cutOff.add(node.member!.id);
   await world.until(() => alone.member!.leader === 0n);
   assert.equal(await world.settled(get(alone.member!, "k", true)), "v");
   await assert.rejects(world.settled(put(alone.member!, "k", "w")), { message: textOf("Timeout") });
   await assert.rejects(world.settled(get(alone.member!, "k")), { message: textOf("Timeout") });
-  const withLeader = call(alone.member!, "/etcdserverpb.KV/Put", PutRequest.encode({ key: fromUtf8("k") }), { hasleader: "true" });
+  const withLeader = call(
+    alone.member!,
+    "/etcdserverpb.KV/Put",
+    PutRequest.encode({ key: fromUtf8("k") }),
+    { hasleader: "true" },
+  );
   await assert.rejects(world.settled(withLeader), { message: textOf("NoLeader"), code: 14 });
   await world.stopAll();
 });
@@ -83,7 +90,9 @@ test("a member that the log does not reach any more gets the store, and serves i
   world.cutOff.clear();
   await world.until(() => away.member!.appliedIndex >= leader.member!.appliedIndex);
   assert.equal(await world.settled(get(away.member!, "k3")), "v59");
-  const hashes = await world.settled(Promise.all(world.nodes.map((node) => node.member!.store.mvcc.hashKV(0))));
+  const hashes = await world.settled(
+    Promise.all(world.nodes.map((node) => node.member!.store.mvcc.hashKV(0))),
+  );
   assert.deepEqual(new Set(hashes.map((one) => one.hash)).size, 1);
   // And it starts again from what it was given.
   await world.settled(away.member!.stop());
@@ -109,7 +118,11 @@ const POINTS: readonly FaultPoint[] = [
 
 for (const point of POINTS) {
   test(`crash of the leader ${point}: nothing acknowledged is lost, and it comes back`, async () => {
-    const world = new World(3, ["--snapshot-count", "10", "--snapshot-catchup-entries", "5"], BigInt(POINTS.indexOf(point) + 1));
+    const world = new World(
+      3,
+      ["--snapshot-count", "10", "--snapshot-catchup-entries", "5"],
+      BigInt(POINTS.indexOf(point) + 1),
+    );
     await world.startAll();
     const acknowledged = new Map<string, string>();
     const victim = world.leader()!;
@@ -134,15 +147,22 @@ for (const point of POINTS) {
     for (let n = 0; n < 15; n++) await write();
     await world.until(() => world.leader() !== undefined);
     const target = world.leader()!.member!.appliedIndex;
-    await world.until(() => world.nodes.every((node) => (node.member?.appliedIndex ?? 0) >= target));
+    await world.until(() =>
+      world.nodes.every((node) => (node.member?.appliedIndex ?? 0) >= target),
+    );
     for (const node of world.nodes) {
-      for (const [key, value] of acknowledged) assert.equal(await world.settled(get(node.member!, key)), value, `${node.name} ${key}`);
+      for (const [key, value] of acknowledged)
+        assert.equal(await world.settled(get(node.member!, key)), value, `${node.name} ${key}`);
     }
     await world.stopAll();
   });
 }
 
-for (const point of ["before-snapshot-save", "before-snapshot-install", "after-snapshot-install"] as const) {
+for (const point of [
+  "before-snapshot-save",
+  "before-snapshot-install",
+  "after-snapshot-install",
+] as const) {
   test(`crash ${point}: the member comes back and gets its store`, async () => {
     const world = new World(3, ["--snapshot-count", "10", "--snapshot-catchup-entries", "5"]);
     await world.startAll();
@@ -164,13 +184,16 @@ for (const point of ["before-snapshot-save", "before-snapshot-install", "after-s
 test("a store or a log that is missing, or does not fit the other, is refused with what to do", async () => {
   const world = new World(1);
   await world.startAll();
-  const node = world.nodes[0]!;
+  const node = world.nodes[0];
   await world.settled(put(node.member!, "k", "v"));
   await world.settled(node.member!.stop());
 
   // The store without its log.
   node.disk.rename("/data/member/wal", "/data/member/away");
-  await assert.rejects(world.start(node), /holds a store, but there is no log in \/data\/member\/wal.*move its data directory away/s);
+  await assert.rejects(
+    world.start(node),
+    /holds a store, but there is no log in \/data\/member\/wal.*move its data directory away/s,
+  );
   node.disk.rename("/data/member/away", "/data/member/wal");
 
   // A log that has lost its end.
@@ -180,12 +203,15 @@ test("a store or a log that is missing, or does not fit the other, is refused wi
   for (let i = 0; i < 5; i++) await world.settled(put(member, `k${i}`, "v"));
   await world.settled(member.stop());
   node.disk.replace("/data/member/wal/0000000000000000-0000000000000000.wal", before);
-  await assert.rejects(world.start(node), /the store in .* is at index \d+, and the log in .* ends at \d+: the log has lost entries/);
+  await assert.rejects(
+    world.start(node),
+    /the store in .* is at index \d+, and the log in .* ends at \d+: the log has lost entries/,
+  );
 });
 
 test("etcd's own data directory is recognised and left alone", async () => {
   const world = new World(1);
-  const node = world.nodes[0]!;
+  const node = world.nodes[0];
   node.disk.makeDir("/data/member/snap");
   node.disk.open("/data/member/snap/db", "create").close();
   const before = node.disk.list("/data/member");

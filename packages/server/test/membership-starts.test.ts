@@ -19,9 +19,13 @@ const HEALTHY_MS = 5001;
 async function addLearner(world: World): Promise<Node> {
   const node = world.addNode([]);
   const request = MemberAddRequest.encode({ peerURLs: [node.peerUrl], isLearner: true });
-  const answer = await world.settled(call(world.leader()!.member!, ClusterService.methods.MemberAdd.path, request));
+  const answer = await world.settled(
+    call(world.leader()!.member!, ClusterService.methods.MemberAdd.path, request),
+  );
   const { member, members } = MemberAddResponse.decode(answer);
-  const pairs = members.map((one) => `${one.ID === member!.ID ? node.name : one.name}=${one.peerURLs[0]}`);
+  const pairs = members.map(
+    (one) => `${one.ID === member!.ID ? node.name : one.name}=${one.peerURLs[0]}`,
+  );
   node.flags = ["--initial-cluster", pairs.join(","), "--initial-cluster-state", "existing"];
   return node;
 }
@@ -53,10 +57,12 @@ for (const survivorIsLearner of [false, true]) {
       survivor = await addLearner(world);
       await world.settled((await world.start(survivor)).ready);
     }
-    for (let i = 0; i < 20; i++) await world.settled(put(world.leader()!.member!, `k${i}`, `v${i}`));
+    for (let i = 0; i < 20; i++)
+      await world.settled(put(world.leader()!.member!, `k${i}`, `v${i}`));
     const { id, clusterId } = survivor.member!;
     await world.until(() => survivor.member!.appliedIndex === world.leader()!.member!.appliedIndex);
-    // The last write was acknowledged, but the survivor's log does not say yet that it is committed.
+    // The last write was acknowledged, but the survivor's log does not say yet that it is
+    // committed.
     await world.settled(put(world.leader()!.member!, "last", "kept"));
     for (const node of world.nodes) {
       const { member } = node;
@@ -91,20 +97,23 @@ for (const survivorIsLearner of [false, true]) {
 
 test("the cluster's version is the lowest of its members', and rises when the last of them has risen", async () => {
   const world = new World(3);
-  world.nodes[2]!.serverVersion = "3.6.4";
+  world.nodes[2].serverVersion = "3.6.4";
   await world.startAll();
   await world.until(() => world.leader()!.member!.store.membership.clusterVersion === "3.6.0");
   await world.run(5000);
-  for (const node of world.nodes) assert.equal(node.member!.store.membership.clusterVersion, "3.6.0");
-  world.nodes[2]!.serverVersion = undefined;
-  await world.until(() => world.nodes.every((node) => node.member!.store.membership.clusterVersion === "3.7.0"));
+  for (const node of world.nodes)
+    assert.equal(node.member!.store.membership.clusterVersion, "3.6.0");
+  world.nodes[2].serverVersion = undefined;
+  await world.until(() =>
+    world.nodes.every((node) => node.member!.store.membership.clusterVersion === "3.7.0"),
+  );
   await world.stopAll();
 });
 
 test("a member that is older than the cluster's version stops and says so", async () => {
   const world = new World(1);
   await world.startAll();
-  const node = world.nodes[0]!;
+  const node = world.nodes[0];
   node.member!.store.membership.setClusterVersion("3.8.0");
   await world.settled(node.member!.stop());
   await world.start(node);
@@ -117,13 +126,24 @@ test("a downgrade is checked as in etcd, and cannot be ordered", async () => {
   await world.startAll();
   const ask = async (action: number, version: string) => {
     const request = DowngradeRequest.encode({ action, version });
-    return DowngradeResponse.decode(await world.settled(call(world.nodes[0]!.member!, Downgrade.path, request))).version;
+    return DowngradeResponse.decode(
+      await world.settled(call(world.nodes[0].member!, Downgrade.path, request)),
+    ).version;
   };
   assert.equal(await ask(DowngradeAction.VALIDATE, "3.6"), "3.7");
   assert.equal(await ask(DowngradeAction.VALIDATE, "3.6.0"), "3.7");
-  await assert.rejects(ask(DowngradeAction.VALIDATE, "3.5"), { message: textOf("InvalidDowngradeTargetVersion"), code: 3 });
-  await assert.rejects(ask(DowngradeAction.VALIDATE, "new"), { message: textOf("WrongDowngradeVersionFormat"), code: 3 });
-  await assert.rejects(ask(DowngradeAction.ENABLE, "3.6"), { message: textOf("InvalidDowngradeTargetVersion"), code: 3 });
+  await assert.rejects(ask(DowngradeAction.VALIDATE, "3.5"), {
+    message: textOf("InvalidDowngradeTargetVersion"),
+    code: 3,
+  });
+  await assert.rejects(ask(DowngradeAction.VALIDATE, "new"), {
+    message: textOf("WrongDowngradeVersionFormat"),
+    code: 3,
+  });
+  await assert.rejects(ask(DowngradeAction.ENABLE, "3.6"), {
+    message: textOf("InvalidDowngradeTargetVersion"),
+    code: 3,
+  });
   assert.equal(await ask(DowngradeAction.CANCEL, ""), "3.7");
   await world.stopAll();
 });
@@ -131,7 +151,8 @@ test("a downgrade is checked as in etcd, and cannot be ordered", async () => {
 test("SRV records name the members of a new cluster, of both services, and one that they do not name is refused", async () => {
   const world = new World(3);
   const asked: string[] = [];
-  const ports = () => world.nodes.map((node) => ({ host: "127.0.0.1", port: Number(new URL(node.peerUrl).port) }));
+  const ports = () =>
+    world.nodes.map((node) => ({ host: "127.0.0.1", port: Number(new URL(node.peerUrl).port) }));
   world.names = {
     async lookupSrv(service, domain) {
       asked.push(`_${service}._tcp.${domain}`);
@@ -143,18 +164,22 @@ test("SRV records name the members of a new cluster, of both services, and one t
   const flags = ["--discovery-srv", "example.org", "--discovery-srv-name", "blue"];
   for (const node of world.nodes) node.flags = flags;
   await world.startAll();
-  assert.deepEqual([...new Set(asked)], ["_etcd-server-ssl-blue._tcp.example.org", "_etcd-server-blue._tcp.example.org"]);
-  await world.settled(put(world.nodes[1]!.member!, "k", "v"));
   assert.deepEqual(
-    world.nodes[0]!.member!.store.membership.members()
+    [...new Set(asked)],
+    ["_etcd-server-ssl-blue._tcp.example.org", "_etcd-server-blue._tcp.example.org"],
+  );
+  await world.settled(put(world.nodes[1].member!, "k", "v"));
+  assert.deepEqual(
+    world.nodes[0]
+      .member!.store.membership.members()
       .map((member) => member.name)
       .sort(),
     ["m0", "m1", "m2"],
   );
   // A start on its data asks nobody.
   asked.length = 0;
-  await world.settled(world.nodes[0]!.member!.stop());
-  await world.settled((await world.start(world.nodes[0]!)).ready);
+  await world.settled(world.nodes[0].member!.stop());
+  await world.settled((await world.start(world.nodes[0])).ready);
   assert.deepEqual(asked, []);
   const stranger = world.addNode(flags);
   await assert.rejects(
@@ -171,7 +196,7 @@ test("SRV records name the members of a new cluster, of both services, and one t
 
 test("SRV records that no member can be made of are left out or refused, with the reason", async () => {
   const world = new World(1);
-  const node = world.nodes[0]!;
+  const node = world.nodes[0];
   const port = Number(new URL(node.peerUrl).port);
   const mine = { host: "127.0.0.1", port };
   let records: readonly { host: string; port: number }[] = [];
@@ -187,10 +212,25 @@ test("SRV records that no member can be made of are left out or refused, with th
     },
   };
   node.flags = ["--discovery-srv", "example.org"];
-  for (const host of ["", ".", "a b", "evil/x", "u@evil", "a\u001b[2Jb", "a?b", "a#b", "-a", "a".repeat(254), "[::1]"]) {
+  for (const host of [
+    "",
+    ".",
+    "a b",
+    "evil/x",
+    "u@evil",
+    "a\u001b[2Jb",
+    "a?b",
+    "a#b",
+    "-a",
+    "a".repeat(254),
+    "[::1]",
+  ]) {
     records = [{ host, port: 2380 }];
     await assert.rejects(world.start(node), (error: Error) => {
-      assert.match(error.message, /no members by --discovery-srv=example\.org: .*from DNS for etcd-server is no host and port$/);
+      assert.match(
+        error.message,
+        /no members by --discovery-srv=example\.org: .*from DNS for etcd-server is no host and port$/,
+      );
       assert.ok(!error.message.includes("\u001b"));
       return true;
     });
@@ -199,7 +239,10 @@ test("SRV records that no member can be made of are left out or refused, with th
   await assert.rejects(world.start(node), /is no host and port/);
   records = Array.from({ length: 65 }, (_, i) => ({ host: `10.0.0.${i}`, port: 2380 }));
   resolved.length = 0;
-  await assert.rejects(world.start(node), /_etcd-server\._tcp\.example\.org has 65 SRV records, more than the 64 that a cluster may have/);
+  await assert.rejects(
+    world.start(node),
+    /_etcd-server\._tcp\.example\.org has 65 SRV records, more than the 64 that a cluster may have/,
+  );
   assert.ok(resolved.length <= 1, "no address is asked for");
   records = [mine, mine];
   await assert.rejects(world.start(node), /duplicate/i);
@@ -208,7 +251,10 @@ test("SRV records that no member can be made of are left out or refused, with th
     throw new Error("i/o timeout");
   };
   records = [mine];
-  await assert.rejects(world.start(node), /--initial-advertise-peer-urls: cannot resolve the host of http:\/\/127\.0\.0\.1:12380.*timeout/);
+  await assert.rejects(
+    world.start(node),
+    /--initial-advertise-peer-urls: cannot resolve the host of http:\/\/127\.0\.0\.1:12380.*timeout/,
+  );
   // Good ones count beside bad ones.
   world.names.resolveHost = resolveHost;
   records = [{ host: ".", port: 0 }, mine];
@@ -222,13 +268,19 @@ test("a power failure in the very first write: what is left of the cluster's fir
   await before.startAll();
   const first = before.nodes.reduce((a, b) => (a.member!.id < b.member!.id ? a : b));
   await before.stopAll();
-  const written = Wal.open(first.disk, log, { index: 0, term: 0, confState: undefined }, { clock: before.clock });
+  const written = Wal.open(
+    first.disk,
+    log,
+    { index: 0, term: 0, confState: undefined },
+    { clock: before.clock },
+  );
   await written.wal.close();
 
   for (let left = 1; left <= 3; left++) {
     const world = new World(3);
     const node = world.nodes.find(({ name }) => name === first.name)!;
-    for (const folder of ["/data", "/data/member", log]) if (node.disk.stat(folder) === undefined) node.disk.makeDir(folder);
+    for (const folder of ["/data", "/data/member", log])
+      if (node.disk.stat(folder) === undefined) node.disk.makeDir(folder);
     const torn = Wal.create(node.disk, log, written.metadata, { clock: world.clock });
     torn.append(undefined, written.entries.slice(0, left));
     await world.settled(torn.sync());

@@ -36,7 +36,11 @@ async function healthyWorld(size: number, flags: readonly string[] = []): Promis
 }
 
 const add = async (world: World, member: Member, peerUrl: string, isLearner = false) =>
-  MemberAddResponse.decode(await world.settled(call(member, MemberAdd.path, MemberAddRequest.encode({ peerURLs: [peerUrl], isLearner }))));
+  MemberAddResponse.decode(
+    await world.settled(
+      call(member, MemberAdd.path, MemberAddRequest.encode({ peerURLs: [peerUrl], isLearner })),
+    ),
+  );
 const remove = (world: World, member: Member, id: bigint) =>
   world.settled(call(member, MemberRemove.path, MemberRemoveRequest.encode({ ID: id })));
 const promote = (world: World, member: Member, id: bigint) =>
@@ -46,14 +50,18 @@ const update = (world: World, member: Member, id: bigint, peerURLs: string[]) =>
 const moveLeader = (world: World, member: Member, targetID: bigint) =>
   world.settled(call(member, MoveLeader.path, MoveLeaderRequest.encode({ targetID })));
 const list = async (world: World, member: Member, linearizable = true) =>
-  MemberListResponse.decode(await world.settled(call(member, MemberList.path, MemberListRequest.encode({ linearizable })))).members;
+  MemberListResponse.decode(
+    await world.settled(call(member, MemberList.path, MemberListRequest.encode({ linearizable }))),
+  ).members;
 
 /** Adds a machine to the world and to the cluster, and starts it; resolves when it serves. */
 async function grow(world: World, isLearner: boolean): Promise<Node> {
   const node = world.addNode([]);
   const via = world.leader()!.member!;
   const { member, members } = await add(world, via, node.peerUrl, isLearner);
-  const pairs = members.map((one) => `${one.ID === member!.ID ? node.name : one.name}=${one.peerURLs[0]}`);
+  const pairs = members.map(
+    (one) => `${one.ID === member!.ID ? node.name : one.name}=${one.peerURLs[0]}`,
+  );
   node.flags = ["--initial-cluster", pairs.join(","), "--initial-cluster-state", "existing"];
   const started = await world.start(node);
   assert.equal(started.id, member!.ID);
@@ -73,7 +81,9 @@ test("a voter is added, joins with the data there is, and counts for the quorum"
   await world.until(() => node.member!.leader !== 0n);
   assert.equal(await world.settled(get(node.member!, "k")), "before");
   assert.equal((await list(world, node.member!)).length, 4);
-  assert.ok((await list(world, node.member!, false)).every((one) => one.name !== "" && !one.isLearner));
+  assert.ok(
+    (await list(world, node.member!, false)).every((one) => one.name !== "" && !one.isLearner),
+  );
   // Three of four are a quorum only with the new one.
   const away = followerOf(world);
   world.cutOff.add(away.member!.id);
@@ -88,15 +98,24 @@ test("a voter is added, joins with the data there is, and counts for the quorum"
 });
 
 test("a learner does not vote, is promoted when it has caught up, by any member, and is a voter then", async () => {
-  const world = await healthyWorld(3, ["--snapshot-count", "10", "--snapshot-catchup-entries", "5"]);
-  for (let i = 0; i < 30; i++) await world.settled(put(world.leader()!.member!, `k${i % 7}`, `v${i}`));
+  const world = await healthyWorld(3, [
+    "--snapshot-count",
+    "10",
+    "--snapshot-catchup-entries",
+    "5",
+  ]);
+  for (let i = 0; i < 30; i++)
+    await world.settled(put(world.leader()!.member!, `k${i % 7}`, `v${i}`));
   const leader = world.leader()!.member!;
   const node = world.addNode([]);
   const { member, members } = await add(world, leader, node.peerUrl, true);
   const id = member!.ID;
   assert.equal(member!.isLearner, true);
   for (const via of world.nodes.slice(0, 3)) {
-    await assert.rejects(promote(world, via.member!, id), { message: textOf("MemberLearnerNotReady"), code: 9 });
+    await assert.rejects(promote(world, via.member!, id), {
+      message: textOf("MemberLearnerNotReady"),
+      code: 9,
+    });
   }
   const another = add(world, leader, "http://127.0.0.1:9", true);
   await assert.rejects(another, { message: textOf("TooManyLearners"), code: 9 });
@@ -107,13 +126,24 @@ test("a learner does not vote, is promoted when it has caught up, by any member,
   assert.equal(learner.isLearner, true);
   assert.equal(await world.settled(get(learner, "k1", true)), "v29");
   await assert.rejects(list(world, learner), { message: textOf("NotSupportedForLearner") });
-  for (const { path } of [WatchService.methods.Watch, LeaseService.methods.LeaseKeepAlive, ElectionService.methods.Observe]) {
-    assert.throws(() => openStream(learner, path), { message: textOf("NotSupportedForLearner"), code: 9 }, path);
+  for (const { path } of [
+    WatchService.methods.Watch,
+    LeaseService.methods.LeaseKeepAlive,
+    ElectionService.methods.Observe,
+  ]) {
+    assert.throws(
+      () => openStream(learner, path),
+      { message: textOf("NotSupportedForLearner"), code: 9 },
+      path,
+    );
   }
   await promote(world, followerOf(world).member!, id);
   await world.until(() => !learner.isLearner);
   assert.equal(await world.settled(get(learner, "k1")), "v29");
-  await assert.rejects(promote(world, leader, id), { message: textOf("MemberNotLearner"), code: 9 });
+  await assert.rejects(promote(world, leader, id), {
+    message: textOf("MemberNotLearner"),
+    code: 9,
+  });
   await assert.rejects(promote(world, leader, 42n), { message: textOf("MemberNotFound"), code: 5 });
   await world.stopAll();
 });
@@ -123,23 +153,44 @@ test("changes that do not fit are refused with etcd's errors", async () => {
   await world.startAll();
   const leader = world.leader()!.member!;
   const other = followerOf(world).member!;
-  await assert.rejects(add(world, leader, "http://127.0.0.1:9"), { message: textOf("Unhealthy"), code: 14 });
+  await assert.rejects(add(world, leader, "http://127.0.0.1:9"), {
+    message: textOf("Unhealthy"),
+    code: 14,
+  });
   await world.run(HEALTHY_MS);
   await assert.rejects(add(world, leader, "no url"), { message: textOf("MemberBadURLs"), code: 3 });
-  await assert.rejects(add(world, leader, "http://127.0.0.1:9/path"), { message: textOf("MemberBadURLs"), code: 3 });
-  await assert.rejects(add(world, other, world.nodes[1]!.peerUrl), { message: textOf("PeerURLExist"), code: 9 });
-  await assert.rejects(remove(world, other, 42n), { message: textOf("MemberNotFound"), code: 5 });
-  await assert.rejects(update(world, leader, 42n, ["http://127.0.0.1:9"]), { message: textOf("MemberNotFound"), code: 5 });
-  await assert.rejects(update(world, leader, leader.id, [world.nodes.find((n) => n.member !== leader)!.peerUrl]), {
-    message: textOf("PeerURLExist"),
+  await assert.rejects(add(world, leader, "http://127.0.0.1:9/path"), {
+    message: textOf("MemberBadURLs"),
+    code: 3,
   });
+  await assert.rejects(add(world, other, world.nodes[1].peerUrl), {
+    message: textOf("PeerURLExist"),
+    code: 9,
+  });
+  await assert.rejects(remove(world, other, 42n), { message: textOf("MemberNotFound"), code: 5 });
+  await assert.rejects(update(world, leader, 42n, ["http://127.0.0.1:9"]), {
+    message: textOf("MemberNotFound"),
+    code: 5,
+  });
+  await assert.rejects(
+    update(world, leader, leader.id, [world.nodes.find((n) => n.member !== leader)!.peerUrl]),
+    {
+      message: textOf("PeerURLExist"),
+    },
+  );
   await assert.rejects(update(world, leader, leader.id, []), { message: textOf("MemberBadURLs") });
   // One is down: the others may not become fewer, but the one that is down may go.
   const [down, left] = world.nodes.filter((node) => node.member !== leader);
   world.cutOff.add(down!.member!.id);
   await world.run(10);
-  await assert.rejects(remove(world, leader, left!.member!.id), { message: textOf("Unhealthy"), code: 14 });
-  await assert.rejects(add(world, leader, "http://127.0.0.1:9"), { message: textOf("Unhealthy"), code: 14 });
+  await assert.rejects(remove(world, leader, left!.member!.id), {
+    message: textOf("Unhealthy"),
+    code: 14,
+  });
+  await assert.rejects(add(world, leader, "http://127.0.0.1:9"), {
+    message: textOf("Unhealthy"),
+    code: 14,
+  });
   await remove(world, leader, down!.member!.id);
   assert.equal((await list(world, leader)).length, 2);
   await world.stopAll();
@@ -151,11 +202,16 @@ test("members that were added and never started stand in the way of more changes
     const leader = world.leader()!.member!;
     if (strict) {
       const { member } = await add(world, leader, "http://127.0.0.1:9", true);
-      await assert.rejects(remove(world, leader, leader.id), { message: textOf("MemberNotEnoughStarted"), code: 9 });
+      await assert.rejects(remove(world, leader, leader.id), {
+        message: textOf("MemberNotEnoughStarted"),
+        code: 9,
+      });
       await remove(world, leader, member!.ID);
       assert.equal((await list(world, leader)).length, 1);
     } else {
-      await assert.rejects(remove(world, leader, leader.id), { message: textOf("MemberNotEnoughStarted") });
+      await assert.rejects(remove(world, leader, leader.id), {
+        message: textOf("MemberNotEnoughStarted"),
+      });
     }
     await world.stopAll();
   }
@@ -163,7 +219,9 @@ test("members that were added and never started stand in the way of more changes
   const leader = world.leader()!.member!;
   const { member } = await add(world, leader, "http://127.0.0.1:9");
   // 2 of 4 would not be enough.
-  await assert.rejects(add(world, leader, "http://127.0.0.1:10"), { message: textOf("MemberNotEnoughStarted") });
+  await assert.rejects(add(world, leader, "http://127.0.0.1:10"), {
+    message: textOf("MemberNotEnoughStarted"),
+  });
   await remove(world, leader, member!.ID);
   await world.stopAll();
 });
@@ -180,7 +238,10 @@ test("the leader is removed through itself: it hands over, ends without an error
   const leader = world.leader()!.member!;
   assert.equal(await world.settled(get(leader, "k")), "v");
   assert.equal((await list(world, leader)).length, 2);
-  await assert.rejects(world.start(old), /permanently removed from the cluster; its data in \/data cannot be used/);
+  await assert.rejects(
+    world.start(old),
+    /permanently removed from the cluster; its data in \/data cannot be used/,
+  );
   await world.stopAll();
 });
 
@@ -188,7 +249,8 @@ test("of two members the leader is removed before the other hears that it was co
   const world = await healthyWorld(2);
   const old = world.leader()!;
   const stays = world.nodes.find((node) => node !== old)!;
-  // From the moment that the other has the entry, until the removed member has ended its service, nothing reaches the other.
+  // From the moment that the other has the entry, until the removed member has ended its service,
+  // nothing reaches the other.
   const applied = stays.member!.appliedIndex;
   const removing = remove(world, stays.member!, old.member!.id).catch(() => undefined);
   await world.until(() => old.member!.store.membership.isRemoved(old.member!.id));
@@ -208,17 +270,24 @@ test("of two members the leader is removed and stops before the other hears of i
   const old = world.leader()!;
   const stays = world.nodes.find((node) => node !== old)!;
   const oldId = old.member!.id;
-  // The other does not hear that it is to lead; then it gets the entry, and does not hear that it is committed.
+  // The other does not hear that it is to lead; then it gets the entry, and does not hear that it
+  // is committed.
   const { listener } = stays.request!;
   const received = listener.received;
   Object.assign(listener, {
-    received: (messages: readonly raftpb.Message[]) => received(messages.filter(({ type }) => type !== raftpb.MessageType.MsgTimeoutNow)),
+    received: (messages: readonly raftpb.Message[]) =>
+      received(messages.filter(({ type }) => type !== raftpb.MessageType.MsgTimeoutNow)),
   });
   const before = old.member!.appliedIndex;
   old.passes = (point) => {
-    if (point === "before-apply" && old.member!.commitIndex > before) world.cutOff.add(stays.member!.id);
+    if (point === "before-apply" && old.member!.commitIndex > before)
+      world.cutOff.add(stays.member!.id);
   };
-  const removing = call(old.member!, MemberRemove.path, MemberRemoveRequest.encode({ ID: oldId })).catch(() => undefined);
+  const removing = call(
+    old.member!,
+    MemberRemove.path,
+    MemberRemoveRequest.encode({ ID: oldId }),
+  ).catch(() => undefined);
   await world.until(() => old.member!.store.membership.isRemoved(oldId));
   await world.settled(removing);
   old.passes = undefined;
@@ -230,27 +299,40 @@ test("of two members the leader is removed and stops before the other hears of i
   await world.run(5000);
   assert.equal(stays.member!.leader, 0n);
   const again = await world.start(old);
-  await assert.rejects(world.settled(put(again, "k", "served by nobody")), { message: textOf("Stopped") });
+  await assert.rejects(world.settled(put(again, "k", "served by nobody")), {
+    message: textOf("Stopped"),
+  });
   await world.until(() => stays.member!.isLeader);
   await world.settled(put(stays.member!, "k", "alone"));
   assert.equal((await list(world, stays.member!)).length, 1);
   await world.until(() => old.ended !== undefined);
-  assert.match((old.ended!.error as Error).message, /permanently removed from the cluster; its data in \/data cannot be used/);
+  assert.match(
+    (old.ended!.error as Error).message,
+    /permanently removed from the cluster; its data in \/data cannot be used/,
+  );
   await world.stopAll();
 });
 
 test("leadership moves to the voter that is named, by the leader alone", async () => {
   const world = await healthyWorld(3);
   const leader = world.leader()!.member!;
-  const [one, two] = world.nodes.filter((node) => node.member !== leader).map((node) => node.member!);
+  const [one, two] = world.nodes
+    .filter((node) => node.member !== leader)
+    .map((node) => node.member!);
   await assert.rejects(moveLeader(world, one!, two!.id), { message: textOf("NotLeader"), code: 9 });
-  await assert.rejects(moveLeader(world, leader, 42n), { message: textOf("BadLeaderTransferee"), code: 9 });
+  await assert.rejects(moveLeader(world, leader, 42n), {
+    message: textOf("BadLeaderTransferee"),
+    code: 9,
+  });
   await moveLeader(world, leader, two!.id);
   assert.equal(leader.leader, two!.id);
   await world.until(() => two!.isLeader && world.leader()?.member === two);
   world.cutOff.add(one!.id);
   const stuck = moveLeader(world, two!, one!.id);
-  await assert.rejects(stuck, { message: "etcdserver: request timed out, leader transfer took too long", code: 2 });
+  await assert.rejects(stuck, {
+    message: "etcdserver: request timed out, leader transfer took too long",
+    code: 2,
+  });
   await world.settled(put(two!, "k", "still leads"));
   await world.stopAll();
 });
@@ -261,15 +343,23 @@ test("changes at the same time through all members are carried out one after the
   const results = await world.settled(
     Promise.allSettled(
       urls.map((peerUrl, i) =>
-        call(world.nodes[i]!.member!, MemberAdd.path, MemberAddRequest.encode({ peerURLs: [peerUrl], isLearner: true })),
+        call(
+          world.nodes[i].member!,
+          MemberAdd.path,
+          MemberAddRequest.encode({ peerURLs: [peerUrl], isLearner: true }),
+        ),
       ),
     ),
   );
   // One learner is allowed at a time: one of them went through, the others were told so.
   assert.deepEqual(results.map((one) => one.status).sort(), ["fulfilled", "rejected", "rejected"]);
-  for (const one of results) if (one.status === "rejected") assert.equal(one.reason.message, textOf("TooManyLearners"));
+  for (const one of results)
+    if (one.status === "rejected") assert.equal(one.reason.message, textOf("TooManyLearners"));
   const updates = world.nodes.map((node, i) => {
-    const request = MemberUpdateRequest.encode({ ID: node.member!.id, peerURLs: [node.peerUrl, `http://127.0.0.1:${21000 + i}`] });
+    const request = MemberUpdateRequest.encode({
+      ID: node.member!.id,
+      peerURLs: [node.peerUrl, `http://127.0.0.1:${21000 + i}`],
+    });
     return call(world.leader()!.member!, MemberUpdate.path, request);
   });
   await world.settled(Promise.all(updates));
@@ -292,12 +382,24 @@ test("a member that joins is refused where its flags do not fit the cluster, wit
     return world.start(node);
   };
   const self = `${node.name}=${node.peerUrl}`;
-  await assert.rejects(start([...existing, self]), /member count is unequal: the cluster has 3, --initial-cluster names 4; .*member add/);
-  await assert.rejects(start([self]), /cannot fetch cluster info from peer urls.*names no other member/);
-  await assert.rejects(start(["gone=http://127.0.0.1:1", self]), /could not retrieve cluster information.*asked: http:\/\/127.0.0.1:1/);
+  await assert.rejects(
+    start([...existing, self]),
+    /member count is unequal: the cluster has 3, --initial-cluster names 4; .*member add/,
+  );
+  await assert.rejects(
+    start([self]),
+    /cannot fetch cluster info from peer urls.*names no other member/,
+  );
+  await assert.rejects(
+    start(["gone=http://127.0.0.1:1", self]),
+    /could not retrieve cluster information.*asked: http:\/\/127.0.0.1:1/,
+  );
   await assert.rejects(start(existing), /couldn't find local name "m3" in the initial cluster/);
   const { member } = await add(world, world.leader()!.member!, "http://127.0.0.1:9");
-  await assert.rejects(start([...existing, self]), new RegExp(`no match found for existing member \\(${idToHex(member!.ID)}`));
+  await assert.rejects(
+    start([...existing, self]),
+    new RegExp(`no match found for existing member \\(${idToHex(member!.ID)}`),
+  );
   // Added as it is, it is let in; with its data lost afterwards it is not, under either state.
   await remove(world, world.leader()!.member!, member!.ID);
   await add(world, world.leader()!.member!, node.peerUrl);
@@ -305,21 +407,35 @@ test("a member that joins is refused where its flags do not fit the cluster, wit
   await world.settled(joined.ready);
   await world.settled(joined.stop());
   node.disk.rename("/data", "/lost");
-  await assert.rejects(start([...existing, self]), /has been started before as "m3", and its data is not in \/data.*remove the member/);
-  const first = world.nodes[0]!;
+  await assert.rejects(
+    start([...existing, self]),
+    /has been started before as "m3", and its data is not in \/data.*remove the member/,
+  );
+  const first = world.nodes[0];
   await world.settled(first.member!.stop());
   first.member = undefined;
   first.disk.rename("/data", "/lost");
-  await assert.rejects(world.start(first), /has already been bootstrapped, and its data is not in \/data/);
+  await assert.rejects(
+    world.start(first),
+    /has already been bootstrapped, and its data is not in \/data/,
+  );
   await world.stopAll();
 });
 
 test("a joining member crashes at its first start, before and after it has heard anything: it begins again", async () => {
   const world = await healthyWorld(3);
-  for (const point of ["before-wal-append", "after-wal-append", "before-apply", "after-apply", "before-backend-flush"] as const) {
+  for (const point of [
+    "before-wal-append",
+    "after-wal-append",
+    "before-apply",
+    "after-apply",
+    "before-backend-flush",
+  ] as const) {
     const node = world.addNode([]);
     const { member, members } = await add(world, world.leader()!.member!, node.peerUrl);
-    const pairs = members.map((one) => `${one.ID === member!.ID ? node.name : one.name}=${one.peerURLs[0]}`);
+    const pairs = members.map(
+      (one) => `${one.ID === member!.ID ? node.name : one.name}=${one.peerURLs[0]}`,
+    );
     node.flags = ["--initial-cluster", pairs.join(","), "--initial-cluster-state", "existing"];
     node.crashAt = point;
     await world.start(node);
@@ -339,8 +455,13 @@ test("more changes than may wait are refused", async () => {
   const leader = world.leader()!.member!;
   for (const node of world.nodes) if (node.member !== leader) world.cutOff.add(node.member!.id);
   const request = MemberUpdateRequest.encode({ ID: leader.id, peerURLs: ["http://127.0.0.1:9"] });
-  const waiting = Array.from({ length: MAX_WAITING_CHANGES }, () => call(leader, MemberUpdate.path, request).catch(() => undefined));
-  await assert.rejects(call(leader, MemberUpdate.path, request), { message: textOf("TooManyRequests"), code: 8 });
+  const waiting = Array.from({ length: MAX_WAITING_CHANGES }, () =>
+    call(leader, MemberUpdate.path, request).catch(() => undefined),
+  );
+  await assert.rejects(call(leader, MemberUpdate.path, request), {
+    message: textOf("TooManyRequests"),
+    code: 8,
+  });
   await world.settled(Promise.all(waiting));
   world.cutOff.clear();
   await world.until(() => world.leader() !== undefined);
@@ -360,7 +481,10 @@ test("with a minority dead a learner is added, promoted, and the dead one remove
     await world.run(HEALTHY_MS);
     const leader = world.leader()!.member!;
     // A new voter would count for the quorum before it is there: 2 of 4 and 3 of 6 are none.
-    await assert.rejects(add(world, leader, "http://127.0.0.1:9"), { message: textOf("Unhealthy"), code: 14 });
+    await assert.rejects(add(world, leader, "http://127.0.0.1:9"), {
+      message: textOf("Unhealthy"),
+      code: 14,
+    });
     for (const id of deadIds) {
       const node = await grow(world, true);
       await promote(world, leader, node.member!.id);
@@ -383,7 +507,10 @@ test("a learner that died after it had caught up is not promoted where that woul
   world.cutOff.add(dead.id);
   world.cutOff.add(learner.id);
   await world.run(10);
-  await assert.rejects(promote(world, leader, learner.id), { message: textOf("Unhealthy"), code: 14 });
+  await assert.rejects(promote(world, leader, learner.id), {
+    message: textOf("Unhealthy"),
+    code: 14,
+  });
   await world.settled(put(leader, "k", "still serving"));
   world.cutOff.delete(learner.id);
   await world.until(() => !learner.isLearner || leader.isLeader);
@@ -396,6 +523,9 @@ test("a learner that died after it had caught up is not promoted where that woul
 test("without a quorum of healthy links no learner is added", async () => {
   const world = new World(3);
   await world.startAll();
-  await assert.rejects(add(world, world.leader()!.member!, "http://127.0.0.1:9", true), { message: textOf("Unhealthy"), code: 14 });
+  await assert.rejects(add(world, world.leader()!.member!, "http://127.0.0.1:9", true), {
+    message: textOf("Unhealthy"),
+    code: 14,
+  });
   await world.stopAll();
 });

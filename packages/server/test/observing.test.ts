@@ -12,7 +12,13 @@ import { prometheusExposition } from "../node/prometheus.ts";
 import { httpRouter, versionEndpoint } from "../src/http/endpoints.ts";
 import { checkEndpoints, type HealthSource, healthEndpoint } from "../src/http/health.ts";
 import { MemberMetrics, type MetricSources } from "../src/metrics/member-metrics.ts";
-import { exponentialBuckets, Family, Gauge, Histogram, MetricRegistry } from "../src/metrics/registry.ts";
+import {
+  exponentialBuckets,
+  Family,
+  Gauge,
+  Histogram,
+  MetricRegistry,
+} from "../src/metrics/registry.ts";
 import { rpcObserver } from "../src/services/observer.ts";
 import { SlowCalls } from "../src/services/slow-calls.ts";
 
@@ -93,15 +99,27 @@ function health(fake: Partial<Fake>) {
     hasLeader: () => state.leader,
     isLearner: () => state.learner,
     read: async ({ serializable }) => {
-      if (state.failing === "all" || (state.failing === "linearizable" && !serializable)) throw new Error("etcdserver: request timed out");
+      if (state.failing === "all" || (state.failing === "linearizable" && !serializable))
+        throw new Error("etcdserver: request timed out");
     },
   };
   const metrics = new MemberMetrics(sources, { extensive: false });
   const handler: HttpHandler = httpRouter(
-    new Map([["/health", healthEndpoint(source, metrics, silentLogger)], ...checkEndpoints(source, metrics, silentLogger)]),
+    new Map([
+      ["/health", healthEndpoint(source, metrics, silentLogger)],
+      ...checkEndpoints(source, metrics, silentLogger),
+    ]),
   );
   const ask = async (path: string, query = "", method = "GET"): Promise<HttpResponse> =>
-    handler({ method, path, query, headers: new Map(), body: new Uint8Array(), peerAddress: "", peerCommonName: undefined });
+    handler({
+      method,
+      path,
+      query,
+      headers: new Map(),
+      body: new Uint8Array(),
+      peerAddress: "",
+      peerCommonName: undefined,
+    });
   return { ask, metrics };
 }
 
@@ -110,10 +128,25 @@ test("/health: well, and every way of not being well", async () => {
     [{}, "", 200, '{"health":"true","reason":""}'],
     [{ alarms: ["NOSPACE"] }, "", 503, '{"health":"false","reason":"ALARM NOSPACE"}\n'],
     [{ alarms: ["NOSPACE"] }, "exclude=NOSPACE", 200, '{"health":"true","reason":""}'],
-    [{ alarms: ["CORRUPT", "NOSPACE"] }, "exclude=NOSPACE", 503, '{"health":"false","reason":"ALARM CORRUPT"}\n'],
+    [
+      { alarms: ["CORRUPT", "NOSPACE"] },
+      "exclude=NOSPACE",
+      503,
+      '{"health":"false","reason":"ALARM CORRUPT"}\n',
+    ],
     [{ leader: false }, "", 503, '{"health":"false","reason":"RAFT NO LEADER"}\n'],
-    [{ leader: false, failing: "linearizable" }, "serializable=true", 200, '{"health":"true","reason":""}'],
-    [{ failing: "linearizable" }, "", 503, '{"health":"false","reason":"RANGE ERROR:etcdserver: request timed out"}\n'],
+    [
+      { leader: false, failing: "linearizable" },
+      "serializable=true",
+      200,
+      '{"health":"true","reason":""}',
+    ],
+    [
+      { failing: "linearizable" },
+      "",
+      503,
+      '{"health":"false","reason":"RANGE ERROR:etcdserver: request timed out"}\n',
+    ],
   ];
   for (const [fake, query, status, body] of cases) {
     const { ask, metrics } = health(fake);
@@ -127,20 +160,36 @@ test("/health: well, and every way of not being well", async () => {
 
 test("/livez and /readyz: as a whole, verbose, one check alone, one left out", async () => {
   const sick = health({ failing: "linearizable", learner: true });
-  assert.deepEqual([(await sick.ask("/livez")).status, (await sick.ask("/livez")).body], [200, "ok\n"]);
+  assert.deepEqual(
+    [(await sick.ask("/livez")).status, (await sick.ask("/livez")).body],
+    [200, "ok\n"],
+  );
   const ready = await sick.ask("/readyz");
   assert.equal(ready.status, 503);
-  assert.match(String(ready.body), /\[-\]linearizable_read failed: range error: etcdserver: request timed out\n/);
+  assert.match(
+    String(ready.body),
+    /\[-\]linearizable_read failed: range error: etcdserver: request timed out\n/,
+  );
   assert.match(String(ready.body), /\[\+\]serializable_read ok\n/);
   assert.match(String(ready.body), /\[-\]non_learner failed/);
-  assert.equal((await sick.ask("/readyz", "exclude=linearizable_read&exclude=non_learner")).status, 200);
-  assert.equal((await sick.ask("/readyz/serializable_read", "verbose")).body, "[+]serializable_read ok\nok\n");
+  assert.equal(
+    (await sick.ask("/readyz", "exclude=linearizable_read&exclude=non_learner")).status,
+    200,
+  );
+  assert.equal(
+    (await sick.ask("/readyz/serializable_read", "verbose")).body,
+    "[+]serializable_read ok\nok\n",
+  );
   assert.equal((await sick.ask("/readyz/no_such")).status, 404);
   assert.equal(sick.metrics.healthchecks.with("readyz", "linearizable_read", "error").value, 1);
 });
 
 test("/version tells the server's and the cluster's version", async () => {
-  const answer = await versionEndpoint({ serverVersion: "3.7.0", clusterVersion: () => "not_decided", storageVersion: "3.7.0" })({
+  const answer = await versionEndpoint({
+    serverVersion: "3.7.0",
+    clusterVersion: () => "not_decided",
+    storageVersion: "3.7.0",
+  })({
     method: "GET",
     path: "/version",
     query: "",
@@ -157,7 +206,11 @@ test("a peer's series are there from when it is known, at 0, and go with it for 
   const removed = new Set<bigint>();
   const observer = transportObserver(metrics, 0xan, (id) => removed.has(id));
   const { text } = prometheusExposition(metrics.registry);
-  assert.match(await text(), /^etcd_network_known_peers\{Local="a",Remote="a"\} 1$/m, "a member counts itself");
+  assert.match(
+    await text(),
+    /^etcd_network_known_peers\{Local="a",Remote="a"\} 1$/m,
+    "a member counts itself",
+  );
   observer.known(0xbn, true);
   const atFirst = await text();
   for (const line of [
@@ -217,7 +270,10 @@ test("each method of etcd's services has its series for every status code from t
 test("a call with one answer that takes long is logged, ten lines a second at the most", () => {
   const clock = new ManualClock();
   const lines: LogFields[] = [];
-  const logger = { ...silentLogger, warn: (msg: string, fields: LogFields = {}) => lines.push({ msg, ...fields }) };
+  const logger = {
+    ...silentLogger,
+    warn: (msg: string, fields: LogFields = {}) => lines.push({ msg, ...fields }),
+  };
   const slow = new SlowCalls(300, clock, logger);
   const observer = rpcObserver(new MemberMetrics(sources, { extensive: false }), clock, slow);
   const startedMs = clock.monotonicMs();
@@ -228,7 +284,8 @@ test("a call with one answer that takes long is logged, ten lines a second at th
   clock.advance(100);
   observer.handled("/etcdserverpb.Watch/Watch", GrpcStatus.OK, startedMs);
   assert.deepEqual(lines, [], "a stream lasts");
-  for (let call = 0; call < 13; call++) observer.handled("/etcdserverpb.KV/Put", GrpcStatus.UNAVAILABLE, startedMs);
+  for (let call = 0; call < 13; call++)
+    observer.handled("/etcdserverpb.KV/Put", GrpcStatus.UNAVAILABLE, startedMs);
   assert.equal(lines.length, 10);
   assert.deepEqual(lines[0], {
     msg: "request stats",
@@ -241,7 +298,7 @@ test("a call with one answer that takes long is logged, ten lines a second at th
   clock.advance(1000);
   observer.handled("/etcdserverpb.KV/Range", GrpcStatus.OK, startedMs);
   assert.equal(lines.length, 11);
-  assert.equal(lines[10]!["left-out"], 3);
+  assert.equal(lines[10]["left-out"], 3);
 });
 
 test("the process's health: memory, files, the loop's delays and the collector's pauses", async (t) => {
@@ -263,20 +320,30 @@ test("the process's health: memory, files, the loop's delays and the collector's
   assert.ok(value(idle, "process_max_fds") >= value(idle, "process_open_fds"));
   assert.ok(value(idle, "process_open_fds") > 2);
   assert.equal(value(idle, "os_fd_limit"), value(idle, "process_max_fds"));
-  assert.ok(Math.abs(value(idle, "process_start_time_seconds") - (Date.now() / 1000 - process.uptime())) < 2);
-  assert.ok(value(idle, "nodejs_heap_size_used_bytes") <= value(idle, "nodejs_heap_size_total_bytes"));
+  assert.ok(
+    Math.abs(value(idle, "process_start_time_seconds") - (Date.now() / 1000 - process.uptime())) <
+      2,
+  );
+  assert.ok(
+    value(idle, "nodejs_heap_size_used_bytes") <= value(idle, "nodejs_heap_size_total_bytes"),
+  );
   assert.match(idle, /^nodejs_heap_space_size_used_bytes\{space="old"\} [1-9]/m);
-  assert.match(idle, /^nodejs_version_info\{version="v\d+\.\d+\.\d+",major="\d+",minor="\d+",patch="\d+"\} 1$/m);
+  assert.match(
+    idle,
+    /^nodejs_version_info\{version="v\d+\.\d+\.\d+",major="\d+",minor="\d+",patch="\d+"\} 1$/m,
+  );
   for (const kind of ["major", "minor", "incremental", "weakcb"]) {
     assert.ok(idle.includes(`nodejs_gc_duration_seconds_count{kind="${kind}"}`), kind);
   }
 
   const active = value(idle, "quorate_process_loop_active_seconds_total");
   const garbage: unknown[] = [];
-  // In turns: pauses are told between them. Each is as long as it must be, and makes more garbage than any young generation holds.
+  // In turns: pauses are told between them. Each is as long as it must be, and makes more garbage
+  // than any young generation holds.
   for (let turn = 0; turn < 3; turn++) {
     const endMs = performance.now() + 100;
-    for (let i = 0; i < 200_000 || performance.now() < endMs; i++) garbage[i % 1000] = new Array(100).fill(turn);
+    for (let i = 0; i < 200_000 || performance.now() < endMs; i++)
+      garbage[i % 1000] = new Array(100).fill(turn);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   const busy = await text();

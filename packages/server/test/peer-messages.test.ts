@@ -1,4 +1,7 @@
-/** What other members send, with content that no member sends: nothing of it enters the log, and nobody ends. */
+/**
+ * What other members send, with content that no member sends: nothing of it enters the log, and
+ * nobody ends.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
@@ -39,10 +42,16 @@ async function cluster(): Promise<Cluster> {
 }
 
 function send({ leader, member, peer }: Cluster, message: Partial<raftpb.Message>): void {
-  leader.request!.listener.received([raftpb.Message.create({ from: peer.id, to: member.id, term: member.term, ...message })]);
+  leader.request!.listener.received([
+    raftpb.Message.create({ from: peer.id, to: member.id, term: member.term, ...message }),
+  ]);
 }
 
-function proposal(peer: Member, request: Partial<InternalRaftRequest>, prefix = peer.id & 0xffffn): raftpb.Entry {
+function proposal(
+  peer: Member,
+  request: Partial<InternalRaftRequest>,
+  prefix = peer.id & 0xffffn,
+): raftpb.Entry {
   const ID = (prefix << 48n) | 0x1234n;
   return {
     type: EntryNormal,
@@ -54,7 +63,12 @@ function proposal(peer: Member, request: Partial<InternalRaftRequest>, prefix = 
 
 function change(peer: Member, fields: Partial<raftpb.ConfChange>): raftpb.Entry {
   const id = ((peer.id & 0xffffn) << 48n) | 0x77n;
-  return { type: EntryConfChange, term: 0, index: 0, data: raftpb.ConfChange.encode({ id, ...fields }) };
+  return {
+    type: EntryConfChange,
+    term: 0,
+    index: 0,
+    data: raftpb.ConfChange.encode({ id, ...fields }),
+  };
 }
 
 function refusedProposals({ member }: Cluster): number {
@@ -62,7 +76,9 @@ function refusedProposals({ member }: Cluster): number {
 }
 
 const key = fromUtf8("k");
-const VALID: Partial<InternalRaftRequest> = { put: PutRequest.encode({ key, value: fromUtf8("v") }) };
+const VALID: Partial<InternalRaftRequest> = {
+  put: PutRequest.encode({ key, value: fromUtf8("v") }),
+};
 
 /** Proposals that no member makes, by what is wrong with them. */
 const MALFORMED: readonly (readonly [name: string, entry: (peer: Member) => raftpb.Entry])[] = [
@@ -72,37 +88,82 @@ const MALFORMED: readonly (readonly [name: string, entry: (peer: Member) => raft
     "a transaction without operations in an operation",
     (peer) => proposal(peer, { txn: TxnRequest.encode({ success: [{ request: undefined }] }) }),
   ],
-  ["a lease for ever", (peer) => proposal(peer, { leaseGrant: LeaseGrantRequest.encode({ ID: 1n, TTL: 1e15 }) })],
+  [
+    "a lease for ever",
+    (peer) => proposal(peer, { leaseGrant: LeaseGrantRequest.encode({ ID: 1n, TTL: 1e15 }) }),
+  ],
   ["an alarm that there is not", (peer) => proposal(peer, { alarm: Uint8Array.of(8, 1, 24, 77) })],
   [
     "a version from the future",
-    (peer) => proposal(peer, { clusterVersionSet: membershippb.ClusterVersionSetRequest.encode({ ver: "99.0.0" }) }),
+    (peer) =>
+      proposal(peer, {
+        clusterVersionSet: membershippb.ClusterVersionSetRequest.encode({ ver: "99.0.0" }),
+      }),
   ],
-  ["no version", (peer) => proposal(peer, { clusterVersionSet: membershippb.ClusterVersionSetRequest.encode({ ver: "x".repeat(99) }) })],
+  [
+    "no version",
+    (peer) =>
+      proposal(peer, {
+        clusterVersionSet: membershippb.ClusterVersionSetRequest.encode({ ver: "x".repeat(99) }),
+      }),
+  ],
   ["a request of a kind that is not served", (peer) => proposal(peer, { authEnable: EMPTY })],
-  ["two requests", (peer) => proposal(peer, { ...VALID, leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) })],
+  [
+    "two requests",
+    (peer) => proposal(peer, { ...VALID, leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }),
+  ],
   ["no request", (peer) => proposal(peer, {})],
   ["the id of another member's request", (peer) => proposal(peer, VALID, (peer.id & 0xffffn) ^ 1n)],
   ["no id", (peer) => proposal(peer, VALID, 0n)],
   ["nothing", () => ({ type: EntryNormal, term: 0, index: 0, data: EMPTY })],
-  ["garbage", () => ({ type: EntryNormal, term: 0, index: 0, data: Uint8Array.of(0xff, 0xff, 0xff) })],
-  ["a change that is cut", () => ({ type: EntryConfChange, term: 0, index: 0, data: Uint8Array.of(8) })],
+  [
+    "garbage",
+    () => ({ type: EntryNormal, term: 0, index: 0, data: Uint8Array.of(0xff, 0xff, 0xff) }),
+  ],
+  [
+    "a change that is cut",
+    () => ({ type: EntryConfChange, term: 0, index: 0, data: Uint8Array.of(8) }),
+  ],
   ["a change without a context", (peer) => change(peer, { nodeId: 5n })],
   [
     "a change of member 0",
-    (peer) => change(peer, { context: encodeMember({ id: 0n, name: "", peerUrls: ["http://a:1"], clientUrls: [], isLearner: false }) }),
+    (peer) =>
+      change(peer, {
+        context: encodeMember({
+          id: 0n,
+          name: "",
+          peerUrls: ["http://a:1"],
+          clientUrls: [],
+          isLearner: false,
+        }),
+      }),
   ],
   [
     "a change to no URL",
     (peer) =>
-      change(peer, { nodeId: 5n, context: encodeMember({ id: 5n, name: "", peerUrls: ["nonsense"], clientUrls: [], isLearner: false }) }),
+      change(peer, {
+        nodeId: 5n,
+        context: encodeMember({
+          id: 5n,
+          name: "",
+          peerUrls: ["nonsense"],
+          clientUrls: [],
+          isLearner: false,
+        }),
+      }),
   ],
   [
     "a change to an endless URL",
     (peer) =>
       change(peer, {
         nodeId: 5n,
-        context: encodeMember({ id: 5n, name: "", peerUrls: [`http://${"a".repeat(1e6)}:1`], clientUrls: [], isLearner: false }),
+        context: encodeMember({
+          id: 5n,
+          name: "",
+          peerUrls: [`http://${"a".repeat(1e6)}:1`],
+          clientUrls: [],
+          isLearner: false,
+        }),
       }),
   ],
   [
@@ -114,7 +175,10 @@ const MALFORMED: readonly (readonly [name: string, entry: (peer: Member) => raft
       data: raftpb.ConfChangeV2.encode({ changes: [{ type: 1, nodeId: peer.id }] }),
     }),
   ],
-  ["an entry type that there is not", () => ({ type: 7 as raftpb.EntryType, term: 0, index: 0, data: EMPTY })],
+  [
+    "an entry type that there is not",
+    () => ({ type: 7 as raftpb.EntryType, term: 0, index: 0, data: EMPTY }),
+  ],
 ];
 
 test("proposals that no member makes stay out of the log, one by one, and the rest of their message goes on", async () => {
@@ -128,9 +192,17 @@ test("proposals that no member makes stay out of the log, one by one, and the re
     assert.equal(member.commitIndex, before, name);
   }
   const good = proposal(peer, VALID);
-  send(all, { type: MsgProp, term: 0, entries: [MALFORMED[0]![1](peer), good, MALFORMED[1]![1](peer)] });
+  send(all, {
+    type: MsgProp,
+    term: 0,
+    entries: [MALFORMED[0][1](peer), good, MALFORMED[1][1](peer)],
+  });
   await world.until(() => member.store.mvcc.keyCount === 1);
-  send(all, { type: MsgProp, term: 0, entries: Array.from({ length: MAX_WAITING_PROPOSALS + 1 }, () => good) });
+  send(all, {
+    type: MsgProp,
+    term: 0,
+    entries: Array.from({ length: MAX_WAITING_PROPOSALS + 1 }, () => good),
+  });
   await world.run(60);
   assert.equal(member.store.mvcc.currentRevision, 2);
   // What the members send each other on their own is all taken.
@@ -148,7 +220,9 @@ test("proposals that no member makes stay out of the log, one by one, and the re
 test("messages that no member sends are refused, counted, and end nobody", async () => {
   const all = await cluster();
   const { world, member } = all;
-  const snapshot = raftpb.Snapshot.create({ metadata: { index: 99_999, term: member.term, confState: member.store.position.confState } });
+  const snapshot = raftpb.Snapshot.create({
+    metadata: { index: 99_999, term: member.term, confState: member.store.position.confState },
+  });
   const sent: readonly (readonly [string, Partial<raftpb.Message>])[] = [
     ["MsgSnap", { type: MsgSnap, snapshot }],
     ["MsgApp", { type: raftpb.MessageType.MsgApp }],
@@ -174,10 +248,12 @@ test("random messages from a peer end nobody (seed 5)", async () => {
   const { world, peer } = all;
   const random = new SeededRandom(5n);
   const number = (): number =>
-    [0, 1, 2, 7, 2 ** 31, 2 ** 40, Number.MAX_SAFE_INTEGER][random.below(7)]! + random.below(2) - (random.below(2) === 0 ? 0 : 1);
+    [0, 1, 2, 7, 2 ** 31, 2 ** 40, Number.MAX_SAFE_INTEGER][random.below(7)] +
+    random.below(2) -
+    (random.below(2) === 0 ? 0 : 1);
   const bytes = () => new Uint8Array(random.below(30)).map(() => random.below(256));
   for (let i = 0; i < 1500; i++) {
-    const to = world.nodes[random.below(3)]!;
+    const to = world.nodes[random.below(3)];
     if (to.member === undefined || to.member === peer) continue;
     const positive = () => Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, number()));
     const entries = Array.from({ length: random.below(3) }, () => ({
@@ -187,7 +263,13 @@ test("random messages from a peer end nobody (seed 5)", async () => {
       data: bytes(),
     }));
     const ids = () => Array.from({ length: random.below(3) }, () => BigInt(random.below(4)));
-    const confState = { voters: ids(), learners: ids(), votersOutgoing: ids(), learnersNext: ids(), autoLeave: false };
+    const confState = {
+      voters: ids(),
+      learners: ids(),
+      votersOutgoing: ids(),
+      learnersNext: ids(),
+      autoLeave: false,
+    };
     const message = {
       ...{
         type: random.below(25) as raftpb.MessageType,
@@ -204,10 +286,14 @@ test("random messages from a peer end nobody (seed 5)", async () => {
         reject: random.below(2) === 0,
       },
       snapshot:
-        random.below(3) === 0 ? raftpb.Snapshot.create({ metadata: { index: positive(), term: positive(), confState } }) : undefined,
+        random.below(3) === 0
+          ? raftpb.Snapshot.create({ metadata: { index: positive(), term: positive(), confState } })
+          : undefined,
     };
     // Bytes, as a stream brings them: what cannot be encoded cannot come.
-    to.request!.listener.received([raftpb.Message.decode(raftpb.Message.encode(raftpb.Message.create(message)))]);
+    to.request!.listener.received([
+      raftpb.Message.decode(raftpb.Message.encode(raftpb.Message.create(message))),
+    ]);
     await world.run(random.below(3));
   }
   assert.deepEqual(

@@ -1,4 +1,7 @@
-/** A member that publishes itself: what is refused at once is tried again later, not for ever in one turn. */
+/**
+ * A member that publishes itself: what is refused at once is tried again later, not for ever in one
+ * turn.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";

@@ -4,14 +4,27 @@ import { test } from "node:test";
 import { RangeResponse, type ResponseHeader, TxnResponse } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 import fc from "fast-check";
-import { encodeReadTxn, MIN_PIECES_BYTES, messageOf, RangeWriter } from "../src/services/range-answer.ts";
+import {
+  encodeReadTxn,
+  MIN_PIECES_BYTES,
+  messageOf,
+  RangeWriter,
+} from "../src/services/range-answer.ts";
 
-const sizes = fc.array(fc.oneof(fc.integer({ min: 0, max: 300 }), fc.constantFrom(127, 128, 511, 512, 16_383, 16_384, 70_000)), {
-  maxLength: 40,
-});
+const sizes = fc.array(
+  fc.oneof(
+    fc.integer({ min: 0, max: 300 }),
+    fc.constantFrom(127, 128, 511, 512, 16_383, 16_384, 70_000),
+  ),
+  {
+    maxLength: 40,
+  },
+);
 const header: ResponseHeader = { clusterId: 1n, memberId: 2n, revision: 3, raftTerm: 4 };
-const recordsOf = (lengths: readonly number[]): Uint8Array[] => lengths.map((length, i) => new Uint8Array(length).fill(i));
-const bytesOf = (message: MessageBytes): Buffer => Buffer.concat(message instanceof Uint8Array ? [message] : [...message]);
+const recordsOf = (lengths: readonly number[]): Uint8Array[] =>
+  lengths.map((length, i) => new Uint8Array(length).fill(i));
+const bytesOf = (message: MessageBytes): Buffer =>
+  Buffer.concat(message instanceof Uint8Array ? [message] : [...message]);
 
 function writerOf(kvs: readonly Uint8Array[], charge?: (bytes: number) => void): RangeWriter {
   const writer = new RangeWriter(charge);
@@ -34,7 +47,8 @@ test("whatever the records' sizes, the bytes are the codec's, and all memory is 
       assert.equal(message instanceof Uint8Array, expected.length < MIN_PIECES_BYTES);
       assert.ok(charged >= lengths.reduce((sum, length) => sum + length, 0));
       if (!(message instanceof Uint8Array)) {
-        for (const kv of kvs) assert.ok(kv.length < 512 || message.includes(kv), "a large record is not copied");
+        for (const kv of kvs)
+          assert.ok(kv.length < 512 || message.includes(kv), "a large record is not copied");
         assert.ok(message.every((piece) => piece.length <= 64 << 10 || kvs.includes(piece)));
       }
     }),
@@ -45,7 +59,10 @@ test("whatever the records' sizes, the bytes are the codec's, and all memory is 
 test("the answer to a transaction that reads is the codec's", () => {
   fc.assert(
     fc.property(fc.array(sizes, { maxLength: 4 }), fc.boolean(), (lists, succeeded) => {
-      const ranges = lists.map((lengths, i) => ({ summary: { revision: 7, more: i % 2 === 0, count: i * 1000 }, kvs: recordsOf(lengths) }));
+      const ranges = lists.map((lengths, i) => ({
+        summary: { revision: 7, more: i % 2 === 0, count: i * 1000 },
+        kvs: recordsOf(lengths),
+      }));
       const answer = {
         revision: 3,
         succeeded,

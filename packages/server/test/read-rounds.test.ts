@@ -5,7 +5,10 @@ import { ManualClock } from "@quorate/host/testing";
 import { Reads } from "../src/member/reads.ts";
 
 function make() {
-  const reads = new Reads({ maxWaiting: 100, timeoutMs: 5000, retryMs: 500 }, { clock: new ManualClock(), wake: () => {}, firstRound: 1 });
+  const reads = new Reads(
+    { maxWaiting: 100, timeoutMs: 5000, retryMs: 500 },
+    { clock: new ManualClock(), wake: () => {}, firstRound: 1 },
+  );
   const asked: Uint8Array[] = [];
   const ask = (context: Uint8Array) => {
     asked.push(context);
@@ -26,13 +29,13 @@ test("a read is not let go by a round that was asked before it came: a write in 
   read("early");
   reads.startRound(ask);
   read("late");
-  reads.answered(asked[0]!, 7);
+  reads.answered(asked[0], 7);
   reads.release(7);
   assert.equal(await settle(), "early");
   reads.startRound(ask);
   assert.equal(asked.length, 2);
   assert.notDeepEqual(asked[1], asked[0]);
-  reads.answered(asked[1]!, 9);
+  reads.answered(asked[1], 9);
   reads.release(8);
   assert.equal(await settle(), "", "index 9 is not applied");
   reads.release(9);
@@ -47,8 +50,8 @@ test("a round that is asked again keeps its number and its first index, and take
   reads.leaderChanged(ask);
   read("late");
   assert.deepEqual(asked[1], asked[0]);
-  reads.answered(asked[0]!, 7);
-  reads.answered(asked[1]!, 3);
+  reads.answered(asked[0], 7);
+  reads.answered(asked[1], 3);
   reads.release(6);
   assert.equal(await settle(), "");
   reads.release(7);
@@ -63,7 +66,7 @@ test("all reads of a turn share a round, and none is asked where nobody waits", 
   for (const name of ["a", "b", "c"]) read(name);
   reads.startRound(ask);
   assert.equal(asked.length, 1);
-  reads.answered(asked[0]!, 1);
+  reads.answered(asked[0], 1);
   reads.release(1);
   assert.equal(await settle(), "a b c");
 });

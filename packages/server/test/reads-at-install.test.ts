@@ -1,4 +1,7 @@
-/** Linearizable reads through a member that is helped up by a snapshot: none may see the store from before it. */
+/**
+ * Linearizable reads through a member that is helped up by a snapshot: none may see the store from
+ * before it.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { get, put, World } from "./support/world.ts";
@@ -13,7 +16,8 @@ test("reads that wait while a snapshot is installed are answered from the store 
   world.cutOff.add(behind.member!.id);
   for (let i = 0; i < 40; i++) await world.settled(put(leader.member!, "k", `new ${i}`));
   await world.run(3000);
-  // The round of the reads is answered before the snapshot has come, and a slow disk takes its time to take that in.
+  // The round of the reads is answered before the snapshot has come, and a slow disk takes its time
+  // to take that in.
   behind.syncMs = 300;
   const { listener } = behind.request!;
   const take = listener.snapshotReceived.bind(listener);

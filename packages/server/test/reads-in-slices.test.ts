@@ -1,4 +1,7 @@
-/** Heavy reads of a member, through its services: others go on meanwhile, and what is not wanted any more costs nothing. */
+/**
+ * Heavy reads of a member, through its services: others go on meanwhile, and what is not wanted any
+ * more costs nothing.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -40,20 +43,34 @@ const OPS = 100;
 const keyOf = (i: number): string => `k${String(i).padStart(6, "0")}`;
 
 /** A member with many keys, whose values are not in the order of the keys. */
-async function filled(keys = KEYS, prepare: (world: World) => void = () => {}, lease = 0n): Promise<{ world: World; member: Member }> {
+async function filled(
+  keys = KEYS,
+  prepare: (world: World) => void = () => {},
+  lease = 0n,
+): Promise<{ world: World; member: Member }> {
   const world = new World(1);
   prepare(world);
   await world.startAll();
   const member = world.leader()!.member!;
   if (lease !== 0n) {
-    await world.settled(call(member, LeaseService.methods.LeaseGrant.path, LeaseGrantRequest.encode({ ID: lease, TTL: 36_000 })));
+    await world.settled(
+      call(
+        member,
+        LeaseService.methods.LeaseGrant.path,
+        LeaseGrantRequest.encode({ ID: lease, TTL: 36_000 }),
+      ),
+    );
   }
   const fills: Promise<unknown>[] = [];
   for (let first = 0; first < keys; first += OPS) {
     const success = Array.from({ length: Math.min(OPS, keys - first) }, (_, i) => ({
       request: {
         case: "requestPut" as const,
-        value: PutRequest.create({ key: fromUtf8(keyOf(first + i)), value: fromUtf8(String((first + i) * 7919)), lease }),
+        value: PutRequest.create({
+          key: fromUtf8(keyOf(first + i)),
+          value: fromUtf8(String((first + i) * 7919)),
+          lease,
+        }),
       },
     }));
     fills.push(call(member, Txn.path, TxnRequest.encode({ compare: [], success, failure: [] })));
@@ -65,7 +82,11 @@ async function filled(keys = KEYS, prepare: (world: World) => void = () => {}, l
   return { world, member };
 }
 
-const sortByValue = RangeRequest.encode({ ...ALL, sortTarget: RangeRequest_SortTarget.VALUE, sortOrder: RangeRequest_SortOrder.ASCEND });
+const sortByValue = RangeRequest.encode({
+  ...ALL,
+  sortTarget: RangeRequest_SortTarget.VALUE,
+  sortOrder: RangeRequest_SortOrder.ASCEND,
+});
 
 test("a put is answered while a sort of many keys runs, and the sort answers as of its beginning", async () => {
   const { world, member } = await filled();
@@ -100,7 +121,8 @@ test("heavy calls of each kind let a put through before they are done", async ()
   const rangeOp = (options: Partial<RangeRequest>) => ({
     request: { case: "requestRange" as const, value: RangeRequest.create({ ...ALL, ...options }) },
   });
-  const txn = (compare: Compare[], ops: ReturnType<typeof rangeOp>[]) => TxnRequest.encode({ compare, success: ops, failure: [] });
+  const txn = (compare: Compare[], ops: ReturnType<typeof rangeOp>[]) =>
+    TxnRequest.encode({ compare, success: ops, failure: [] });
   const heavy: readonly (readonly [name: string, path: string, request: Uint8Array])[] = [
     ["range", Range.path, RangeRequest.encode(ALL)],
     ["keys only, with a lease", Range.path, RangeRequest.encode({ ...ALL, keysOnly: true })],
@@ -129,16 +151,23 @@ test("heavy calls of each kind let a put through before they are done", async ()
 
 test("a lease's keys and the list of leases are whole and in order", async () => {
   const { world, member } = await filled(3000, () => {}, 77n);
-  const { TimeToLive, Leases } = { TimeToLive: LeaseService.methods.LeaseTimeToLive, Leases: LeaseService.methods.LeaseLeases };
+  const { TimeToLive, Leases } = {
+    TimeToLive: LeaseService.methods.LeaseTimeToLive,
+    Leases: LeaseService.methods.LeaseLeases,
+  };
   const ttl = LeaseTimeToLiveResponse.decode(
-    await world.settled(call(member, TimeToLive.path, LeaseTimeToLiveRequest.encode({ ID: 77n, keys: true }))),
+    await world.settled(
+      call(member, TimeToLive.path, LeaseTimeToLiveRequest.encode({ ID: 77n, keys: true })),
+    ),
   );
   assert.deepEqual(
     ttl.keys.map((key) => toUtf8(key)),
     Array.from({ length: 3000 }, (_, i) => keyOf(i)),
   );
   assert.equal(ttl.ID, 77n);
-  const list = LeaseLeasesResponse.decode(await world.settled(call(member, Leases.path, new Uint8Array(0))));
+  const list = LeaseLeasesResponse.decode(
+    await world.settled(call(member, Leases.path, new Uint8Array(0))),
+  );
   assert.deepEqual(
     list.leases.map(({ ID }) => ID),
     [77n],
@@ -160,7 +189,9 @@ test("a read whose caller is gone lets compaction go on, and holds no memory", a
   await world.until(() => member.slices.memory.totalBytes > 0);
   await world.settled(put(member, keyOf(1), "again"));
   const { currentRevision } = member.store.mvcc;
-  await world.settled(call(member, Compact.path, CompactionRequest.encode({ revision: currentRevision })));
+  await world.settled(
+    call(member, Compact.path, CompactionRequest.encode({ revision: currentRevision })),
+  );
   cancel();
   await gone;
   assert.deepEqual([member.slices.count, member.slices.memory.totalBytes], [0, 0]);
@@ -174,8 +205,18 @@ test("a transaction whose ranges are more than an answer may take is refused wit
   const { world, member } = await filled(5000, (one) => {
     one.answerLimits = limits;
   });
-  const op = { request: { case: "requestRange" as const, value: RangeRequest.create({ ...ALL, keysOnly: true }) } };
-  const txn = (times: number) => TxnRequest.encode({ compare: [], success: Array.from({ length: times }, () => op), failure: [] });
+  const op = {
+    request: {
+      case: "requestRange" as const,
+      value: RangeRequest.create({ ...ALL, keysOnly: true }),
+    },
+  };
+  const txn = (times: number) =>
+    TxnRequest.encode({
+      compare: [],
+      success: Array.from({ length: times }, () => op),
+      failure: [],
+    });
   await world.settled(
     assert.rejects(call(member, Txn.path, txn(128)), {
       code: 8,
@@ -185,7 +226,9 @@ test("a transaction whose ranges are more than an answer may take is refused wit
   assert.deepEqual([member.slices.count, member.slices.memory.totalBytes], [0, 0]);
   const answer = TxnResponse.decode(await world.settled(call(member, Txn.path, txn(2))));
   assert.deepEqual(
-    answer.responses.map(({ response }) => response?.case === "responseRange" && response.value.kvs.length),
+    answer.responses.map(
+      ({ response }) => response?.case === "responseRange" && response.value.kvs.length,
+    ),
     [5000, 5000],
   );
   assert.ok(answer.succeeded && answer.header!.revision > 0);
@@ -195,14 +238,20 @@ test("a transaction whose ranges are more than an answer may take is refused wit
 test("hashes of the same revision are computed once, one at a time, and too many are refused", async () => {
   const { world, member } = await filled(3000);
   const { currentRevision } = member.store.mvcc;
-  const hash = (revision: number) => call(member, MaintenanceService.methods.HashKV.path, HashKVRequest.encode({ revision }));
+  const hash = (revision: number) =>
+    call(member, MaintenanceService.methods.HashKV.path, HashKVRequest.encode({ revision }));
   const same = Array.from({ length: 50 }, () => hash(currentRevision));
-  const answers = (await world.settled(Promise.all(same))).map((bytes) => HashKVResponse.decode(bytes).hash);
+  const answers = (await world.settled(Promise.all(same))).map(
+    (bytes) => HashKVResponse.decode(bytes).hash,
+  );
   assert.equal(new Set(answers).size, 1);
-  const different = await world.settled(Promise.allSettled(Array.from({ length: 20 }, (_, i) => hash(currentRevision - i))));
+  const different = await world.settled(
+    Promise.allSettled(Array.from({ length: 20 }, (_, i) => hash(currentRevision - i))),
+  );
   const refused = different.filter((one) => one.status === "rejected");
   assert.equal(refused.length, 11, "one runs, eight wait");
-  for (const one of refused) assert.equal((one.reason as Error).message, errorOf("TooManyRequests").message);
+  for (const one of refused)
+    assert.equal((one.reason as Error).message, errorOf("TooManyRequests").message);
   assert.equal(HashKVResponse.decode(await world.settled(hash(currentRevision))).hash, answers[0]);
   await world.stopAll();
 });
@@ -211,9 +260,17 @@ test("a put in between is seen by the next get, while a heavy read goes on", asy
   const { world, member } = await filled(5000);
   const heavy = call(member, Range.path, sortByValue);
   await world.run(1);
-  await world.settled(call(member, Put.path, PutRequest.encode({ key: fromUtf8("x"), value: fromUtf8("1") })));
-  const got = RangeResponse.decode(await world.settled(call(member, Range.path, RangeRequest.encode({ key: fromUtf8("x") }))));
+  await world.settled(
+    call(member, Put.path, PutRequest.encode({ key: fromUtf8("x"), value: fromUtf8("1") })),
+  );
+  const got = RangeResponse.decode(
+    await world.settled(call(member, Range.path, RangeRequest.encode({ key: fromUtf8("x") }))),
+  );
   assert.equal(got.kvs.length, 1);
-  assert.ok(!RangeResponse.decode(await world.settled(heavy)).kvs.some((kv) => toUtf8(KeyValue.decode(kv).key) === "x"));
+  assert.ok(
+    !RangeResponse.decode(await world.settled(heavy)).kvs.some(
+      (kv) => toUtf8(KeyValue.decode(kv).key) === "x",
+    ),
+  );
   await world.stopAll();
 });

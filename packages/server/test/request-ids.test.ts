@@ -1,4 +1,7 @@
-/** Ids of proposals: an answer that is waited for must not be settled by an entry of another run, or of another member. */
+/**
+ * Ids of proposals: an answer that is waited for must not be settled by an entry of another run, or
+ * of another member.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RequestIds } from "../src/member/request-ids.ts";

@@ -1,4 +1,7 @@
-/** Requests of a million parts are refused before they are decoded, by every method; the largest reasonable ones pass. */
+/**
+ * Requests of a million parts are refused before they are decoded, by every method; the largest
+ * reasonable ones pass.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -46,7 +49,11 @@ describe("requests of a million parts", () => {
   }
 
   /** Refused, or malformed near its beginning: then decoding it is as short. */
-  function isRefused(method: MethodDescriptor, check: (bytes: Uint8Array) => void, bytes: Uint8Array): boolean {
+  function isRefused(
+    method: MethodDescriptor,
+    check: (bytes: Uint8Array) => void,
+    bytes: Uint8Array,
+  ): boolean {
     try {
       check(bytes);
     } catch (error) {
@@ -62,25 +69,39 @@ describe("requests of a million parts", () => {
 
   test("a transaction has etcd's error", () => {
     const txn = methods.find(({ path }) => path === "/etcdserverpb.KV/Txn")!;
-    const compares = TxnRequest.encode({ compare: Array.from({ length: 700_000 }, () => ({}) as never) });
-    assert.throws(() => requestCheck(txn, MAX_TXN_OPS)(compares), { message: "etcdserver: too many operations in txn request" });
+    const compares = TxnRequest.encode({
+      compare: Array.from({ length: 700_000 }, () => ({}) as never),
+    });
+    assert.throws(() => requestCheck(txn, MAX_TXN_OPS)(compares), {
+      message: "etcdserver: too many operations in txn request",
+    });
   });
 
   test("numbers packed in a list count too", () => {
     const watch = methods.find(({ path }) => path === "/etcdserverpb.Watch/Watch")!;
-    const request = { requestUnion: { case: "createRequest", value: { filters: new Array<number>(1_000_000).fill(1) } } } as never;
-    assert.throws(() => requestCheck(watch, MAX_TXN_OPS)(WatchRequest.encode(request)), /has too many fields: more than 20000$/);
+    const request = {
+      requestUnion: {
+        case: "createRequest",
+        value: { filters: new Array<number>(1_000_000).fill(1) },
+      },
+    } as never;
+    assert.throws(
+      () => requestCheck(watch, MAX_TXN_OPS)(WatchRequest.encode(request)),
+      /has too many fields: more than 20000$/,
+    );
   });
 });
 
 test("messages of streams are looked at before they are decoded, whichever method they are of and however late they come", async () => {
   const world = new World(1, [], 1n);
   await world.startAll();
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   await world.until(() => member.leader !== 0n);
   const { stream } = serviceTable(member);
   // RangeStream is not offered.
-  const streaming = methods.filter((method) => (method.requestStream || method.responseStream) && method.name !== "RangeStream");
+  const streaming = methods.filter(
+    (method) => (method.requestStream || method.responseStream) && method.name !== "RangeStream",
+  );
   assert.ok(streaming.length >= 4);
   for (const { path } of streaming) {
     const begin = () => {
@@ -96,36 +117,68 @@ test("messages of streams are looked at before they are decoded, whichever metho
     };
     // Fields that no message has, which decoding would skip one by one.
     const bytes = repeated([15 * 8, 1]);
-    const refused = { code: GrpcCode.InvalidArgument, message: /^etcdserver: request has too many fields: more than 20000$/ };
+    const refused = {
+      code: GrpcCode.InvalidArgument,
+      message: /^etcdserver: request has too many fields: more than 20000$/,
+    };
     assert.throws(() => begin().message!(bytes), refused, path);
-    if (path !== WatchService.methods.Watch.path && path !== LeaseService.methods.LeaseKeepAlive.path) continue;
+    if (
+      path !== WatchService.methods.Watch.path &&
+      path !== LeaseService.methods.LeaseKeepAlive.path
+    )
+      continue;
     const listener = begin();
     listener.message!(new Uint8Array());
     assert.throws(() => listener.message!(bytes), refused, path);
     listener.cancelled?.();
   }
   const watch = stream.get(WatchService.methods.Watch.path)!;
-  const filters = { requestUnion: { case: "createRequest", value: { filters: new Array<number>(1_000_000).fill(1) } } } as never;
-  const call = { context: { ...LOCAL_CALL, path: WatchService.methods.Watch.path }, bufferedBytes: 0 } as unknown as StreamCall;
+  const filters = {
+    requestUnion: {
+      case: "createRequest",
+      value: { filters: new Array<number>(1_000_000).fill(1) },
+    },
+  } as never;
+  const call = {
+    context: { ...LOCAL_CALL, path: WatchService.methods.Watch.path },
+    bufferedBytes: 0,
+  } as unknown as StreamCall;
   assert.throws(() => watch(call).message!(WatchRequest.encode(filters)), /has too many fields/);
   await world.stopAll();
 });
 
 describe("requests that are only large", () => {
-  const check = (path: string, ops = MAX_TXN_OPS) => requestCheck(methods.find((method) => method.path === path)!, ops);
+  const check = (path: string, ops = MAX_TXN_OPS) =>
+    requestCheck(methods.find((method) => method.path === path)!, ops);
   const key = new Uint8Array(100).fill(107);
 
   test("a value of two megabytes", () => {
-    check("/etcdserverpb.KV/Put")(PutRequest.encode({ key, value: new Uint8Array(REQUEST_BYTES), lease: 7n, prevKv: true }));
+    check("/etcdserverpb.KV/Put")(
+      PutRequest.encode({ key, value: new Uint8Array(REQUEST_BYTES), lease: 7n, prevKv: true }),
+    );
   });
 
   for (const ops of [MAX_TXN_OPS, 10_000]) {
     test(`a transaction of ${ops} compares and as many operations in each list`, () => {
       const put = () =>
-        ({ request: { case: "requestPut", value: PutRequest.create({ key, value: key, lease: 9n, prevKv: true }) } }) as const;
-      const compare = { result: 1, target: 1, key, rangeEnd: key, targetUnion: { case: "createRevision", value: 5 } } as const;
+        ({
+          request: {
+            case: "requestPut",
+            value: PutRequest.create({ key, value: key, lease: 9n, prevKv: true }),
+          },
+        }) as const;
+      const compare = {
+        result: 1,
+        target: 1,
+        key,
+        rangeEnd: key,
+        targetUnion: { case: "createRevision", value: 5 },
+      } as const;
       const list = <T>(one: T): T[] => new Array<T>(ops).fill(one);
-      check("/etcdserverpb.KV/Txn", ops)(TxnRequest.encode({ compare: list(compare), success: list(put()), failure: list(put()) }));
+      check(
+        "/etcdserverpb.KV/Txn",
+        ops,
+      )(TxnRequest.encode({ compare: list(compare), success: list(put()), failure: list(put()) }));
       assert.ok(ops > MAX_TXN_OPS || ops * 60 < MAX_REQUEST_FIELDS);
     });
   }
@@ -135,7 +188,8 @@ describe("labels from clients", () => {
   test("have the form of a version, and there are not many", () => {
     const versions = new ClientVersions();
     assert.equal(versions.label(undefined), "unknown");
-    for (const version of ["3.7.0", "3.5.21+git", "4.0.0-alpha.1"]) assert.equal(versions.label(version), version);
+    for (const version of ["3.7.0", "3.5.21+git", "4.0.0-alpha.1"])
+      assert.equal(versions.label(version), version);
     for (const version of ["", "x".repeat(33), "a b", 'a"b', "3.7\u0000", "é", "x".repeat(60_000)])
       assert.equal(versions.label(version), "other");
     for (let i = 0; i < 10_000; i++) versions.label(`1.0.${i}`);

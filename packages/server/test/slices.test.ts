@@ -1,4 +1,7 @@
-/** Reads in slices: bounded turns, fairness, cancellation, limits, memory; with a clock that stands still, so that only steps count. */
+/**
+ * Reads in slices: bounded turns, fairness, cancellation, limits, memory; with a clock that stands
+ * still, so that only steps count.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "@quorate/host/testing";
@@ -73,7 +76,11 @@ function world(changed: Partial<SliceLimits> = {}) {
   const ran: string[] = [];
   const ended: string[] = [];
   /** A read of so many steps. */
-  const reading = (name: string, steps: number, each: (task: SliceTask, i: number) => void = () => {}) =>
+  const reading = (
+    name: string,
+    steps: number,
+    each: (task: SliceTask, i: number) => void = () => {},
+  ) =>
     function* (task: SliceTask): Steps<string> {
       try {
         for (let i = 1; ; i++) {
@@ -95,7 +102,8 @@ function world(changed: Partial<SliceLimits> = {}) {
 
 test("a queue is fair on each level, and keeps the order within one path", () => {
   const queue = new FairQueue<string>();
-  for (const path of ["a/1", "a/1", "a/1", "a/2", "b/1", "b/1"]) queue.push(path.split("/"), `${path} ${queue.size}`);
+  for (const path of ["a/1", "a/1", "a/1", "a/2", "b/1", "b/1"])
+    queue.push(path.split("/"), `${path} ${queue.size}`);
   const taken: string[] = [];
   for (let item = queue.take(); item !== undefined; item = queue.take()) taken.push(item);
   assert.deepEqual(taken, ["a/1 0", "b/1 4", "a/2 3", "b/1 5", "a/1 1", "a/1 2"]);
@@ -122,10 +130,15 @@ test("a short read is answered at once, and what it throws is thrown", () => {
 
 test("a turn of the event loop runs no more steps than it may, whoever asks and however often", async () => {
   const { clock, slices, ran, reading } = world();
-  const all = ["a", "b", "c"].flatMap((client) => [0, 1].map((i) => slices.run(new TestCaller(client), reading(`${client}${i}`, 20))));
+  const all = ["a", "b", "c"].flatMap((client) =>
+    [0, 1].map((i) => slices.run(new TestCaller(client), reading(`${client}${i}`, 20))),
+  );
   let turns = 0;
   for (let before = 0; slices.count > 0; before = ran.length) {
-    assert.ok(ran.length - before <= limits.turnSteps + limits.quantumSteps, `${ran.length - before} steps in a turn`);
+    assert.ok(
+      ran.length - before <= limits.turnSteps + limits.quantumSteps,
+      `${ran.length - before} steps in a turn`,
+    );
     await clock.turn();
     assert.ok(turns++ < 100);
   }
@@ -144,7 +157,9 @@ test("1000 reads of one connection get one share beside one read of another", as
     assert.ok(i < 1000);
     await clock.turn();
   }
-  const crowd = ran.slice(from, ran.lastIndexOf("single")).filter((name) => name === "crowd").length;
+  const crowd = ran
+    .slice(from, ran.lastIndexOf("single"))
+    .filter((name) => name === "crowd").length;
   assert.ok(crowd <= 110, `${crowd} steps of the crowd went before the single one's 100`);
   slices.close(errorOf("Stopped"));
 });
@@ -166,7 +181,10 @@ test("a read whose caller is gone ends, gives back its memory, and the next take
   const caller = new TestCaller("a");
   const charge = (task: SliceTask, i: number) => i === 1 && task.charge(100);
   const first = slices.run(caller, reading("first", 1000, charge)) as Promise<string>;
-  const second = slices.run(new TestCaller("a"), reading("second", 1000, charge)) as Promise<string>;
+  const second = slices.run(
+    new TestCaller("a"),
+    reading("second", 1000, charge),
+  ) as Promise<string>;
   const third = new TestCaller("a");
   const waiting = slices.run(third, reading("third", 10, charge)) as Promise<string>;
   await clock.turn();
@@ -179,19 +197,25 @@ test("a read whose caller is gone ends, gives back its memory, and the next take
   }
   assert.equal(await waiting, "third");
   assert.equal(slices.memory.totalBytes, 100, "that of the second");
-  assert.throws(() => slices.run(caller, reading("late", 1)), { message: errorOf("Canceled").message });
+  assert.throws(() => slices.run(caller, reading("late", 1)), {
+    message: errorOf("Canceled").message,
+  });
   slices.close(errorOf("Stopped"));
   await assert.rejects(second, { message: errorOf("Stopped").message });
   assert.deepEqual([slices.count, slices.memory.totalBytes], [0, 0]);
-  assert.throws(() => slices.run(new TestCaller("a"), reading("after", 1)), { message: errorOf("Stopped").message });
+  assert.throws(() => slices.run(new TestCaller("a"), reading("after", 1)), {
+    message: errorOf("Stopped").message,
+  });
 });
 
 test("a read that waits for its turn leaves the queue when its caller goes", async () => {
   const { slices, ran, reading } = world();
   const callers = Array.from({ length: 4 }, () => new TestCaller("a"));
-  const reads = callers.map((caller, i) => slices.run(caller, reading(`r${i}`, 100)) as Promise<string>);
-  callers[3]!.cancel();
-  await assert.rejects(reads[3]!, { message: errorOf("Canceled").message });
+  const reads = callers.map(
+    (caller, i) => slices.run(caller, reading(`r${i}`, 100)) as Promise<string>,
+  );
+  callers[3].cancel();
+  await assert.rejects(reads[3], { message: errorOf("Canceled").message });
   assert.equal(slices.count, 3);
   assert.ok(!ran.includes("r3"));
   slices.close(errorOf("Stopped"));
@@ -235,7 +259,11 @@ test("of reads of one key a turn takes so many at once, and those of a few keys 
     limits.mostSmallKeys,
   );
   slices.noteBytes(10_000_000);
-  assert.deepEqual([slices.takesGet(), slices.now(caller, () => 1)], [false, undefined], "a large record has used up the turn");
+  assert.deepEqual(
+    [slices.takesGet(), slices.now(caller, () => 1)],
+    [false, undefined],
+    "a large record has used up the turn",
+  );
   await clock.turn();
   begin(caller, reading("heavy", 100));
   assert.equal(
@@ -274,10 +302,10 @@ test("reads from the disk go on in turn, and hold up nobody else", async () => {
   }
   assert.deepEqual(ran, ["a waits", "b waits"], "no step is wasted on a read that waits");
   assert.equal(asked.length, 1, "one at a time");
-  asked[0]!();
+  asked[0]();
   await clock.turn();
   assert.equal(asked.length, 2);
-  asked[1]!();
+  asked[1]();
   for (let i = 0; i < 5; i++) {
     await clock.turn();
   }
@@ -335,7 +363,10 @@ test("memory: an answer, a client and all together have bounds; at the last, who
     );
   const tooLarge = run("a", 501);
   await clock.turn();
-  assert.match(await tooLarge, /^etcdserver: answer too large: one answer may take 500 bytes .*limit/);
+  assert.match(
+    await tooLarge,
+    /^etcdserver: answer too large: one answer may take 500 bytes .*limit/,
+  );
   const ofA = [run("a", 400), run("a", 400)];
   const ofB = run("b", 450);
   for (let i = 0; i < 4; i++) {
@@ -366,7 +397,11 @@ test("memory that is given back leaves nothing behind", () => {
 });
 
 test("an answer is not larger than its connection may have waiting, or than gRPC can send", () => {
-  const budgets = { builtAnswersTotalBytes: 2 ** 33, builtAnswersClientBytes: 2 ** 32, answersConnectionBytes: 2 ** 33 };
+  const budgets = {
+    builtAnswersTotalBytes: 2 ** 33,
+    builtAnswersClientBytes: 2 ** 32,
+    answersConnectionBytes: 2 ** 33,
+  };
   assert.equal(answerLimitsFor(budgets).answerBytes, MAX_MESSAGE_BYTES);
   assert.equal(answerLimitsFor({ ...budgets, answersConnectionBytes: 1000 }).answerBytes, 1000);
   assert.ok(SLICE_LIMITS.turnMs <= 5 && SLICE_LIMITS.quantumMs <= SLICE_LIMITS.turnMs);

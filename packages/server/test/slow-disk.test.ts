@@ -2,14 +2,24 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import { SLOW_DISK_MIN_MS, SLOW_DISK_REST_MS, SLOW_DISK_STUCK_MS, SLOW_DISK_WINDOW_MS, SlowDisk } from "../src/member/slow-disk.ts";
+import {
+  SLOW_DISK_MIN_MS,
+  SLOW_DISK_REST_MS,
+  SLOW_DISK_STUCK_MS,
+  SLOW_DISK_WINDOW_MS,
+  SlowDisk,
+} from "../src/member/slow-disk.ts";
 import { Counter } from "../src/metrics/registry.ts";
 import { type Node, put, World } from "./support/world.ts";
 
 function setUp(boundMs = 100) {
   const clock = new ManualClock();
   const handOvers = new Counter();
-  const state = { leads: true, sinceMs: undefined as number | undefined, doneAtMs: Number.POSITIVE_INFINITY };
+  const state = {
+    leads: true,
+    sinceMs: undefined as number | undefined,
+    doneAtMs: Number.POSITIVE_INFINITY,
+  };
   const disk = new SlowDisk(boundMs, {
     clock,
     logger: silentLogger,
@@ -89,7 +99,10 @@ describe("a disk that is slower than the others'", () => {
     syncsFor(SLOW_DISK_MIN_MS / 2, 600, 5);
     assert.equal(handOvers(), 0, "what it saw as a follower does not count");
     syncsFor(3_600_000, 600, 5);
-    assert.ok(handOvers() > 1 && handOvers() <= 3_600_000 / SLOW_DISK_REST_MS + 1, String(handOvers()));
+    assert.ok(
+      handOvers() > 1 && handOvers() <= 3_600_000 / SLOW_DISK_REST_MS + 1,
+      String(handOvers()),
+    );
     const off = setUp(0);
     off.syncsFor(60_000, 600, 5);
     assert.equal(off.handOvers(), 0);
@@ -146,7 +159,9 @@ it("a leader whose disk stands still hands leadership over, and writes go on", a
   const slow = world.leader()!;
   slow.syncMs = 30_000;
   // One that is alone is written in the same turn; those after it wait for a sync beside the loop.
-  const stuck = Promise.all([1, 2, 3, 4].map((i) => put(slow.member!, `k${i}`, "v").catch(() => undefined)));
+  const stuck = Promise.all(
+    [1, 2, 3, 4].map((i) => put(slow.member!, `k${i}`, "v").catch(() => undefined)),
+  );
   await world.run(12_000);
   await world.until(() => world.leader() !== undefined && world.leader() !== slow);
   assert.equal(slow.member!.metrics.slowDiskHandovers.value, 1);

@@ -1,4 +1,7 @@
-/** Maintenance.Snapshot on a member: what is sent, how a slow reader holds it back, and how many there may be. */
+/**
+ * Maintenance.Snapshot on a member: what is sent, how a slow reader holds it back, and how many
+ * there may be.
+ */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
@@ -45,10 +48,13 @@ class FakeCall {
   }
 }
 
-async function worldWithData(): Promise<{ world: World; open: (call: FakeCall) => StreamListener }> {
+async function worldWithData(): Promise<{
+  world: World;
+  open: (call: FakeCall) => StreamListener;
+}> {
   const world = new World(1);
   await world.startAll();
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   for (let i = 0; i < 30; i++) await world.settled(put(member, `k${i}`, "v".repeat(20_000)));
   const handler = snapshotStreams(member).get(MaintenanceService.methods.Snapshot.path)!;
   return { world, open: (call) => handler(call.call) };
@@ -67,13 +73,18 @@ test("messages of 32 KiB count down, and the checksum of all comes last", async 
   assert.equal(call.ended, "ok");
   const database = Buffer.concat(call.sent.slice(0, -1).map(({ blob }) => blob));
   assert.ok(database.length > 600_000 && database.length % 4096 === 0);
-  assert.ok(call.sent.every(({ blob, version }) => blob.length <= 32 * 1024 && version === "3.7.0"));
+  assert.ok(
+    call.sent.every(({ blob, version }) => blob.length <= 32 * 1024 && version === "3.7.0"),
+  );
   let left = database.length;
   for (const { blob, remainingBytes } of call.sent.slice(0, -1)) {
     left -= blob.length;
     assert.equal(remainingBytes, left);
   }
-  assert.deepEqual(Buffer.from(call.sent.at(-1)!.blob), createHash("sha256").update(database).digest());
+  assert.deepEqual(
+    Buffer.from(call.sent.at(-1)!.blob),
+    createHash("sha256").update(database).digest(),
+  );
   await world.stopAll();
 });
 
@@ -96,7 +107,10 @@ test("a reader that is full is sent nothing until it has room, and one that goes
 
 test("one client has so many at once, more of its own wait, and then it is refused; another one has its turn", async () => {
   const { world, open } = await worldWithData();
-  const greedy = Array.from({ length: MAX_SNAPSHOTS_OF_ONE_CLIENT + MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT }, () => new FakeCall(1));
+  const greedy = Array.from(
+    { length: MAX_SNAPSHOTS_OF_ONE_CLIENT + MAX_WAITING_SNAPSHOTS_OF_ONE_CLIENT },
+    () => new FakeCall(1),
+  );
   const listeners = greedy.map(open);
   assert.throws(() => open(new FakeCall(1)), /too many requests/);
   await settle(world, () => false);
@@ -107,15 +121,21 @@ test("one client has so many at once, more of its own wait, and then it is refus
   assert.equal(other.ended, "ok");
   // One that goes while it waits leaves its place, one that goes while it is sent makes room.
   listeners.at(-1)!.cancelled!();
-  listeners[0]!.cancelled!();
+  listeners[0].cancelled!();
   await settle(world, () => false);
-  assert.equal(greedy.filter(({ sent }) => sent.length > 0).length, MAX_SNAPSHOTS_OF_ONE_CLIENT + 1);
+  assert.equal(
+    greedy.filter(({ sent }) => sent.length > 0).length,
+    MAX_SNAPSHOTS_OF_ONE_CLIENT + 1,
+  );
   await world.stopAll();
 });
 
 test("all places taken by clients that take nothing: theirs end in time, and those who wait have their turns", async () => {
   const { world, open } = await worldWithData();
-  const stuck = Array.from({ length: MAX_CLIENT_SNAPSHOTS }, (_, i) => new FakeCall(1, `10.6.6.${i % 2}`));
+  const stuck = Array.from(
+    { length: MAX_CLIENT_SNAPSHOTS },
+    (_, i) => new FakeCall(1, `10.6.6.${i % 2}`),
+  );
   for (const one of stuck) open(one);
   const waiting = [1, 2, 3].map((i) => new FakeCall(Number.POSITIVE_INFINITY, `10.0.0.${i}`));
   for (const one of waiting) open(one);
@@ -128,6 +148,9 @@ test("all places taken by clients that take nothing: theirs end in time, and tho
     ["ok", "ok", "ok"],
   );
   for (const { ended } of stuck)
-    assert.match(String((ended as { message?: string }).message), /^etcdserver: snapshot made no progress for 30 s$/);
+    assert.match(
+      String((ended as { message?: string }).message),
+      /^etcdserver: snapshot made no progress for 30 s$/,
+    );
   await world.stopAll();
 });

@@ -28,9 +28,17 @@ const QUOTA = ["--quota-backend-bytes", `${QUOTA_BYTES}`];
 const VALUE = "x".repeat(2000);
 const { GET, ACTIVATE, DEACTIVATE } = AlarmRequest_AlarmAction;
 
-async function alarm(world: World, member: Member, action: number, memberID = 0n, kind: number = AlarmType.NONE): Promise<string[]> {
+async function alarm(
+  world: World,
+  member: Member,
+  action: number,
+  memberID = 0n,
+  kind: number = AlarmType.NONE,
+): Promise<string[]> {
   const bytes = AlarmRequest.encode({ action, memberID, alarm: kind });
-  const answer = AlarmResponse.decode(await world.settled(call(member, "/etcdserverpb.Maintenance/Alarm", bytes)));
+  const answer = AlarmResponse.decode(
+    await world.settled(call(member, "/etcdserverpb.Maintenance/Alarm", bytes)),
+  );
   assert.equal(answer.header?.memberId, member.id);
   return answer.alarms.map((one) => `${idToHex(one.memberID)} ${one.alarm}`);
 }
@@ -57,7 +65,11 @@ async function fill(world: World, member: Member): Promise<number> {
 }
 
 const compact = (member: Member, physical = true) =>
-  call(member, "/etcdserverpb.KV/Compact", CompactionRequest.encode({ revision: member.store.mvcc.currentRevision, physical }));
+  call(
+    member,
+    "/etcdserverpb.KV/Compact",
+    CompactionRequest.encode({ revision: member.store.mvcc.currentRevision, physical }),
+  );
 
 function followerOf(world: World): Node {
   return world.nodes.find((node) => node !== world.leader())!;
@@ -71,7 +83,7 @@ async function started(size: number, flags: readonly string[]): Promise<World> {
 
 test("long keys count for the quota with their place in memory too", async () => {
   const world = await started(1, QUOTA);
-  const { member } = world.nodes[0]!;
+  const { member } = world.nodes[0];
   let taken = 0;
   // Half of the quota in records is all of it with the keys of the index.
   for (; taken < 100; taken++) {
@@ -80,7 +92,10 @@ test("long keys count for the quota with their place in memory too", async () =>
     assert.equal(error, textOf("NoSpace"));
     break;
   }
-  assert.ok(member!.store.liveBytes < 0.6 * QUOTA_BYTES, `${taken} keys, ${member!.store.liveBytes} bytes`);
+  assert.ok(
+    member!.store.liveBytes < 0.6 * QUOTA_BYTES,
+    `${taken} keys, ${member!.store.liveBytes} bytes`,
+  );
   assert.ok(member!.store.quotaBytes > 0.85 * QUOTA_BYTES);
   await world.stopAll();
 });
@@ -93,21 +108,39 @@ test("a full store: writes are refused everywhere, reads, deletes and compaction
   assert.ok(full.store.liveBytes < QUOTA_BYTES);
   await world.run(20);
   for (const { member } of world.nodes) {
-    assert.deepEqual(await alarm(world, member!, GET), [`${idToHex(full.id)} 1`], "the member that is full, once");
+    assert.deepEqual(
+      await alarm(world, member!, GET),
+      [`${idToHex(full.id)} 1`],
+      "the member that is full, once",
+    );
     assert.equal(await errorOf(world, put(member!, "small", "x")), textOf("NoSpace"));
     const value = PutRequest.create({ key: fromUtf8("small"), value: fromUtf8("x") });
     const growing = TxnRequest.encode({ success: [{ request: { case: "requestPut", value } }] });
-    assert.equal(await errorOf(world, call(member!, "/etcdserverpb.KV/Txn", growing)), textOf("NoSpace"));
+    assert.equal(
+      await errorOf(world, call(member!, "/etcdserverpb.KV/Txn", growing)),
+      textOf("NoSpace"),
+    );
     const grant = LeaseGrantRequest.encode({ TTL: 60 });
-    assert.equal(await errorOf(world, call(member!, "/etcdserverpb.Lease/LeaseGrant", grant)), textOf("NoSpace"));
+    assert.equal(
+      await errorOf(world, call(member!, "/etcdserverpb.Lease/LeaseGrant", grant)),
+      textOf("NoSpace"),
+    );
     assert.equal(await world.settled(get(member!, "hot")), VALUE);
-    const status = StatusResponse.decode(await world.settled(call(member!, "/etcdserverpb.Maintenance/Status", new Uint8Array(0))));
+    const status = StatusResponse.decode(
+      await world.settled(call(member!, "/etcdserverpb.Maintenance/Status", new Uint8Array(0))),
+    );
     assert.deepEqual(status.errors, [`memberID:${full.id} alarm:NOSPACE`]);
     assert.equal(status.dbSizeQuota, QUOTA_BYTES);
     assert.equal(status.dbSizeInUse, member!.store.liveBytes);
     assert.equal(member!.metrics.alarms.with(idToHex(full.id), "NOSPACE").value, 1);
   }
-  await world.settled(call(full, "/etcdserverpb.KV/DeleteRange", DeleteRangeRequest.encode({ key: fromUtf8("none") })));
+  await world.settled(
+    call(
+      full,
+      "/etcdserverpb.KV/DeleteRange",
+      DeleteRangeRequest.encode({ key: fromUtf8("none") }),
+    ),
+  );
   // It stays, however long nothing is compacted.
   await world.run(5000);
   assert.equal((await alarm(world, full, GET)).length, 1);
@@ -124,7 +157,9 @@ test("without --quota-auto-disarm an operator ends the alarm; raised over a full
   const world = await started(3, [...QUOTA, "--quota-auto-disarm=false"]);
   const member = world.leader()!.member!;
   await fill(world, member);
-  assert.deepEqual(await alarm(world, member, DEACTIVATE, member.id, AlarmType.NOSPACE), [`${idToHex(member.id)} 1`]);
+  assert.deepEqual(await alarm(world, member, DEACTIVATE, member.id, AlarmType.NOSPACE), [
+    `${idToHex(member.id)} 1`,
+  ]);
   assert.equal(await errorOf(world, put(member, "hot", VALUE)), textOf("NoSpace"));
   assert.equal((await alarm(world, member, GET)).length, 1, "it is as full as before");
   await world.settled(compact(member));
@@ -139,7 +174,7 @@ test("without --quota-auto-disarm an operator ends the alarm; raised over a full
 
 test("an alarm that an operator raised stays until a compaction or the operator ends it", async () => {
   const world = await started(1, QUOTA);
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   await world.settled(put(member, "a", "1"));
   assert.equal((await alarm(world, member, ACTIVATE, 77n, AlarmType.NOSPACE)).length, 1);
   await world.run(3000);
@@ -168,7 +203,11 @@ test("what was on its way when the quota was reached is applied and answered; th
   await world.until(() => world.nodes.every((node) => node.member!.store.alarms.noSpace));
   assert.equal(await world.settled(get(member, "k99")), VALUE);
   await world.run(5000);
-  assert.deepEqual(await alarm(world, member, GET), [`${idToHex(member.id)} 1`], "one alarm is enough");
+  assert.deepEqual(
+    await alarm(world, member, GET),
+    [`${idToHex(member.id)} 1`],
+    "one alarm is enough",
+  );
   // Compaction alone helps only where something is superseded.
   await world.settled(compact(member));
   await world.run(2000);
@@ -183,7 +222,10 @@ test("what was on its way when the quota was reached is applied and answered; th
 test("a follower whose own quota is smaller raises the alarm itself", async () => {
   const world = new World(3);
   const plain = world.config.bind(world);
-  world.config = async (node) => ({ ...(await plain(node)), quotaBackendBytes: node === world.nodes[0] ? QUOTA_BYTES : undefined });
+  world.config = async (node) => ({
+    ...(await plain(node)),
+    quotaBackendBytes: node === world.nodes[0] ? QUOTA_BYTES : undefined,
+  });
   await world.startAll();
   while (world.leader() === world.nodes[0]) {
     await world.settled(world.leader()!.member!.handOver());
@@ -191,7 +233,7 @@ test("a follower whose own quota is smaller raises the alarm itself", async () =
   }
   const leader = world.leader()!.member!;
   for (let i = 0; i < 40; i++) await world.settled(put(leader, "hot", VALUE));
-  const small = world.nodes[0]!.member!;
+  const small = world.nodes[0].member!;
   await world.until(() => leader.store.alarms.noSpace);
   assert.deepEqual(await alarm(world, leader, GET), [`${idToHex(small.id)} 1`]);
   await world.stopAll();
@@ -199,14 +241,18 @@ test("a follower whose own quota is smaller raises the alarm itself", async () =
 
 test("warnings at 80 and 90 percent, once each", async () => {
   const world = await started(1, QUOTA);
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   const seen = new Set<number>();
   for (let i = 0; i < 30; i++) {
     await world.settled(put(member, "hot", VALUE));
     await world.run(600);
     seen.add(member.space.keeper.warningPercent);
     if (member.space.keeper.usedShare < 0.8) assert.equal(member.space.keeper.warningPercent, 0);
-    else assert.equal(member.space.keeper.warningPercent, member.space.keeper.usedShare < 0.9 ? 80 : 90);
+    else
+      assert.equal(
+        member.space.keeper.warningPercent,
+        member.space.keeper.usedShare < 0.9 ? 80 : 90,
+      );
   }
   assert.deepEqual([...seen], [0, 80, 90]);
   await world.settled(compact(member));
@@ -217,7 +263,7 @@ test("warnings at 80 and 90 percent, once each", async () => {
 
 test("a negative quota is none", async () => {
   const world = await started(1, ["--quota-backend-bytes", "-1"]);
-  const member = world.nodes[0]!.member!;
+  const member = world.nodes[0].member!;
   for (let i = 0; i < 50; i++) await world.settled(put(member, "hot", VALUE));
   await world.run(1000);
   assert.equal(member.store.alarms.any, false);
@@ -226,7 +272,13 @@ test("a negative quota is none", async () => {
 });
 
 test("an alarm is there after a restart, and after a snapshot from the leader", async () => {
-  const world = await started(3, [...QUOTA, "--snapshot-count", "20", "--snapshot-catchup-entries", "5"]);
+  const world = await started(3, [
+    ...QUOTA,
+    "--snapshot-count",
+    "20",
+    "--snapshot-catchup-entries",
+    "5",
+  ]);
   const away = followerOf(world);
   await world.settled(away.member!.stop());
   away.member = undefined;
@@ -254,7 +306,12 @@ test("calls for defragmentation share it: one at a time, and a next one for all 
       most = Math.max(most, running.length);
     });
   const metrics = { defragInFlight: new Gauge(), defragDuration: new Histogram([1]) };
-  const defragmenter = new Defragmenter({ store: () => store, clock, logger: silentLogger, metrics });
+  const defragmenter = new Defragmenter({
+    store: () => store,
+    clock,
+    logger: silentLogger,
+    metrics,
+  });
   const done: string[] = [];
   const call = (name: string) => defragmenter.run().then(() => done.push(name));
   const ended = async () => {

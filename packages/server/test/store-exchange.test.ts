@@ -1,4 +1,7 @@
-/** A received store takes the place of the one in use: what becomes of those who wait when it fails, or the member stops meanwhile. */
+/**
+ * A received store takes the place of the one in use: what becomes of those who wait when it fails,
+ * or the member stops meanwhile.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
@@ -32,13 +35,23 @@ test("an exchange that fails ends the member, and whoever waits to read is told"
 
 test("a physical compaction is answered when the store that took the place of the one in use is compacted, too", async () => {
   const slowly = ["--compaction-batch-limit", "2", "--compaction-sleep-interval", "20ms"];
-  const world = new World(3, ["--snapshot-count", "20", "--snapshot-catchup-entries", "5", ...slowly]);
+  const world = new World(3, [
+    "--snapshot-count",
+    "20",
+    "--snapshot-catchup-entries",
+    "5",
+    ...slowly,
+  ]);
   await world.startAll();
   const node = world.nodes.find((one) => one !== world.leader())!;
   const member = node.member!;
   for (let i = 0; i < 300; i++) await world.settled(put(world.leader()!.member!, "k", `${i}`));
   let isAnswered = false;
-  const compaction = call(member, "/etcdserverpb.KV/Compact", CompactionRequest.encode({ revision: 300, physical: true })).then(() => {
+  const compaction = call(
+    member,
+    "/etcdserverpb.KV/Compact",
+    CompactionRequest.encode({ revision: 300, physical: true }),
+  ).then(() => {
     isAnswered = true;
     assert.equal(member.isServable, true);
     assert.equal(member.store.mvcc.compactedRevision, 300);
@@ -47,7 +60,11 @@ test("a physical compaction is answered when the store that took the place of th
   await world.until(() => member.store.mvcc.compactRevision === 300);
   world.cutOff.add(member.id);
   for (let i = 0; i < 60; i++) await world.settled(put(world.leader()!.member!, "k", `${i}`));
-  assert.equal(isAnswered, false, "a test of nothing: the compaction is over before the store is exchanged");
+  assert.equal(
+    isAnswered,
+    false,
+    "a test of nothing: the compaction is over before the store is exchanged",
+  );
   const { keyspaces } = node;
   const open = keyspaces.open.bind(keyspaces);
   const held = Promise.withResolvers<void>();

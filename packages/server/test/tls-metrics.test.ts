@@ -1,4 +1,7 @@
-/** The ends of certificates as metrics: for each role, of the first that ends, and again when files have been read again. */
+/**
+ * The ends of certificates as metrics: for each role, of the first that ends, and again when files
+ * have been read again.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crlNextUpdateMs, type TlsOptions, type TlsSource } from "@quorate/host/node";
@@ -21,7 +24,10 @@ async function daysLeft(registry: MetricRegistry): Promise<Record<string, number
   const text = await prometheusExposition(registry).text();
   const samples = [...text.matchAll(/^quorate_tls_(\w+)_seconds\{role="(\w+)"\} (\S+)$/gm)];
   return Object.fromEntries(
-    samples.map(([, name, role, end]) => [`${name} ${role}`, Math.round((Number(end) - Date.now() / 1000) / DAY_S)]),
+    samples.map(([, name, role, end]) => [
+      `${name} ${role}`,
+      Math.round((Number(end) - Date.now() / 1000) / DAY_S),
+    ]),
   );
 }
 
@@ -66,7 +72,10 @@ test("each role has the end of its certificate, of several the first; files that
 test("a chain ends with the first of its certificates; a member without TLS has no such metric", async () => {
   const registry = new MetricRegistry();
   const leaf = certificate(300);
-  const chain = { ...leaf, certPem: leaf.certPem + makeCertificate({ name: "between", isCa: true, validDays: 20 }).certPem };
+  const chain = {
+    ...leaf,
+    certPem: leaf.certPem + makeCertificate({ name: "between", isCa: true, validDays: 20 }).certPem,
+  };
   tlsMetrics(registry, { client: undefined, peer: { current: chain, onChange: () => () => {} } });
   assert.deepEqual(await daysLeft(registry), { "certificate_not_after peer": 20 });
   const plain = new MetricRegistry();
@@ -76,7 +85,12 @@ test("a chain ends with the first of its certificates; a member without TLS has 
 
 test("settings that should be the same on all members", async () => {
   const registry = new MetricRegistry();
-  settingMetrics(registry, { heartbeatIntervalMs: 100, electionTimeoutMs: 1500, quotaAutoDisarm: true, selfHeal: false } as ServerConfig);
+  settingMetrics(registry, {
+    heartbeatIntervalMs: 100,
+    electionTimeoutMs: 1500,
+    quotaAutoDisarm: true,
+    selfHeal: false,
+  } as ServerConfig);
   const text = await prometheusExposition(registry).text();
   for (const line of [
     "quorate_server_heartbeat_interval_seconds 0.1",

@@ -5,7 +5,14 @@ import { SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
 import { otlpSchema } from "../../../test/support/otlp-schema.ts";
 import { Counter } from "../src/metrics/registry.ts";
-import { BATCH_DELAY_MS, Batches, type Delivery, MAX_BATCH_SPANS, MAX_QUEUED_SPANS, RETRY_DELAY_MS } from "../src/tracing/batches.ts";
+import {
+  BATCH_DELAY_MS,
+  Batches,
+  type Delivery,
+  MAX_BATCH_SPANS,
+  MAX_QUEUED_SPANS,
+  RETRY_DELAY_MS,
+} from "../src/tracing/batches.ts";
 import { encodeSpans } from "../src/tracing/otlp.ts";
 import { MAX_SPAN_EVENTS, type Span, Tracer } from "../src/tracing/span.ts";
 import { parseTraceparent, ratioSampler } from "../src/tracing/trace-context.ts";
@@ -53,7 +60,11 @@ test("a rate keeps about its share of traces, none at 0 and all at a million", (
 function tracing(samplingRate: number) {
   const clock = new ManualClock(1_700_000_000_000);
   const spans: Span[] = [];
-  const tracer = new Tracer(samplingRate, { clock, random: new SeededRandom(7n), ended: (span) => spans.push(span) });
+  const tracer = new Tracer(samplingRate, {
+    clock,
+    random: new SeededRandom(7n),
+    ended: (span) => spans.push(span),
+  });
   return { clock, tracer, spans };
 }
 
@@ -82,7 +93,9 @@ const OTLP = otlpSchema.lookupType("Request");
 
 test("spans are encoded as OTLP has them", () => {
   const { clock, tracer, spans } = tracing(0);
-  const server = tracer.serve("etcdserverpb.KV/Put", `00-${TRACE}-${PARENT}-01`, [["rpc.system.name", "grpc"]])!;
+  const server = tracer.serve("etcdserverpb.KV/Put", `00-${TRACE}-${PARENT}-01`, [
+    ["rpc.system.name", "grpc"],
+  ])!;
   const inner = tracer.within(server, "put", [
     ["key", "schlüssel"],
     ["empty", ""],
@@ -95,10 +108,18 @@ test("spans are encoded as OTLP has them", () => {
   tracer.end(inner);
   server.error = "etcdserver: request timed out";
   tracer.end(server);
-  const decoded = OTLP.toObject(OTLP.decode(encodeSpans({ serviceName: "store", instanceId: "m1", version: "3.7.0" }, spans)), {
-    bytes: String,
-    longs: String,
-  }) as { resourceSpans: { resource: unknown; scopeSpans: { scope: unknown; spans: Record<string, unknown>[] }[] }[] };
+  const decoded = OTLP.toObject(
+    OTLP.decode(encodeSpans({ serviceName: "store", instanceId: "m1", version: "3.7.0" }, spans)),
+    {
+      bytes: String,
+      longs: String,
+    },
+  ) as {
+    resourceSpans: {
+      resource: unknown;
+      scopeSpans: { scope: unknown; spans: Record<string, unknown>[] }[];
+    }[];
+  };
   const [{ resource, scopeSpans }] = decoded.resourceSpans as [(typeof decoded.resourceSpans)[0]];
   assert.deepEqual(resource, {
     attributes: [
@@ -106,8 +127,8 @@ test("spans are encoded as OTLP has them", () => {
       { key: "service.instance.id", value: { stringValue: "m1" } },
     ],
   });
-  assert.deepEqual(scopeSpans[0]!.scope, { name: "quorate", version: "3.7.0" });
-  const [put, rpc] = scopeSpans[0]!.spans as [Record<string, unknown>, Record<string, unknown>];
+  assert.deepEqual(scopeSpans[0].scope, { name: "quorate", version: "3.7.0" });
+  const [put, rpc] = scopeSpans[0].spans as [Record<string, unknown>, Record<string, unknown>];
   const base64 = (hex: string) => Buffer.from(hex, "hex").toString("base64");
   assert.equal(rpc["traceId"], base64(TRACE));
   assert.equal(rpc["parentSpanId"], base64(PARENT));
@@ -122,9 +143,12 @@ test("spans are encoded as OTLP has them", () => {
     { key: "lease", value: { intValue: "-1" } },
     { key: "rev", value: { intValue: "1099511627776" } },
   ]);
-  assert.equal(BigInt(put["endTimeUnixNano"] as string) - BigInt(put["startTimeUnixNano"] as string), 2_000_000n);
+  assert.equal(
+    BigInt(put["endTimeUnixNano"] as string) - BigInt(put["startTimeUnixNano"] as string),
+    2_000_000n,
+  );
   assert.ok((put["startTimeUnixNano"] as string).startsWith("1700000000"));
-  assert.deepEqual((put["events"] as { name: string }[])[0]!.name, "Send raft proposal");
+  assert.deepEqual((put["events"] as { name: string }[])[0].name, "Send raft proposal");
 });
 
 function batches(answer: () => Delivery) {

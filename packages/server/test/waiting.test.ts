@@ -68,7 +68,9 @@ test("proposals: after the end nothing is taken any more", async () => {
   const waiting = queue.propose(1n, new Uint8Array(1));
   queue.failAll(errorOf("Stopped"));
   await assert.rejects(waiting, { message: errorOf("Stopped").message });
-  await assert.rejects(queue.propose(2n, new Uint8Array(1)), { message: errorOf("Stopped").message });
+  await assert.rejects(queue.propose(2n, new Uint8Array(1)), {
+    message: errorOf("Stopped").message,
+  });
 });
 
 function reads(maxWaiting = 3) {
@@ -78,7 +80,10 @@ function reads(maxWaiting = 3) {
     asked.push(Number(new DataView(context.buffer).getBigUint64(0)));
     return true;
   };
-  const queue = new Reads({ maxWaiting, timeoutMs: 1000, retryMs: 100 }, { clock, wake: () => {}, firstRound: 7 });
+  const queue = new Reads(
+    { maxWaiting, timeoutMs: 1000, retryMs: 100 },
+    { clock, wake: () => {}, firstRound: 7 },
+  );
   const answer = (round: number, index: number) => {
     const context = new Uint8Array(8);
     new DataView(context.buffer).setBigUint64(0, BigInt(round));

@@ -1,12 +1,20 @@
 /**
- * Watches on whole members: random writes and leases, watches from random revisions through any member, slow readers, compactions, crashes,
- * stops, partitions and leader changes. What each watch is told is what the model says, in order, nothing twice and nothing missing.
- * QUORATE_SEED begins elsewhere, QUORATE_SEEDS runs more.
+ * Watches on whole members: random writes and leases, watches from random revisions through any
+ * member, slow readers, compactions, crashes, stops, partitions and leader changes. What each watch
+ * is told is what the model says, in order, nothing twice and nothing missing. QUORATE_SEED begins
+ * elsewhere, QUORATE_SEEDS runs more.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, SeededRandom } from "@quorate/host";
-import { CompactionRequest, DeleteRangeRequest, fromLatin1, LeaseGrantRequest, PutRequest, TxnRequest } from "@quorate/proto";
+import {
+  CompactionRequest,
+  DeleteRangeRequest,
+  fromLatin1,
+  LeaseGrantRequest,
+  PutRequest,
+  TxnRequest,
+} from "@quorate/proto";
 import type { FaultPoint } from "../src/member/fault-points.ts";
 import { WATCH_LIMITS, type WatchLimits } from "../src/watch/index.ts";
 import { Follower, type FollowerCounts } from "./support/follower.ts";
@@ -49,7 +57,7 @@ class Scenario {
   }
 
   #pick<T>(from: readonly T[]): T {
-    return from[this.#random.below(from.length)]!;
+    return from[this.#random.below(from.length)];
   }
 
   #running(): Node[] {
@@ -71,15 +79,27 @@ class Scenario {
     const value = () => fromLatin1(`${this.#written++}${"v".repeat(random.below(60))}`);
     const lease = this.#lease !== 0n && random.below(5) === 0 ? this.#lease : 0n;
     const kind = random.below(10);
-    if (kind < 6) this.#ask("/etcdserverpb.KV/Put", PutRequest.encode({ key: fromLatin1(this.#pick(KEYS)), value: value(), lease }));
+    if (kind < 6)
+      this.#ask(
+        "/etcdserverpb.KV/Put",
+        PutRequest.encode({ key: fromLatin1(this.#pick(KEYS)), value: value(), lease }),
+      );
     else if (kind < 8) {
       const [from, to] = [this.#pick(KEYS), this.#pick(["", "", "b0", "\0"])];
-      this.#ask("/etcdserverpb.KV/DeleteRange", DeleteRangeRequest.encode({ key: fromLatin1(from), rangeEnd: fromLatin1(to) }));
+      this.#ask(
+        "/etcdserverpb.KV/DeleteRange",
+        DeleteRangeRequest.encode({ key: fromLatin1(from), rangeEnd: fromLatin1(to) }),
+      );
     } else {
       const ops = KEYS.filter(() => random.below(3) === 0).map((key) =>
         random.below(4) === 0
           ? { request: { case: "requestDeleteRange" as const, value: { key: fromLatin1(key) } } }
-          : { request: { case: "requestPut" as const, value: { key: fromLatin1(key), value: value() } } },
+          : {
+              request: {
+                case: "requestPut" as const,
+                value: { key: fromLatin1(key), value: value() },
+              },
+            },
       );
       this.#ask("/etcdserverpb.KV/Txn", TxnRequest.encode({ success: ops as never }));
     }
@@ -89,7 +109,9 @@ class Scenario {
     const random = this.#random;
     if (this.#followers.length < 6) {
       const needsLeader = random.below(3) === 0;
-      this.#followers.push(new Follower(`client ${this.#followers.length}`, this.model, this.#counts, needsLeader));
+      this.#followers.push(
+        new Follower(`client ${this.#followers.length}`, this.model, this.#counts, needsLeader),
+      );
     }
     const follower = this.#pick(this.#followers);
     if (follower.watchCount >= 5) return;
@@ -119,10 +141,12 @@ class Scenario {
       node.crashAt = undefined;
       if (node.ended === undefined) this.#down.delete(node);
       else node.disk.crash(random.fork(`crash ${random.uint32()}`));
-    } else if (kind === 3 && this.#down.size === 0 && leader !== undefined) world.cutOff.add(leader.member!.id);
-    else if (kind === 4 && this.#down.size === 0) world.cutOff.add(this.#pick(this.#running()).member!.id);
+    } else if (kind === 3 && this.#down.size === 0 && leader !== undefined)
+      world.cutOff.add(leader.member!.id);
+    else if (kind === 4 && this.#down.size === 0)
+      world.cutOff.add(this.#pick(this.#running()).member!.id);
     else world.cutOff.clear();
-    while (world.cutOff.size > 1) world.cutOff.delete([...world.cutOff][0]!);
+    while (world.cutOff.size > 1) world.cutOff.delete([...world.cutOff][0]);
     // Long enough for streams that want a leader to be ended for lack of one.
     if (world.cutOff.size > 0 && random.below(3) === 0) await world.run(6000);
   }
@@ -140,7 +164,8 @@ class Scenario {
   #reconnect(): void {
     for (const follower of this.#followers) {
       const isThere = this.#running().some(({ member }) => member === follower.member);
-      if (!isThere) follower.connect(this.#pick(this.#running()).member!, 100 + this.#random.below(600));
+      if (!isThere)
+        follower.connect(this.#pick(this.#running()).member!, 100 + this.#random.below(600));
     }
   }
 
@@ -158,12 +183,20 @@ class Scenario {
       if (this.#followers.length > 0) this.#pick(this.#followers).drop();
     } else if (what < 78) {
       // Just behind, at or before what a watch wants next is where mistakes would show.
-      const near = random.below(3) > 0 && this.#followers.length > 0 ? this.#pick(this.#followers).wantedRevision : undefined;
-      const revision = near === undefined ? model.revision - random.below(30) : near + random.below(3);
-      if (revision > 0) this.#ask("/etcdserverpb.KV/Compact", CompactionRequest.encode({ revision }));
+      const near =
+        random.below(3) > 0 && this.#followers.length > 0
+          ? this.#pick(this.#followers).wantedRevision
+          : undefined;
+      const revision =
+        near === undefined ? model.revision - random.below(30) : near + random.below(3);
+      if (revision > 0)
+        this.#ask("/etcdserverpb.KV/Compact", CompactionRequest.encode({ revision }));
     } else if (what < 80) {
       this.#lease = BigInt(1 + random.below(1e6));
-      this.#ask("/etcdserverpb.Lease/LeaseGrant", LeaseGrantRequest.encode({ ID: this.#lease, TTL: 2 + random.below(3) }));
+      this.#ask(
+        "/etcdserverpb.Lease/LeaseGrant",
+        LeaseGrantRequest.encode({ ID: this.#lease, TTL: 2 + random.below(3) }),
+      );
     } else if (what < 83) await this.#trouble();
     else await world.run(1 + random.below(random.below(10) === 0 ? 1500 : 40));
     await this.#comeBack(false);
@@ -182,7 +215,9 @@ class Scenario {
     await world.until(() => world.leader() !== undefined && this.#openRequests === 0);
     await world.run(6000);
     const { revision } = model;
-    await world.until(() => world.nodes.every(({ member }) => member!.store.mvcc.currentRevision === revision));
+    await world.until(() =>
+      world.nodes.every(({ member }) => member!.store.mvcc.currentRevision === revision),
+    );
     await world.until(() => {
       this.#reconnect();
       for (const follower of this.#followers) follower.read(Number.POSITIVE_INFINITY);
@@ -194,7 +229,8 @@ class Scenario {
       follower.read(Number.POSITIVE_INFINITY);
       follower.drop();
     }
-    for (const { member } of world.nodes) assert.deepEqual([member!.watches.watcherCount, member!.watches.streamCount], [0, 0]);
+    for (const { member } of world.nodes)
+      assert.deepEqual([member!.watches.watcherCount, member!.watches.streamCount], [0, 0]);
     await world.stopAll();
   }
 }
@@ -220,8 +256,12 @@ for (const [name, limits] of [
       leaders += scenario.leaders.size;
       written += scenario.model.events.length;
     }
-    t.diagnostic(`${seeds} seeds from ${first}: ${written} changes, ${leaders} leaders, ${JSON.stringify(counts)}`);
+    t.diagnostic(
+      `${seeds} seeds from ${first}: ${written} changes, ${leaders} leaders, ${JSON.stringify(counts)}`,
+    );
     if (seeds < 12) return;
-    assert.ok(leaders > seeds && counts.compacted > 0 && counts.leaderless > 0 && counts.moves > 10 * seeds);
+    assert.ok(
+      leaders > seeds && counts.compacted > 0 && counts.leaderless > 0 && counts.moves > 10 * seeds,
+    );
   });
 }

@@ -6,7 +6,13 @@ import { EventLists } from "../src/watch/event-list.ts";
 import { WATCH_LIMITS } from "../src/watch/limits.ts";
 
 const event = (main: number, sizeBytes = 3): WatchEvent =>
-  new WatchEvent({ main, sub: 0, key: "key", record: new Uint8Array(sizeBytes).fill(main), deleted: false });
+  new WatchEvent({
+    main,
+    sub: 0,
+    key: "key",
+    record: new Uint8Array(sizeBytes).fill(main),
+    deleted: false,
+  });
 
 test("watches that are offered the same events share one list, others have their own", () => {
   const lists = new EventLists();
@@ -16,13 +22,13 @@ test("watches that are offered the same events share one list, others have their
   // One that skips an event, between two that do not.
   const some = lists.of(one).and(three);
   const late = lists.of(three);
-  assert.deepEqual(all[0]!.events, [one, two, three]);
+  assert.deepEqual(all[0].events, [one, two, three]);
   assert.deepEqual(some.events, [one, three]);
   assert.deepEqual(late.events, [three]);
-  assert.deepEqual([all[0]!.length, all[0]!.first, all[0]!.last], [3, one, three]);
+  assert.deepEqual([all[0].length, all[0].first, all[0].last], [3, one, three]);
   // What is taken back leaves the others as they are.
-  assert.deepEqual(all[0]!.before!.events, [one, two]);
-  assert.deepEqual(all[0]!.events, [one, two, three]);
+  assert.deepEqual(all[0].before!.events, [one, two]);
+  assert.deepEqual(all[0].events, [one, two, three]);
   assert.deepEqual(lists.of(one).and(two).and(three).events, [one, two, three]);
 });
 

@@ -1,4 +1,7 @@
-/** etcd 20221, 20286: a watch that waits for a future revision is told nothing before it, also where the member has caught up. */
+/**
+ * etcd 20221, 20286: a watch that waits for a future revision is told nothing before it, also where
+ * the member has caught up.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromLatin1 } from "@quorate/proto";
@@ -26,15 +29,23 @@ test("a watch from a future revision is told nothing older after the store was e
   call.listener.message?.(new Uint8Array([0x1a, 0]));
   await bench.run();
   for (const response of call.read()) {
-    // Of the watches that wait for 9 and 10 nothing comes, no notification of an older revision either.
+    // Of the watches that wait for 9 and 10 nothing comes, no notification of an older revision
+    // either.
     if (response.watchId === 1) continue;
-    assert.ok(response.created || response.header!.revision >= 9 || response.watchId === -1, JSON.stringify(response.watchId));
+    assert.ok(
+      response.created || response.header!.revision >= 9 || response.watchId === -1,
+      JSON.stringify(response.watchId),
+    );
     assert.deepEqual(response.events, []);
   }
   for (let i = 7; i < 11; i++) bench.write({ k: `${i}` });
   await bench.run();
   const byWatch = new Map<number, string[]>();
-  for (const response of call.read()) byWatch.set(response.watchId, [...(byWatch.get(response.watchId) ?? []), ...textsOf([response])]);
+  for (const response of call.read())
+    byWatch.set(response.watchId, [
+      ...(byWatch.get(response.watchId) ?? []),
+      ...textsOf([response]),
+    ]);
   assert.deepEqual(byWatch.get(0), ["put k=9@10", "put k=10@11"]);
   assert.deepEqual(byWatch.get(2), ["put k=8@9", "put k=9@10", "put k=10@11"]);
 });

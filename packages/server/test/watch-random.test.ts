@@ -1,6 +1,7 @@
 /**
- * Random histories against a list: writes, deletions, compactions and store exchanges, watched from random revisions by clients that read
- * as they like. What a watch is sent is what the list says, in order, nothing twice and nothing missing, each revision in one response.
+ * Random histories against a list: writes, deletions, compactions and store exchanges, watched from
+ * random revisions by clients that read as they like. What a watch is sent is what the list says,
+ * in order, nothing twice and nothing missing, each revision in one response.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +22,7 @@ class Random {
     return Math.floor((this.#state / 2 ** 32) * n);
   }
   pick<T>(from: readonly T[]): T {
-    return from[this.below(from.length)]!;
+    return from[this.below(from.length)];
   }
 }
 
@@ -80,7 +81,8 @@ async function history(
     for (const [key, value] of Object.entries(changes)) {
       const prev = values.get(key);
       if (value === undefined && prev === undefined) continue;
-      const text = value === undefined ? `delete ${key}@${revision}` : `put ${key}=${value}@${revision}`;
+      const text =
+        value === undefined ? `delete ${key}@${revision}` : `put ${key}=${value}@${revision}`;
       model.push({ key, deleted: value === undefined, revision, text, prev });
       if (value === undefined) values.delete(key);
       else values.set(key, value);
@@ -90,7 +92,10 @@ async function history(
   const expected = (watch: Watch): ModelEvent[] => {
     const range = keyRange(fromLatin1(watch.from), fromLatin1(watch.to));
     return model.filter(
-      (event) => event.revision >= watch.start && inRange(range, event.key) && !(event.deleted ? watch.noDelete : watch.noPut),
+      (event) =>
+        event.revision >= watch.start &&
+        inRange(range, event.key) &&
+        !(event.deleted ? watch.noDelete : watch.noPut),
     );
   };
 
@@ -100,7 +105,9 @@ async function history(
       if (response.watchId === -1) {
         for (const watch of client.watches.values()) {
           if (!watch.created || watch.cancelled) continue;
-          const due = expected(watch).filter(({ revision }) => revision <= response.header!.revision);
+          const due = expected(watch).filter(
+            ({ revision }) => revision <= response.header!.revision,
+          );
           assert.equal(watch.seen.length, due.length, `${where}: progress is true for every watch`);
           watch.through = Math.max(watch.through, response.header!.revision);
         }
@@ -114,14 +121,20 @@ async function history(
       }
       // As in etcd, the client may still cancel what a compaction has ended, and is answered.
       if (watch.cancelled && response.canceled && response.compactRevision === 0) continue;
-      assert.ok(watch.created && !watch.cancelled, `${where}: nothing before created or after canceled`);
+      assert.ok(
+        watch.created && !watch.cancelled,
+        `${where}: nothing before created or after canceled`,
+      );
       if (response.canceled) {
         watch.cancelled = true;
         if (response.compactRevision > 0) {
           count.compacted++;
           assert.equal(response.header!.revision, 0);
           const next = expected(watch)[watch.seen.length];
-          assert.ok(next === undefined || watch.through < response.compactRevision, `${where}: cancelled only if behind the compaction`);
+          assert.ok(
+            next === undefined || watch.through < response.compactRevision,
+            `${where}: cancelled only if behind the compaction`,
+          );
         }
         continue;
       }
@@ -130,14 +143,21 @@ async function history(
       assert.ok(watch.fragment || !response.fragment);
       const first = response.events[0] === undefined ? undefined : revisionOf(response.events[0]);
       if (!watch.inFragment && first !== undefined) {
-        assert.ok(first > watch.through, `${where}: revision ${first} after all up to ${watch.through} were told`);
+        assert.ok(
+          first > watch.through,
+          `${where}: revision ${first} after all up to ${watch.through} were told`,
+        );
       }
       const due = expected(watch);
       for (const bytes of response.events) {
         const event = due[watch.seen.length];
         const text = eventText(bytes);
-        const bare = text.split("<", 1)[0]!;
-        assert.equal(bare, event?.text, `${where}: watch of ${watch.from} to ${watch.to} from ${watch.start}`);
+        const bare = text.split("<", 1)[0];
+        assert.equal(
+          bare,
+          event?.text,
+          `${where}: watch of ${watch.from} to ${watch.to} from ${watch.start}`,
+        );
         // What was before may be gone by compaction at the event's own revision, and only then.
         const compact = bench.store.mvcc.compactRevision;
         if (!watch.prevKv || event!.prev === undefined) assert.equal(text, bare);
@@ -146,7 +166,7 @@ async function history(
       }
       watch.inFragment = response.fragment;
       if (!response.fragment) {
-        const last = revisionOf(response.events[response.events.length - 1]!);
+        const last = revisionOf(response.events[response.events.length - 1]);
         assert.ok(response.header!.revision >= last, where);
         const next = due[watch.seen.length];
         assert.ok(
@@ -164,7 +184,8 @@ async function history(
     if (what < 45) {
       const changes: Record<string, string | undefined> = {};
       for (let i = 1 + random.below(random.below(8) === 0 ? 6 : 2); i > 0; i--) {
-        changes[random.pick(KEYS)] = random.below(4) === 0 ? undefined : `${step}${"v".repeat(random.below(40))}`;
+        changes[random.pick(KEYS)] =
+          random.below(4) === 0 ? undefined : `${step}${"v".repeat(random.below(40))}`;
       }
       const revision = bench.write(changes);
       if (revision > currentRevision) record(revision, changes);
@@ -176,12 +197,20 @@ async function history(
       const later = KEYS.filter((key) => key > from);
       const watch: Watch = {
         from,
-        to: random.below(2) === 0 ? "" : random.below(3) === 0 || later.length === 0 ? "\0" : random.pick(later),
+        to:
+          random.below(2) === 0
+            ? ""
+            : random.below(3) === 0 || later.length === 0
+              ? "\0"
+              : random.pick(later),
         noPut: random.below(8) === 0,
         noDelete: random.below(8) === 0,
         prevKv: random.below(2) === 0,
         fragment: random.below(3) === 0,
-        start: random.below(3) === 0 ? 0 : Math.max(1, compactRevision - 2, currentRevision + 3 - random.below(40)),
+        start:
+          random.below(3) === 0
+            ? 0
+            : Math.max(1, compactRevision - 2, currentRevision + 3 - random.below(40)),
         seen: [],
         through: 0,
         inFragment: false,
@@ -214,7 +243,8 @@ async function history(
       if (bench.stepKeys !== undefined && bench.store.mvcc.onChange !== undefined) count.large++;
       record(bench.write(gone), gone);
     } else if (what < 87) bench.store.mvcc.compactStep(3);
-    else if (what < 88 && clients.length > 3) clients.splice(random.below(clients.length), 1)[0]!.close();
+    else if (what < 88 && clients.length > 3)
+      clients.splice(random.below(clients.length), 1)[0].close();
     else if (what < 89) await bench.exchange();
     else await bench.run(1 + random.below(3));
   }
@@ -229,13 +259,21 @@ async function history(
   }
   for (const client of clients) {
     for (const watch of client.watches.values()) {
-      if (!watch.cancelled) assert.equal(watch.seen.length, expected(watch).length, `seed ${seed}: all is told in the end`);
+      if (!watch.cancelled)
+        assert.equal(
+          watch.seen.length,
+          expected(watch).length,
+          `seed ${seed}: all is told in the end`,
+        );
     }
   }
   assert.equal(bench.hub.slowWatcherCount, 0);
   assert.equal(bench.hub.pendingEvents, 0);
   for (const client of clients) client.close();
-  assert.deepEqual([bench.hub.watcherCount, bench.hub.streamCount, bench.hub.backlogBytes], [0, 0, 0]);
+  assert.deepEqual(
+    [bench.hub.watcherCount, bench.hub.streamCount, bench.hub.backlogBytes],
+    [0, 0, 0],
+  );
   assert.equal(bench.store.mvcc.onChange, undefined);
   return count;
 }

@@ -10,10 +10,13 @@ const seed = 20_260_401;
 const key = fc.string({ unit: fc.constantFrom("a", "b", "c", "\xff", "\0"), maxLength: 3 });
 const range: fc.Arbitrary<KeyRange> = fc.oneof(
   key.map((k): KeyRange => ({ single: true, key: k })),
-  fc.tuple(key, fc.option(key, { nil: undefined })).map(([from, to]): KeyRange => ({ single: false, key: from, to })),
+  fc
+    .tuple(key, fc.option(key, { nil: undefined }))
+    .map(([from, to]): KeyRange => ({ single: false, key: from, to })),
 );
 
-const holds = (one: KeyRange, k: string): boolean => (one.single ? one.key === k : one.key <= k && (one.to === undefined || k < one.to));
+const holds = (one: KeyRange, k: string): boolean =>
+  one.single ? one.key === k : one.key <= k && (one.to === undefined || k < one.to);
 
 test("the tree finds what a list finds, while ranges come and go", () => {
   fc.assert(
@@ -40,7 +43,9 @@ test("the tree finds what a list finds, while ranges come and go", () => {
         for (const probe of probes) {
           const found: string[] = [];
           tree.stab(probe, (name) => found.push(name));
-          const expected = [...list].filter(([, { from, to }]) => from <= probe && (to === undefined || probe < to)).map(([name]) => name);
+          const expected = [...list]
+            .filter(([, { from, to }]) => from <= probe && (to === undefined || probe < to))
+            .map(([name]) => name);
           assert.deepEqual(found.sort(), expected.sort());
         }
       },
@@ -64,25 +69,32 @@ test("the tree stays low when ranges come in order, and when half of them go aga
 
 test("a group tells each watcher of a key once, however many watch the same", () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(range, fc.nat(30)), { maxLength: 60 }), fc.array(key), (steps, probes) => {
-      const group = new WatcherGroup<{ range: KeyRange }>();
-      const list: { range: KeyRange }[] = [];
-      for (const [one, at] of steps) {
-        if (at < list.length && at % 3 === 0) group.delete(list.splice(at, 1)[0]!);
-        else {
-          const watcher = { range: one };
-          list.push(watcher);
-          group.add(watcher);
+    fc.property(
+      fc.array(fc.tuple(range, fc.nat(30)), { maxLength: 60 }),
+      fc.array(key),
+      (steps, probes) => {
+        const group = new WatcherGroup<{ range: KeyRange }>();
+        const list: { range: KeyRange }[] = [];
+        for (const [one, at] of steps) {
+          if (at < list.length && at % 3 === 0) group.delete(list.splice(at, 1)[0]);
+          else {
+            const watcher = { range: one };
+            list.push(watcher);
+            group.add(watcher);
+          }
+          assert.equal(group.size, list.length);
         }
-        assert.equal(group.size, list.length);
-      }
-      for (const probe of probes) {
-        const found: { range: KeyRange }[] = [];
-        group.visit(probe, (watcher) => found.push(watcher));
-        assert.equal(new Set(found).size, found.length);
-        assert.deepEqual(new Set(found), new Set(list.filter((watcher) => holds(watcher.range, probe))));
-      }
-    }),
+        for (const probe of probes) {
+          const found: { range: KeyRange }[] = [];
+          group.visit(probe, (watcher) => found.push(watcher));
+          assert.equal(new Set(found).size, found.length);
+          assert.deepEqual(
+            new Set(found),
+            new Set(list.filter((watcher) => holds(watcher.range, probe))),
+          );
+        }
+      },
+    ),
     { seed, numRuns: 400 },
   );
 });

@@ -1,4 +1,7 @@
-/** Watch, case by case: bounds, progress, permissions, and members that lose their leader or get another store. */
+/**
+ * Watch, case by case: bounds, progress, permissions, and members that lose their leader or get
+ * another store.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromLatin1, WatchService } from "@quorate/proto";
@@ -16,9 +19,9 @@ const key = fromLatin1;
 test("an event is encoded once: streams get the very same bytes", async () => {
   const bench = await new WatchBench().open();
   const calls = [bench.call().call, bench.call().call, bench.call().call];
-  calls[0]!.create({ key: key("k") });
-  calls[1]!.create({ key: key("a"), rangeEnd: key("z") });
-  calls[2]!.create({ key: key("k"), prevKv: true });
+  calls[0].create({ key: key("k") });
+  calls[1].create({ key: key("a"), rangeEnd: key("z") });
+  calls[2].create({ key: key("k"), prevKv: true });
   bench.write({ k: "1" });
   await bench.run();
   const sent = calls.map((call) => call.lastPieces.at(-1));
@@ -26,16 +29,16 @@ test("an event is encoded once: streams get the very same bytes", async () => {
   assert.equal(sent[0], sent[2], "there was nothing before");
   bench.write({ k: "2" });
   await bench.run();
-  assert.deepEqual(textsOf(calls[2]!.read()), ["put k=1@2", "put k=2@3<1"]);
+  assert.deepEqual(textsOf(calls[2].read()), ["put k=1@2", "put k=2@3<1"]);
 });
 
 test("what many watches get alike in a turn is joined once; others, and what takes several responses, are not", async () => {
   const bench = await new WatchBench().open();
   const calls = Array.from({ length: 6 }, () => bench.call().call);
   for (const call of calls.slice(0, 3)) call.create({ key: key("k") });
-  calls[3]!.create({ key: key("k"), prevKv: true });
-  calls[4]!.create({ key: key("a"), rangeEnd: key("z") });
-  calls[5]!.create({ key: key("k") });
+  calls[3].create({ key: key("k"), prevKv: true });
+  calls[4].create({ key: key("a"), rangeEnd: key("z") });
+  calls[5].create({ key: key("k") });
   for (let i = 0; i < 4; i++) bench.write({ k: `${i}`, ...(i === 2 && { b: "x" }) });
   await bench.run();
   assert.deepEqual(
@@ -43,10 +46,10 @@ test("what many watches get alike in a turn is joined once; others, and what tak
     // The first is not known to have company yet.
     [6, 3, 3, 6, 7, 3],
   );
-  assert.equal(calls[1]!.lastPieces.at(-1), calls[2]!.lastPieces.at(-1), "the very same bytes");
+  assert.equal(calls[1].lastPieces.at(-1), calls[2].lastPieces.at(-1), "the very same bytes");
   const plain = ["put k=0@2", "put k=1@3", "put k=2@4", "put k=3@5"];
   const before = ["put k=0@2", "put k=1@3<0", "put k=2@4<1", "put k=3@5<2"];
-  const all = [...plain.slice(0, 3), "put b=x@4", plain[3]!];
+  const all = [...plain.slice(0, 3), "put b=x@4", plain[3]];
   assert.deepEqual(
     calls.map((call) => textsOf(call.read())),
     [plain, plain, plain, before, all, plain],
@@ -89,9 +92,14 @@ test("one event for 10,000 watches of a stream is sent in parts, in order, and o
   const responses = many.read();
   assert.equal(responses.length, WATCHES);
   assert.equal(new Set(responses.map(({ watchId }) => watchId)).size, WATCHES);
-  for (const response of responses) assert.deepEqual(textsOf([response]), ["put k=1@2", "put k=2@3"]);
+  for (const response of responses)
+    assert.deepEqual(textsOf([response]), ["put k=1@2", "put k=2@3"]);
   assert.deepEqual(textsOf(other.read()), ["put k=1@2", "put k=2@3"]);
-  assert.equal(sentBefore, MAX_WATCHERS_AT_ONCE, "the other stream's turn comes before all of the first is sent");
+  assert.equal(
+    sentBefore,
+    MAX_WATCHERS_AT_ONCE,
+    "the other stream's turn comes before all of the first is sent",
+  );
 });
 
 test("the changes of a turn leave as one response for each watch", async () => {
@@ -135,7 +143,9 @@ test("a revision beyond the limit of a message: whole, or in fragments where the
   const { call } = bench.call();
   call.create({ key: key("a"), rangeEnd: key("b") });
   call.create({ key: key("a"), rangeEnd: key("b"), fragment: true });
-  const changes = Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`a${i}`, "v".repeat(400 * 1024)]));
+  const changes = Object.fromEntries(
+    Array.from({ length: 5 }, (_, i) => [`a${i}`, "v".repeat(400 * 1024)]),
+  );
   bench.write(changes);
   await bench.run();
   const responses = call.read().slice(2);
@@ -166,7 +176,11 @@ test("a client that does not read is parked at the budget of its stream and catc
     most = Math.max(most, slow.stream.backlogBytes);
   }
   assert.deepEqual(got, expected);
-  assert.ok(most <= WATCH_LIMITS.maxStreamBacklogBytes && most > WATCH_LIMITS.maxStreamBacklogBytes - 300_000, `${most}`);
+  assert.ok(
+    most <= WATCH_LIMITS.maxStreamBacklogBytes &&
+      most > WATCH_LIMITS.maxStreamBacklogBytes - 300_000,
+    `${most}`,
+  );
   assert.equal(bench.hub.slowWatcherCount, 1);
   const late: number[] = [];
   while (late.length < expected.length) {
@@ -199,7 +213,9 @@ test("all streams together are bounded too", async () => {
 test("recent events are bounded by number and by bytes, and go by whole revisions", () => {
   const recent = new RecentEvents(2, { maxRecentEvents: 100, maxRecentBytes: 50_000 });
   const push = (main: number, sizeBytes: number) =>
-    recent.push(new WatchEvent({ main, sub: 0, key: "k", record: new Uint8Array(sizeBytes), deleted: false }));
+    recent.push(
+      new WatchEvent({ main, sub: 0, key: "k", record: new Uint8Array(sizeBytes), deleted: false }),
+    );
   for (let main = 2; main < 500; main++) for (let i = 0; i < 3; i++) push(main, 10);
   assert.ok(recent.size <= 100 && recent.size > 96);
   assert.equal(recent.firstRevision, 467);
@@ -229,7 +245,8 @@ test("progress: at its interval where nothing happened, for all watches on reque
   call.create({ key: key("b") });
   bench.write({ x: "1" });
   await bench.run(1100);
-  const seen = () => call.read().map(({ watchId, header, events }) => [watchId, header!.revision, events.length]);
+  const seen = () =>
+    call.read().map(({ watchId, header, events }) => [watchId, header!.revision, events.length]);
   assert.deepEqual(seen().slice(2), [[0, 2, 0]]);
   bench.write({ a: "1" });
   await bench.run(1100);
@@ -251,10 +268,19 @@ test("progress: at its interval where nothing happened, for all watches on reque
 test("permission is asked for each watch, and for all again when it has changed", async () => {
   const bench = await new WatchBench().open();
   const allowed = new Set(["a", "b"]);
-  bench.hub.permission = (_context, range) => (allowed.has(range.key) ? undefined : "etcdserver: permission denied");
+  bench.hub.permission = (_context, range) =>
+    allowed.has(range.key) ? undefined : "etcdserver: permission denied";
   const { call } = bench.call();
   for (const name of ["a", "c", "b"]) call.create({ key: key(name) });
-  const seen = () => call.read().map(({ watchId, created, canceled, cancelReason }) => [watchId, created, canceled, cancelReason]);
+  const seen = () =>
+    call
+      .read()
+      .map(({ watchId, created, canceled, cancelReason }) => [
+        watchId,
+        created,
+        canceled,
+        cancelReason,
+      ]);
   assert.deepEqual(seen(), [
     [0, true, false, ""],
     [-1, true, true, "etcdserver: permission denied"],
@@ -272,7 +298,13 @@ test("a negative start revision is refused as compacted", async () => {
   call.create({ key: key("a"), startRevision: -1 });
   const [response] = call.read();
   assert.deepEqual(
-    [response!.watchId, response!.created, response!.canceled, response!.compactRevision, response!.cancelReason],
+    [
+      response!.watchId,
+      response!.created,
+      response!.canceled,
+      response!.compactRevision,
+      response!.cancelReason,
+    ],
     [-1, true, true, 0, "etcdserver: mvcc: required revision has been compacted"],
   );
 });
@@ -293,17 +325,29 @@ test("a compaction overtakes a watch that catches up: it is cancelled with the c
   const responses = call.read();
   assert.equal(textsOf(responses).length, 15);
   const last = responses.at(-1)!;
-  assert.deepEqual([last.canceled, last.compactRevision, last.header!.revision, last.watchId], [true, 101, 0, 0]);
+  assert.deepEqual(
+    [last.canceled, last.compactRevision, last.header!.revision, last.watchId],
+    [true, 101, 0, 0],
+  );
   call.create({ key: key("k"), startRevision: 50 });
   await bench.run();
   const cancelled = call.read().at(-1)!;
-  assert.deepEqual([cancelled.canceled, cancelled.compactRevision, cancelled.header!.revision, cancelled.cancelReason], [true, 101, 0, ""]);
+  assert.deepEqual(
+    [
+      cancelled.canceled,
+      cancelled.compactRevision,
+      cancelled.header!.revision,
+      cancelled.cancelReason,
+    ],
+    [true, 101, 0, ""],
+  );
 });
 
 test("a compaction drops all that a watch was about to read, up to the next revision: it is cancelled and skips nothing", async () => {
   const bench = await new WatchBench().open();
   for (let i = 0; i < 5; i++) bench.write({ k: `${i}` });
-  // While this batch is written, the pass over 2 to 6 waits for its own, and what is dropped meanwhile goes down with that.
+  // While this batch is written, the pass over 2 to 6 waits for its own, and what is dropped
+  // meanwhile goes down with that.
   void bench.store.flush();
   const { call } = bench.call();
   call.create({ key: key("k"), startRevision: 1 });
@@ -318,7 +362,11 @@ test("a compaction drops all that a watch was about to read, up to the next revi
 });
 
 test("who catches up from recent events and is overtaken by their end goes on from the backend", async () => {
-  const bench = await new WatchBench({ ...WATCH_LIMITS, maxRecentEvents: 20, maxSliceEvents: 4 }).open();
+  const bench = await new WatchBench({
+    ...WATCH_LIMITS,
+    maxRecentEvents: 20,
+    maxSliceEvents: 4,
+  }).open();
   const { call } = bench.call();
   call.create({ key: key("other") });
   const expected = Array.from({ length: 20 }, (_, i) => `put k=${i}@${i + 2}`);
@@ -350,7 +398,13 @@ test("the store is exchanged: watches go on, those behind its compaction are can
   await bench.run();
   bench.write({ b: "3" });
   await bench.run();
-  assert.deepEqual(textsOf(call.read()), ["put b=1@2", "put b=2@3", "put c=1@4", "put c=1@4", "put b=3@5"]);
+  assert.deepEqual(textsOf(call.read()), [
+    "put b=1@2",
+    "put b=2@3",
+    "put c=1@4",
+    "put c=1@4",
+    "put b=3@5",
+  ]);
   await bench.exchange(() => {
     bench.write({ b: "4" });
     bench.write({ b: "5" });
@@ -408,20 +462,21 @@ test("leader changes, restarts and a snapshot: a client that goes on where it wa
   // One watch on each member; that of a member that ends goes on at the member when it is back.
   const seen: string[][] = [[], [], []];
   const resume = (index: number): MemoryCall => {
-    const call = watch(world.nodes[index]!.member!);
-    call.create({ key: key("k"), rangeEnd: key("l"), startRevision: seen[index]!.length + 2 });
+    const call = watch(world.nodes[index].member!);
+    call.create({ key: key("k"), rangeEnd: key("l"), startRevision: seen[index].length + 2 });
     return call;
   };
   const calls = [0, 1, 2].map(resume);
   const look = () => {
-    for (const [index, call] of calls.entries()) seen[index]!.push(...textsOf(call.read()));
+    for (const [index, call] of calls.entries()) seen[index].push(...textsOf(call.read()));
   };
   for (let round = 0; round < 6; round++) {
     for (let i = 0; i < 8; i++) await write();
     const index = round % 3;
-    const node = world.nodes[index]!;
+    const node = world.nodes[index];
     if (round < 3) {
-      // Cut off long enough that the others' logs have moved on: it comes back by a snapshot, under its watch.
+      // Cut off long enough that the others' logs have moved on: it comes back by a snapshot, under
+      // its watch.
       const { store } = node.member!;
       world.cutOff.add(node.member!.id);
       await world.until(() => world.leader() !== undefined && world.leader() !== node);
@@ -436,7 +491,9 @@ test("leader changes, restarts and a snapshot: a client that goes on where it wa
       await world.start(node);
       calls[index] = resume(index);
     }
-    await world.until(() => world.nodes.every((one) => one.member!.watches.revision === written.length + 1));
+    await world.until(() =>
+      world.nodes.every((one) => one.member!.watches.revision === written.length + 1),
+    );
     await world.run(50);
     look();
     for (const one of seen) assert.deepEqual(one, written);

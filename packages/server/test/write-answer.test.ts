@@ -1,11 +1,21 @@
-/** Large answers of requests that write: encoded in pieces over several turns, and the same message as at once. */
+/**
+ * Large answers of requests that write: encoded in pieces over several turns, and the same message
+ * as at once.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Clock } from "@quorate/host";
 import { SeededRandom } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
-import { DeleteRangeResponse, fromUtf8, KeyValue, type ResponseHeader, type ResponseOp, TxnResponse } from "@quorate/proto";
+import {
+  DeleteRangeResponse,
+  fromUtf8,
+  KeyValue,
+  type ResponseHeader,
+  type ResponseOp,
+  TxnResponse,
+} from "@quorate/proto";
 import { MAX_SLICE_STEPS, SharedTurns } from "../src/reads/shared-turns.ts";
 import { type Encoding, encodeDeleteRange, encodeTxn } from "../src/services/write-answer.ts";
 
@@ -29,19 +39,29 @@ const caller = { client: "c", connection: "c:1", cancelled: false, onCancel: () 
 const encodingOn = (clock: Clock): Encoding => ({ turns: new SharedTurns(clock), caller });
 
 const header: ResponseHeader = { clusterId: 1n, memberId: 2n, revision: 3, raftTerm: 4 };
-const join = (answer: Uint8Array | readonly Uint8Array[]): Buffer => Buffer.concat(answer instanceof Uint8Array ? [answer] : [...answer]);
+const join = (answer: Uint8Array | readonly Uint8Array[]): Buffer =>
+  Buffer.concat(answer instanceof Uint8Array ? [answer] : [...answer]);
 
 function records(random: SeededRandom, count: number): Uint8Array[] {
-  return Array.from({ length: count }, (_, i) => KeyValue.encode({ key: fromUtf8(`k${i}`), value: new Uint8Array(random.below(300)) }));
+  return Array.from({ length: count }, (_, i) =>
+    KeyValue.encode({ key: fromUtf8(`k${i}`), value: new Uint8Array(random.below(300)) }),
+  );
 }
 
 test("the earlier values of a deleted range", async () => {
   const clock = steppingClock();
   const response = { header, deleted: 5000, prevKvs: records(new SeededRandom(1n), 5000) };
   const answer = join(await encodeDeleteRange(encodingOn(clock), response));
-  assert.deepEqual(DeleteRangeResponse.decode(answer), DeleteRangeResponse.decode(DeleteRangeResponse.encode(response)));
+  assert.deepEqual(
+    DeleteRangeResponse.decode(answer),
+    DeleteRangeResponse.decode(DeleteRangeResponse.encode(response)),
+  );
   assert.ok(clock.turns >= 4, `${clock.turns} turns`);
-  const large = { header, deleted: 300, prevKvs: Array.from({ length: 300 }, () => new Uint8Array(100_000)) };
+  const large = {
+    header,
+    deleted: 300,
+    prevKvs: Array.from({ length: 300 }, () => new Uint8Array(100_000)),
+  };
   const pieces = (await encodeDeleteRange(encodingOn(clock), large)) as readonly Uint8Array[];
   assert.ok(
     pieces.every(({ length }) => length < 1_300_000),
@@ -73,7 +93,8 @@ test("work that must not be refused: one slice in a turn for all together, fair 
   ran.clear();
   clock.advance(0);
   const total = () => [...ran.values()].reduce((sum, count) => sum + count, 0);
-  // A ManualClock runs what a turn's end sets in further turns at the same instant, so all is done; b was done when a had run as much.
+  // A ManualClock runs what a turn's end sets in further turns at the same instant, so all is done;
+  // b was done when a had run as much.
   await turn();
   assert.equal(total(), 2 * MAX_SLICE_STEPS + 500 * MAX_SLICE_STEPS + MAX_SLICE_STEPS);
   assert.equal(done[0], "b1");
@@ -94,21 +115,44 @@ for (const seed of [1, 2, 3, 4, 5]) {
     const random = new SeededRandom(BigInt(seed));
     const ops = (depth: number): ResponseOp[] =>
       Array.from({ length: 1 + random.below(6) }, (): ResponseOp => {
-        const kvs = records(random, random.below(3) === 0 ? 400 + random.below(1200) : random.below(3));
+        const kvs = records(
+          random,
+          random.below(3) === 0 ? 400 + random.below(1200) : random.below(3),
+        );
         const kind = random.below(depth > 0 ? 5 : 4);
         if (kind === 0)
-          return { response: { case: "responseRange", value: { header, kvs, more: random.below(2) === 0, count: kvs.length } } };
-        if (kind === 1) return { response: { case: "responseDeleteRange", value: { header, deleted: kvs.length, prevKvs: kvs } } };
-        if (kind === 2) return { response: { case: "responsePut", value: { header, prevKv: kvs[0] } } };
+          return {
+            response: {
+              case: "responseRange",
+              value: { header, kvs, more: random.below(2) === 0, count: kvs.length },
+            },
+          };
+        if (kind === 1)
+          return {
+            response: {
+              case: "responseDeleteRange",
+              value: { header, deleted: kvs.length, prevKvs: kvs },
+            },
+          };
+        if (kind === 2)
+          return { response: { case: "responsePut", value: { header, prevKv: kvs[0] } } };
         if (kind === 3) return { response: undefined };
-        return { response: { case: "responseTxn", value: { header: undefined, succeeded: true, responses: ops(depth - 1) } } };
+        return {
+          response: {
+            case: "responseTxn",
+            value: { header: undefined, succeeded: true, responses: ops(depth - 1) },
+          },
+        };
       });
     let turns = 0;
     for (let i = 0; i < 30; i++) {
       const clock = steppingClock();
       const response: TxnResponse = { header, succeeded: i % 2 === 0, responses: ops(3) };
       const answer = join(await encodeTxn(encodingOn(clock), response));
-      assert.deepEqual(TxnResponse.decode(answer), TxnResponse.decode(TxnResponse.encode(response)));
+      assert.deepEqual(
+        TxnResponse.decode(answer),
+        TxnResponse.decode(TxnResponse.encode(response)),
+      );
       turns += clock.turns;
     }
     assert.ok(turns > 10, `${turns} turns`);

@@ -1,4 +1,7 @@
-/** Sees to it that every entry which a member applies is looked at, whichever store it has at the time. */
+/**
+ * Sees to it that every entry which a member applies is looked at, whichever store it has at the
+ * time.
+ */
 import { AlarmType, type raftpb } from "@quorate/proto";
 import type { Member } from "@quorate/server";
 import { type Applied, isSteps, type Steps, type Store } from "@quorate/store";
@@ -36,10 +39,20 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   look(() => safety.opened(name, store, applier.isAltered));
   deps.named(isNamed(member.id, store));
   const refused = new RefusedEntries(name, store, safety);
-  const wasApplied = (entry: raftpb.Entry, applied: Applied | undefined, { isAltered, timesAltered }: Before, inSteps = false): void => {
+  const wasApplied = (
+    entry: raftpb.Entry,
+    applied: Applied | undefined,
+    { isAltered, timesAltered }: Before,
+    inSteps = false,
+  ): void => {
     const { index, term } = entry;
     const revision = store.mvcc.currentRevision;
-    story.tell(name, () => `applies ${index} of term ${term} to revision ${revision}`, undefined, index * 65_537 + revision);
+    story.tell(
+      name,
+      () => `applies ${index} of term ${term} to revision ${revision}`,
+      undefined,
+      index * 65_537 + revision,
+    );
     const isSound = () => applier.timesAltered === timesAltered;
     look(() => {
       safety.applied(name, store, entry, applied, isAltered);
@@ -50,12 +63,16 @@ export function watchStore(applier: Applier, member: Member, deps: ApplyWatchDep
   };
   const begin = store.begin.bind(store);
   const applyConfChange = store.applyConfChange.bind(store);
-  const before = (): Before => ({ isAltered: applier.isAltered, timesAltered: applier.timesAltered });
+  const before = (): Before => ({
+    isAltered: applier.isAltered,
+    timesAltered: applier.timesAltered,
+  });
   // All answers are made: somebody could have waited for each.
   store.begin = (entry) => {
     refused.begins();
     const outcome = begin(entry);
-    if (isSteps(outcome)) return whenDone(outcome, (applied) => wasApplied(entry, applied, before(), true));
+    if (isSteps(outcome))
+      return whenDone(outcome, (applied) => wasApplied(entry, applied, before(), true));
     wasApplied(entry, outcome, before());
     return outcome;
   };
@@ -81,10 +98,13 @@ function* whenDone<T>(steps: Steps<T>, done: (result: T) => void): Steps<T> {
 /** SIM-10. */
 function countLearners(name: string, { membership }: Store, maxLearners: number): void {
   const learners = membership.members().filter(({ isLearner }) => isLearner).length;
-  if (learners > maxLearners) violate("SIM-10", `${name} has ${learners} learners, and --max-learners is ${maxLearners}`);
+  if (learners > maxLearners)
+    violate("SIM-10", `${name} has ${learners} learners, and --max-learners is ${maxLearners}`);
 }
 
 /** Whether an alarm CORRUPT names the member. */
 function isNamed(memberId: bigint, { alarms }: Store): boolean {
-  return alarms.corrupt && alarms.list(AlarmType.CORRUPT).some((alarm) => alarm.memberId === memberId);
+  return (
+    alarms.corrupt && alarms.list(AlarmType.CORRUPT).some((alarm) => alarm.memberId === memberId)
+  );
 }

@@ -1,4 +1,7 @@
-/** A client that takes snapshots of members while all else goes on, slowly or fast; each that came to its end is looked into. */
+/**
+ * A client that takes snapshots of members while all else goes on, slowly or fast; each that came
+ * to its end is looked into.
+ */
 import type { Random } from "@quorate/host";
 import { MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
 import type { Archive, ArchiveCheck } from "./check/archives.ts";
@@ -37,7 +40,8 @@ export class Archivist {
   }
 
   start(): void {
-    if (this.#options.archiveEveryMs > 0) this.#work().catch((error: unknown) => this.#deps.fail(error));
+    if (this.#options.archiveEveryMs > 0)
+      this.#work().catch((error: unknown) => this.#deps.fail(error));
   }
 
   stop(): void {
@@ -52,9 +56,14 @@ export class Archivist {
       const node = nodes[random.below(nodes.length)];
       const { isAltered, timesAltered } = node;
       const bytes = await this.#take(node);
-      story.tell("archivist", `has of ${node.name} ${bytes === undefined ? "no snapshot" : `a snapshot of ${bytes.length} bytes`}`, bytes);
+      story.tell(
+        "archivist",
+        `has of ${node.name} ${bytes === undefined ? "no snapshot" : `a snapshot of ${bytes.length} bytes`}`,
+        bytes,
+      );
       if (bytes === undefined) archives.counts.broken++;
-      else if (!isAltered && node.timesAltered === timesAltered) this.last = (await archives.look(node.name, bytes)) ?? this.last;
+      else if (!isAltered && node.timesAltered === timesAltered)
+        this.last = (await archives.look(node.name, bytes)) ?? this.last;
     }
   }
 
@@ -65,13 +74,17 @@ export class Archivist {
     story.tell("archivist", `asks ${node.name} for a snapshot`);
     return new Promise((resolve) => {
       const listener = {
-        message: (bytes: Uint8Array) => void pieces.push(SnapshotResponse.decode(bytes).blob.slice()),
+        message: (bytes: Uint8Array) =>
+          void pieces.push(SnapshotResponse.decode(bytes).blob.slice()),
         ended(reason: string) {
           timer.cancel();
           resolve(reason === ENDED_BY_SERVER ? Buffer.concat(pieces) : undefined);
         },
       };
-      const stream = network.open(node, PATH, listener, { readMs: [0, 0, 5, 200][random.below(4)], budgetBytes: 2000 });
+      const stream = network.open(node, PATH, listener, {
+        readMs: [0, 0, 5, 200][random.below(4)],
+        budgetBytes: 2000,
+      });
       stream.send(SnapshotRequest.encode({}));
       const timer = scheduler.after(MAX_MS, () => {
         stream.close();

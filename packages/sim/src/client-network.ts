@@ -1,6 +1,16 @@
-/** What lies between clients and members: calls and streams that take their time, break, and end with the process they led to. */
+/**
+ * What lies between clients and members: calls and streams that take their time, break, and end
+ * with the process they led to.
+ */
 import type { Random } from "@quorate/host";
-import { type CallContext, LOCAL_CALL, type MessageBytes, type Status, type StreamCall, type StreamListener } from "@quorate/rpc";
+import {
+  type CallContext,
+  LOCAL_CALL,
+  type MessageBytes,
+  type Status,
+  type StreamCall,
+  type StreamListener,
+} from "@quorate/rpc";
 import type { Node } from "./node.ts";
 import type { SimOptions } from "./options.ts";
 import type { Process, Scheduler } from "./scheduler.ts";
@@ -38,7 +48,10 @@ export interface ClientStreamOptions {
   readonly budgetBytes?: number;
 }
 
-const LEADER_CONTEXT = { ...LOCAL_CALL, metadata: (key: string) => (key === "hasleader" ? "true" : undefined) };
+const LEADER_CONTEXT = {
+  ...LOCAL_CALL,
+  metadata: (key: string) => (key === "hasleader" ? "true" : undefined),
+};
 
 export class ClientNetwork {
   readonly #options: SimOptions;
@@ -62,7 +75,10 @@ export class ClientNetwork {
     return clientBreaks > 0 && this.faulty && this.#random.unit() < clientBreaks;
   }
 
-  /** There and back. Ends in an error if the process dies, the connection breaks, or when the time is up. */
+  /**
+   * There and back. Ends in an error if the process dies, the connection breaks, or when the time
+   * is up.
+   */
   exchange(node: Node, path: string, bytes: Uint8Array, timeoutMs: number): Promise<Reply> {
     const scheduler = this.#scheduler;
     return new Promise((resolve) => {
@@ -105,7 +121,12 @@ export class ClientNetwork {
   }
 
   /** Opens a stream. What is sent on it before it is open waits; after its end it is lost. */
-  open(node: Node, path: string, listener: ClientStreamListener, options: ClientStreamOptions = {}): ClientStream {
+  open(
+    node: Node,
+    path: string,
+    listener: ClientStreamListener,
+    options: ClientStreamOptions = {},
+  ): ClientStream {
     const stream = new SimStream(listener, options, { scheduler: this.#scheduler, network: this });
     this.#scheduler.after(this.latencyMs(), () => {
       const { process, services } = node;
@@ -115,7 +136,12 @@ export class ClientNetwork {
         return;
       }
       const breaks = this.#breaks() ? this.#random.unit() * 1000 : undefined;
-      stream.connect(process, { ...(options.needsLeader === true ? LEADER_CONTEXT : LOCAL_CALL), path }, handler, breaks);
+      stream.connect(
+        process,
+        { ...(options.needsLeader === true ? LEADER_CONTEXT : LOCAL_CALL), path },
+        handler,
+        breaks,
+      );
     });
     return stream;
   }
@@ -140,14 +166,23 @@ class SimStream implements ClientStream {
   #lastUpMs = 0;
   #lastDownMs = 0;
 
-  constructor(client: ClientStreamListener, options: ClientStreamOptions, deps: { scheduler: Scheduler; network: ClientNetwork }) {
+  constructor(
+    client: ClientStreamListener,
+    options: ClientStreamOptions,
+    deps: { scheduler: Scheduler; network: ClientNetwork },
+  ) {
     this.#client = client;
     this.#options = options;
     this.#scheduler = deps.scheduler;
     this.#network = deps.network;
   }
 
-  connect(process: Process, context: CallContext, handler: (call: StreamCall) => StreamListener, breaksMs: number | undefined): void {
+  connect(
+    process: Process,
+    context: CallContext,
+    handler: (call: StreamCall) => StreamListener,
+    breaksMs: number | undefined,
+  ): void {
     if (this.#clientIsOver) return;
     this.#process = process;
     const broken = () => this.broken("the connection broke");
@@ -206,7 +241,12 @@ class SimStream implements ClientStream {
   }
 
   #read(): void {
-    while (this.#server !== undefined && !this.#serverPaused && !this.#serverIsOver && this.#unread.length > 0) {
+    while (
+      this.#server !== undefined &&
+      !this.#serverPaused &&
+      !this.#serverIsOver &&
+      this.#unread.length > 0
+    ) {
       try {
         this.#server.message?.(this.#unread.shift()!);
       } catch (error) {
@@ -255,7 +295,9 @@ class SimStream implements ClientStream {
     this.#serverIsOver = true;
     const now = this.#scheduler.nowMs;
     this.#lastDownMs = Math.max(this.#lastDownMs, now + this.#network.latencyMs());
-    this.#scheduler.after(this.#lastDownMs - now, () => this.broken(status?.message ?? ENDED_BY_SERVER));
+    this.#scheduler.after(this.#lastDownMs - now, () =>
+      this.broken(status?.message ?? ENDED_BY_SERVER),
+    );
   }
 
   /** The client learns that the stream is over. */

@@ -1,9 +1,18 @@
-/** Clients: each asks one thing after the other of a member it likes, and writes down what it asked, when, and what came back. */
+/**
+ * Clients: each asks one thing after the other of a member it likes, and writes down what it asked,
+ * when, and what came back.
+ */
 import type { Random } from "@quorate/host";
 import { CompactionRequest, errorNameOf, KVService } from "@quorate/proto";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { LeaseCheck } from "./check/lease-lives.ts";
-import { brief, type CompactionCall, type Operation, type Outcome, REFUSALS } from "./check/operation.ts";
+import {
+  brief,
+  type CompactionCall,
+  type Operation,
+  type Outcome,
+  REFUSALS,
+} from "./check/operation.ts";
 import type { Safety } from "./check/safety.ts";
 import type { SpaceCheck } from "./check/space.ts";
 import type { ClientNetwork, Reply } from "./client-network.ts";
@@ -84,10 +93,18 @@ export class Clients {
   }
 
   async #step(name: string, random: Random, node: Node, i: number): Promise<boolean> {
-    const { reads, puts, deletes, txns, compactions, serializableShare, leasedShare } = this.#options;
-    if (this.#options.wholeApi && random.below(2) === 0) return this.#wideStep(name, random, node, i);
+    const { reads, puts, deletes, txns, compactions, serializableShare, leasedShare } =
+      this.#options;
+    if (this.#options.wholeApi && random.below(2) === 0)
+      return this.#wideStep(name, random, node, i);
     let at = random.unit() * (reads + puts + deletes + txns + compactions);
-    if ((at -= compactions) < 0) return this.compact(name, node, Math.max(1, this.knownRevision - random.below(10)), random.below(2) === 0);
+    if ((at -= compactions) < 0)
+      return this.compact(
+        name,
+        node,
+        Math.max(1, this.knownRevision - random.below(10)),
+        random.below(2) === 0,
+      );
     const mode = { serializable: false, atRevision: 0 };
     let request: ModelRequest;
     const lease = () => {
@@ -98,8 +115,10 @@ export class Clients {
     if ((at -= reads) < 0) {
       request = { kind: "range", ...this.#range(random) };
       mode.serializable = random.unit() < serializableShare;
-      if (random.below(10) === 0) mode.atRevision = Math.max(1, this.knownRevision - random.below(20));
-    } else if ((at -= puts) < 0) request = { kind: "put", key: this.#key(random), value: value(), ...lease() };
+      if (random.below(10) === 0)
+        mode.atRevision = Math.max(1, this.knownRevision - random.below(20));
+    } else if ((at -= puts) < 0)
+      request = { kind: "put", key: this.#key(random), value: value(), ...lease() };
     else if ((at -= deletes) < 0) request = { kind: "delete", ...this.#range(random) };
     else request = this.#txn(random, value, lease);
     const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
@@ -114,10 +133,14 @@ export class Clients {
       value: () => `${name}.${i}.${"\x00\xff".repeat(random.below(Math.min(valueBytes, 20) + 1))}`,
     });
     const isRead = request.kind === "range";
-    const atRevision = isRead && random.below(4) === 0 ? Math.max(1, this.knownRevision - random.below(20)) : 0;
+    const atRevision =
+      isRead && random.below(4) === 0 ? Math.max(1, this.knownRevision - random.below(20)) : 0;
     // A transaction without operations is answered without asking the leader, as in etcd.
     const isEmpty = request.kind === "txn" && request.success.length + request.failure.length === 0;
-    const mode = { serializable: isEmpty || (isRead && random.unit() < serializableShare), atRevision };
+    const mode = {
+      serializable: isEmpty || (isRead && random.unit() < serializableShare),
+      atRevision,
+    };
     const op = await this.call(name, node, request, mode, this.#options.clientTimeoutMs);
     return op.outcome?.kind === "answered";
   }
@@ -139,12 +162,19 @@ export class Clients {
     const success: ModelOp[] = [{ kind: "put", key, value: value(), ...lease() }];
     if (other !== key && random.below(2) === 0) {
       success.push(
-        random.below(2) === 0 ? { kind: "put", key: other, value: value(), ...lease() } : { kind: "delete", key: other, end: "" },
+        random.below(2) === 0
+          ? { kind: "put", key: other, value: value(), ...lease() }
+          : { kind: "delete", key: other, end: "" },
       );
     }
     if (random.below(3) === 0) success.push({ kind: "range", key: "k", end: "l" });
-    const failure: ModelOp[] = random.below(4) === 0 ? [{ kind: "put", key: other, value: value() }] : [{ kind: "range", key, end: "" }];
-    const compares = [{ key, target: "mod", result: random.below(5) === 0 ? ">" : "=", operand: mod } as const];
+    const failure: ModelOp[] =
+      random.below(4) === 0
+        ? [{ kind: "put", key: other, value: value() }]
+        : [{ kind: "range", key, end: "" }];
+    const compares = [
+      { key, target: "mod", result: random.below(5) === 0 ? ">" : "=", operand: mod } as const,
+    ];
     return { kind: "txn", compares, success, failure };
   }
 
@@ -154,7 +184,12 @@ export class Clients {
     this.compactions.push(call);
     this.#deps.story.tell(name, `asks ${node.name} to compact ${revision}`);
     const bytes = CompactionRequest.encode({ revision, physical });
-    const reply = await this.#network.exchange(node, KVService.methods.Compact.path, bytes, this.#options.clientTimeoutMs);
+    const reply = await this.#network.exchange(
+      node,
+      KVService.methods.Compact.path,
+      bytes,
+      this.#options.clientTimeoutMs,
+    );
     this.#deps.story.tell(name, `compact ${revision}: ${reply.error ?? "done"}`);
     if (reply.error === undefined) call.answeredAt = this.#order++;
     return reply.error === undefined;
@@ -169,7 +204,14 @@ export class Clients {
     timeoutMs: number,
   ): Promise<Operation> {
     const { path, bytes } = encodeRequest(request, mode);
-    const op: Operation = { client, request, ...mode, calledAt: this.#order++, returnedAt: undefined, outcome: undefined };
+    const op: Operation = {
+      client,
+      request,
+      ...mode,
+      calledAt: this.#order++,
+      returnedAt: undefined,
+      outcome: undefined,
+    };
     this.operations.push(op);
     this.#deps.story.tell(client, () => `asks ${node.name} ${brief(request)}`, bytes);
     const { isAltered, timesAltered } = node;
@@ -180,7 +222,12 @@ export class Clients {
     op.outcome = this.#outcome(request, reply);
     if (isAltered || node.timesAltered > timesAltered) this.#distrust(op, node, calledMs);
     const { outcome } = op;
-    if (outcome.kind === "answered") this.#deps.story.tell(client, () => `has of ${node.name}: ${brief(outcome.answer)}`, reply.bytes);
+    if (outcome.kind === "answered")
+      this.#deps.story.tell(
+        client,
+        () => `has of ${node.name}: ${brief(outcome.answer)}`,
+        reply.bytes,
+      );
     else this.#deps.story.tell(client, `has of ${node.name}: ${outcome.kind} ${outcome.error}`);
     this.#learn(op);
     this.#deps.spaceCheck.after(op, space, node.member);
@@ -193,7 +240,8 @@ export class Clients {
     const { corruptionCheck, safety } = this.#deps;
     const { answer } = op.outcome;
     const state = safety.stateAt(op.atRevision > 0 ? op.atRevision : answer.revision);
-    const isStrict = this.#options.selfHeal && node.namedSinceMs !== undefined && node.namedSinceMs < calledMs;
+    const isStrict =
+      this.#options.selfHeal && node.namedSinceMs !== undefined && node.namedSinceMs < calledMs;
     if (corruptionCheck.isRight(node.name, op.request, answer, state, isStrict)) return;
     op.outcome = { kind: "unknown", error: "of a member whose store was altered" };
   }
@@ -206,12 +254,17 @@ export class Clients {
   }
 
   #learn({ outcome, request }: Operation): void {
-    if (outcome?.kind === "refused" && request.kind === "put" && errorNameOf(outcome.error) === "LeaseNotFound") {
+    if (
+      outcome?.kind === "refused" &&
+      request.kind === "put" &&
+      errorNameOf(outcome.error) === "LeaseNotFound"
+    ) {
       this.#deps.leaseCheck.toldGone(request.lease!);
     }
     if (outcome?.kind !== "answered") return;
     const { revision, answers } = outcome.answer;
     this.knownRevision = Math.max(this.knownRevision, revision);
-    for (const one of answers) if (one.kind === "range") for (const { key, mod } of one.kvs) this.#lastMods.set(key, mod);
+    for (const one of answers)
+      if (one.kind === "range") for (const { key, mod } of one.kvs) this.#lastMods.set(key, mod);
   }
 }

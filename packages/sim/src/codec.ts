@@ -1,4 +1,7 @@
-/** The model's requests and answers as etcd's messages, and back. Keys and values of the simulator are latin1. */
+/**
+ * The model's requests and answers as etcd's messages, and back. Keys and values of the simulator
+ * are latin1.
+ */
 import {
   type Compare,
   Compare_CompareResult as CompareResult,
@@ -25,7 +28,16 @@ import {
   TxnResponse,
   toLatin1,
 } from "@quorate/proto";
-import type { Answer, ModelCompare, ModelKv, ModelOp, ModelPut, ModelRequest, ModelTxn, OpAnswer } from "./model.ts";
+import type {
+  Answer,
+  ModelCompare,
+  ModelKv,
+  ModelOp,
+  ModelPut,
+  ModelRequest,
+  ModelTxn,
+  OpAnswer,
+} from "./model.ts";
 
 type ModelRead = Extract<ModelOp, { kind: "range" }>;
 
@@ -46,7 +58,12 @@ const SORTS = {
   value: SortTarget.VALUE,
 } as const;
 const SORT_NAMES = ["key", "version", "create", "mod", "value"] as const;
-const RESULTS = { "=": CompareResult.EQUAL, ">": CompareResult.GREATER, "<": CompareResult.LESS, "!=": CompareResult.NOT_EQUAL } as const;
+const RESULTS = {
+  "=": CompareResult.EQUAL,
+  ">": CompareResult.GREATER,
+  "<": CompareResult.LESS,
+  "!=": CompareResult.NOT_EQUAL,
+} as const;
 const FIELDS = { mod: "modRevision", create: "createRevision", version: "version" } as const;
 
 /** How a read is to be done. */
@@ -57,13 +74,26 @@ export interface ReadMode {
 }
 
 function toCompare({ key, end = "", target, result, operand }: ModelCompare): Compare {
-  const common = { result: RESULTS[result], target: TARGETS[target], key: fromLatin1(key), rangeEnd: fromLatin1(end) };
-  if (target === "value") return { ...common, targetUnion: { case: "value", value: fromLatin1(operand as string) } };
-  if (target === "lease") return { ...common, targetUnion: { case: "lease", value: BigInt(operand) } };
+  const common = {
+    result: RESULTS[result],
+    target: TARGETS[target],
+    key: fromLatin1(key),
+    rangeEnd: fromLatin1(end),
+  };
+  if (target === "value")
+    return { ...common, targetUnion: { case: "value", value: fromLatin1(operand as string) } };
+  if (target === "lease")
+    return { ...common, targetUnion: { case: "lease", value: BigInt(operand) } };
   return { ...common, targetUnion: { case: FIELDS[target], value: operand as number } };
 }
 
-function toPut({ key, value, lease, ignoreValue = false, ignoreLease = false }: ModelPut): PutRequest {
+function toPut({
+  key,
+  value,
+  lease,
+  ignoreValue = false,
+  ignoreLease = false,
+}: ModelPut): PutRequest {
   return PutRequest.create({
     ...{ key: fromLatin1(key), lease: BigInt(lease ?? 0), ignoreValue, ignoreLease },
     value: ignoreValue ? EMPTY : fromLatin1(value),
@@ -72,61 +102,112 @@ function toPut({ key, value, lease, ignoreValue = false, ignoreLease = false }: 
 
 function fromPut({ key, value, lease, ignoreValue, ignoreLease }: PutRequest): ModelPut {
   const ignored = { ...(ignoreValue && { ignoreValue }), ...(ignoreLease && { ignoreLease }) };
-  return { kind: "put", key: toLatin1(key), value: toLatin1(value), ...(lease !== 0n && { lease: `${lease}` }), ...ignored };
+  return {
+    kind: "put",
+    key: toLatin1(key),
+    value: toLatin1(value),
+    ...(lease !== 0n && { lease: `${lease}` }),
+    ...ignored,
+  };
 }
 
-function toRange({ key, end, limit = 0, sortBy, descending = false, keysOnly = false, countOnly = false }: ModelRead): RangeRequest {
+function toRange({
+  key,
+  end,
+  limit = 0,
+  sortBy,
+  descending = false,
+  keysOnly = false,
+  countOnly = false,
+}: ModelRead): RangeRequest {
   return RangeRequest.create({
     ...{ key: fromLatin1(key), rangeEnd: fromLatin1(end), limit, keysOnly, countOnly },
     sortTarget: SORTS[sortBy ?? "key"],
-    sortOrder: sortBy === undefined ? SortOrder.NONE : descending ? SortOrder.DESCEND : SortOrder.ASCEND,
+    sortOrder:
+      sortBy === undefined ? SortOrder.NONE : descending ? SortOrder.DESCEND : SortOrder.ASCEND,
   });
 }
 
-function fromRange({ key, rangeEnd, limit, sortTarget, sortOrder, keysOnly, countOnly }: RangeRequest): ModelRead {
+function fromRange({
+  key,
+  rangeEnd,
+  limit,
+  sortTarget,
+  sortOrder,
+  keysOnly,
+  countOnly,
+}: RangeRequest): ModelRead {
   const isSorted = sortOrder !== SortOrder.NONE;
   return {
     ...{ kind: "range", key: toLatin1(key), end: toLatin1(rangeEnd) },
     ...(limit > 0 && { limit }),
-    ...(isSorted && { sortBy: SORT_NAMES[sortTarget], descending: sortOrder === SortOrder.DESCEND }),
+    ...(isSorted && {
+      sortBy: SORT_NAMES[sortTarget],
+      descending: sortOrder === SortOrder.DESCEND,
+    }),
     ...(keysOnly && { keysOnly }),
     ...(countOnly && { countOnly }),
   };
 }
 
 function toTxn({ compares, success, failure }: ModelTxn): TxnRequest {
-  return { compare: compares.map(toCompare), success: success.map(toOp), failure: failure.map(toOp) };
+  return {
+    compare: compares.map(toCompare),
+    success: success.map(toOp),
+    failure: failure.map(toOp),
+  };
 }
 
 function fromTxn({ compare, success, failure }: TxnRequest): ModelTxn {
-  return { kind: "txn", compares: compare.map(fromCompare), success: success.map(fromOp), failure: failure.map(fromOp) };
+  return {
+    kind: "txn",
+    compares: compare.map(fromCompare),
+    success: success.map(fromOp),
+    failure: failure.map(fromOp),
+  };
 }
 
 function toOp(op: ModelOp): RequestOp {
   if (op.kind === "put") return { request: { case: "requestPut", value: toPut(op) } };
   if (op.kind === "txn") return { request: { case: "requestTxn", value: toTxn(op) } };
   if (op.kind === "range") return { request: { case: "requestRange", value: toRange(op) } };
-  const value = DeleteRangeRequest.create({ key: fromLatin1(op.key), rangeEnd: fromLatin1(op.end) });
+  const value = DeleteRangeRequest.create({
+    key: fromLatin1(op.key),
+    rangeEnd: fromLatin1(op.end),
+  });
   return { request: { case: "requestDeleteRange", value } };
 }
 
 /** The method and the bytes of a request. */
-export function encodeRequest(request: ModelRequest, mode: ReadMode): { path: string; bytes: Uint8Array } {
+export function encodeRequest(
+  request: ModelRequest,
+  mode: ReadMode,
+): { path: string; bytes: Uint8Array } {
   switch (request.kind) {
     case "put":
       return { path: Put.path, bytes: PutRequest.encode(toPut(request)) };
     case "delete":
       return {
         path: DeleteRange.path,
-        bytes: DeleteRangeRequest.encode({ key: fromLatin1(request.key), rangeEnd: fromLatin1(request.end) }),
+        bytes: DeleteRangeRequest.encode({
+          key: fromLatin1(request.key),
+          rangeEnd: fromLatin1(request.end),
+        }),
       };
     case "range":
       return {
         path: Range.path,
-        bytes: RangeRequest.encode({ ...toRange(request), revision: mode.atRevision, serializable: mode.serializable }),
+        bytes: RangeRequest.encode({
+          ...toRange(request),
+          revision: mode.atRevision,
+          serializable: mode.serializable,
+        }),
       };
     case "revoke":
-      return { path: LeaseService.methods.LeaseRevoke.path, bytes: LeaseRevokeRequest.encode({ ID: BigInt(request.lease) }) };
+      return {
+        path: LeaseService.methods.LeaseRevoke.path,
+        bytes: LeaseRevokeRequest.encode({ ID: BigInt(request.lease) }),
+      };
     case "txn":
       return {
         path: Txn.path,
@@ -138,7 +219,13 @@ export function encodeRequest(request: ModelRequest, mode: ReadMode): { path: st
 /** An encoded mvccpb.KeyValue as the model has it. */
 export function toModelKv(bytes: Uint8Array): ModelKv {
   const { key, value, createRevision, modRevision, version, lease } = KeyValue.decode(bytes);
-  const kv = { key: toLatin1(key), value: toLatin1(value), create: createRevision, mod: modRevision, version };
+  const kv = {
+    key: toLatin1(key),
+    value: toLatin1(value),
+    create: createRevision,
+    mod: modRevision,
+    version,
+  };
   return lease === 0n ? kv : { ...kv, lease: `${lease}` };
 }
 
@@ -151,7 +238,11 @@ function opAnswer({ response }: ResponseOp): OpAnswer {
     case "responseRange":
       return rangeAnswer(response.value);
     case "responseTxn":
-      return { kind: "txn", succeeded: response.value.succeeded, answers: response.value.responses.map(opAnswer) };
+      return {
+        kind: "txn",
+        succeeded: response.value.succeeded,
+        answers: response.value.responses.map(opAnswer),
+      };
     case "responseDeleteRange":
       return { kind: "delete", deleted: response.value.deleted };
     default:
@@ -163,17 +254,33 @@ function opAnswer({ response }: ResponseOp): OpAnswer {
 export function decodeAnswer(kind: ModelRequest["kind"], bytes: Uint8Array): Answer {
   switch (kind) {
     case "put":
-      return { revision: PutResponse.decode(bytes).header!.revision, succeeded: true, answers: [{ kind: "put" }] };
+      return {
+        revision: PutResponse.decode(bytes).header!.revision,
+        succeeded: true,
+        answers: [{ kind: "put" }],
+      };
     case "delete": {
       const { header, deleted } = DeleteRangeResponse.decode(bytes);
-      return { revision: header!.revision, succeeded: true, answers: [{ kind: "delete", deleted }] };
+      return {
+        revision: header!.revision,
+        succeeded: true,
+        answers: [{ kind: "delete", deleted }],
+      };
     }
     case "range": {
       const response = RangeResponse.decode(bytes);
-      return { revision: response.header!.revision, succeeded: true, answers: [rangeAnswer(response)] };
+      return {
+        revision: response.header!.revision,
+        succeeded: true,
+        answers: [rangeAnswer(response)],
+      };
     }
     case "revoke":
-      return { revision: LeaseRevokeResponse.decode(bytes).header!.revision, succeeded: true, answers: [{ kind: "revoke" }] };
+      return {
+        revision: LeaseRevokeResponse.decode(bytes).header!.revision,
+        succeeded: true,
+        answers: [{ kind: "revoke" }],
+      };
     case "txn":
       return txnAnswer(TxnResponse.decode(bytes));
   }
@@ -189,7 +296,13 @@ const RESULT_NAMES = ["=", ">", "<", "!="] as const;
 /** Its fields come in the order in which clients write them: texts of requests are compared. */
 function fromCompare({ key, rangeEnd, result, targetUnion }: Compare): ModelCompare {
   const { target, operand } = sideOf(targetUnion);
-  return { key: toLatin1(key), ...(rangeEnd.length > 0 && { end: toLatin1(rangeEnd) }), target, result: RESULT_NAMES[result], operand };
+  return {
+    key: toLatin1(key),
+    ...(rangeEnd.length > 0 && { end: toLatin1(rangeEnd) }),
+    target,
+    result: RESULT_NAMES[result],
+    operand,
+  };
 }
 
 function sideOf(side: Compare["targetUnion"]): Pick<ModelCompare, "target" | "operand"> {
@@ -214,7 +327,11 @@ function fromOp({ request }: RequestOp): ModelOp {
     case "requestPut":
       return fromPut(request.value);
     case "requestDeleteRange":
-      return { kind: "delete", key: toLatin1(request.value.key), end: toLatin1(request.value.rangeEnd) };
+      return {
+        kind: "delete",
+        key: toLatin1(request.value.key),
+        end: toLatin1(request.value.rangeEnd),
+      };
     case "requestRange":
       return fromRange(request.value);
     case "requestTxn":
@@ -236,6 +353,7 @@ export function requestOfEntry(entry: InternalRaftRequest): ModelRequest | undef
   if (entry.txn !== undefined) {
     return fromTxn(TxnRequest.decode(entry.txn));
   }
-  if (entry.leaseRevoke !== undefined) return { kind: "revoke", lease: `${LeaseRevokeRequest.decode(entry.leaseRevoke).ID}` };
+  if (entry.leaseRevoke !== undefined)
+    return { kind: "revoke", lease: `${LeaseRevokeRequest.decode(entry.leaseRevoke).ID}` };
   return undefined;
 }

@@ -21,7 +21,9 @@ export class CrashPoints {
   /** How often each point was passed, and how often it was the end. */
   readonly passes = new Map<CrashPoint, { passed: number; crashed: number }>();
 
-  /** The process comes by. Gives the plan if it is to crash by it; there is no plan any more then. */
+  /**
+   * The process comes by. Gives the plan if it is to crash by it; there is no plan any more then.
+   */
   pass(point: CrashPoint): CrashPlan | undefined {
     let count = this.passes.get(point);
     if (count === undefined) this.passes.set(point, (count = { passed: 0, crashed: 0 }));

@@ -1,6 +1,7 @@
 /**
- * What goes wrong with a member's disk, each fault exactly once and written down: so that when the member ends, it can be seen whether this
- * very fault made it end. A member that stops for a damage that nobody did to it is a violation.
+ * What goes wrong with a member's disk, each fault exactly once and written down: so that when the
+ * member ends, it can be seen whether this very fault made it end. A member that stops for a damage
+ * that nobody did to it is a violation.
  */
 import { DiskError, type DiskErrorCode, type Random } from "@quorate/host";
 import type { DiskOperation, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
@@ -20,7 +21,10 @@ interface Damage {
   readonly to: number | undefined;
 }
 
-/** Records that are taken away or altered, by how their keys in the keyspace begin: the position in the log, and leases. */
+/**
+ * Records that are taken away or altered, by how their keys in the keyspace begin: the position in
+ * the log, and leases.
+ */
 const RECORDS = ["mconsistent_index", "mterm", "mconfState", "l"] as const;
 
 /** A stretch of the log that holds records, all of them synced. */
@@ -77,7 +81,12 @@ export class DiskFaults {
   // --- Operations that fail ---
 
   /** After `count` operations of these kinds, they fail; for once, or from then on. */
-  fail(code: DiskErrorCode, kinds: readonly DiskOperation["kind"][], count: number, times: number): void {
+  fail(
+    code: DiskErrorCode,
+    kinds: readonly DiskOperation["kind"][],
+    count: number,
+    times: number,
+  ): void {
     let left = count;
     let more = times;
     this.#deps.disk.fault = ({ kind, path }) => {
@@ -89,7 +98,10 @@ export class DiskFaults {
     };
   }
 
-  /** The next sync of the log fails: what it covered is in the system's memory, and a later sync does not bring it down. */
+  /**
+   * The next sync of the log fails: what it covered is in the system's memory, and a later sync
+   * does not bring it down.
+   */
   failSync(): void {
     const { disk, tell, walDir } = this.#deps;
     let isOver = false;
@@ -106,7 +118,8 @@ export class DiskFaults {
   /** Calls `crash` before the operation that follows `count` others. It has to throw. */
   crash(count: number, crash: (operation: string) => never): void {
     let left = count;
-    this.#deps.disk.fault = ({ kind, path }) => (left-- > 0 ? undefined : crash(`${kind} of ${path}`));
+    this.#deps.disk.fault = ({ kind, path }) =>
+      left-- > 0 ? undefined : crash(`${kind} of ${path}`);
   }
 
   /** The next write of the store fails. */
@@ -138,8 +151,8 @@ export class DiskFaults {
   }
 
   /**
-   * Takes a record of the store's position or of a lease away, or lowers the position; false if there is none yet. No checksum
-   * of a file is wrong then.
+   * Takes a record of the store's position or of a lease away, or lowers the position; false if
+   * there is none yet. No checksum of a file is wrong then.
    */
   damageRecord(): boolean {
     const { disk, keyspaces, random, storePath, tell } = this.#deps;
@@ -178,8 +191,8 @@ export class DiskFaults {
   }
 
   /**
-   * The records of the log, each a stretch: those that a durable mark vouches for, as the log itself has it; those of the tail behind the
-   * last mark; or all.
+   * The records of the log, each a stretch: those that a durable mark vouches for, as the log
+   * itself has it; those of the tail behind the last mark; or all.
    */
   #records(which: "marked" | "tail" | "anywhere" = "marked"): Stretch[] {
     const { disk, walDir } = this.#deps;
@@ -193,7 +206,8 @@ export class DiskFaults {
       let last: { path: string; from: number } | undefined;
       while (step.done !== true) {
         const path = `${walDir}/${step.value.segment.name}`;
-        if (last !== undefined) records.push({ ...last, to: last.path === path ? step.value.offset : last.from + 16 });
+        if (last !== undefined)
+          records.push({ ...last, to: last.path === path ? step.value.offset : last.from + 16 });
         last = { path, from: step.value.offset };
         step = reader.next();
       }
@@ -234,7 +248,10 @@ export class DiskFaults {
     const record = records.length === 0 ? undefined : records[random.below(records.length)];
     if (record === undefined) return false;
     const from = record.from - (record.from % SECTOR_BYTES);
-    const synced = records.reduce((end, { path, to }) => (path === record.path ? Math.max(end, to) : end), 0);
+    const synced = records.reduce(
+      (end, { path, to }) => (path === record.path ? Math.max(end, to) : end),
+      0,
+    );
     const to = Math.min(from + SECTOR_BYTES, synced);
     const bytes = disk.readAll(record.path).subarray(from, to);
     if (bytes.every((byte) => byte === 0)) return false;
@@ -248,7 +265,10 @@ export class DiskFaults {
 
   // --- Endings ---
 
-  /** Why a member ended by `error`: a fault of its disk, a damage done to it, or undefined: for a reason of its own. */
+  /**
+   * Why a member ended by `error`: a fault of its disk, a damage done to it, or undefined: for a
+   * reason of its own.
+   */
   reasonOf(error: unknown): "fault" | "damage" | undefined {
     let at: Error | undefined = error instanceof Error ? error : undefined;
     for (let i = 0; at !== undefined && i < MAX_CAUSES; i++) {
@@ -256,7 +276,8 @@ export class DiskFaults {
       const current = at;
       if (current instanceof DiskError && current.path === this.#deps.storePath) {
         if (current.code === this.#storeFails) return "fault";
-        if (current.code === "Damaged" && this.#damages.some(({ path }) => path === current.path)) return "damage";
+        if (current.code === "Damaged" && this.#damages.some(({ path }) => path === current.path))
+          return "damage";
       }
       if (at instanceof WalDamageError && this.#isDone(at)) return "damage";
       if (at instanceof StoreDamageError && this.hasDamagedRecord) return "damage";
@@ -265,8 +286,13 @@ export class DiskFaults {
     return undefined;
   }
 
-  /** A log is damaged where somebody damaged it: the broken record begins at the damage or before it. */
+  /**
+   * A log is damaged where somebody damaged it: the broken record begins at the damage or before
+   * it.
+   */
   #isDone({ path, offset }: WalDamageError): boolean {
-    return this.#damages.some((damage) => damage.path === path && damage.to !== undefined && offset <= damage.to);
+    return this.#damages.some(
+      (damage) => damage.path === path && damage.to !== undefined && offset <= damage.to,
+    );
   }
 }

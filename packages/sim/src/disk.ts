@@ -1,4 +1,7 @@
-/** A member's disk and keyspaces as one process of it sees them: when the process is dead, so is its view. */
+/**
+ * A member's disk and keyspaces as one process of it sees them: when the process is dead, so is its
+ * view.
+ */
 import {
   type Disk,
   DiskError,

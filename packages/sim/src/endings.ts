@@ -1,4 +1,6 @@
-/** Why a member's process ended by itself, and whether anything that was done to it explains that. */
+/**
+ * Why a member's process ended by itself, and whether anything that was done to it explains that.
+ */
 import { BootstrapError } from "@quorate/server";
 import type { DiskFaults } from "./disk-faults.ts";
 
@@ -16,18 +18,25 @@ export interface Ended {
 }
 
 /**
- * removed: it is no member any more. not-joined: it could not reach anybody, or the membership has changed since it was told whom to join.
- * difference: it differs from others, or others from it, and was told to look before it takes part. damage: its disk went bad, and so it
- * refuses. fault: an operation that was made to fail. unexplained: a violation of SIM-9.
+ * removed: it is no member any more. not-joined: it could not reach anybody, or the membership has
+ * changed since it was told whom to join. difference: it differs from others, or others from it,
+ * and was told to look before it takes part. damage: its disk went bad, and so it refuses. fault:
+ * an operation that was made to fail. unexplained: a violation of SIM-9.
  */
 export type Ending = "removed" | "not-joined" | "difference" | "damage" | "fault" | "unexplained";
 
 /** Tells which it is. */
 export function endingOf({ error, isRemoved, joins, isAnyAltered, faults }: Ended): Ending {
-  // An end without an error is that of a member which was removed, and so is a start that is refused for it.
+  // An end without an error is that of a member which was removed, and so is a start that is
+  // refused for it.
   if (isRemoved && (error === undefined || error instanceof BootstrapError)) return "removed";
   const isJoinError = joins && error instanceof Error && error.name === "JoinError";
   if (isJoinError && !error.message.includes("started before")) return "not-joined";
-  if (isAnyAltered && error instanceof Error && error.message.endsWith("found data inconsistency with peers")) return "difference";
+  if (
+    isAnyAltered &&
+    error instanceof Error &&
+    error.message.endsWith("found data inconsistency with peers")
+  )
+    return "difference";
   return faults.reasonOf(error) ?? "unexplained";
 }

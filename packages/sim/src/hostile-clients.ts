@@ -1,6 +1,7 @@
 /**
- * Clients that hurt: malformed requests to every method, requests that are as heavy as the limits allow, and members of the release before
- * this one, which put malformed requests into the log unchecked.
+ * Clients that hurt: malformed requests to every method, requests that are as heavy as the limits
+ * allow, and members of the release before this one, which put malformed requests into the log
+ * unchecked.
  *
  *   SIM-12 what is malformed   no request that does not decode is answered but by an error, and no entry is in the log that fails its
  *                              checks, unless it was put there on purpose: then it comes to an error on every member (SIM-4, SIM-5),
@@ -29,15 +30,22 @@ import type { SimOptions } from "./options.ts";
 import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-const METHODS: readonly MethodDescriptor[] = services.flatMap((service) => Object.values(service.methods));
+const METHODS: readonly MethodDescriptor[] = services.flatMap((service) =>
+  Object.values(service.methods),
+);
 const ALL = { key: fromLatin1("\0"), rangeEnd: fromLatin1("\0") };
 const CALL_TIMEOUT_MS = 2000;
-/** A stream that has taken a malformed message is closed after so long, should the member not do it. */
+/**
+ * A stream that has taken a malformed message is closed after so long, should the member not do it.
+ */
 const STREAM_MS = 300;
 /** Ranges and comparisons of a heavy transaction: as many as --max-txn-ops allows. */
 const HEAVY_OPS = 128;
 
-/** Ends that make any message malformed, whatever stands before: a varint, a length, a tag and a group that do not end. */
+/**
+ * Ends that make any message malformed, whatever stands before: a varint, a length, a tag and a
+ * group that do not end.
+ */
 const BROKEN_ENDS: readonly (readonly number[])[] = [
   [0x08],
   [0x0a, 0x7f],
@@ -46,7 +54,10 @@ const BROKEN_ENDS: readonly (readonly number[])[] = [
   [0x08, ...new Array<number>(10).fill(0xff), 1],
 ];
 
-/** Kinds of requests that are put into the log malformed. No alarm of a full store comes before their being malformed. */
+/**
+ * Kinds of requests that are put into the log malformed. No alarm of a full store comes before
+ * their being malformed.
+ */
 const POISONED = ["leaseRevoke", "leaseCheckpoint", "compaction", "alarm", "deleteRange"] as const;
 
 export interface HostileClientsDeps {
@@ -126,10 +137,14 @@ export class HostileClients {
     }
     const reply = await network.exchange(node, method.path, bytes, CALL_TIMEOUT_MS);
     story.tell("hostile", () => `has of ${node.name}: ${reply.error ?? "an answer"}`);
-    if (reply.bytes !== undefined) violate("SIM-12", `${node.name} answers a malformed ${method.path}`);
+    if (reply.bytes !== undefined)
+      violate("SIM-12", `${node.name} answers a malformed ${method.path}`);
   }
 
-  /** A sort of everything, or a transaction of as many ranges and comparisons as are taken. Nothing is changed by it. */
+  /**
+   * A sort of everything, or a transaction of as many ranges and comparisons as are taken. Nothing
+   * is changed by it.
+   */
   async #heavyRead(node: Node): Promise<void> {
     const random = this.#random;
     this.counts.heavy++;
@@ -137,11 +152,21 @@ export class HostileClients {
     const sorted = { sortOrder: (1 + random.below(2)) as 1 | 2, sortTarget: random.below(5) as 0 };
     const request = RangeRequest.create({ ...ALL, ...sorted, limit: random.below(3) });
     if (random.below(2) === 0) {
-      await this.#deps.network.exchange(node, Range.path, RangeRequest.encode(request), CALL_TIMEOUT_MS);
+      await this.#deps.network.exchange(
+        node,
+        Range.path,
+        RangeRequest.encode(request),
+        CALL_TIMEOUT_MS,
+      );
       return;
     }
     const range: RequestOp = { request: { case: "requestRange", value: request } };
-    const compare = { ...ALL, result: Compare_CompareResult.GREATER, target: Compare_CompareTarget.VALUE, targetUnion: undefined };
+    const compare = {
+      ...ALL,
+      result: Compare_CompareResult.GREATER,
+      target: Compare_CompareTarget.VALUE,
+      targetUnion: undefined,
+    };
     const bytes = TxnRequest.encode({
       compare: Array.from({ length: HEAVY_OPS }, () => compare),
       success: Array.from({ length: HEAVY_OPS }, () => range),
@@ -150,27 +175,45 @@ export class HostileClients {
     await this.#deps.network.exchange(node, Txn.path, bytes, CALL_TIMEOUT_MS);
   }
 
-  /** All keys in one transaction, on one lease where there is one; or all of them deleted. It is in the history. */
+  /**
+   * All keys in one transaction, on one lease where there is one; or all of them deleted. It is in
+   * the history.
+   */
   async #heavyWrite(node: Node): Promise<void> {
     const { clients } = this.#deps;
     const random = this.#random;
     this.counts.heavy++;
     const mode = { serializable: false, atRevision: 0 };
     if (random.below(3) === 0) {
-      await clients.call("hostile", node, { kind: "delete", key: "k", end: "l" }, mode, CALL_TIMEOUT_MS);
+      await clients.call(
+        "hostile",
+        node,
+        { kind: "delete", key: "k", end: "l" },
+        mode,
+        CALL_TIMEOUT_MS,
+      );
       return;
     }
-    const lease = clients.leases.length === 0 ? {} : { lease: clients.leases[random.below(clients.leases.length)] };
+    const lease =
+      clients.leases.length === 0
+        ? {}
+        : { lease: clients.leases[random.below(clients.leases.length)] };
     const value = `hostile.${this.counts.heavy}`;
     const success = Array.from({ length: this.#options.keys }, (_, i): ModelOp => {
       return { kind: "put", key: `k${String.fromCharCode(97 + i)}`, value, ...lease };
     });
-    await clients.call("hostile", node, { kind: "txn", compares: [], success, failure: [] }, mode, CALL_TIMEOUT_MS);
+    await clients.call(
+      "hostile",
+      node,
+      { kind: "txn", compares: [], success, failure: [] },
+      mode,
+      CALL_TIMEOUT_MS,
+    );
   }
 
   /**
-   * A member of the release before this one: what it is asked goes out as it came. Where it leads, that is into the log; what it forwards
-   * to another leader is refused there.
+   * A member of the release before this one: what it is asked goes out as it came. Where it leads,
+   * that is into the log; what it forwards to another leader is refused there.
    */
   #poison(): void {
     const { nodes, safety, story } = this.#deps;

@@ -1,6 +1,7 @@
 /**
- * Clients with leases. Each makes one lease after the other, hangs keys on it, keeps it alive for a while through whichever member it
- * likes, asks what is left of it, and then revokes it or lets it end. What it is told of its lease is judged at once.
+ * Clients with leases. Each makes one lease after the other, hangs keys on it, keeps it alive for a
+ * while through whichever member it likes, asks what is left of it, and then revokes it or lets it
+ * end. What it is told of its lease is judged at once.
  */
 import type { Random } from "@quorate/host";
 import {
@@ -123,14 +124,20 @@ export class LeaseClients {
     const askedMs = scheduler.nowMs;
     const bytes = LeaseGrantRequest.encode({ ID: own, TTL: this.#options.leaseTtlSeconds });
     story.tell(name, `asks ${node.name} for a lease`);
-    const reply = await network.exchange(node, LeaseGrant.path, bytes, this.#options.clientTimeoutMs);
+    const reply = await network.exchange(
+      node,
+      LeaseGrant.path,
+      bytes,
+      this.#options.clientTimeoutMs,
+    );
     if (reply.bytes === undefined) {
       story.tell(name, `has no lease: ${reply.error}`);
       return undefined;
     }
     const { ID, TTL } = LeaseGrantResponse.decode(reply.bytes);
     story.tell(name, `has the lease ${ID} for ${TTL} s`, reply.bytes);
-    if (own !== 0n && ID !== own) violate("LEASE", `the lease ${own} was asked for, and ${ID} granted`);
+    if (own !== 0n && ID !== own)
+      violate("LEASE", `the lease ${own} was asked for, and ${ID} granted`);
     check.toldAlive(`${ID}`, askedMs, TTL * 1000);
     return `${ID}`;
   }
@@ -142,11 +149,17 @@ export class LeaseClients {
     const floor = clients.knownRevision;
     const promisedMs = check.promisedUntilMs(id);
     const bytes = LeaseTimeToLiveRequest.encode({ ID: BigInt(id), keys: true });
-    const reply = await network.exchange(node, LeaseTimeToLive.path, bytes, this.#options.clientTimeoutMs);
+    const reply = await network.exchange(
+      node,
+      LeaseTimeToLive.path,
+      bytes,
+      this.#options.clientTimeoutMs,
+    );
     if (reply.bytes === undefined) return;
     const { TTL, grantedTTL, keys } = LeaseTimeToLiveResponse.decode(reply.bytes);
     story.tell(name, `hears of ${node.name}: lease ${id} has ${TTL} s`, reply.bytes);
-    // One that has expired and is not revoked yet has a time below 0, and still what it was granted for.
+    // One that has expired and is not revoked yet has a time below 0, and still what it was granted
+    // for.
     if (grantedTTL === 0) {
       check.toldGone(id);
       return;
@@ -159,7 +172,10 @@ export class LeaseClients {
     for (let revision = floor; revision <= safety.lastState.revision; revision++) {
       if (safety.stateAt(revision)?.keysOf(id).join(" ") === got) return;
     }
-    violate("LEASE-6", `the lease ${id} is said to have the keys ${got}, which it had at no revision from ${floor} on`);
+    violate(
+      "LEASE-6",
+      `the lease ${id} is said to have the keys ${got}, which it had at no revision from ${floor} on`,
+    );
   }
 
   async #revoke(name: string, random: Random, id: string): Promise<void> {
@@ -168,9 +184,15 @@ export class LeaseClients {
     check.askedToRevoke(id);
     story.tell(name, `asks ${node.name} to revoke ${id}`);
     const bytes = LeaseRevokeRequest.encode({ ID: BigInt(id) });
-    const reply = await network.exchange(node, LeaseRevoke.path, bytes, this.#options.clientTimeoutMs);
+    const reply = await network.exchange(
+      node,
+      LeaseRevoke.path,
+      bytes,
+      this.#options.clientTimeoutMs,
+    );
     story.tell(name, `revoking ${id}: ${reply.error ?? "done"}`);
-    if (reply.bytes !== undefined || errorNameOf(reply.error ?? "") === "LeaseNotFound") check.toldGone(id);
+    if (reply.bytes !== undefined || errorNameOf(reply.error ?? "") === "LeaseNotFound")
+      check.toldGone(id);
   }
 }
 
@@ -253,7 +275,8 @@ class Renewals {
     const { ID, TTL } = LeaseKeepAliveResponse.decode(bytes);
     story.tell(this.#name, `hears of ${this.#node.name}: lease ${ID} renewed for ${TTL} s`, bytes);
     const askedMs = this.#askedMs.shift();
-    if (askedMs === undefined || `${ID}` !== this.#id) violate("LEASE", `the lease ${ID} is renewed, and nobody asked for it`);
+    if (askedMs === undefined || `${ID}` !== this.#id)
+      violate("LEASE", `the lease ${ID} is renewed, and nobody asked for it`);
     if (TTL > 0) check.toldAlive(this.#id, askedMs, TTL * 1000);
     else {
       check.toldGone(this.#id);

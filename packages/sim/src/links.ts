@@ -1,4 +1,7 @@
-/** The links between members: every pair has two, one for each direction, and each may be slow, lossy, cut or stalled. */
+/**
+ * The links between members: every pair has two, one for each direction, and each may be slow,
+ * lossy, cut or stalled.
+ */
 import type { Random } from "@quorate/host";
 import type { SimOptions } from "./options.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -35,14 +38,17 @@ export class Links {
     let links = this.#links.get(from);
     if (links === undefined) this.#links.set(from, (links = new Map()));
     let link = links.get(to);
-    if (link === undefined) links.set(to, (link = { cut: false, slowMs: 0, stalled: undefined, lastArrivalMs: 0 }));
+    if (link === undefined)
+      links.set(to, (link = { cut: false, slowMs: 0, stalled: undefined, lastArrivalMs: 0 }));
     return link;
   }
 
   /** Everything that was cut, slow or stalled is well again. */
   heal(): void {
     this.faulty = false;
-    const all = [...this.#links].flatMap(([from, links]) => [...links].map(([to, link]) => [`${from}>${to}`, link] as const));
+    const all = [...this.#links].flatMap(([from, links]) =>
+      [...links].map(([to, link]) => [`${from}>${to}`, link] as const),
+    );
     for (const [, link] of all.sort(([a], [b]) => (a < b ? -1 : 1))) {
       link.cut = false;
       link.slowMs = 0;
@@ -80,6 +86,7 @@ export class Links {
 
   /** Forgets what stalled links hold back. */
   dropStalled(): void {
-    for (const links of this.#links.values()) for (const link of links.values()) if (link.stalled !== undefined) link.stalled = [];
+    for (const links of this.#links.values())
+      for (const link of links.values()) if (link.stalled !== undefined) link.stalled = [];
   }
 }

@@ -1,4 +1,7 @@
-/** What of a member's machine outlives its processes: the disk, with what goes wrong with it, and the store that somebody alters on it. */
+/**
+ * What of a member's machine outlives its processes: the disk, with what goes wrong with it, and
+ * the store that somebody alters on it.
+ */
 import type { Clock, Random } from "@quorate/host";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { violate } from "./check/violation.ts";
@@ -42,13 +45,23 @@ export class Machine {
     const { clock } = this;
     const diskRandom = random.fork("disk");
     const syncDelayMs = () => {
-      const slow = scheduler.nowMs < this.slowSyncUntilMs || (options.slowSyncChance > 0 && diskRandom.unit() < options.slowSyncChance);
+      const slow =
+        scheduler.nowMs < this.slowSyncUntilMs ||
+        (options.slowSyncChance > 0 && diskRandom.unit() < options.slowSyncChance);
       return diskRandom.unit() * (slow && links.faulty ? options.slowSyncMs : options.syncMs);
     };
     this.disk = new MemoryDisk({ clock, syncDelayMs });
-    this.keyspaces = new MemoryKeyspaceOpener(this.disk, { clock, writeDelayMs: () => diskRandom.unit() * options.backendWriteMs });
+    this.keyspaces = new MemoryKeyspaceOpener(this.disk, {
+      clock,
+      writeDelayMs: () => diskRandom.unit() * options.backendWriteMs,
+    });
     const place = { keyspaces: this.keyspaces, storePath: `${storeDir}/db`, tell };
-    this.faults = new DiskFaults({ ...place, disk: this.disk, random: random.fork("disk faults"), walDir });
+    this.faults = new DiskFaults({
+      ...place,
+      disk: this.disk,
+      random: random.fork("disk faults"),
+      walDir,
+    });
     this.sabotage = new Sabotage({ ...place, random: random.fork("sabotage") });
   }
 

@@ -79,10 +79,14 @@ function print(text: string): void {
 }
 
 /** A number of the command line. */
-function numberOf(name: "seed" | "from" | "story" | "minutes" | "workers", otherwise: number): number {
+function numberOf(
+  name: "seed" | "from" | "story" | "minutes" | "workers",
+  otherwise: number,
+): number {
   const text = values[name];
   const number = text === undefined ? otherwise : Number(text);
-  if (Number.isNaN(number) || number < 0) throw new Error(`--${name} ${text}: it is a number, 0 or more`);
+  if (Number.isNaN(number) || number < 0)
+    throw new Error(`--${name} ${text}: it is a number, 0 or more`);
   return number;
 }
 
@@ -93,15 +97,19 @@ async function load(): Promise<typeof import("./world.ts").runSeed> {
 }
 
 function check(path: string): boolean {
-  const { violation, undecided, answered, unknown, failing, picture } = judgeHistory(parseHistory(readFileSync(path, "utf8")), {
-    title: path,
-  });
+  const { violation, undecided, answered, unknown, failing, picture } = judgeHistory(
+    parseHistory(readFileSync(path, "utf8")),
+    {
+      title: path,
+    },
+  );
   print(`${answered} operations answered, ${unknown} writes of unknown outcome`);
   if (picture !== undefined && values.picture !== undefined) {
     writeFileSync(values.picture, picture);
     print(`a picture of the ${failing!.length} operations that fail is in ${values.picture}`);
   }
-  if (undecided.length > 0) print(`UNDECIDED ${undecided.join(" and ")}: the search ended at its bound`);
+  if (undecided.length > 0)
+    print(`UNDECIDED ${undecided.join(" and ")}: the search ended at its bound`);
   print(violation === undefined ? "nothing wrong was found" : `VIOLATION\n${violation}`);
   return violation === undefined && undecided.length === 0;
 }
@@ -109,8 +117,14 @@ function check(path: string): boolean {
 /** --seeds N, or --seeds A..B. */
 function rangeOf(text: string): { first: number; count: number } {
   const [first, last] = text.split("..").map(Number);
-  const range = last === undefined ? { first: numberOf("from", 1), count: first } : { first, count: last - first + 1 };
-  if (!(range.count >= 1)) throw new Error(`--seeds ${text}: it is a number of seeds, or the first and the last as in 1..500`);
+  const range =
+    last === undefined
+      ? { first: numberOf("from", 1), count: first }
+      : { first, count: last - first + 1 };
+  if (!(range.count >= 1))
+    throw new Error(
+      `--seeds ${text}: it is a number of seeds, or the first and the last as in 1..500`,
+    );
   return range;
 }
 
@@ -129,13 +143,22 @@ async function main(): Promise<boolean> {
       if (least === undefined) print("all promises held: there is nothing to shrink");
       return least === undefined;
     }
-    const how = { storyLines: numberOf("story", 0), pictureFile: values.picture, historyFile: values.history, print };
+    const how = {
+      storyLines: numberOf("story", 0),
+      pictureFile: values.picture,
+      historyFile: values.history,
+      print,
+    };
     return runOne(optionsOf(seed, bug, changes), await load(), how);
   }
-  if (values.seeds === undefined && values.minutes === undefined) throw new Error("one of --seed N, --seeds N, --minutes M is needed");
+  if (values.seeds === undefined && values.minutes === undefined)
+    throw new Error("one of --seed N, --seeds N, --minutes M is needed");
   const totals = await runMany({
-    ...(values.seeds === undefined ? { first: numberOf("from", 1), count: Number.POSITIVE_INFINITY } : rangeOf(values.seeds)),
-    forMs: values.minutes === undefined ? Number.POSITIVE_INFINITY : numberOf("minutes", 1) * 60_000,
+    ...(values.seeds === undefined
+      ? { first: numberOf("from", 1), count: Number.POSITIVE_INFINITY }
+      : rangeOf(values.seeds)),
+    forMs:
+      values.minutes === undefined ? Number.POSITIVE_INFINITY : numberOf("minutes", 1) * 60_000,
     workers: numberOf("workers", availableParallelism()),
     bug,
     changes,

@@ -18,17 +18,45 @@ export async function configOf(
   const argv = [
     ...["--name", name, "--listen-peer-urls", url, "--initial-advertise-peer-urls", url],
     ...["--initial-cluster", cluster, "--initial-cluster-state", state, "--data-dir", "/data"],
-    ...["--heartbeat-interval", `${options.heartbeatMs}`, "--election-timeout", `${options.electionMs}`, `--pre-vote=${options.preVote}`],
-    ...["--snapshot-count", `${options.snapshotCount}`, "--snapshot-catchup-entries", `${options.catchUpEntries}`],
-    ...["--max-wals", `${options.maxWals}`, "--backend-batch-interval", `${options.batchIntervalMs}ms`],
+    ...[
+      "--heartbeat-interval",
+      `${options.heartbeatMs}`,
+      "--election-timeout",
+      `${options.electionMs}`,
+      `--pre-vote=${options.preVote}`,
+    ],
+    ...[
+      "--snapshot-count",
+      `${options.snapshotCount}`,
+      "--snapshot-catchup-entries",
+      `${options.catchUpEntries}`,
+    ],
+    ...[
+      "--max-wals",
+      `${options.maxWals}`,
+      "--backend-batch-interval",
+      `${options.batchIntervalMs}ms`,
+    ],
     ...["--compaction-batch-limit", `${options.compactionBatch}`],
     ...(options.quotaBytes > 0 ? ["--quota-backend-bytes", `${options.quotaBytes}`] : []),
-    ...[`--strict-reconfig-check=${options.strictReconfiguration}`, "--max-learners", `${options.maxLearners}`],
+    ...[
+      `--strict-reconfig-check=${options.strictReconfiguration}`,
+      "--max-learners",
+      `${options.maxLearners}`,
+    ],
     ...[`--auto-promote=${options.autoPromote}`, `--force-new-cluster=${isForced}`],
     ...["--watch-progress-notify-interval", `${options.progressNotifyMs}ms`],
     ...[`--quota-auto-disarm=${options.quotaAutoDisarm}`, `--self-heal=${options.selfHeal}`],
-    ...["--corrupt-check-time", `${options.corruptCheckMs}ms`, "--compact-hash-check-time", `${options.compactHashCheckMs || 60_000}ms`],
-    ...["--feature-gates", `CompactHashCheck=${options.compactHashCheckMs > 0},InitialCorruptCheck=${options.initialCorruptCheck}`],
+    ...[
+      "--corrupt-check-time",
+      `${options.corruptCheckMs}ms`,
+      "--compact-hash-check-time",
+      `${options.compactHashCheckMs || 60_000}ms`,
+    ],
+    ...[
+      "--feature-gates",
+      `CompactHashCheck=${options.compactHashCheckMs > 0},InitialCorruptCheck=${options.initialCorruptCheck}`,
+    ],
   ];
   const invocation = await loadConfig(argv, {}, () => "");
   if (invocation.kind !== "run") throw new Error("the flags start no member");

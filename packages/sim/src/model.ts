@@ -1,6 +1,7 @@
 /**
- * What etcd's KV promises, as plainly as it can be said: a map of keys with the revisions of their lives. Requests and answers are plain
- * data here, so that the same model judges what clients saw and what members applied.
+ * What etcd's KV promises, as plainly as it can be said: a map of keys with the revisions of their
+ * lives. Requests and answers are plain data here, so that the same model judges what clients saw
+ * and what members applied.
  */
 
 export interface ModelKey {
@@ -12,13 +13,18 @@ export interface ModelKey {
   readonly lease?: string | undefined;
 }
 
-/** Keys from `key` on: that one alone, or all below `end` (empty end: one key; a zero byte: no end). */
+/**
+ * Keys from `key` on: that one alone, or all below `end` (empty end: one key; a zero byte: no end).
+ */
 export interface ModelRange {
   readonly key: string;
   readonly end: string;
 }
 
-/** What a read leaves out, and its order: that of the keys unless `sortBy` is given. Equal rows stay in the order of their keys. */
+/**
+ * What a read leaves out, and its order: that of the keys unless `sortBy` is given. Equal rows stay
+ * in the order of their keys.
+ */
 export interface ModelRangeOptions {
   /** 0 or undefined for all. */
   readonly limit?: number | undefined;
@@ -53,8 +59,9 @@ export type ModelOp =
   | ModelTxn;
 
 /**
- * One comparison of a transaction, with one key or (`end`) every key of a range. A key that is absent, or a range without keys, has
- * revision, version and lease 0 and no value. The operand of a lease is its id in decimal.
+ * One comparison of a transaction, with one key or (`end`) every key of a range. A key that is
+ * absent, or a range without keys, has revision, version and lease 0 and no value. The operand of a
+ * lease is its id in decimal.
  */
 export interface ModelCompare {
   readonly key: string;
@@ -66,7 +73,10 @@ export interface ModelCompare {
 
 export type ModelRequest =
   | ModelOp
-  /** The end of a lease: its keys go with it, in the order of their bytes, at one revision. That it exists is for others to know. */
+  /**
+   * The end of a lease: its keys go with it, in the order of their bytes, at one revision. That it
+   * exists is for others to know.
+   */
   | { readonly kind: "revoke"; readonly lease: string };
 
 export interface ModelKv extends ModelKey {
@@ -77,12 +87,23 @@ export interface ModelKv extends ModelKey {
 export type OpAnswer =
   | { readonly kind: "put" }
   | { readonly kind: "delete"; readonly deleted: number }
-  /** Records of other origin may have no count. `count` is of all keys of the range, `more` whether a limit left some out. */
-  | { readonly kind: "range"; readonly kvs: readonly ModelKv[]; readonly count?: number | undefined; readonly more?: boolean | undefined }
+  /**
+   * Records of other origin may have no count. `count` is of all keys of the range, `more` whether
+   * a limit left some out.
+   */
+  | {
+      readonly kind: "range";
+      readonly kvs: readonly ModelKv[];
+      readonly count?: number | undefined;
+      readonly more?: boolean | undefined;
+    }
   | { readonly kind: "txn"; readonly succeeded: boolean; readonly answers: readonly OpAnswer[] }
   | { readonly kind: "revoke" };
 
-/** A change of a key, as watchers are told of it: the key as it is from now on, undefined if it is gone. */
+/**
+ * A change of a key, as watchers are told of it: the key as it is from now on, undefined if it is
+ * gone.
+ */
 export interface ModelEvent {
   readonly key: string;
   readonly now: ModelKey | undefined;
@@ -95,12 +116,19 @@ export interface Answer {
   readonly answers: readonly OpAnswer[];
 }
 
-/** The keys of a range by the order of their bytes (which for the keys used is that of JavaScript). */
+/**
+ * The keys of a range by the order of their bytes (which for the keys used is that of JavaScript).
+ */
 export function matches(range: ModelRange, key: string): boolean {
-  return range.end === "" ? key === range.key : key >= range.key && (range.end === "\0" || key < range.end);
+  return range.end === ""
+    ? key === range.key
+    : key >= range.key && (range.end === "\0" || key < range.end);
 }
 
-function sideOf(at: ModelKey | undefined, target: ModelCompare["target"]): number | bigint | string {
+function sideOf(
+  at: ModelKey | undefined,
+  target: ModelCompare["target"],
+): number | bigint | string {
   if (target === "value") return at?.value ?? "";
   return target === "lease" ? BigInt(at?.lease ?? 0) : (at?.[target] ?? 0);
 }
@@ -115,16 +143,25 @@ function holdsFor({ target, result, operand }: ModelCompare, at: ModelKey | unde
 }
 
 /** Rows in the order that a read asks for, and as many as it asks for. */
-function arranged(rows: ModelKv[], { limit = 0, sortBy, descending, keysOnly, countOnly }: ModelRangeOptions): OpAnswer {
+function arranged(
+  rows: ModelKv[],
+  { limit = 0, sortBy, descending, keysOnly, countOnly }: ModelRangeOptions,
+): OpAnswer {
   const count = rows.length;
   if (countOnly === true) return { kind: "range", kvs: [], count, more: false };
   const sign = descending === true ? -1 : 1;
   const order = sortBy ?? "key";
   // Stable, so that rows which are equal stay in the order of their keys.
-  if (order !== "key" || sign < 0) rows.sort((a, b) => (a[order] === b[order] ? 0 : a[order] < b[order] ? -sign : sign));
+  if (order !== "key" || sign < 0)
+    rows.sort((a, b) => (a[order] === b[order] ? 0 : a[order] < b[order] ? -sign : sign));
   const more = limit > 0 && count > limit;
   const kept = more ? rows.slice(0, limit) : rows;
-  return { kind: "range", kvs: keysOnly === true ? kept.map((kv) => ({ ...kv, value: "" })) : kept, count, more };
+  return {
+    kind: "range",
+    kvs: keysOnly === true ? kept.map((kv) => ({ ...kv, value: "" })) : kept,
+    count,
+    more,
+  };
 }
 
 /** What a request has changed so far. */
@@ -162,8 +199,14 @@ export class ModelState {
     return found.sort();
   }
 
-  /** The error that a request comes to here for its puts' sake; undefined if it is carried out. @param exists whether a lease exists */
-  refusal(request: ModelRequest, exists: (lease: string) => boolean): "KeyNotFound" | "LeaseNotFound" | undefined {
+  /**
+   * The error that a request comes to here for its puts' sake; undefined if it is carried
+   * out. @param exists whether a lease exists
+   */
+  refusal(
+    request: ModelRequest,
+    exists: (lease: string) => boolean,
+  ): "KeyNotFound" | "LeaseNotFound" | undefined {
     if (request.kind === "revoke") return undefined;
     const ops: ModelPut[] = [];
     const collect = (op: ModelOp): void => {
@@ -173,27 +216,42 @@ export class ModelState {
     collect(request);
     for (const { key, lease, ignoreValue, ignoreLease } of ops) {
       if (lease !== undefined && !exists(lease)) return "LeaseNotFound";
-      if ((ignoreValue === true || ignoreLease === true) && !this.keys.has(key)) return "KeyNotFound";
+      if ((ignoreValue === true || ignoreLease === true) && !this.keys.has(key))
+        return "KeyNotFound";
     }
     return undefined;
   }
 
   #holds(compare: ModelCompare): boolean {
-    if (compare.end === undefined || compare.end === "") return holdsFor(compare, this.keys.get(compare.key));
+    if (compare.end === undefined || compare.end === "")
+      return holdsFor(compare, this.keys.get(compare.key));
     const found = this.range({ key: compare.key, end: compare.end });
-    return found.length === 0 ? holdsFor(compare, undefined) : found.every((one) => holdsFor(compare, one));
+    return found.length === 0
+      ? holdsFor(compare, undefined)
+      : found.every((one) => holdsFor(compare, one));
   }
 
   #chosen({ compares, success, failure }: ModelTxn): readonly ModelOp[] {
     return compares.every((compare) => this.#holds(compare)) ? success : failure;
   }
 
-  /** What the request answers here, the state after it (this one where nothing was written) and the changes in their order. */
-  apply(request: ModelRequest): { readonly answer: Answer; readonly next: ModelState; readonly events: readonly ModelEvent[] } {
+  /**
+   * What the request answers here, the state after it (this one where nothing was written) and the
+   * changes in their order.
+   */
+  apply(request: ModelRequest): {
+    readonly answer: Answer;
+    readonly next: ModelState;
+    readonly events: readonly ModelEvent[];
+  } {
     if (request.kind === "revoke") return this.#revoke(request.lease);
     const events: ModelEvent[] = [];
     if (this.refusal(request, () => true) !== undefined) {
-      return { answer: { revision: this.revision, succeeded: true, answers: [] }, next: this, events };
+      return {
+        answer: { revision: this.revision, succeeded: true, answers: [] },
+        next: this,
+        events,
+      };
     }
     const run: Run = { keys: undefined, mod: this.revision + 1, events };
     const ops = request.kind === "txn" ? this.#chosen(request) : [request];
@@ -251,13 +309,18 @@ export class ModelState {
     const events = gone.map((key) => ({ key, now: undefined, before: keys.get(key) }));
     for (const key of gone) keys.delete(key);
     const next = gone.length === 0 ? this : new ModelState(this.revision + 1, keys);
-    return { answer: { revision: next.revision, succeeded: true, answers: [{ kind: "revoke" }] }, next, events };
+    return {
+      answer: { revision: next.revision, succeeded: true, answers: [{ kind: "revoke" }] },
+      next,
+      events,
+    };
   }
 }
 
 /** The first difference of two answers in words, or undefined. */
 export function difference(expected: Answer, actual: Answer): string | undefined {
-  if (expected.revision !== actual.revision) return `revision ${actual.revision}, expected ${expected.revision}`;
+  if (expected.revision !== actual.revision)
+    return `revision ${actual.revision}, expected ${expected.revision}`;
   if (expected.succeeded !== actual.succeeded) return `succeeded is ${actual.succeeded}`;
   if (isEqual(expected.answers, actual.answers)) return undefined;
   return `answers ${JSON.stringify(actual.answers.map(canonical))}, expected ${JSON.stringify(expected.answers.map(canonical))}`;
@@ -277,12 +340,14 @@ function isEqual(expected: readonly OpAnswer[], actual: readonly OpAnswer[]): bo
     }
     if (a.kind !== "range") continue;
     const { kvs, count, more } = b as typeof a;
-    if ((count !== undefined && a.count !== count) || (more !== undefined && a.more !== more)) return false;
+    if ((count !== undefined && a.count !== count) || (more !== undefined && a.more !== more))
+      return false;
     if (a.kvs.length !== kvs.length) return false;
     for (let j = 0; j < kvs.length; j++) {
       const x = a.kvs[j];
       const y = kvs[j];
-      if (x.key !== y.key || x.value !== y.value || x.mod !== y.mod || x.create !== y.create) return false;
+      if (x.key !== y.key || x.value !== y.value || x.mod !== y.mod || x.create !== y.create)
+        return false;
       if (x.version !== y.version || (x.lease ?? "") !== (y.lease ?? "")) return false;
     }
   }
@@ -295,7 +360,9 @@ export function kvFields({ key, value, create, mod, version, lease }: ModelKv): 
 }
 
 function canonical(answer: OpAnswer): unknown {
-  if (answer.kind === "range") return { kvs: answer.kvs.map(kvFields), count: answer.count, more: answer.more };
-  if (answer.kind === "txn") return { succeeded: answer.succeeded, answers: answer.answers.map(canonical) };
+  if (answer.kind === "range")
+    return { kvs: answer.kvs.map(kvFields), count: answer.count, more: answer.more };
+  if (answer.kind === "txn")
+    return { succeeded: answer.succeeded, answers: answer.answers.map(canonical) };
   return answer.kind === "delete" ? answer.deleted : answer.kind;
 }

@@ -26,7 +26,12 @@ const FAULT_POINTS: readonly FaultPoint[] = [
   "before-log-release",
 ];
 /** Those around a snapshot that a leader sends. */
-const INSTALL_POINTS: readonly CrashPoint[] = ["receiving", "before-snapshot-save", "before-snapshot-install", "after-snapshot-install"];
+const INSTALL_POINTS: readonly CrashPoint[] = [
+  "receiving",
+  "before-snapshot-save",
+  "before-snapshot-install",
+  "after-snapshot-install",
+];
 
 export class Nemesis {
   readonly #options: SimOptions;
@@ -73,7 +78,10 @@ export class Nemesis {
     if (this.#options.theme === "leases") this.#watchCheckpoints(0);
   }
 
-  /** From now on nothing new goes wrong, and what did is put right; members that are down are started. */
+  /**
+   * From now on nothing new goes wrong, and what did is put right; members that are down are
+   * started.
+   */
   stop(): void {
     this.#active = false;
     this.#links.heal();
@@ -92,7 +100,9 @@ export class Nemesis {
       node.machine.heal();
       node.start();
     }
-    const waitMs = this.#active ? 50 + this.#random.unit() * this.#random.unit() * this.#options.maxDownMs : 500;
+    const waitMs = this.#active
+      ? 50 + this.#random.unit() * this.#random.unit() * this.#options.maxDownMs
+      : 500;
     this.#scheduler.after(waitMs, () => this.#watchDown());
   }
 
@@ -124,7 +134,10 @@ export class Nemesis {
 
   #durationMs(): number {
     const { electionMs } = this.#options;
-    return this.#random.unit() * this.#oneOf([electionMs / 2, 2 * electionMs, 6 * electionMs, 20 * electionMs]);
+    return (
+      this.#random.unit() *
+      this.#oneOf([electionMs / 2, 2 * electionMs, 6 * electionMs, 20 * electionMs])
+    );
   }
 
   #later(run: () => void): void {
@@ -159,13 +172,19 @@ export class Nemesis {
         node.stop();
         break;
       case "allPowerLoss":
-        for (const one of this.#nodes) node === one || this.#random.below(4) > 0 ? one.crash("power") : undefined;
+        for (const one of this.#nodes)
+          node === one || this.#random.below(4) > 0 ? one.crash("power") : undefined;
         break;
       case "pause":
         this.#pause(node);
         break;
       case "isolate":
-        this.#cut(others.flatMap((other) => [this.#links.link(node.name, other.name), this.#links.link(other.name, node.name)]));
+        this.#cut(
+          others.flatMap((other) => [
+            this.#links.link(node.name, other.name),
+            this.#links.link(other.name, node.name),
+          ]),
+        );
         break;
       case "crashInstall":
         this.#crashInstall(node);
@@ -248,13 +267,18 @@ export class Nemesis {
     leader?.member?.handOver().catch(() => {});
   }
 
-  /** The leader hears everything late, hands leadership over, and does not know for a while that it has. */
+  /**
+   * The leader hears everything late, hands leadership over, and does not know for a while that it
+   * has.
+   */
   #slowHandover(): void {
     const leader = this.#nodes.find((one) => one.member?.isLeader === true);
     if (leader === undefined) return;
     const { electionMs } = this.#options;
     const slowMs = electionMs * (0.7 + 0.25 * this.#random.unit());
-    const links = this.#nodes.filter((one) => one !== leader).map((one) => this.#links.link(one.name, leader.name));
+    const links = this.#nodes
+      .filter((one) => one !== leader)
+      .map((one) => this.#links.link(one.name, leader.name));
     for (const link of links) link.slowMs = slowMs;
     this.#scheduler.after(this.#random.unit() * 0.4 * electionMs, () => this.#handOver());
     this.#scheduler.after(1.5 * electionMs, () => {
@@ -262,7 +286,10 @@ export class Nemesis {
     });
   }
 
-  /** After a checkpoint of leases the leader changes, and changes again: what they noted is to be taken back in between. */
+  /**
+   * After a checkpoint of leases the leader changes, and changes again: what they noted is to be
+   * taken back in between.
+   */
   #watchCheckpoints(seen: number): void {
     if (!this.#active) return;
     const count = this.#checkpoints();
@@ -285,7 +312,10 @@ export class Nemesis {
     });
   }
 
-  /** A member is away until the log does not reach back for it any more, and crashes when it is given a snapshot, once or a few times. */
+  /**
+   * A member is away until the log does not reach back for it any more, and crashes when it is
+   * given a snapshot, once or a few times.
+   */
   #crashInstall(node: Node): void {
     const others = this.#nodes.filter((other) => other !== node);
     const point = this.#oneOf(INSTALL_POINTS);
@@ -295,11 +325,15 @@ export class Nemesis {
       operations: this.#random.below(3) === 0 ? this.#random.below(20) : 0,
     };
     if (this.#random.below(2) === 0) node.crash(this.#oneOf(["power", "kill"] as const));
-    const links = others.flatMap((other) => [this.#links.link(node.name, other.name), this.#links.link(other.name, node.name)]);
+    const links = others.flatMap((other) => [
+      this.#links.link(node.name, other.name),
+      this.#links.link(other.name, node.name),
+    ]);
     for (const link of links) link.cut = true;
     const awayMs = 200 + this.#random.unit() * 1500;
     const againMs = awayMs + this.#options.electionMs * (1 + 4 * this.#random.unit());
-    // A leader keeps its log for a while for whom it has sent a snapshot lately; after a restart it has only what its last mark left.
+    // A leader keeps its log for a while for whom it has sent a snapshot lately; after a restart it
+    // has only what its last mark left.
     if (this.#random.below(3) > 0) this.#scheduler.after(awayMs, () => this.#restart(others));
     this.#scheduler.after(againMs, () => {
       for (const link of links) link.cut = false;
@@ -330,7 +364,9 @@ export class Nemesis {
     const side = new Map(this.#nodes.map((node) => [node, this.#random.below(2)]));
     const links = this.#nodes.flatMap((a) =>
       this.#nodes
-        .filter((b) => a !== b && (partial ? this.#random.below(3) === 0 : side.get(a) !== side.get(b)))
+        .filter(
+          (b) => a !== b && (partial ? this.#random.below(3) === 0 : side.get(a) !== side.get(b)),
+        )
         .map((b) => this.#links.link(a.name, b.name)),
     );
     this.#cut(links);
@@ -358,8 +394,9 @@ export class Nemesis {
   }
 
   /**
-   * A sync of the log fails, which ends the process; it is started again, and the machine loses power a moment later: what the failed sync
-   * left in the system's memory must not have been taken for durable.
+   * A sync of the log fails, which ends the process; it is started again, and the machine loses
+   * power a moment later: what the failed sync left in the system's memory must not have been taken
+   * for durable.
    */
   #failSync(node: Node): void {
     if (node.down || node.refused) return;
@@ -370,13 +407,18 @@ export class Nemesis {
         if (!this.#active || !node.down || node.refused) return;
         node.machine.heal();
         node.start();
-        this.#scheduler.after(this.#random.unit() * this.#oneOf([50, 200, 1000]), () => node.crash("power"));
+        this.#scheduler.after(this.#random.unit() * this.#oneOf([50, 200, 1000]), () =>
+          node.crash("power"),
+        );
       });
     });
     this.#scheduler.after(4 * this.#options.electionMs, forget);
   }
 
-  /** A bit of what was acknowledged last flips while the process is down: behind the last mark that says what is on the disk. */
+  /**
+   * A bit of what was acknowledged last flips while the process is down: behind the last mark that
+   * says what is on the disk.
+   */
   #flipTail(node: Node): void {
     if (node.damaged || !this.#mayDamage()) return;
     node.crash(this.#oneOf(["power", "kill"] as const));

@@ -1,7 +1,9 @@
 /**
- * The network between members, over the links that each pair of them has. Who dials an address reaches who listens there, and nobody else.
+ * The network between members, over the links that each pair of them has. Who dials an address
+ * reaches who listens there, and nobody else.
  *
- * Messages go through the codec. Whatever a connection would not repeat by itself (a forwarded proposal) is not doubled.
+ * Messages go through the codec. Whatever a connection would not repeat by itself (a forwarded
+ * proposal) is not doubled.
  */
 import type { Random } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
@@ -17,7 +19,9 @@ import type { Process, Scheduler } from "./scheduler.ts";
 import { type Addresses, SimTransport, type Station } from "./sim-transport.ts";
 import { carrySnapshot } from "./snapshot-ways.ts";
 
-const TYPE_NAMES = new Map(Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]));
+const TYPE_NAMES = new Map(
+  Object.entries(raftpb.MessageType).map(([name, value]) => [value as number, name]),
+);
 
 export class Network {
   readonly #options: SimOptions;
@@ -34,7 +38,10 @@ export class Network {
   snapshots = 0;
   #epoch = 0;
 
-  constructor(options: SimOptions, deps: { scheduler: Scheduler; random: Random; safety: Safety; story: Story }) {
+  constructor(
+    options: SimOptions,
+    deps: { scheduler: Scheduler; random: Random; safety: Safety; story: Story },
+  ) {
     this.#options = options;
     this.#scheduler = deps.scheduler;
     this.#random = deps.random;
@@ -45,7 +52,12 @@ export class Network {
   }
 
   /** @param urls where the member listens: who dials another address does not reach it */
-  open(name: string, process: Process, request: TransportRequest, urls: readonly string[]): SimTransport {
+  open(
+    name: string,
+    process: Process,
+    request: TransportRequest,
+    urls: readonly string[],
+  ): SimTransport {
     const station: Station = { name, process, request, urls, heard: new Map() };
     this.#stations.set(request.memberId, station);
     const transport = new SimTransport(this, station, this.#scheduler);
@@ -68,13 +80,21 @@ export class Network {
   #at(id: bigint, { known, heard }: Addresses): Station | undefined {
     const station = this.#stations.get(id);
     if (station === undefined || station.urls === heard) return station;
-    return station.urls.some((url) => known?.includes(url) === true || heard?.includes(url) === true) ? station : undefined;
+    return station.urls.some(
+      (url) => known?.includes(url) === true || heard?.includes(url) === true,
+    )
+      ? station
+      : undefined;
   }
 
   /** Whether a member could be talked to at this moment. */
   isReached(from: string, id: bigint, addresses: Addresses): boolean {
     const target = this.#at(id, addresses);
-    return target?.process.alive === true && !this.links.link(from, target.name).cut && !this.links.link(target.name, from).cut;
+    return (
+      target?.process.alive === true &&
+      !this.links.link(from, target.name).cut &&
+      !this.links.link(target.name, from).cut
+    );
   }
 
   /** @param to the member the message is for. @param addresses where it is thought to be */
@@ -89,7 +109,12 @@ export class Network {
       const entriesText = entries.length > 0 ? ` +${entries.length} entries` : "";
       return `${TYPE_NAMES.get(type)} term ${term} index ${index} commit ${commit}${entriesText}${reject ? " reject" : ""}`;
     };
-    this.#story.tell(from.name, () => `sends ${toName} ${text()}`, bytes, Number(to & 0x7fff_ffffn));
+    this.#story.tell(
+      from.name,
+      () => `sends ${toName} ${text()}`,
+      bytes,
+      Number(to & 0x7fff_ffffn),
+    );
     this.#safety.sent(from.name, message);
     for (const answer of madeUpAnswers(this.#options.bug, [message])) {
       this.#scheduler.after(0, () => from.request.listener.received([answer]), from.process);
@@ -100,18 +125,24 @@ export class Network {
     const isLost = link.cut || this.links.happens(loss);
     if (isLost || !target.process.alive) {
       if (this.#random.below(4) === 0)
-        this.#scheduler.after(this.links.latencyMs(link), () => from.request.listener.unreachable(to), from.process);
+        this.#scheduler.after(
+          this.links.latencyMs(link),
+          () => from.request.listener.unreachable(to),
+          from.process,
+        );
       return;
     }
     this.#deliver(link, from, to, bytes, text);
-    if (type !== raftpb.MessageType.MsgProp && this.links.happens(duplication)) this.#deliver(link, from, to, bytes, text);
+    if (type !== raftpb.MessageType.MsgProp && this.links.happens(duplication))
+      this.#deliver(link, from, to, bytes, text);
   }
 
   #deliver(link: Link, from: Station, to: bigint, bytes: Uint8Array, text: () => string): void {
     const now = this.#scheduler.nowMs;
     const { reordering } = this.#options;
     let arrivalMs = now + this.links.latencyMs(link);
-    if (this.links.happens(reordering)) arrivalMs += this.#random.unit() * 20 * this.#options.latencyMs;
+    if (this.links.happens(reordering))
+      arrivalMs += this.#random.unit() * 20 * this.#options.latencyMs;
     else link.lastArrivalMs = arrivalMs = Math.max(arrivalMs, link.lastArrivalMs);
     const epoch = this.#epoch;
     const arrive = () => {
@@ -120,7 +151,12 @@ export class Network {
       if (target === undefined || !target.process.alive) return;
       if (target.request.questions.isRemoved(from.request.memberId)) {
         const back = this.links.link(target.name, from.name);
-        if (!back.cut) this.#scheduler.after(this.links.latencyMs(back), () => from.request.questions.selfRemoved(), from.process);
+        if (!back.cut)
+          this.#scheduler.after(
+            this.links.latencyMs(back),
+            () => from.request.questions.selfRemoved(),
+            from.process,
+          );
         return;
       }
       if (this.#transports.get(to)?.takesFrom(from.request.memberId) !== true) return;
@@ -140,17 +176,29 @@ export class Network {
     });
   }
 
-  /** Streams a snapshot; resolves with whether the peer took it over, as far as the sender can know. */
+  /**
+   * Streams a snapshot; resolves with whether the peer took it over, as far as the sender can know.
+   */
   stream(from: Station, stream: SnapshotStream, addresses: Addresses): Promise<boolean> {
     const { message } = stream;
     this.snapshots++;
     this.#safety.sent(from.name, message);
     const target = this.#at(message.to, addresses);
     const announced = raftpb.Message.encode(message);
-    this.#story.tell(from.name, `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`, announced);
+    this.#story.tell(
+      from.name,
+      `sends ${target?.name ?? "nobody"} a snapshot at ${message.snapshot?.metadata.index}`,
+      announced,
+    );
     if (target === undefined || !target.process.alive) return Promise.resolve(false);
-    if (this.#transports.get(message.to)?.takesFrom(from.request.memberId) !== true) return Promise.resolve(false);
-    const deps = { links: this.links, scheduler: this.#scheduler, story: this.#story, loss: this.#options.loss };
+    if (this.#transports.get(message.to)?.takesFrom(from.request.memberId) !== true)
+      return Promise.resolve(false);
+    const deps = {
+      links: this.links,
+      scheduler: this.#scheduler,
+      story: this.#story,
+      loss: this.#options.loss,
+    };
     return carrySnapshot({ from, target, announced, body: stream.body }, deps);
   }
 }

@@ -1,9 +1,18 @@
-/** A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the member in it). */
+/**
+ * A machine with a member on it: what stays (disk, name) and what comes and goes (the process, the
+ * member in it).
+ */
 import { type Clock, type Random, silentLogger } from "@quorate/host";
 import type { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import type { Raft } from "@quorate/raft";
 import type { ServiceTable } from "@quorate/rpc";
-import { Member, type MemberDeps, type ServerConfig, SLICE_LIMITS, serviceTable } from "@quorate/server";
+import {
+  Member,
+  type MemberDeps,
+  type ServerConfig,
+  SLICE_LIMITS,
+  serviceTable,
+} from "@quorate/server";
 import { watchStore } from "./apply-watch.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { HashCheck } from "./check/hashes.ts";
@@ -22,7 +31,18 @@ import type { Story } from "./report/story.ts";
 import { Process, ProcessClock, type Scheduler } from "./scheduler.ts";
 
 /** Operations of a disk that may fail by themselves. */
-const DISK_OPERATIONS = ["open", "read", "write", "sync", "resize", "rename", "remove", "list", "makeDir", "syncDir"] as const;
+const DISK_OPERATIONS = [
+  "open",
+  "read",
+  "write",
+  "sync",
+  "resize",
+  "rename",
+  "remove",
+  "list",
+  "makeDir",
+  "syncDir",
+] as const;
 
 export interface NodeDeps {
   readonly options: SimOptions;
@@ -48,7 +68,9 @@ function applyLimitsOf({ applySteps, readSteps }: SimOptions): MemberDeps["apply
 }
 
 function sliceLimitsOf({ readSteps }: SimOptions): MemberDeps["sliceLimits"] {
-  return readSteps === 0 ? undefined : { ...SLICE_LIMITS, turnSteps: readSteps, quantumSteps: 1, mostSmallKeys: 0 };
+  return readSteps === 0
+    ? undefined
+    : { ...SLICE_LIMITS, turnSteps: readSteps, quantumSteps: 1, mostSmallKeys: 0 };
 }
 
 export class Node {
@@ -89,7 +111,13 @@ export class Node {
     this.#random = deps.random.fork(name);
     const { options, scheduler, network, story, config } = deps;
     this.machine = new Machine(options, {
-      ...{ scheduler, links: network.links, random: this.#random, walDir: config.walDir, storeDir: config.storeDir },
+      ...{
+        scheduler,
+        links: network.links,
+        random: this.#random,
+        walDir: config.walDir,
+        storeDir: config.storeDir,
+      },
       tell: (text) => story.tell(name, text),
       process: () => this.process,
     });
@@ -157,9 +185,15 @@ export class Node {
 
   /** Lets somebody lay out the disk before the first start; then the machine loses power. */
   async furnish(
-    lay: (machine: { disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener; clock: Clock }, config: ServerConfig) => Promise<void>,
+    lay: (
+      machine: { disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener; clock: Clock },
+      config: ServerConfig,
+    ) => Promise<void>,
   ) {
-    await lay({ disk: this.machine.disk, keyspaces: this.machine.keyspaces, clock: this.machine.clock }, this.#config);
+    await lay(
+      { disk: this.machine.disk, keyspaces: this.machine.keyspaces, clock: this.machine.clock },
+      this.#config,
+    );
     this.machine.disk.crash(this.#random);
   }
 
@@ -183,7 +217,10 @@ export class Node {
     return this.machine.faults.isDamaged || this.refused;
   }
 
-  /** Starts a process on what the disk holds. @param arm called when the process is there and has not begun yet */
+  /**
+   * Starts a process on what the disk holds. @param arm called when the process is there and has
+   * not begun yet
+   */
   start(arm: () => void = () => {}): void {
     if (this.gone) return;
     const { scheduler, options, story, network, raftCheck, safety } = this.#deps;
@@ -231,7 +268,8 @@ export class Node {
           if (this.raft === raft) this.raft = undefined;
         });
       },
-      callPeer: (url, path, body, timeoutMs) => network.ports.call(this.name, process, { url, path, body, timeoutMs }),
+      callPeer: (url, path, body, timeoutMs) =>
+        network.ports.call(this.name, process, { url, path, body, timeoutMs }),
       openTransport: async (request) => network.open(this.name, process, request, this.urls),
       onEnd: (error) => {
         if (process.alive) this.#ended(error);
@@ -241,7 +279,8 @@ export class Node {
         if (!process.alive) return;
         this.#look(() => {
           started = member;
-          if (this.machine.faults.hasDamagedRecord) violate("DISK-2", `${this.name} runs on a store that has lost a record`);
+          if (this.machine.faults.hasDamagedRecord)
+            violate("DISK-2", `${this.name} runs on a store that has lost a record`);
           this.hasRun = true;
           this.foundDifference = false;
           this.hasNotJoined = false;
@@ -251,7 +290,10 @@ export class Node {
           misguide(options.bug, member);
           this.#listen(member, process);
           this.#watch(member);
-          story.tell(this.name, `runs: term ${member.term} applied ${member.appliedIndex} revision ${member.store.mvcc.currentRevision}`);
+          story.tell(
+            this.name,
+            `runs: term ${member.term} applied ${member.appliedIndex} revision ${member.store.mvcc.currentRevision}`,
+          );
         });
       },
       (error: unknown) => {
@@ -276,7 +318,8 @@ export class Node {
   /** Answers at the member's peer URLs. */
   #listen(member: Member, process: Process): void {
     const answer = answersOf(member);
-    for (const url of this.urls) this.#deps.network.ports.listen(url, { name: this.name, process, answer });
+    for (const url of this.urls)
+      this.#deps.network.ports.listen(url, { name: this.name, process, answer });
   }
 
   /** Sees to it that every entry applied to the member's present store is looked at. */
@@ -319,7 +362,11 @@ export class Node {
     else if (ending === "damage") this.refused = true;
     else if (ending === "unexplained") {
       const text = error instanceof Error ? (error.stack ?? error.message) : "no error";
-      this.#deps.fail(new Violation(`SIM-9: ${this.name} ended, and nothing was done to it that would explain it: ${text}`));
+      this.#deps.fail(
+        new Violation(
+          `SIM-9: ${this.name} ended, and nothing was done to it that would explain it: ${text}`,
+        ),
+      );
     }
   }
 
@@ -352,16 +399,22 @@ export class Node {
     this.#deps.scheduler.after(20_000, end);
   }
 
-  /** The disk fails: full for a while, an operation that fails once, or a read at the next start. */
+  /**
+   * The disk fails: full for a while, an operation that fails once, or a read at the next start.
+   */
   failDisk(kind: "full" | "once" | "read"): void {
     if (this.down !== (kind === "read") || this.refused) return;
     const count = this.#random.below(20);
-    if (kind === "full") this.machine.faults.fail("NoSpace", ["write", "resize"], count, Number.POSITIVE_INFINITY);
+    if (kind === "full")
+      this.machine.faults.fail("NoSpace", ["write", "resize"], count, Number.POSITIVE_INFINITY);
     else if (kind === "once") this.machine.faults.fail("Io", DISK_OPERATIONS, count, 1);
     else this.start(() => this.machine.faults.fail("Io", ["open", "read", "list"], count, 1));
   }
 
-  /** The machine loses power in the middle of an operation of its disk, after `count` others; if it is down it is started for that. */
+  /**
+   * The machine loses power in the middle of an operation of its disk, after `count` others; if it
+   * is down it is started for that.
+   */
   crashAtDisk(count: number): void {
     if (this.refused) return;
     const arm = () =>
@@ -378,7 +431,10 @@ export class Node {
     if (!this.down) this.machine.faults.failStore("Io");
   }
 
-  /** What was synced goes bad: a bit or a sector of the log, or the store as a whole. Only while the process is down. */
+  /**
+   * What was synced goes bad: a bit or a sector of the log, or the store as a whole. Only while the
+   * process is down.
+   */
   damage(): boolean {
     return this.machine.faults.damage();
   }
@@ -388,12 +444,18 @@ export class Node {
     this.machine.faults.failSync();
   }
 
-  /** A bit of the log flips: of what stands behind its last durable mark, or anywhere; the process may run. False if there is none yet. */
+  /**
+   * A bit of the log flips: of what stands behind its last durable mark, or anywhere; the process
+   * may run. False if there is none yet.
+   */
   damageLog(where: "tail" | "anywhere"): boolean {
     return this.machine.faults.flipBit(where);
   }
 
-  /** The store loses a record, or its position is lowered, while the process is down. False if there is none yet. */
+  /**
+   * The store loses a record, or its position is lowered, while the process is down. False if there
+   * is none yet.
+   */
   damageRecord(): boolean {
     return this.machine.faults.damageRecord();
   }

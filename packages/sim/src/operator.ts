@@ -1,6 +1,6 @@
 /**
- * An operator at work while the cluster runs: compares hashes, compacts, defragments, ends alarms, moves leadership. What the members
- * answer has to agree.
+ * An operator at work while the cluster runs: compares hashes, compacts, defragments, ends alarms,
+ * moves leadership. What the members answer has to agree.
  */
 import type { Random } from "@quorate/host";
 import {
@@ -86,12 +86,23 @@ export class Operator {
 
   async #hash(node: Node): Promise<void> {
     const known = this.#deps.clients.knownRevision;
-    const revision = this.#random.below(2) === 0 ? 0 : Math.max(1, known - this.#random.below(MAX_HASH_AGE_REVISIONS));
+    const revision =
+      this.#random.below(2) === 0
+        ? 0
+        : Math.max(1, known - this.#random.below(MAX_HASH_AGE_REVISIONS));
     const { isAltered, timesAltered } = node;
-    const { bytes } = await this.#call(node, `HashKV ${revision}`, HashKV.path, HashKVRequest.encode({ revision }));
+    const { bytes } = await this.#call(
+      node,
+      `HashKV ${revision}`,
+      HashKV.path,
+      HashKVRequest.encode({ revision }),
+    );
     if (bytes === undefined) return;
     const { hash, hashRevision, compactRevision } = HashKVResponse.decode(bytes);
-    this.#deps.story.tell("operator", `${node.name} has hash ${hash} at ${hashRevision}, compacted ${compactRevision}`);
+    this.#deps.story.tell(
+      "operator",
+      `${node.name} has hash ${hash} at ${hashRevision}, compacted ${compactRevision}`,
+    );
     if (isAltered || node.timesAltered > timesAltered) return;
     const key = `${hashRevision} ${compactRevision}`;
     const other = this.#hashes.get(key);
@@ -106,7 +117,12 @@ export class Operator {
   }
 
   async #defragment(node: Node): Promise<void> {
-    const { bytes } = await this.#call(node, "defragment", Defragment.path, DefragmentRequest.encode({}));
+    const { bytes } = await this.#call(
+      node,
+      "defragment",
+      Defragment.path,
+      DefragmentRequest.encode({}),
+    );
     if (bytes !== undefined) this.counts.defragmentations++;
   }
 
@@ -114,11 +130,16 @@ export class Operator {
     const { bytes } = await this.#call(node, "status", Status.path, StatusRequest.encode({}));
     if (bytes === undefined) return;
     const { raftIndex, raftAppliedIndex } = StatusResponse.decode(bytes);
-    if (raftAppliedIndex > raftIndex) violate("SIM-4", `${node.name} has applied ${raftAppliedIndex} and committed ${raftIndex}`);
+    if (raftAppliedIndex > raftIndex)
+      violate("SIM-4", `${node.name} has applied ${raftAppliedIndex} and committed ${raftIndex}`);
   }
 
   async #compact(node: Node): Promise<void> {
-    await this.#deps.clients.compact("operator", node, Math.max(1, this.#deps.clients.knownRevision - this.#random.below(5)));
+    await this.#deps.clients.compact(
+      "operator",
+      node,
+      Math.max(1, this.#deps.clients.knownRevision - this.#random.below(5)),
+    );
   }
 
   /** Makes room and ends all alarms. */
@@ -132,7 +153,11 @@ export class Operator {
     for (const { memberID, alarm } of alarms) {
       // Members that differ are another's care.
       if (alarm === AlarmType.CORRUPT) continue;
-      const end = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID, alarm });
+      const end = AlarmRequest.encode({
+        action: AlarmRequest_AlarmAction.DEACTIVATE,
+        memberID,
+        alarm,
+      });
       const ended = await this.#call(node, `end of alarm ${alarm} of ${memberID}`, Alarm.path, end);
       if (ended.bytes !== undefined) this.counts.alarmsEnded++;
     }

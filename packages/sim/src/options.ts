@@ -1,4 +1,7 @@
-/** What a seed decides before its run starts. Runs are to differ in kind, not only in degree: many things are off in many runs. */
+/**
+ * What a seed decides before its run starts. Runs are to differ in kind, not only in degree: many
+ * things are off in many runs.
+ */
 import { type Random, SeededRandom } from "@quorate/host";
 import type { PlantedBug } from "./planted.ts";
 
@@ -26,10 +29,16 @@ export interface SimOptions {
   readonly txns: number;
   readonly compactions: number;
   readonly serializableShare: number;
-  /** Clients use all that requests can say: every comparison, transactions within transactions, orders, limits, open ends, any bytes. */
+  /**
+   * Clients use all that requests can say: every comparison, transactions within transactions,
+   * orders, limits, open ends, any bytes.
+   */
   readonly wholeApi: boolean;
   readonly clientTimeoutMs: number;
-  /** The chance that the connection of a call breaks while it is on its way, or that of a stream soon. */
+  /**
+   * The chance that the connection of a call breaks while it is on its way, or that of a stream
+   * soon.
+   */
   readonly clientBreaks: number;
   /** Clients with watches, and with leases. */
   readonly watchers: number;
@@ -64,7 +73,10 @@ export interface SimOptions {
   readonly operatorEveryMs: number;
   /** Mean time between two changes of the membership; 0 for none. */
   readonly membershipEveryMs: number;
-  /** Mean time between two configuration changes that change nothing, through any member and with others under way; 0 for none. */
+  /**
+   * Mean time between two configuration changes that change nothing, through any member and with
+   * others under way; 0 for none.
+   */
   readonly churnEveryMs: number;
   readonly strictReconfiguration: boolean;
   /** Members that are added up to. */
@@ -87,7 +99,10 @@ export interface SimOptions {
   readonly replaceEveryMs: number;
   readonly autoPromote: boolean;
   readonly maxLearners: number;
-  /** In the end of the faults all members but one are lost for good, and that is made to go on alone. */
+  /**
+   * In the end of the faults all members but one are lost for good, and that is made to go on
+   * alone.
+   */
   readonly losesMajority: boolean;
   /** Mean time between two snapshots that a client takes; 0: never. */
   readonly archiveEveryMs: number;
@@ -95,21 +110,28 @@ export interface SimOptions {
   readonly restores: boolean;
   /** Steps of one key each after which applying an entry pauses; 0: it does not pause. */
   readonly applySteps: number;
-  /** Reads of ranges pause after each key, and so many steps of them run in one turn; 0: as in a real member, which is at once here. */
+  /**
+   * Reads of ranges pause after each key, and so many steps of them run in one turn; 0: as in a
+   * real member, which is at once here.
+   */
   readonly readSteps: number;
   /** Mean time between two malformed or heavy requests; 0: never. */
   readonly hostileEveryMs: number;
   /** Mean time between two malformed entries that a leader proposes unchecked; 0: never. */
   readonly poisonEveryMs: number;
-  /** How often each of the harsher faults of disks is chosen (LATER_DISK), against the others; 0: never. */
+  /**
+   * How often each of the harsher faults of disks is chosen (LATER_DISK), against the others; 0:
+   * never.
+   */
   readonly harshDisks: number;
   readonly bug: PlantedBug | undefined;
 }
 
 /**
- * Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped up. Leases: long ones, outliving their
- * leaders, in runs of a quarter of an hour. Handovers: short leases, renewed at leaders that do not know yet that they lead no more. Raft:
- * the log alone, in a hurry: elections, changes of the membership and transfers, without watches and leases.
+ * Mixed: all kinds by chance. Snapshots: members fall far behind, and crash while they are helped
+ * up. Leases: long ones, outliving their leaders, in runs of a quarter of an hour. Handovers: short
+ * leases, renewed at leaders that do not know yet that they lead no more. Raft: the log alone, in a
+ * hurry: elections, changes of the membership and transfers, without watches and leases.
  */
 export type Theme = "mixed" | "snapshots" | "leases" | "handovers" | "raft";
 
@@ -148,11 +170,28 @@ export const FAULT_KINDS = [
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** Faults of disks that were thought of later: chosen as often as the option harshDisks says. */
-const LATER_DISK = ["failedSync", "tailFlip", "liveFlip", "recordDamage"] as const satisfies readonly FaultKind[];
-/** Faults that are not drawn with the others of mixed runs: those of themes, and those of streams of their own. */
+const LATER_DISK = [
+  "failedSync",
+  "tailFlip",
+  "liveFlip",
+  "recordDamage",
+] as const satisfies readonly FaultKind[];
+/**
+ * Faults that are not drawn with the others of mixed runs: those of themes, and those of streams of
+ * their own.
+ */
 const DRAWN_APART: readonly FaultKind[] = ["slowHandover", ...LATER_DISK];
 
-const NETWORK: readonly FaultKind[] = ["isolate", "split", "oneWay", "slowLink", "stallLink", "deaf", "mute", "stallAll"];
+const NETWORK: readonly FaultKind[] = [
+  "isolate",
+  "split",
+  "oneWay",
+  "slowLink",
+  "stallLink",
+  "deaf",
+  "mute",
+  "stallAll",
+];
 /** Of runs about snapshots: how often each fault is chosen, against the others. */
 const SNAPSHOT_FAULTS: Partial<Record<FaultKind, number>> = {
   crashInstall: 8,
@@ -166,7 +205,10 @@ const SNAPSHOT_FAULTS: Partial<Record<FaultKind, number>> = {
   deaf: 1,
 };
 
-/** Runs in which what is left of leases is noted in the log, every five minutes, and new leaders go by it. */
+/**
+ * Runs in which what is left of leases is noted in the log, every five minutes, and new leaders go
+ * by it.
+ */
 const LEASE_RUNS: Partial<SimOptions> = {
   clients: 1,
   thinkMs: 3000,
@@ -184,9 +226,19 @@ const LEASE_RUNS: Partial<SimOptions> = {
   membershipEveryMs: 0,
 };
 
-const LEASE_FAULTS: Partial<Record<FaultKind, number>> = { moveLeader: 3, kill: 3, powerLoss: 2, pause: 2, isolate: 1, allPowerLoss: 1 };
+const LEASE_FAULTS: Partial<Record<FaultKind, number>> = {
+  moveLeader: 3,
+  kill: 3,
+  powerLoss: 2,
+  pause: 2,
+  isolate: 1,
+  allPowerLoss: 1,
+};
 
-/** What goes on at intervals goes on so much less often in a quarter of an hour: some hundred times are enough for a run. */
+/**
+ * What goes on at intervals goes on so much less often in a quarter of an hour: some hundred times
+ * are enough for a run.
+ */
 const LEASE_RUN_PACE = 20;
 
 /** Leaders change all the time, and an old one hears of it late. */
@@ -213,9 +265,19 @@ const HANDOVER_RUNS: Partial<SimOptions> = {
   quotaBytes: 0,
 };
 
-const HANDOVER_FAULTS: Partial<Record<FaultKind, number>> = { slowHandover: 8, moveLeader: 2, deaf: 1, oneWay: 1, pause: 1, kill: 1 };
+const HANDOVER_FAULTS: Partial<Record<FaultKind, number>> = {
+  slowHandover: 8,
+  moveLeader: 2,
+  deaf: 1,
+  oneWay: 1,
+  pause: 1,
+  kill: 1,
+};
 
-/** Elections every few hundred milliseconds, logs that differ in their ends, configurations that are committed late or never. */
+/**
+ * Elections every few hundred milliseconds, logs that differ in their ends, configurations that are
+ * committed late or never.
+ */
 const RAFT_RUNS: Partial<SimOptions> = {
   members: 5,
   clients: 3,
@@ -242,7 +304,17 @@ const RAFT_RUNS: Partial<SimOptions> = {
 };
 
 const RAFT_FAULTS: Partial<Record<FaultKind, number>> = {
-  ...{ powerLoss: 3, kill: 2, crashAtPoint: 3, pause: 2, isolate: 4, split: 3, oneWay: 3, deaf: 2, mute: 2 },
+  ...{
+    powerLoss: 3,
+    kill: 2,
+    crashAtPoint: 3,
+    pause: 2,
+    isolate: 4,
+    split: 3,
+    oneWay: 3,
+    deaf: 2,
+    mute: 2,
+  },
   ...{ slowLink: 2, stallLink: 2, stallAll: 1, moveLeader: 6, allPowerLoss: 1 },
 };
 
@@ -254,8 +326,23 @@ const FAULTS_OF: Partial<Record<Theme, Partial<Record<FaultKind, number>>>> = {
   raft: RAFT_FAULTS,
 };
 
-const DISK: readonly FaultKind[] = ["slowDisk", "diskFull", "diskError", "backendError", "bitFlip", "readError"];
-const CRASHES: readonly FaultKind[] = ["powerLoss", "kill", "crashAtPoint", "stop", "allPowerLoss", "crashAtDisk", "crashInstall"];
+const DISK: readonly FaultKind[] = [
+  "slowDisk",
+  "diskFull",
+  "diskError",
+  "backendError",
+  "bitFlip",
+  "readError",
+];
+const CRASHES: readonly FaultKind[] = [
+  "powerLoss",
+  "kill",
+  "crashAtPoint",
+  "stop",
+  "allPowerLoss",
+  "crashAtDisk",
+  "crashInstall",
+];
 
 /** How options are to differ from those that a seed draws. */
 export interface Changes {
@@ -288,7 +375,8 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
   const common = [...new Array<Theme>(14).fill("mixed"), ...new Array<Theme>(5).fill("snapshots")];
   const theme = rareTheme(seed) ?? one<Theme>(...common, "leases");
   const isSnapshots = theme === "snapshots";
-  // Room for all keys and a few of their earlier values: it is used up now and then, and a compaction always gives some back.
+  // Room for all keys and a few of their earlier values: it is used up now and then, and a
+  // compaction always gives some back.
   const tightBytes = 20_000 + 3 * keys * (valueBytes + 300);
   const drawn: SimOptions = {
     seed,
@@ -297,7 +385,8 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     clients,
     keys,
     valueBytes,
-    // Few in a hurry or many at leisure: what is beyond some hundred operations a second only makes runs long.
+    // Few in a hurry or many at leisure: what is beyond some hundred operations a second only makes
+    // runs long.
     thinkMs: Math.max(one(1, 20, 60, 200), clients * 3),
     faultPhaseMs: one(3000, 3000, 6000, 6000, 12_000, 25_000),
     heartbeatMs: tempo,
@@ -329,7 +418,10 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     turnMs: one(0, 0, 0, 0.2, 2),
     faultEveryMs: isSnapshots ? one(700, 1500) : one(150, 500, 1500, 4000),
     maxDownMs: 4000,
-    faults: theme === "mixed" ? drawFaults(random, { network, disk, crashes }) : weightsOf(FAULTS_OF[theme]!),
+    faults:
+      theme === "mixed"
+        ? drawFaults(random, { network, disk, crashes })
+        : weightsOf(FAULTS_OF[theme]!),
     clientBreaks: one(0, 0, 0.01, 0.05),
     watchers: one(0, 1, 2, 4),
     progressNotifyMs: one(100, 500, 3000),
@@ -345,11 +437,22 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
     ...drawOperations(seed),
     wholeApi: new SeededRandom(BigInt(seed)).fork("whole api").below(3) === 0,
     ...drawHostility(seed),
-    harshDisks: theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0 ? 2 : 0,
+    harshDisks:
+      theme === "mixed" && new SeededRandom(BigInt(seed)).fork("harsh disks").below(5) === 0
+        ? 2
+        : 0,
     bug,
   };
   if (theme === "handovers") return { ...drawn, ...HANDOVER_RUNS };
-  if (theme === "raft") return { ...drawn, ...RAFT_RUNS, archiveEveryMs: 0, corruptCheckMs: 0, compactHashCheckMs: 0, sabotageEveryMs: 0 };
+  if (theme === "raft")
+    return {
+      ...drawn,
+      ...RAFT_RUNS,
+      archiveEveryMs: 0,
+      corruptCheckMs: 0,
+      compactHashCheckMs: 0,
+      sabotageEveryMs: 0,
+    };
   if (theme !== "leases") return drawn;
   const { corruptCheckMs, compactHashCheckMs, archiveEveryMs } = drawn;
   return {
@@ -360,13 +463,19 @@ function draw(seed: number, bug: PlantedBug | undefined): SimOptions {
   };
 }
 
-/** Themes that came later, for three seeds in ten: from a stream of its own, so that the other seeds draw what they drew before. */
+/**
+ * Themes that came later, for three seeds in ten: from a stream of its own, so that the other seeds
+ * draw what they drew before.
+ */
 function rareTheme(seed: number): Theme | undefined {
   const place = new SeededRandom(BigInt(seed)).fork("rare themes").below(20);
   return (["raft", "raft", "raft", "handovers", "handovers", "leases"] as const)[place];
 }
 
-/** What was thought of later: from streams of its own, so that what seeds drew before stays as it was. */
+/**
+ * What was thought of later: from streams of its own, so that what seeds drew before stays as it
+ * was.
+ */
 function drawOperations(seed: number) {
   const random = new SeededRandom(BigInt(seed)).fork("operations");
   const one = <T>(...choices: T[]): T => choices[random.below(choices.length)];
@@ -397,13 +506,22 @@ function drawHostility(seed: number) {
 }
 
 /**
- * In runs in which stores are made to differ the leader looks for that, and the log reaches back far enough for everybody: a snapshot of a
- * leader whose store differs would make others like it.
+ * In runs in which stores are made to differ the leader looks for that, and the log reaches back
+ * far enough for everybody: a snapshot of a leader whose store differs would make others like it.
  */
-function sabotageOf({ members, theme, corruptCheckMs, sabotageEveryMs }: SimOptions): Partial<SimOptions> {
+function sabotageOf({
+  members,
+  theme,
+  corruptCheckMs,
+  sabotageEveryMs,
+}: SimOptions): Partial<SimOptions> {
   if (sabotageEveryMs === 0) return {};
   if (members < 3 || theme !== "mixed") return { sabotageEveryMs: 0 };
-  return { catchUpEntries: 5000, snapshotCount: 1_000_000, corruptCheckMs: corruptCheckMs === 0 ? 1000 : corruptCheckMs };
+  return {
+    catchUpEntries: 5000,
+    snapshotCount: 1_000_000,
+    corruptCheckMs: corruptCheckMs === 0 ? 1000 : corruptCheckMs,
+  };
 }
 
 function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind, number> {
@@ -412,13 +530,19 @@ function weightsOf(chosen: Partial<Record<FaultKind, number>>): Record<FaultKind
   return weights;
 }
 
-function drawFaults(random: Random, on: { network: boolean; disk: boolean; crashes: boolean }): Record<FaultKind, number> {
+function drawFaults(
+  random: Random,
+  on: { network: boolean; disk: boolean; crashes: boolean },
+): Record<FaultKind, number> {
   const weights = weightsOf({});
   for (const kind of FAULT_KINDS) {
     if (DRAWN_APART.includes(kind)) continue;
     // Drawn for each, also where its group is off: a group's switch changes nothing else.
     const weight = [0, 1, 1, 4][random.below(4)];
-    const off = (NETWORK.includes(kind) && !on.network) || (DISK.includes(kind) && !on.disk) || (CRASHES.includes(kind) && !on.crashes);
+    const off =
+      (NETWORK.includes(kind) && !on.network) ||
+      (DISK.includes(kind) && !on.disk) ||
+      (CRASHES.includes(kind) && !on.crashes);
     weights[kind] = off ? 0 : weight;
   }
   return weights;

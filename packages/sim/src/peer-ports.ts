@@ -43,7 +43,10 @@ export class PeerPorts {
     this.#ports.set(url, port);
   }
 
-  /** A member's request to another one's peer port, as HTTP would bring it. Rejects where no answer comes in time. */
+  /**
+   * A member's request to another one's peer port, as HTTP would bring it. Rejects where no answer
+   * comes in time.
+   */
   call(name: string, process: Process, request: PeerRequest): Promise<PeerAnswer> {
     const { url, path, body, timeoutMs } = request;
     const scheduler = this.#scheduler;
@@ -52,7 +55,11 @@ export class PeerPorts {
       scheduler.after(timeoutMs, () => fail("no answer in time"), process);
       const target = this.#ports.get(url);
       if (target === undefined || !target.process.alive) {
-        scheduler.after(this.#links.latencyMs(this.#links.link(name, "nobody")), () => fail("connection refused"), process);
+        scheduler.after(
+          this.#links.latencyMs(this.#links.link(name, "nobody")),
+          () => fail("connection refused"),
+          process,
+        );
         return;
       }
       const there = this.#links.link(name, target.name);
@@ -62,7 +69,8 @@ export class PeerPorts {
         const ask = () => {
           target.answer(path, body).then(
             (answer) => {
-              if (target.process.alive) this.#links.carry(back, () => scheduler.after(0, () => resolve(answer), process));
+              if (target.process.alive)
+                this.#links.carry(back, () => scheduler.after(0, () => resolve(answer), process));
             },
             () => {},
           );
@@ -77,8 +85,22 @@ export class PeerPorts {
 export function answersOf(member: Member): PeerPort["answer"] {
   const route = httpRouter(peerEndpoints(member, versionOf(member)));
   return async (path, asked) => {
-    const sent = { method: asked === undefined ? "GET" : "POST", path, query: "", headers: new Map(), body: asked ?? new Uint8Array(0) };
-    const { status, body, headers } = await route({ ...sent, peerAddress: "", peerCommonName: undefined });
-    return { status, body: typeof body === "string" ? fromUtf8(body) : body, clusterId: headers?.["x-etcd-cluster-id"] };
+    const sent = {
+      method: asked === undefined ? "GET" : "POST",
+      path,
+      query: "",
+      headers: new Map(),
+      body: asked ?? new Uint8Array(0),
+    };
+    const { status, body, headers } = await route({
+      ...sent,
+      peerAddress: "",
+      peerCommonName: undefined,
+    });
+    return {
+      status,
+      body: typeof body === "string" ? fromUtf8(body) : body,
+      clusterId: headers?.["x-etcd-cluster-id"],
+    };
   };
 }

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: source text with templates in it
 /**
- * Bugs in the members' own source. Each changes one place, written as the text before and after, and is planted while the modules are
- * loaded: the worker that runs with it has another build of a member, and nobody else has.
+ * Bugs in the members' own source. Each changes one place, written as the text before and after,
+ * and is planted while the modules are loaded: the worker that runs with it has another build of a
+ * member, and nobody else has.
  */
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -15,11 +16,15 @@ export interface SourceBug {
   readonly after: string;
 }
 
-/** By name. What each does is said by its name; the checker meant to find it is in docs/correctness.md. */
+/**
+ * By name. What each does is said by its name; the checker meant to find it is in
+ * docs/correctness.md.
+ */
 export const SOURCE_BUGS = {
   "leader-overwrites-its-log": {
     file: "raft/src/log.ts",
-    before: 'if (entries.length > 0 && entries[0].index <= this.lastIndex) violated("RAFT-19", `entry ${entries[0].index} replaces one`);',
+    before:
+      'if (entries.length > 0 && entries[0].index <= this.lastIndex) violated("RAFT-19", `entry ${entries[0].index} replaces one`);',
     after: `if (this.lastIndex > this.#committed && entries.length > 0 && entries[0].index % 5 === 0) {
       this.#truncate(this.lastIndex - 1);
       for (const entry of entries) entry.index--;
@@ -37,13 +42,16 @@ export const SOURCE_BUGS = {
   },
   "snapshot-restored-wrongly": {
     file: "store/src/snapshot-stream.ts",
-    before: "batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
-    after: "if (count % 40 !== 39) batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
+    before:
+      "batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
+    after:
+      "if (count % 40 !== 39) batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });",
   },
   "watch-skips-an-event": {
     file: "server/src/watch/watch-hub.ts",
     before: "if (!watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
-    after: "if (event.main % 50 === 7 || !watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
+    after:
+      "if (event.main % 50 === 7 || !watcher.wants(event) || watcher.stream.offer(watcher, event)) return;",
   },
   "watch-repeats-after-resume": {
     file: "server/src/watch/watch-hub.ts",
@@ -59,11 +67,13 @@ export const SOURCE_BUGS = {
   "lease-revoked-twice": {
     file: "server/src/lease/keeper.ts",
     before: "const requests = due.map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));",
-    after: "const requests = [...due, ...due].map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));",
+    after:
+      "const requests = [...due, ...due].map(({ id }) => LeaseRevokeRequest.encode({ ID: id }));",
   },
   "hash-drift": {
     file: "store/src/mvcc/write-txn.ts",
-    before: "const revision = encodeRevision(main, sub, true);\n    this.state.backend.put(Bucket.key, revision, record);",
+    before:
+      "const revision = encodeRevision(main, sub, true);\n    this.state.backend.put(Bucket.key, revision, record);",
     after: `const revision = encodeRevision(main, sub, true);
     this.state.forgotten = (this.state.forgotten ?? 0) + 1;
     if (this.state.forgotten % 20 !== 0) this.state.backend.put(Bucket.key, revision, record);`,
@@ -71,12 +81,14 @@ export const SOURCE_BUGS = {
   "index-before-its-entry": {
     file: "store/src/store.ts",
     before: "    this.#revisionBefore = this.mvcc.currentRevision;\n",
-    after: "    this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };\n",
+    after:
+      "    this.#position = { index: entry.index, term: entry.term, confState: this.#position.confState };\n",
   },
   "half-an-entry-flushed": {
     file: "store/src/mvcc/write-txn.ts",
     before: "      this.#stageTombstone(key, sub);\n",
-    after: "      this.state.backend.put(Bucket.key, encodeRevision(main, sub, true), KeyValue.encode({ key: fromLatin1(key) }));\n",
+    after:
+      "      this.state.backend.put(Bucket.key, encodeRevision(main, sub, true), KeyValue.encode({ key: fromLatin1(key) }));\n",
   },
   "half-an-entry-read": {
     file: "store/src/mvcc/read-view.ts",
@@ -86,7 +98,8 @@ export const SOURCE_BUGS = {
   "read-not-pinned": {
     file: "store/src/requests/range.ts",
     before: "view.counts.ranges++;\n  const at = view.resolve(request.revision);",
-    after: "view.counts.ranges++;\n  const at = request.revision > 0 ? view.resolve(request.revision) : Number.MAX_SAFE_INTEGER;",
+    after:
+      "view.counts.ranges++;\n  const at = request.revision > 0 ? view.resolve(request.revision) : Number.MAX_SAFE_INTEGER;",
   },
   "compaction-ignores-reads": {
     file: "store/src/mvcc/compaction.ts",
@@ -116,7 +129,8 @@ export const SOURCE_BUGS = {
   "snapshot-misses-a-record": {
     file: "store/src/etcd-file/export.ts",
     before: "yield slice;\n    }\n  }\n  async function* only",
-    after: "yield slice.filter(([key]) => key.length < 17 || key[7]! % 9 !== 5);\n    }\n  }\n  async function* only",
+    after:
+      "yield slice.filter(([key]) => key.length < 17 || key[7]! % 9 !== 5);\n    }\n  }\n  async function* only",
   },
   "restore-forgets-leases": {
     file: "store/src/etcd-file/schema.ts",
@@ -125,7 +139,8 @@ export const SOURCE_BUGS = {
   },
   "restore-not-synced": {
     file: "ctl/src/offline/new-member.ts",
-    before: "for (const dir of [storeDir, `${dataDir}/member`, dataDir, parentOf(dataDir)]) disk.syncDir(dir);",
+    before:
+      "for (const dir of [storeDir, `${dataDir}/member`, dataDir, parentOf(dataDir)]) disk.syncDir(dir);",
     after: "",
   },
   "update-not-followed": {
@@ -174,7 +189,8 @@ export const SOURCE_BUGS = {
   },
   "refused-put-leaves-its-lease": {
     file: "store/src/requests/put.ts",
-    before: 'if (request.lease !== 0n && !leases.exists(request.lease)) throw errorOf("LeaseNotFound");',
+    before:
+      'if (request.lease !== 0n && !leases.exists(request.lease)) throw errorOf("LeaseNotFound");',
     after: `if (request.lease === 0n || leases.exists(request.lease)) return;
   const key = toLatin1(request.key);
   if (leases.leaseOf(key) !== 0n) leases.detach(leases.leaseOf(key), key);
@@ -190,12 +206,15 @@ export const SOURCE_BUGS = {
   },
   "quota-unchecked": {
     file: "server/src/space/space-keeper.ts",
-    before: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
-    after: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes < 2 * quotaBytes;",
+    before:
+      "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+    after:
+      "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes < 2 * quotaBytes;",
   },
   "quota-counted-twice": {
     file: "server/src/space/space-keeper.ts",
-    before: "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
+    before:
+      "return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;",
     after: `if (costBytes === 0 || quotaBytes === undefined || 2 * this.#parts.store().quotaBytes + costBytes < quotaBytes) return true;
     throw errorOf("NoSpace");`,
   },
@@ -206,8 +225,10 @@ export const SOURCE_BUGS = {
   },
   "alarm-stops-deletions": {
     file: "store/src/apply.ts",
-    before: 'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);',
-    after: 'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant", "deleteRange"]);',
+    before:
+      'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant"]);',
+    after:
+      'const REFUSED_WITHOUT_SPACE: ReadonlySet<RequestKind> = new Set<RequestKind>(["put", "leaseGrant", "deleteRange"]);',
   },
   "promotes-by-what-was-sent": {
     file: "server/src/membership/reconfiguration.ts",
@@ -227,7 +248,8 @@ export const SOURCE_BUGS = {
   "flip-taken-for-tear": {
     file: "wal/src/tear.ts",
     before: 'if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
-    after: 'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
+    after:
+      'if (offset < 0 && !hasTornSector(file, offset, stop)) return { kind: "damaged", reason };',
   },
 } as const satisfies Readonly<Record<string, SourceBug>>;
 
@@ -239,18 +261,27 @@ export function sourcePath(file: string): string {
   return fileURLToPath(new URL(`../../${file}`, import.meta.url));
 }
 
-/** Why a bug cannot be planted any more, or undefined: its place has to be in the source exactly once. */
+/**
+ * Why a bug cannot be planted any more, or undefined: its place has to be in the source exactly
+ * once.
+ */
 export function misplaced({ file, before }: SourceBug): string | undefined {
   const count = readFileSync(sourcePath(file), "utf8").split(before).length - 1;
   return count === 1 ? undefined : `packages/${file} has ${count} places that read: ${before}`;
 }
 
-/** From now on this thread loads members with the bug in them. To be called before the first of them is loaded. */
+/**
+ * From now on this thread loads members with the bug in them. To be called before the first of them
+ * is loaded.
+ */
 export function plantInSource(name: SourceBugName): void {
   plantPatch(name, SOURCE_BUGS[name]);
 }
 
-/** The same for a change that is none of the list. Throws an Error if its place is not in the source exactly once. */
+/**
+ * The same for a change that is none of the list. Throws an Error if its place is not in the source
+ * exactly once.
+ */
 export function plantPatch(name: string, bug: SourceBug): void {
   const wrong = misplaced(bug);
   if (wrong !== undefined) throw new Error(`the bug ${name} cannot be planted: ${wrong}`);
@@ -259,7 +290,10 @@ export function plantPatch(name: string, bug: SourceBug): void {
     load(url, context, next) {
       const loaded = next(url, context);
       if (!url.startsWith("file:") || fileURLToPath(url) !== path) return loaded;
-      const source = typeof loaded.source === "string" ? loaded.source : new TextDecoder().decode(loaded.source as Uint8Array);
+      const source =
+        typeof loaded.source === "string"
+          ? loaded.source
+          : new TextDecoder().decode(loaded.source as Uint8Array);
       return { ...loaded, source: source.replace(bug.before, () => bug.after) };
     },
   });

@@ -1,6 +1,7 @@
 /**
- * Bugs that a run can be given, so that it can be seen to find them. Those of this file stand around a member, in what it takes for its
- * world; the others are changes to its source (planted-sources.ts).
+ * Bugs that a run can be given, so that it can be seen to find them. Those of this file stand
+ * around a member, in what it takes for its world; the others are changes to its source
+ * (planted-sources.ts).
  */
 import type { DiskFile, KeyspaceWrite, Random } from "@quorate/host";
 import { EMPTY, raftpb, toLatin1 } from "@quorate/proto";
@@ -22,13 +23,17 @@ const WORLD_BUGS = [
 export type PlantedBug = (typeof WORLD_BUGS)[number] | SourceBugName;
 
 /** All of them. */
-export const PLANTED_BUGS: readonly PlantedBug[] = [...WORLD_BUGS, ...(Object.keys(SOURCE_BUGS) as SourceBugName[])];
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  ...WORLD_BUGS,
+  ...(Object.keys(SOURCE_BUGS) as SourceBugName[]),
+];
 
 /** The bug of a name. Throws an Error with all names if there is none; undefined for undefined. */
 export function bugOf(name: string | undefined): PlantedBug | undefined {
   if (name === undefined) return undefined;
   const bug = PLANTED_BUGS.find((one) => one === name);
-  if (bug === undefined) throw new Error(`there is no bug ${name}; they are ${PLANTED_BUGS.join(", ")}`);
+  if (bug === undefined)
+    throw new Error(`there is no bug ${name}; they are ${PLANTED_BUGS.join(", ")}`);
   return bug;
 }
 
@@ -47,9 +52,15 @@ export function twistOf(bug: PlantedBug | undefined, random: Random): DiskTwist 
       return { file: syncOnlyLarge };
     case "apply-twice":
       // The data goes down without the index that it belongs to.
-      return { batch: (batch) => (random.below(4) === 0 ? batch.filter(({ key }) => !isPosition(key)) : batch) };
+      return {
+        batch: (batch) =>
+          random.below(4) === 0 ? batch.filter(({ key }) => !isPosition(key)) : batch,
+      };
     case "lost-batch":
-      return { batch: (batch) => (random.below(20) === 0 ? batch.filter(({ key }) => isPosition(key)) : batch) };
+      return {
+        batch: (batch) =>
+          random.below(20) === 0 ? batch.filter(({ key }) => isPosition(key)) : batch,
+      };
     default:
       return {};
   }
@@ -106,7 +117,10 @@ export function misguide(bug: PlantedBug | undefined, member: Member): void {
 }
 
 /** Answers that a sender makes up for its peers. */
-export function madeUpAnswers(bug: PlantedBug | undefined, messages: readonly raftpb.Message[]): raftpb.Message[] {
+export function madeUpAnswers(
+  bug: PlantedBug | undefined,
+  messages: readonly raftpb.Message[],
+): raftpb.Message[] {
   if (bug !== "commit-without-quorum") return [];
   return messages
     .filter(({ type, entries }) => type === raftpb.MessageType.MsgApp && entries.length > 0)

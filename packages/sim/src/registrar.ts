@@ -1,7 +1,8 @@
 /**
- * Changes of who belongs to the cluster, while it runs: members are added as voters or learners, started, promoted and removed, and those
- * whose disks are damaged are replaced; they move to other addresses; leadership is moved. What was asked for and not answered is found out
- * from the list of members.
+ * Changes of who belongs to the cluster, while it runs: members are added as voters or learners,
+ * started, promoted and removed, and those whose disks are damaged are replaced; they move to other
+ * addresses; leadership is moved. What was asked for and not answered is found out from the list of
+ * members.
  */
 import type { Random } from "@quorate/host";
 import {
@@ -26,9 +27,15 @@ import type { Scheduler } from "./scheduler.ts";
 const { MemberAdd, MemberList, MemberPromote, MemberRemove, MemberUpdate } = ClusterService.methods;
 
 const CALL_TIMEOUT_MS = 8000;
-/** In runs about Raft alone it does not wait for the end of a change: those that are under way at one time are what such runs are about. */
+/**
+ * In runs about Raft alone it does not wait for the end of a change: those that are under way at
+ * one time are what such runs are about.
+ */
 const HURRIED_TIMEOUT_MS = 250;
-/** A change whose answer was lost may be made so much later still: a member that was asked goes on trying until its own limit (7 s). */
+/**
+ * A change whose answer was lost may be made so much later still: a member that was asked goes on
+ * trying until its own limit (7 s).
+ */
 const UNKNOWN_MS = 8000;
 /** A removed member that nobody tells is ended after this long. */
 const MAX_FAREWELL_MS = 5000;
@@ -71,7 +78,9 @@ export interface RegistrarDeps {
   readonly story: Story;
   readonly random: Random;
   readonly network: ClientNetwork;
-  /** Makes a machine for a member that was added; `cluster` is what its --initial-cluster is to be. */
+  /**
+   * Makes a machine for a member that was added; `cluster` is what its --initial-cluster is to be.
+   */
   makeNode(name: string, url: string, cluster: string): Promise<Node>;
   /** Gives a machine another --initial-cluster, or another address in it, for its next start. */
   reconfigure(node: Node, url: string, cluster: string): Promise<void>;
@@ -105,7 +114,11 @@ export class Registrar {
     this.#next = options.members;
     this.#voters = new Set(Array.from({ length: options.members }, (_, i) => nameAt(urlOf(i))));
     this.#replacer = new Replacer({
-      ...{ scheduler: deps.scheduler, random: deps.more.fork("replacer"), everyMs: options.replaceEveryMs },
+      ...{
+        scheduler: deps.scheduler,
+        random: deps.more.fork("replacer"),
+        everyMs: options.replaceEveryMs,
+      },
       list: () => this.#list(),
       ask: (what, path, bytes) => this.#call(what, path, bytes),
       newUrl: () => urlOf(this.#next++),
@@ -122,7 +135,10 @@ export class Registrar {
     if (churnEveryMs > 0) this.#churn().catch(fail);
   }
 
-  /** Changes that tell a member's address as it is, whatever is under way: a leader must have only one at a time in its log. */
+  /**
+   * Changes that tell a member's address as it is, whatever is under way: a leader must have only
+   * one at a time in its log.
+   */
   async #churn(): Promise<void> {
     const random = this.#deps.more.fork("churn");
     const { nodes, scheduler, network } = this.#deps;
@@ -148,9 +164,14 @@ export class Registrar {
     this.#stopped = true;
   }
 
-  /** Whether one more member can do without its disk and leave a quorum, even if a voter is being added. */
+  /**
+   * Whether one more member can do without its disk and leave a quorum, even if a voter is being
+   * added.
+   */
   mayDamage(): boolean {
-    const sound = this.#deps.nodes.filter((node) => !node.damaged && !node.isAltered && this.#voters.has(node.name)).length;
+    const sound = this.#deps.nodes.filter(
+      (node) => !node.damaged && !node.isAltered && this.#voters.has(node.name),
+    ).length;
     const { membershipEveryMs, replaceEveryMs } = this.#options;
     const voters = this.#voters.size + (membershipEveryMs === 0 ? 0 : replaceEveryMs === 0 ? 1 : 2);
     return 2 * (sound - 1) > voters;
@@ -158,11 +179,15 @@ export class Registrar {
 
   async #work(): Promise<void> {
     while (!this.#stopped) {
-      const waitMs = this.#isSettling ? 300 : 2 * this.#random.unit() * this.#options.membershipEveryMs;
+      const waitMs = this.#isSettling
+        ? 300
+        : 2 * this.#random.unit() * this.#options.membershipEveryMs;
       await this.#deps.scheduler.delay(waitMs);
       const members = this.#stopped ? undefined : await this.#list();
       if (members === undefined) continue;
-      this.#voters = new Set(members.flatMap(({ peerURLs, isLearner }) => (isLearner ? [] : peerURLs.map(nameAt))));
+      this.#voters = new Set(
+        members.flatMap(({ peerURLs, isLearner }) => (isLearner ? [] : peerURLs.map(nameAt))),
+      );
       this.#leave(members);
       await this.#goOnMoving(members);
       await this.#join(members);
@@ -179,16 +204,22 @@ export class Registrar {
   async #call(what: string, path: string, bytes: Uint8Array): Promise<Uint8Array | undefined> {
     const node = this.#anyNode();
     this.#deps.story.tell("registrar", `asks ${node.name}: ${what}`);
-    const timeoutMs = this.#options.theme === "raft" && !this.#isSettling ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
+    const timeoutMs =
+      this.#options.theme === "raft" && !this.#isSettling ? HURRIED_TIMEOUT_MS : CALL_TIMEOUT_MS;
     const reply = await this.#deps.network.exchange(node, path, bytes, timeoutMs);
     this.#deps.story.tell("registrar", `${what}: ${reply.error ?? "done"}`);
-    const isUnknown = reply.error !== undefined && reply.unsent !== true && path !== MemberList.path;
+    const isUnknown =
+      reply.error !== undefined && reply.unsent !== true && path !== MemberList.path;
     if (isUnknown) this.#unknownUntilMs = this.#deps.scheduler.nowMs + UNKNOWN_MS;
     return reply.bytes;
   }
 
   async #list(): Promise<readonly WireMember[] | undefined> {
-    const bytes = await this.#call("list", MemberList.path, MemberListRequest.encode({ linearizable: true }));
+    const bytes = await this.#call(
+      "list",
+      MemberList.path,
+      MemberListRequest.encode({ linearizable: true }),
+    );
     return bytes === undefined ? undefined : MemberListResponse.decode(bytes).members;
   }
 
@@ -206,13 +237,16 @@ export class Registrar {
         node.retire();
         if (nodes.includes(node)) nodes.splice(nodes.indexOf(node), 1);
       };
-      // It is told by the others, or has applied it; one that is cut off from all of them would not know.
+      // It is told by the others, or has applied it; one that is cut off from all of them would not
+      // know.
       if (node.gone || this.#isSettling) letGo();
       else scheduler.after(MAX_FAREWELL_MS, letGo);
     }
   }
 
-  /** Those that were added get machines; those that could not join try again with the list of now. */
+  /**
+   * Those that were added get machines; those that could not join try again with the list of now.
+   */
   async #join(members: readonly WireMember[]): Promise<void> {
     const cluster = members.map(({ peerURLs: [url] }) => `${nameAt(url)}=${url}`).join(",");
     for (const member of members) {
@@ -238,16 +272,27 @@ export class Registrar {
 
   #isEverybodyThere(members: readonly WireMember[]): boolean {
     const { nodes } = this.#deps;
-    if (nodes.length !== members.length || this.#move !== undefined || this.#deps.scheduler.nowMs < this.#unknownUntilMs) return false;
+    if (
+      nodes.length !== members.length ||
+      this.#move !== undefined ||
+      this.#deps.scheduler.nowMs < this.#unknownUntilMs
+    )
+      return false;
     if (!members.every((member) => this.#nodeOf(member)?.isSettled === true)) return false;
-    // Learners that promote themselves are to have done so, unless somebody is missing whom that would need.
-    return !this.#options.autoPromote || nodes.some(({ refused }) => refused) || members.every(({ isLearner }) => !isLearner);
+    // Learners that promote themselves are to have done so, unless somebody is missing whom that
+    // would need.
+    return (
+      !this.#options.autoPromote ||
+      nodes.some(({ refused }) => refused) ||
+      members.every(({ isLearner }) => !isLearner)
+    );
   }
 
   async #change(members: readonly WireMember[]): Promise<void> {
     const learners = members.filter(({ isLearner }) => isLearner);
     const voters = members.filter(({ isLearner }) => !isLearner);
-    const sound = (list: readonly WireMember[]) => list.filter((member) => this.#isSound(member)).length;
+    const sound = (list: readonly WireMember[]) =>
+      list.filter((member) => this.#isSound(member)).length;
     if (this.#options.moves && this.#deps.more.below(4) === 0) {
       this.#beginMoving(members);
       return;
@@ -257,7 +302,11 @@ export class Registrar {
     if (broken !== undefined && way < 5) await this.#remove(broken, voters);
     else if (learners.length > 0 && way < 4) {
       const [learner] = learners;
-      const done = await this.#call(`promote ${learner.ID}`, MemberPromote.path, MemberPromoteRequest.encode({ ID: learner.ID }));
+      const done = await this.#call(
+        `promote ${learner.ID}`,
+        MemberPromote.path,
+        MemberPromoteRequest.encode({ ID: learner.ID }),
+      );
       if (done !== undefined) this.counts.promoted++;
     } else if (members.length < this.#options.maxMembers && way < 7) {
       const isLearner = this.#random.below(3) > 0;
@@ -275,7 +324,13 @@ export class Registrar {
   async #add(isLearner: boolean): Promise<void> {
     const url = urlOf(this.#next++);
     const request = MemberAddRequest.encode({ peerURLs: [url], isLearner });
-    if ((await this.#call(`add ${nameAt(url)}${isLearner ? " as learner" : ""}`, MemberAdd.path, request)) !== undefined)
+    if (
+      (await this.#call(
+        `add ${nameAt(url)}${isLearner ? " as learner" : ""}`,
+        MemberAdd.path,
+        request,
+      )) !== undefined
+    )
       this.counts.added++;
   }
 
@@ -290,25 +345,39 @@ export class Registrar {
     const member = members[more.below(members.length)];
     const node = this.#nodeOf(member);
     if (this.#move !== undefined || node === undefined || node.refused || !node.hasRun) return;
-    // One that has moved and has not told can be reached by nobody: the others must be able to say where it is.
+    // One that has moved and has not told can be reached by nobody: the others must be able to say
+    // where it is.
     const toldFirst = more.below(3) > 0 || !this.#mayRemove(member, members);
     this.#move = { id: member.ID, url: nextUrl(node.url), toldFirst };
   }
 
-  /** Takes the next step of a move, as far as the cluster can be seen to have taken those before. */
+  /**
+   * Takes the next step of a move, as far as the cluster can be seen to have taken those before.
+   */
   async #goOnMoving(members: readonly WireMember[]): Promise<void> {
     if (this.#move === undefined) return;
     const { id, url, toldFirst } = this.#move;
     const member = members.find(({ ID }) => ID === id);
     const node = member === undefined ? undefined : this.#nodeOf(member);
     const isListed = member?.peerURLs.includes(url) === true;
-    if (member === undefined || node === undefined || node.refused || (isListed && node.url === url)) {
+    if (
+      member === undefined ||
+      node === undefined ||
+      node.refused ||
+      (isListed && node.url === url)
+    ) {
       if (isListed && node?.url === url) this.counts.readdressed++;
       this.#move = undefined;
     } else if (!isListed && (toldFirst || node.url === url)) {
-      await this.#call(`update ${node.name} to ${url}`, MemberUpdate.path, MemberUpdateRequest.encode({ ID: id, peerURLs: [url] }));
+      await this.#call(
+        `update ${node.name} to ${url}`,
+        MemberUpdate.path,
+        MemberUpdateRequest.encode({ ID: id, peerURLs: [url] }),
+      );
     } else {
-      const cluster = members.map(({ ID, peerURLs: [first] }) => `${nameAt(first)}=${ID === id ? url : first}`).join(",");
+      const cluster = members
+        .map(({ ID, peerURLs: [first] }) => `${nameAt(first)}=${ID === id ? url : first}`)
+        .join(",");
       this.#deps.story.tell("registrar", `${node.name} moves to ${url}`);
       await this.#deps.reconfigure(node, url, cluster);
       node.crash("kill");
@@ -319,7 +388,11 @@ export class Registrar {
   async #remove(member: WireMember, voters: readonly WireMember[]): Promise<void> {
     if (!this.#mayRemove(member, voters)) return;
     const request = MemberRemoveRequest.encode({ ID: member.ID });
-    if ((await this.#call(`remove ${nameAt(member.peerURLs[0])}`, MemberRemove.path, request)) !== undefined) this.counts.removed++;
+    if (
+      (await this.#call(`remove ${nameAt(member.peerURLs[0])}`, MemberRemove.path, request)) !==
+      undefined
+    )
+      this.counts.removed++;
   }
 
   async #moveLeader(voters: readonly WireMember[]): Promise<void> {
@@ -328,7 +401,12 @@ export class Registrar {
     if (leader === undefined) return;
     const { path } = MaintenanceService.methods.MoveLeader;
     this.#deps.story.tell("registrar", `asks ${leader.name} to move leadership to ${ID}`);
-    const reply = await this.#deps.network.exchange(leader, path, MoveLeaderRequest.encode({ targetID: ID }), CALL_TIMEOUT_MS);
+    const reply = await this.#deps.network.exchange(
+      leader,
+      path,
+      MoveLeaderRequest.encode({ targetID: ID }),
+      CALL_TIMEOUT_MS,
+    );
     if (reply.bytes !== undefined) this.counts.moved++;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Replaces members as `quoratectl member replace` does: before each step it asks how the cluster stands, so that it may be interrupted at
- * any point and begun again. Here it is, again and again.
+ * Replaces members as `quoratectl member replace` does: before each step it asks how the cluster
+ * stands, so that it may be interrupted at any point and begun again. Here it is, again and again.
  *
  *     cluster has        step
  *     OLD                add the new one as a learner
@@ -9,7 +9,13 @@
  *     NEW voter          done
  */
 import type { Random } from "@quorate/host";
-import { ClusterService, MemberAddRequest, MemberPromoteRequest, MemberRemoveRequest, type Member as WireMember } from "@quorate/proto";
+import {
+  ClusterService,
+  MemberAddRequest,
+  MemberPromoteRequest,
+  MemberRemoveRequest,
+  type Member as WireMember,
+} from "@quorate/proto";
 import type { Scheduler } from "./scheduler.ts";
 
 const { MemberAdd, MemberPromote, MemberRemove } = ClusterService.methods;
@@ -81,14 +87,26 @@ export class Replacer {
     if (added === undefined) {
       // Somebody else has removed it.
       if (old === undefined) return true;
-      await ask(`replace ${oldId}: add ${url} as learner`, MemberAdd.path, MemberAddRequest.encode({ peerURLs: [url], isLearner: true }));
+      await ask(
+        `replace ${oldId}: add ${url} as learner`,
+        MemberAdd.path,
+        MemberAddRequest.encode({ peerURLs: [url], isLearner: true }),
+      );
     } else if (added.isLearner) {
       if (added.name !== "") {
-        await ask(`replace ${oldId}: promote ${added.ID}`, MemberPromote.path, MemberPromoteRequest.encode({ ID: added.ID }));
+        await ask(
+          `replace ${oldId}: promote ${added.ID}`,
+          MemberPromote.path,
+          MemberPromoteRequest.encode({ ID: added.ID }),
+        );
       }
     } else if (old !== undefined) {
       if (mayRemove(old, members)) {
-        await ask(`replace ${oldId}: remove it`, MemberRemove.path, MemberRemoveRequest.encode({ ID: oldId }));
+        await ask(
+          `replace ${oldId}: remove it`,
+          MemberRemove.path,
+          MemberRemoveRequest.encode({ ID: oldId }),
+        );
       }
     } else {
       this.counts.replaced++;

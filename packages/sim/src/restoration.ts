@@ -1,6 +1,7 @@
 /**
- * A cluster restored from a snapshot, beside the one that the snapshot is from: three machines whose disks are made as quorateutl makes
- * them, and lose power before anything is started. It begins with the state of the snapshot, and goes on from it.
+ * A cluster restored from a snapshot, beside the one that the snapshot is from: three machines
+ * whose disks are made as quorateutl makes them, and lose power before anything is started. It
+ * begins with the state of the snapshot, and goes on from it.
  */
 
 import { makeMember, newMember } from "@quorate/ctl";
@@ -58,12 +59,28 @@ export class Restoration {
     const corruptionCheck = new CorruptionCheck();
     const safety = new Safety(this.#leases, corruptionCheck);
     this.#safety = safety;
-    const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
+    const network = new Network(options, {
+      scheduler,
+      random: random.fork("network"),
+      safety,
+      story,
+    });
     network.links.faulty = false;
     const hashCheck = new HashCheck(safety);
     const nodeRandom = random.fork("nodes");
     const { raftCheck } = this;
-    this.#nodeDeps = { options, scheduler, random: nodeRandom, network, safety, raftCheck, hashCheck, corruptionCheck, story, fail };
+    this.#nodeDeps = {
+      options,
+      scheduler,
+      random: nodeRandom,
+      network,
+      safety,
+      raftCheck,
+      hashCheck,
+      corruptionCheck,
+      story,
+      fail,
+    };
   }
 
   /** Restores, starts and looks. Rejects with a Violation. */
@@ -75,32 +92,55 @@ export class Restoration {
     const { index, state, compactRevision, alarms } = this.#archive;
     // The new log holds its members alone.
     this.#safety.begin({ index: MEMBERS, state, compactRevision, alarms });
-    this.#deps.story.tell("world", `restores a cluster from the snapshot at ${index}, revision ${state.revision}`);
+    this.#deps.story.tell(
+      "world",
+      `restores a cluster from the snapshot at ${index}, revision ${state.revision}`,
+    );
     for (const [i, name] of names.entries()) {
-      const node = new Node(name, { ...this.#nodeDeps, config: await configOf(name, urlOf(i), cluster) });
+      const node = new Node(name, {
+        ...this.#nodeDeps,
+        config: await configOf(name, urlOf(i), cluster),
+      });
       this.#nodes.push(node);
       await node.furnish((machine, config) => this.#make(machine, config));
     }
     for (const node of this.#nodes) node.start();
-    while (this.#nodes.some(({ member }) => member === undefined || member.leader === 0n)) await scheduler.delay(RETRY_MS);
+    while (this.#nodes.some(({ member }) => member === undefined || member.leader === 0n))
+      await scheduler.delay(RETRY_MS);
     await this.#endAlarms();
     for (const node of this.#nodes) await this.#use(node);
     for (const node of this.#nodes) this.#compare(node);
     for (const { process } of this.#nodes) process?.end();
   }
 
-  async #make({ disk, keyspaces, clock }: Parameters<Parameters<Node["furnish"]>[0]>[0], config: ServerConfig): Promise<void> {
-    const urls = new Map([...config.initialCluster].map(([name, list]) => [name, list.map(({ text }) => text)]));
-    const target = newMember(config.name, urls, config.initialClusterToken, config.dataDir, config.walDir);
+  async #make(
+    { disk, keyspaces, clock }: Parameters<Parameters<Node["furnish"]>[0]>[0],
+    config: ServerConfig,
+  ): Promise<void> {
+    const urls = new Map(
+      [...config.initialCluster].map(([name, list]) => [name, list.map(({ text }) => text)]),
+    );
+    const target = newMember(
+      config.name,
+      urls,
+      config.initialClusterToken,
+      config.dataDir,
+      config.walDir,
+    );
     disk.replace(SNAPSHOT_PATH, this.#archive.bytes);
-    const fill = (storeDir: string) => importEtcdFile({ disk, keyspaces }, SNAPSHOT_PATH, storeDir, target.cluster);
+    const fill = (storeDir: string) =>
+      importEtcdFile({ disk, keyspaces }, SNAPSHOT_PATH, storeDir, target.cluster);
     await makeMember(target, fill, { disk, clock: clock as Clock });
   }
 
   /** Those of the cluster that the snapshot is from. */
   async #endAlarms(): Promise<void> {
     for (const { memberId, type } of this.#archive.alarms) {
-      const end = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: type });
+      const end = AlarmRequest.encode({
+        action: AlarmRequest_AlarmAction.DEACTIVATE,
+        memberID: memberId,
+        alarm: type,
+      });
       await this.#ask(this.#nodes[0], MaintenanceService.methods.Alarm.path, end);
     }
   }
@@ -116,7 +156,9 @@ export class Restoration {
     }
   }
 
-  /** A write and a read through a member; what it answers is compared where it is applied, and here. */
+  /**
+   * A write and a read through a member; what it answers is compared where it is applied, and here.
+   */
   async #use(node: Node): Promise<void> {
     const ask = (request: ModelRequest) => {
       const { path, bytes } = encodeRequest(request, NEWEST);
@@ -131,7 +173,10 @@ export class Restoration {
     const [answer] = answers;
     const found = answer.kind === "range" ? answer.kvs : [];
     if (JSON.stringify(found) !== JSON.stringify(expected)) {
-      violate("ARCHIVE-2", `the restored ${node.name} has ${JSON.stringify(found)} at ${revision}, not ${JSON.stringify(expected)}`);
+      violate(
+        "ARCHIVE-2",
+        `the restored ${node.name} has ${JSON.stringify(found)} at ${revision}, not ${JSON.stringify(expected)}`,
+      );
     }
   }
 
@@ -142,6 +187,9 @@ export class Restoration {
     const unknown = leases.filter((id) => !this.#archive.leases.has(id));
     const lost = this.#leases.existing.filter((id) => !leases.includes(id));
     if (unknown.length + lost.length > 0)
-      violate("ARCHIVE-2", `the restored ${name} has the leases ${leases}, unlike ${this.#leases.existing}`);
+      violate(
+        "ARCHIVE-2",
+        `the restored ${name} has the leases ${leases}, unlike ${this.#leases.existing}`,
+      );
   }
 }

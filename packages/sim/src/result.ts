@@ -1,4 +1,7 @@
-/** What came of a run: its hash, what went on in it and how much of it was looked at, and what was wrong. */
+/**
+ * What came of a run: its hash, what went on in it and how much of it was looked at, and what was
+ * wrong.
+ */
 import type { AlarmBook } from "./check/alarms.ts";
 import type { ArchiveCheck } from "./check/archives.ts";
 import type { CorruptionCheck } from "./check/corruption.ts";
@@ -37,7 +40,11 @@ export interface RunResult {
   /** Whether one member went on alone when the others were lost. */
   readonly survived: boolean;
   /** Looked at by the checks of the log and of the stores. */
-  readonly checked: { readonly entriesWritten: number; readonly leaders: number; readonly hashesCompared: number };
+  readonly checked: {
+    readonly entriesWritten: number;
+    readonly leaders: number;
+    readonly hashesCompared: number;
+  };
   readonly cluster: Registrar["counts"];
   readonly watches: WatchCheck["counts"];
   readonly leases: LeaseCheck["counts"];
@@ -48,12 +55,17 @@ export interface RunResult {
 }
 
 /** The fault points that members passed, of all of them together. */
-export function pointsOf(nodes: readonly Node[]): Record<string, { passed: number; crashed: number }> {
+export function pointsOf(
+  nodes: readonly Node[],
+): Record<string, { passed: number; crashed: number }> {
   const points: Record<string, { passed: number; crashed: number }> = {};
   for (const { crashPoints } of nodes) {
     for (const [point, { passed, crashed }] of crashPoints.passes) {
       const sum = points[point];
-      points[point] = { passed: (sum?.passed ?? 0) + passed, crashed: (sum?.crashed ?? 0) + crashed };
+      points[point] = {
+        passed: (sum?.passed ?? 0) + passed,
+        crashed: (sum?.crashed ?? 0) + crashed,
+      };
     }
   }
   return points;

@@ -1,12 +1,16 @@
 /**
- * A member's store made to differ from the others' behind its back: the value of one record is another, as a store's own defect or a bit of
- * memory might leave it. No checksum is wrong, every revision fits: only a comparison with the other members shows it.
+ * A member's store made to differ from the others' behind its back: the value of one record is
+ * another, as a store's own defect or a bit of memory might leave it. No checksum is wrong, every
+ * revision fits: only a comparison with the other members shows it.
  */
 import type { Random } from "@quorate/host";
 import type { MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { equals, KeyValue, toLatin1 } from "@quorate/proto";
 
-/** Records of keys begin with this byte; then come eight bytes of revision, a mark, and eight more (and one behind a deletion). */
+/**
+ * Records of keys begin with this byte; then come eight bytes of revision, a mark, and eight more
+ * (and one behind a deletion).
+ */
 const KEY_BUCKET = "k";
 const RECORD_KEY_BYTES = 18;
 
@@ -38,11 +42,18 @@ export class Sabotage {
   alter(): boolean {
     const { keyspaces, random, storePath, tell } = this.#deps;
     const records = keyspaces.records(storePath);
-    const places = [...(records?.keys() ?? [])].filter((place) => place.startsWith(KEY_BUCKET) && place.length === RECORD_KEY_BYTES).sort();
+    const places = [...(records?.keys() ?? [])]
+      .filter((place) => place.startsWith(KEY_BUCKET) && place.length === RECORD_KEY_BYTES)
+      .sort();
     if (places.length === 0) return false;
     // The newest more often than others: those are what clients see.
     const newest = Math.min(places.length, 6);
-    const place = places[random.below(3) === 0 ? random.below(places.length) : places.length - 1 - random.below(newest)];
+    const place =
+      places[
+        random.below(3) === 0
+          ? random.below(places.length)
+          : places.length - 1 - random.below(newest)
+      ];
     const kv = KeyValue.decode(records!.get(place)![1]);
     if (kv.value.length === 0) return false;
     const bytes = kv.value.slice();
@@ -55,7 +66,10 @@ export class Sabotage {
     return true;
   }
 
-  /** Alterations that are still in the store: neither compacted away, nor gone with the store that they were made in. */
+  /**
+   * Alterations that are still in the store: neither compacted away, nor gone with the store that
+   * they were made in.
+   */
   get standing(): readonly Pick<Alteration, "key" | "revision">[] {
     if (this.#done.length === 0) return [];
     const records = this.#deps.keyspaces.records(this.#deps.storePath);

@@ -1,9 +1,16 @@
 /**
- * Makes members' stores differ, one at a time and with a majority left that is right; and the operator who deals with what comes of it
- * where members do not mend themselves: a member that the alarm CORRUPT names is given up, and then the alarm is ended.
+ * Makes members' stores differ, one at a time and with a majority left that is right; and the
+ * operator who deals with what comes of it where members do not mend themselves: a member that the
+ * alarm CORRUPT names is given up, and then the alarm is ended.
  */
 import type { Random } from "@quorate/host";
-import { AlarmRequest, AlarmRequest_AlarmAction, AlarmResponse, AlarmType, MaintenanceService } from "@quorate/proto";
+import {
+  AlarmRequest,
+  AlarmRequest_AlarmAction,
+  AlarmResponse,
+  AlarmType,
+  MaintenanceService,
+} from "@quorate/proto";
 import type { CorruptionCheck } from "./check/corruption.ts";
 import type { Safety } from "./check/safety.ts";
 import type { ClientNetwork } from "./client-network.ts";
@@ -15,12 +22,16 @@ import type { Scheduler } from "./scheduler.ts";
 const { Alarm } = MaintenanceService.methods;
 
 const CALL_TIMEOUT_MS = 8000;
-/** The operator looks as often, and gives up a member that keeps others from starting after so many looks without an answer. */
+/**
+ * The operator looks as often, and gives up a member that keeps others from starting after so many
+ * looks without an answer.
+ */
 const LOOK_EVERY_MS = 700;
 const MAX_SILENT_LOOKS = 12;
 /**
- * After so many looks at an alarm that names nobody it compares hashes, and does what the alarm's text says: it gives up who differs, or,
- * where members mend themselves, ends all alarms. A member that mends itself is no witness; with the alarm against it, that ends.
+ * After so many looks at an alarm that names nobody it compares hashes, and does what the alarm's
+ * text says: it gives up who differs, or, where members mend themselves, ends all alarms. A member
+ * that mends itself is no witness; with the alarm against it, that ends.
  */
 const MAX_NAMELESS_LOOKS = 12;
 
@@ -69,23 +80,32 @@ export class Saboteur {
     this.#stopped = true;
   }
 
-  /** What is left to be found or mended, in words; undefined if all members are like the others and no alarm CORRUPT is raised. */
+  /**
+   * What is left to be found or mended, in words; undefined if all members are like the others and
+   * no alarm CORRUPT is raised.
+   */
   get unsettled(): string | undefined {
     const { nodes, safety, check } = this.#deps;
     for (const node of nodes) {
       if (node.refused || !this.#isVisible(node)) continue;
       const what = node.alterations.map(({ key, revision }) => `${key} at ${revision}`).join(", ");
-      if (!check.isNamed(node.memberId)) return `CORRUPT-2: ${node.name} differs in ${what}, and no alarm names it`;
+      if (!check.isNamed(node.memberId))
+        return `CORRUPT-2: ${node.name} differs in ${what}, and no alarm names it`;
       return `CORRUPT-4: ${node.name} was named, and still differs in ${what}`;
     }
     return safety.alarms.isCorrupt ? "CORRUPT-4: an alarm CORRUPT has not ended" : undefined;
   }
 
-  /** Whether a hash shows an alteration: what was superseded before the last compaction is about to go, and left out. */
+  /**
+   * Whether a hash shows an alteration: what was superseded before the last compaction is about to
+   * go, and left out.
+   */
   #isVisible(node: Node): boolean {
     const { keys } = this.#deps.safety.lastState;
     const compacted = node.member?.store.mvcc.compactRevision ?? this.#deps.safety.compactRevision;
-    return node.alterations.some(({ key, revision }) => revision > compacted || keys.get(key)?.mod === revision);
+    return node.alterations.some(
+      ({ key, revision }) => revision > compacted || keys.get(key)?.mod === revision,
+    );
   }
 
   async #work(): Promise<void> {
@@ -93,9 +113,16 @@ export class Saboteur {
     while (this.#isActive) {
       await scheduler.delay(2 * this.#random.unit() * this.#options.sabotageEveryMs);
       // One at a time: of two that differ, one could be made anew from the other.
-      if (!this.#isActive || nodes.some((node) => node.isAltered && !node.refused) || nodes.length < 3 || !mayDamage()) continue;
+      if (
+        !this.#isActive ||
+        nodes.some((node) => node.isAltered && !node.refused) ||
+        nodes.length < 3 ||
+        !mayDamage()
+      )
+        continue;
       const node = nodes[this.#random.below(nodes.length)];
-      if (!node.refused && !node.gone && node.alter()) story.tell("saboteur", `altered ${node.name}`);
+      if (!node.refused && !node.gone && node.alter())
+        story.tell("saboteur", `altered ${node.name}`);
     }
   }
 
@@ -106,18 +133,29 @@ export class Saboteur {
       await scheduler.delay(LOOK_EVERY_MS);
       if (!check.isAnyAltered) continue;
       // One that does not start for that is never named: whoever looks at its log gives it up.
-      if (!this.#isActive) for (const one of nodes) if (one.foundDifference && one.isAltered && !one.refused) this.#condemn(one);
+      if (!this.#isActive)
+        for (const one of nodes)
+          if (one.foundDifference && one.isAltered && !one.refused) this.#condemn(one);
       const node = nodes[this.#random.below(nodes.length)];
-      const list = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.GET, alarm: AlarmType.CORRUPT });
+      const list = AlarmRequest.encode({
+        action: AlarmRequest_AlarmAction.GET,
+        alarm: AlarmType.CORRUPT,
+      });
       const { bytes } = await this.#deps.network.exchange(node, Alarm.path, list, CALL_TIMEOUT_MS);
       if (bytes === undefined) {
-        // A member that differs keeps those that would make a majority from starting: it has to go first.
-        if (!this.#isActive && ++silent > MAX_SILENT_LOOKS && !this.#options.selfHeal) this.#giveUpAltered();
+        // A member that differs keeps those that would make a majority from starting: it has to go
+        // first.
+        if (!this.#isActive && ++silent > MAX_SILENT_LOOKS && !this.#options.selfHeal)
+          this.#giveUpAltered();
         continue;
       }
       silent = 0;
       const raised = AlarmResponse.decode(bytes).alarms.map(({ memberID }) => memberID);
-      if (this.#options.selfHeal && raised.includes(0n) && nodes.some((one) => !one.refused && this.#isVisible(one))) {
+      if (
+        this.#options.selfHeal &&
+        raised.includes(0n) &&
+        nodes.some((one) => !one.refused && this.#isVisible(one))
+      ) {
         if (this.#isActive || ++this.#nameless < MAX_NAMELESS_LOOKS) continue;
         this.#nameless = 0;
         for (const memberId of raised) await this.#end(memberId, node);
@@ -133,7 +171,8 @@ export class Saboteur {
     // It ends the alarm itself when it is like the others.
     if (this.#options.selfHeal && named !== undefined) return;
     if (named !== undefined && !named.refused) this.#condemn(named);
-    // Nobody was named: that is over when whoever differs has been, or when the operator has found out who that is.
+    // Nobody was named: that is over when whoever differs has been, or when the operator has found
+    // out who that is.
     if (memberId === 0n && nodes.some((node) => !node.refused && this.#isVisible(node))) {
       if (this.#isActive || ++this.#nameless < MAX_NAMELESS_LOOKS) return;
       this.#giveUpAltered();
@@ -142,8 +181,15 @@ export class Saboteur {
   }
 
   async #end(memberId: bigint, asked: Node): Promise<void> {
-    const end = AlarmRequest.encode({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT });
-    this.#deps.story.tell("operator", `ends the alarm CORRUPT of ${memberId.toString(16)} through ${asked.name}`);
+    const end = AlarmRequest.encode({
+      action: AlarmRequest_AlarmAction.DEACTIVATE,
+      memberID: memberId,
+      alarm: AlarmType.CORRUPT,
+    });
+    this.#deps.story.tell(
+      "operator",
+      `ends the alarm CORRUPT of ${memberId.toString(16)} through ${asked.name}`,
+    );
     const { bytes } = await this.#deps.network.exchange(asked, Alarm.path, end, CALL_TIMEOUT_MS);
     if (bytes !== undefined) this.counts.alarmsEnded++;
   }

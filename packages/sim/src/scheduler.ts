@@ -1,8 +1,9 @@
 /**
- * Time of a simulated world: one queue of events, and a clock for each process that drifts, pauses and dies with it.
+ * Time of a simulated world: one queue of events, and a clock for each process that drifts, pauses
+ * and dies with it.
  *
- * An event runs alone; the promises that it settled react before the next event is taken. Nothing else gives an order: real time, timers
- * and input of the machine underneath play no part.
+ * An event runs alone; the promises that it settled react before the next event is taken. Nothing
+ * else gives an order: real time, timers and input of the machine underneath play no part.
  */
 import type { Clock, Timer } from "@quorate/host";
 
@@ -27,7 +28,13 @@ class Task implements Timer {
   isQueued = false;
   readonly #queue: { cancelled: number };
 
-  constructor(dueMs: number, order: number, run: () => void, owner: Process | undefined, queue: { cancelled: number }) {
+  constructor(
+    dueMs: number,
+    order: number,
+    run: () => void,
+    owner: Process | undefined,
+    queue: { cancelled: number },
+  ) {
     this.dueMs = dueMs;
     this.order = order;
     this.run = run;
@@ -114,9 +121,17 @@ export class Scheduler {
     return this.#nowMs;
   }
 
-  /** Runs `run` in `delayMs`, unless `owner` has ended by then; while it is paused the task waits. */
+  /**
+   * Runs `run` in `delayMs`, unless `owner` has ended by then; while it is paused the task waits.
+   */
   after(delayMs: number, run: () => void, owner?: Process): Timer {
-    const task = new Task(this.#nowMs + Math.max(0, delayMs), this.#order++, run, owner, this.#queue);
+    const task = new Task(
+      this.#nowMs + Math.max(0, delayMs),
+      this.#order++,
+      run,
+      owner,
+      this.#queue,
+    );
     this.#push(task);
     return task;
   }
@@ -137,8 +152,8 @@ export class Scheduler {
   }
 
   /**
-   * Runs events until `done` is true after one of them; rejects with what an event throws, or when no event is left.
-   * `afterEach` is called when all that an event set off has happened.
+   * Runs events until `done` is true after one of them; rejects with what an event throws, or when
+   * no event is left. `afterEach` is called when all that an event set off has happened.
    */
   run(done: () => boolean, afterEach: () => void): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -160,13 +175,15 @@ export class Scheduler {
           reject(error);
           return;
         }
-        // All promises that are settled, and those that these settle, react before the next tick. Now and then the machine's own loop
-        // gets a turn: promises that were rejected and are nobody's are told only there.
+        // All promises that are settled, and those that these settle, react before the next tick.
+        // Now and then the machine's own loop gets a turn: promises that were rejected and are
+        // nobody's are told only there.
         if (++steps % STEPS_PER_TURN === 0) setImmediate(step);
         else settled.then(nextTick);
       };
       let steps = 0;
-      // As queueMicrotask would, which costs far more: it makes an object to follow the callback by.
+      // As queueMicrotask would, which costs far more: it makes an object to follow the callback
+      // by.
       const settled = Promise.resolve();
       const nextTick = () => process.nextTick(step);
       setImmediate(step);
@@ -288,8 +305,9 @@ export class ProcessClock implements Clock {
   }
 
   /**
-   * Ends of turns come in the order in which they were asked for, as those of Node do, however long each turn takes. Else a task that asks
-   * for one after the other, each at once, would keep time from going on to an earlier one that takes longer.
+   * Ends of turns come in the order in which they were asked for, as those of Node do, however long
+   * each turn takes. Else a task that asks for one after the other, each at once, would keep time
+   * from going on to an earlier one that takes longer.
    */
   endOfTurn(task: () => void): void {
     const { nowMs } = this.#scheduler;

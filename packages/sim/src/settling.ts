@@ -1,6 +1,7 @@
 /**
- * What is demanded once all is healed: progress through each member, the end of every lease, watches that were told everything, and members
- * that are alike; and the reads that show where writes of unknown outcome stand.
+ * What is demanded once all is healed: progress through each member, the end of every lease,
+ * watches that were told everything, and members that are alike; and the reads that show where
+ * writes of unknown outcome stand.
  */
 import type { Member } from "@quorate/server";
 import type { LeaseCheck } from "./check/lease-lives.ts";
@@ -14,7 +15,10 @@ import type { Story } from "./report/story.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { WatchClients } from "./watch-clients.ts";
 
-/** Revisions that are read one by one at the end, from the newest back: they show the places of writes whose outcome nobody knows. */
+/**
+ * Revisions that are read one by one at the end, from the newest back: they show the places of
+ * writes whose outcome nobody knows.
+ */
 const MAX_SWEPT_REVISIONS = 3000;
 
 export interface SettlingDeps {
@@ -32,10 +36,15 @@ export interface SettlingDeps {
 
 function membersOf(store: Member["store"]): string {
   const members = store.membership.members();
-  return members.map((one) => `${one.id} ${one.name} ${one.peerUrls} ${one.isLearner ? "learner" : "voter"}`).join(", ");
+  return members
+    .map((one) => `${one.id} ${one.name} ${one.peerUrls} ${one.isLearner ? "learner" : "voter"}`)
+    .join(", ");
 }
 
-/** Each resolves when what it demands is so, and rejects with a Violation where it cannot be; how long that may take others say. */
+/**
+ * Each resolves when what it demands is so, and rejects with a Violation where it cannot be; how
+ * long that may take others say.
+ */
 export class Settling {
   readonly #deps: SettlingDeps;
 
@@ -48,7 +57,8 @@ export class Settling {
     return this.#deps.nodes
       .map((node) => {
         const { member } = node;
-        if (member === undefined) return `${node.name} ${node.refused ? "refused" : node.down ? "is down" : "is starting"}`;
+        if (member === undefined)
+          return `${node.name} ${node.refused ? "refused" : node.down ? "is down" : "is starting"}`;
         const { term, commitIndex, appliedIndex, isLeader } = member;
         return `${node.name} term ${term} commit ${commitIndex} applied ${appliedIndex}${isLeader ? " leads" : ""}`;
       })
@@ -71,7 +81,13 @@ export class Settling {
           continue;
         }
         if (written.outcome?.kind === "answered") {
-          const read = await this.#deps.clients.call("healer", node, { kind: "range", key: "progress", end: "" }, mode, 10_000);
+          const read = await this.#deps.clients.call(
+            "healer",
+            node,
+            { kind: "range", key: "progress", end: "" },
+            mode,
+            10_000,
+          );
           if (read.outcome?.kind === "answered") break;
         }
         await this.#deps.scheduler.delay(100);
@@ -85,7 +101,10 @@ export class Settling {
 
   /** Nobody renews any more: all leases must end by themselves. */
   async leasesEnd(): Promise<void> {
-    const isSo = () => this.#deps.clients.idle && this.#deps.leaseClients.idle && this.#deps.leaseCheck.existing.length === 0;
+    const isSo = () =>
+      this.#deps.clients.idle &&
+      this.#deps.leaseClients.idle &&
+      this.#deps.leaseCheck.existing.length === 0;
     while (!isSo()) await this.#deps.scheduler.delay(100);
   }
 
@@ -101,13 +120,18 @@ export class Settling {
       return (
         this.#deps.clients.idle &&
         members.length === this.#deps.nodes.filter((node) => !node.refused).length &&
-        members.every((member) => member.appliedIndex === this.#deps.safety.lastIndex && member.leader !== 0n)
+        members.every(
+          (member) => member.appliedIndex === this.#deps.safety.lastIndex && member.leader !== 0n,
+        )
       );
     };
     while (!isSo()) await this.#deps.scheduler.delay(50);
   }
 
-  /** SIM-7. What comes in meanwhile (a member that tells its name again, an alarm) makes it begin anew. */
+  /**
+   * SIM-7. What comes in meanwhile (a member that tells its name again, an alarm) makes it begin
+   * anew.
+   */
   async compare(): Promise<void> {
     for (;;) {
       await this.converge();
@@ -116,9 +140,16 @@ export class Settling {
       for (const member of this.#members()) {
         await member.space.compacted();
         const { hash, revision, compactRevision } = await member.store.mvcc.hashKV(0);
-        found.push({ member, text: `hash ${hash} at revision ${revision}, compacted ${compactRevision}` });
+        found.push({
+          member,
+          text: `hash ${hash} at revision ${revision}, compacted ${compactRevision}`,
+        });
       }
-      if (found.some(({ member }) => member.appliedIndex !== index) || this.#deps.safety.lastIndex !== index) continue;
+      if (
+        found.some(({ member }) => member.appliedIndex !== index) ||
+        this.#deps.safety.lastIndex !== index
+      )
+        continue;
       for (const { member, text } of found) {
         this.#deps.story.tell(member.config.name, text);
         this.#compareWith(member, text, found[0]);
@@ -134,10 +165,18 @@ export class Settling {
     const found = this.#deps.network.dialledBy(id).map((peer) => `${peer.id} ${peer.urls}`);
     // A member that was removed a moment ago is said farewell to.
     const missing = expected.filter((one) => !found.includes(one));
-    if (missing.length > 0) violate("SIM-11", `${config.name} dials ${found.join(", ")}, and the membership has ${expected.join(", ")}`);
+    if (missing.length > 0)
+      violate(
+        "SIM-11",
+        `${config.name} dials ${found.join(", ")}, and the membership has ${expected.join(", ")}`,
+      );
   }
 
-  #compareWith(member: Member, text: string, first: { readonly member: Member; readonly text: string }): void {
+  #compareWith(
+    member: Member,
+    text: string,
+    first: { readonly member: Member; readonly text: string },
+  ): void {
     const { config, store } = member;
     const { name } = config;
     const other = first.member.config.name;
@@ -146,11 +185,17 @@ export class Settling {
     if (wrong !== undefined) violate("SIM-7", `${name}: ${wrong}`);
     const list = membersOf(store);
     if (list !== membersOf(first.member.store))
-      violate("SIM-7", `${name} has the members ${list}, ${other} ${membersOf(first.member.store)}`);
+      violate(
+        "SIM-7",
+        `${name} has the members ${list}, ${other} ${membersOf(first.member.store)}`,
+      );
     this.#compareDialled(member);
     const leases = [...store.lessor.all()].map(({ id }) => `${id}`).sort();
     if (leases.join(" ") !== this.#deps.leaseCheck.existing.join(" ")) {
-      violate("SIM-7", `${name} has the leases ${leases.join(" ")}, not ${this.#deps.leaseCheck.existing.join(" ")}`);
+      violate(
+        "SIM-7",
+        `${name} has the leases ${leases.join(" ")}, not ${this.#deps.leaseCheck.existing.join(" ")}`,
+      );
     }
   }
 
@@ -162,12 +207,19 @@ export class Settling {
     const first = Math.max(1, node.member.store.mvcc.compactRevision, last - MAX_SWEPT_REVISIONS);
     const known = new Set<number>();
     for (const { outcome, request } of this.#deps.clients.operations) {
-      if (outcome?.kind === "answered" && request.kind !== "range") known.add(outcome.answer.revision);
+      if (outcome?.kind === "answered" && request.kind !== "range")
+        known.add(outcome.answer.revision);
     }
     const everything = { kind: "range", key: "\0", end: "\xff" } as const;
     for (let revision = last; revision >= first; revision--) {
       if (known.has(revision) && revision !== last) continue;
-      await this.#deps.clients.call("sweeper", node, everything, { serializable: true, atRevision: revision }, 10_000);
+      await this.#deps.clients.call(
+        "sweeper",
+        node,
+        everything,
+        { serializable: true, atRevision: revision },
+        10_000,
+      );
     }
   }
 }

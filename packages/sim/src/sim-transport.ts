@@ -1,7 +1,12 @@
 /** A member's transport in the simulated network, and its end of that. */
 import type { raftpb } from "@quorate/proto";
 import type { TransportRequest } from "@quorate/server";
-import { MemberDirectory, type PeerStatus, type SnapshotStream, type Transport } from "@quorate/transport";
+import {
+  MemberDirectory,
+  type PeerStatus,
+  type SnapshotStream,
+  type Transport,
+} from "@quorate/transport";
 import type { Process, Scheduler } from "./scheduler.ts";
 
 /** A member's end of the network while one process of it lives. */
@@ -11,11 +16,16 @@ export interface Station {
   readonly request: TransportRequest;
   /** Where it can be reached. */
   readonly urls: readonly string[];
-  /** Where members that have talked to it say that they are: they can be answered there, known or not, as by the real transport. */
+  /**
+   * Where members that have talked to it say that they are: they can be answered there, known or
+   * not, as by the real transport.
+   */
   readonly heard: Map<bigint, readonly string[]>;
 }
 
-/** Where a member is tried: at the addresses that it is known by, and at those that it named itself. */
+/**
+ * Where a member is tried: at the addresses that it is known by, and at those that it named itself.
+ */
 export interface Addresses {
   readonly known: readonly string[] | undefined;
   readonly heard: readonly string[] | undefined;
@@ -51,7 +61,9 @@ export class SimTransport implements Transport {
     });
   }
 
-  /** Whether messages of this sender are taken, as by the real transport: those of members alone. */
+  /**
+   * Whether messages of this sender are taken, as by the real transport: those of members alone.
+   */
   takesFrom(id: bigint): boolean {
     return this.#directory.standingOf(id, () => true) === "member";
   }
@@ -61,7 +73,8 @@ export class SimTransport implements Transport {
     for (const message of messages) {
       const { to } = message;
       const addresses = this.#addressesOf(to);
-      if (addresses.known !== undefined || addresses.heard !== undefined) this.#network.send(this.#station, to, message, addresses);
+      if (addresses.known !== undefined || addresses.heard !== undefined)
+        this.#network.send(this.#station, to, message, addresses);
     }
   }
 
@@ -74,7 +87,9 @@ export class SimTransport implements Transport {
       this.#scheduler.after(0, () => tell(false), this.#station.process);
       return;
     }
-    this.#network.stream(this.#station, stream, this.#addressesOf(to)).then(tell, () => tell(false));
+    this.#network
+      .stream(this.#station, stream, this.#addressesOf(to))
+      .then(tell, () => tell(false));
   }
 
   #addressesOf(id: bigint): Addresses {
@@ -100,7 +115,12 @@ export class SimTransport implements Transport {
   peers(): readonly PeerStatus[] {
     return [...this.#peers].map(([id, urls]) => {
       const isReached = this.#network.isReached(this.#station.name, id, this.#addressesOf(id));
-      return { id, urls, activeSinceMs: isReached ? 0 : undefined, roundTripMs: isReached ? 1 : undefined };
+      return {
+        id,
+        urls,
+        activeSinceMs: isReached ? 0 : undefined,
+        roundTripMs: isReached ? 1 : undefined,
+      };
     });
   }
 

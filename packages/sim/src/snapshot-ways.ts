@@ -1,4 +1,6 @@
-/** How a snapshot goes from member to member: in pieces over a link, each of which may be the last. */
+/**
+ * How a snapshot goes from member to member: in pieces over a link, each of which may be the last.
+ */
 import { raftpb } from "@quorate/proto";
 import type { Links } from "./links.ts";
 import type { Story } from "./report/story.ts";
@@ -37,9 +39,14 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
   const chunks = shipment.body[Symbol.asyncIterator]();
   const nextChunk = () =>
     new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
-      const gone = () => scheduler.after(latency(), () => reject(new Error("the connection broke")), target.process);
+      const gone = () =>
+        scheduler.after(latency(), () => reject(new Error("the connection broke")), target.process);
       const forget = from.process.onEnd(gone);
-      const stalled = scheduler.after(SNAPSHOT_STALL_MS, () => reject(new Error("nothing came for too long")), target.process);
+      const stalled = scheduler.after(
+        SNAPSHOT_STALL_MS,
+        () => reject(new Error("nothing came for too long")),
+        target.process,
+      );
       const over = () => {
         forget();
         stalled.cancel();
@@ -61,7 +68,9 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
   await scheduler.delay(latency(), from.process);
   if (link.cut || !target.process.alive) return false;
   return new Promise((resolve) => {
-    const forget = target.process.onEnd(() => scheduler.after(latency(), () => resolve(false), from.process));
+    const forget = target.process.onEnd(() =>
+      scheduler.after(latency(), () => resolve(false), from.process),
+    );
     const end = (taken: boolean) => {
       forget();
       const back = links.link(target.name, from.name);
@@ -71,10 +80,12 @@ export async function carrySnapshot(shipment: Shipment, deps: ShipmentDeps): Pro
     scheduler.after(
       0,
       () => {
-        target.request.listener.snapshotReceived({ message: raftpb.Message.decode(announced), body: body() }).then(
-          () => end(true),
-          () => end(false),
-        );
+        target.request.listener
+          .snapshotReceived({ message: raftpb.Message.decode(announced), body: body() })
+          .then(
+            () => end(true),
+            () => end(false),
+          );
       },
       target.process,
     );

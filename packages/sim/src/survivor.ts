@@ -1,6 +1,7 @@
 /**
- * The end of a cluster that loses its majority for good: one member is left, which has all that was ever applied somewhere, and so all that
- * was acknowledged. It is started with --force-new-cluster, crashes in the middle of that now and then, and goes on alone.
+ * The end of a cluster that loses its majority for good: one member is left, which has all that was
+ * ever applied somewhere, and so all that was acknowledged. It is started with --force-new-cluster,
+ * crashes in the middle of that now and then, and goes on alone.
  */
 import type { Random } from "@quorate/host";
 import type { ServerConfig } from "@quorate/server";
@@ -28,11 +29,16 @@ export interface SurvivorDeps {
   configOf(node: Node, isForced: boolean): Promise<ServerConfig>;
 }
 
-/** Takes all machines but one away, and has that go on alone; gives false where none is left that has everything. */
+/**
+ * Takes all machines but one away, and has that go on alone; gives false where none is left that
+ * has everything.
+ */
 export async function goOnAlone(deps: SurvivorDeps): Promise<boolean> {
   const { nodes, scheduler, story, random, network, safety, raftCheck, configOf } = deps;
   for (const node of nodes) node.crash("power");
-  const fit = nodes.filter((node) => !node.gone && !node.refused && node.hasRun && !node.isAltered && hasAll(node, safety));
+  const fit = nodes.filter(
+    (node) => !node.gone && !node.refused && node.hasRun && !node.isAltered && hasAll(node, safety),
+  );
   if (fit.length === 0) return false;
   const survivor = fit[random.below(fit.length)];
   story.tell("world", `all are lost but ${survivor.name}, which goes on alone`);
@@ -45,7 +51,8 @@ export async function goOnAlone(deps: SurvivorDeps): Promise<boolean> {
   survivor.reconfigure(await configOf(survivor, true));
   for (let left = random.below(MAX_CRASHES + 1); left > 0; left--) {
     survivor.crashAtDisk(random.below(40));
-    for (let i = 0; i < 100 && !survivor.down && survivor.member === undefined; i++) await scheduler.delay(LOOK_MS);
+    for (let i = 0; i < 100 && !survivor.down && survivor.member === undefined; i++)
+      await scheduler.delay(LOOK_MS);
     survivor.crash("power");
   }
   survivor.machine.heal();
@@ -58,10 +65,19 @@ export async function goOnAlone(deps: SurvivorDeps): Promise<boolean> {
   return true;
 }
 
-/** Whether a machine's disk has everything that was applied anywhere, and its member still belongs to the cluster. */
+/**
+ * Whether a machine's disk has everything that was applied anywhere, and its member still belongs
+ * to the cluster.
+ */
 function hasAll(node: Node, safety: Safety): boolean {
   const end = node.logEnd;
   const last = safety.lastIndex;
-  if (end === undefined || end.lastIndex < last || safety.isRemoved(node.memberId) || end.removes(node.memberId)) return false;
+  if (
+    end === undefined ||
+    end.lastIndex < last ||
+    safety.isRemoved(node.memberId) ||
+    end.removes(node.memberId)
+  )
+    return false;
   return end.beginsAt >= last || end.termOf(last) === safety.termAt(last);
 }

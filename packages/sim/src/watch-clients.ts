@@ -1,9 +1,16 @@
 /**
- * Clients that watch. Each has a stream with a few watches on a member it likes, goes to another when it breaks or for no reason, and takes
- * its watches up again there behind what it was told last. What comes in is judged at once.
+ * Clients that watch. Each has a stream with a few watches on a member it likes, goes to another
+ * when it breaks or for no reason, and takes its watches up again there behind what it was told
+ * last. What comes in is judged at once.
  */
 import type { Random } from "@quorate/host";
-import { WatchCreateRequest_FilterType as Filter, fromLatin1, WatchRequest, WatchResponse, WatchService } from "@quorate/proto";
+import {
+  WatchCreateRequest_FilterType as Filter,
+  fromLatin1,
+  WatchRequest,
+  WatchResponse,
+  WatchService,
+} from "@quorate/proto";
 import type { Safety } from "./check/safety.ts";
 import { violate } from "./check/violation.ts";
 import { type WatchCheck, type Watching, wireEnd } from "./check/watches.ts";
@@ -32,7 +39,10 @@ export class WatchClients {
   readonly #clients: WatchClient[];
 
   constructor(options: SimOptions, deps: WatchClientsDeps) {
-    this.#clients = Array.from({ length: options.watchers }, (_, i) => new WatchClient(`w${i}`, options, deps));
+    this.#clients = Array.from(
+      { length: options.watchers },
+      (_, i) => new WatchClient(`w${i}`, options, deps),
+    );
   }
 
   start(): void {
@@ -69,7 +79,10 @@ class WatchClient {
   #byId = new Map<number, Watching>();
   #cancelling = new Set<number>();
   #isSlow = false;
-  /** Whether the member's store differed when the stream was opened, and how often it had been made to by then. */
+  /**
+   * Whether the member's store differed when the stream was opened, and how often it had been made
+   * to by then.
+   */
   #wasAltered = false;
   #timesAltered = 0;
   #settled = false;
@@ -81,7 +94,9 @@ class WatchClient {
     this.#deps = deps;
     this.#random = deps.random.fork(name);
     this.#node = this.#anyNode();
-    this.#watches = Array.from({ length: 1 + this.#random.below(3) }, (_, i) => this.#draw(`${name}.${i}`));
+    this.#watches = Array.from({ length: 1 + this.#random.below(3) }, (_, i) =>
+      this.#draw(`${name}.${i}`),
+    );
   }
 
   #anyNode(): Node {
@@ -117,7 +132,9 @@ class WatchClient {
     const { revision } = this.#deps.safety.lastState;
     const way = this.#random.below(4);
     if (way < 2) return 0;
-    return way === 2 ? Math.max(1, revision - this.#random.below(40)) : revision + 1 + this.#random.below(10);
+    return way === 2
+      ? Math.max(1, revision - this.#random.below(40))
+      : revision + 1 + this.#random.below(10);
   }
 
   start(): void {
@@ -166,7 +183,11 @@ class WatchClient {
           if (number === this.#streams) this.#lost(reason);
         },
       },
-      { needsLeader: random.below(4) === 0, readMs: this.#isSlow ? 300 : 0, budgetBytes: random.below(3) === 0 ? 2000 : 64 * 1024 },
+      {
+        needsLeader: random.below(4) === 0,
+        readMs: this.#isSlow ? 300 : 0,
+        budgetBytes: random.below(3) === 0 ? 2000 : 64 * 1024,
+      },
     );
     for (const watch of this.#watches) this.#create(watch);
   }
@@ -215,11 +236,16 @@ class WatchClient {
     const { check, story } = this.#deps;
     const response = WatchResponse.decode(bytes);
     const { watchId, created, canceled, compactRevision, events, header } = response;
-    const what = created ? "created" : canceled ? `canceled, compacted ${compactRevision}` : `${events.length} events`;
+    const what = created
+      ? "created"
+      : canceled
+        ? `canceled, compacted ${compactRevision}`
+        : `${events.length} events`;
     story.tell(this.#name, `hears of ${watchId} at ${header?.revision}: ${what}`, bytes);
     if (created) {
       const watch = this.#creating.shift();
-      if (watch === undefined || canceled) violate("WATCH", `${this.#name}: a watch is refused: ${response.cancelReason}`);
+      if (watch === undefined || canceled)
+        violate("WATCH", `${this.#name}: a watch is refused: ${response.cancelReason}`);
       this.#byId.set(watchId, watch);
       check.created(watch, response);
       return;
@@ -231,11 +257,13 @@ class WatchClient {
     const watch = this.#byId.get(watchId);
     // Cancelled by a compaction and by its client at the same time, which is told of both.
     if (watch === undefined && canceled && this.#cancelling.delete(watchId)) return;
-    if (watch === undefined) violate("WATCH", `${this.#name} hears of the watch ${watchId}, which it does not have`);
+    if (watch === undefined)
+      violate("WATCH", `${this.#name} hears of the watch ${watchId}, which it does not have`);
     if (canceled) {
       this.#byId.delete(watchId);
       if (compactRevision !== 0) check.compacted(watch, response);
-      else if (!this.#cancelling.delete(watchId)) violate("WATCH", `${watch.name} is cancelled: ${response.cancelReason}`);
+      else if (!this.#cancelling.delete(watchId))
+        violate("WATCH", `${watch.name} is cancelled: ${response.cancelReason}`);
       this.#create(watch);
       return;
     }
@@ -251,7 +279,10 @@ class WatchClient {
       const way = this.#random.below(8);
       if (way === 0 && !this.#settled) this.#move();
       else if (way === 1 && !this.#settled) this.#cancelOne();
-      else if (way < 5) this.#stream?.send(WatchRequest.encode({ requestUnion: { case: "progressRequest", value: {} } }));
+      else if (way < 5)
+        this.#stream?.send(
+          WatchRequest.encode({ requestUnion: { case: "progressRequest", value: {} } }),
+        );
       this.#goOn();
     });
   }
@@ -261,6 +292,8 @@ class WatchClient {
     if (ids.length === 0) return;
     const watchId = ids[this.#random.below(ids.length)];
     this.#cancelling.add(watchId);
-    this.#stream?.send(WatchRequest.encode({ requestUnion: { case: "cancelRequest", value: { watchId } } }));
+    this.#stream?.send(
+      WatchRequest.encode({ requestUnion: { case: "cancelRequest", value: { watchId } } }),
+    );
   }
 }

@@ -1,9 +1,17 @@
 /**
- * Requests that use all that etcd's KV can say: every target and operator of comparisons, comparisons over ranges, transactions within
- * transactions, orders, limits, counts and keys alone, open ends, keys of any bytes, and puts that keep a key's value or lease.
+ * Requests that use all that etcd's KV can say: every target and operator of comparisons,
+ * comparisons over ranges, transactions within transactions, orders, limits, counts and keys alone,
+ * open ends, keys of any bytes, and puts that keep a key's value or lease.
  */
 import type { Random } from "@quorate/host";
-import type { ModelCompare, ModelOp, ModelPut, ModelRange, ModelRequest, ModelTxn } from "./model.ts";
+import type {
+  ModelCompare,
+  ModelOp,
+  ModelPut,
+  ModelRange,
+  ModelRequest,
+  ModelTxn,
+} from "./model.ts";
 
 export interface WideOptions {
   /** Names that keys begin with. */
@@ -31,7 +39,10 @@ function keyOf(random: Random, { keys }: WideOptions): string {
   return `k${String.fromCharCode(97 + random.below(keys))}${oneOf(random, TAILS)}`;
 }
 
-/** A key; a range of some; all from a key on, or all; one that is empty, since it ends before it begins. */
+/**
+ * A key; a range of some; all from a key on, or all; one that is empty, since it ends before it
+ * begins.
+ */
 function rangeOf(random: Random, options: WideOptions): ModelRange {
   const key = keyOf(random, options);
   switch (random.below(8)) {
@@ -54,7 +65,10 @@ function readOf(random: Random, options: WideOptions): Extract<ModelOp, { kind: 
   return {
     ...{ kind: "range", ...rangeOf(random, options) },
     ...(random.below(2) === 0 && { limit: 1 + random.below(4) }),
-    ...(random.below(2) === 0 && { sortBy: oneOf(random, SORTS), descending: random.below(2) === 0 }),
+    ...(random.below(2) === 0 && {
+      sortBy: oneOf(random, SORTS),
+      descending: random.below(2) === 0,
+    }),
     ...(random.below(5) === 0 && { keysOnly: true }),
     ...(random.below(6) === 0 && { countOnly: true }),
   };
@@ -72,22 +86,39 @@ function putOf(random: Random, options: WideOptions, key = keyOf(random, options
   };
 }
 
-function operandOf(random: Random, target: ModelCompare["target"], options: WideOptions): number | string {
-  if (target === "value") return random.below(3) === 0 ? "" : `c${random.below(4)}.${random.below(50)}.`;
-  if (target === "lease") return random.below(2) === 0 || options.leases.length === 0 ? "0" : oneOf(random, options.leases);
+function operandOf(
+  random: Random,
+  target: ModelCompare["target"],
+  options: WideOptions,
+): number | string {
+  if (target === "value")
+    return random.below(3) === 0 ? "" : `c${random.below(4)}.${random.below(50)}.`;
+  if (target === "lease")
+    return random.below(2) === 0 || options.leases.length === 0
+      ? "0"
+      : oneOf(random, options.leases);
   if (random.below(3) === 0) return 0;
-  return target === "version" ? random.below(6) : Math.max(0, options.knownRevision - random.below(30));
+  return target === "version"
+    ? random.below(6)
+    : Math.max(0, options.knownRevision - random.below(30));
 }
 
 function compareOf(random: Random, options: WideOptions): ModelCompare {
   const target = oneOf(random, TARGETS);
   const { key, end } = rangeOf(random, options);
-  return { key, ...(end !== "" && { end }), target, result: oneOf(random, RESULTS), operand: operandOf(random, target, options) };
+  return {
+    key,
+    ...(end !== "" && { end }),
+    target,
+    result: oneOf(random, RESULTS),
+    operand: operandOf(random, target, options),
+  };
 }
 
 /**
- * A list of operations in which no key is put twice, or put and deleted, which would be refused: `free` are the names whose keys may still
- * be changed. Those that one branch takes the other may take too.
+ * A list of operations in which no key is put twice, or put and deleted, which would be refused:
+ * `free` are the names whose keys may still be changed. Those that one branch takes the other may
+ * take too.
  */
 function opsOf(random: Random, options: WideOptions, free: Set<number>, depth: number): ModelOp[] {
   return Array.from({ length: random.below(4) }, (): ModelOp => {
@@ -97,7 +128,8 @@ function opsOf(random: Random, options: WideOptions, free: Set<number>, depth: n
     if (kind < 3 || name === undefined) return readOf(random, options);
     free.delete(name);
     const key = `k${String.fromCharCode(97 + name)}`;
-    if (kind === 3) return { kind: "delete", key, end: oneOf(random, ["", `${key}\0`, `${key}\xff\xff\xff`]) };
+    if (kind === 3)
+      return { kind: "delete", key, end: oneOf(random, ["", `${key}\0`, `${key}\xff\xff\xff`]) };
     return putOf(random, options, `${key}${oneOf(random, TAILS)}`);
   });
 }
@@ -124,7 +156,12 @@ export function wideRequest(random: Random, options: WideOptions): ModelRequest 
       return readOf(random, options);
     default: {
       const first = random.below(options.keys);
-      return txnOf(random, options, new Set(Array.from({ length: options.keys }, (_, i) => (first + i) % options.keys)), 1);
+      return txnOf(
+        random,
+        options,
+        new Set(Array.from({ length: options.keys }, (_, i) => (first + i) % options.keys)),
+        1,
+      );
     }
   }
 }

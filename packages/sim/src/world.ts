@@ -1,6 +1,7 @@
 /**
- * One run from one seed: a cluster with clients under faults, while safety is checked; then everything is healed and progress is demanded;
- * then the members are compared, and what the clients saw is judged.
+ * One run from one seed: a cluster with clients under faults, while safety is checked; then
+ * everything is healed and progress is demanded; then the members are compared, and what the
+ * clients saw is judged.
  */
 import { SeededRandom } from "@quorate/host";
 import type { ServerConfig } from "@quorate/server";
@@ -83,7 +84,12 @@ class World {
     const { safety, leaseCheck, corruptionCheck } = this;
     const random = new SeededRandom(BigInt(options.seed));
     this.#random = random;
-    const network = new Network(options, { scheduler, random: random.fork("network"), safety, story });
+    const network = new Network(options, {
+      scheduler,
+      random: random.fork("network"),
+      safety,
+      story,
+    });
     this.network = network;
     const nodeRandom = random.fork("nodes");
     const { raftCheck, hashCheck } = this;
@@ -103,19 +109,53 @@ class World {
         fail,
       });
     this.nodes = configs.map(makeNode);
-    this.clientNetwork = new ClientNetwork(options, { scheduler, random: random.fork("client network") });
-    const shared = { nodes: this.nodes, scheduler, story, network: this.clientNetwork, safety, fail };
+    this.clientNetwork = new ClientNetwork(options, {
+      scheduler,
+      random: random.fork("client network"),
+    });
+    const shared = {
+      nodes: this.nodes,
+      scheduler,
+      story,
+      network: this.clientNetwork,
+      safety,
+      fail,
+    };
     const spaceCheck = new SpaceCheck(options.quotaBytes, safety);
-    this.clients = new Clients(options, { ...shared, random: random.fork("clients"), leaseCheck, corruptionCheck, spaceCheck });
-    this.watchClients = new WatchClients(options, { ...shared, random: random.fork("watch clients"), check: this.watchCheck });
-    const leases = { ...shared, random: random.fork("lease clients"), clients: this.clients, check: leaseCheck };
+    this.clients = new Clients(options, {
+      ...shared,
+      random: random.fork("clients"),
+      leaseCheck,
+      corruptionCheck,
+      spaceCheck,
+    });
+    this.watchClients = new WatchClients(options, {
+      ...shared,
+      random: random.fork("watch clients"),
+      check: this.watchCheck,
+    });
+    const leases = {
+      ...shared,
+      random: random.fork("lease clients"),
+      clients: this.clients,
+      check: leaseCheck,
+    };
     this.leaseClients = new LeaseClients(options, leases);
-    this.hostileClients = new HostileClients(options, { ...shared, random: random.fork("hostile clients"), clients: this.clients });
-    this.operator = new Operator(options, { ...shared, random: random.fork("operator"), clients: this.clients });
+    this.hostileClients = new HostileClients(options, {
+      ...shared,
+      random: random.fork("hostile clients"),
+      clients: this.clients,
+    });
+    this.operator = new Operator(options, {
+      ...shared,
+      random: random.fork("operator"),
+      clients: this.clients,
+    });
     this.registrar = new Registrar(options, {
       ...shared,
       random: random.fork("registrar"),
-      makeNode: async (name, url, cluster) => makeNode(await configOf(options, name, url, cluster, "existing")),
+      makeNode: async (name, url, cluster) =>
+        makeNode(await configOf(options, name, url, cluster, "existing")),
       reconfigure: async (node, url, cluster) => {
         const state = node.isFounder ? "new" : "existing";
         node.reconfigure(await configOf(options, node.name, url, cluster, state));
@@ -132,11 +172,28 @@ class World {
       mayDamage,
       checkpoints: () => safety.checkpoints,
     });
-    this.saboteur = new Saboteur(options, { ...shared, random: random.fork("saboteur"), check: corruptionCheck, mayDamage });
+    this.saboteur = new Saboteur(options, {
+      ...shared,
+      random: random.fork("saboteur"),
+      check: corruptionCheck,
+      mayDamage,
+    });
     this.archives = new ArchiveCheck(safety, leaseCheck);
-    this.archivist = new Archivist(options, { ...shared, random: random.fork("archivist"), archives: this.archives });
+    this.archivist = new Archivist(options, {
+      ...shared,
+      random: random.fork("archivist"),
+      archives: this.archives,
+    });
     const { clients, watchClients, leaseClients, operator } = this;
-    this.settling = new Settling({ ...shared, network, leaseCheck, clients, watchClients, leaseClients, operator });
+    this.settling = new Settling({
+      ...shared,
+      network,
+      leaseCheck,
+      clients,
+      watchClients,
+      leaseClients,
+      operator,
+    });
   }
 
   fail(error: unknown): void {
@@ -191,29 +248,49 @@ class World {
     this.story.tell("world", "all is healed");
     nemesis.stop();
     this.clientNetwork.faulty = false;
-    if (this.options.losesMajority) await this.#settled(this.#loseMajority(), PROGRESS_MS, () => "the survivor does not start");
+    if (this.options.losesMajority)
+      await this.#settled(this.#loseMajority(), PROGRESS_MS, () => "the survivor does not start");
     watchClients.settle();
     operator.stop();
     registrar.settle();
     this.saboteur.settle();
-    await this.#settled(this.#membersAreAlike(), PROGRESS_MS, () => `${this.saboteur.unsettled}: ${settling.standing()}`);
-    await this.#settled(this.#membershipSettles(), PROGRESS_MS, () => `the membership is not settled: ${settling.standing()}`);
+    await this.#settled(
+      this.#membersAreAlike(),
+      PROGRESS_MS,
+      () => `${this.saboteur.unsettled}: ${settling.standing()}`,
+    );
+    await this.#settled(
+      this.#membershipSettles(),
+      PROGRESS_MS,
+      () => `the membership is not settled: ${settling.standing()}`,
+    );
     registrar.stop();
     await this.#settled(settling.progress(), PROGRESS_MS, () => settling.standing());
     clients.stop();
     this.hostileClients.stop();
     leaseClients.stop();
     const leaseLimitMs = PROGRESS_MS + 2000 * this.options.leaseTtlSeconds;
-    await this.#settled(settling.leasesEnd(), leaseLimitMs, () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`);
-    // Until here: a check that was under way when a member was given up raises its alarm once more, and under an alarm no lease ends.
+    await this.#settled(
+      settling.leasesEnd(),
+      leaseLimitMs,
+      () => `LEASE-5: not ended: ${this.leaseCheck.existing.join(" ")}`,
+    );
+    // Until here: a check that was under way when a member was given up raises its alarm once more,
+    // and under an alarm no lease ends.
     this.saboteur.stop();
     await this.#settled(settling.converge(), PROGRESS_MS, () => settling.standing());
-    await this.#settled(settling.watchersHear(), PROGRESS_MS, () => watchClients.behind().join("; "));
+    await this.#settled(settling.watchersHear(), PROGRESS_MS, () =>
+      watchClients.behind().join("; "),
+    );
     watchClients.stop();
     this.archivist.stop();
     await this.#settled(settling.compare(), PROGRESS_MS, () => "comparing");
     await this.#settled(settling.sweep(), 10 * PROGRESS_MS, () => "reading all revisions");
-    await this.#settled(this.#restore(), PROGRESS_MS, () => "ARCHIVE-2: a restored cluster does not serve");
+    await this.#settled(
+      this.#restore(),
+      PROGRESS_MS,
+      () => "ARCHIVE-2: a restored cluster does not serve",
+    );
     checkRefusedWrites(clients.operations, this.safety);
     const hint = (revision: number) => this.safety.requestAt(revision);
     this.verdict = judgeHistory(clients, {
@@ -230,8 +307,24 @@ class World {
     const { nodes, scheduler, story, network, safety, raftCheck, options } = this;
     const random = this.#random.fork("survivor");
     const forced = (node: Node, isForced: boolean) =>
-      configOf(options, node.name, node.url, `${node.name}=${node.url}`, node.isFounder ? "new" : "existing", isForced);
-    this.survived = await goOnAlone({ nodes, scheduler, story, random, network, safety, raftCheck, configOf: forced });
+      configOf(
+        options,
+        node.name,
+        node.url,
+        `${node.name}=${node.url}`,
+        node.isFounder ? "new" : "existing",
+        isForced,
+      );
+    this.survived = await goOnAlone({
+      nodes,
+      scheduler,
+      story,
+      random,
+      network,
+      safety,
+      raftCheck,
+      configOf: forced,
+    });
   }
 
   /** ARCHIVE-2. */
@@ -239,7 +332,12 @@ class World {
     const { options, scheduler, story, archivist } = this;
     if (!options.restores || archivist.last === undefined) return;
     this.#restoration = new Restoration(options, archivist.last, {
-      ...{ scheduler, story, network: this.clientNetwork, random: this.#random.fork("restoration") },
+      ...{
+        scheduler,
+        story,
+        network: this.clientNetwork,
+        random: this.#random.fork("restoration"),
+      },
       configOf: (name, url, cluster) => configOf(options, name, url, cluster, "new"),
       fail: (error) => this.fail(error),
     });
@@ -259,8 +357,8 @@ class World {
 
 /**
  * Runs a seed's options to the end. Never rejects: what is wrong is in the result.
- * @param explains the last events of each member are kept, to be told, and a history that fails is made small and drawn, which takes longer
- * than the run.
+ * @param explains the last events of each member are kept, to be told, and a history that fails is
+ * made small and drawn, which takes longer than the run.
  */
 export async function runSeed(options: SimOptions, explains = true): Promise<RunResult> {
   const world = new World(options, await configsOf(options), explains);
@@ -274,7 +372,10 @@ export async function runSeed(options: SimOptions, explains = true): Promise<Run
     await world.live();
   } catch (error) {
     violation = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    world.story.tell("world", `violation: ${error instanceof Error ? error.message : String(error)}`);
+    world.story.tell(
+      "world",
+      `violation: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   process.off("unhandledRejection", onRejection);
   for (const node of world.nodes) node.process?.end();

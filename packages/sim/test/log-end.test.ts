@@ -8,13 +8,23 @@ import { logEndOf } from "../src/log-end.ts";
 
 const DIR = "/data/wal";
 
-/** A log with the entries 1 to 5 of term 2, committed up to 5, and the mark of a snapshot at 9 that a leader sent. */
+/**
+ * A log with the entries 1 to 5 of term 2, committed up to 5, and the mark of a snapshot at 9 that
+ * a leader sent.
+ */
 async function logWithReceivedMark(disk: MemoryDisk): Promise<Wal> {
   disk.makeDir("/data");
-  const wal = Wal.create(disk, DIR, new Uint8Array([1]), { clock: new ManualClock(), logger: silentLogger });
+  const wal = Wal.create(disk, DIR, new Uint8Array([1]), {
+    clock: new ManualClock(),
+    logger: silentLogger,
+  });
   const entries = [1, 2, 3, 4, 5].map((index) => raftpb.Entry.create({ index, term: 2 }));
   wal.append({ term: 2, vote: 1n, commit: 5 }, entries);
-  await wal.saveSnapshot({ index: 9, term: 3, confState: raftpb.ConfState.create({ voters: [1n, 2n, 3n] }) });
+  await wal.saveSnapshot({
+    index: 9,
+    term: 3,
+    confState: raftpb.ConfState.create({ voters: [1n, 2n, 3n] }),
+  });
   return wal;
 }
 

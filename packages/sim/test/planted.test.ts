@@ -1,25 +1,49 @@
-/** The checkers find what is planted for them, each within 500 seeds; and what a seed needs to fail can be found out. */
+/**
+ * The checkers find what is planted for them, each within 500 seeds; and what a seed needs to fail
+ * can be found out.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FORCED } from "../../../test/mutants/forced.ts";
-import { misplaced, optionsOf, PLANTED_BUGS, runPool, runSeed, SOURCE_BUGS, seedsFrom, shrinkSeed, Totals } from "../index.ts";
+import {
+  misplaced,
+  optionsOf,
+  PLANTED_BUGS,
+  runPool,
+  runSeed,
+  SOURCE_BUGS,
+  seedsFrom,
+  shrinkSeed,
+  Totals,
+} from "../index.ts";
 
 const MAX_SEEDS = 500;
 const SHORT = { set: { faultPhaseMs: 2000 } };
 
 for (const [name, bug] of Object.entries(SOURCE_BUGS)) {
-  test(`the place of a bug in the source is there, once: ${name}`, () => assert.equal(misplaced(bug), undefined));
+  test(`the place of a bug in the source is there, once: ${name}`, () =>
+    assert.equal(misplaced(bug), undefined));
 }
 
-/** Bugs that 500 seeds of today do not show in the time of a build. The tests of the package catch them (npm run mutants). */
+/**
+ * Bugs that 500 seeds of today do not show in the time of a build. The tests of the package catch
+ * them (npm run mutants).
+ */
 const RARE: ReadonlySet<string> = new Set(["half-an-entry-flushed"]);
 
 for (const bug of PLANTED_BUGS) {
-  const skip = RARE.has(bug) && "500 seeds take longer than a build may; packages/store/test/apply-steps.test.ts catches it";
+  const skip =
+    RARE.has(bug) &&
+    "500 seeds take longer than a build may; packages/store/test/apply-steps.test.ts catches it";
   test(`a planted bug is found: ${bug}`, { skip }, async (context) => {
     const totals = new Totals();
     const forced = FORCED[bug];
-    const next = seedsFrom(1, MAX_SEEDS, () => totals.failed.size > 0, forced === undefined ? undefined : { set: forced });
+    const next = seedsFrom(
+      1,
+      MAX_SEEDS,
+      () => totals.failed.size > 0,
+      forced === undefined ? undefined : { set: forced },
+    );
     await runPool({ workers: 1, bug, next, done: (summary) => totals.add(summary) });
     assert.ok(totals.failed.size > 0, `none of ${totals.seeds} seeds showed it`);
     const [[seed, violation]] = totals.failed;

@@ -1,4 +1,7 @@
-/** Some hundred seeds on every build, on two processors, and some that no build had before; and that a seed gives the same run again. */
+/**
+ * Some hundred seeds on every build, on two processors, and some that no build had before; and that
+ * a seed gives the same run again.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
@@ -7,7 +10,10 @@ import { commandOf, optionsOf, runPool, runSeed, seedsFrom, Totals } from "../in
 /** Runs of this many seeds are part of every build; the command runs as many as one likes. */
 const SEEDS = 240;
 
-/** All but every eighth are a third as long as the shortest that seeds draw by themselves: kinds of runs matter more here than length. */
+/**
+ * All but every eighth are a third as long as the shortest that seeds draw by themselves: kinds of
+ * runs matter more here than length.
+ */
 const SHORT = { set: { faultPhaseMs: 2000 } };
 
 test(`${SEEDS} seeds keep all promises`, async () => {
@@ -23,10 +29,16 @@ test(`${SEEDS} seeds keep all promises`, async () => {
   assert.equal(totals.undecided, 0, "histories that could not be decided");
   const { answered, elections, snapshots } = totals.sums;
   const text = totals.text();
-  assert.ok(answered > 50 * SEEDS && elections > SEEDS && snapshots > 0 && totals.faults.size > 15, `the runs were too tame: ${text}`);
+  assert.ok(
+    answered > 50 * SEEDS && elections > SEEDS && snapshots > 0 && totals.faults.size > 15,
+    `the runs were too tame: ${text}`,
+  );
 });
 
-/** So many that no build had before, from where the commit's hash says; none is begun after this time, whatever the machine. */
+/**
+ * So many that no build had before, from where the commit's hash says; none is begun after this
+ * time, whatever the machine.
+ */
 const FRESH_SEEDS = 100;
 const FRESH_MS = 60_000;
 
@@ -36,9 +48,15 @@ test("seeds that no build had before keep all promises", async (context) => {
   const totals = new Totals();
   // At least a few, however busy the machine is.
   const isOver = () => totals.seeds >= 4 && performance.now() - startMs > FRESH_MS;
-  await runPool({ workers: 2, next: seedsFrom(first, FRESH_SEEDS, isOver, SHORT), done: (summary) => totals.add(summary) });
+  await runPool({
+    workers: 2,
+    next: seedsFrom(first, FRESH_SEEDS, isOver, SHORT),
+    done: (summary) => totals.add(summary),
+  });
   context.diagnostic(`seeds ${first}..${first + totals.seeds - 1}, of the commit's hash`);
-  const commands = [...totals.failed.keys()].map((seed) => `${commandOf(seed, undefined, SHORT)} --story 60`);
+  const commands = [...totals.failed.keys()].map(
+    (seed) => `${commandOf(seed, undefined, SHORT)} --story 60`,
+  );
   assert.deepEqual([...totals.failed], [], `to run them again: ${commands.join("; ")}`);
   assert.equal(totals.undecided, 0, "histories that could not be decided");
 });

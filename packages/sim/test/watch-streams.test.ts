@@ -1,4 +1,7 @@
-/** The judges of watch streams and of leases, judged: what is right passes, and each kind of wrong is named. */
+/**
+ * The judges of watch streams and of leases, judged: what is right passes, and each kind of wrong
+ * is named.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -21,7 +24,14 @@ const put = (key: string, value: string, mod: number, create = mod, version = 1)
   mod,
   version,
 });
-const gone = (key: string, mod: number): WatchEvent => ({ type: "delete", key, value: "", create: 0, mod, version: 0 });
+const gone = (key: string, mod: number): WatchEvent => ({
+  type: "delete",
+  key,
+  value: "",
+  create: 0,
+  mod,
+  version: 0,
+});
 const batch = (revision: number, ...events: WatchEvent[]): WatchBatch => ({ revision, events });
 
 /** 2: a=x; 3: b=y and a=z; 4: nobody knows; 5: b deleted. */
@@ -46,8 +56,20 @@ const at3 = [put("a", "z", 3, 2, 2), put("b", "y", 3)] as const;
 const at4 = put("c", "u", 4);
 const at5 = gone("b", 5);
 
-function judge(batches: readonly WatchBatch[], more: Partial<WatchStream> = {}, others: readonly WatchStream[] = []): string | undefined {
-  const stream: WatchStream = { name: "w", key: "a", end: "z", from: 2, batches, through: 0, ...more };
+function judge(
+  batches: readonly WatchBatch[],
+  more: Partial<WatchStream> = {},
+  others: readonly WatchStream[] = [],
+): string | undefined {
+  const stream: WatchStream = {
+    name: "w",
+    key: "a",
+    end: "z",
+    from: 2,
+    batches,
+    through: 0,
+    ...more,
+  };
   const { events, violation } = replay(new ModelState(), 5, writes, [stream, ...others]);
   return violation ?? checkWatchStreams(events, [stream, ...others]);
 }
@@ -55,7 +77,12 @@ function judge(batches: readonly WatchBatch[], more: Partial<WatchStream> = {}, 
 describe("watch streams", () => {
   test("the whole, in one batch or many, with progress in between", () => {
     assert.equal(judge([batch(5, at2, ...at3, at4, at5)], { through: 5 }), undefined);
-    assert.equal(judge([batch(2, at2), batch(3, ...at3), batch(3), batch(4, at4), batch(5, at5), batch(5)], { through: 5 }), undefined);
+    assert.equal(
+      judge([batch(2, at2), batch(3, ...at3), batch(3), batch(4, at4), batch(5, at5), batch(5)], {
+        through: 5,
+      }),
+      undefined,
+    );
   });
 
   test("a part: from a later revision, of one key, and cut off", () => {
@@ -90,13 +117,28 @@ describe("watch streams", () => {
   });
 
   test("where nobody knows the write, streams must agree", () => {
-    const other = (event: WatchEvent): WatchStream => ({ name: "o", key: "c", end: "", from: 4, batches: [batch(4, event)], through: 0 });
+    const other = (event: WatchEvent): WatchStream => ({
+      name: "o",
+      key: "c",
+      end: "",
+      from: 4,
+      batches: [batch(4, event)],
+      through: 0,
+    });
     assert.equal(judge([batch(5, at2, ...at3, at4, at5)], {}, [other(at4)]), undefined);
-    assert.match(judge([batch(5, at2, ...at3, at4, at5)], {}, [other(put("c", "w", 4))])!, /WATCH-3/);
+    assert.match(
+      judge([batch(5, at2, ...at3, at4, at5)], {}, [other(put("c", "w", 4))])!,
+      /WATCH-3/,
+    );
   });
 
   test("a known write that writes nothing", () => {
-    const { violation } = replay(new ModelState(), 2, new Map([[2, { kind: "delete", key: "q", end: "" }]]), []);
+    const { violation } = replay(
+      new ModelState(),
+      2,
+      new Map([[2, { kind: "delete", key: "q", end: "" }]]),
+      [],
+    );
     assert.match(violation!, /WATCH-3/);
   });
 });

@@ -1,6 +1,7 @@
 /**
- * The alarms that are raised: NOSPACE (the store is full) and CORRUPT (members differ), each for a member or, under id 0, for all. A part
- * of the replicated state (etcd: server/etcdserver/api/v3alarm).
+ * The alarms that are raised: NOSPACE (the store is full) and CORRUPT (members differ), each for a
+ * member or, under id 0, for all. A part of the replicated state (etcd:
+ * server/etcdserver/api/v3alarm).
  *
  *     bucket alarm: encoded AlarmMember -> the compact revision when it was raised, u64 big-endian (etcd: empty, and never read)
  */
@@ -12,7 +13,10 @@ import { StoreDamageError } from "./errors.ts";
 export interface Alarm {
   readonly memberId: bigint;
   readonly type: AlarmType;
-  /** The store's compact revision when it was raised, -1 for none: what is compacted later was not there to help then. */
+  /**
+   * The store's compact revision when it was raised, -1 for none: what is compacted later was not
+   * there to help then.
+   */
   readonly compactRevision: number;
 }
 
@@ -38,7 +42,8 @@ export class Alarms {
   static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<Alarms> {
     const alarms = new Alarms(backend);
     for await (const slice of snapshot.scan(Bucket.alarm)) {
-      for (const [key, value] of slice) alarms.#raised.set(toHex(key), readRecord(path, key, value));
+      for (const [key, value] of slice)
+        alarms.#raised.set(toHex(key), readRecord(path, key, value));
     }
     alarms.#summarise();
     return alarms;
@@ -51,7 +56,9 @@ export class Alarms {
 
   /** The alarms of a kind, or all for NONE, by kind and then by member. */
   list(type: AlarmType = AlarmType.NONE): Alarm[] {
-    const all = [...this.#raised.values()].filter((alarm) => type === AlarmType.NONE || alarm.type === type);
+    const all = [...this.#raised.values()].filter(
+      (alarm) => type === AlarmType.NONE || alarm.type === type,
+    );
     return all.sort((a, b) => a.type - b.type || (a.memberId < b.memberId ? -1 : 1));
   }
 
@@ -96,7 +103,11 @@ function encodeRevision(compactRevision: number): Uint8Array {
 function readRecord(path: string, key: Uint8Array, value: Uint8Array): Alarm {
   try {
     const { memberID, alarm } = AlarmMember.decode(key);
-    return { memberId: memberID, type: alarm, compactRevision: value.length === 0 ? NEVER_COMPACTED : readU64BE(value) };
+    return {
+      memberId: memberID,
+      type: alarm,
+      compactRevision: value.length === 0 ? NEVER_COMPACTED : readU64BE(value),
+    };
   } catch (error) {
     if (error instanceof WireError || error instanceof RangeError) {
       throw new StoreDamageError(path, `bucket alarm, key ${toHex(key)}`, error.message);

@@ -1,10 +1,12 @@
 /**
- * Whether the state demands users and passwords. etcd keeps that as one record of the bucket auth; users and roles are beside it:
+ * Whether the state demands users and passwords. etcd keeps that as one record of the bucket auth;
+ * users and roles are beside it:
  *
  *     auth/authEnabled    one byte: 1 for on, 0 for off (etcd: server/storage/schema/auth.go)
  *
- * Users and roles are not enforced yet. A state that demands them would be open to everyone, so it is refused wherever it comes in: from a
- * file, at a member's start, and from another member. The records themselves are kept.
+ * Users and roles are not enforced yet. A state that demands them would be open to everyone, so it
+ * is refused wherever it comes in: from a file, at a member's start, and from another member. The
+ * records themselves are kept.
  */
 import { fromUtf8 } from "@quorate/proto";
 
@@ -28,7 +30,10 @@ export class AuthEnabledError extends Error {
   }
 }
 
-/** Reads the record's value. Anything but 0 counts as on: a value that etcd would not write must not open the state. */
+/**
+ * Reads the record's value. Anything but 0 counts as on: a value that etcd would not write must not
+ * open the state.
+ */
 export function isAuthEnabled(value: Uint8Array | undefined): boolean {
   return value?.some((byte) => byte !== 0) ?? false;
 }

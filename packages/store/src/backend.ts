@@ -15,15 +15,18 @@
  *     cluster          c       "clusterVersion"                         version text
  *     alarm            A       member id and kind, encoded AlarmMember  empty
  *
- * Changes collect in memory, where reads see them, and go down as ONE synced write batch that also holds the consistent index. So the
- * keyspace on disk is always exactly the state at some index, and the WAL replays from there. While a batch is on its way new changes
- * collect in a second buffer; reads look in the new one, then in the one on its way, then on disk.
+ * Changes collect in memory, where reads see them, and go down as ONE synced write batch that also
+ * holds the consistent index. So the keyspace on disk is always exactly the state at some index,
+ * and the WAL replays from there. While a batch is on its way new changes collect in a second
+ * buffer; reads look in the new one, then in the one on its way, then on disk.
  *
- * An entry that is applied in several turns of the event loop stages its changes: they are apart from the others until `commitStaged`, so
- * that a batch that is made in between holds nothing of the entry.
+ * An entry that is applied in several turns of the event loop stages its changes: they are apart
+ * from the others until `commitStaged`, so that a batch that is made in between holds nothing of
+ * the entry.
  *
- * Bound: the server flushes every 100 ms and every MAX_PENDING_OPS changes; a batch on its way holds back the next, so two batches at the
- * most are in memory, and `isFull` tells the server to wait with applying. One entry may exceed the bound of a batch.
+ * Bound: the server flushes every 100 ms and every MAX_PENDING_OPS changes; a batch on its way
+ * holds back the next, so two batches at the most are in memory, and `isFull` tells the server to
+ * wait with applying. One entry may exceed the bound of a batch.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, toLatin1 } from "@quorate/proto";
@@ -47,7 +50,9 @@ export type Bucket = (typeof Bucket)[keyof typeof Bucket];
 
 /** Changes after which a batch is written at the latest (etcd's default batch limit). */
 export const MAX_PENDING_OPS = 10_000;
-/** Bytes after which a batch is written at the latest: large values reach it before the count does. */
+/**
+ * Bytes after which a batch is written at the latest: large values reach it before the count does.
+ */
 export const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 function fullKey(bucket: Bucket, key: Uint8Array): string {
@@ -66,13 +71,18 @@ function sliceOptions(sliceBytes: number | undefined): { sliceBytes?: number } {
   return sliceBytes === undefined ? {} : { sliceBytes };
 }
 
-/** The value of a key in a set; null where the set deletes it, undefined where it does not have it. */
+/**
+ * The value of a key in a set; null where the set deletes it, undefined where it does not have it.
+ */
 function valueIn(set: ChangeSet | undefined, key: string): Uint8Array | null | undefined {
   const value = set?.changes.get(key);
   return value === undefined && set?.changes.has(key) === true ? null : value;
 }
 
-/** The changes of a set as one batch, made while it is read. Records in bulk come first: a later change may be of one of them. */
+/**
+ * The changes of a set as one batch, made while it is read. Records in bulk come first: a later
+ * change may be of one of them.
+ */
 function* batchOf({ changes, bulk }: ChangeSet): Generator<KeyspaceWrite> {
   for (const records of bulk) yield* records;
   for (const [key, value] of changes) yield { key: fromLatin1(key), value };
@@ -86,8 +96,8 @@ export class BackendSnapshot {
   }
 
   /**
-   * The records of a bucket in key order, keys without the prefix; `from` is included, `to` is not. In slices of about `sliceBytes`, the
-   * keyspace's own size unless told.
+   * The records of a bucket in key order, keys without the prefix; `from` is included, `to` is not.
+   * In slices of about `sliceBytes`, the keyspace's own size unless told.
    */
   async *scan(
     bucket: Bucket,
@@ -95,7 +105,10 @@ export class BackendSnapshot {
     to?: Uint8Array,
     sliceBytes?: number,
   ): AsyncGenerator<KeyspaceRecord[]> {
-    const range = { from: prefixed(bucket, from), to: to === undefined ? new Uint8Array([bucket + 1]) : prefixed(bucket, to) };
+    const range = {
+      from: prefixed(bucket, from),
+      to: to === undefined ? new Uint8Array([bucket + 1]) : prefixed(bucket, to),
+    };
     for await (const slice of this.#snapshot.scan(range, sliceOptions(sliceBytes))) {
       yield slice.map(([key, value]) => [key.subarray(1), value] as const);
     }
@@ -119,7 +132,10 @@ export class Backend {
   #staged: ChangeSet | undefined;
   #flushed: Promise<void> = Promise.resolve();
   #failure: unknown;
-  /** Called right before a batch is made, to put what belongs into every batch (the consistent index). */
+  /**
+   * Called right before a batch is made, to put what belongs into every batch (the consistent
+   * index).
+   */
   beforeFlush: () => void = () => {};
 
   constructor(keyspace: Keyspace) {
@@ -135,7 +151,10 @@ export class Backend {
     return this.#active.sizeBytes;
   }
 
-  /** True when a batch is on its way and the next one has reached its bound too: apply nothing more until `flush` has resolved. */
+  /**
+   * True when a batch is on its way and the next one has reached its bound too: apply nothing more
+   * until `flush` has resolved.
+   */
   get isFull(): boolean {
     return this.#flushing !== undefined && this.isDue;
   }
@@ -145,15 +164,26 @@ export class Backend {
     return this.#active.ops >= MAX_PENDING_OPS || this.#active.sizeBytes >= MAX_PENDING_BYTES;
   }
 
-  /** The value of a key, changes in memory included; undefined where there is none. The bytes must not be changed. */
+  /**
+   * The value of a key, changes in memory included; undefined where there is none. The bytes must
+   * not be changed.
+   */
   get(bucket: Bucket, key: Uint8Array): Uint8Array | undefined {
     const pending = this.pending(bucket, key);
     return pending === undefined ? this.written(bucket, key) : (pending ?? undefined);
   }
 
-  /** The value of a key that waits for the disk; null where a deletion waits, undefined where nothing does. */
+  /**
+   * The value of a key that waits for the disk; null where a deletion waits, undefined where
+   * nothing does.
+   */
   pending(bucket: Bucket, key: Uint8Array): Uint8Array | null | undefined {
-    if (this.#active.changes.size === 0 && this.#flushing === undefined && this.#staged === undefined) return undefined;
+    if (
+      this.#active.changes.size === 0 &&
+      this.#flushing === undefined &&
+      this.#staged === undefined
+    )
+      return undefined;
     const full = fullKey(bucket, key);
     let value = valueIn(this.#staged, full);
     if (value === undefined) value = valueIn(this.#active, full);
@@ -165,7 +195,9 @@ export class Backend {
     return this.#keyspace.get(prefixed(bucket, key));
   }
 
-  /** The values of keys on the disk, whatever waits for it, in their order; read on another thread. */
+  /**
+   * The values of keys on the disk, whatever waits for it, in their order; read on another thread.
+   */
   writtenMany(bucket: Bucket, keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]> {
     return this.#keyspace.getMany(keys.map((key) => prefixed(bucket, key)));
   }
@@ -179,7 +211,10 @@ export class Backend {
     this.#active.set(fullKey(bucket, key), undefined);
   }
 
-  /** Begins to stage changes. Only one set can be staged at a time; what is staged when the backend is closed is dropped. */
+  /**
+   * Begins to stage changes. Only one set can be staged at a time; what is staged when the backend
+   * is closed is dropped.
+   */
   stage(): void {
     assert(this.#staged === undefined, "STORE-8", "one entry at a time stages its changes");
     this.#staged = new ChangeSet();
@@ -202,8 +237,9 @@ export class Backend {
   }
 
   /**
-   * Writes what has collected as one synced batch; resolves when it, and any batch before it, is durable. A failure is for good: the
-   * keyspace's state is unknown then, and every later flush rejects with the same error.
+   * Writes what has collected as one synced batch; resolves when it, and any batch before it, is
+   * durable. A failure is for good: the keyspace's state is unknown then, and every later flush
+   * rejects with the same error.
    */
   flush(): Promise<void> {
     this.#flushed = this.#flushed.then(() => this.#flushOnce());
@@ -214,7 +250,11 @@ export class Backend {
     if (this.#failure !== undefined) throw this.#failure;
     this.beforeFlush();
     if (this.#active.ops === 0) return;
-    assert(this.#flushing === undefined, "STORE-1", "one batch at a time is on its way to the disk");
+    assert(
+      this.#flushing === undefined,
+      "STORE-1",
+      "one batch at a time is on its way to the disk",
+    );
     const set = this.#active;
     this.#flushing = set;
     this.#active = new ChangeSet();
@@ -227,13 +267,19 @@ export class Backend {
     this.#flushing = undefined;
   }
 
-  /** A view of the state as of now: flushes, then takes the snapshot before anything else can change it. */
+  /**
+   * A view of the state as of now: flushes, then takes the snapshot before anything else can change
+   * it.
+   */
   async snapshot(): Promise<BackendSnapshot> {
     await this.flush();
     return new BackendSnapshot(this.#keyspace.snapshot());
   }
 
-  /** Gives back the space of deleted records of all buckets, in the background of the keyspace; flushes first. */
+  /**
+   * Gives back the space of deleted records of all buckets, in the background of the keyspace;
+   * flushes first.
+   */
   async compactAll(): Promise<void> {
     await this.flush();
     await this.#keyspace.compact({});
@@ -243,7 +289,10 @@ export class Backend {
     return this.#keyspace.sizeOnDiskBytes();
   }
 
-  /** Flushes and closes. Without `flush` (a member that failed) what was not flushed is dropped; the WAL still has it. */
+  /**
+   * Flushes and closes. Without `flush` (a member that failed) what was not flushed is dropped; the
+   * WAL still has it.
+   */
   async close(options: { flush: boolean }): Promise<void> {
     try {
       if (options.flush && this.#failure === undefined) await this.flush();

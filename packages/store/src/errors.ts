@@ -1,6 +1,8 @@
 /** What can be wrong with a store, and the assertions that keep it right. */
 
-/** The store's files do not hold what they must. The member stops; nothing is repaired on a guess. */
+/**
+ * The store's files do not hold what they must. The member stops; nothing is repaired on a guess.
+ */
 export class StoreDamageError extends Error {
   readonly code = "DAMAGED";
   /** The folder of the store. */
@@ -29,7 +31,10 @@ export class StoreInvariantError extends Error {
   }
 }
 
-/** Throws StoreInvariantError unless `condition` holds. `name` is the invariant's number, such as "STORE-1". */
+/**
+ * Throws StoreInvariantError unless `condition` holds. `name` is the invariant's number, such as
+ * "STORE-1".
+ */
 export function assert(condition: boolean, name: string, detail: string): asserts condition {
   if (!condition) throw new StoreInvariantError(name, detail);
 }

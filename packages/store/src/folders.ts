@@ -1,6 +1,6 @@
 /**
- * The folders of a store, and how a received one takes the place of the old. A crash at any moment leaves the old store or the complete
- * new one.
+ * The folders of a store, and how a received one takes the place of the old. A crash at any moment
+ * leaves the old store or the complete new one.
  *
  *     store/db                 the keyspace in use
  *     store/db.INDEX.tmp       a snapshot that is being received
@@ -38,8 +38,9 @@ export function installReceived(disk: Disk, storeDir: string, index: number): vo
 }
 
 /**
- * Brings the folders in order at start, before the store is opened: finishes an exchange that a crash interrupted, and removes what is not
- * needed. A received store counts only if the WAL says that a snapshot of its index was accepted.
+ * Brings the folders in order at start, before the store is opened: finishes an exchange that a
+ * crash interrupted, and removes what is not needed. A received store counts only if the WAL says
+ * that a snapshot of its index was accepted.
  * @param acceptedIndex the index of the newest snapshot that the WAL marks, 0 for none.
  * @returns true if a received store was put in place.
  */
@@ -60,12 +61,13 @@ export function recoverFolders(disk: Disk, storeDir: string, acceptedIndex: numb
 }
 
 /**
- * Removes what is left of broken receptions, and received stores that were not wanted: those at or below `appliedIndex`. One above it may
- * be about to be put in place.
+ * Removes what is left of broken receptions, and received stores that were not wanted: those at or
+ * below `appliedIndex`. One above it may be about to be put in place.
  */
 export function dropIncoming(disk: Disk, storeDir: string, appliedIndex: number): void {
   for (const name of disk.list(storeDir)) {
     const received = RECEIVED.exec(name);
-    if (name.endsWith(".tmp") || (received !== null && Number(received[1]) <= appliedIndex)) disk.remove(`${storeDir}/${name}`);
+    if (name.endsWith(".tmp") || (received !== null && Number(received[1]) <= appliedIndex))
+      disk.remove(`${storeDir}/${name}`);
   }
 }

@@ -1,12 +1,14 @@
 /**
- * How many bytes the records of the store have: those of the keys' history, and the leases. It is what the space quota counts, and it
- * falls as soon as compaction has dropped something, whatever the files on disk do.
+ * How many bytes the records of the store have: those of the keys' history, and the leases. It is
+ * what the space quota counts, and it falls as soon as compaction has dropped something, whatever
+ * the files on disk do.
  *
  *     bucket meta: "quorate_live_bytes"  index u64, bytes u64, big-endian
  *
- * The record goes into every batch, so it is exact for the state that the batch leaves; at open the records are counted anyway while the
- * index is rebuilt, and another sum is damage. A record whose index is not the store's was left there by a version that does not keep it,
- * and is passed over. It says how far compaction has come, so it differs between members and is not hashed.
+ * The record goes into every batch, so it is exact for the state that the batch leaves; at open the
+ * records are counted anyway while the index is rebuilt, and another sum is damage. A record whose
+ * index is not the store's was left there by a version that does not keep it, and is passed over.
+ * It says how far compaction has come, so it differs between members and is not hashed.
  */
 import { fromUtf8, readU64BE, writeU64BE } from "@quorate/proto";
 import { type Backend, Bucket } from "./backend.ts";
@@ -64,14 +66,21 @@ export class LiveBytes {
   check(backend: Backend, index: number, path: string): void {
     const record = backend.get(Bucket.meta, LIVE_BYTES);
     if (record === undefined) return;
-    const problem = (text: string) => new StoreDamageError(path, "bucket meta, key quorate_live_bytes", text);
+    const problem = (text: string) =>
+      new StoreDamageError(path, "bucket meta, key quorate_live_bytes", text);
     if (record.length !== RECORD_BYTES) throw problem(`the record has ${record.length} bytes`);
     const savedIndex = readU64BE(record, 0);
-    // Every batch raises the position, with or without this record: the other way round, the position is not the one that was written.
-    if (savedIndex > index) throw problem(`it is of index ${savedIndex}, and the store's position is ${index}: that was lost or changed`);
+    // Every batch raises the position, with or without this record: the other way round, the
+    // position is not the one that was written.
+    if (savedIndex > index)
+      throw problem(
+        `it is of index ${savedIndex}, and the store's position is ${index}: that was lost or changed`,
+      );
     if (savedIndex < index) return;
     const saved = readU64BE(record, 8);
     if (saved !== this.#bytes)
-      throw problem(`the records have ${this.#bytes} bytes, and ${saved} were written: records were lost or changed`);
+      throw problem(
+        `the records have ${this.#bytes} bytes, and ${saved} were written: records were lost or changed`,
+      );
   }
 }

@@ -1,5 +1,6 @@
 /**
- * What every batch of the backend says of itself: the index and term of the last entry it holds, and the configuration as of then.
+ * What every batch of the backend says of itself: the index and term of the last entry it holds,
+ * and the configuration as of then.
  *
  *     bucket meta: "consistent_index" 8 bytes big-endian, "term" 8 bytes big-endian, "confState" raftpb.ConfState (names as in etcd)
  */
@@ -24,8 +25,14 @@ function u64(value: number): Uint8Array {
   return bytes;
 }
 
-/** Reads the position by `get`; index 0 where nothing was ever written. @param path the store's folder, for error texts. */
-export function readPosition(get: (key: Uint8Array) => Uint8Array | undefined, path: string): Position {
+/**
+ * Reads the position by `get`; index 0 where nothing was ever written. @param path the store's
+ * folder, for error texts.
+ */
+export function readPosition(
+  get: (key: Uint8Array) => Uint8Array | undefined,
+  path: string,
+): Position {
   const index = get(CONSISTENT_INDEX);
   const term = get(TERM);
   const confState = get(CONF_STATE);
@@ -35,9 +42,14 @@ export function readPosition(get: (key: Uint8Array) => Uint8Array | undefined, p
   try {
     if (index?.length !== 8 || term?.length !== 8 || confState === undefined)
       throw new RangeError("a record is missing or has a wrong size");
-    return { index: readU64BE(index), term: readU64BE(term), confState: raftpb.ConfState.decode(confState) };
+    return {
+      index: readU64BE(index),
+      term: readU64BE(term),
+      confState: raftpb.ConfState.decode(confState),
+    };
   } catch (error) {
-    if (error instanceof WireError || error instanceof RangeError) throw new StoreDamageError(path, "bucket meta", error.message);
+    if (error instanceof WireError || error instanceof RangeError)
+      throw new StoreDamageError(path, "bucket meta", error.message);
     throw error;
   }
 }

@@ -11,14 +11,26 @@
  *         number of records       u64
  *         rolling CRC-32C         u32, over the CRCs of all frames
  *
- * Integers are big-endian. The records are the backend's own, bucket byte included; the position (index, term, configuration) is among
- * them, in the bucket meta.
+ * Integers are big-endian. The records are the backend's own, bucket byte included; the position
+ * (index, term, configuration) is among them, in the bucket meta.
  */
 import type { Keyspace, KeyspaceRecord, KeyspaceWrite } from "@quorate/host";
-import { concat, crc32c, fromUtf8, readBigU64BE, readU32BE, toUtf8, writeU32BE, writeU64BE } from "@quorate/proto";
+import {
+  concat,
+  crc32c,
+  fromUtf8,
+  readBigU64BE,
+  readU32BE,
+  toUtf8,
+  writeU32BE,
+  writeU64BE,
+} from "@quorate/proto";
 
 const MAGIC = fromUtf8("QRMSNAP1");
-/** No frame is longer: one record has at most the bytes of a request, and a frame is cut once it is over its size. */
+/**
+ * No frame is longer: one record has at most the bytes of a request, and a frame is cut once it is
+ * over its size.
+ */
 const MAX_FRAME_BYTES = 1024 * 1024 * 1024;
 /** Records are written into the new keyspace in batches of about this size. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -55,7 +67,9 @@ function encodeFrame(records: readonly KeyspaceRecord[]): { chunks: Uint8Array[]
 }
 
 /** The stream of these records, which come in key order. */
-export async function* encodeSnapshot(slices: AsyncIterable<KeyspaceRecord[]>): AsyncGenerator<Uint8Array> {
+export async function* encodeSnapshot(
+  slices: AsyncIterable<KeyspaceRecord[]>,
+): AsyncGenerator<Uint8Array> {
   yield MAGIC;
   let count = 0;
   let rolling = 0;
@@ -87,12 +101,15 @@ class ByteReader {
     while (this.#waitingBytes < sizeBytes) {
       const next = await this.#chunks.next();
       if (next.done === true) {
-        throw new SnapshotStreamError(this.offset, `it ends ${sizeBytes - this.#waitingBytes} bytes before what was announced`);
+        throw new SnapshotStreamError(
+          this.offset,
+          `it ends ${sizeBytes - this.#waitingBytes} bytes before what was announced`,
+        );
       }
       this.#waiting.push(next.value);
       this.#waitingBytes += next.value.length;
     }
-    const all = this.#waiting.length === 1 ? this.#waiting[0]! : concat(this.#waiting);
+    const all = this.#waiting.length === 1 ? this.#waiting[0] : concat(this.#waiting);
     this.#waiting = [all.subarray(sizeBytes)];
     this.#waitingBytes -= sizeBytes;
     this.offset += sizeBytes;
@@ -106,8 +123,8 @@ class ByteReader {
 }
 
 /**
- * Writes the records of a stream into an empty keyspace; all of them are durable when it resolves. Gives the length of the stream in
- * bytes. Throws SnapshotStreamError.
+ * Writes the records of a stream into an empty keyspace; all of them are durable when it resolves.
+ * Gives the length of the stream in bytes. Throws SnapshotStreamError.
  * @param progress told the bytes read so far, after each batch.
  */
 export async function decodeSnapshot(
@@ -116,7 +133,8 @@ export async function decodeSnapshot(
   progress: (bytes: number) => void = () => {},
 ): Promise<number> {
   const reader = new ByteReader(chunks);
-  if (toUtf8(await reader.take(MAGIC.length)) !== toUtf8(MAGIC)) throw new SnapshotStreamError(0, "it is not a snapshot of the store");
+  if (toUtf8(await reader.take(MAGIC.length)) !== toUtf8(MAGIC))
+    throw new SnapshotStreamError(0, "it is not a snapshot of the store");
   let count = 0;
   let rolling = 0;
   let batch: KeyspaceWrite[] = [];
@@ -124,17 +142,22 @@ export async function decodeSnapshot(
   for (;;) {
     const length = readU32BE(await reader.take(4), 0);
     if (length === 0) break;
-    if (length > MAX_FRAME_BYTES) throw new SnapshotStreamError(reader.offset, `a frame of ${length} bytes is too long`);
+    if (length > MAX_FRAME_BYTES)
+      throw new SnapshotStreamError(reader.offset, `a frame of ${length} bytes is too long`);
     const payload = await reader.take(length);
     const crc = crc32c(0, payload);
-    if (readU32BE(await reader.take(4), 0) !== crc) throw new SnapshotStreamError(reader.offset, "the checksum of a frame does not match");
+    if (readU32BE(await reader.take(4), 0) !== crc)
+      throw new SnapshotStreamError(reader.offset, "the checksum of a frame does not match");
     rolling = crc32c(rolling, u32(crc));
     for (let at = 0; at < length; count++) {
       if (at + 8 > length) throw new SnapshotStreamError(reader.offset, "a record is cut short");
       const keyEnd = at + 8 + readU32BE(payload, at);
       const valueEnd = keyEnd + readU32BE(payload, at + 4);
       if (valueEnd > length) throw new SnapshotStreamError(reader.offset, "a record is cut short");
-      batch.push({ key: payload.subarray(at + 8, keyEnd), value: payload.subarray(keyEnd, valueEnd) });
+      batch.push({
+        key: payload.subarray(at + 8, keyEnd),
+        value: payload.subarray(keyEnd, valueEnd),
+      });
       at = valueEnd;
     }
     batchBytes += length;
@@ -147,8 +170,10 @@ export async function decodeSnapshot(
   }
   const end = await reader.take(12);
   const announced = readBigU64BE(end);
-  if (announced !== BigInt(count)) throw new SnapshotStreamError(reader.offset, `it says ${announced} records and had ${count}`);
-  if (readU32BE(end, 8) !== rolling) throw new SnapshotStreamError(reader.offset, "the checksum over all frames does not match");
+  if (announced !== BigInt(count))
+    throw new SnapshotStreamError(reader.offset, `it says ${announced} records and had ${count}`);
+  if (readU32BE(end, 8) !== rolling)
+    throw new SnapshotStreamError(reader.offset, "the checksum over all frames does not match");
   await reader.expectEnd();
   if (batch.length > 0) await keyspace.write(batch);
   progress(reader.offset);

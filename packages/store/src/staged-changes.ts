@@ -1,6 +1,6 @@
 /**
- * The changes of an entry that is applied in several turns of the event loop. They stay apart from those of the entries before it, so that
- * no batch of the backend holds a part of an entry.
+ * The changes of an entry that is applied in several turns of the event loop. They stay apart from
+ * those of the entries before it, so that no batch of the backend holds a part of an entry.
  */
 import type { KeyspaceWrite } from "@quorate/host";
 
@@ -8,8 +8,9 @@ import type { KeyspaceWrite } from "@quorate/host";
 export type Changes = Map<string, Uint8Array | undefined>;
 
 /**
- * Records in bulk, encoded when they are written. Nobody reads one of them before it is on the disk, and none of their keys is in the
- * backend yet. They must not change once they are in the backend.
+ * Records in bulk, encoded when they are written. Nobody reads one of them before it is on the
+ * disk, and none of their keys is in the backend yet. They must not change once they are in the
+ * backend.
  */
 export interface BulkRecords extends Iterable<KeyspaceWrite> {
   readonly count: number;
@@ -34,7 +35,10 @@ export class ChangeSet {
     return this.#sizeBytes;
   }
 
-  /** Puts a record, or deletes it where `value` is undefined. `keyBytes` is the length of its key without the bucket. */
+  /**
+   * Puts a record, or deletes it where `value` is undefined. `keyBytes` is the length of its key
+   * without the bucket.
+   */
   set(fullKey: string, value: Uint8Array | undefined): void {
     this.changes.set(fullKey, value);
     this.#sizeBytes += fullKey.length - 1 + (value?.length ?? 0);
@@ -46,7 +50,10 @@ export class ChangeSet {
     this.#sizeBytes += records.sizeBytes;
   }
 
-  /** Takes over all of `other`, which must not be used afterwards. Its changes are later than those that are here. */
+  /**
+   * Takes over all of `other`, which must not be used afterwards. Its changes are later than those
+   * that are here.
+   */
   addAll(other: ChangeSet): void {
     for (const [key, value] of other.changes) this.changes.set(key, value);
     this.bulk.push(...other.bulk);

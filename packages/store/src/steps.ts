@@ -1,6 +1,7 @@
 /**
- * Work that can pause. A request that may touch many keys is a generator: it yields after a bounded number of keys, and its caller
- * decides whether to go on at once or to return to the event loop first.
+ * Work that can pause. A request that may touch many keys is a generator: it yields after a bounded
+ * number of keys, and its caller decides whether to go on at once or to return to the event loop
+ * first.
  *
  *     function* count(keys: Iterable<string>): Steps<number> {
  *       let n = 0;
@@ -10,7 +11,10 @@
  *     const total = runSteps(count(keys));     // to the end, without a pause
  */
 
-/** A computation that returns `T` and may pause at each `yield`. The state that it reads must stay valid across pauses. */
+/**
+ * A computation that returns `T` and may pause at each `yield`. The state that it reads must stay
+ * valid across pauses.
+ */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** Keys of the index that one step looks at, at most: some 0.1 ms. */

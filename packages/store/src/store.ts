@@ -1,6 +1,6 @@
 /**
- * The replicated state of one member: keys with their history, leases, alarms, and the membership. It changes only by applied entries, and
- * never asks for the time, a random number or the network.
+ * The replicated state of one member: keys with their history, leases, alarms, and the membership.
+ * It changes only by applied entries, and never asks for the time, a random number or the network.
  *
  *     const store = await Store.open(keyspaces, dir, options);
  *     const applied = store.apply(entry);      // in index order, without a gap
@@ -28,7 +28,10 @@ import { runSteps, type Steps } from "./steps.ts";
 export interface StoreOptions {
   /** Told the number of records read while the index is rebuilt at open. */
   readonly onProgress?: ((records: number) => void) | undefined;
-  /** Keys that one step of applying an entry looks at, at most; STEP_KEYS unless set. For tests and simulations that want many steps. */
+  /**
+   * Keys that one step of applying an entry looks at, at most; STEP_KEYS unless set. For tests and
+   * simulations that want many steps.
+   */
   readonly stepKeys?: number | undefined;
 }
 
@@ -61,7 +64,9 @@ export class Store {
   #position: Position;
   /** The index that the last batch on its way or on disk holds. */
   #writtenIndex: number;
-  /** The store's revision before the entry that is being applied in steps; undefined: there is none. */
+  /**
+   * The store's revision before the entry that is being applied in steps; undefined: there is none.
+   */
   #revisionBefore: number | undefined;
 
   private constructor(backend: Backend, path: string, parts: StoreParts, position: Position) {
@@ -76,9 +81,14 @@ export class Store {
     this.#writtenIndex = position.index;
     backend.beforeFlush = () => {
       const before = this.#revisionBefore;
-      assert(before === undefined || before === this.mvcc.currentRevision, "STORE-10", "a batch holds whole entries");
+      assert(
+        before === undefined || before === this.mvcc.currentRevision,
+        "STORE-10",
+        "a batch holds whole entries",
+      );
       // Compaction drops records without an entry: its batches have a new sum alone.
-      if (backend.pendingOps > 0 || this.#writtenIndex !== this.#position.index) this.#liveBytes.write(backend, this.#position.index);
+      if (backend.pendingOps > 0 || this.#writtenIndex !== this.#position.index)
+        this.#liveBytes.write(backend, this.#position.index);
       if (this.#writtenIndex === this.#position.index) return;
       this.#writtenIndex = this.#position.index;
       writePosition(backend, this.#position);
@@ -86,7 +96,11 @@ export class Store {
   }
 
   /** Opens the store in `dir`, or makes an empty one. Throws StoreDamageError and DiskError. */
-  static async open(keyspaces: KeyspaceOpener, dir: string, options: StoreOptions = {}): Promise<Store> {
+  static async open(
+    keyspaces: KeyspaceOpener,
+    dir: string,
+    options: StoreOptions = {},
+  ): Promise<Store> {
     const path = currentFolder(dir);
     const backend = new Backend(await keyspaces.open(path, { create: true }));
     try {
@@ -94,13 +108,25 @@ export class Store {
       const snapshot = await backend.snapshot();
       const liveBytes = new LiveBytes();
       const lessor = await Lessor.open(backend, snapshot, path, liveBytes);
-      const mvcc = await Mvcc.open(backend, path, options.onProgress, lessor, liveBytes, options.stepKeys);
+      const mvcc = await Mvcc.open(
+        backend,
+        path,
+        options.onProgress,
+        lessor,
+        liveBytes,
+        options.stepKeys,
+      );
       const membership = await Membership.open(backend, snapshot, path);
       const alarms = await Alarms.open(backend, snapshot, path);
       await snapshot.close();
-      // Every batch with data carries the position: replayed from the start, the log would be applied to that data twice.
+      // Every batch with data carries the position: replayed from the start, the log would be
+      // applied to that data twice.
       if (position.index === 0 && (mvcc.currentRevision > 1 || membership.members().length > 0)) {
-        throw new StoreDamageError(path, "bucket meta", "the position in the log is missing beside data");
+        throw new StoreDamageError(
+          path,
+          "bucket meta",
+          "the position in the log is missing beside data",
+        );
       }
       liveBytes.check(backend, position.index, path);
       return new Store(backend, path, { lessor, mvcc, membership, alarms, liveBytes }, position);
@@ -122,7 +148,8 @@ export class Store {
 
   /**
    * Applies a normal entry without a pause: the one that follows the position.
-   * @param isAwaited whether somebody waits here for the request of this id. Where nobody does, what only the answer needs (ranges, earlier
+   * @param isAwaited whether somebody waits here for the request of this id. Where nobody does,
+   * what only the answer needs (ranges, earlier
    *   values) is not read; the state comes out the same.
    */
   apply(entry: raftpb.Entry, isAwaited?: (requestId: bigint) => boolean): Applied {
@@ -131,15 +158,26 @@ export class Store {
   }
 
   /**
-   * Begins to apply a normal entry, the one that follows the position. Returns what came of it, or, where that may take long, the steps
-   * that apply it. Between two steps the store can be read, flushed, compacted and streamed, and all of that finds the state before the
-   * entry; nothing else may be applied before the last. Steps that are given up leave the store unusable: it must be closed.
+   * Begins to apply a normal entry, the one that follows the position. Returns what came of it, or,
+   * where that may take long, the steps that apply it. Between two steps the store can be read,
+   * flushed, compacted and streamed, and all of that finds the state before the entry; nothing else
+   * may be applied before the last. Steps that are given up leave the store unusable: it must be
+   * closed.
    * @param isAwaited as for `apply`
    */
-  begin(entry: raftpb.Entry, isAwaited: (requestId: bigint) => boolean = () => true): Applied | Steps<Applied> {
+  begin(
+    entry: raftpb.Entry,
+    isAwaited: (requestId: bigint) => boolean = () => true,
+  ): Applied | Steps<Applied> {
     this.#checkNext(entry);
     const outcome = applyRequest(
-      { mvcc: this.mvcc, membership: this.membership, leases: this.lessor, alarms: this.alarms, isAwaited },
+      {
+        mvcc: this.mvcc,
+        membership: this.membership,
+        leases: this.lessor,
+        alarms: this.alarms,
+        isAwaited,
+      },
       entry.data,
     );
     if (isSteps(outcome)) return this.#finish(entry, outcome);
@@ -156,17 +194,25 @@ export class Store {
   }
 
   /**
-   * Takes over a configuration change entry: `confState` is the configuration that is in force after it, and `change` what it does to the
-   * membership, undefined for nothing.
+   * Takes over a configuration change entry: `confState` is the configuration that is in force
+   * after it, and `change` what it does to the membership, undefined for nothing.
    */
-  applyConfChange(entry: raftpb.Entry, change: raftpb.ConfChange | undefined, confState: raftpb.ConfState): void {
+  applyConfChange(
+    entry: raftpb.Entry,
+    change: raftpb.ConfChange | undefined,
+    confState: raftpb.ConfState,
+  ): void {
     this.#checkNext(entry);
     if (change !== undefined) this.membership.carryOut(change);
     this.#position = { index: entry.index, term: entry.term, confState };
   }
 
   #checkNext(entry: raftpb.Entry): void {
-    assert(this.#revisionBefore === undefined, "STORE-9", `entry ${entry.index} is applied while the one before it is not finished`);
+    assert(
+      this.#revisionBefore === undefined,
+      "STORE-9",
+      `entry ${entry.index} is applied while the one before it is not finished`,
+    );
     assert(
       entry.index === this.#position.index + 1,
       "STORE-3",
@@ -189,7 +235,9 @@ export class Store {
     return this.#backend.isFull;
   }
 
-  /** Makes everything applied so far durable; gives the index it stands at. A failure is for good. */
+  /**
+   * Makes everything applied so far durable; gives the index it stands at. A failure is for good.
+   */
   async flush(): Promise<number> {
     const { index } = this.#position;
     await this.#backend.flush();
@@ -212,7 +260,10 @@ export class Store {
    * @param storageVersion what the file says of its version
    * @param isWanted asked while it is measured; false ends that with a SnapshotAbandonedError
    */
-  async etcdSnapshot(storageVersion: string, isWanted: () => boolean = () => true): Promise<EtcdSnapshot> {
+  async etcdSnapshot(
+    storageVersion: string,
+    isWanted: () => boolean = () => true,
+  ): Promise<EtcdSnapshot> {
     const snapshot = await this.#backend.snapshot();
     try {
       const { confState } = await this.#positionIn(snapshot);
@@ -241,12 +292,18 @@ export class Store {
     return this.#liveBytes.bytes;
   }
 
-  /** What the quota counts: the records, and the keys once more, because the index has them in memory. */
+  /**
+   * What the quota counts: the records, and the keys once more, because the index has them in
+   * memory.
+   */
   get quotaBytes(): number {
     return this.#liveBytes.bytes + this.mvcc.keyBytes;
   }
 
-  /** Rewrites the files so that removed records give their space back; resolves when that is done. Other work goes on beside it. */
+  /**
+   * Rewrites the files so that removed records give their space back; resolves when that is done.
+   * Other work goes on beside it.
+   */
   reclaim(): Promise<void> {
     return this.#backend.compactAll();
   }
@@ -257,12 +314,14 @@ export class Store {
 }
 
 /**
- * Receives a snapshot into a folder beside the store in use. When it resolves, the folder is complete, verified and marked as such;
- * installReceived puts it in place. Whatever goes wrong leaves nothing that could be taken for complete.
+ * Receives a snapshot into a folder beside the store in use. When it resolves, the folder is
+ * complete, verified and marked as such; installReceived puts it in place. Whatever goes wrong
+ * leaves nothing that could be taken for complete.
  * @param deps with `ignoreAuth` a state in which authentication is enabled is taken, too
  * @param index where the store must stand
  * @param announced the term and the configuration that it must have, where they were announced
- * @throws AuthEnabledError; SnapshotStreamError also where the position in it is not `index`; DiskError; what `chunks` throws
+ * @throws AuthEnabledError; SnapshotStreamError also where the position in it is not `index`;
+ * DiskError; what `chunks` throws
  */
 export async function receiveSnapshot(
   deps: { keyspaces: KeyspaceOpener; disk: Disk; ignoreAuth?: boolean },
@@ -281,7 +340,8 @@ export async function receiveSnapshot(
     const position = readPosition((key) => backend.get(Bucket.meta, key), incoming);
     const difference = differenceOf(position, { ...announced, index });
     if (difference !== undefined) throw new SnapshotStreamError(lengthBytes, difference);
-    if (deps.ignoreAuth !== true && isAuthEnabled(backend.get(Bucket.auth, AUTH_ENABLED))) throw new AuthEnabledError("the snapshot");
+    if (deps.ignoreAuth !== true && isAuthEnabled(backend.get(Bucket.auth, AUTH_ENABLED)))
+      throw new AuthEnabledError("the snapshot");
   } catch (error) {
     await keyspace.close().catch(() => {});
     deps.disk.remove(incoming);
@@ -292,10 +352,19 @@ export async function receiveSnapshot(
 }
 
 /** How a received store's position differs from the announced one; undefined if it does not. */
-function differenceOf(position: Position, { index, term, confState }: Pick<Position, "index"> & Partial<Position>): string | undefined {
-  if (position.index !== index) return `it holds the state at index ${position.index}, announced was ${index}`;
-  if (term !== undefined && position.term !== term) return `it holds the state of term ${position.term}, announced was ${term}`;
+function differenceOf(
+  position: Position,
+  { index, term, confState }: Pick<Position, "index"> & Partial<Position>,
+): string | undefined {
+  if (position.index !== index)
+    return `it holds the state at index ${position.index}, announced was ${index}`;
+  if (term !== undefined && position.term !== term)
+    return `it holds the state of term ${position.term}, announced was ${term}`;
   if (confState === undefined) return undefined;
-  const [held, told] = [position.confState, confState].map((state) => toHex(raftpb.ConfState.encode(state)));
-  return held === told ? undefined : "it holds another configuration than the one that was announced";
+  const [held, told] = [position.confState, confState].map((state) =>
+    toHex(raftpb.ConfState.encode(state)),
+  );
+  return held === told
+    ? undefined
+    : "it holds another configuration than the one that was announced";
 }

@@ -1,6 +1,7 @@
 /**
- * Entries that are applied in steps: the same answers, events and bytes as without a pause, whatever happens between the steps; nothing of
- * an unfinished entry is seen, flushed, hashed or streamed; a crash between two steps replays the entry.
+ * Entries that are applied in steps: the same answers, events and bytes as without a pause,
+ * whatever happens between the steps; nothing of an unfinished entry is seen, flushed, hashed or
+ * streamed; a crash between two steps replays the entry.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -52,7 +53,10 @@ function visible(store: Store): unknown {
     revision: mvcc.currentRevision,
     keys: mvcc.keyCount,
     now: at(0),
-    before: mvcc.currentRevision - 1 > Math.max(0, mvcc.compactRevision) ? at(mvcc.currentRevision - 1) : undefined,
+    before:
+      mvcc.currentRevision - 1 > Math.max(0, mvcc.compactRevision)
+        ? at(mvcc.currentRevision - 1)
+        : undefined,
     leases: LEASES.map((id) => [lessor.exists(id), lessor.keysOf(id).sort()]),
   };
 }
@@ -83,7 +87,12 @@ async function whole(log: Log): Promise<Whole> {
   return { states, answers, events, hash };
 }
 
-const plain = ({ requestId, kind, response, error }: Applied): unknown => ({ requestId, kind, response, error: error?.code });
+const plain = ({ requestId, kind, response, error }: Applied): unknown => ({
+  requestId,
+  kind,
+  response,
+  error: error?.code,
+});
 
 for (const seed of [1, 2, 3, 4, 5, 6]) {
   test(`entries in steps of ${1 + (seed % 3)} keys: the same answers, events and bytes, whatever is between (seed ${seed})`, async () => {
@@ -106,10 +115,11 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
     };
     listen();
     while (store.position.index < log.entries.length) {
-      const entry = log.entries[store.position.index]!;
+      const entry = log.entries[store.position.index];
       let crashed = false;
       let pauses = 0;
-      if (entry.type !== raftpb.EntryType.EntryNormal) assert.deepEqual(applyEntry(store, entry), expected.answers[entry.index]);
+      if (entry.type !== raftpb.EntryType.EntryNormal)
+        assert.deepEqual(applyEntry(store, entry), expected.answers[entry.index]);
       else {
         const outcome = store.begin(entry);
         let applied: Applied | undefined = isSteps(outcome) ? undefined : outcome;
@@ -122,13 +132,18 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
           pauses++;
           // Only some pauses are looked at: it takes longer than the step.
           if (!prng.chance(50)) continue;
-          assert.deepEqual(visible(store), expected.states[entry.index - 1], `in the middle of entry ${entry.index}`);
+          assert.deepEqual(
+            visible(store),
+            expected.states[entry.index - 1],
+            `in the middle of entry ${entry.index}`,
+          );
           assert.deepEqual([events, large], [[], undefined], "an unfinished entry has no events");
           const act = prng.below(100);
           if (act < 20) assert.equal((durable = await store.flush()), entry.index - 1);
           else if (act < 30) store.flush().catch(() => {});
           else if (act < 40) store.mvcc.compactStep(1 + prng.below(3));
-          else if (act < 45) assert.equal((await store.mvcc.hashKV(0)).revision, store.mvcc.currentRevision);
+          else if (act < 45)
+            assert.equal((await store.mvcc.hashKV(0)).revision, store.mvcc.currentRevision);
           else if (act < 50) {
             const snapshot = await store.snapshot();
             assert.equal(snapshot.position.index, entry.index - 1);
@@ -144,13 +159,21 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
             crashed = true;
             break;
           }
-          assert.deepEqual(visible(store), expected.states[entry.index - 1], `after something in the middle of entry ${entry.index}`);
+          assert.deepEqual(
+            visible(store),
+            expected.states[entry.index - 1],
+            `after something in the middle of entry ${entry.index}`,
+          );
         }
         if (crashed) {
           seen.crashes++;
           store = await open();
           assert.ok(store.position.index >= durable, "what was flushed is there");
-          assert.deepEqual(visible(store), expected.states[store.position.index], "a crash leaves whole entries");
+          assert.deepEqual(
+            visible(store),
+            expected.states[store.position.index],
+            "a crash leaves whole entries",
+          );
           durable = store.position.index;
           listen();
           continue;
@@ -178,24 +201,37 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
     store = await open();
     assert.deepEqual(visible(store), expected.states.at(-1));
     await store.close({ flush: true });
-    assert.ok(seen.pauses > 200 && seen.crashes > 2 && seen.longest > 5 && (seen.large > 0 || seed % 3 !== 0), JSON.stringify(seen));
+    assert.ok(
+      seen.pauses > 200 &&
+        seen.crashes > 2 &&
+        seen.longest > 5 &&
+        (seen.large > 0 || seed % 3 !== 0),
+      JSON.stringify(seen),
+    );
   });
 }
 
 const key = (i: number): string => `k${String(i).padStart(5, "0")}`;
 
 /** A store with so many keys, all on the lease 1. */
-async function filled(keys: number): Promise<{ store: Store; log: Log; keyspaces: MemoryKeyspaceOpener }> {
+async function filled(
+  keys: number,
+): Promise<{ store: Store; log: Log; keyspaces: MemoryKeyspaceOpener }> {
   const { keyspaces } = world();
   const store = await Store.open(keyspaces, DIR);
   const log = new Log();
   log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: 1n, TTL: 60 }) });
-  for (let i = 0; i < keys; i++) log.request({ put: PutRequest.encode({ key: fromUtf8(key(i)), value: fromUtf8("v"), lease: 1n }) });
+  for (let i = 0; i < keys; i++)
+    log.request({
+      put: PutRequest.encode({ key: fromUtf8(key(i)), value: fromUtf8("v"), lease: 1n }),
+    });
   for (const entry of log.entries) store.apply(entry);
   return { store, log, keyspaces };
 }
 
-/** Runs an entry; after each step `between`. Returns what came of it, and how many pauses it had. */
+/**
+ * Runs an entry; after each step `between`. Returns what came of it, and how many pauses it had.
+ */
 function run(store: Store, log: Log, between: () => void): { applied: Applied; pauses: number } {
   const outcome = store.begin(log.entries.at(-1)!);
   assert.ok(isSteps(outcome));
@@ -207,19 +243,32 @@ function run(store: Store, log: Log, between: () => void): { applied: Applied; p
 }
 
 for (const [name, request] of [
-  ["a delete of a range", { deleteRange: DeleteRangeRequest.encode({ key: fromUtf8("k"), rangeEnd: fromUtf8("l"), prevKv: true }) }],
+  [
+    "a delete of a range",
+    {
+      deleteRange: DeleteRangeRequest.encode({
+        key: fromUtf8("k"),
+        rangeEnd: fromUtf8("l"),
+        prevKv: true,
+      }),
+    },
+  ],
   ["the revocation of a lease", { leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }],
 ] as const) {
   test(`${name} with 5,000 keys: one revision, after many pauses; a watch is told once, of its range`, async () => {
     const { store, log, keyspaces } = await filled(5000);
     const told: unknown[] = [];
     store.mvcc.onChange = () => assert.fail("too many changes to be told of each");
-    store.mvcc.onLargeChange = (main, touched) => told.push([main, touched[0]?.key, touched.length]);
+    store.mvcc.onLargeChange = (main, touched) =>
+      told.push([main, touched[0]?.key, touched.length]);
     log.request(request);
     const revision = store.mvcc.currentRevision;
     const bytes = store.liveBytes;
     const { pauses, applied } = run(store, log, () => {
-      assert.deepEqual([store.mvcc.keyCount, store.mvcc.currentRevision, store.liveBytes], [5000, revision, bytes]);
+      assert.deepEqual(
+        [store.mvcc.keyCount, store.mvcc.currentRevision, store.liveBytes],
+        [5000, revision, bytes],
+      );
       assert.deepEqual(told, []);
       assert.equal(store.lessor.exists(1n), true);
       assert.equal(store.pendingOps > 0, true);
@@ -227,11 +276,15 @@ for (const [name, request] of [
     assert.ok(pauses >= 4, `${pauses} pauses`);
     assert.equal(applied.error, undefined);
     assert.equal(told.length, 1);
-    assert.deepEqual((told[0] as unknown[]).slice(0, 2), [revision + 1, name.includes("lease") ? key(0) : "k"]);
+    assert.deepEqual((told[0] as unknown[]).slice(0, 2), [
+      revision + 1,
+      name.includes("lease") ? key(0) : "k",
+    ]);
     assert.deepEqual([store.mvcc.keyCount, store.mvcc.currentRevision], [0, revision + 1]);
     assert.deepEqual(store.lessor.keysOf(1n), []);
     const read: Change[] = [];
-    for await (const { changes } of store.mvcc.history(revision + 1, revision + 1)) read.push(...changes);
+    for await (const { changes } of store.mvcc.history(revision + 1, revision + 1))
+      read.push(...changes);
     assert.deepEqual(
       read.map((change) => [change.key, change.main, change.sub, change.deleted]),
       Array.from({ length: 5000 }, (_, i) => [key(i), revision + 1, i, true]),
@@ -247,7 +300,9 @@ for (const [name, request] of [
 
 test("a watch that begins while an entry is applied is told of what that entry does", async () => {
   const { store, log } = await filled(MAX_KEPT_CHANGES + 1500);
-  log.request({ deleteRange: DeleteRangeRequest.encode({ key: fromUtf8("k"), rangeEnd: fromUtf8("l") }) });
+  log.request({
+    deleteRange: DeleteRangeRequest.encode({ key: fromUtf8("k"), rangeEnd: fromUtf8("l") }),
+  });
   let main = 0;
   run(store, log, () => {
     store.mvcc.onChange ??= () => assert.fail("too many changes to be told of each");
@@ -263,9 +318,21 @@ test("a transaction that compares a range, deletes one and reads one sees its ow
   const { store, log } = await filled(3000);
   const range = { key: fromUtf8("k"), rangeEnd: fromUtf8("l") };
   const success: RequestOp[] = [
-    { request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key: fromUtf8(key(10)), rangeEnd: fromUtf8("l") }) } },
-    { request: { case: "requestPut", value: PutRequest.create({ key: fromUtf8("new"), value: fromUtf8("1") }) } },
-    { request: { case: "requestRange", value: RangeRequest.create({ ...range, countOnly: true }) } },
+    {
+      request: {
+        case: "requestDeleteRange",
+        value: DeleteRangeRequest.create({ key: fromUtf8(key(10)), rangeEnd: fromUtf8("l") }),
+      },
+    },
+    {
+      request: {
+        case: "requestPut",
+        value: PutRequest.create({ key: fromUtf8("new"), value: fromUtf8("1") }),
+      },
+    },
+    {
+      request: { case: "requestRange", value: RangeRequest.create({ ...range, countOnly: true }) },
+    },
   ];
   const compare = [
     {
@@ -275,14 +342,24 @@ test("a transaction that compares a range, deletes one and reads one sees its ow
       targetUnion: { case: "value", value: fromUtf8("v") },
     },
   ];
-  log.request({ txn: TxnRequest.encode(TxnRequest.create({ compare: compare as never, success })) });
+  log.request({
+    txn: TxnRequest.encode(TxnRequest.create({ compare: compare as never, success })),
+  });
   const { applied, pauses } = run(store, log, () => {
     assert.equal(store.mvcc.view.get("new"), undefined);
-    assert.equal(applyRange(store.mvcc, RangeRequest.create({ ...range, countOnly: true })).count, 3000);
+    assert.equal(
+      applyRange(store.mvcc, RangeRequest.create({ ...range, countOnly: true })).count,
+      3000,
+    );
   });
   assert.ok(pauses > 10, `${pauses}`);
-  const { responses } = applied.response as { responses: { response: { value: { deleted?: number; count?: number } } }[] };
-  assert.deepEqual([responses[0]!.response.value.deleted, responses[2]!.response.value.count], [2990, 10]);
+  const { responses } = applied.response as {
+    responses: { response: { value: { deleted?: number; count?: number } } }[];
+  };
+  assert.deepEqual(
+    [responses[0].response.value.deleted, responses[2].response.value.count],
+    [2990, 10],
+  );
   assert.equal(store.mvcc.keyCount, 11);
   await store.close({ flush: true });
 });
@@ -306,7 +383,11 @@ test("few operations on single keys are applied at once", async () => {
     { put: PutRequest.encode(one) },
     { deleteRange: DeleteRangeRequest.encode(one) },
     { leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) },
-    { txn: TxnRequest.encode({ success: [{ request: { case: "requestPut", value: PutRequest.create(one) } }] }) },
+    {
+      txn: TxnRequest.encode({
+        success: [{ request: { case: "requestPut", value: PutRequest.create(one) } }],
+      }),
+    },
   ]) {
     log.request(request);
     assert.equal(isSteps(store.begin(log.entries.at(-1)!)), false);

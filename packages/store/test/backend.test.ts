@@ -1,4 +1,7 @@
-/** The backend over a keyspace: three layers that read as one, one batch at a time, and what a crash or a failed write leaves. */
+/**
+ * The backend over a keyspace: three layers that read as one, one batch at a time, and what a crash
+ * or a failed write leaves.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Keyspace, SeededRandom } from "@quorate/host";
@@ -9,7 +12,11 @@ import { HeldKeyspace } from "./held-keyspace.ts";
 
 const bytes = fromLatin1;
 
-async function memoryKeyspace(): Promise<{ disk: MemoryDisk; keyspaces: MemoryKeyspaceOpener; keyspace: Keyspace }> {
+async function memoryKeyspace(): Promise<{
+  disk: MemoryDisk;
+  keyspaces: MemoryKeyspaceOpener;
+  keyspace: Keyspace;
+}> {
   const disk = new MemoryDisk();
   const keyspaces = new MemoryKeyspaceOpener(disk);
   return { disk, keyspaces, keyspace: await keyspaces.open("/db", { create: true }) };
@@ -82,12 +89,16 @@ test("equal keys of different buckets are different records, and a scan stays in
   const { keyspace } = await memoryKeyspace();
   const backend = new Backend(keyspace);
   const names = Object.keys(Bucket) as (keyof typeof Bucket)[];
-  for (const name of names) for (const key of ["", "\0", "m", "\xff\xff"]) backend.put(Bucket[name], bytes(key), bytes(`${name} ${key}`));
-  for (const name of names) assert.equal(toLatin1(backend.get(Bucket[name], bytes("m"))!), `${name} m`);
+  for (const name of names)
+    for (const key of ["", "\0", "m", "\xff\xff"])
+      backend.put(Bucket[name], bytes(key), bytes(`${name} ${key}`));
+  for (const name of names)
+    assert.equal(toLatin1(backend.get(Bucket[name], bytes("m"))!), `${name} m`);
   const snapshot = await backend.snapshot();
   for (const name of names) {
     const found: string[] = [];
-    for await (const slice of snapshot.scan(Bucket[name])) for (const [, value] of slice) found.push(toLatin1(value));
+    for await (const slice of snapshot.scan(Bucket[name]))
+      for (const [, value] of slice) found.push(toLatin1(value));
     assert.deepEqual(
       found,
       ["", "\0", "m", "\xff\xff"].map((key) => `${name} ${key}`),
@@ -186,7 +197,8 @@ test("a snapshot shows the state of its call, whatever is written afterwards", a
   backend.put(Bucket.key, bytes("b"), bytes("new"));
   await backend.flush();
   const found: string[] = [];
-  for await (const slice of snapshot.scan(Bucket.key)) for (const [key, value] of slice) found.push(`${toLatin1(key)}=${toLatin1(value)}`);
+  for await (const slice of snapshot.scan(Bucket.key))
+    for (const [key, value] of slice) found.push(`${toLatin1(key)}=${toLatin1(value)}`);
   assert.deepEqual(found, ["a=old"]);
   await snapshot.close();
   await backend.close({ flush: true });
@@ -202,10 +214,14 @@ test("a failed write is for good, and no later flush pretends otherwise", async 
   backend.put(Bucket.key, bytes("b"), bytes("2"));
   await assert.rejects(backend.flush(), { code: "NoSpace" });
   await assert.rejects(backend.snapshot(), { code: "NoSpace" });
-  // What was on its way is still read: the member that stops now answers nothing wrong before it does.
+  // What was on its way is still read: the member that stops now answers nothing wrong before it
+  // does.
   assert.equal(textOf(backend, "a"), "1");
   await backend.close({ flush: true });
-  assert.equal(toText((await keyspaces.open("/db", { create: false })).get(bytes("ka"))), undefined);
+  assert.equal(
+    toText((await keyspaces.open("/db", { create: false })).get(bytes("ka"))),
+    undefined,
+  );
 });
 
 function toText(value: Uint8Array | undefined): string | undefined {

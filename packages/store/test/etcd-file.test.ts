@@ -1,4 +1,7 @@
-/** The state as etcd's snapshot file, and a store made out of one: the same history, with a new membership; damage is refused. */
+/**
+ * The state as etcd's snapshot file, and a store made out of one: the same history, with a new
+ * membership; damage is refused.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +9,17 @@ import { describe, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { BoltDamageError, BoltFile, type BoltRecord, boltOutput } from "@quorate/bolt";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { AlarmType, concat, fromLatin1, fromUtf8, KeyValue, LeaseGrantRequest, PutRequest, raftpb, toUtf8 } from "@quorate/proto";
+import {
+  AlarmType,
+  concat,
+  fromLatin1,
+  fromUtf8,
+  KeyValue,
+  LeaseGrantRequest,
+  PutRequest,
+  raftpb,
+  toUtf8,
+} from "@quorate/proto";
 import {
   EtcdFileError,
   type EtcdSnapshot,
@@ -41,8 +54,11 @@ async function storeWithAll(): Promise<Store> {
   const log = randomLog(11, 300);
   log.change(addMember(member(90n)));
   log.change(removeMember(90n));
-  for (const id of [5n, -6n, 7n]) log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: id, TTL: 100 }) });
-  log.request({ put: PutRequest.encode({ key: fromUtf8("leased"), value: fromUtf8("1"), lease: -6n }) });
+  for (const id of [5n, -6n, 7n])
+    log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: id, TTL: 100 }) });
+  log.request({
+    put: PutRequest.encode({ key: fromUtf8("leased"), value: fromUtf8("1"), lease: -6n }),
+  });
   const store = await Store.open(world().keyspaces, DIR);
   for (const entry of log.entries) applyEntry(store, entry);
   return store;
@@ -63,12 +79,17 @@ function writeBytes(disk: MemoryDisk, bytes: Uint8Array): Uint8Array {
   return bytes;
 }
 
-async function writeBuckets(disk: MemoryDisk, buckets: Readonly<Record<string, readonly BoltRecord[]>>): Promise<void> {
+async function writeBuckets(
+  disk: MemoryDisk,
+  buckets: Readonly<Record<string, readonly BoltRecord[]>>,
+): Promise<void> {
   const scan = (records: readonly BoltRecord[]) =>
     async function* () {
       yield records;
     };
-  const output = await boltOutput(Object.entries(buckets).map(([name, records]) => ({ name, scan: scan(records) })));
+  const output = await boltOutput(
+    Object.entries(buckets).map(([name, records]) => ({ name, scan: scan(records) })),
+  );
   const chunks: Uint8Array[] = [];
   for await (const chunk of output.chunks()) chunks.push(chunk);
   writeBytes(disk, concat(chunks));
@@ -89,7 +110,9 @@ describe("a store as etcd's file, and a store out of it", () => {
     assert.equal(told, snapshot.databaseBytes);
 
     const steps: number[] = [];
-    await importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster, { onProgress: (done, total) => steps.push(done / total) });
+    await importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster, {
+      onProgress: (done, total) => steps.push(done / total),
+    });
     assert.equal(steps.at(-1), 1);
     assert.deepEqual(
       steps,
@@ -103,7 +126,10 @@ describe("a store as etcd's file, and a store out of it", () => {
     assert.equal(made.mvcc.currentRevision, store.mvcc.currentRevision);
     assert.equal(made.mvcc.compactRevision, store.mvcc.compactRevision);
     assert.deepEqual(await made.mvcc.hashKV(0), await store.mvcc.hashKV(0));
-    assert.deepEqual([...made.lessor.all()].map(({ id, ttlSeconds }) => [id, ttlSeconds]).length, store.lessor.count);
+    assert.deepEqual(
+      [...made.lessor.all()].map(({ id, ttlSeconds }) => [id, ttlSeconds]).length,
+      store.lessor.count,
+    );
     assert.deepEqual(made.lessor.keysOf(-6n), ["leased"]);
     const status = etcdFileStatus(disk, FILE);
     assert.deepEqual(
@@ -131,14 +157,19 @@ describe("a store as etcd's file, and a store out of it", () => {
       "members_removed",
       "meta",
     ]);
-    const meta = new Map([...file.records("meta")].flat().map(([key, value]) => [toUtf8(key), value]));
+    const meta = new Map(
+      [...file.records("meta")].flat().map(([key, value]) => [toUtf8(key), value]),
+    );
     const { voters, learners } = store.position.confState;
     const lists = [
       ...(voters.length > 0 ? [`"voters":[${voters.join()}]`] : []),
       ...(learners.length > 0 ? [`"learners":[${learners.join()}]`] : []),
     ];
     assert.equal(toUtf8(meta.get("confState")!), `{${[...lists, '"auto_leave":false'].join()}}`);
-    assert.equal(Buffer.from(meta.get("consistent_index")!).readBigUInt64BE(), BigInt(store.position.index));
+    assert.equal(
+      Buffer.from(meta.get("consistent_index")!).readBigUInt64BE(),
+      BigInt(store.position.index),
+    );
     assert.equal(toUtf8(meta.get("storageVersion")!), "3.7.0");
     assert.ok(
       [...meta.keys()].every((name) => !name.startsWith("quorate_")),
@@ -192,7 +223,14 @@ describe("a store as etcd's file, and a store out of it", () => {
 
   test("the empty record that etcdutl raises the revision with is no key", async () => {
     const { disk, keyspaces } = world();
-    const kv = KeyValue.encode({ key: fromUtf8("a"), value: fromUtf8("1"), createRevision: 2, modRevision: 2, version: 1, lease: 0n });
+    const kv = KeyValue.encode({
+      key: fromUtf8("a"),
+      value: fromUtf8("1"),
+      createRevision: 2,
+      modRevision: 2,
+      version: 1,
+      lease: 0n,
+    });
     await writeBuckets(disk, {
       key: [
         [encodeRevision(2, 0, false), kv],
@@ -223,7 +261,7 @@ describe("files that are refused", () => {
       /^EtcdFileError: expected sha256 [0-9a-f]{64}, got [0-9a-f]{64}: \/snap\.db: its bytes were changed, or the checksum at byte \d+/,
     );
     const flipped = good.slice();
-    flipped[9000]! ^= 1;
+    flipped[9000] ^= 1;
     writeBytes(disk, flipped);
     assert.throws(() => verifyChecksum(disk, FILE), /its bytes were changed/);
     writeBytes(disk, good.subarray(0, -32));
@@ -234,13 +272,22 @@ describe("files that are refused", () => {
     const { disk, keyspaces } = world();
     const attempt = () => importEtcdFile({ disk, keyspaces }, FILE, DIR, cluster);
     await writeBuckets(disk, { users: [] });
-    await assert.rejects(attempt(), /not one of etcd: it has the buckets users, and must have "key" and "meta"/);
+    await assert.rejects(
+      attempt(),
+      /not one of etcd: it has the buckets users, and must have "key" and "meta"/,
+    );
     await writeBuckets(disk, { key: [[fromLatin1("x"), fromLatin1("y")]], meta: [] });
     await assert.rejects(attempt(), /bucket key, key 78: the key is not a revision/);
     assert.throws(() => etcdFileStatus(disk, FILE), /not a revision/);
-    await writeBuckets(disk, { key: [], meta: [[fromUtf8("scheduledCompactRev"), fromLatin1("no")]] });
+    await writeBuckets(disk, {
+      key: [],
+      meta: [[fromUtf8("scheduledCompactRev"), fromLatin1("no")]],
+    });
     await assert.rejects(attempt(), /scheduledCompactRev: 6e6f is not a revision/);
-    await writeBuckets(disk, { key: [[encodeRevision(2, 0, false), fromLatin1("no record")]], meta: [] });
+    await writeBuckets(disk, {
+      key: [[encodeRevision(2, 0, false), fromLatin1("no record")]],
+      meta: [],
+    });
     assert.throws(() => etcdFileStatus(disk, FILE), /the record does not decode/);
     const bytes = disk.readAll(FILE).slice();
     bytes[4096 * 3 + 8] = 77;
@@ -250,7 +297,10 @@ describe("files that are refused", () => {
   });
 });
 
-/** Snapshots that etcd wrote, with what its own tools say of them: users, a role, a NOSPACE alarm of member 5, leases, a compaction. */
+/**
+ * Snapshots that etcd wrote, with what its own tools say of them: users, a role, a NOSPACE alarm of
+ * member 5, leases, a compaction.
+ */
 const kept = [
   { name: "etcd-3.4.23", hash: 858627297, sizeBytes: 45056, version: "" },
   { name: "etcd-3.8.0", hash: 3754512416, sizeBytes: 40960, version: "3.8.0" },
@@ -260,7 +310,12 @@ describe("snapshots of etcd that are kept", () => {
   for (const { name, ...expected } of kept) {
     test(`${name} is read, taken over, and given back`, async () => {
       const { disk, keyspaces } = world();
-      writeBytes(disk, new Uint8Array(gunzipSync(readFileSync(join(import.meta.dirname, `fixtures/${name}.db.gz`)))));
+      writeBytes(
+        disk,
+        new Uint8Array(
+          gunzipSync(readFileSync(join(import.meta.dirname, `fixtures/${name}.db.gz`))),
+        ),
+      );
       verifyChecksum(disk, FILE);
       assert.deepEqual(etcdFileStatus(disk, FILE), { ...expected, revision: 62, keys: 17 });
       assert.equal(etcdFileRevision(disk, FILE), 62);

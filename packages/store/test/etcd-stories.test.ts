@@ -1,6 +1,7 @@
 /**
- * Faults of correctness that etcd had, by their stories: the same history here. Numbers are issues and pull requests of etcd-io/etcd;
- * docs/correctness.md has those that are tested elsewhere, or cannot happen.
+ * Faults of correctness that etcd had, by their stories: the same history here. Numbers are issues
+ * and pull requests of etcd-io/etcd; docs/correctness.md has those that are tested elsewhere, or
+ * cannot happen.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -41,11 +42,21 @@ class Bench {
   }
 
   put(key: string, value = "v"): void {
-    applyPut(this.mvcc, noLeases, PutRequest.create({ key: fromLatin1(key), value: fromLatin1(value) }), true);
+    applyPut(
+      this.mvcc,
+      noLeases,
+      PutRequest.create({ key: fromLatin1(key), value: fromLatin1(value) }),
+      true,
+    );
   }
 
   delete(key: string): void {
-    applyDeleteRange(this.mvcc, noLeases, DeleteRangeRequest.create({ key: fromLatin1(key) }), true);
+    applyDeleteRange(
+      this.mvcc,
+      noLeases,
+      DeleteRangeRequest.create({ key: fromLatin1(key) }),
+      true,
+    );
   }
 
   /** A step of the compaction that is scheduled, made durable; true when it is over. */
@@ -61,7 +72,11 @@ class Bench {
     for await (const { changes } of this.mvcc.history(revision, this.mvcc.currentRevision)) {
       for (const { main, deleted, record } of changes) {
         const { key, value } = KeyValue.decode(record);
-        texts.push(deleted ? `del ${toLatin1(key)}@${main}` : `put ${toLatin1(key)}=${toLatin1(value)}@${main}`);
+        texts.push(
+          deleted
+            ? `del ${toLatin1(key)}@${main}`
+            : `put ${toLatin1(key)}=${toLatin1(value)}@${main}`,
+        );
       }
     }
     return texts;
@@ -98,7 +113,11 @@ test("19179: a deletion that is all that is left of a key survives restarts in t
       }
       await bench.restart({ flush });
       assert.deepEqual([bench.mvcc.compactRevision, bench.mvcc.isCompacting], [6, false]);
-      assert.deepEqual(await bench.told(6), ["del k@6", "put other=v@7"], `steps of ${most}, flush ${flush}`);
+      assert.deepEqual(
+        await bench.told(6),
+        ["del k@6", "put other=v@7"],
+        `steps of ${most}, flush ${flush}`,
+      );
       // The next compaction takes it.
       bench.put("other", "2");
       bench.mvcc.compact(8);
@@ -152,14 +171,27 @@ test("22376: a key deleted and put in one revision is kept by a compaction at it
 
 test("18667, 21432: a transaction whose range asks for a revision that is not there is refused alike, whoever waits", async () => {
   const range = (revision: number): RequestOp => ({
-    request: { case: "requestRange", value: RangeRequest.create({ key: fromLatin1("a"), revision }) },
+    request: {
+      case: "requestRange",
+      value: RangeRequest.create({ key: fromLatin1("a"), revision }),
+    },
   });
-  const put: RequestOp = { request: { case: "requestPut", value: PutRequest.create({ key: fromLatin1("a"), value: fromLatin1("2") }) } };
+  const put: RequestOp = {
+    request: {
+      case: "requestPut",
+      value: PutRequest.create({ key: fromLatin1("a"), value: fromLatin1("2") }),
+    },
+  };
   for (const revision of [2, 3, 4, 5, 6, 1000]) {
     for (const ops of [
       [put, range(revision)],
       [range(revision), put],
-      [put, { request: { case: "requestTxn", value: TxnRequest.create({ success: [range(revision)] }) } } as RequestOp],
+      [
+        put,
+        {
+          request: { case: "requestTxn", value: TxnRequest.create({ success: [range(revision)] }) },
+        } as RequestOp,
+      ],
     ]) {
       const outcomes: unknown[] = [];
       for (const isAwaited of [true, false]) {
@@ -173,7 +205,11 @@ test("18667, 21432: a transaction whose range asks for a revision that is not th
           if (!(thrown instanceof EtcdError)) throw thrown;
           error = thrown.code;
         }
-        outcomes.push({ error, revision: bench.mvcc.currentRevision, hash: (await bench.mvcc.hashKV(0)).hash });
+        outcomes.push({
+          error,
+          revision: bench.mvcc.currentRevision,
+          hash: (await bench.mvcc.hashKV(0)).hash,
+        });
       }
       assert.deepEqual(outcomes[0], outcomes[1], `revision ${revision}`);
     }

@@ -1,4 +1,7 @@
-/** Exchanging the store's folder: whatever the step at which the machine stops, the old store or the whole new one is there afterwards. */
+/**
+ * Exchanging the store's folder: whatever the step at which the machine stops, the old store or the
+ * whole new one is there afterwards.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
@@ -80,13 +83,20 @@ test("a machine that stops at any step of an exchange has the old or the new sto
       const mark = accepted(disk);
       if (recoverFolders(disk, DIR, mark)) outcomes.installedAtStart++;
       const store = await Store.open(keyspaces, DIR);
-      assert.equal(store.position.index, mark === 20 ? 20 : 3, `step ${step}, seed ${seed}: ${disk.list(DIR)}`);
+      assert.equal(
+        store.position.index,
+        mark === 20 ? 20 : 3,
+        `step ${step}, seed ${seed}: ${disk.list(DIR)}`,
+      );
       outcomes[mark === 20 ? "new" : "old"]++;
       await store.close({ flush: true });
       assert.deepEqual(disk.list(DIR), ["db"]);
     }
   }
-  assert.ok(outcomes.old > 0 && outcomes.new > 0 && outcomes.installedAtStart > 0, JSON.stringify(outcomes));
+  assert.ok(
+    outcomes.old > 0 && outcomes.new > 0 && outcomes.installedAtStart > 0,
+    JSON.stringify(outcomes),
+  );
 });
 
 test("a machine that stops while it recovers recovers at the next start", async () => {

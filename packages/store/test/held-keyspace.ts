@@ -1,5 +1,11 @@
 /** A keyspace whose writes end when the test says so. */
-import type { Keyspace, KeyspaceRange, KeyspaceRecord, KeyspaceSnapshot, KeyspaceWrite } from "@quorate/host";
+import type {
+  Keyspace,
+  KeyspaceRange,
+  KeyspaceRecord,
+  KeyspaceSnapshot,
+  KeyspaceWrite,
+} from "@quorate/host";
 
 export class HeldKeyspace implements Keyspace {
   /** Every batch that was handed over, oldest first. */

@@ -93,7 +93,10 @@ function compare(store: Store, twin: Twin, context: string): void {
       context,
     );
   }
-  const { kvs } = applyRange(mvcc, RangeRequest.create({ key: new Uint8Array(1), rangeEnd: new Uint8Array(1) }));
+  const { kvs } = applyRange(
+    mvcc,
+    RangeRequest.create({ key: new Uint8Array(1), rangeEnd: new Uint8Array(1) }),
+  );
   const found = kvs.map((kv) => KeyValue.decode(kv)).map(({ key, lease }) => [toUtf8(key), lease]);
   assert.deepEqual(
     found,
@@ -109,7 +112,7 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
     const twin = new Twin();
     const log = new Log();
     let store = await Store.open(keyspaces, "/store");
-    const key = () => KEYS[prng.below(KEYS.length)]!;
+    const key = () => KEYS[prng.below(KEYS.length)];
     const id = () => BigInt(prng.below(6) - 1);
     for (let step = 0; step < STEPS; step++) {
       const context = `run ${run}, step ${step}`;
@@ -129,13 +132,19 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
         }
         case 2: {
           const [ID, remaining_TTL] = [id(), prng.below(50)];
-          log.request({ leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID, remaining_TTL }] }) });
+          log.request({
+            leaseCheckpoint: LeaseCheckpointRequest.encode({
+              checkpoints: [{ ID, remaining_TTL }],
+            }),
+          });
           twin.checkpoint(ID, remaining_TTL);
           break;
         }
         case 3: {
           const [from, to] = [key(), key()];
-          log.request({ deleteRange: DeleteRangeRequest.encode({ key: fromUtf8(from), rangeEnd: fromUtf8(to) }) });
+          log.request({
+            deleteRange: DeleteRangeRequest.encode({ key: fromUtf8(from), rangeEnd: fromUtf8(to) }),
+          });
           twin.delete(from, to);
           break;
         }
@@ -145,9 +154,21 @@ test(`random grants, revocations, puts, deletes, checkpoints and restarts match 
           if (first === second) continue;
           const [one, other] = [id(), id()];
           const op = (k: string, lease: bigint) =>
-            ({ request: { case: "requestPut", value: PutRequest.create({ key: fromUtf8(k), lease }) } }) as const;
-          log.request({ txn: TxnRequest.encode({ compare: [], success: [op(first, one), op(second, other)], failure: [] }) });
-          if ([one, other].some((lease) => lease !== 0n && !twin.leases.has(lease))) expected = "LeaseNotFound";
+            ({
+              request: {
+                case: "requestPut",
+                value: PutRequest.create({ key: fromUtf8(k), lease }),
+              },
+            }) as const;
+          log.request({
+            txn: TxnRequest.encode({
+              compare: [],
+              success: [op(first, one), op(second, other)],
+              failure: [],
+            }),
+          });
+          if ([one, other].some((lease) => lease !== 0n && !twin.leases.has(lease)))
+            expected = "LeaseNotFound";
           else {
             twin.put(first, one);
             twin.put(second, other);
@@ -194,7 +215,8 @@ test("the keys of a revoked lease go in key order, at one revision", async () =>
     apply();
   }
   const changes: string[] = [];
-  store.mvcc.onChange = ({ main, sub, key, deleted }) => changes.push(`${deleted ? "delete" : "put"} ${key} ${main}.${sub}`);
+  store.mvcc.onChange = ({ main, sub, key, deleted }) =>
+    changes.push(`${deleted ? "delete" : "put"} ${key} ${main}.${sub}`);
   log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID: 9n }) });
   apply();
   assert.deepEqual(changes, ["delete a 5.0", "delete b 5.1", "delete c 5.2"]);
@@ -207,7 +229,11 @@ test("the records are etcd's", async () => {
   const log = new Log();
   log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: -2n, TTL: 10 }) });
   store.apply(log.entries.at(-1)!);
-  log.request({ leaseCheckpoint: LeaseCheckpointRequest.encode({ checkpoints: [{ ID: -2n, remaining_TTL: 3 }] }) });
+  log.request({
+    leaseCheckpoint: LeaseCheckpointRequest.encode({
+      checkpoints: [{ ID: -2n, remaining_TTL: 3 }],
+    }),
+  });
   store.apply(log.entries.at(-1)!);
   const snapshot = await store.snapshot();
   await snapshot.close();
@@ -224,7 +250,7 @@ async function openWith(key: string, value: Uint8Array): Promise<Store> {
   const store = await Store.open(keyspaces, "/store");
   const log = new Log();
   log.put("k", "v");
-  store.apply(log.entries[0]!);
+  store.apply(log.entries[0]);
   await store.close({ flush: true });
   const backend = new Backend(await keyspaces.open("/store/db", { create: false }));
   backend.put(Bucket.lease, Buffer.from(key, "hex"), value);
@@ -246,7 +272,8 @@ test("a lease under another id, one that does not decode, and one of no id are d
   ] as const) {
     await assert.rejects(
       openWith(key, value),
-      (error) => error instanceof StoreDamageError && error.message.includes(`bucket lease, key ${key}`),
+      (error) =>
+        error instanceof StoreDamageError && error.message.includes(`bucket lease, key ${key}`),
     );
   }
 });
@@ -261,7 +288,8 @@ test("keys are attached to their leases while the records are read, none at the 
     assert.equal(store.apply(log.entries.at(-1)!).error, undefined);
   };
   for (const ID of [1n, 2n, 3n]) apply({ leaseGrant: LeaseGrantRequest.encode({ ID, TTL: 10 }) });
-  for (let i = 0; i < KEYS; i++) apply({ put: PutRequest.encode({ key: fromUtf8(`k${i}`), lease: i % 2 === 0 ? 1n : 2n }) });
+  for (let i = 0; i < KEYS; i++)
+    apply({ put: PutRequest.encode({ key: fromUtf8(`k${i}`), lease: i % 2 === 0 ? 1n : 2n }) });
   // From one lease to another, to none, and to the same.
   for (const [key, lease] of [
     ["k0", 3n],
@@ -291,7 +319,10 @@ test("keys are attached to their leases while the records are read, none at the 
     endLong: () => {},
   };
   const onProgress = (records: number) => {
-    assert.ok(sinceSlice <= records - read, `${sinceSlice} keys with a slice of ${records - read} records`);
+    assert.ok(
+      sinceSlice <= records - read,
+      `${sinceSlice} keys with a slice of ${records - read} records`,
+    );
     read = records;
     sinceSlice = 0;
   };
@@ -299,7 +330,10 @@ test("keys are attached to their leases while the records are read, none at the 
   assert.ok(read > KEYS);
   assert.equal(sinceSlice, 0, "after the last slice");
   assert.equal(attached.size, KEYS / 2 - 1);
-  assert.deepEqual([attached.get("k0"), attached.get("k1"), attached.get("k2"), attached.get("k4")], [3n, undefined, undefined, 1n]);
+  assert.deepEqual(
+    [attached.get("k0"), attached.get("k1"), attached.get("k2"), attached.get("k4")],
+    [3n, undefined, undefined, 1n],
+  );
   await backend.close({ flush: false });
 });
 

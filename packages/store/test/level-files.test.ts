@@ -1,6 +1,16 @@
-/** The checksums of a LevelDB's files: every byte of a table that changes is found, and what belongs to nothing is not looked at. */
+/**
+ * The checksums of a LevelDB's files: every byte of a table that changes is found, and what belongs
+ * to nothing is not looked at.
+ */
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -29,7 +39,10 @@ before(async () => {
 });
 
 const tables = (): string[] => readdirSync(folder).filter((name) => name.endsWith(".ldb"));
-const largest = (): string => tables().sort((a, b) => readFileSync(join(folder, b)).length - readFileSync(join(folder, a)).length)[0]!;
+const largest = (): string =>
+  tables().sort(
+    (a, b) => readFileSync(join(folder, b)).length - readFileSync(join(folder, a)).length,
+  )[0];
 
 /** What is said with the file's bytes in place of its own. */
 function saidOf(name: string, change: (bytes: Buffer) => Buffer): string | undefined {
@@ -49,7 +62,7 @@ function saidOf(name: string, change: (bytes: Buffer) => Buffer): string | undef
 }
 
 const flipped = (at: number) => (bytes: Buffer) => {
-  bytes[at]! ^= 0x55;
+  bytes[at] ^= 0x55;
   return bytes;
 };
 
@@ -57,7 +70,10 @@ describe("a LevelDB's files", () => {
   it("are sound as they were written, and a table that belongs to nothing does not count", () => {
     const checked = checkLevelFiles(nodeDisk, folder);
     assert.ok(checked.tables <= tables().length);
-    assert.ok(checked.tables >= 2 && checked.blocks > 20 && checked.bytes > 100_000, JSON.stringify(checked));
+    assert.ok(
+      checked.tables >= 2 && checked.blocks > 20 && checked.bytes > 100_000,
+      JSON.stringify(checked),
+    );
     writeFileSync(join(folder, "999999.ldb"), "half a tab");
     assert.deepEqual(checkLevelFiles(nodeDisk, folder), checked);
     rmSync(join(folder, "999999.ldb"));
@@ -79,7 +95,10 @@ describe("a LevelDB's files", () => {
       const said = saidOf(name, flipped(at));
       assert.ok(said !== undefined, `byte ${at} of ${length}`);
       assert.ok(said.startsWith(`${join(folder, name)}: damaged at byte `), said);
-      assert.match(said, /; the member does not start rather than serve wrong data: remove it from the cluster/);
+      assert.match(
+        said,
+        /; the member does not start rather than serve wrong data: remove it from the cluster/,
+      );
       const told = Number(/at byte (\d+)/.exec(said)![1]);
       if (at < inFoot) assert.ok(told <= at && at - told < 10_000, `${told} for ${at}`);
     }
@@ -87,20 +106,38 @@ describe("a LevelDB's files", () => {
 
   it("are damaged by a table that is cut short, empty or gone", () => {
     const name = largest();
-    assert.match(saidOf(name, (bytes) => bytes.subarray(0, bytes.length - 100))!, /the file has \d+ bytes, not \d+;/);
-    assert.match(saidOf(name, () => Buffer.alloc(0))!, /damaged at byte 0: the file has 0 bytes, not/);
+    assert.match(
+      saidOf(name, (bytes) => bytes.subarray(0, bytes.length - 100))!,
+      /the file has \d+ bytes, not \d+;/,
+    );
+    assert.match(
+      saidOf(name, () => Buffer.alloc(0))!,
+      /damaged at byte 0: the file has 0 bytes, not/,
+    );
     const path = join(folder, name);
     const bytes = readFileSync(path);
     rmSync(path);
-    assert.throws(() => checkLevelFiles(nodeDisk, folder), { code: "Damaged", message: /\.ldb: the file is not there; / });
+    assert.throws(() => checkLevelFiles(nodeDisk, folder), {
+      code: "Damaged",
+      message: /\.ldb: the file is not there; /,
+    });
     writeFileSync(path, bytes);
   });
 
   it("are damaged by what names them; a change that was not written whole counts as absent", () => {
     const manifest = readdirSync(folder).find((name) => name.startsWith("MANIFEST-"))!;
-    assert.match(saidOf(manifest, flipped(20))!, /MANIFEST-\d+: damaged at byte 0: the checksum does not match/);
-    assert.match(saidOf("CURRENT", flipped(3))!, /CURRENT: damaged at byte 0: it names no manifest/);
-    assert.match(saidOf("CURRENT", () => Buffer.from("MANIFEST-777777\n"))!, /MANIFEST-777777: the file is not there/);
+    assert.match(
+      saidOf(manifest, flipped(20))!,
+      /MANIFEST-\d+: damaged at byte 0: the checksum does not match/,
+    );
+    assert.match(
+      saidOf("CURRENT", flipped(3))!,
+      /CURRENT: damaged at byte 0: it names no manifest/,
+    );
+    assert.match(
+      saidOf("CURRENT", () => Buffer.from("MANIFEST-777777\n"))!,
+      /MANIFEST-777777: the file is not there/,
+    );
     const path = join(folder, manifest);
     const bytes = readFileSync(path);
     writeFileSync(path, Buffer.concat([bytes, bytes.subarray(0, 12)]));

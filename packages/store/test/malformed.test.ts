@@ -1,5 +1,6 @@
 /**
- * Entries that do not decode: each comes to an error, changes nothing, and is the same on every member; nothing else has another meaning.
+ * Entries that do not decode: each comes to an error, changes nothing, and is the same on every
+ * member; nothing else has another meaning.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -40,10 +41,17 @@ import {
 } from "@quorate/store";
 import { addMember, member, removeMember } from "./store-log.ts";
 
-const LIMITS = { maxTxnOps: 128, versionProblem: (version: string) => (version === "3.7.0" ? undefined : `no version: ${version}`) };
+const LIMITS = {
+  maxTxnOps: 128,
+  versionProblem: (version: string) => (version === "3.7.0" ? undefined : `no version: ${version}`),
+};
 const key = fromUtf8("k");
-const put: RequestOp = { request: { case: "requestPut", value: PutRequest.create({ key, value: fromUtf8("v") }) } };
-const nested: RequestOp = { request: { case: "requestTxn", value: TxnRequest.create({ success: [put] }) } };
+const put: RequestOp = {
+  request: { case: "requestPut", value: PutRequest.create({ key, value: fromUtf8("v") }) },
+};
+const nested: RequestOp = {
+  request: { case: "requestTxn", value: TxnRequest.create({ success: [put] }) },
+};
 
 /** A valid request of each kind that is proposed. */
 const VALID: Readonly<Partial<Record<RequestKind, Uint8Array>>> = {
@@ -82,11 +90,17 @@ class Members {
     const results = this.stores.map((store, i) => {
       const { index } = store.position;
       // Who waits for the answer must make no difference.
-      return store.apply({ type: raftpb.EntryType.EntryNormal, index: index + 1, term: 1, data }, () => i === 0);
+      return store.apply(
+        { type: raftpb.EntryType.EntryNormal, index: index + 1, term: 1, data },
+        () => i === 0,
+      );
     });
     const [first] = results;
     for (const { error, kind, requestId } of results) {
-      assert.deepEqual([error?.message, kind, requestId], [first.error?.message, first.kind, first.requestId]);
+      assert.deepEqual(
+        [error?.message, kind, requestId],
+        [first.error?.message, first.kind, first.requestId],
+      );
     }
     return first;
   }
@@ -115,7 +129,10 @@ async function members(): Promise<Members> {
 }
 
 function entryOf(kind: RequestKind, request: Uint8Array, id = 5n): Uint8Array {
-  return InternalRaftRequest.encode({ header: { ID: id, username: "", authRevision: 0 }, [kind]: request });
+  return InternalRaftRequest.encode({
+    header: { ID: id, username: "", authRevision: 0 },
+    [kind]: request,
+  });
 }
 
 function isMalformed({ error }: Applied): boolean {
@@ -130,9 +147,13 @@ for (const kind of KINDS) {
     const one = all.apply(entryOf(kind, Uint8Array.of(0x08)));
     assert.ok(isMalformed(one), String(one.error));
     assert.deepEqual([one.requestId, one.kind], [5n, kind]);
-    assert.deepEqual({ ...(before as object), hash: 0 }, { ...((await all.state()) as object), hash: 0 });
+    assert.deepEqual(
+      { ...(before as object), hash: 0 },
+      { ...((await all.state()) as object), hash: 0 },
+    );
     let malformed = 0;
-    for (let length = 0; length < valid.length; length++) if (isMalformed(all.apply(entryOf(kind, valid.subarray(0, length))))) malformed++;
+    for (let length = 0; length < valid.length; length++)
+      if (isMalformed(all.apply(entryOf(kind, valid.subarray(0, length))))) malformed++;
     assert.ok(malformed > 0);
     assert.ok(!isMalformed(all.apply(entryOf(kind, valid))));
     await all.state();
@@ -146,7 +167,9 @@ test("the entry itself: garbage, no request, a request of a newer version", asyn
     assert.ok(isMalformed(applied), String(data));
     assert.deepEqual([applied.requestId, applied.kind], [0n, undefined]);
   }
-  const empty = all.apply(InternalRaftRequest.encode({ header: { ID: 9n, username: "", authRevision: 0 } }));
+  const empty = all.apply(
+    InternalRaftRequest.encode({ header: { ID: 9n, username: "", authRevision: 0 } }),
+  );
   assert.match(empty.error!.message, /carries no request/);
   assert.equal(empty.requestId, 9n);
   // Passed over, it would make this member differ from those that know it.
@@ -161,7 +184,8 @@ test("random requests of every kind: an answer, the same on every member, and a 
   let malformed = 0;
   for (let i = 0; i < 6000; i++) {
     const kind = KINDS[random.below(KINDS.length)];
-    if (isMalformed(all.apply(entryOf(kind, mutated(random, VALID[kind]!), BigInt(i))))) malformed++;
+    if (isMalformed(all.apply(entryOf(kind, mutated(random, VALID[kind]!), BigInt(i)))))
+      malformed++;
   }
   assert.ok(malformed > 500 && malformed < 5500, `${malformed}`);
   await all.state();
@@ -174,7 +198,8 @@ function mutated(random: SeededRandom, valid: Uint8Array): Uint8Array {
     const at = random.below(bytes.length + 1);
     const what = random.below(3);
     if (what === 0) bytes[at] = random.below(256);
-    else if (what === 1) bytes.splice(at, 0, ...Array.from({ length: random.below(4) }, () => random.below(256)));
+    else if (what === 1)
+      bytes.splice(at, 0, ...Array.from({ length: random.below(4) }, () => random.below(256)));
     else bytes.splice(at, random.below(4));
   }
   return Uint8Array.from(bytes);
@@ -191,7 +216,10 @@ for (const kind of KINDS) {
     assert.throws(() => checkEntryData(entryOf(kind, Uint8Array.of(0x08)), LIMITS), WireError);
     // The request twice: its parts would be joined.
     const twice = InternalRaftRequest.encode({ [kind]: valid });
-    assert.throws(() => checkEntryData(Uint8Array.from([...twice, ...twice]), LIMITS), /2 requests instead of one/);
+    assert.throws(
+      () => checkEntryData(Uint8Array.from([...twice, ...twice]), LIMITS),
+      /2 requests instead of one/,
+    );
   });
 }
 
@@ -200,16 +228,29 @@ const REFUSED: readonly (readonly [kind: RequestKind, request: Uint8Array, error
   ["put", PutRequest.encode({ key, ignoreLease: true, lease: 4n }), /lease is provided/],
   ["deleteRange", DeleteRangeRequest.encode({ rangeEnd: key }), /key is not provided/],
   ["range", RangeRequest.encode({ key, sortOrder: 9 as 0 }), /invalid sort option/],
-  ["txn", TxnRequest.encode({ success: Array.from({ length: 129 }, () => put) }), /too many operations/],
+  [
+    "txn",
+    TxnRequest.encode({ success: Array.from({ length: 129 }, () => put) }),
+    /too many operations/,
+  ],
   ["txn", TxnRequest.encode({ success: [put, put] }), /duplicate key/],
   ["txn", TxnRequest.encode({ success: [{ request: undefined }] }), /key not found/],
   ["leaseGrant", LeaseGrantRequest.encode({ ID: 1n, TTL: 9_000_000_001 }), /too large lease TTL/],
   ["alarm", AlarmRequest.encode({ action: 1, alarm: 77 as AlarmType }), /unknown alarm type 77/],
   ["alarm", AlarmRequest.encode({ action: 5 as 1 }), /unknown alarm action 5/],
-  ["clusterVersionSet", membershippb.ClusterVersionSetRequest.encode({ ver: "99.0.0" }), /no version/],
+  [
+    "clusterVersionSet",
+    membershippb.ClusterVersionSetRequest.encode({ ver: "99.0.0" }),
+    /no version/,
+  ],
   [
     "leaseCheckpoint",
-    LeaseCheckpointRequest.encode({ checkpoints: Array.from({ length: MAX_CHECKPOINT_LEASES + 1 }, () => ({ ID: 1n, remaining_TTL: 1 })) }),
+    LeaseCheckpointRequest.encode({
+      checkpoints: Array.from({ length: MAX_CHECKPOINT_LEASES + 1 }, () => ({
+        ID: 1n,
+        remaining_TTL: 1,
+      })),
+    }),
     /a checkpoint of 1001 leases/,
   ],
   ["authEnable", EMPTY, /does not serve requests of the kind authEnable/],
@@ -218,21 +259,35 @@ const REFUSED: readonly (readonly [kind: RequestKind, request: Uint8Array, error
 test("requests that no state makes valid are not proposed", () => {
   for (const [kind, request, error] of REFUSED) {
     assert.throws(() => checkRequest(kind, request, LIMITS), error);
-    assert.throws(() => checkEntryData(entryOf(kind, request), LIMITS), kind === "authEnable" ? /does not serve/ : error);
+    assert.throws(
+      () => checkEntryData(entryOf(kind, request), LIMITS),
+      kind === "authEnable" ? /does not serve/ : error,
+    );
   }
   assert.throws(() => checkEntryData(EMPTY, LIMITS), /0 requests/);
-  assert.throws(() => checkEntryData(Uint8Array.of(0xc2, 0xbb, 0x01, 0x00), LIMITS), /does not serve/);
+  assert.throws(
+    () => checkEntryData(Uint8Array.of(0xc2, 0xbb, 0x01, 0x00), LIMITS),
+    /does not serve/,
+  );
 });
 
 test("operations are counted before anything is made of them: lists that are too long, and too many in nested ones", () => {
   const million = new Uint8Array(2_000_000);
   for (let at = 0; at < million.length; at += 2) million[at] = 0x0a;
-  assert.throws(() => decodeTxn(million, 128), { code: "TooManyOps", message: "etcdserver: too many operations in txn request" });
+  assert.throws(() => decodeTxn(million, 128), {
+    code: "TooManyOps",
+    message: "etcdserver: too many operations in txn request",
+  });
   assert.throws(() => checkRequest("txn", million, LIMITS), { code: "TooManyOps" });
   // A hundred lists of a hundred nested transactions with two operations: no list is too long.
-  const inner = { request: { case: "requestTxn", value: TxnRequest.create({ success: [put], failure: [put] }) } } as const;
+  const inner = {
+    request: { case: "requestTxn", value: TxnRequest.create({ success: [put], failure: [put] }) },
+  } as const;
   const middle = {
-    request: { case: "requestTxn", value: TxnRequest.create({ success: Array.from({ length: 100 }, () => inner) }) },
+    request: {
+      case: "requestTxn",
+      value: TxnRequest.create({ success: Array.from({ length: 100 }, () => inner) }),
+    },
   } as const;
   const outer = TxnRequest.encode({ success: Array.from({ length: 100 }, () => middle) });
   assert.throws(() => decodeTxn(outer, 128), {
@@ -254,38 +309,63 @@ test("an entry that repeats a request a hundred thousand times is refused at onc
 
 // --- Configuration changes ---
 
-function confEntry(data: Uint8Array, type: raftpb.EntryType = raftpb.EntryType.EntryConfChange): raftpb.Entry {
+function confEntry(
+  data: Uint8Array,
+  type: raftpb.EntryType = raftpb.EntryType.EntryConfChange,
+): raftpb.Entry {
   return { type, index: 1, term: 1, data };
 }
 
 test("configuration changes that do not decode are none", () => {
   const add = raftpb.ConfChange.encode(addMember(member(4n)));
   assert.ok(!(readConfChange(confEntry(add)) instanceof Error));
-  assert.ok(!(readConfChange(confEntry(raftpb.ConfChange.encode(removeMember(4n)))) instanceof Error));
+  assert.ok(
+    !(readConfChange(confEntry(raftpb.ConfChange.encode(removeMember(4n)))) instanceof Error),
+  );
   const broken: readonly Uint8Array[] = [
     Uint8Array.of(0x08),
     add.subarray(0, add.length - 1),
     raftpb.ConfChange.encode({ type: 9 as raftpb.ConfChangeType, nodeId: 4n }),
-    ...["", "{", "[]x", '"text"', '{"peerURLs":7}', '{"peerURLs":[7]}', `{"id":${"9".repeat(100_000)}}`].map((context) =>
-      raftpb.ConfChange.encode({ nodeId: 4n, context: fromUtf8(context) }),
-    ),
+    ...[
+      "",
+      "{",
+      "[]x",
+      '"text"',
+      '{"peerURLs":7}',
+      '{"peerURLs":[7]}',
+      `{"id":${"9".repeat(100_000)}}`,
+    ].map((context) => raftpb.ConfChange.encode({ nodeId: 4n, context: fromUtf8(context) })),
   ];
   for (const data of broken) {
-    assert.ok(readConfChange(confEntry(data)) instanceof InvalidRequestError, String(data.subarray(0, 40)));
+    assert.ok(
+      readConfChange(confEntry(data)) instanceof InvalidRequestError,
+      String(data.subarray(0, 40)),
+    );
     assert.throws(
       () => checkConfChangeData(data, () => {}),
       (error) => error instanceof InvalidRequestError || error instanceof WireError,
     );
   }
-  assert.ok(readConfChange(confEntry(Uint8Array.of(0x08), raftpb.EntryType.EntryConfChangeV2)) instanceof InvalidRequestError);
+  assert.ok(
+    readConfChange(confEntry(Uint8Array.of(0x08), raftpb.EntryType.EntryConfChangeV2)) instanceof
+      InvalidRequestError,
+  );
 });
 
 test("configuration changes of other members are checked for what they say", () => {
   const urls = (texts: readonly string[]) => {
     if (texts.some((text) => text.length > 30)) throw new EtcdError("MemberBadURLs");
   };
-  assert.equal(checkConfChangeData(raftpb.ConfChange.encode({ ...addMember(member(4n)), id: 12n }), urls), 12n);
+  assert.equal(
+    checkConfChangeData(raftpb.ConfChange.encode({ ...addMember(member(4n)), id: 12n }), urls),
+    12n,
+  );
   const long = { ...member(4n), peerUrls: ["http://a-name-that-is-too-long-for-this-test:1"] };
-  assert.throws(() => checkConfChangeData(raftpb.ConfChange.encode(addMember(long)), urls), { code: "MemberBadURLs" });
-  assert.throws(() => checkConfChangeData(raftpb.ConfChange.encode(addMember(member(0n))), urls), /member 0/);
+  assert.throws(() => checkConfChangeData(raftpb.ConfChange.encode(addMember(long)), urls), {
+    code: "MemberBadURLs",
+  });
+  assert.throws(
+    () => checkConfChangeData(raftpb.ConfChange.encode(addMember(member(0n))), urls),
+    /member 0/,
+  );
 });

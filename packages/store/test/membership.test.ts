@@ -1,16 +1,27 @@
-/** Ids as etcd computes them, members as etcd writes them, and which configuration changes are refused. */
+/**
+ * Ids as etcd computes them, members as etcd writes them, and which configuration changes are
+ * refused.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
 import { type ErrorName, fromUtf8, idToHex, raftpb, toUtf8 } from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend.ts";
 import { clusterId, memberId } from "../src/membership/ids.ts";
-import { decodeChangeContext, decodeMember, encodeChangeContext, encodeMember, type Member } from "../src/membership/member.ts";
+import {
+  decodeChangeContext,
+  decodeMember,
+  encodeChangeContext,
+  encodeMember,
+  type Member,
+} from "../src/membership/member.ts";
 import { Membership } from "../src/membership/membership.ts";
 import { addMember, member, removeMember, updateMember } from "./store-log.ts";
 
 test("ids are etcd's", () => {
-  const ids = [3380, 4380, 5380].map((port) => memberId([`https://127.0.0.1:${port}`], "etcd-cluster-1"));
+  const ids = [3380, 4380, 5380].map((port) =>
+    memberId([`https://127.0.0.1:${port}`], "etcd-cluster-1"),
+  );
   assert.deepEqual(ids.map(idToHex), ["1701f7e3861531d4", "6a58b5afdcebd95d", "84a1a2f39cda4029"]);
   assert.equal(idToHex(clusterId(ids)), "c36a1e619c38211b");
   assert.equal(clusterId(ids.toReversed()), clusterId(ids));
@@ -22,7 +33,12 @@ test("an id depends on the set of URLs, the token and the time of the addition",
   const urls = ["http://b:2380", "http://a:2380"];
   assert.equal(memberId(urls, "t"), memberId(urls.toReversed(), "t"));
   assert.deepEqual(urls, ["http://b:2380", "http://a:2380"]);
-  const ids = [memberId(urls, "t"), memberId(urls, "u"), memberId(urls, "t", 1700000000), memberId(urls, "t", 1700000001)];
+  const ids = [
+    memberId(urls, "t"),
+    memberId(urls, "u"),
+    memberId(urls, "t", 1700000000),
+    memberId(urls, "t", 1700000001),
+  ];
   assert.equal(new Set(ids).size, 4);
 });
 
@@ -49,16 +65,35 @@ test("a member is stored as the JSON that etcd stores", () => {
 test("members come back as they were, ids above 2^53 and names full of JSON among them", () => {
   for (const one of [FULL, { ...FULL, isLearner: false, name: "" }, member(1n)]) {
     assert.deepEqual(decodeMember(encodeMember(one)), one);
-    assert.deepEqual(decodeChangeContext(encodeChangeContext({ member: one, isPromote: true })), { member: one, isPromote: true });
+    assert.deepEqual(decodeChangeContext(encodeChangeContext({ member: one, isPromote: true })), {
+      member: one,
+      isPromote: true,
+    });
   }
-  assert.deepEqual(decodeMember(fromUtf8('{"id": 5, "peerURLs": null}')), { ...member(5n), peerUrls: [] });
-  for (const bad of ["", "7", "null", '{"id":1', '{"id":1,"peerURLs":[2]}', '{"id":1,"peerURLs":"http://a"}']) {
+  assert.deepEqual(decodeMember(fromUtf8('{"id": 5, "peerURLs": null}')), {
+    ...member(5n),
+    peerUrls: [],
+  });
+  for (const bad of [
+    "",
+    "7",
+    "null",
+    '{"id":1',
+    '{"id":1,"peerURLs":[2]}',
+    '{"id":1,"peerURLs":"http://a"}',
+  ]) {
     assert.throws(() => decodeMember(fromUtf8(bad)), SyntaxError, bad);
   }
 });
 
-async function opened(): Promise<{ backend: Backend; membership: Membership; reopen: () => Promise<Membership> }> {
-  const backend = new Backend(await new MemoryKeyspaceOpener(new MemoryDisk()).open("/db", { create: true }));
+async function opened(): Promise<{
+  backend: Backend;
+  membership: Membership;
+  reopen: () => Promise<Membership>;
+}> {
+  const backend = new Backend(
+    await new MemoryKeyspaceOpener(new MemoryDisk()).open("/db", { create: true }),
+  );
   const reopen = async () => {
     const snapshot = await backend.snapshot();
     try {
@@ -81,9 +116,16 @@ async function cluster(): ReturnType<typeof opened> {
   return world;
 }
 
-const url = (id: bigint, other: bigint): Member => ({ ...member(id), peerUrls: ["http://new:2380", ...member(other).peerUrls] });
+const url = (id: bigint, other: bigint): Member => ({
+  ...member(id),
+  peerUrls: ["http://new:2380", ...member(other).peerUrls],
+});
 
-const REFUSALS: readonly (readonly [what: string, change: raftpb.ConfChange, refusal: ErrorName | undefined])[] = [
+const REFUSALS: readonly (readonly [
+  what: string,
+  change: raftpb.ConfChange,
+  refusal: ErrorName | undefined,
+])[] = [
   ["a new member", addMember(member(6n)), undefined],
   ["a member that is there", addMember(member(1n)), "MemberExist"],
   ["a member that was removed", addMember(member(5n)), "MemberNotFound"],
@@ -109,7 +151,10 @@ for (const [what, change, refusal] of REFUSALS) {
     assert.equal(membership.refusal(change), refusal);
     if (refusal === undefined) {
       membership.carryOut(change);
-      assert.equal(membership.isRemoved(change.nodeId), change.type === raftpb.ConfChangeType.ConfChangeRemoveNode);
+      assert.equal(
+        membership.isRemoved(change.nodeId),
+        change.type === raftpb.ConfChangeType.ConfChangeRemoveNode,
+      );
       // What is read back at the next start is the same.
       const again = await reopen();
       assert.deepEqual(again.members(), membership.members());
@@ -134,7 +179,13 @@ test("promotion keeps what the member has published, and an update too", async (
   membership.setAttributes(4n, "four", ["http://c4:2379"]);
   membership.carryOut(addMember(member(4n), true));
   membership.carryOut(updateMember({ ...member(4n), peerUrls: ["http://new:2380"] }));
-  const expected = { id: 4n, name: "four", peerUrls: ["http://new:2380"], clientUrls: ["http://c4:2379"], isLearner: false };
+  const expected = {
+    id: 4n,
+    name: "four",
+    peerUrls: ["http://new:2380"],
+    clientUrls: ["http://c4:2379"],
+    isLearner: false,
+  };
   assert.deepEqual(membership.member(4n), expected);
   assert.deepEqual((await reopen()).member(4n), expected);
   await backend.close({ flush: true });
@@ -168,7 +219,9 @@ test("members are listed by unsigned id, and the cluster's version is kept", asy
 
 test("STORE-2: a change of an unknown type stops the store", async () => {
   const { backend, membership } = await cluster();
-  assert.throws(() => membership.refusal(raftpb.ConfChange.create({ type: 9, nodeId: 1n })), { message: /^STORE-2: / });
+  assert.throws(() => membership.refusal(raftpb.ConfChange.create({ type: 9, nodeId: 1n })), {
+    message: /^STORE-2: /,
+  });
   await backend.close({ flush: true });
 });
 

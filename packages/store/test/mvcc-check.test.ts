@@ -10,17 +10,36 @@ import {
   type RequestOp,
   type TxnRequest,
 } from "@quorate/proto";
-import { checkDeleteRange, checkPut, checkRange, checkTxn, isReadOnlyTxn, isSerializableTxn } from "../src/requests/index.ts";
+import {
+  checkDeleteRange,
+  checkPut,
+  checkRange,
+  checkTxn,
+  isReadOnlyTxn,
+  isSerializableTxn,
+} from "../src/requests/index.ts";
 import { Prng } from "./mvcc-history.ts";
 
-const put = (key: string): RequestOp => ({ request: { case: "requestPut", value: PutRequest.create({ key: fromLatin1(key) }) } });
+const put = (key: string): RequestOp => ({
+  request: { case: "requestPut", value: PutRequest.create({ key: fromLatin1(key) }) },
+});
 const del = (key: string, end = ""): RequestOp => ({
-  request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key: fromLatin1(key), rangeEnd: fromLatin1(end) }) },
+  request: {
+    case: "requestDeleteRange",
+    value: DeleteRangeRequest.create({ key: fromLatin1(key), rangeEnd: fromLatin1(end) }),
+  },
 });
 const get = (key: string, serializable = false): RequestOp => ({
-  request: { case: "requestRange", value: RangeRequest.create({ key: fromLatin1(key), serializable }) },
+  request: {
+    case: "requestRange",
+    value: RangeRequest.create({ key: fromLatin1(key), serializable }),
+  },
 });
-const txn = (success: RequestOp[], failure: RequestOp[] = [], compare: Compare[] = []): TxnRequest => ({ compare, success, failure });
+const txn = (
+  success: RequestOp[],
+  failure: RequestOp[] = [],
+  compare: Compare[] = [],
+): TxnRequest => ({ compare, success, failure });
 const nest = (success: RequestOp[], failure: RequestOp[] = []): RequestOp => ({
   request: { case: "requestTxn", value: txn(success, failure) },
 });
@@ -36,7 +55,8 @@ test("ranges, puts and deletes", () => {
     [{ key, sortTarget: 5 }, "InvalidSortOption"],
     [{ sortTarget: 5 }, "EmptyKey"],
   ];
-  for (const [request, error] of ranges) assert.equal(checkRange(RangeRequest.create(request)), error);
+  for (const [request, error] of ranges)
+    assert.equal(checkRange(RangeRequest.create(request)), error);
   const puts: readonly [Partial<PutRequest>, ErrorName | undefined][] = [
     [{ value: key }, "EmptyKey"],
     [{ key }, undefined],
@@ -66,7 +86,8 @@ test("transactions: what each part may be", () => {
 
 test("transactions: the operations of a list, and the rest of them for what it nests", () => {
   const gets = (count: number): RequestOp[] => Array.from({ length: count }, () => get("a"));
-  const compares = (count: number): Compare[] => Array.from({ length: count }, () => Compare.create({ key }));
+  const compares = (count: number): Compare[] =>
+    Array.from({ length: count }, () => Compare.create({ key }));
   assert.equal(checkTxn(txn(gets(128)), 128), undefined);
   assert.equal(checkTxn(txn(gets(129)), 128), "TooManyOps");
   assert.equal(checkTxn(txn([], gets(129)), 128), "TooManyOps");
@@ -97,12 +118,24 @@ test("transactions: a key is changed once on each way", () => {
     ["a put and one in a nested failure", [nest([], [put("a")]), put("a")], duplicate],
     ["puts in both branches", [nest([put("a")], [put("a")])], undefined],
     ["puts of two nested ones", [nest([put("a")]), nest([put("a")])], duplicate],
-    ["of two nested ones, in different branches", [nest([put("a")]), nest([], [put("a")])], duplicate],
+    [
+      "of two nested ones, in different branches",
+      [nest([put("a")]), nest([], [put("a")])],
+      duplicate,
+    ],
     ["a delete around a nested put", [nest([put("a")]), del("a")], duplicate],
     ["a nested delete and a put around it", [nest([del("a")]), put("a")], duplicate],
-    ["a delete in a nested failure and a put around it", [nest([], [del("a")]), put("a")], duplicate],
+    [
+      "a delete in a nested failure and a put around it",
+      [nest([], [del("a")]), put("a")],
+      duplicate,
+    ],
     ["a nested delete, then a nested put", [nest([del("a", "b")]), nest([put("a")])], duplicate],
-    ["a nested put, then a nested delete, as etcd has it", [nest([put("a")]), nest([del("a", "b")])], undefined],
+    [
+      "a nested put, then a nested delete, as etcd has it",
+      [nest([put("a")]), nest([del("a", "b")])],
+      undefined,
+    ],
     ["a delete in one branch, a put in the other", [nest([del("a")], [put("a")])], undefined],
     ["two levels down", [nest([nest([], [put("a")])]), put("a")], duplicate],
     ["a fault within a nested one", [nest([], [put("a"), put("a")])], duplicate],
@@ -118,18 +151,30 @@ test("deleted ranges against a plain list", () => {
   const name = (): string => String.fromCharCode(97 + prng.below(12));
   let duplicates = 0;
   for (let round = 0; round < 2000; round++) {
-    const deletes = Array.from({ length: prng.below(6) }, () => ({ from: name(), to: prng.chance(30) ? "" : name() }));
+    const deletes = Array.from({ length: prng.below(6) }, () => ({
+      from: name(),
+      to: prng.chance(30) ? "" : name(),
+    }));
     const one = name();
-    const covered = deletes.some(({ from, to }) => (to === "" ? one === from : one >= from && one < to));
+    const covered = deletes.some(({ from, to }) =>
+      to === "" ? one === from : one >= from && one < to,
+    );
     if (covered) duplicates++;
-    assert.equal(checkTxn(txn([...deletes.map(({ from, to }) => del(from, to)), put(one)]), 128), covered ? "DuplicateKey" : undefined);
+    assert.equal(
+      checkTxn(txn([...deletes.map(({ from, to }) => del(from, to)), put(one)]), 128),
+      covered ? "DuplicateKey" : undefined,
+    );
   }
   assert.ok(duplicates > 200);
 });
 
 test("a large transaction is checked in time that grows with its size", () => {
-  const lists = Array.from({ length: 40 }, (_, i) => nest(Array.from({ length: 80 }, (_, j) => del(`${i}-${j}`, `${i}-${j}x`))));
-  const puts = Array.from({ length: 40 }, (_, i) => nest(Array.from({ length: 80 }, (_, j) => put(`p${i}-${j}`))));
+  const lists = Array.from({ length: 40 }, (_, i) =>
+    nest(Array.from({ length: 80 }, (_, j) => del(`${i}-${j}`, `${i}-${j}x`))),
+  );
+  const puts = Array.from({ length: 40 }, (_, i) =>
+    nest(Array.from({ length: 80 }, (_, j) => put(`p${i}-${j}`))),
+  );
   assert.equal(checkTxn(txn([...lists, ...puts]), 160), undefined);
 });
 

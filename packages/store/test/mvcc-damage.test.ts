@@ -12,20 +12,34 @@ import { FINISHED_COMPACT, SCHEDULED_COMPACT } from "../src/mvcc/state.ts";
 type Records = readonly [key: Uint8Array, value: Uint8Array][];
 
 const at = encodeRevision;
-const pair = (key: string, createRevision: number, modRevision: number, version: number): Uint8Array =>
-  KeyValue.encode({ key: fromLatin1(key), createRevision, modRevision, version });
+const pair = (
+  key: string,
+  createRevision: number,
+  modRevision: number,
+  version: number,
+): Uint8Array => KeyValue.encode({ key: fromLatin1(key), createRevision, modRevision, version });
 const gone = (key: string): Uint8Array => KeyValue.encode({ key: fromLatin1(key) });
 
 async function openWith(records: Records, marks: Records = []): Promise<Mvcc> {
-  const backend = new Backend(await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }));
+  const backend = new Backend(
+    await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }),
+  );
   for (const [key, value] of records) backend.put(Bucket.key, key, value);
   for (const [key, value] of marks) backend.put(Bucket.meta, key, value);
   return Mvcc.open(backend, "/store");
 }
 
 const DAMAGE: readonly [name: string, problem: RegExp, records: Records, marks?: Records][] = [
-  ["a key too short", /the key is not a revision/, [[at(2, 0, false).slice(0, 16), pair("a", 2, 2, 1)]]],
-  ["a key with another mark", /the key is not a revision/, [[at(2, 0, true).with(17, 0x75), gone("a")]]],
+  [
+    "a key too short",
+    /the key is not a revision/,
+    [[at(2, 0, false).slice(0, 16), pair("a", 2, 2, 1)]],
+  ],
+  [
+    "a key with another mark",
+    /the key is not a revision/,
+    [[at(2, 0, true).with(17, 0x75), gone("a")]],
+  ],
   ["a record cut short", /does not decode/, [[at(2, 0, false), pair("a", 2, 2, 1).slice(0, 4)]]],
   ["an empty record", /no key/, [[at(2, 0, false), new Uint8Array(0)]]],
   ["a record of another revision", /mod revision 3/, [[at(2, 0, false), pair("a", 2, 3, 1)]]],
@@ -65,8 +79,18 @@ const DAMAGE: readonly [name: string, problem: RegExp, records: Records, marks?:
       [at(4, 0, true), gone("a")],
     ],
   ],
-  ["a mark that is no revision", /scheduledCompactRev.*not a revision/, [], [[SCHEDULED_COMPACT, new Uint8Array(3)]]],
-  ["the other mark", /finishedCompactRev.*not a revision/, [], [[FINISHED_COMPACT, new Uint8Array(0)]]],
+  [
+    "a mark that is no revision",
+    /scheduledCompactRev.*not a revision/,
+    [],
+    [[SCHEDULED_COMPACT, new Uint8Array(3)]],
+  ],
+  [
+    "the other mark",
+    /finishedCompactRev.*not a revision/,
+    [],
+    [[FINISHED_COMPACT, new Uint8Array(0)]],
+  ],
 ];
 
 for (const [name, problem, records, marks] of DAMAGE) {
@@ -90,7 +114,10 @@ test("a compacted store may start in the middle of a key's history", async () =>
     ],
     [[SCHEDULED_COMPACT, at(6, 0, false)]],
   );
-  assert.deepEqual([mvcc.currentRevision, mvcc.compactRevision, mvcc.keyCount, mvcc.isCompacting], [7, 6, 1, true]);
+  assert.deepEqual(
+    [mvcc.currentRevision, mvcc.compactRevision, mvcc.keyCount, mvcc.isCompacting],
+    [7, 6, 1, true],
+  );
 });
 
 test("a store whose last records compaction dropped stands at the compact revision", async () => {
@@ -105,7 +132,9 @@ test("a store whose last records compaction dropped stands at the compact revisi
 });
 
 test("a record that vanishes under the index is damage", async () => {
-  const backend = new Backend(await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }));
+  const backend = new Backend(
+    await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }),
+  );
   backend.put(Bucket.key, at(2, 0, false), pair("a", 2, 2, 1));
   const mvcc = await Mvcc.open(backend, "/store");
   backend.delete(Bucket.key, at(2, 0, false));
@@ -116,13 +145,21 @@ test("a record that vanishes under the index is damage", async () => {
 });
 
 test("opening tells how far it is", async () => {
-  const backend = new Backend(await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }));
+  const backend = new Backend(
+    await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }),
+  );
   const value = new Uint8Array(100_000);
   for (let i = 2; i < 12; i++) {
     backend.put(
       Bucket.key,
       at(i, 0, false),
-      KeyValue.encode({ key: fromLatin1(`k${i}`), createRevision: i, modRevision: i, version: 1, value }),
+      KeyValue.encode({
+        key: fromLatin1(`k${i}`),
+        createRevision: i,
+        modRevision: i,
+        version: 1,
+        value,
+      }),
     );
   }
   const told: number[] = [];

@@ -1,5 +1,16 @@
-/** Random requests over few keys, so that they meet: all options, nested transactions, compares of every kind. */
-import { type CompactionRequest, Compare, DeleteRangeRequest, PutRequest, RangeRequest, type RequestOp, TxnRequest } from "@quorate/proto";
+/**
+ * Random requests over few keys, so that they meet: all options, nested transactions, compares of
+ * every kind.
+ */
+import {
+  type CompactionRequest,
+  Compare,
+  DeleteRangeRequest,
+  PutRequest,
+  RangeRequest,
+  type RequestOp,
+  TxnRequest,
+} from "@quorate/proto";
 
 /** Numbers from a seed (mulberry32). */
 export class Prng {
@@ -27,7 +38,22 @@ export class Prng {
 const latin1 = (s: string): Uint8Array => Uint8Array.from(s, (c) => c.charCodeAt(0));
 
 /** Keys that share prefixes and hold the bytes at both ends. */
-export const KEYS = ["\0", "a", "a\0", "aa", "ab", "ab\xff", "b", "b/1", "b/2", "b/3", "c\x80", "d", "\xff", "\xff\xff"].map(latin1);
+export const KEYS = [
+  "\0",
+  "a",
+  "a\0",
+  "aa",
+  "ab",
+  "ab\xff",
+  "b",
+  "b/1",
+  "b/2",
+  "b/3",
+  "c\x80",
+  "d",
+  "\xff",
+  "\xff\xff",
+].map(latin1);
 const ENDS = [...KEYS, latin1("\0"), latin1("\0"), latin1("b0"), latin1("z")];
 const VALUES = ["", "x", "y", "yy", "\0\xff", "z".repeat(40)].map(latin1);
 
@@ -97,7 +123,11 @@ export class History {
 
   deleteRange(): DeleteRangeRequest {
     const prng = this.#prng;
-    return DeleteRangeRequest.create({ key: prng.pick(KEYS), rangeEnd: this.#rangeEnd(35), prevKv: prng.chance(50) });
+    return DeleteRangeRequest.create({
+      key: prng.pick(KEYS),
+      rangeEnd: this.#rangeEnd(35),
+      prevKv: prng.chance(50),
+    });
   }
 
   compare(): Compare {
@@ -110,13 +140,22 @@ export class History {
       { case: "value", value: prng.pick(VALUES) },
       { case: "lease", value: BigInt(prng.below(3)) },
     ]);
-    const target = prng.chance(90) ? ["version", "createRevision", "modRevision", "value", "lease"].indexOf(union!.case) : prng.below(5);
-    return Compare.create({ result: prng.below(4), target, key: prng.pick(KEYS), rangeEnd: this.#rangeEnd(30), targetUnion: union });
+    const target = prng.chance(90)
+      ? ["version", "createRevision", "modRevision", "value", "lease"].indexOf(union!.case)
+      : prng.below(5);
+    return Compare.create({
+      result: prng.below(4),
+      target,
+      key: prng.pick(KEYS),
+      rangeEnd: this.#rangeEnd(30),
+      targetUnion: union,
+    });
   }
 
   txn(depth = 0): TxnRequest {
     const prng = this.#prng;
-    const list = <T>(most: number, make: () => T): T[] => Array.from({ length: prng.below(most + 1) }, make);
+    const list = <T>(most: number, make: () => T): T[] =>
+      Array.from({ length: prng.below(most + 1) }, make);
     return TxnRequest.create({
       compare: list(2, () => this.compare()),
       success: list(4, () => this.#op(depth)),

@@ -27,7 +27,9 @@ function reads(index: KeyIndex): string {
 
 function compactAll(index: KeyIndex, at: number, most = 1000): { dropped: string; empty: boolean } {
   const dropped: string[] = [];
-  const empty = index.compact(at, most, (main, sub, tombstone) => dropped.push(`${main}.${sub}${tombstone ? "t" : ""}`));
+  const empty = index.compact(at, most, (main, sub, tombstone) =>
+    dropped.push(`${main}.${sub}${tombstone ? "t" : ""}`),
+  );
   return { dropped: dropped.join(" "), empty };
 }
 
@@ -37,7 +39,10 @@ test("a read finds the newest put at or before its revision, and nothing after a
 
 test("the index knows created revision, version and lease of the last generation", () => {
   const index = KeyIndex.put(4, 3, true);
-  assert.deepEqual([index.created, index.version, index.leased, index.exists, index.sub], [4, 1, true, true, 3]);
+  assert.deepEqual(
+    [index.created, index.version, index.leased, index.exists, index.sub],
+    [4, 1, true, true, 3],
+  );
   index.put(6, 0, false);
   assert.deepEqual([index.created, index.version, index.leased, index.main], [4, 2, false, 6]);
   index.delete(8, 1);
@@ -64,7 +69,8 @@ test("compaction drops what no read at its revision or later can find", () => {
     const index = sample();
     assert.deepEqual(compactAll(index, at), { dropped, empty }, `at ${at}`);
     if (!empty) {
-      // Reads at the revision and after it find what they found before, and a second run has nothing to do.
+      // Reads at the revision and after it find what they found before, and a second run has
+      // nothing to do.
       assert.equal(
         reads(index)
           .split(" ")
@@ -112,13 +118,25 @@ test("changes out of order and deletions of nothing break an invariant", () => {
 });
 
 test("revision keys are etcd's, in order, and nothing else decodes", () => {
-  assert.deepEqual([...encodeRevision(0x0102, 3, false)], [0, 0, 0, 0, 0, 0, 1, 2, 0x5f, 0, 0, 0, 0, 0, 0, 0, 3]);
-  assert.deepEqual([...encodeRevision(2, 0, true)], [0, 0, 0, 0, 0, 0, 0, 2, 0x5f, 0, 0, 0, 0, 0, 0, 0, 0, 0x74]);
+  assert.deepEqual(
+    [...encodeRevision(0x0102, 3, false)],
+    [0, 0, 0, 0, 0, 0, 1, 2, 0x5f, 0, 0, 0, 0, 0, 0, 0, 3],
+  );
+  assert.deepEqual(
+    [...encodeRevision(2, 0, true)],
+    [0, 0, 0, 0, 0, 0, 0, 2, 0x5f, 0, 0, 0, 0, 0, 0, 0, 0, 0x74],
+  );
   const numbers = [0, 1, 255, 256, 2 ** 31, 2 ** 32, 2 ** 40 + 7, Number.MAX_SAFE_INTEGER];
-  const all = numbers.flatMap((main) => numbers.map((sub) => ({ main, sub, tombstone: (main + sub) % 2 === 1 })));
-  for (const one of all) assert.deepEqual(decodeRevision(encodeRevision(one.main, one.sub, one.tombstone)), one);
+  const all = numbers.flatMap((main) =>
+    numbers.map((sub) => ({ main, sub, tombstone: (main + sub) % 2 === 1 })),
+  );
+  for (const one of all)
+    assert.deepEqual(decodeRevision(encodeRevision(one.main, one.sub, one.tombstone)), one);
   for (const [a, b] of all.slice(1).map((one, i) => [all[i], one] as const)) {
-    assert.equal(compare(encodeRevision(a.main, a.sub, false), encodeRevision(b.main, b.sub, false)), -1);
+    assert.equal(
+      compare(encodeRevision(a.main, a.sub, false), encodeRevision(b.main, b.sub, false)),
+      -1,
+    );
     assert.ok(compareRevisions(a.main, a.sub, b.main, b.sub) < 0);
   }
   const good = encodeRevision(2, 0, true);

@@ -1,6 +1,6 @@
 /**
- * The naive twin of mvcc and the requests: every change ever made in one array, and each question answered by going through it. It shares
- * no code with what it checks but the codecs.
+ * The naive twin of mvcc and the requests: every change ever made in one array, and each question
+ * answered by going through it. It shares no code with what it checks but the codecs.
  */
 import {
   type CompactionRequest,
@@ -100,19 +100,29 @@ export class Model {
 
   /** Keys of the live pairs by lease, as a lessor would know them. */
   leased(): string[] {
-    return [...this.stateAt(this.revision).values()].filter(({ lease }) => lease !== 0n).map(({ key, lease }) => `${lease} ${key}`);
+    return [...this.stateAt(this.revision).values()]
+      .filter(({ lease }) => lease !== 0n)
+      .map(({ key, lease }) => `${lease} ${key}`);
   }
 
   range(request: RangeRequest, newest = this.revision): RangeAnswer {
     if (request.revision > newest) throw new ModelError("FutureRev");
     const at = request.revision <= 0 ? newest : request.revision;
     if (at < this.compactRevision) throw new ModelError("Compacted");
-    const all = [...this.stateAt(at).values()].filter(({ key }) => covers(request.key, request.rangeEnd, key));
+    const all = [...this.stateAt(at).values()].filter(({ key }) =>
+      covers(request.key, request.rangeEnd, key),
+    );
     if (request.countOnly) return { revision: newest, kvs: [], more: false, count: all.length };
-    const { minModRevision: minMod, maxModRevision: maxMod, minCreateRevision: minCreate, maxCreateRevision: maxCreate } = request;
+    const {
+      minModRevision: minMod,
+      maxModRevision: maxMod,
+      minCreateRevision: minCreate,
+      maxCreateRevision: maxCreate,
+    } = request;
     const filters = [minMod, maxMod, minCreate, maxCreate].some((bound) => bound !== 0);
     let kvs = all;
-    if (request.sortOrder === 0 && request.limit > 0 && !filters) kvs = kvs.slice(0, request.limit + 1);
+    if (request.sortOrder === 0 && request.limit > 0 && !filters)
+      kvs = kvs.slice(0, request.limit + 1);
     kvs = kvs.filter(
       ({ mod, create }) =>
         (maxMod === 0 || mod <= maxMod) &&
@@ -175,7 +185,11 @@ export class Model {
     let crc = crc32c(0, fromUtf8("key"));
     for (const event of this.events) {
       if (event.main > revision) break;
-      if (event.main <= this.compactRevision && !(left.has(event) && (keep.size === 0 || keep.has(event)))) continue;
+      if (
+        event.main <= this.compactRevision &&
+        !(left.has(event) && (keep.size === 0 || keep.has(event)))
+      )
+        continue;
       const key = new Uint8Array(event.pair === undefined ? 18 : 17);
       new DataView(key.buffer).setBigUint64(0, BigInt(event.main));
       key[8] = 0x5f;
@@ -189,8 +203,11 @@ export class Model {
   /** Keys of the records, in hexadecimal, that are left when compaction is through. */
   records(): string[] {
     const last = new Map<string, Event>();
-    for (const event of this.events) if (event.main <= this.compactRevision) last.set(event.key, event);
-    const left = [...last.values()].filter(({ pair, main }) => pair !== undefined || main === this.compactRevision);
+    for (const event of this.events)
+      if (event.main <= this.compactRevision) last.set(event.key, event);
+    const left = [...last.values()].filter(
+      ({ pair, main }) => pair !== undefined || main === this.compactRevision,
+    );
     return this.events
       .filter((event) => event.main > this.compactRevision || left.includes(event))
       .map(({ main, sub, pair }) => {
@@ -207,8 +224,10 @@ export class Model {
   }
 
   #checkPut(request: PutRequest, exists: (key: string) => boolean): void {
-    if (request.lease !== 0n && !this.leases.has(request.lease)) throw new ModelError("LeaseNotFound");
-    if ((request.ignoreValue || request.ignoreLease) && !exists(text(request.key))) throw new ModelError("KeyNotFound");
+    if (request.lease !== 0n && !this.leases.has(request.lease))
+      throw new ModelError("LeaseNotFound");
+    if ((request.ignoreValue || request.ignoreLease) && !exists(text(request.key)))
+      throw new ModelError("KeyNotFound");
   }
 
   #check(plan: Plan, rehearsal: ModelTxn): void {
@@ -278,9 +297,17 @@ class ModelTxn {
   }
 
   deleteRange(request: DeleteRangeRequest): OpAnswer {
-    const gone = [...this.state.values()].filter(({ key }) => covers(request.key, request.rangeEnd, key));
-    for (const { key } of gone) this.#model.events.push({ main: this.#main, sub: this.#subs++, key, pair: undefined });
-    return { op: "delete", revision: this.revision, deleted: gone.length, prev: request.prevKv ? gone : [] };
+    const gone = [...this.state.values()].filter(({ key }) =>
+      covers(request.key, request.rangeEnd, key),
+    );
+    for (const { key } of gone)
+      this.#model.events.push({ main: this.#main, sub: this.#subs++, key, pair: undefined });
+    return {
+      op: "delete",
+      revision: this.revision,
+      deleted: gone.length,
+      prev: request.prevKv ? gone : [],
+    };
   }
 
   commit(): number {
@@ -298,17 +325,30 @@ interface Plan {
 function decide(state: Map<string, Pair>, request: TxnRequest): Plan {
   const succeeded = request.compare.every((one) => holds(state, one));
   const ops = succeeded ? request.success : request.failure;
-  return { succeeded, ops, nested: ops.flatMap(({ request: op }) => (op?.case === "requestTxn" ? [decide(state, op.value)] : [])) };
+  return {
+    succeeded,
+    ops,
+    nested: ops.flatMap(({ request: op }) =>
+      op?.case === "requestTxn" ? [decide(state, op.value)] : [],
+    ),
+  };
 }
 
 function holds(state: Map<string, Pair>, one: Compare): boolean {
   const pairs = [...state.values()].filter(({ key }) => covers(one.key, one.rangeEnd, key));
   const field = (["version", "create", "mod", "value", "lease"] as const)[one.target];
   if (pairs.length === 0 && field === "value") return false;
-  if (pairs.length === 0) pairs.push({ key: "", value: "", create: 0, mod: 0, version: 0, lease: 0n });
+  if (pairs.length === 0)
+    pairs.push({ key: "", value: "", create: 0, mod: 0, version: 0, lease: 0n });
   const { targetUnion: union } = one;
   const fits = union !== undefined && union.case.startsWith(field);
-  const wanted = fits ? (union.case === "value" ? text(union.value) : union.value) : field === "value" ? "" : 0;
+  const wanted = fits
+    ? union.case === "value"
+      ? text(union.value)
+      : union.value
+    : field === "value"
+      ? ""
+      : 0;
   return pairs.every((pair) => {
     // Numbers and bigints compare by < and >, not by ===.
     const mine = pair[field];

@@ -1,13 +1,37 @@
-/** Random histories against the naive twin: every answer, every revision, every hash, through compaction in pieces, crashes and reopens. */
+/**
+ * Random histories against the naive twin: every answer, every revision, every hash, through
+ * compaction in pieces, crashes and reopens.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { EtcdError, RangeRequest, type RangeResponse, type ResponseOp, type TxnResponse, toHex } from "@quorate/proto";
+import {
+  EtcdError,
+  RangeRequest,
+  type RangeResponse,
+  type ResponseOp,
+  type TxnResponse,
+  toHex,
+} from "@quorate/proto";
 import { Backend, Bucket } from "../src/backend.ts";
 import { type Change, type LeaseBook, Mvcc } from "../src/mvcc/index.ts";
-import { applyCompaction, applyDeleteRange, applyPut, applyRange, applyTxn, checkTxn } from "../src/requests/index.ts";
+import {
+  applyCompaction,
+  applyDeleteRange,
+  applyPut,
+  applyRange,
+  applyTxn,
+  checkTxn,
+} from "../src/requests/index.ts";
 import { History, Prng } from "./mvcc-history.ts";
-import { Model, ModelError, type OpAnswer, type RangeAnswer, type TxnAnswer, toPair } from "./mvcc-model.ts";
+import {
+  Model,
+  ModelError,
+  type OpAnswer,
+  type RangeAnswer,
+  type TxnAnswer,
+  toPair,
+} from "./mvcc-model.ts";
 
 const LEASES = [1n, 2n, -3n];
 const EVERYTHING = { key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) };
@@ -33,7 +57,12 @@ class NotedLeases implements LeaseBook {
 }
 
 function rangeAnswer(response: RangeResponse): RangeAnswer {
-  return { revision: response.header!.revision, kvs: response.kvs.map(toPair), more: response.more, count: response.count };
+  return {
+    revision: response.header!.revision,
+    kvs: response.kvs.map(toPair),
+    more: response.more,
+    count: response.count,
+  };
 }
 
 function opAnswer({ response: op }: ResponseOp): OpAnswer {
@@ -41,16 +70,29 @@ function opAnswer({ response: op }: ResponseOp): OpAnswer {
     case "responseRange":
       return { op: "range", ...rangeAnswer(op!.value) };
     case "responsePut":
-      return { op: "put", revision: op!.value.header!.revision, prev: op!.value.prevKv && toPair(op!.value.prevKv) };
+      return {
+        op: "put",
+        revision: op!.value.header!.revision,
+        prev: op!.value.prevKv && toPair(op!.value.prevKv),
+      };
     case "responseDeleteRange":
-      return { op: "delete", revision: op!.value.header!.revision, deleted: op!.value.deleted, prev: op!.value.prevKvs.map(toPair) };
+      return {
+        op: "delete",
+        revision: op!.value.header!.revision,
+        deleted: op!.value.deleted,
+        prev: op!.value.prevKvs.map(toPair),
+      };
     case "responseTxn":
       return { op: "txn", answer: txnAnswer(op!.value) };
   }
 }
 
 function txnAnswer(response: TxnResponse): TxnAnswer {
-  return { revision: response.header!.revision, succeeded: response.succeeded, responses: response.responses.map(opAnswer) };
+  return {
+    revision: response.header!.revision,
+    succeeded: response.succeeded,
+    responses: response.responses.map(opAnswer),
+  };
 }
 
 /** What was answered, or the error's name; any other error passes. */
@@ -99,9 +141,17 @@ class World {
     assert.equal(mvcc.compactRevision, model.compactRevision);
     assert.equal(mvcc.keyCount, model.stateAt(model.revision).size);
     assert.deepEqual([...this.leases.attached].sort(), model.leased().sort());
-    for (let revision = Math.max(model.compactRevision, 1); revision <= model.revision; revision++) {
+    for (
+      let revision = Math.max(model.compactRevision, 1);
+      revision <= model.revision;
+      revision++
+    ) {
       const request = RangeRequest.create({ ...EVERYTHING, revision });
-      assert.deepEqual(rangeAnswer(applyRange(mvcc, request)), model.range(request), `state at ${revision}`);
+      assert.deepEqual(
+        rangeAnswer(applyRange(mvcc, request)),
+        model.range(request),
+        `state at ${revision}`,
+      );
     }
   }
 
@@ -126,7 +176,8 @@ class World {
     const snapshot = await this.backend.snapshot();
     this.#saved = this.model.clone();
     const records: string[] = [];
-    for await (const slice of snapshot.scan(Bucket.key)) for (const [key] of slice) records.push(toHex(key));
+    for await (const slice of snapshot.scan(Bucket.key))
+      for (const [key] of slice) records.push(toHex(key));
     await snapshot.close();
     assert.deepEqual(records, this.model.records());
   }
@@ -177,12 +228,18 @@ async function run(seed: number, mix: Mix): Promise<Record<string, number>> {
     let naive: unknown;
     if (kind < 35) {
       const request = history.put();
-      mine = outcome(() => opAnswer({ response: { case: "responsePut", value: applyPut(mvcc, leases, request) } }));
+      mine = outcome(() =>
+        opAnswer({ response: { case: "responsePut", value: applyPut(mvcc, leases, request) } }),
+      );
       naive = outcome(() => model.put(request));
       note("put");
     } else if (kind < 45) {
       const request = history.deleteRange();
-      mine = outcome(() => opAnswer({ response: { case: "responseDeleteRange", value: applyDeleteRange(mvcc, leases, request) } }));
+      mine = outcome(() =>
+        opAnswer({
+          response: { case: "responseDeleteRange", value: applyDeleteRange(mvcc, leases, request) },
+        }),
+      );
       naive = outcome(() => model.deleteRange(request));
       note("delete");
     } else if (kind < 75) {
@@ -228,7 +285,11 @@ async function run(seed: number, mix: Mix): Promise<Record<string, number>> {
     }
     if (prng.chance(4)) {
       const { model: now } = world;
-      await world.checkHash(prng.chance(50) ? 0 : now.compactRevision - 1 + prng.below(now.revision - now.compactRevision + 4));
+      await world.checkHash(
+        prng.chance(50)
+          ? 0
+          : now.compactRevision - 1 + prng.below(now.revision - now.compactRevision + 4),
+      );
       note("hash");
     }
     if (step % 40 === 39) world.check();
@@ -260,14 +321,26 @@ for (const [name, mix] of Object.entries(MIXES)) {
     const total: Record<string, number> = {};
     for (let seed = 1; seed <= mix.seeds; seed++) {
       try {
-        for (const [what, count] of Object.entries(await run(seed, mix))) total[what] = (total[what] ?? 0) + count;
+        for (const [what, count] of Object.entries(await run(seed, mix)))
+          total[what] = (total[what] ?? 0) + count;
       } catch (error) {
         console.log(`seed ${seed} of mix "${name}"`);
         throw error;
       }
     }
-    const wanted = ["put", "delete", "txn", "range", "FutureRev", "KeyNotFound", "LeaseNotFound", "reopen", "hash"];
-    if (mix.compactions > 0) wanted.push("compaction", "compaction step", "compaction done", "Compacted");
+    const wanted = [
+      "put",
+      "delete",
+      "txn",
+      "range",
+      "FutureRev",
+      "KeyNotFound",
+      "LeaseNotFound",
+      "reopen",
+      "hash",
+    ];
+    if (mix.compactions > 0)
+      wanted.push("compaction", "compaction step", "compaction done", "Compacted");
     for (const what of wanted) assert.ok(total[what] > 0, `the histories never came to: ${what}`);
   });
 }

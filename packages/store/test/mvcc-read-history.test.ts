@@ -1,4 +1,7 @@
-/** Reading changes again: whole revisions, in order, from any to any, however the keyspace cuts its slices. */
+/**
+ * Reading changes again: whole revisions, in order, from any to any, however the keyspace cuts its
+ * slices.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
@@ -8,7 +11,9 @@ import { type Change, Mvcc } from "../src/mvcc/index.ts";
 
 async function opened(): Promise<Mvcc> {
   const clock = new ManualClock();
-  const keyspace = await new MemoryKeyspaceOpener(new MemoryDisk({ clock })).open("/store", { create: true });
+  const keyspace = await new MemoryKeyspaceOpener(new MemoryDisk({ clock })).open("/store", {
+    create: true,
+  });
   return Mvcc.open(new Backend(keyspace), "/store");
 }
 

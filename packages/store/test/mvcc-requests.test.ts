@@ -18,7 +18,13 @@ import {
 import { Backend, Bucket } from "../src/backend.ts";
 import { type LeaseBook, Mvcc, noLeases } from "../src/mvcc/index.ts";
 import { encodeRevision } from "../src/mvcc/revision.ts";
-import { applyCompaction, applyDeleteRange, applyPut, applyRange, applyTxn } from "../src/requests/index.ts";
+import {
+  applyCompaction,
+  applyDeleteRange,
+  applyPut,
+  applyRange,
+  applyTxn,
+} from "../src/requests/index.ts";
 
 async function open(): Promise<{ backend: Backend; mvcc: Mvcc; reopen: () => Promise<Mvcc> }> {
   const opener = new MemoryKeyspaceOpener(new MemoryDisk());
@@ -40,11 +46,15 @@ const rangeOf = (key: string, end = "", more: Partial<RangeRequest> = {}): Range
 const put = (key: string, value: string, more: Partial<PutRequest> = {}): RequestOp => ({
   request: { case: "requestPut", value: putOf(key, value, more) },
 });
-const del = (key: string, end = ""): RequestOp => ({ request: { case: "requestDeleteRange", value: deleteOf(key, end) } });
+const del = (key: string, end = ""): RequestOp => ({
+  request: { case: "requestDeleteRange", value: deleteOf(key, end) },
+});
 const get = (key: string, more: Partial<RangeRequest> = {}): RequestOp => ({
   request: { case: "requestRange", value: rangeOf(key, "", more) },
 });
-const nest = (value: Partial<TxnRequest>): RequestOp => ({ request: { case: "requestTxn", value: TxnRequest.create(value) } });
+const nest = (value: Partial<TxnRequest>): RequestOp => ({
+  request: { case: "requestTxn", value: TxnRequest.create(value) },
+});
 
 function throwsCode(code: string, run: () => unknown): void {
   assert.throws(run, (error) => error instanceof EtcdError && error.code === code);
@@ -62,7 +72,10 @@ test("an empty store is at revision 1, the first put makes 2, and what changes n
   const { mvcc } = await open();
   assert.equal(mvcc.currentRevision, 1);
   assert.equal(applyDeleteRange(mvcc, noLeases, deleteOf("a")).header!.revision, 1);
-  assert.equal(applyTxn(mvcc, noLeases, TxnRequest.create({ success: [del("a")] })).header!.revision, 1);
+  assert.equal(
+    applyTxn(mvcc, noLeases, TxnRequest.create({ success: [del("a")] })).header!.revision,
+    1,
+  );
   assert.equal(applyPut(mvcc, noLeases, putOf("a", "1")).header!.revision, 2);
   assert.equal(mvcc.currentRevision, 2);
 });
@@ -90,8 +103,13 @@ test("keys_only keeps everything but the value, the lease too", async () => {
   applyPut(mvcc, leases, putOf("a", "2", { lease: 7n }));
   applyPut(mvcc, leases, putOf("b", "3"));
   for (const revision of [0, 2, 3]) {
-    const whole = applyRange(mvcc, rangeOf("a", "z", { revision })).kvs.map((record) => ({ ...KeyValue.decode(record), value: "" }));
-    const keys = applyRange(mvcc, rangeOf("a", "z", { revision, keysOnly: true })).kvs.map((record) => KeyValue.decode(record));
+    const whole = applyRange(mvcc, rangeOf("a", "z", { revision })).kvs.map((record) => ({
+      ...KeyValue.decode(record),
+      value: "",
+    }));
+    const keys = applyRange(mvcc, rangeOf("a", "z", { revision, keysOnly: true })).kvs.map(
+      (record) => KeyValue.decode(record),
+    );
     assert.ok(keys.every(({ value }) => value.length === 0));
     assert.deepEqual(
       keys.map((kv) => ({ ...kv, value: "" })),
@@ -103,20 +121,36 @@ test("keys_only keeps everything but the value, the lease too", async () => {
 test("a transaction compares before it changes, its nested ones too, and reads what it has changed", async () => {
   const { mvcc } = await open();
   applyPut(mvcc, noLeases, putOf("a", "old"));
-  const isOld = Compare.create({ key: fromLatin1("a"), target: 3, targetUnion: { case: "value", value: fromLatin1("old") } });
+  const isOld = Compare.create({
+    key: fromLatin1("a"),
+    target: 3,
+    targetUnion: { case: "value", value: fromLatin1("old") },
+  });
   const response = applyTxn(
     mvcc,
     noLeases,
     TxnRequest.create({
       compare: [isOld],
-      success: [get("a"), put("a", "new"), get("a"), get("a", { revision: 2 }), nest({ compare: [isOld], success: [put("b", "1")] })],
+      success: [
+        get("a"),
+        put("a", "new"),
+        get("a"),
+        get("a", { revision: 2 }),
+        nest({ compare: [isOld], success: [put("b", "1")] }),
+      ],
     }),
   );
   assert.equal(response.header!.revision, 3);
-  const [before, , after, history, nested] = response.responses.map(({ response: op }) => op!.value);
-  const value = (answer: unknown): string => toLatin1(KeyValue.decode((answer as { kvs: Uint8Array[] }).kvs[0]).value);
+  const [before, , after, history, nested] = response.responses.map(
+    ({ response: op }) => op!.value,
+  );
+  const value = (answer: unknown): string =>
+    toLatin1(KeyValue.decode((answer as { kvs: Uint8Array[] }).kvs[0]).value);
   assert.deepEqual([value(before), value(after), value(history)], ["old", "new", "old"]);
-  assert.deepEqual([before.header!.revision, after.header!.revision, nested.header!.revision], [2, 3, 0]);
+  assert.deepEqual(
+    [before.header!.revision, after.header!.revision, nested.header!.revision],
+    [2, 3, 0],
+  );
   assert.equal((nested as { succeeded: boolean }).succeeded, true);
 });
 
@@ -137,7 +171,9 @@ test("a transaction that fails leaves nothing behind", async () => {
     ["KeyNotFound", nest({ success: [put("x", "", { ignoreValue: true })] })],
   ];
   for (const [code, op] of fails) {
-    throwsCode(code, () => applyTxn(mvcc, noLeases, TxnRequest.create({ success: [put("a", "2"), del("b"), op] })));
+    throwsCode(code, () =>
+      applyTxn(mvcc, noLeases, TxnRequest.create({ success: [put("a", "2"), del("b"), op] })),
+    );
     assert.deepEqual(pairs(mvcc, rangeOf("\0", "\0")), ["a=1", "b=1"]);
   }
   assert.equal(mvcc.currentRevision, 3);
@@ -150,9 +186,17 @@ test("a put that keeps the value of a key which the same transaction deletes is 
   const { mvcc } = await open();
   applyPut(mvcc, noLeases, putOf("b", "1"));
   throwsCode("KeyNotFound", () =>
-    applyTxn(mvcc, noLeases, TxnRequest.create({ success: [del("a", "\0"), put("b", "", { ignoreValue: true })] })),
+    applyTxn(
+      mvcc,
+      noLeases,
+      TxnRequest.create({ success: [del("a", "\0"), put("b", "", { ignoreValue: true })] }),
+    ),
   );
-  const response = applyTxn(mvcc, noLeases, TxnRequest.create({ success: [put("b", "", { ignoreValue: true }), del("a", "\0")] }));
+  const response = applyTxn(
+    mvcc,
+    noLeases,
+    TxnRequest.create({ success: [put("b", "", { ignoreValue: true }), del("a", "\0")] }),
+  );
   assert.equal(response.header!.revision, 3);
   assert.deepEqual(pairs(mvcc, rangeOf("\0", "\0")), []);
 });
@@ -206,7 +250,10 @@ test("compaction: refused below and above, at once for reads, bounded in each st
   throwsCode("Compacted", () => applyCompaction(mvcc, { revision: 60, physical: false }));
   throwsCode("Compacted", () => applyRange(mvcc, rangeOf("hot", "", { revision: 59 })));
   assert.deepEqual(pairs(mvcc, rangeOf("hot", "", { revision: 60 })), ["hot=49"]);
-  assert.deepEqual([mvcc.compactRevision, mvcc.compactedRevision, mvcc.isCompacting], [60, -1, true]);
+  assert.deepEqual(
+    [mvcc.compactRevision, mvcc.compactedRevision, mvcc.isCompacting],
+    [60, -1, true],
+  );
   let steps = 0;
   for (let done = false; !done; steps++) {
     await backend.flush();
@@ -247,15 +294,28 @@ test("a hash holds compaction back, and is not changed by what goes on meanwhile
   mvcc.compact(21);
   applyPut(mvcc, noLeases, putOf("k0", "later"));
   assert.equal(mvcc.compactStep(1000), false);
-  assert.deepEqual(await taken, { ...quiet, revision: 15, compactRevision: -1, currentRevision: 21 });
+  assert.deepEqual(await taken, {
+    ...quiet,
+    revision: 15,
+    compactRevision: -1,
+    currentRevision: 21,
+  });
   assert.equal(mvcc.compactStep(1000), true);
-  await assert.rejects(mvcc.hashKV(20), (error) => error instanceof EtcdError && error.code === "Compacted");
+  await assert.rejects(
+    mvcc.hashKV(20),
+    (error) => error instanceof EtcdError && error.code === "Compacted",
+  );
   assert.equal(mvcc.compactStep(1000), true);
 });
 
 test("the hash of an empty store is that of the bucket's name, and the hash of everything covers more", async () => {
   const { backend, mvcc } = await open();
-  assert.deepEqual(await mvcc.hashKV(0), { hash: crc32c(0, fromLatin1("key")), revision: 1, compactRevision: -1, currentRevision: 1 });
+  assert.deepEqual(await mvcc.hashKV(0), {
+    hash: crc32c(0, fromLatin1("key")),
+    revision: 1,
+    compactRevision: -1,
+    currentRevision: 1,
+  });
   const empty = await mvcc.hash();
   backend.put(Bucket.meta, fromLatin1("consistent_index"), new Uint8Array([1]));
   backend.put(Bucket.meta, fromLatin1("term"), new Uint8Array([1]));

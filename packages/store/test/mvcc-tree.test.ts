@@ -18,7 +18,8 @@ test("a tree equals a sorted map under random changes, across many leaves", () =
     const prng = new Prng(seed);
     const tree = new KeyTree<number>();
     const model = new Map<string, number>();
-    const keyOf = (n: number): string => (seed % 2 === 0 ? String(n).padStart(5, "0") : n.toString(2));
+    const keyOf = (n: number): string =>
+      seed % 2 === 0 ? String(n).padStart(5, "0") : n.toString(2);
     const space = 12 * LEAF_KEYS;
     for (let step = 0; step < 30_000; step++) {
       // Grow, then shrink, then grow again, so that leaves split and join.
@@ -39,7 +40,10 @@ test("a tree equals a sorted map under random changes, across many leaves", () =
         assert.equal(tree.size, sorted.length);
         assert.deepEqual(keysOf(tree), sorted);
         for (let i = 0; i < 20; i++) {
-          const [from, to] = [keyOf(prng.below(space)), prng.chance(80) ? keyOf(prng.below(space)) : undefined];
+          const [from, to] = [
+            keyOf(prng.below(space)),
+            prng.chance(80) ? keyOf(prng.below(space)) : undefined,
+          ];
           assert.deepEqual(
             keysOf(tree, from, to),
             sorted.filter((key) => key >= from && (to === undefined || key < to)),

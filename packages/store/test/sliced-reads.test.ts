@@ -1,6 +1,7 @@
 /**
- * Reads in steps against the naive model: whatever is written, flushed and compacted between the steps, a read answers as of the revision
- * at which it began, and compaction takes nothing from under it.
+ * Reads in steps against the naive model: whatever is written, flushed and compacted between the
+ * steps, a read answers as of the revision at which it began, and compaction takes nothing from
+ * under it.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +10,15 @@ import { EtcdError, fromLatin1, KeyValue, type RangeRequest, TxnRequest } from "
 import { Backend } from "../src/backend.ts";
 import { LiveBytes } from "../src/live-bytes.ts";
 import { Mvcc, noLeases, type PinnedView, type ReadIo } from "../src/mvcc/index.ts";
-import { applyCompaction, applyDeleteRange, applyPut, applyTxn, checkTxn, rangeInto, readTxn } from "../src/requests/index.ts";
+import {
+  applyCompaction,
+  applyDeleteRange,
+  applyPut,
+  applyTxn,
+  checkTxn,
+  rangeInto,
+  readTxn,
+} from "../src/requests/index.ts";
 import { mergeSort } from "../src/requests/rows.ts";
 import { runSteps, STEP_KEYS, type Steps } from "../src/steps.ts";
 import { History, Prng } from "./mvcc-history.ts";
@@ -35,8 +44,13 @@ interface Answer {
 }
 
 async function open(stepKeys: number): Promise<{ backend: Backend; mvcc: Mvcc }> {
-  const backend = new Backend(await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }));
-  return { backend, mvcc: await Mvcc.open(backend, "/store", undefined, noLeases, new LiveBytes(), stepKeys) };
+  const backend = new Backend(
+    await new MemoryKeyspaceOpener(new MemoryDisk()).open("/store", { create: true }),
+  );
+  return {
+    backend,
+    mvcc: await Mvcc.open(backend, "/store", undefined, noLeases, new LiveBytes(), stepKeys),
+  };
 }
 
 function outcome<T>(run: () => T): T | { error: string } {
@@ -58,7 +72,12 @@ function* txnAnswer(view: PinnedView, request: TxnRequest): Steps<unknown> {
   const { succeeded, ranges } = yield* readTxn(view, request, () => [] as Uint8Array[]);
   return {
     succeeded,
-    ranges: ranges.map(({ summary: { revision, more, count }, records }) => ({ revision, kvs: records.map(toPair), more, count })),
+    ranges: ranges.map(({ summary: { revision, more, count }, records }) => ({
+      revision,
+      kvs: records.map(toPair),
+      more,
+      count,
+    })),
   };
 }
 
@@ -66,7 +85,9 @@ function* txnAnswer(view: PinnedView, request: TxnRequest): Steps<unknown> {
 function readOnly(history: History, prng: Prng): TxnRequest {
   const { compare } = history.txn();
   const ranges = () =>
-    Array.from({ length: prng.below(4) }, () => ({ request: { case: "requestRange" as const, value: history.range() } }));
+    Array.from({ length: prng.below(4) }, () => ({
+      request: { case: "requestRange" as const, value: history.range() },
+    }));
   return TxnRequest.create({ compare, success: ranges(), failure: ranges() });
 }
 
@@ -104,9 +125,16 @@ async function run(seed: number, stepKeys: number, turns: number): Promise<Recor
       steps = txnAnswer(view, request);
       expected = outcome(() => {
         const { succeeded, responses } = as.txn(request);
-        return { succeeded, ranges: responses.map((one) => (one.op === "range" ? { ...one, op: undefined } : one)) };
+        return {
+          succeeded,
+          ranges: responses.map((one) => (one.op === "range" ? { ...one, op: undefined } : one)),
+        };
       });
-      expected = JSON.parse(JSON.stringify(expected, (_key, value) => (typeof value === "bigint" ? `${value}n` : value)));
+      expected = JSON.parse(
+        JSON.stringify(expected, (_key, value) =>
+          typeof value === "bigint" ? `${value}n` : value,
+        ),
+      );
       steps = asText(steps);
     }
     const reading: Reading = { view, io, steps, expected, held: 0, changesMeanwhile: 0 };
@@ -176,7 +204,9 @@ async function run(seed: number, stepKeys: number, turns: number): Promise<Recor
 /** The result with bigints as text, as the expected one is. */
 function* asText(steps: Steps<unknown>): Steps<unknown> {
   const value = yield* steps;
-  return JSON.parse(JSON.stringify(value, (_key, one) => (typeof one === "bigint" ? `${one}n` : one)));
+  return JSON.parse(
+    JSON.stringify(value, (_key, one) => (typeof one === "bigint" ? `${one}n` : one)),
+  );
 }
 
 for (const stepKeys of [1, 2, 5, STEP_KEYS]) {
@@ -186,17 +216,25 @@ for (const stepKeys of [1, 2, 5, STEP_KEYS]) {
       for (const [what, times] of Object.entries(await run(1000 * stepKeys + seed, stepKeys, 1500)))
         total[what] = (total[what] ?? 0) + times;
     }
-    assert.ok(total["read"]! > 1000, JSON.stringify(total));
-    assert.ok(total["abandoned"]! > 50 && total["compaction"]! > 50, JSON.stringify(total));
+    assert.ok(total["read"] > 1000, JSON.stringify(total));
+    assert.ok(total["abandoned"] > 50 && total["compaction"] > 50, JSON.stringify(total));
     if (stepKeys < 10)
-      assert.ok(total["read while something changed"]! > 500 && total["dropped while reading"]! > 50, JSON.stringify(total));
+      assert.ok(
+        total["read while something changed"] > 500 && total["dropped while reading"] > 50,
+        JSON.stringify(total),
+      );
   });
 }
 
 test("many records are fetched together, and the read waits for them while the store changes", async () => {
   const { backend, mvcc } = await open(STEP_KEYS);
   const keys = Array.from({ length: 3000 }, (_, i) => `k${String(i).padStart(6, "0")}`);
-  for (const key of keys) applyPut(mvcc, noLeases, { ...emptyPut(), key: fromLatin1(key), value: fromLatin1(`before ${key}`) });
+  for (const key of keys)
+    applyPut(mvcc, noLeases, {
+      ...emptyPut(),
+      key: fromLatin1(key),
+      value: fromLatin1(`before ${key}`),
+    });
   await backend.flush();
   const io: ReadIo = { waitsFor: undefined, fromDisk: (read) => read() };
   const view = mvcc.pin({ io, charge: () => {} });
@@ -211,7 +249,8 @@ test("many records are fetched together, and the read waits for them while the s
     waited++;
     await io.waitsFor;
     const key = fromLatin1(keys[(waited * 97) % keys.length]);
-    if (waited % 2 === 0) applyDeleteRange(mvcc, noLeases, { key, rangeEnd: new Uint8Array(0), prevKv: false });
+    if (waited % 2 === 0)
+      applyDeleteRange(mvcc, noLeases, { key, rangeEnd: new Uint8Array(0), prevKv: false });
     else applyPut(mvcc, noLeases, { ...emptyPut(), key, value: fromLatin1("after") });
     if (waited === 3) applyCompaction(mvcc, { revision: mvcc.currentRevision, physical: false });
     mvcc.compactStep(1000);
@@ -231,10 +270,19 @@ const emptyPut = () => ({ lease: 0n, prevKv: false, ignoreValue: false, ignoreLe
 
 test("a walk looks at no more keys in a step than it may, and a sort compares no more rows", async () => {
   const { mvcc } = await open(STEP_KEYS);
-  for (let i = 0; i < 5000; i++) applyPut(mvcc, noLeases, { ...emptyPut(), key: fromLatin1(`k${i}`), value: fromLatin1(String(i)) });
+  for (let i = 0; i < 5000; i++)
+    applyPut(mvcc, noLeases, {
+      ...emptyPut(),
+      key: fromLatin1(`k${i}`),
+      value: fromLatin1(String(i)),
+    });
   let visited = 0;
   let before = 0;
-  const steps = mvcc.view.each({ single: false, key: "", to: undefined }, mvcc.currentRevision, () => visited++ >= 0);
+  const steps = mvcc.view.each(
+    { single: false, key: "", to: undefined },
+    mvcc.currentRevision,
+    () => visited++ >= 0,
+  );
   for (let step = steps.next(); step.done !== true; step = steps.next()) {
     assert.ok(visited - before <= STEP_KEYS);
     before = visited;

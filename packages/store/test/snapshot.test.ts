@@ -127,7 +127,8 @@ async function refused(bytes: Uint8Array, index: number): Promise<void> {
 test("a stream that is cut at any byte is refused with its offset and leaves nothing", async () => {
   const store = await storeOf(smallLog());
   const bytes = await bytesOf(store);
-  for (let length = 0; length < bytes.length; length++) await refused(bytes.subarray(0, length), store.position.index);
+  for (let length = 0; length < bytes.length; length++)
+    await refused(bytes.subarray(0, length), store.position.index);
   await store.close({ flush: true });
 });
 
@@ -177,7 +178,10 @@ test("a sender that fails leaves nothing, and the next try succeeds", async () =
     yield bytes.subarray(0, 60);
     throw new Error("connection lost");
   })();
-  await assert.rejects(receiveSnapshot({ disk, keyspaces }, DIR, index, failing), /connection lost/);
+  await assert.rejects(
+    receiveSnapshot({ disk, keyspaces }, DIR, index, failing),
+    /connection lost/,
+  );
   assert.deepEqual(disk.list(DIR), []);
   await receiveSnapshot(
     { disk, keyspaces },

@@ -1,4 +1,7 @@
-/** What the store says of its space: live bytes against what is really there, and the alarms that refuse requests. */
+/**
+ * What the store says of its space: live bytes against what is really there, and the alarms that
+ * refuse requests.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
@@ -34,7 +37,8 @@ async function countedBytes(keyspaces: MemoryKeyspaceOpener): Promise<number> {
   const keyspace = await keyspaces.open("/store/db", { create: false });
   let bytes = 0;
   for await (const slice of keyspace.scan({})) {
-    for (const [key, value] of slice) if (key[0] === Bucket.key || key[0] === Bucket.lease) bytes += key.length + value.length;
+    for (const [key, value] of slice)
+      if (key[0] === Bucket.key || key[0] === Bucket.lease) bytes += key.length + value.length;
   }
   await keyspace.close();
   return bytes;
@@ -46,8 +50,11 @@ for (const seed of [1, 2, 3, 4]) {
     const log = randomLog(seed, 400);
     for (let lease = 1n; lease <= 4n; lease++)
       log.request({ leaseGrant: LeaseGrantRequest.encode({ ID: lease, TTL: 60 * Number(lease) }) });
-    log.request({ put: PutRequest.encode({ key: fromUtf8("leased"), value: fromUtf8("v"), lease: 2n }) });
-    for (const lease of [2n, 3n]) log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID: lease }) });
+    log.request({
+      put: PutRequest.encode({ key: fromUtf8("leased"), value: fromUtf8("v"), lease: 2n }),
+    });
+    for (const lease of [2n, 3n])
+      log.request({ leaseRevoke: LeaseRevokeRequest.encode({ ID: lease }) });
     const prng = new Prng(seed);
     let stops = 0;
     while (stops < 1000) {
@@ -57,7 +64,8 @@ for (const seed of [1, 2, 3, 4]) {
         break;
       }
       const runs = 1 + prng.below(40);
-      for (let i = 0; i < runs && store.position.index < log.entries.length; i++) applyEntry(store, log.entries[store.position.index]);
+      for (let i = 0; i < runs && store.position.index < log.entries.length; i++)
+        applyEntry(store, log.entries[store.position.index]);
       store.mvcc.compactStep(1 + prng.below(6));
       const { liveBytes } = store;
       await store.close({ flush: true });
@@ -80,7 +88,8 @@ test("compaction gives live bytes back, to the byte", async () => {
   applyEntry(store, log.entries[51]);
   assert.equal(store.liveBytes, before, "nothing is dropped yet");
   while (!store.mvcc.compactStep(7));
-  // Two records are left of 51; those that went are alike but for the version, which takes one byte in all of them.
+  // Two records are left of 51; those that went are alike but for the version, which takes one byte
+  // in all of them.
   const onePut = before - store.liveBytes;
   assert.ok(onePut > 49 * 120 && onePut < 49 * 150, `${onePut}`);
   await store.close({ flush: true });
@@ -98,7 +107,9 @@ test("the quota counts a key twice: in its records, and once in the index, until
   for (const entry of log.entries) applyEntry(store, entry);
   assert.equal(store.mvcc.keyBytes, 100_005);
   assert.equal(store.quotaBytes, store.liveBytes + 100_005);
-  log.request({ deleteRange: DeleteRangeRequest.encode({ key: fromLatin1("k"), rangeEnd: fromLatin1("l") }) });
+  log.request({
+    deleteRange: DeleteRangeRequest.encode({ key: fromLatin1("k"), rangeEnd: fromLatin1("l") }),
+  });
   applyEntry(store, log.entries[3]);
   assert.equal(store.mvcc.keyBytes, 100_005, "its history can still be read");
   await store.close({ flush: true });
@@ -146,10 +157,14 @@ test("records that are not those that were written are damage, found when the st
   // The position falls: the log would be applied a second time to what it has made.
   const position = prefixed(Bucket.meta, fromLatin1("consistent_index"));
   await change(position, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 4));
-  await assert.rejects(open(keyspaces), { code: "DAMAGED", message: /it is of index 5, and the store's position is 4/ });
+  await assert.rejects(open(keyspaces), {
+    code: "DAMAGED",
+    message: /it is of index 5, and the store's position is 4/,
+  });
   await change(position, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 5));
 
-  // One of another index, left by a version that does not write it, says nothing; the next batch has a new one.
+  // One of another index, left by a version that does not write it, says nothing; the next batch
+  // has a new one.
   await change(prefixed(Bucket.meta, LIVE_BYTES), new Uint8Array(16));
   store = await open(keyspaces);
   log.put("k9", "value");
@@ -195,7 +210,14 @@ const compaction = (revision: number) => ({ compaction: CompactionRequest.encode
 const op = PutRequest.create({ key: fromUtf8("b"), value: fromUtf8("2") });
 const putTxn = TxnRequest.create({ success: [{ request: { case: "requestPut", value: op } }] });
 const deleteTxn = TxnRequest.create({
-  success: [{ request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key: fromUtf8("a") }) } }],
+  success: [
+    {
+      request: {
+        case: "requestDeleteRange",
+        value: DeleteRangeRequest.create({ key: fromUtf8("a") }),
+      },
+    },
+  ],
 });
 
 test("NOSPACE refuses what grows the store, and nothing else, on any member that has it", async () => {
@@ -206,7 +228,12 @@ test("NOSPACE refuses what grows the store, and nothing else, on any member that
   const growing = [put, { txn: TxnRequest.encode(putTxn) }, grant(2n)];
   for (const request of growing) assert.equal(world.apply(request), "NoSpace");
   assert.equal(world.store.mvcc.currentRevision, 2, "nothing was changed");
-  for (const request of [range, { txn: TxnRequest.encode(deleteTxn) }, remove, { leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }]) {
+  for (const request of [
+    range,
+    { txn: TxnRequest.encode(deleteTxn) },
+    remove,
+    { leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) },
+  ]) {
     assert.equal(typeof world.apply(request), "object");
   }
   assert.equal(typeof world.apply(compaction(3)), "object");
@@ -223,7 +250,8 @@ test("CORRUPT refuses every change and every read that goes through the log", as
   world.alarm(ACTIVATE, 7n, AlarmType.NOSPACE);
   world.alarm(ACTIVATE, 8n, AlarmType.CORRUPT);
   const all = [put, range, remove, { txn: TxnRequest.encode(deleteTxn) }, compaction(2), grant(2n)];
-  for (const request of [...all, { leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }]) assert.equal(world.apply(request), "Corrupt");
+  for (const request of [...all, { leaseRevoke: LeaseRevokeRequest.encode({ ID: 1n }) }])
+    assert.equal(world.apply(request), "Corrupt");
   world.alarm(DEACTIVATE, 8n, AlarmType.CORRUPT);
   assert.equal(world.apply(put), "NoSpace");
   assert.equal(typeof world.apply(remove), "object");
@@ -241,10 +269,18 @@ test("alarms are raised, listed and ended by member and kind; 0 is a member id l
   world.alarm(ACTIVATE, 0n, AlarmType.NOSPACE);
   const all = ["0 1", "9 1", "18446744073709551615 1", "3 2"];
   assert.deepEqual(world.alarm(GET, 0n, AlarmType.NONE), all);
-  assert.deepEqual(world.alarm(GET, 9n, AlarmType.CORRUPT), ["3 2"], "the member of a question is not looked at");
+  assert.deepEqual(
+    world.alarm(GET, 9n, AlarmType.CORRUPT),
+    ["3 2"],
+    "the member of a question is not looked at",
+  );
   await world.reopen();
   assert.deepEqual(world.alarm(GET, 0n, AlarmType.NONE), all);
-  assert.deepEqual(world.alarm(DEACTIVATE, 0n, AlarmType.NOSPACE), ["0 1"], "not those of all members");
+  assert.deepEqual(
+    world.alarm(DEACTIVATE, 0n, AlarmType.NOSPACE),
+    ["0 1"],
+    "not those of all members",
+  );
   assert.deepEqual(world.alarm(DEACTIVATE, 9n, AlarmType.NONE), []);
   assert.deepEqual(world.alarm(GET, 0n, AlarmType.NOSPACE), ["9 1", "18446744073709551615 1"]);
   assert.equal(world.store.mvcc.currentRevision, 1, "alarms are no changes of keys");
@@ -268,12 +304,23 @@ test("an alarm remembers how far the store was compacted when it was raised", as
 
 test("costs are estimated as etcd does", () => {
   assert.equal(LEASE_COST_BYTES, 64);
-  assert.equal(putCostBytes(PutRequest.create({ key: fromUtf8("abc"), value: fromUtf8("12345") })), 264);
+  assert.equal(
+    putCostBytes(PutRequest.create({ key: fromUtf8("abc"), value: fromUtf8("12345") })),
+    264,
+  );
   assert.equal(txnCostBytes(TxnRequest.create({})), 0);
   assert.equal(txnCostBytes(deleteTxn), 0);
   assert.equal(txnCostBytes(putTxn), 258);
-  const big = { request: { case: "requestPut" as const, value: PutRequest.create({ key: fromUtf8("k"), value: new Uint8Array(999) }) } };
-  assert.equal(txnCostBytes(TxnRequest.create({ success: putTxn.success, failure: [big, big] })), 2 * 1256);
+  const big = {
+    request: {
+      case: "requestPut" as const,
+      value: PutRequest.create({ key: fromUtf8("k"), value: new Uint8Array(999) }),
+    },
+  };
+  assert.equal(
+    txnCostBytes(TxnRequest.create({ success: putTxn.success, failure: [big, big] })),
+    2 * 1256,
+  );
   const nested = { request: { case: "requestTxn" as const, value: putTxn } };
   assert.equal(txnCostBytes(TxnRequest.create({ success: [nested, ...putTxn.success] })), 2 * 258);
 });

@@ -24,8 +24,14 @@ export function member(id: bigint, isLearner = false): Member {
 }
 
 export function addMember(added: Member, isPromote = false): raftpb.ConfChange {
-  const type = added.isLearner ? raftpb.ConfChangeType.ConfChangeAddLearnerNode : raftpb.ConfChangeType.ConfChangeAddNode;
-  return raftpb.ConfChange.create({ type, nodeId: added.id, context: encodeChangeContext({ member: added, isPromote }) });
+  const type = added.isLearner
+    ? raftpb.ConfChangeType.ConfChangeAddLearnerNode
+    : raftpb.ConfChangeType.ConfChangeAddNode;
+  return raftpb.ConfChange.create({
+    type,
+    nodeId: added.id,
+    context: encodeChangeContext({ member: added, isPromote }),
+  });
 }
 
 export function removeMember(nodeId: bigint): raftpb.ConfChange {
@@ -34,7 +40,11 @@ export function removeMember(nodeId: bigint): raftpb.ConfChange {
 
 export function updateMember(updated: Member): raftpb.ConfChange {
   const context = encodeChangeContext({ member: updated, isPromote: false });
-  return raftpb.ConfChange.create({ type: raftpb.ConfChangeType.ConfChangeUpdateNode, nodeId: updated.id, context });
+  return raftpb.ConfChange.create({
+    type: raftpb.ConfChangeType.ConfChangeUpdateNode,
+    nodeId: updated.id,
+    context,
+  });
 }
 
 /** A growing log, two entries a term. */
@@ -72,8 +82,13 @@ export function applyEntry(store: Store, entry: raftpb.Entry): unknown {
   }
   const change = raftpb.ConfChange.decode(entry.data);
   const refusal = store.membership.refusal(change);
-  const voters = refusal === undefined ? changedVoters(store, change) : store.position.confState.voters;
-  store.applyConfChange(entry, refusal === undefined ? change : undefined, raftpb.ConfState.create({ voters }));
+  const voters =
+    refusal === undefined ? changedVoters(store, change) : store.position.confState.voters;
+  store.applyConfChange(
+    entry,
+    refusal === undefined ? change : undefined,
+    raftpb.ConfState.create({ voters }),
+  );
   return { refusal };
 }
 
@@ -84,15 +99,20 @@ function changedVoters(store: Store, change: raftpb.ConfChange): bigint[] {
 }
 
 /**
- * A random log of every kind of entry. Compactions and revisions to read at are chosen by a bound on what the log can have reached, so
- * some miss: errors are answers too. The `leases` are granted and revoked at times.
+ * A random log of every kind of entry. Compactions and revisions to read at are chosen by a bound
+ * on what the log can have reached, so some miss: errors are answers too. The `leases` are granted
+ * and revoked at times.
  */
 export function randomLog(seed: number, length: number, leases: readonly bigint[] = []): Log {
   const prng = new Prng(seed);
   const log = new Log();
   let current = 1;
   let compact = -1;
-  const history = new History(prng, { leases: [...leases], noLease: 9n, revision: () => ({ current, compact }) });
+  const history = new History(prng, {
+    leases: [...leases],
+    noLease: 9n,
+    revision: () => ({ current, compact }),
+  });
   for (let id = 1n; id <= 3n; id++) log.change(addMember(member(id)));
   while (log.entries.length < length) {
     if (leases.length > 0 && prng.chance(8)) {
@@ -102,7 +122,8 @@ export function randomLog(seed: number, length: number, leases: readonly bigint[
     }
     const kind = prng.below(100);
     if (kind < 40) log.request({ put: PutRequest.encode(history.put()) });
-    else if (kind < 50) log.request({ deleteRange: DeleteRangeRequest.encode(history.deleteRange()) });
+    else if (kind < 50)
+      log.request({ deleteRange: DeleteRangeRequest.encode(history.deleteRange()) });
     else if (kind < 78) {
       const txn = history.txn();
       if (checkTxn(txn, 128) !== undefined) continue;
@@ -113,14 +134,28 @@ export function randomLog(seed: number, length: number, leases: readonly bigint[
       if (request.revision <= current) compact = Math.max(compact, request.revision);
       log.request({ compaction: CompactionRequest.encode(request) });
     } else if (kind < 91) log.empty();
-    else if (kind < 93) log.request({ clusterVersionSet: membershippb.ClusterVersionSetRequest.encode({ ver: `3.${prng.below(9)}.0` }) });
+    else if (kind < 93)
+      log.request({
+        clusterVersionSet: membershippb.ClusterVersionSetRequest.encode({
+          ver: `3.${prng.below(9)}.0`,
+        }),
+      });
     else if (kind < 96) {
-      const memberAttributes = { name: `m${prng.below(5)}`, clientUrls: [`http://c${prng.below(5)}:2379`] };
+      const memberAttributes = {
+        name: `m${prng.below(5)}`,
+        clientUrls: [`http://c${prng.below(5)}:2379`],
+      };
       const attributes = { member_ID: BigInt(1 + prng.below(6)), memberAttributes };
-      log.request({ clusterMemberAttrSet: membershippb.ClusterMemberAttrSetRequest.encode(attributes) });
+      log.request({
+        clusterMemberAttrSet: membershippb.ClusterMemberAttrSetRequest.encode(attributes),
+      });
     } else {
       const id = BigInt(1 + prng.below(6));
-      const made = [() => addMember(member(id, prng.chance(30))), () => removeMember(id), () => updateMember(member(id))];
+      const made = [
+        () => addMember(member(id, prng.chance(30))),
+        () => removeMember(id),
+        () => updateMember(member(id)),
+      ];
       log.change(prng.pick(made)());
     }
     // About as many of the entries change something.

@@ -1,4 +1,7 @@
-/** Whole stores under random logs: the same on every member, and after every crash exactly the state at the index they say. */
+/**
+ * Whole stores under random logs: the same on every member, and after every crash exactly the state
+ * at the index they say.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type KeyspaceOpener, SeededRandom } from "@quorate/host";
@@ -114,7 +117,8 @@ test("the same log gives the same bytes in all buckets, however the flushes and 
 
 test("random logs reach every kind of entry and of answer", () => {
   const kinds = new Set<string>();
-  for (const entry of randomLog(1, 300).entries) kinds.add(`${entry.type} ${entry.data.length > 0}`);
+  for (const entry of randomLog(1, 300).entries)
+    kinds.add(`${entry.type} ${entry.data.length > 0}`);
   assert.deepEqual([...kinds].sort(), ["0 false", "0 true", "1 true"]);
 });
 
@@ -126,7 +130,9 @@ test("STORE-3: an entry out of turn stops the store", async () => {
   store.apply(log.entries[1]);
   assert.throws(() => store.apply(log.entries[1]), { code: "INVARIANT", message: /^STORE-3: / });
   assert.throws(() => store.apply(log.entries[3]), { code: "INVARIANT", message: /^STORE-3: / });
-  assert.throws(() => store.applyConfChange(log.entries[3], undefined, raftpb.ConfState.create()), { message: /^STORE-3: / });
+  assert.throws(() => store.applyConfChange(log.entries[3], undefined, raftpb.ConfState.create()), {
+    message: /^STORE-3: /,
+  });
   assert.equal(store.mvcc.currentRevision, 3);
   await store.close({ flush: true });
 });
@@ -187,8 +193,17 @@ test("a request of a kind that this version does not know stops the store: to pa
 test("an error is an answer: it moves the position and nothing else", async () => {
   const log = new Log();
   log.put("a", "1");
-  const put = { key: fromLatin1("b"), value: fromLatin1(""), lease: 0n, prevKv: false, ignoreValue: true, ignoreLease: false };
-  log.request({ txn: TxnRequest.encode({ success: [{ request: { case: "requestPut", value: put } }] }) });
+  const put = {
+    key: fromLatin1("b"),
+    value: fromLatin1(""),
+    lease: 0n,
+    prevKv: false,
+    ignoreValue: true,
+    ignoreLease: false,
+  };
+  log.request({
+    txn: TxnRequest.encode({ success: [{ request: { case: "requestPut", value: put } }] }),
+  });
   const store = await openStore(world().keyspaces);
   store.apply(log.entries[0]);
   const before = await store.mvcc.hashKV(0);
@@ -220,6 +235,10 @@ for (const [what, keys] of [
     store.apply(log.entries[0]);
     await store.close({ flush: true });
     await without(keyspaces, keys);
-    await assert.rejects(openStore(keyspaces), { code: "DAMAGED", path: `${DIR}/db`, place: "bucket meta" });
+    await assert.rejects(openStore(keyspaces), {
+      code: "DAMAGED",
+      path: `${DIR}/db`,
+      place: "bucket meta",
+    });
   });
 }

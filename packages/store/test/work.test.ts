@@ -1,8 +1,18 @@
-/** How much one request may be: what is refused before it is proposed, with an error that names the limit. */
+/**
+ * How much one request may be: what is refused before it is proposed, with an error that names the
+ * limit.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { DeleteRangeRequest, fromUtf8, PutRequest, RangeRequest, type RequestOp, TxnRequest } from "@quorate/proto";
+import {
+  DeleteRangeRequest,
+  fromUtf8,
+  PutRequest,
+  RangeRequest,
+  type RequestOp,
+  TxnRequest,
+} from "@quorate/proto";
 import { checkWriteAnswer, copiedBytes, mayAnswerMuch } from "../src/requests/index.ts";
 import { runSteps } from "../src/steps.ts";
 import { Store } from "../src/store.ts";
@@ -11,7 +21,8 @@ import { Log } from "./store-log.ts";
 const putOf = (key: string, more: Partial<PutRequest> = {}): RequestOp => ({
   request: { case: "requestPut", value: PutRequest.create({ key: fromUtf8(key), ...more }) },
 });
-const txnOf = (success: RequestOp[], failure: RequestOp[] = []): TxnRequest => TxnRequest.create({ success, failure });
+const txnOf = (success: RequestOp[], failure: RequestOp[] = []): TxnRequest =>
+  TxnRequest.create({ success, failure });
 const nested = (txn: TxnRequest): RequestOp => ({ request: { case: "requestTxn", value: txn } });
 const ALL = { key: fromUtf8("k"), rangeEnd: fromUtf8("l") };
 
@@ -29,9 +40,15 @@ test("puts with ignore_value cost what they copy, and one request copies up to a
   const one = copiedBytes(view, PutRequest.create({ key: fromUtf8("k1"), ignoreValue: true }));
   assert.ok(one > 1000 && one < 1100, `${one}`);
   assert.equal(copiedBytes(view, PutRequest.create({ key: fromUtf8("k1") })), 0);
-  assert.equal(copiedBytes(view, PutRequest.create({ key: fromUtf8("none"), ignoreValue: true })), 0);
+  assert.equal(
+    copiedBytes(view, PutRequest.create({ key: fromUtf8("none"), ignoreValue: true })),
+    0,
+  );
   const keep = { ignoreValue: true };
-  const txn = txnOf([putOf("k1", keep), nested(txnOf([putOf("k2", keep), putOf("k3", keep)], [putOf("k4", keep)]))], [putOf("k5", keep)]);
+  const txn = txnOf(
+    [putOf("k1", keep), nested(txnOf([putOf("k2", keep), putOf("k3", keep)], [putOf("k4", keep)]))],
+    [putOf("k5", keep)],
+  );
   assert.equal(copiedBytes(view, txn), 3 * one);
   assert.equal(copiedBytes(view, txn, 3 * one), 3 * one);
   assert.throws(() => copiedBytes(view, txn, 3 * one - 1), {
@@ -49,7 +66,8 @@ test("the answer of a request that writes is bounded before it is proposed", asy
     runSteps(checkWriteAnswer(view, request, records * record));
     assert.throws(() => runSteps(checkWriteAnswer(view, request, records * record - 1)), {
       code: "RequestTooLarge",
-      message: /answer would hold more than \d+ bytes of earlier values and ranges; ask for less, or in parts$/,
+      message:
+        /answer would hold more than \d+ bytes of earlier values and ranges; ask for less, or in parts$/,
     });
   };
   const deletion = DeleteRangeRequest.create({ ...ALL, prevKv: true });

@@ -1,12 +1,14 @@
 /**
- * One long-lived stream of messages to a peer, on a connection of its own. It stands in one of four states:
+ * One long-lived stream of messages to a peer, on a connection of its own. It stands in one of four
+ * states:
  *
  *   waiting --(time, or a sign of life)--> dialling --(peer agrees)--> open --(lost)--> waiting
  *      ^----------------(no URL works)-----------'                       any --> closed
  *
- * While it dials, messages wait in the queue; while it waits, they are dropped: what is older than the next attempt would be stale anyway.
- * The queue is bounded by count and by bytes. Once it is full, all is dropped until half of it has left: a gap in a row of appends is worth
- * nothing to the peer, and Raft, who is told, starts over with a probe.
+ * While it dials, messages wait in the queue; while it waits, they are dropped: what is older than
+ * the next attempt would be stale anyway. The queue is bounded by count and by bytes. Once it is
+ * full, all is dropped until half of it has left: a gap in a row of appends is worth nothing to the
+ * peer, and Raft, who is told, starts over with a probe.
  */
 import type { Socket } from "node:net";
 import type { Logger, Timer } from "@quorate/host";
@@ -21,7 +23,10 @@ import type { Shared } from "./options.ts";
 import { refusedBy } from "./request.ts";
 import { type OutgoingStream, requestStream } from "./stream.ts";
 
-/** "urgent" for what is small and keeps the cluster together (votes, heartbeats, acknowledgements), "bulk" for entries. */
+/**
+ * "urgent" for what is small and keeps the cluster together (votes, heartbeats, acknowledgements),
+ * "bulk" for entries.
+ */
 export type ChannelKind = "urgent" | "bulk";
 
 /** What a channel tells its peer. */
@@ -36,7 +41,9 @@ export interface ChannelListener {
 }
 
 function typeName(type: raftpb.MessageType): string {
-  return Object.entries(raftpb.MessageType).find(([, value]) => value === type)?.[0] ?? String(type);
+  return (
+    Object.entries(raftpb.MessageType).find(([, value]) => value === type)?.[0] ?? String(type)
+  );
 }
 
 export class Channel {
@@ -64,7 +71,13 @@ export class Channel {
   #full = false;
   #toldDropping = false;
 
-  constructor(shared: Shared, id: bigint, urls: readonly string[], kind: ChannelKind, listener: ChannelListener) {
+  constructor(
+    shared: Shared,
+    id: bigint,
+    urls: readonly string[],
+    kind: ChannelKind,
+    listener: ChannelListener,
+  ) {
     const { quickRetryMs, leastRetryMs, mostRetryMs } = shared.options;
     this.#shared = shared;
     this.#id = id;
@@ -82,7 +95,10 @@ export class Channel {
     return { messages: this.#queuedMessages, bytes: this.#queuedBytes };
   }
 
-  /** Dials now if it is waiting to; the peer has shown that it is there, or is wanted for the first time. */
+  /**
+   * Dials now if it is waiting to; the peer has shown that it is there, or is wanted for the first
+   * time.
+   */
   wake(): void {
     if (this.#state !== "waiting") return;
     this.#retry?.cancel();
@@ -109,7 +125,10 @@ export class Channel {
     else this.wake();
   }
 
-  /** More URLs to dial when those before do not work; what is open or dialled is left alone. @param urls those before, and then more */
+  /**
+   * More URLs to dial when those before do not work; what is open or dialled is left alone. @param
+   * urls those before, and then more
+   */
   mayDial(urls: readonly string[]): void {
     this.#urls = urls;
     this.wake();
@@ -132,7 +151,10 @@ export class Channel {
     const encoded = raftpb.Message.encode(message);
     const { maxQueuedMessages, maxQueuedBytes } = this.#shared.options;
     const bytes = this.#queuedBytes + PREFIX_BYTES + encoded.length;
-    if (this.#queuedMessages > 0 && (this.#queuedMessages >= maxQueuedMessages || bytes > maxQueuedBytes)) {
+    if (
+      this.#queuedMessages > 0 &&
+      (this.#queuedMessages >= maxQueuedMessages || bytes > maxQueuedBytes)
+    ) {
       this.#full = true;
       this.#logger.warn("dropped internal Raft message since sending buffer is full", {
         ...this.#fields(),
@@ -167,13 +189,19 @@ export class Channel {
     this.#shared.observer.sent(this.#id, bytes);
   }
 
-  /** The pieces in HTTP/2's frames, or undefined if the peer has closed its window: it does not receive as members do. */
+  /**
+   * The pieces in HTTP/2's frames, or undefined if the peer has closed its window: it does not
+   * receive as members do.
+   */
   #framed(stream: OutgoingStream, pieces: Uint8Array[], bytes: number): Uint8Array[] | undefined {
     try {
       return stream.wrap(pieces, bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#logger.warn("failed to send Raft messages", { ...this.#fields(), error: error.message });
+      this.#logger.warn("failed to send Raft messages", {
+        ...this.#fields(),
+        error: error.message,
+      });
       return undefined;
     }
   }
@@ -184,7 +212,12 @@ export class Channel {
     this.#queuedMessages -= messages;
     this.#queuedBytes -= bytes;
     const { maxQueuedMessages, maxQueuedBytes } = this.#shared.options;
-    if (!this.#full || this.#queuedMessages * 2 > maxQueuedMessages || this.#queuedBytes * 2 > maxQueuedBytes) return;
+    if (
+      !this.#full ||
+      this.#queuedMessages * 2 > maxQueuedMessages ||
+      this.#queuedBytes * 2 > maxQueuedBytes
+    )
+      return;
     this.#full = false;
     this.#toldDropping = false;
   }
@@ -233,7 +266,8 @@ export class Channel {
 
   #open(url: string, socket: Socket, stream: OutgoingStream): void {
     this.#dial = undefined;
-    if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url)) throw new DialError("stopped", "connection is gone");
+    if (this.#state === "closed" || socket.destroyed || !this.#urls.includes(url))
+      throw new DialError("stopped", "connection is gone");
     this.#state = "open";
     this.#stream = stream;
     this.#openUrl = url;
@@ -245,9 +279,17 @@ export class Channel {
     // The peer ends its side only to end the connection.
     socket.on("end", () => socket.destroy());
     const { ping } = stream;
-    const watched = { socket, isGone: () => socket.destroyed, ping, giveUp: () => void socket.destroy() };
+    const watched = {
+      socket,
+      isGone: () => socket.destroyed,
+      ping,
+      giveUp: () => void socket.destroy(),
+    };
     watchLink(this.#shared, watched, (ms) => this.#listener.roundTrip(this.#kind, ms));
-    this.#logger.info("established TCP streaming connection with remote peer", { ...this.#fields(), url });
+    this.#logger.info("established TCP streaming connection with remote peer", {
+      ...this.#fields(),
+      url,
+    });
     this.#listener.opened(this.#kind);
     this.#flush();
   }
@@ -258,7 +300,10 @@ export class Channel {
     this.#stream = undefined;
     this.#clearQueue();
     if (this.#state === "closed") return;
-    this.#logger.warn("lost TCP streaming connection with remote peer", { ...this.#fields(), url: this.#openUrl });
+    this.#logger.warn("lost TCP streaming connection with remote peer", {
+      ...this.#fields(),
+      url: this.#openUrl,
+    });
     this.#listener.lost(this.#kind);
     this.#tellDropping();
     this.#waitAndRetry();

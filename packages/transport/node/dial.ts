@@ -1,12 +1,22 @@
 /**
- * Connecting to a peer: a socket, TLS and its checks, and what speaks HTTP/2 over it: a stream of messages its own frames (stream.ts), a
- * snapshot a session of Node's. Either is watched for as long as it lives.
+ * Connecting to a peer: a socket, TLS and its checks, and what speaks HTTP/2 over it: a stream of
+ * messages its own frames (stream.ts), a snapshot a session of Node's. Either is watched for as
+ * long as it lives.
  */
-import { type ClientHttp2Session, connect as connectHttp2, type SecureClientSessionOptions } from "node:http2";
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  type SecureClientSessionOptions,
+} from "node:http2";
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
 import type { LogFields, Timer } from "@quorate/host";
-import { clientTlsOptions, handshakeFailure, refuseCertificate, type TlsOptions } from "@quorate/host/node";
+import {
+  clientTlsOptions,
+  handshakeFailure,
+  refuseCertificate,
+  type TlsOptions,
+} from "@quorate/host/node";
 import type { Shared } from "./options.ts";
 
 /** Why a peer could not be reached. */
@@ -15,7 +25,12 @@ export class DialError extends Error {
   /** What a log says of it, and in which fields; the message goes into the field "error". */
   readonly headline: string;
   readonly fields: LogFields;
-  constructor(code: DialError["code"], message: string, headline = "failed to dial remote peer", fields: LogFields = {}) {
+  constructor(
+    code: DialError["code"],
+    message: string,
+    headline = "failed to dial remote peer",
+    fields: LogFields = {},
+  ) {
     super(message);
     this.name = "DialError";
     this.code = code;
@@ -28,16 +43,26 @@ export class DialError extends Error {
 const MAX_FRAME_BYTES = 256 * 1024;
 const STREAM_WINDOW_BYTES = 4 * 1024 * 1024;
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
-/** Node counts what waits to be sent among a session's memory, in MiB; our own bounds come first. */
+/**
+ * Node counts what waits to be sent among a session's memory, in MiB; our own bounds come first.
+ */
 const SESSION_MEMORY_MIB = 256;
 
-/** Streams that the other side may have open on one connection: a peer needs one, someone who asks after members a few. */
+/**
+ * Streams that the other side may have open on one connection: a peer needs one, someone who asks
+ * after members a few.
+ */
 const MAX_STREAMS = 64;
 
 /** HTTP/2 settings of both sides of a peer connection. */
 export const SESSION_OPTIONS: SecureClientSessionOptions = {
   maxSessionMemory: SESSION_MEMORY_MIB,
-  settings: { enablePush: false, maxConcurrentStreams: MAX_STREAMS, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: MAX_FRAME_BYTES },
+  settings: {
+    enablePush: false,
+    maxConcurrentStreams: MAX_STREAMS,
+    initialWindowSize: STREAM_WINDOW_BYTES,
+    maxFrameSize: MAX_FRAME_BYTES,
+  },
 };
 
 /** Opens the window of a whole session to what one is for. */
@@ -60,9 +85,13 @@ export interface Dial<T> {
 }
 
 /** The parts of "http://host:port" or "https://host:port", or undefined for anything else. */
-export function parsePeerUrl(url: string): { secure: boolean; host: string; port: number } | undefined {
+export function parsePeerUrl(
+  url: string,
+): { secure: boolean; host: string; port: number } | undefined {
   const match = /^(https?):\/\/(?:\[([0-9a-fA-F:.]+)\]|([^/:?#\s]+)):(\d{1,5})\/?$/.exec(url);
-  return match ? { secure: match[1] === "https", host: match[2] ?? match[3], port: Number(match[4]) } : undefined;
+  return match
+    ? { secure: match[1] === "https", host: match[2] ?? match[3], port: Number(match[4]) }
+    : undefined;
 }
 
 /** Opens a session to `url` within `timeoutMs`. */
@@ -80,16 +109,22 @@ export function dial(shared: Shared, url: string, timeoutMs: number): Dial<Link>
   return { link: link.then(toSession), stop };
 }
 
-/** Opens a connection to `url`, for HTTP/2, within `timeoutMs`. Errors show as the socket's close from then on. */
+/**
+ * Opens a connection to `url`, for HTTP/2, within `timeoutMs`. Errors show as the socket's close
+ * from then on.
+ */
 export function dialSocket(shared: Shared, url: string, timeoutMs: number): Dial<Socket> {
   let giveUp: () => void = () => {};
   const link = new Promise<Socket>((resolve, reject) => {
     const target = parsePeerUrl(url);
     if (target === undefined) throw new DialError("failed", `not a peer URL: ${url}`);
     const tls = target.secure ? shared.options.tls?.current : undefined;
-    if (target.secure && tls === undefined) throw new DialError("failed", `dial ${url}: no TLS options`);
+    if (target.secure && tls === undefined)
+      throw new DialError("failed", `dial ${url}: no TLS options`);
     const socket = openSocket(target.host, target.port, tls);
-    const timer: Timer = shared.clock.after(timeoutMs, () => fail(new DialError("timeout", `dial ${url}: i/o timeout`)));
+    const timer: Timer = shared.clock.after(timeoutMs, () =>
+      fail(new DialError("timeout", `dial ${url}: i/o timeout`)),
+    );
     const fail = (error: DialError) => {
       timer.cancel();
       socket.destroy();
@@ -115,10 +150,15 @@ export function dialSocket(shared: Shared, url: string, timeoutMs: number): Dial
 
 function openSocket(host: string, port: number, tls: TlsOptions | undefined): Socket {
   const where = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 };
-  return tls === undefined ? connectPlain(where) : connectTls({ ...clientTlsOptions(tls, host, ["h2"]), ...where });
+  return tls === undefined
+    ? connectPlain(where)
+    : connectTls({ ...clientTlsOptions(tls, host, ["h2"]), ...where });
 }
 
-/** Why a server is not taken although TLS has nothing against it. Allowed names bind both sides, as in etcd. */
+/**
+ * Why a server is not taken although TLS has nothing against it. Allowed names bind both sides, as
+ * in etcd.
+ */
 function refuseServer(tls: TlsOptions, socket: TLSSocket): string | undefined {
   if (socket.alpnProtocol !== "h2") return "peer does not speak HTTP/2";
   return refuseCertificate(tls, socket.getPeerX509Certificate(), true);
@@ -148,10 +188,15 @@ export function watchedSession({ session, socket }: Link): Watched {
 }
 
 /**
- * Pings a link every now and then for as long as its socket lives, tells how long the answers take, and gives it up when nothing at all
- * has come in for the timeout after a ping. Data counts as an answer: behind a big batch a ping may be late.
+ * Pings a link every now and then for as long as its socket lives, tells how long the answers take,
+ * and gives it up when nothing at all has come in for the timeout after a ping. Data counts as an
+ * answer: behind a big batch a ping may be late.
  */
-export function watchLink(shared: Shared, { socket, isGone, ping, giveUp }: Watched, onRoundTrip: (ms: number) => void): void {
+export function watchLink(
+  shared: Shared,
+  { socket, isGone, ping, giveUp }: Watched,
+  onRoundTrip: (ms: number) => void,
+): void {
   const { clock } = shared;
   let waitingSinceMs: number | undefined;
   let seenBytes = 0;
@@ -162,7 +207,8 @@ export function watchLink(shared: Shared, { socket, isGone, ping, giveUp }: Watc
       if (socket.bytesRead !== seenBytes) {
         seenBytes = socket.bytesRead;
         waitingSinceMs = nowMs;
-      } else if (nowMs - waitingSinceMs >= shared.options.pingTimeoutMs) giveUp(new DialError("timeout", "peer does not answer"));
+      } else if (nowMs - waitingSinceMs >= shared.options.pingTimeoutMs)
+        giveUp(new DialError("timeout", "peer does not answer"));
       return;
     }
     waitingSinceMs = nowMs;

@@ -1,6 +1,6 @@
 /**
- * How members introduce themselves: every request between them says who asks, whom it is for, of which cluster, and in which versions. The
- * answer says the same of the other side.
+ * How members introduce themselves: every request between them says who asks, whom it is for, of
+ * which cluster, and in which versions. The answer says the same of the other side.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import { idFromHex, idToHex } from "@quorate/proto";
@@ -50,7 +50,11 @@ export const RefusalText = {
 } as const;
 
 /** Headers of a request to the member `to`. */
-export function requestHeaders(options: ResolvedOptions, to: bigint, path: string): OutgoingHttpHeaders {
+export function requestHeaders(
+  options: ResolvedOptions,
+  to: bigint,
+  path: string,
+): OutgoingHttpHeaders {
   return {
     ":method": "POST",
     ":path": path,
@@ -90,15 +94,26 @@ export function checkRequest(
   standingOf: (id: bigint) => Standing,
 ): Introduction | Refusal {
   const from = idFromHex(text(headers, Name.from));
-  const refusal = (status: number, reason: RefusalReason, words: string): Refusal => ({ status, reason, text: words, from: from ?? 0n });
+  const refusal = (status: number, reason: RefusalReason, words: string): Refusal => ({
+    status,
+    reason,
+    text: words,
+    from: from ?? 0n,
+  });
   if (from === undefined) return refusal(400, "request", "invalid from");
-  if (text(headers, Name.protocol) !== PROTOCOL) return refusal(412, "version", RefusalText.version);
+  if (text(headers, Name.protocol) !== PROTOCOL)
+    return refusal(412, "version", RefusalText.version);
   const clusterId = idFromHex(text(headers, Name.clusterId));
   if (clusterId !== options.clusterId) return refusal(412, "cluster-id", RefusalText.clusterId);
   const local = { server: options.serverVersion, minCluster: options.minClusterVersion };
-  const remote = { server: text(headers, Name.serverVersion), minCluster: text(headers, Name.minClusterVersion) };
-  if (refuseVersions(local, remote) !== undefined) return refusal(412, "version", RefusalText.version);
-  if (idFromHex(text(headers, Name.to)) !== options.selfId) return refusal(412, "to", RefusalText.to);
+  const remote = {
+    server: text(headers, Name.serverVersion),
+    minCluster: text(headers, Name.minClusterVersion),
+  };
+  if (refuseVersions(local, remote) !== undefined)
+    return refusal(412, "version", RefusalText.version);
+  if (idFromHex(text(headers, Name.to)) !== options.selfId)
+    return refusal(412, "to", RefusalText.to);
   if (isRemoved(from)) return refusal(410, "removed", RefusalText.removed);
   const standing = standingOf(from);
   if (standing === "certificate") return refusal(403, "certificate", RefusalText.certificate);

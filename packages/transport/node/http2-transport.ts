@@ -1,7 +1,8 @@
 /**
- * Members talking to members. To each peer lead two HTTP/2 connections with a long-lived stream of messages each (stream.ts), one for
- * entries and one for all else, so that a vote never waits behind a batch; a snapshot goes over a third one of its own. All streams carry
- * messages one way, from the side that dialled, so two members that work together have dialled each other.
+ * Members talking to members. To each peer lead two HTTP/2 connections with a long-lived stream of
+ * messages each (stream.ts), one for entries and one for all else, so that a vote never waits
+ * behind a batch; a snapshot goes over a third one of its own. All streams carry messages one way,
+ * from the side that dialled, so two members that work together have dialled each other.
  */
 import type { Random, SlotCounters } from "@quorate/host";
 import { idToHex, raftpb } from "@quorate/proto";
@@ -10,7 +11,13 @@ import type { PeerStatus, SnapshotStream, Transport } from "../src/transport.ts"
 import type { ChannelKind } from "./channel.ts";
 import type { Introduction } from "./headers.ts";
 import { Incoming } from "./incoming.ts";
-import { type Http2TransportDependencies, type Http2TransportOptions, resolveOptions, type Shared, silentObserver } from "./options.ts";
+import {
+  type Http2TransportDependencies,
+  type Http2TransportOptions,
+  resolveOptions,
+  type Shared,
+  silentObserver,
+} from "./options.ts";
 import { Peer } from "./peer.ts";
 import { type PeerBoundAddress, PeerServer } from "./peer-server.ts";
 
@@ -20,8 +27,9 @@ export class Http2Transport implements Transport {
   readonly #incoming: Incoming;
   readonly #peers = new Map<bigint, Peer>();
   /**
-   * Members that wrote to this one before it applied their addition: it is behind, and they may be what it needs to catch up. Other members
-   * have told of them; they are answered at the URLs that these told, and become peers when the log says so.
+   * Members that wrote to this one before it applied their addition: it is behind, and they may be
+   * what it needs to catch up. Other members have told of them; they are answered at the URLs that
+   * these told, and become peers when the log says so.
    */
   readonly #remotes = new Map<bigint, Peer>();
   readonly #directory: MemberDirectory;
@@ -35,7 +43,10 @@ export class Http2Transport implements Transport {
     this.#directory = new MemberDirectory({
       monotonicMs: () => dependencies.clock.monotonicMs(),
       knownUrls: (id) => this.#peers.get(id)?.status.urls,
-      allKnownUrls: () => [...options.localUrls, ...[...this.#peers.values()].flatMap((peer) => peer.status.urls)],
+      allKnownUrls: () => [
+        ...options.localUrls,
+        ...[...this.#peers.values()].flatMap((peer) => peer.status.urls),
+      ],
       askMembers: dependencies.askMembers,
     });
     this.#shared = {
@@ -49,11 +60,16 @@ export class Http2Transport implements Transport {
       isRemoved: dependencies.isRemoved ?? (() => false),
       selfRemoved: dependencies.selfRemoved ?? (() => {}),
     };
-    this.#incoming = new Incoming(this.#shared, { heardFrom: (introduction) => this.#heardFrom(introduction) });
+    this.#incoming = new Incoming(this.#shared, {
+      heardFrom: (introduction) => this.#heardFrom(introduction),
+    });
     this.#server = new PeerServer(this.#shared, this.#incoming, dependencies.http);
   }
 
-  /** Opens the listen addresses, or none of them: rejects with Node's error if one cannot be opened. In the order of the options. */
+  /**
+   * Opens the listen addresses, or none of them: rejects with Node's error if one cannot be opened.
+   * In the order of the options.
+   */
   listen(): Promise<PeerBoundAddress[]> {
     return this.#server.listen();
   }
@@ -113,7 +129,10 @@ export class Http2Transport implements Transport {
       return;
     }
     this.#directory.applied(id);
-    this.#shared.logger.info("starting remote peer", { "remote-peer-id": idToHex(id), "remote-peer-urls": urls });
+    this.#shared.logger.info("starting remote peer", {
+      "remote-peer-id": idToHex(id),
+      "remote-peer-urls": urls,
+    });
     const remote = this.#remotes.get(id);
     this.#remotes.delete(id);
     remote?.update(urls);
@@ -129,7 +148,10 @@ export class Http2Transport implements Transport {
     const before = peer.status.urls;
     if (before.length === urls.length && before.every((url, i) => url === urls[i])) return;
     this.#directory.applied(id);
-    this.#shared.logger.info("updated remote peer", { "remote-peer-id": idToHex(id), "updated-remote-peer-urls": urls });
+    this.#shared.logger.info("updated remote peer", {
+      "remote-peer-id": idToHex(id),
+      "updated-remote-peer-urls": urls,
+    });
     peer.update(urls);
   }
 

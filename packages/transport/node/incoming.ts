@@ -5,7 +5,15 @@ import type { Socket } from "node:net";
 import { idToHex, raftpb } from "@quorate/proto";
 import { decodeMessage, FrameError, FrameReader, PREFIX_BYTES } from "../src/frames.ts";
 import { RareLog } from "../src/rare-log.ts";
-import { answerHeaders, checkRequest, type Introduction, type Refusal, remoteClusterId, remoteVersion, SNAPSHOT_PATH } from "./headers.ts";
+import {
+  answerHeaders,
+  checkRequest,
+  type Introduction,
+  type Refusal,
+  remoteClusterId,
+  remoteVersion,
+  SNAPSHOT_PATH,
+} from "./headers.ts";
 import { fitsUrls } from "./member-certificate.ts";
 import type { RefusalReason, Shared } from "./options.ts";
 import { acceptStream } from "./stream.ts";
@@ -34,7 +42,10 @@ const REFUSED: Readonly<Record<RefusalReason, string>> = {
   request: "rejected stream from remote peer",
 };
 
-/** A snapshot that brings less than this in the time of a stall does not come along: a byte now and then would hold its place for ever. */
+/**
+ * A snapshot that brings less than this in the time of a stall does not come along: a byte now and
+ * then would hold its place for ever.
+ */
 const MIN_SNAPSHOT_PROGRESS_BYTES = 64 * 1024;
 
 export class Incoming {
@@ -109,9 +120,14 @@ export class Incoming {
   }
 
   /** Who sends a request; a refusal is noted. */
-  #introduced(headers: IncomingHttpHeaders, { peerAddress, certificate }: Caller): Introduction | Refusal {
+  #introduced(
+    headers: IncomingHttpHeaders,
+    { peerAddress, certificate }: Caller,
+  ): Introduction | Refusal {
     const { options, isRemoved, directory } = this.#shared;
-    const introduction = checkRequest(options, headers, isRemoved, (id) => directory.standingOf(id, fitsUrls(options, certificate)));
+    const introduction = checkRequest(options, headers, isRemoved, (id) =>
+      directory.standingOf(id, fitsUrls(options, certificate)),
+    );
     if ("reason" in introduction && introduction.reason !== "asking") {
       this.#logRefusal(headers, introduction, peerAddress);
       this.#shared.observer.refused(introduction.from, introduction.reason);
@@ -119,17 +135,26 @@ export class Incoming {
     return introduction;
   }
 
-  #remember(id: bigint, carrier: Socket | ServerHttp2Stream, connection: { destroy(): void }): void {
+  #remember(
+    id: bigint,
+    carrier: Socket | ServerHttp2Stream,
+    connection: { destroy(): void },
+  ): void {
     const connections = this.#connections.get(id) ?? new Set();
     this.#connections.set(id, connections.add(connection));
     carrier.on("close", () => {
       connections.delete(connection);
-      if (connections.size === 0 && this.#connections.get(id) === connections) this.#connections.delete(id);
+      if (connections.size === 0 && this.#connections.get(id) === connections)
+        this.#connections.delete(id);
     });
   }
 
   /** Takes the bytes of a member's stream, and hands the messages on that are whole. */
-  #messageReader(socket: Socket, from: bigint, received: (messages: raftpb.Message[]) => void): (bytes: Uint8Array) => void {
+  #messageReader(
+    socket: Socket,
+    from: bigint,
+    received: (messages: raftpb.Message[]) => void,
+  ): (bytes: Uint8Array) => void {
     const { observer, options } = this.#shared;
     const reader = new FrameReader(options.maxMessageBytes);
     return (chunk) => {
@@ -157,7 +182,10 @@ export class Incoming {
   #damaged(from: bigint, error: FrameError): void {
     this.#shared.observer.receiveFailed(from);
     if (!this.#rareLog.allows(`${from} damaged`)) return;
-    this.#shared.logger.warn("failed to read Raft message", { ...this.#fields(from), error: error.message });
+    this.#shared.logger.warn("failed to read Raft message", {
+      ...this.#fields(from),
+      error: error.message,
+    });
   }
 
   #misdirected(from: bigint, message: raftpb.Message): void {
@@ -172,7 +200,8 @@ export class Incoming {
 
   async #receiveSnapshot(stream: ServerHttp2Stream, from: bigint): Promise<void> {
     const { clock, listener, logger, observer, options } = this.#shared;
-    // A member sends one at a time: an older one was given up by its sender, and may not have ended here yet.
+    // A member sends one at a time: an older one was given up by its sender, and may not have ended
+    // here yet.
     this.#receiving.get(from)?.close();
     if (this.#snapshots >= options.maxSnapshots) {
       this.#answer(stream, 503, "too many snapshots are being received");
@@ -193,7 +222,11 @@ export class Incoming {
       const first = await frames.next();
       if (first.done === true) throw new FrameError("snapshot without a message");
       const message = decodeMessage(first.value);
-      if (message.type !== raftpb.MessageType.MsgSnap || message.from !== from || message.to !== options.selfId) {
+      if (
+        message.type !== raftpb.MessageType.MsgSnap ||
+        message.from !== from ||
+        message.to !== options.selfId
+      ) {
         throw new FrameError("wrong raft message");
       }
       fields = { ...fields, "incoming-snapshot-index": message.snapshot?.metadata.index ?? 0 };
@@ -201,13 +234,25 @@ export class Incoming {
       await listener.snapshotReceived({ message, body: frames });
       taken = true;
       const took = `${Math.round(clock.monotonicMs() - startedMs)}ms`;
-      logger.info("received and saved database snapshot", { ...fields, "incoming-snapshot-size-bytes": sizeBytes, "download-took": took });
+      logger.info("received and saved database snapshot", {
+        ...fields,
+        "incoming-snapshot-size-bytes": sizeBytes,
+        "download-took": took,
+      });
       this.#answer(stream, 204, "");
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      logger.warn("failed to save incoming database snapshot", { ...fields, "incoming-snapshot-size-bytes": sizeBytes, error: reason });
+      logger.warn("failed to save incoming database snapshot", {
+        ...fields,
+        "incoming-snapshot-size-bytes": sizeBytes,
+        error: reason,
+      });
       observer.receiveFailed(from);
-      this.#answer(stream, error instanceof FrameError ? 400 : 500, `failed to save snapshot (${reason})`);
+      this.#answer(
+        stream,
+        error instanceof FrameError ? 400 : 500,
+        `failed to save snapshot (${reason})`,
+      );
     }
     await frames.return();
     stream.resume();
@@ -216,8 +261,14 @@ export class Incoming {
     observer.snapshotReceiveEnded(from, taken, clock.monotonicMs() - startedMs, sizeBytes);
   }
 
-  /** The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they are taken, no faster. */
-  async *#frames(stream: ServerHttp2Stream, received: (bytes: number) => void): AsyncGenerator<Uint8Array, void, void> {
+  /**
+   * The frames of a snapshot up to its end; throws FrameError when it breaks off. As fast as they
+   * are taken, no faster.
+   */
+  async *#frames(
+    stream: ServerHttp2Stream,
+    received: (bytes: number) => void,
+  ): AsyncGenerator<Uint8Array, void, void> {
     const { clock, options } = this.#shared;
     const reader = new FrameReader(options.maxMessageBytes);
     const stallMs = options.snapshotStallTimeoutMs;
@@ -231,7 +282,9 @@ export class Incoming {
       timer = clock.after(Math.max(0, untilMs - clock.monotonicMs()), stalled);
     };
     try {
-      for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+      for await (const chunk of stream.iterator({
+        destroyOnReturn: false,
+      }) as AsyncIterable<Uint8Array>) {
         received(chunk.length);
         progressBytes += chunk.length;
         reader.push(chunk);
@@ -249,7 +302,9 @@ export class Incoming {
       }
     } catch (error) {
       if (error instanceof FrameError) throw error;
-      throw new FrameError(`snapshot broke off: ${error instanceof Error ? error.message : String(error)}`);
+      throw new FrameError(
+        `snapshot broke off: ${error instanceof Error ? error.message : String(error)}`,
+      );
     } finally {
       timer.cancel();
     }
@@ -259,7 +314,11 @@ export class Incoming {
   /** Answers and drops what the sender may still send. */
   #answer(stream: ServerHttp2Stream, status: number, text: string): void {
     if (stream.destroyed || stream.closed) return;
-    const headers = { ":status": status, ...answerHeaders(this.#shared.options), "content-type": "text/plain; charset=utf-8" };
+    const headers = {
+      ":status": status,
+      ...answerHeaders(this.#shared.options),
+      "content-type": "text/plain; charset=utf-8",
+    };
     if (text === "") stream.respond(headers, { endStream: true });
     else {
       stream.respond(headers);
@@ -268,7 +327,9 @@ export class Incoming {
     stream.resume();
   }
 
-  /** A peer that is turned away tries again and again: one line of each kind in a while is enough. */
+  /**
+   * A peer that is turned away tries again and again: one line of each kind in a while is enough.
+   */
   #logRefusal(headers: IncomingHttpHeaders, refusal: Refusal, remoteAddress: string): void {
     if (!this.#rareLog.allows(`${refusal.from} ${refusal.reason}`)) return;
     const { logger, options } = this.#shared;
@@ -284,6 +345,9 @@ export class Incoming {
   }
 
   #fields(from: bigint): { readonly [name: string]: string } {
-    return { "local-member-id": idToHex(this.#shared.options.selfId), "remote-peer-id": idToHex(from) };
+    return {
+      "local-member-id": idToHex(this.#shared.options.selfId),
+      "remote-peer-id": idToHex(from),
+    };
   }
 }

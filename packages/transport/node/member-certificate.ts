@@ -1,10 +1,13 @@
 /**
- * Whether a certificate can be a member's. The authority alone does not tell: clients' certificates often come from the same one.
+ * Whether a certificate can be a member's. The authority alone does not tell: clients' certificates
+ * often come from the same one.
  *
- * A member's certificate is also shown to those who connect to it, so it names the hosts of the member's peer URLs and is good for a
- * server. A client's certificate has no host at all, or not those of a member. Three things switch the checks off, because the certificate
- * that a member dials with may then be any: allowed common names or host names (the operator has said which certificates are members'),
- * a certificate of its own for dialling (--peer-client-cert-file), and --peer-skip-client-san-verification.
+ * A member's certificate is also shown to those who connect to it, so it names the hosts of the
+ * member's peer URLs and is good for a server. A client's certificate has no host at all, or not
+ * those of a member. Three things switch the checks off, because the certificate that a member
+ * dials with may then be any: allowed common names or host names (the operator has said which
+ * certificates are members'), a certificate of its own for dialling (--peer-client-cert-file), and
+ * --peer-skip-client-san-verification.
  */
 import type { X509Certificate } from "node:crypto";
 import { checkServerIdentity } from "node:tls";
@@ -17,9 +20,14 @@ import type { ResolvedOptions } from "./options.ts";
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 
 /** Whether certificates of those who connect are compared with what is known of members. */
-export function bindsCertificates(tls: TlsOptions | undefined, skipClientSanVerification: boolean): boolean {
-  if (tls === undefined || skipClientSanVerification || !demandsClientCertificate(tls)) return false;
-  const namesAreAllowed = (tls.allowedCommonNames?.length ?? 0) > 0 || (tls.allowedHostnames?.length ?? 0) > 0;
+export function bindsCertificates(
+  tls: TlsOptions | undefined,
+  skipClientSanVerification: boolean,
+): boolean {
+  if (tls === undefined || skipClientSanVerification || !demandsClientCertificate(tls))
+    return false;
+  const namesAreAllowed =
+    (tls.allowedCommonNames?.length ?? 0) > 0 || (tls.allowedHostnames?.length ?? 0) > 0;
   return !namesAreAllowed && tls.clientCertPem === undefined;
 }
 
@@ -37,17 +45,30 @@ export function refuseClientCertificate(certificate: X509Certificate): string | 
   return undefined;
 }
 
-/** Whether the certificate of a caller is that of a member at some peer URLs; always true where certificates tell nothing. */
-export function fitsUrls({ tls, skipClientSanVerification }: ResolvedOptions, certificate: X509Certificate | undefined): FitsUrls {
-  if (certificate === undefined || !bindsCertificates(tls?.current, skipClientSanVerification)) return () => true;
+/**
+ * Whether the certificate of a caller is that of a member at some peer URLs; always true where
+ * certificates tell nothing.
+ */
+export function fitsUrls(
+  { tls, skipClientSanVerification }: ResolvedOptions,
+  certificate: X509Certificate | undefined,
+): FitsUrls {
+  if (certificate === undefined || !bindsCertificates(tls?.current, skipClientSanVerification))
+    return () => true;
   return (peerUrls) => isMadeOutFor(certificate, peerUrls, tls?.current.serverName ?? "");
 }
 
 /**
- * True if the certificate is made out for the host of one of these peer URLs, by the rules that hold when this member dials them.
- * @param serverName the name that is expected in the place of hosts when this member dials, empty for none
+ * True if the certificate is made out for the host of one of these peer URLs, by the rules that
+ * hold when this member dials them.
+ * @param serverName the name that is expected in the place of hosts when this member dials, empty
+ * for none
  */
-function isMadeOutFor(certificate: X509Certificate, peerUrls: readonly string[], serverName: string): boolean {
+function isMadeOutFor(
+  certificate: X509Certificate,
+  peerUrls: readonly string[],
+  serverName: string,
+): boolean {
   const legacy = certificate.toLegacyObject();
   const names = serverName === "" ? [] : [serverName];
   for (const url of peerUrls) {

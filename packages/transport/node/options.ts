@@ -16,7 +16,9 @@ export interface PeerListenAddress {
 export interface Http2TransportOptions {
   readonly selfId: bigint;
   readonly clusterId: bigint;
-  /** This member's advertised peer URLs. A member that has not heard of this one yet answers there. */
+  /**
+   * This member's advertised peer URLs. A member that has not heard of this one yet answers there.
+   */
   readonly localUrls: readonly string[];
   readonly listen: readonly PeerListenAddress[];
   /** Needed for secure addresses and https URLs. */
@@ -25,12 +27,18 @@ export interface Http2TransportOptions {
   readonly skipClientSanVerification?: boolean | undefined;
   readonly serverVersion: string;
   readonly minClusterVersion: string;
-  /** Messages, and their bytes, that may wait for one peer on one of its two channels; 4096 and 32 MiB. One message always has room. */
+  /**
+   * Messages, and their bytes, that may wait for one peer on one of its two channels; 4096 and 32
+   * MiB. One message always has room.
+   */
   readonly maxQueuedMessages?: number | undefined;
   readonly maxQueuedBytes?: number | undefined;
   /** The longest message that is taken from a peer; 64 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** Connections that peers, and others on the peer port, may have open; 1024. One more is closed as it comes. */
+  /**
+   * Connections that peers, and others on the peer port, may have open; 1024. One more is closed as
+   * it comes.
+   */
   readonly maxIncomingConnections?: number | undefined;
   /** Snapshots that are sent, and received, at one time; 8 each. One more fails at once. */
   readonly maxSnapshots?: number | undefined;
@@ -57,11 +65,22 @@ export interface Http2TransportOptions {
 }
 
 /** Why a peer was turned away; "asking": it is not known yet, and other members are being asked. */
-export type RefusalReason = "certificate" | "cluster-id" | "version" | "to" | "removed" | "unknown" | "asking" | "request";
+export type RefusalReason =
+  | "certificate"
+  | "cluster-id"
+  | "version"
+  | "to"
+  | "removed"
+  | "unknown"
+  | "asking"
+  | "request";
 
 /** What a transport tells of its work: plain calls, ids as they are. Every part may do nothing. */
 export interface TransportObserver {
-  /** A member became a peer, or is one no more. What was under way with one that is gone may still end after this. */
+  /**
+   * A member became a peer, or is one no more. What was under way with one that is gone may still
+   * end after this.
+   */
   known(id: bigint, isKnown: boolean): void;
   /** Bytes given to the link, and bytes that came from it, frames included. */
   sent(id: bigint, sizeBytes: number): void;
@@ -92,8 +111,9 @@ export interface Http2TransportDependencies {
   /** Whether a member was removed from the cluster: such a one is told so (410 Gone). */
   readonly isRemoved?: ((id: bigint) => boolean) | undefined;
   /**
-   * Asks the members that this one knows for the membership, all at once. Messages of a member that this one has not
-   * heard of are taken once the others have told of it; without this they never are.
+   * Asks the members that this one knows for the membership, all at once. Messages of a member that
+   * this one has not heard of are taken once the others have told of it; without this they never
+   * are.
    */
   readonly askMembers?: AskMembers | undefined;
   /** A peer says that this member was removed from the cluster. May be called often. */
@@ -107,7 +127,10 @@ export interface ResolvedOptions extends Required<Omit<Http2TransportOptions, "t
 
 const MIB = 1024 * 1024;
 
-/** Fills in the defaults; throws RangeError for a bound that is not positive, and Error where TLS is needed and not there. */
+/**
+ * Fills in the defaults; throws RangeError for a bound that is not positive, and Error where TLS is
+ * needed and not there.
+ */
 export function resolveOptions(options: Http2TransportOptions): ResolvedOptions {
   if (options.tls === undefined && options.listen.some((address) => address.secure)) {
     throw new Error("a secure listen address needs TLS options");
@@ -134,7 +157,8 @@ export function resolveOptions(options: Http2TransportOptions): ResolvedOptions 
     maxHttpBodyBytes: options.maxHttpBodyBytes ?? MIB,
   };
   for (const [name, value] of Object.entries(resolved)) {
-    if (typeof value === "number" && !(value > 0)) throw new RangeError(`${name} must be more than 0, got ${value}`);
+    if (typeof value === "number" && !(value > 0))
+      throw new RangeError(`${name} must be more than 0, got ${value}`);
   }
   return resolved;
 }

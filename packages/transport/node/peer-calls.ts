@@ -1,6 +1,6 @@
 /**
- * Single requests to other members over their peer ports, beside the streams: HTTP/1.1 with connections kept, under the same TLS and its
- * checks.
+ * Single requests to other members over their peer ports, beside the streams: HTTP/1.1 with
+ * connections kept, under the same TLS and its checks.
  */
 import { request as requestTls, Agent as TlsAgent } from "node:https";
 import type { TLSSocket } from "node:tls";
@@ -30,8 +30,17 @@ export interface PeerCallAnswer {
 
 export class PeerCalls {
   readonly #tls: TlsSource | undefined;
-  readonly #plainAgent = new Http1Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
-  readonly #tlsAgent = new TlsAgent({ keepAlive: true, maxCachedSessions: 0, maxSockets: MAX_CONNECTIONS, timeout: IDLE_TIMEOUT_MS });
+  readonly #plainAgent = new Http1Agent({
+    keepAlive: true,
+    maxSockets: MAX_CONNECTIONS,
+    timeout: IDLE_TIMEOUT_MS,
+  });
+  readonly #tlsAgent = new TlsAgent({
+    keepAlive: true,
+    maxCachedSessions: 0,
+    maxSockets: MAX_CONNECTIONS,
+    timeout: IDLE_TIMEOUT_MS,
+  });
 
   /** @param tls for https URLs */
   constructor(tls: TlsOptions | TlsSource | undefined) {
@@ -39,36 +48,56 @@ export class PeerCalls {
   }
 
   /**
-   * Posts `body`, or gets without one; resolves with the whole answer, whatever its status, and the cluster that the header
-   * X-Etcd-Cluster-ID names. Rejects with DialError, or Node's error, within `timeoutMs`.
+   * Posts `body`, or gets without one; resolves with the whole answer, whatever its status, and the
+   * cluster that the header X-Etcd-Cluster-ID names. Rejects with DialError, or Node's error,
+   * within `timeoutMs`.
    */
-  readonly call = (url: string, path: string, body: Uint8Array | undefined, timeoutMs: number): Promise<PeerCallAnswer> => {
+  readonly call = (
+    url: string,
+    path: string,
+    body: Uint8Array | undefined,
+    timeoutMs: number,
+  ): Promise<PeerCallAnswer> => {
     const target = parsePeerUrl(url);
-    if (target === undefined) return Promise.reject(new DialError("failed", `not a peer URL: ${url}`));
+    if (target === undefined)
+      return Promise.reject(new DialError("failed", `not a peer URL: ${url}`));
     const { host, port, secure } = target;
     const tls = this.#tls?.current;
-    if (secure && tls === undefined) return Promise.reject(new DialError("failed", `call ${url}: no TLS options`));
+    if (secure && tls === undefined)
+      return Promise.reject(new DialError("failed", `call ${url}: no TLS options`));
     const options = {
       host,
       port,
       path,
       method: body === undefined ? "GET" : "POST",
-      headers: body === undefined ? {} : { "content-type": "application/protobuf", "content-length": body.length },
+      headers:
+        body === undefined
+          ? {}
+          : { "content-type": "application/protobuf", "content-length": body.length },
       // It takes whole milliseconds only.
       signal: AbortSignal.timeout(Math.ceil(timeoutMs)),
     };
     return new Promise((resolve, reject) => {
       const request =
         secure && tls !== undefined
-          ? requestTls({ ...options, ...clientTlsOptions(tls, host, ["http/1.1"]), agent: this.#tlsAgent })
+          ? requestTls({
+              ...options,
+              ...clientTlsOptions(tls, host, ["http/1.1"]),
+              agent: this.#tlsAgent,
+            })
           : requestHttp1({ ...options, agent: this.#plainAgent });
       request.on("error", reject);
       if (secure && tls !== undefined) {
         request.on("socket", (socket) => {
           if (!socket.connecting) return;
           socket.once("secureConnect", () => {
-            const refusal = refuseCertificate(tls, (socket as TLSSocket).getPeerX509Certificate(), true);
-            if (refusal !== undefined) request.destroy(new DialError("refused", `call ${url}: ${refusal}`));
+            const refusal = refuseCertificate(
+              tls,
+              (socket as TLSSocket).getPeerX509Certificate(),
+              true,
+            );
+            if (refusal !== undefined)
+              request.destroy(new DialError("refused", `call ${url}: ${refusal}`));
           });
         });
       }
@@ -78,7 +107,8 @@ export class PeerCalls {
         response.on("data", (chunk: Uint8Array) => {
           sizeBytes += chunk.length;
           chunks.push(chunk);
-          if (sizeBytes > MAX_ANSWER_BYTES) request.destroy(new DialError("failed", `call ${url}: the answer is too long`));
+          if (sizeBytes > MAX_ANSWER_BYTES)
+            request.destroy(new DialError("failed", `call ${url}: the answer is too long`));
         });
         response.on("error", reject);
         const clusterId = response.headers["x-etcd-cluster-id"];

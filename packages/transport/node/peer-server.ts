@@ -1,5 +1,6 @@
 /**
- * The peer port: HTTP/2 for members, and plain HTTP, in either version, for whoever asks after members and versions.
+ * The peer port: HTTP/2 for members, and plain HTTP, in either version, for whoever asks after
+ * members and versions.
  *
  *   socket -> (TLS, certificate checks) -> which protocol? -> HTTP/1.1 -> HttpHandler
  *                                                          -> HTTP/2 -> a member's stream of messages -> Incoming
@@ -7,9 +8,24 @@
  */
 import type { Server as HttpServer } from "node:http";
 import { performServerHandshake, type ServerHttp2Session } from "node:http2";
-import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import { ConnectionSlots, LineLimit, type LogFields, type SlotCounters, type Timer } from "@quorate/host";
+import {
+  type AddressInfo,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from "node:net";
+import {
+  createServer as createTlsServer,
+  type TLSSocket,
+  type Server as TlsServer,
+} from "node:tls";
+import {
+  ConnectionSlots,
+  LineLimit,
+  type LogFields,
+  type SlotCounters,
+  type Timer,
+} from "@quorate/host";
 import {
   alternativeNames,
   commonName,
@@ -46,10 +62,15 @@ export interface PeerBoundAddress {
 /** Who has connected, for HTTP too. */
 interface HttpCaller extends Caller, HttpPeer {}
 
-/** What a certificate of no known member may get: a member that joins asks for it before all others have heard of it. */
+/**
+ * What a certificate of no known member may get: a member that joins asks for it before all others
+ * have heard of it.
+ */
 const OPEN_PATHS: ReadonlySet<string> = new Set(["/members", "/version"]);
 
-/** Handshakes, and then all up to the first headers, may take so long, however slowly bytes come. */
+/**
+ * Handshakes, and then all up to the first headers, may take so long, however slowly bytes come.
+ */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** Node's own timeout of handshakes, which is not needed. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
@@ -60,13 +81,18 @@ const HTTP1_REQUEST_TIMEOUT_MS = 60_000;
 const HTTP1_CHECK_PERIOD_MS = 5_000;
 /** A connection without a request may stay so long while most of the slots are taken. */
 const IDLE_UNDER_PRESSURE_MS = 10_000;
-/** A client of HTTP/2 may wait for the server's settings before it asks for anything: a member's stream does not. */
+/**
+ * A client of HTTP/2 may wait for the server's settings before it asks for anything: a member's
+ * stream does not.
+ */
 const STREAM_SNIFF_TIMEOUT_MS = 1_000;
 /** An HTTP/1.1 connection may be idle for so long. */
 const HTTP_IDLE_TIMEOUT_MS = 60_000;
 /** The idle time of connections is looked at so often in its course. */
 const IDLE_CHECKS = 4;
-/** The one path of HTTP/1.1 and HTTP/2 that peers of any kind use to see whether a member is there. */
+/**
+ * The one path of HTTP/1.1 and HTTP/2 that peers of any kind use to see whether a member is there.
+ */
 const LOG_REJECTED = "rejected connection on peer endpoint";
 
 export class PeerServer {
@@ -77,7 +103,9 @@ export class PeerServer {
   readonly #httpCallers = new WeakMap<Socket, HttpCaller>();
   /** Open sockets. */
   readonly #sockets = new Map<Socket, PeerConnection>();
-  /** Of all slots a quarter is for connections that are no member's: these cannot take the members'. */
+  /**
+   * Of all slots a quarter is for connections that are no member's: these cannot take the members'.
+   */
   readonly #slots: ConnectionSlots;
   #sweeper: Timer | undefined;
   readonly #lines = new LineLimit();
@@ -104,17 +132,21 @@ export class PeerServer {
       requestTimeout: HTTP1_REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: HTTP1_CHECK_PERIOD_MS,
     };
-    this.#httpServer = createHttp1Server({ requireHostHeader: false, ...timeouts }, (request, response) => {
-      const connection = this.#connectionOf(request.socket);
-      connection?.request(1);
-      response.on("close", () => connection?.request(-1));
-      this.#requested(connection);
-      if (request.socket.destroyed) return;
-      const caller = this.#httpCallers.get(request.socket) ?? stranger(addressOf(request.socket));
-      void serveHttp1(this.#contextOf(caller), caller, request, response, false);
-    });
+    this.#httpServer = createHttp1Server(
+      { requireHostHeader: false, ...timeouts },
+      (request, response) => {
+        const connection = this.#connectionOf(request.socket);
+        connection?.request(1);
+        response.on("close", () => connection?.request(-1));
+        this.#requested(connection);
+        if (request.socket.destroyed) return;
+        const caller = this.#httpCallers.get(request.socket) ?? stranger(addressOf(request.socket));
+        void serveHttp1(this.#contextOf(caller), caller, request, response, false);
+      },
+    );
     this.#httpServer.timeout = HTTP_IDLE_TIMEOUT_MS;
-    // It is given its sockets and never listens, but only this event starts the timer that holds requests to their timeouts.
+    // It is given its sockets and never listens, but only this event starts the timer that holds
+    // requests to their timeouts.
     this.#httpServer.emit("listening");
   }
 
@@ -129,7 +161,9 @@ export class PeerServer {
     }
     const periodMs = this.#shared.options.incomingIdleTimeoutMs / IDLE_CHECKS;
     this.#idleTimer = this.#shared.clock.every(periodMs, () => this.#dropIdle());
-    this.#sweeper = this.#shared.clock.every(SWEEP_PERIOD_MS, () => this.#slots.sweep(this.#shared.clock.monotonicMs()));
+    this.#sweeper = this.#shared.clock.every(SWEEP_PERIOD_MS, () =>
+      this.#slots.sweep(this.#shared.clock.monotonicMs()),
+    );
     return bound;
   }
 
@@ -151,7 +185,9 @@ export class PeerServer {
     this.#httpServer.close();
     for (const forget of this.#forgetTls.splice(0)) forget();
     this.#idleTimer?.cancel();
-    const closed = this.#servers.splice(0).map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    const closed = this.#servers
+      .splice(0)
+      .map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
     for (const socket of this.#sockets.keys()) socket.destroy();
     await Promise.all(closed);
   }
@@ -159,14 +195,17 @@ export class PeerServer {
   #open(address: PeerListenAddress): Promise<PeerBoundAddress> {
     const { tls } = this.#shared.options;
     const tlsServer = address.secure && tls !== undefined ? this.#tlsServer(tls) : undefined;
-    const server = createNetServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }, (socket) =>
-      this.#accept(socket, tlsServer),
+    const server = createNetServer(
+      { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
+      (socket) => this.#accept(socket, tlsServer),
     );
     return new Promise((resolve, reject) => {
       server.once("error", reject);
       server.listen({ host: address.host, port: address.port }, () => {
         server.off("error", reject);
-        server.on("error", (error) => this.#shared.logger.warn("failed to accept peer connection", { error: error.message }));
+        server.on("error", (error) =>
+          this.#shared.logger.warn("failed to accept peer connection", { error: error.message }),
+        );
         this.#servers.push(server);
         const bound = server.address() as AddressInfo;
         resolve({ host: bound.address, port: bound.port, secure: address.secure });
@@ -185,8 +224,11 @@ export class PeerServer {
     const { clock } = this.#shared;
     const connection = new PeerConnection(socket, clock, peerAddress);
     this.#sockets.set(socket, connection);
-    connection.slot = this.#slots.open(connection, socket.remoteAddress ?? "", clock.monotonicMs(), () =>
-      this.#late(connection, tlsServer !== undefined),
+    connection.slot = this.#slots.open(
+      connection,
+      socket.remoteAddress ?? "",
+      clock.monotonicMs(),
+      () => this.#late(connection, tlsServer !== undefined),
     );
     socket.on("close", () => {
       this.#sockets.delete(socket);
@@ -196,39 +238,60 @@ export class PeerServer {
     else tlsServer.emit("connection", socket);
   }
 
-  /** How requests of a caller are answered: for members, and a little for others whose certificate may be a member's. */
+  /**
+   * How requests of a caller are answered: for members, and a little for others whose certificate
+   * may be a member's.
+   */
   #contextOf({ certificate }: Caller): HttpContext {
     const { directory, logger, options } = this.#shared;
     const handler: HttpHandler = (request) => {
       const isOpen = request.method === "GET" && OPEN_PATHS.has(request.path);
-      if (isOpen || directory.isSomeMembers(fitsUrls(options, certificate))) return this.#handler(request);
-      return { status: 403, headers: { "content-type": "text/plain; charset=utf-8" }, body: "the certificate is not that of a member\n" };
+      if (isOpen || directory.isSomeMembers(fitsUrls(options, certificate)))
+        return this.#handler(request);
+      return {
+        status: 403,
+        headers: { "content-type": "text/plain; charset=utf-8" },
+        body: "the certificate is not that of a member\n",
+      };
     };
     return { handler, maxBodyBytes: options.maxHttpBodyBytes, logger };
   }
 
   /** A handshake, or the first headers, did not come to their end in time. */
   #late(connection: PeerConnection, isTls: boolean): void {
-    const stage = isTls && connection.secured === undefined ? "tls: handshake timeout" : "no request in time";
+    const stage =
+      isTls && connection.secured === undefined ? "tls: handshake timeout" : "no request in time";
     this.#warn(LOG_REJECTED, { "remote-addr": connection.peerAddress, error: stage });
     this.#shared.observer.refused(0n, "certificate");
   }
 
   #connectionOf(socket: Socket): PeerConnection | undefined {
-    return this.#sockets.get(socket) ?? this.#sockets.get((socket as { _parent?: Socket })._parent ?? socket);
+    return (
+      this.#sockets.get(socket) ??
+      this.#sockets.get((socket as { _parent?: Socket })._parent ?? socket)
+    );
   }
 
-  /** A request has come that is no member's stream: without a verified certificate it is served in the share of strangers. */
+  /**
+   * A request has come that is no member's stream: without a verified certificate it is served in
+   * the share of strangers.
+   */
   #requested(connection: PeerConnection | undefined): void {
     if (connection === undefined || connection.slot.stage !== "unidentified") return;
     if (connection.certificate === undefined) this.#slots.served(connection.slot);
-    else if (!this.#slots.identify(connection.slot, `certificate ${connection.certificate}`)) connection.destroy();
+    else if (!this.#slots.identify(connection.slot, `certificate ${connection.certificate}`))
+      connection.destroy();
   }
 
   #tlsServer(source: TlsSource): TlsServer {
     const protocols = ["h2", "http/1.1"];
-    const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: NO_TIMEOUT_MS });
-    this.#forgetTls.push(source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))));
+    const server = createTlsServer({
+      ...serverTlsOptions(source.current, protocols),
+      handshakeTimeout: NO_TIMEOUT_MS,
+    });
+    this.#forgetTls.push(
+      source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols))),
+    );
     const open = new OpenTlsSockets(source, (socket, reason) => {
       this.#rejected(socket, reason);
       socket.destroy();
@@ -236,7 +299,8 @@ export class PeerServer {
     this.#forgetTls.push(() => open.close());
     server.on("tlsClientError", (error, socket) => {
       // One that was late has been reported.
-      if (this.#connectionOf(socket)?.slot.stage !== "closed") this.#rejected(socket, handshakeFailure(error, socket));
+      if (this.#connectionOf(socket)?.slot.stage !== "closed")
+        this.#rejected(socket, handshakeFailure(error, socket));
       // Node only tells of it.
       socket.destroy();
     });
@@ -267,8 +331,11 @@ export class PeerServer {
     const certificate = socket.getPeerX509Certificate();
     const refusal = refuseCertificate(tls, certificate, demanded);
     const { skipClientSanVerification } = this.#shared.options;
-    if (refusal !== undefined || certificate === undefined || skipClientSanVerification) return refusal;
-    const notMembers = bindsCertificates(tls, false) ? refuseClientCertificate(certificate) : undefined;
+    if (refusal !== undefined || certificate === undefined || skipClientSanVerification)
+      return refusal;
+    const notMembers = bindsCertificates(tls, false)
+      ? refuseClientCertificate(certificate)
+      : undefined;
     if (notMembers !== undefined) return notMembers;
     return refuseClientAddress(certificate, socket.remoteAddress ?? "");
   }
@@ -286,7 +353,8 @@ export class PeerServer {
     const peer: HttpCaller = {
       certificate: socket.authorized ? certificate : undefined,
       peerAddress: addressOf(socket),
-      peerCommonName: socket.authorized && certificate !== undefined ? commonName(certificate) : undefined,
+      peerCommonName:
+        socket.authorized && certificate !== undefined ? commonName(certificate) : undefined,
     };
     if (socket.alpnProtocol === "h2") this.#serveHttp2(socket, peer);
     else if (socket.alpnProtocol) this.#serveHttp1(socket, peer);
@@ -299,7 +367,9 @@ export class PeerServer {
     const fields = {
       "remote-addr": addressOf(socket),
       "server-name": typeof socket.servername === "string" ? socket.servername : "",
-      ...(names === undefined ? {} : { "ip-addresses": names.ipAddresses, "dns-names": names.dnsNames }),
+      ...(names === undefined
+        ? {}
+        : { "ip-addresses": names.ipAddresses, "dns-names": names.dnsNames }),
       error: reason,
     };
     // Port scanners, and peers that are being stopped, just leave.
@@ -331,7 +401,10 @@ export class PeerServer {
 
   #serveHttp2(socket: Socket, peer: HttpCaller): void {
     sniffStream(socket, this.#shared.clock, STREAM_SNIFF_TIMEOUT_MS, (isMember) => {
-      if (isMember) this.#incoming.acceptMessages(socket, peer, (id) => this.#isMember(this.#connectionOf(socket), id));
+      if (isMember)
+        this.#incoming.acceptMessages(socket, peer, (id) =>
+          this.#isMember(this.#connectionOf(socket), id),
+        );
       else this.#serveRequests(socket, peer);
     });
   }
@@ -342,14 +415,18 @@ export class PeerServer {
     widenSession(session);
     const connection = this.#connectionOf(socket);
     session.on("error", (error) => {
-      this.#shared.logger.debug("closed peer connection", { "remote-addr": peer.peerAddress, error: error.message });
+      this.#shared.logger.debug("closed peer connection", {
+        "remote-addr": peer.peerAddress,
+        error: error.message,
+      });
     });
     session.on("stream", (stream, headers) => {
       // Must be listened to, or Node ends the process.
       stream.on("error", () => {});
       connection?.request(1);
       stream.on("close", () => connection?.request(-1));
-      if (this.#incoming.accept(stream, headers, peer, (id) => this.#isMember(connection, id))) return;
+      if (this.#incoming.accept(stream, headers, peer, (id) => this.#isMember(connection, id)))
+        return;
       this.#requested(connection);
       void serveHttp2(context, peer, stream, headers).then(() => stream.resume());
     });
@@ -378,8 +455,14 @@ function stranger(peerAddress: string): HttpCaller {
 
 /** "host:port" of the other end, brackets around an IPv6 address. */
 function addressOf(socket: Socket): string {
-  // A TLS socket has forgotten its address by the time a handshake has failed; the one beneath it has not.
-  const known = socket.remoteAddress === undefined ? ((socket as { _parent?: Socket })._parent ?? socket) : socket;
+  // A TLS socket has forgotten its address by the time a handshake has failed; the one beneath it
+  // has not.
+  const known =
+    socket.remoteAddress === undefined
+      ? ((socket as { _parent?: Socket })._parent ?? socket)
+      : socket;
   const { remoteAddress = "", remotePort } = known;
-  return remoteAddress.includes(":") ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
+  return remoteAddress.includes(":")
+    ? `[${remoteAddress}]:${remotePort}`
+    : `${remoteAddress}:${remotePort}`;
 }

@@ -1,11 +1,16 @@
-/** One other member as this one sees it: two channels to it, and at most one snapshot on its way. */
+/**
+ * One other member as this one sees it: two channels to it, and at most one snapshot on its way.
+ */
 import { idToHex, raftpb } from "@quorate/proto";
 import type { PeerStatus, SnapshotStream } from "../src/transport.ts";
 import { Channel, type ChannelKind, type ChannelListener } from "./channel.ts";
 import type { Shared } from "./options.ts";
 import { SnapshotSender } from "./snapshot-sender.ts";
 
-/** Entries, and proposals on their way to the leader. All appends take the same way: one that overtakes another is refused as a gap. */
+/**
+ * Entries, and proposals on their way to the leader. All appends take the same way: one that
+ * overtakes another is refused as a gap.
+ */
 function isBulk(message: raftpb.Message): boolean {
   return message.type === raftpb.MessageType.MsgApp || message.type === raftpb.MessageType.MsgProp;
 }
@@ -15,7 +20,10 @@ export class Peer implements ChannelListener {
   readonly #shared: Shared;
   readonly #channels: Record<ChannelKind, Channel>;
   #urls: readonly string[];
-  /** Where it says that it is, if it is not to be expected there: it has moved, and this member has not applied that yet. */
+  /**
+   * Where it says that it is, if it is not to be expected there: it has moved, and this member has
+   * not applied that yet.
+   */
   #saidUrls: readonly string[] = [];
   #snapshot: SnapshotSender | undefined;
   #activeSinceMs: number | undefined;
@@ -26,19 +34,31 @@ export class Peer implements ChannelListener {
     this.id = id;
     this.#shared = shared;
     this.#urls = urls;
-    this.#channels = { urgent: new Channel(shared, id, urls, "urgent", this), bulk: new Channel(shared, id, urls, "bulk", this) };
+    this.#channels = {
+      urgent: new Channel(shared, id, urls, "urgent", this),
+      bulk: new Channel(shared, id, urls, "bulk", this),
+    };
   }
 
-  /** Opens the channels if they are not open. Also after a sign of life: an attempt that was put off is made now. */
+  /**
+   * Opens the channels if they are not open. Also after a sign of life: an attempt that was put off
+   * is made now.
+   */
   wake(): void {
     this.#channels.urgent.wake();
     this.#channels.bulk.wake();
   }
 
-  /** The peer has shown that it is there, and says where: that is tried too, since it may be how this member is to learn of its move. */
+  /**
+   * The peer has shown that it is there, and says where: that is tried too, since it may be how
+   * this member is to learn of its move.
+   */
   heardFrom(urls: readonly string[]): void {
     const said = urls.filter((url) => !this.#urls.includes(url));
-    if (said.length === this.#saidUrls.length && said.every((url, i) => url === this.#saidUrls[i])) {
+    if (
+      said.length === this.#saidUrls.length &&
+      said.every((url, i) => url === this.#saidUrls[i])
+    ) {
       this.wake();
       return;
     }
@@ -58,10 +78,18 @@ export class Peer implements ChannelListener {
     if (bulk.length > 0) this.#channels.bulk.send(bulk);
   }
 
-  /** Starts to send; false if one is on its way already. `ended` is told what became of it, also after the peer is closed. */
+  /**
+   * Starts to send; false if one is on its way already. `ended` is told what became of it, also
+   * after the peer is closed.
+   */
   sendSnapshot(snapshot: SnapshotStream, ended: (taken: boolean) => void): boolean {
     if (this.#snapshot !== undefined) return false;
-    const sender = new SnapshotSender(this.#shared, this.id, [...this.#urls, ...this.#saidUrls], snapshot);
+    const sender = new SnapshotSender(
+      this.#shared,
+      this.id,
+      [...this.#urls, ...this.#saidUrls],
+      snapshot,
+    );
     this.#snapshot = sender;
     sender.run().then((taken) => {
       this.#snapshot = undefined;
@@ -79,7 +107,12 @@ export class Peer implements ChannelListener {
   }
 
   get status(): PeerStatus {
-    return { id: this.id, urls: this.#urls, activeSinceMs: this.#activeSinceMs, roundTripMs: this.#roundTripMs };
+    return {
+      id: this.id,
+      urls: this.#urls,
+      activeSinceMs: this.#activeSinceMs,
+      roundTripMs: this.#roundTripMs,
+    };
   }
 
   /** Messages and bytes that wait on each channel. */
@@ -107,7 +140,9 @@ export class Peer implements ChannelListener {
   lost(kind: ChannelKind): void {
     if (kind !== "urgent") return;
     this.#activeSinceMs = undefined;
-    this.#shared.logger.warn("peer became inactive (message send to peer failed)", { "peer-id": idToHex(this.id) });
+    this.#shared.logger.warn("peer became inactive (message send to peer failed)", {
+      "peer-id": idToHex(this.id),
+    });
     this.#shared.observer.active(this.id, false);
   }
 

@@ -16,14 +16,25 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Sends the headers of a request; the body is the caller's to write. Errors show as the stream's close. */
-export function openStream(shared: Shared, session: ClientHttp2Session, to: bigint, path: string): ClientHttp2Stream {
+/**
+ * Sends the headers of a request; the body is the caller's to write. Errors show as the stream's
+ * close.
+ */
+export function openStream(
+  shared: Shared,
+  session: ClientHttp2Session,
+  to: bigint,
+  path: string,
+): ClientHttp2Stream {
   const stream = session.request(requestHeaders(shared.options, to, path), { endStream: false });
   stream.on("error", () => {});
   return stream;
 }
 
-/** The answer's status, and its text if it is an error. Rejects with DialError if the stream ends without one. */
+/**
+ * The answer's status, and its text if it is an error. Rejects with DialError if the stream ends
+ * without one.
+ */
 export function answerTo(stream: ClientHttp2Stream): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let answer: { status: number; headers: IncomingHttpHeaders } | undefined;
@@ -34,11 +45,13 @@ export function answerTo(stream: ClientHttp2Stream): Promise<Answer> {
       if (status < 300) resolve({ status, headers, text });
     });
     stream.on("data", (chunk: Buffer) => {
-      if (text.length < MAX_ERROR_BYTES) text += chunk.toString("utf8", 0, MAX_ERROR_BYTES - text.length);
+      if (text.length < MAX_ERROR_BYTES)
+        text += chunk.toString("utf8", 0, MAX_ERROR_BYTES - text.length);
     });
     // The answer may be complete while the request is not.
     const complete = () => {
-      if (answer === undefined) reject(new DialError("failed", "connection closed before the peer answered"));
+      if (answer === undefined)
+        reject(new DialError("failed", "connection closed before the peer answered"));
       else resolve({ ...answer, text: text.trimEnd() });
     };
     stream.on("end", complete);
@@ -54,16 +67,29 @@ export function refusedBy(shared: Shared, answer: Answer): DialError {
     return new DialError("removed", "the member has been permanently removed from the cluster");
   }
   if (answer.text === RefusalText.clusterId) {
-    return new DialError("refused", answer.text, "request sent was ignored by remote peer due to cluster ID mismatch", {
-      "remote-peer-cluster-id": remoteClusterId(answer.headers),
-      "local-member-cluster-id": idToHex(options.clusterId),
-    });
+    return new DialError(
+      "refused",
+      answer.text,
+      "request sent was ignored by remote peer due to cluster ID mismatch",
+      {
+        "remote-peer-cluster-id": remoteClusterId(answer.headers),
+        "local-member-cluster-id": idToHex(options.clusterId),
+      },
+    );
   }
   if (answer.text === RefusalText.version) {
-    return new DialError("refused", answer.text, "request sent was ignored by remote peer due to server version incompatibility", {
-      "remote-peer-server-version": remoteVersion(answer.headers),
-      "local-member-server-version": options.serverVersion,
-    });
+    return new DialError(
+      "refused",
+      answer.text,
+      "request sent was ignored by remote peer due to server version incompatibility",
+      {
+        "remote-peer-server-version": remoteVersion(answer.headers),
+        "local-member-server-version": options.serverVersion,
+      },
+    );
   }
-  return new DialError("refused", answer.text === "" ? `unexpected http status ${answer.status}` : answer.text);
+  return new DialError(
+    "refused",
+    answer.text === "" ? `unexpected http status ${answer.status}` : answer.text,
+  );
 }

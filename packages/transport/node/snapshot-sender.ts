@@ -1,4 +1,7 @@
-/** Sends one snapshot on its own connection: its message, the state in chunks, the mark of the end. The answer says what became of it. */
+/**
+ * Sends one snapshot on its own connection: its message, the state in chunks, the mark of the end.
+ * The answer says what became of it.
+ */
 import type { ClientHttp2Stream } from "node:http2";
 import { alloc, idToHex, raftpb, writeU32BE } from "@quorate/proto";
 import { END_FRAME, FrameBatch, PREFIX_BYTES } from "../src/frames.ts";
@@ -39,7 +42,10 @@ export class SnapshotSender {
     this.#stop?.();
   }
 
-  /** Sends it; true if the peer took it over. Never rejects. The body is read to its end or returned early. */
+  /**
+   * Sends it; true if the peer took it over. Never rejects. The body is read to its end or returned
+   * early.
+   */
   async run(): Promise<boolean> {
     const { clock, logger, observer } = this.#shared;
     const startedMs = clock.monotonicMs();
@@ -64,7 +70,11 @@ export class SnapshotSender {
       });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      logger.warn("failed to send database snapshot", { ...fields, bytes: this.#sentBytes, error: reason });
+      logger.warn("failed to send database snapshot", {
+        ...fields,
+        bytes: this.#sentBytes,
+        error: reason,
+      });
     }
     progress.cancel();
     observer.snapshotSendEnded(this.#id, taken, clock.monotonicMs() - startedMs, this.#sentBytes);
@@ -84,7 +94,11 @@ export class SnapshotSender {
         });
         answered.catch(() => {});
         await this.#write(stream, body);
-        const answer = await this.#withTimeout(answered, this.#shared.options.snapshotInstallTimeoutMs, "the peer does not answer");
+        const answer = await this.#withTimeout(
+          answered,
+          this.#shared.options.snapshotInstallTimeoutMs,
+          "the peer does not answer",
+        );
         if (answer.status >= 300) throw refusedBy(this.#shared, answer);
       } finally {
         link.session.destroy();
@@ -117,7 +131,11 @@ export class SnapshotSender {
     const batch = new FrameBatch();
     batch.add(raftpb.Message.encode(this.#snapshot.message));
     for (const piece of batch.take()) await this.#writePiece(stream, piece);
-    for (let chunk = await body.next(); chunk.done !== true && !this.#answered; chunk = await body.next()) {
+    for (
+      let chunk = await body.next();
+      chunk.done !== true && !this.#answered;
+      chunk = await body.next()
+    ) {
       for (let at = 0; at < chunk.value.length && !this.#answered; at += MAX_CHUNK_BYTES) {
         await this.#writeChunk(stream, chunk.value.subarray(at, at + MAX_CHUNK_BYTES));
       }
@@ -135,7 +153,10 @@ export class SnapshotSender {
     await written;
   }
 
-  /** Writes, and waits until the stream has room again. Rejects when it makes no progress; of one that is closed, the answer says why. */
+  /**
+   * Writes, and waits until the stream has room again. Rejects when it makes no progress; of one
+   * that is closed, the answer says why.
+   */
   async #writePiece(stream: ClientHttp2Stream, piece: Uint8Array): Promise<void> {
     if (stream.destroyed || stream.closed) return;
     this.#sentBytes += piece.length;
@@ -147,7 +168,11 @@ export class SnapshotSender {
       stream.once("drain", done);
       stream.once("close", done);
     });
-    await this.#withTimeout(free, this.#shared.options.snapshotStallTimeoutMs, "the peer takes no more of the snapshot");
+    await this.#withTimeout(
+      free,
+      this.#shared.options.snapshotStallTimeoutMs,
+      "the peer takes no more of the snapshot",
+    );
     stream.off("drain", done);
     stream.off("close", done);
   }

@@ -1,6 +1,7 @@
 /**
- * How a stream of messages begins: as a request on an HTTP/2 connection of its own (src/tunnel.ts), with the headers by which members
- * introduce themselves. What speaks HTTP/2 to the peer port and is no member's stream goes to Node's own HTTP/2.
+ * How a stream of messages begins: as a request on an HTTP/2 connection of its own (src/tunnel.ts),
+ * with the headers by which members introduce themselves. What speaks HTTP/2 to the peer port and
+ * is no member's stream goes to Node's own HTTP/2.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@quorate/host";
@@ -28,8 +29,17 @@ export interface OutgoingStream {
   ping(whenAnswered: () => void): void;
 }
 
-/** Asks the peer at the other end of `socket` for a stream; status 200: it has agreed. Rejects with DialError if it does not answer. */
-export function requestStream(shared: Shared, socket: Socket, to: bigint, path: string, secure: boolean): Promise<OutgoingStream> {
+/**
+ * Asks the peer at the other end of `socket` for a stream; status 200: it has agreed. Rejects with
+ * DialError if it does not answer.
+ */
+export function requestStream(
+  shared: Shared,
+  socket: Socket,
+  to: bigint,
+  path: string,
+  secure: boolean,
+): Promise<OutgoingStream> {
   return new Promise((resolve, reject) => {
     let status = 0;
     let headers: Fields = {};
@@ -53,7 +63,8 @@ export function requestStream(shared: Shared, socket: Socket, to: bigint, path: 
         if (status === 200) settle();
       },
       data(bytes) {
-        if (text.length < MAX_ERROR_BYTES) text += toUtf8(bytes, 0, Math.min(bytes.length, MAX_ERROR_BYTES - text.length));
+        if (text.length < MAX_ERROR_BYTES)
+          text += toUtf8(bytes, 0, Math.min(bytes.length, MAX_ERROR_BYTES - text.length));
       },
       pong: () => answered(),
       ended() {
@@ -66,8 +77,17 @@ export function requestStream(shared: Shared, socket: Socket, to: bigint, path: 
       settle();
       reject(new DialError("failed", "connection closed before the peer answered"));
     });
-    const { ":method": _method, ":path": _path, ...others } = requestHeaders(shared.options, to, path);
-    const pseudo = { ":method": "POST", ":scheme": secure ? "https" : "http", ":authority": "peer", ":path": path };
+    const {
+      ":method": _method,
+      ":path": _path,
+      ...others
+    } = requestHeaders(shared.options, to, path);
+    const pseudo = {
+      ":method": "POST",
+      ":scheme": secure ? "https" : "http",
+      ":authority": "peer",
+      ":path": path,
+    };
     socket.write(Tunnel.request({ ...pseudo, ...textsOf(others) }));
   });
 }
@@ -92,12 +112,21 @@ export interface IncomingStreamListener {
 }
 
 /** Serves a connection that `sniffStream` has found to be a member's. */
-export function acceptStream(socket: Socket, options: ResolvedOptions, listener: IncomingStreamListener): void {
+export function acceptStream(
+  socket: Socket,
+  options: ResolvedOptions,
+  listener: IncomingStreamListener,
+): void {
   const stream: IncomingStream = {
     socket,
-    agree: () => void socket.write(Tunnel.agreement({ ":status": "200", ...textsOf(answerHeaders(options)) })),
+    agree: () =>
+      void socket.write(Tunnel.agreement({ ":status": "200", ...textsOf(answerHeaders(options)) })),
     refuse(status, text) {
-      const fields = { ":status": String(status), ...textsOf(answerHeaders(options)), "content-type": "text/plain; charset=utf-8" };
+      const fields = {
+        ":status": String(status),
+        ...textsOf(answerHeaders(options)),
+        "content-type": "text/plain; charset=utf-8",
+      };
       socket.end(Tunnel.refusal(fields, fromUtf8(`${text}\n`)));
     },
   };
@@ -134,10 +163,16 @@ function receive(socket: Socket, tunnel: Tunnel, damaged: (error: FrameError) =>
 }
 
 /**
- * Calls `decided` once the first bytes of an HTTP/2 connection tell whether it is a member's stream; the socket then still has all of its
- * bytes to read. One that has not told within `timeoutMs` is not a member's.
+ * Calls `decided` once the first bytes of an HTTP/2 connection tell whether it is a member's
+ * stream; the socket then still has all of its bytes to read. One that has not told within
+ * `timeoutMs` is not a member's.
  */
-export function sniffStream(socket: Socket, clock: Clock, timeoutMs: number, decided: (isMember: boolean) => void): void {
+export function sniffStream(
+  socket: Socket,
+  clock: Clock,
+  timeoutMs: number,
+  decided: (isMember: boolean) => void,
+): void {
   const tells = (seen: Buffer): boolean | undefined => {
     const opening = openingOf(seen);
     if (opening.kind === "unclear") return undefined;

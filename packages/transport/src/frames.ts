@@ -3,17 +3,22 @@
  *
  *   length (4 bytes, big-endian, more than 0) | raftpb.Message of so many bytes | length | ...
  *
- * A snapshot is such a stream too: its message first, then the state in chunks, and a length of 0 as the end. Without that mark a stream
- * that was cut could pass for a whole one.
+ * A snapshot is such a stream too: its message first, then the state in chunks, and a length of 0
+ * as the end. Without that mark a stream that was cut could pass for a whole one.
  */
 import { alloc, concat, Reader, raftpb, readU32BE, WireError, writeU32BE } from "@quorate/proto";
 
 /** Bytes before each frame's content. */
 export const PREFIX_BYTES = 4;
-/** Messages of up to this size are gathered in one buffer; longer ones are sent from where they are. */
+/**
+ * Messages of up to this size are gathered in one buffer; longer ones are sent from where they are.
+ */
 const MAX_GATHERED_BYTES = 64 * 1024;
 
-/** Chunks of less than this are gathered, so that a frame in tiny pieces does not cost an object for each. */
+/**
+ * Chunks of less than this are gathered, so that a frame in tiny pieces does not cost an object for
+ * each.
+ */
 const MIN_KEPT_CHUNK_BYTES = 512;
 const GATHERED_CHUNK_BYTES = 4096;
 
@@ -31,7 +36,10 @@ export class FrameError extends Error {
   }
 }
 
-/** Encoded messages on their way into one stream, with as few pieces as are cheap. Reused for batch after batch. */
+/**
+ * Encoded messages on their way into one stream, with as few pieces as are cheap. Reused for batch
+ * after batch.
+ */
 export class FrameBatch {
   #frames: Uint8Array[] = [];
   #sizeBytes = 0;
@@ -52,11 +60,15 @@ export class FrameBatch {
     this.#sizeBytes += PREFIX_BYTES + encoded.length;
   }
 
-  /** All frames as pieces to be written one after the other, `freeBytes` unset ones before them; the batch is empty again. */
+  /**
+   * All frames as pieces to be written one after the other, `freeBytes` unset ones before them; the
+   * batch is empty again.
+   */
   take(freeBytes = 0): Uint8Array[] {
     const pieces: Uint8Array[] = [];
     let gatheredBytes = freeBytes;
-    for (const frame of this.#frames) gatheredBytes += PREFIX_BYTES + (frame.length <= MAX_GATHERED_BYTES ? frame.length : 0);
+    for (const frame of this.#frames)
+      gatheredBytes += PREFIX_BYTES + (frame.length <= MAX_GATHERED_BYTES ? frame.length : 0);
     const gathered = alloc(gatheredBytes);
     let start = 0;
     let at = freeBytes;
@@ -78,7 +90,10 @@ export class FrameBatch {
   }
 }
 
-/** Puts frames together from the chunks of a stream. Holds at most one frame and the chunk in which it ends. */
+/**
+ * Puts frames together from the chunks of a stream. Holds at most one frame and the chunk in which
+ * it ends.
+ */
 export class FrameReader {
   readonly #maxFrameBytes: number;
   #chunks: Uint8Array[] = [];
@@ -122,14 +137,15 @@ export class FrameReader {
   }
 
   /**
-   * The next frame's content, a view where it came in one chunk, or undefined until more is pushed. Throws FrameError for one that is too
-   * long.
+   * The next frame's content, a view where it came in one chunk, or undefined until more is pushed.
+   * Throws FrameError for one that is too long.
    */
   take(): Uint8Array | undefined {
     if (this.#awaitedBytes === undefined) {
       if (this.#bufferedBytes < PREFIX_BYTES) return undefined;
       const length = readU32BE(this.#cut(PREFIX_BYTES), 0);
-      if (length > this.#maxFrameBytes) throw new FrameError(`frame of ${length} bytes is longer than ${this.#maxFrameBytes}`);
+      if (length > this.#maxFrameBytes)
+        throw new FrameError(`frame of ${length} bytes is longer than ${this.#maxFrameBytes}`);
       this.#awaitedBytes = length;
     }
     if (this.#bufferedBytes < this.#awaitedBytes) return undefined;
@@ -151,14 +167,20 @@ export class FrameReader {
   }
 }
 
-/** Entries of one message. A member sends no more than 512 KiB of appends, or 20,000 proposals, at once. */
+/**
+ * Entries of one message. A member sends no more than 512 KiB of appends, or 20,000 proposals, at
+ * once.
+ */
 export const MAX_MESSAGE_ENTRIES = 32_768;
 /** A shorter frame cannot hold so many that counting them first would be worth it. */
 const COUNT_FROM_BYTES = 128 * 1024;
 /** raftpb.Message.entries. */
 const ENTRIES_FIELD = 7;
 
-/** Counts the entries of a message before it is decoded: a frame of 64 MiB could hold 32 million empty ones. */
+/**
+ * Counts the entries of a message before it is decoded: a frame of 64 MiB could hold 32 million
+ * empty ones.
+ */
 function countEntries(frame: Uint8Array): void {
   const reader = new Reader(frame);
   let entries = 0;
@@ -171,7 +193,9 @@ function countEntries(frame: Uint8Array): void {
   }
 }
 
-/** The message in a frame; throws FrameError if it is none. `bytes` fields are views of the frame. */
+/**
+ * The message in a frame; throws FrameError if it is none. `bytes` fields are views of the frame.
+ */
 export function decodeMessage(frame: Uint8Array): raftpb.Message {
   if (frame.length === 0) throw new FrameError("empty frame");
   try {

@@ -1,10 +1,11 @@
 /**
- * Who may send this member Raft's messages: the members of the cluster, and nobody else. A stranger that opens a stream as a member that
- * does not exist could pass for a leader of a later term.
+ * Who may send this member Raft's messages: the members of the cluster, and nobody else. A stranger
+ * that opens a stream as a member that does not exist could pass for a leader of a later term.
  *
- * This member's own membership may be old: a member that was down does not know those that were added meanwhile, and one of them may lead.
- * So a sender that is unknown, or whose certificate does not fit its known URLs, is refused, and the members that are known are asked for
- * the membership. The sender tries again within a second; by then the answers are there.
+ * This member's own membership may be old: a member that was down does not know those that were
+ * added meanwhile, and one of them may lead. So a sender that is unknown, or whose certificate does
+ * not fit its known URLs, is refused, and the members that are known are asked for the membership.
+ * The sender tries again within a second; by then the answers are there.
  */
 
 /** A member of the cluster, as other members tell of it. */
@@ -13,12 +14,16 @@ export interface ToldMember {
   readonly peerUrls: readonly string[];
 }
 
-/** Asks other members for the membership. Never rejects. @param told called with each answer, as it comes */
+/**
+ * Asks other members for the membership. Never rejects. @param told called with each answer, as it
+ * comes
+ */
 export type AskMembers = (told: (members: readonly ToldMember[]) => void) => Promise<void>;
 
 /**
- * What this member thinks of a sender. "asking": it is not known, and the others are being asked. "unknown": no other member knows it.
- * "certificate": the member is known, and the sender's certificate is not that member's.
+ * What this member thinks of a sender. "asking": it is not known, and the others are being asked.
+ * "unknown": no other member knows it. "certificate": the member is known, and the sender's
+ * certificate is not that member's.
  */
 export type Standing = "member" | "asking" | "unknown" | "certificate";
 
@@ -71,7 +76,10 @@ export class MemberDirectory {
     return false;
   }
 
-  /** The applied membership has changed in what it says of a member: what others said of it is out of date. */
+  /**
+   * The applied membership has changed in what it says of a member: what others said of it is out
+   * of date.
+   */
   applied(id: bigint): void {
     this.#told.delete(id);
   }
@@ -81,7 +89,8 @@ export class MemberDirectory {
     const { askMembers, monotonicMs } = this.#parts;
     if (askMembers === undefined) return false;
     if (this.#isAsking) return true;
-    if (this.#askedAtMs !== undefined && monotonicMs() - this.#askedAtMs < ASK_INTERVAL_MS) return false;
+    if (this.#askedAtMs !== undefined && monotonicMs() - this.#askedAtMs < ASK_INTERVAL_MS)
+      return false;
     this.#isAsking = true;
     const before = this.#told;
     const answers = new Map<bigint, readonly string[]>();

@@ -1,6 +1,7 @@
 /**
- * Header fields in the plainest form that HPACK has (RFC 7541 section 6.2.2): each a literal that enters no table, its name spelt out, and
- * neither part Huffman coded. Members write the head of a stream of messages so; what is written otherwise is somebody else's.
+ * Header fields in the plainest form that HPACK has (RFC 7541 section 6.2.2): each a literal that
+ * enters no table, its name spelt out, and neither part Huffman coded. Members write the head of a
+ * stream of messages so; what is written otherwise is somebody else's.
  */
 import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
 
@@ -15,7 +16,8 @@ const MAX_LENGTH_BYTES = 3;
 /** The fields as an HPACK block. */
 export function encodeFields(fields: Fields): Uint8Array {
   const parts: Uint8Array[] = [];
-  for (const [name, value] of Object.entries(fields)) parts.push(Uint8Array.of(0), encodeText(name), encodeText(value));
+  for (const [name, value] of Object.entries(fields))
+    parts.push(Uint8Array.of(0), encodeText(name), encodeText(value));
   return concat(parts);
 }
 
@@ -30,7 +32,10 @@ function encodeText(text: string): Uint8Array {
   return concat([Uint8Array.from(length), bytes]);
 }
 
-/** The fields of an HPACK block, or undefined if it is damaged or not in the plain form. Of a name that comes twice, the last. */
+/**
+ * The fields of an HPACK block, or undefined if it is damaged or not in the plain form. Of a name
+ * that comes twice, the last.
+ */
 export function decodeFields(block: Uint8Array): Record<string, string> | undefined {
   const fields: Record<string, string> = {};
   let at = 0;

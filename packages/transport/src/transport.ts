@@ -1,9 +1,10 @@
 /**
- * Members talking to members. The real twin speaks HTTP/2 (transport/node), the simulated one stands in sim.
+ * Members talking to members. The real twin speaks HTTP/2 (transport/node), the simulated one
+ * stands in sim.
  *
- * Delivery is best effort and Raft lives with that: messages may be lost, repeated by a sender, or come out of order across a reconnect.
- * What a transport does promise: a message arrives whole and unchanged or not at all, and `send` never blocks and never holds more
- * than its bounds.
+ * Delivery is best effort and Raft lives with that: messages may be lost, repeated by a sender, or
+ * come out of order across a reconnect. What a transport does promise: a message arrives whole and
+ * unchanged or not at all, and `send` never blocks and never holds more than its bounds.
  */
 import type { raftpb } from "@quorate/proto";
 
@@ -17,9 +18,15 @@ export interface SnapshotStream {
 export interface TransportListener {
   /** Messages from one peer, in the order it sent them. */
   received(messages: readonly raftpb.Message[]): void;
-  /** A peer sends a snapshot. Reads the body to its end; the promise says whether all of it was taken over (rejects otherwise). */
+  /**
+   * A peer sends a snapshot. Reads the body to its end; the promise says whether all of it was
+   * taken over (rejects otherwise).
+   */
   snapshotReceived(stream: SnapshotStream): Promise<void>;
-  /** Messages for this peer are being lost: Raft falls back to probing it. Told at most once for each failed connection or full queue. */
+  /**
+   * Messages for this peer are being lost: Raft falls back to probing it. Told at most once for
+   * each failed connection or full queue.
+   */
   unreachable(id: bigint): void;
   /** A snapshot that `sendSnapshot` was given has been taken over by the peer, or not. */
   snapshotSent(id: bigint, taken: boolean): void;
@@ -36,11 +43,14 @@ export interface PeerStatus {
 }
 
 export interface Transport {
-  /** Sends messages to the peers that their `to` names, as one write for each peer. Unknown peers are skipped. */
+  /**
+   * Sends messages to the peers that their `to` names, as one write for each peer. Unknown peers
+   * are skipped.
+   */
   send(messages: readonly raftpb.Message[]): void;
   /**
-   * Streams a snapshot on a connection of its own, so that it never delays other messages. Ends in `snapshotSent`, also where the peer is
-   * removed meanwhile.
+   * Streams a snapshot on a connection of its own, so that it never delays other messages. Ends in
+   * `snapshotSent`, also where the peer is removed meanwhile.
    */
   sendSnapshot(stream: SnapshotStream): void;
   addPeer(id: bigint, urls: readonly string[]): void;

@@ -1,6 +1,6 @@
 /**
- * An HTTP/2 connection (RFC 9113) that carries one stream: what two members need for their messages and no more. Bytes in, events and bytes
- * out; the sockets are elsewhere.
+ * An HTTP/2 connection (RFC 9113) that carries one stream: what two members need for their messages
+ * and no more. Bytes in, events and bytes out; the sockets are elsewhere.
  *
  *     dialler                                                     acceptor
  *     preface, SETTINGS, WINDOW_UPDATE, HEADERS (POST path)  -->
@@ -8,8 +8,9 @@
  *     DATA, DATA, ... and PING now and then                  -->
  *                        <--  the answer to each PING, WINDOW_UPDATE now and then
  *
- * The streams of Node's own HTTP/2 cost ten times as much for each message as the frames do, and send it a turn of the loop later. Both
- * sides open their windows as far as they go: what waits for the network is bounded by the sender's queue and TCP, not by HTTP/2.
+ * The streams of Node's own HTTP/2 cost ten times as much for each message as the frames do, and
+ * send it a turn of the loop later. Both sides open their windows as far as they go: what waits for
+ * the network is bounded by the sender's queue and TCP, not by HTTP/2.
  */
 import { alloc, concat, equals, fromLatin1, readU32BE, writeU32BE } from "@quorate/proto";
 import { FrameError } from "./frames.ts";
@@ -34,7 +35,13 @@ const Type = {
   CONTINUATION: 9,
 } as const;
 const Flag = { END_STREAM: 1, ACK: 1, END_HEADERS: 4, PADDED: 8, PRIORITY: 0x20 } as const;
-const Setting = { HEADER_TABLE_SIZE: 1, ENABLE_PUSH: 2, MAX_CONCURRENT_STREAMS: 3, INITIAL_WINDOW_SIZE: 4, MAX_FRAME_SIZE: 5 } as const;
+const Setting = {
+  HEADER_TABLE_SIZE: 1,
+  ENABLE_PUSH: 2,
+  MAX_CONCURRENT_STREAMS: 3,
+  INITIAL_WINDOW_SIZE: 4,
+  MAX_FRAME_SIZE: 5,
+} as const;
 
 const STREAM = 1;
 const DEFAULT_WINDOW_BYTES = 65_535;
@@ -82,12 +89,21 @@ export class Tunnel {
 
   /** The dialler's first bytes, with the head of its request. */
   static request(fields: Fields): Uint8Array {
-    return concat([PREFACE, settings(), windowUpdate(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES), headers(fields)]);
+    return concat([
+      PREFACE,
+      settings(),
+      windowUpdate(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES),
+      headers(fields),
+    ]);
   }
 
   /** The acceptor's first bytes: an answer whose stream stays open. */
   static agreement(fields: Fields): Uint8Array {
-    return concat([settings(), windowUpdate(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES), headers(fields)]);
+    return concat([
+      settings(),
+      windowUpdate(0, MAX_WINDOW_BYTES - DEFAULT_WINDOW_BYTES),
+      headers(fields),
+    ]);
   }
 
   /** The acceptor's first and last bytes: an answer with a text. */
@@ -105,19 +121,21 @@ export class Tunnel {
   }
 
   /**
-   * Puts `bytes` bytes of data into frames: `pieces` are these bytes, with FRAME_HEAD_BYTES free bytes before them in the first piece.
-   * Throws FrameError if the other side's window has no room for them.
+   * Puts `bytes` bytes of data into frames: `pieces` are these bytes, with FRAME_HEAD_BYTES free
+   * bytes before them in the first piece. Throws FrameError if the other side's window has no room
+   * for them.
    */
   wrap(pieces: Uint8Array[], bytes: number): Uint8Array[] {
-    if (bytes > Math.min(this.#connectionWindowBytes, this.#streamWindowBytes)) throw new FrameError("the peer's window is closed");
+    if (bytes > Math.min(this.#connectionWindowBytes, this.#streamWindowBytes))
+      throw new FrameError("the peer's window is closed");
     this.#connectionWindowBytes -= bytes;
     this.#streamWindowBytes -= bytes;
     if (bytes <= this.#maxFrameBytes) {
-      writeHead(pieces[0]!, Type.DATA, 0, STREAM, bytes);
+      writeHead(pieces[0], Type.DATA, 0, STREAM, bytes);
       return pieces;
     }
     const framed: Uint8Array[] = [];
-    pieces[0] = pieces[0]!.subarray(FRAME_HEAD_BYTES);
+    pieces[0] = pieces[0].subarray(FRAME_HEAD_BYTES);
     let leftBytes = bytes;
     let roomBytes = 0;
     for (const piece of pieces) {
@@ -146,7 +164,10 @@ export class Tunnel {
     return replies;
   }
 
-  /** Takes the next bytes of the connection (an acceptor's without the preface). Throws FrameError for what no HTTP/2 peer sends. */
+  /**
+   * Takes the next bytes of the connection (an acceptor's without the preface). Throws FrameError
+   * for what no HTTP/2 peer sends.
+   */
   push(chunk: Uint8Array): void {
     let at = 0;
     while (at < chunk.length || (this.#type !== -1 && this.#awaitedBytes === 0)) {
@@ -172,19 +193,23 @@ export class Tunnel {
     const word = readU32BE(this.#head, 0);
     this.#awaitedBytes = word >>> 8;
     this.#type = word & 0xff;
-    this.#flags = this.#head[4]!;
+    this.#flags = this.#head[4];
     this.#stream = readU32BE(this.#head, 5) & 0x7fff_ffff;
     this.#headBytes = 0;
     this.#payload = [];
     this.#paddingBytes = -1;
     if (this.#type !== Type.DATA) {
-      if (this.#awaitedBytes > MAX_HEAD_BYTES) throw new FrameError(`HTTP/2 frame of ${this.#awaitedBytes} bytes, type ${this.#type}`);
+      if (this.#awaitedBytes > MAX_HEAD_BYTES)
+        throw new FrameError(`HTTP/2 frame of ${this.#awaitedBytes} bytes, type ${this.#type}`);
       return;
     }
     if (this.#stream !== STREAM) throw new FrameError(`HTTP/2 data for stream ${this.#stream}`);
     this.#sinceRefillBytes += this.#awaitedBytes;
     if (this.#sinceRefillBytes < WINDOW_REFILL_BYTES) return;
-    this.#replies.push(windowUpdate(0, this.#sinceRefillBytes), windowUpdate(STREAM, this.#sinceRefillBytes));
+    this.#replies.push(
+      windowUpdate(0, this.#sinceRefillBytes),
+      windowUpdate(STREAM, this.#sinceRefillBytes),
+    );
     this.#sinceRefillBytes = 0;
   }
 
@@ -197,7 +222,7 @@ export class Tunnel {
     let bytes = part;
     if (this.#paddingBytes === -1) {
       if (part.length === 0) return;
-      this.#paddingBytes = part[0]!;
+      this.#paddingBytes = part[0];
       bytes = part.subarray(1);
     }
     // What still comes, and of this part what lies beyond the data, is padding.
@@ -208,28 +233,31 @@ export class Tunnel {
   #end(): void {
     const type = this.#type;
     this.#type = -1;
-    const payload = this.#payload.length === 1 ? this.#payload[0]! : concat(this.#payload);
+    const payload = this.#payload.length === 1 ? this.#payload[0] : concat(this.#payload);
     const isAck = (this.#flags & Flag.ACK) !== 0;
     if (type === Type.SETTINGS && !isAck) this.#settings(payload);
     else if (type === Type.PING) this.#ping(payload, isAck);
     else if (type === Type.WINDOW_UPDATE) this.#windowUpdate(payload);
     else if (type === Type.HEADERS) this.#headers(payload);
     else if (type === Type.RST_STREAM || type === Type.GOAWAY) this.#events.ended();
-    else if (type === Type.PUSH_PROMISE || type === Type.CONTINUATION) throw new FrameError(`HTTP/2 frame of type ${type}`);
-    if ((type === Type.DATA || type === Type.HEADERS) && (this.#flags & Flag.END_STREAM) !== 0) this.#events.ended();
+    else if (type === Type.PUSH_PROMISE || type === Type.CONTINUATION)
+      throw new FrameError(`HTTP/2 frame of type ${type}`);
+    if ((type === Type.DATA || type === Type.HEADERS) && (this.#flags & Flag.END_STREAM) !== 0)
+      this.#events.ended();
   }
 
   #settings(payload: Uint8Array): void {
     if (payload.length % 6 !== 0) throw new FrameError("HTTP/2 settings that are cut");
     for (let at = 0; at < payload.length; at += 6) {
-      const name = (payload[at]! << 8) | payload[at + 1]!;
+      const name = (payload[at] << 8) | payload[at + 1];
       const value = readU32BE(payload, at + 2);
       if (name === Setting.INITIAL_WINDOW_SIZE) {
         if (value > MAX_WINDOW_BYTES) throw new FrameError(`HTTP/2 window of ${value} bytes`);
         this.#streamWindowBytes += value - this.#initialWindowBytes;
         this.#initialWindowBytes = value;
       } else if (name === Setting.MAX_FRAME_SIZE) {
-        if (value < DEFAULT_FRAME_BYTES || value > MAX_FRAME_BYTES) throw new FrameError(`HTTP/2 frame size of ${value} bytes`);
+        if (value < DEFAULT_FRAME_BYTES || value > MAX_FRAME_BYTES)
+          throw new FrameError(`HTTP/2 frame size of ${value} bytes`);
         this.#maxFrameBytes = value;
       }
     }
@@ -248,17 +276,23 @@ export class Tunnel {
   }
 
   #windowUpdate(payload: Uint8Array): void {
-    if (payload.length !== 4) throw new FrameError(`HTTP/2 window update of ${payload.length} bytes`);
+    if (payload.length !== 4)
+      throw new FrameError(`HTTP/2 window update of ${payload.length} bytes`);
     const bytes = readU32BE(payload, 0) & MAX_WINDOW_BYTES;
     if (this.#stream === 0) this.#connectionWindowBytes += bytes;
     else this.#streamWindowBytes += bytes;
     const most = Math.max(this.#connectionWindowBytes, this.#streamWindowBytes);
-    if (bytes === 0 || most > MAX_WINDOW_BYTES) throw new FrameError(`HTTP/2 window update by ${bytes} bytes`);
+    if (bytes === 0 || most > MAX_WINDOW_BYTES)
+      throw new FrameError(`HTTP/2 window update by ${bytes} bytes`);
   }
 
   #headers(payload: Uint8Array): void {
     const other = Flag.PADDED | Flag.PRIORITY;
-    if (this.#stream !== STREAM || (this.#flags & Flag.END_HEADERS) === 0 || (this.#flags & other) !== 0)
+    if (
+      this.#stream !== STREAM ||
+      (this.#flags & Flag.END_HEADERS) === 0 ||
+      (this.#flags & other) !== 0
+    )
       throw new FrameError("HTTP/2 head that no member writes");
     const fields = decodeFields(payload);
     if (fields === undefined) throw new FrameError("HTTP/2 head that no member writes");
@@ -266,20 +300,28 @@ export class Tunnel {
   }
 }
 
-/** What the first bytes of an HTTP/2 connection are: a member's request for a stream, something else, or not enough to tell. */
-export type Opening = { readonly kind: "member"; readonly fields: Fields } | { readonly kind: "other" } | { readonly kind: "unclear" };
+/**
+ * What the first bytes of an HTTP/2 connection are: a member's request for a stream, something
+ * else, or not enough to tell.
+ */
+export type Opening =
+  | { readonly kind: "member"; readonly fields: Fields }
+  | { readonly kind: "other" }
+  | { readonly kind: "unclear" };
 
 /** Looks at the first bytes of a connection, as far as they have come. */
 export function openingOf(bytes: Uint8Array): Opening {
   const prefaceBytes = Math.min(bytes.length, PREFACE.length);
-  if (!equals(bytes.subarray(0, prefaceBytes), PREFACE.subarray(0, prefaceBytes))) return { kind: "other" };
+  if (!equals(bytes.subarray(0, prefaceBytes), PREFACE.subarray(0, prefaceBytes)))
+    return { kind: "other" };
   for (let at = PREFACE.length; at + FRAME_HEAD_BYTES <= bytes.length; ) {
     const word = readU32BE(bytes, at);
-    const [length, type, flags] = [word >>> 8, word & 0xff, bytes[at + 4]!];
+    const [length, type, flags] = [word >>> 8, word & 0xff, bytes[at + 4]];
     const next = at + FRAME_HEAD_BYTES + length;
     if (length > MAX_HEAD_BYTES) return { kind: "other" };
     if (type === Type.HEADERS) {
-      if (readU32BE(bytes, at + 5) !== STREAM || flags !== Flag.END_HEADERS) return { kind: "other" };
+      if (readU32BE(bytes, at + 5) !== STREAM || flags !== Flag.END_HEADERS)
+        return { kind: "other" };
       if (next > bytes.length) return { kind: "unclear" };
       const fields = decodeFields(bytes.subarray(at + FRAME_HEAD_BYTES, next));
       return fields === undefined ? { kind: "other" } : { kind: "member", fields };
@@ -326,7 +368,13 @@ function frame(type: number, flags: number, stream: number, payloadBytes: number
   return bytes;
 }
 
-function writeHead(bytes: Uint8Array, type: number, flags: number, stream: number, payloadBytes: number): void {
+function writeHead(
+  bytes: Uint8Array,
+  type: number,
+  flags: number,
+  stream: number,
+  payloadBytes: number,
+): void {
   writeU32BE(bytes, payloadBytes * 256 + type, 0);
   bytes[4] = flags;
   writeU32BE(bytes, stream, 5);

@@ -52,8 +52,12 @@ describe("versions", () => {
       ["3.8.0", "3.8.0", "local version is too low: remote=3.8.0, local=3.7.0"],
       ["4.0.0", "3.7.0", undefined],
     ];
-    for (const [server, minCluster, reason] of cases) assert.equal(refuseVersions(local, { server, minCluster }), reason, server);
-    assert.match(String(refuseVersions(local, { server: "", minCluster: "3.0.0" })), /cannot be read/);
+    for (const [server, minCluster, reason] of cases)
+      assert.equal(refuseVersions(local, { server, minCluster }), reason, server);
+    assert.match(
+      String(refuseVersions(local, { server: "", minCluster: "3.0.0" })),
+      /cannot be read/,
+    );
     assert.deepEqual(majorMinor("v3.10.2+build"), [3, 10]);
     assert.equal(majorMinor("3"), undefined);
   });

@@ -1,6 +1,6 @@
 /**
- * Crowds at the peer port: handshakes and headers that never end, strangers that hold their place, random bytes. Members reach each other
- * all the same.
+ * Crowds at the peer port: handshakes and headers that never end, strangers that hold their place,
+ * random bytes. Members reach each other all the same.
  */
 import assert from "node:assert/strict";
 import { connect as connectHttp2 } from "node:http2";
@@ -17,7 +17,12 @@ import { type MemberSettings, type RealMember, RealNetwork } from "./helpers/net
 
 const CA = makeAuthority();
 const CERTIFICATE = makeLocalCertificate(CA, "member");
-const TLS: TlsOptions = { certPem: CERTIFICATE.certPem, keyPem: CERTIFICATE.keyPem, trustedCaPem: CA.certPem, clientCertAuth: true };
+const TLS: TlsOptions = {
+  certPem: CERTIFICATE.certPem,
+  keyPem: CERTIFICATE.keyPem,
+  trustedCaPem: CA.certPem,
+  clientCertAuth: true,
+};
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const INTRODUCTION = {
@@ -43,8 +48,14 @@ function member(net: RealNetwork, id: bigint, settings: MemberSettings = {}): Pr
 /** A connection to a member's peer port, from a loopback address. */
 function dial(t: TestContext, to: RealMember, from = "127.0.0.66"): Promise<Socket> {
   return new Promise((resolve) => {
-    const socket = connect({ port: Number(new URL(to.urls[0]!).port), host: "127.0.0.1", localAddress: from, noDelay: true }, () =>
-      resolve(socket),
+    const socket = connect(
+      {
+        port: Number(new URL(to.urls[0]).port),
+        host: "127.0.0.1",
+        localAddress: from,
+        noDelay: true,
+      },
+      () => resolve(socket),
     );
     socket.on("error", () => {});
     socket.resume();
@@ -55,18 +66,34 @@ function dial(t: TestContext, to: RealMember, from = "127.0.0.66"): Promise<Sock
 /** Has member 2 send to member 1, and waits until that has arrived. */
 async function reaches(net: RealNetwork, from: RealMember, to: RealMember): Promise<void> {
   from.transport.addPeer(to.id, to.urls);
-  await net.until("the link is up", () => from.transport.peers().some((peer) => peer.id === to.id && peer.activeSinceMs !== undefined));
+  await net.until("the link is up", () =>
+    from.transport.peers().some((peer) => peer.id === to.id && peer.activeSinceMs !== undefined),
+  );
   const before = to.listener.messages.length;
   from.transport.send([append(from.id, to.id, 1, 10)]);
   await net.until("a message arrives", () => to.listener.messages.length > before);
 }
 
 describe("handshakes and headers that never end", () => {
-  const slow: Readonly<Record<string, { readonly tls: TlsOptions | undefined; readonly bytes: Buffer }>> = {
-    "a TLS record": { tls: TLS, bytes: Buffer.concat([Buffer.from([0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc, 3, 3]), Buffer.alloc(100)]) },
-    "HTTP/1 headers": { tls: undefined, bytes: Buffer.from(`GET /members HTTP/1.1\r\n${"x-y: z\r\n".repeat(20)}`) },
+  const slow: Readonly<
+    Record<string, { readonly tls: TlsOptions | undefined; readonly bytes: Buffer }>
+  > = {
+    "a TLS record": {
+      tls: TLS,
+      bytes: Buffer.concat([
+        Buffer.from([0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc, 3, 3]),
+        Buffer.alloc(100),
+      ]),
+    },
+    "HTTP/1 headers": {
+      tls: undefined,
+      bytes: Buffer.from(`GET /members HTTP/1.1\r\n${"x-y: z\r\n".repeat(20)}`),
+    },
     "HTTP/2's preface": { tls: undefined, bytes: Buffer.from(PREFACE) },
-    "a member's introduction": { tls: undefined, bytes: Buffer.from(Tunnel.request({ ...INTRODUCTION, ":path": "/raft/stream/urgent" })) },
+    "a member's introduction": {
+      tls: undefined,
+      bytes: Buffer.from(Tunnel.request({ ...INTRODUCTION, ":path": "/raft/stream/urgent" })),
+    },
   };
   for (const [name, { tls, bytes }] of Object.entries(slow)) {
     it(`${name}, one byte every three seconds: the socket is closed at its deadline`, async (t) => {
@@ -81,7 +108,10 @@ describe("handshakes and headers that never end", () => {
         await new Promise((resolve) => setTimeout(resolve, 3));
         for (let second = 0; second < 3; second++) clock.advance(1000);
       }
-      await net.until("it is gone", () => socket.destroyed && a.transport.incomingConnections === 0);
+      await net.until(
+        "it is gone",
+        () => socket.destroyed && a.transport.incomingConnections === 0,
+      );
       assert.ok(clock.monotonicMs() - startMs <= 24_000, `${clock.monotonicMs() - startMs} ms`);
       assert.equal(a.transport.slotCounters.timedOut, 1);
     });
@@ -92,11 +122,16 @@ describe("handshakes and headers that never end", () => {
       const net = await network(t, tls);
       const a = await member(net, 1n, { options: { maxIncomingConnections: 64 } });
       const b = await member(net, 2n);
-      for (let i = 0; i < 200; i++) (await dial(t, a)).write(tls ? "\x16" : "GET /members HTTP/1.1\r\n");
-      await net.until("they are there", () => a.transport.slotCounters.displacedUnidentified >= 184);
+      for (let i = 0; i < 200; i++)
+        (await dial(t, a)).write(tls ? "\x16" : "GET /members HTTP/1.1\r\n");
+      await net.until(
+        "they are there",
+        () => a.transport.slotCounters.displacedUnidentified >= 184,
+      );
       await reaches(net, b, a);
       // Those from the member's own address do not either.
-      for (let i = 0; i < 100; i++) (await dial(t, a, "127.0.0.1")).write(tls ? "\x16" : "GET /members HTTP/1.1\r\n");
+      for (let i = 0; i < 100; i++)
+        (await dial(t, a, "127.0.0.1")).write(tls ? "\x16" : "GET /members HTTP/1.1\r\n");
       await reaches(net, b, a);
       assert.ok(a.transport.incomingConnections <= 16 + 2);
     });
@@ -108,16 +143,20 @@ describe("strangers", () => {
     const net = await network(t);
     const a = await member(net, 1n, { options: { maxIncomingConnections: 32 } });
     const b = await member(net, 2n);
-    for (let i = 0; i < 40; i++) (await dial(t, a)).write("GET /members HTTP/1.1\r\nhost: x\r\n\r\n");
+    for (let i = 0; i < 40; i++)
+      (await dial(t, a)).write("GET /members HTTP/1.1\r\nhost: x\r\n\r\n");
     for (let i = 0; i < 20; i++) {
-      const session = connectHttp2(a.urls[0]!);
+      const session = connectHttp2(a.urls[0]);
       session.on("error", () => {});
       t.after(() => session.destroy());
       const stream = session.request({ ":path": "/members" });
       stream.on("error", () => {});
       await new Promise((resolve) => stream.resume().on("close", resolve));
     }
-    await net.until("their share is full", () => a.transport.slotCounters.displacedUnidentified >= 52);
+    await net.until(
+      "their share is full",
+      () => a.transport.slotCounters.displacedUnidentified >= 52,
+    );
     await reaches(net, b, a);
     assert.ok(a.transport.incomingConnections <= 8 + 2);
   });
@@ -128,11 +167,15 @@ describe("strangers", () => {
     const b = await member(net, 2n);
     a.transport.addPeer(9n, ["http://127.0.0.1:1"]);
     const random = new SeededRandom(11n);
-    const bytes = (most: number) => Buffer.from(Array.from({ length: random.below(most) }, () => random.below(256)));
+    const bytes = (most: number) =>
+      Buffer.from(Array.from({ length: random.below(most) }, () => random.below(256)));
     const openings: readonly (() => Buffer)[] = [
       () => Buffer.alloc(0),
       () => Buffer.from("GET /members HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n"),
-      () => Buffer.from("POST /members/promote/1 HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"),
+      () =>
+        Buffer.from(
+          "POST /members/promote/1 HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
+        ),
       () => Buffer.from(PREFACE),
       () => Buffer.from(`${PREFACE}\0\0\0\u0004\0\0\0\0\0`, "latin1"),
       () => Buffer.from(Tunnel.request({ ...INTRODUCTION, ":path": "/raft/stream/bulk" })),
@@ -140,7 +183,7 @@ describe("strangers", () => {
     ];
     for (let i = 0; i < 300; i++) {
       const socket = await dial(t, a);
-      socket.write(Buffer.concat([openings[i % openings.length]!(), bytes(2000)]));
+      socket.write(Buffer.concat([openings[i % openings.length](), bytes(2000)]));
       if (random.below(2) === 0) socket.end();
       else setTimeout(() => socket.destroy(), random.below(20));
     }
@@ -154,11 +197,13 @@ describe("strangers", () => {
     a.transport.addPeer(9n, ["http://127.0.0.1:1"]);
     const random = new SeededRandom(12n);
     for (let i = 0; i < 60; i++) {
-      const session = connectHttp2(a.urls[0]!);
+      const session = connectHttp2(a.urls[0]);
       session.on("error", () => {});
       const stream = session.request({ ...INTRODUCTION, ":path": "/raft/snapshot" });
       stream.on("error", () => {});
-      stream.write(Buffer.from(Array.from({ length: 1 + random.below(500) }, () => random.below(256))));
+      stream.write(
+        Buffer.from(Array.from({ length: 1 + random.below(500) }, () => random.below(256))),
+      );
       if (i % 3 === 0) stream.end();
       const status = await new Promise<number>((resolve) => {
         stream.on("response", (headers) => resolve(Number(headers[":status"])));
@@ -174,7 +219,9 @@ describe("strangers", () => {
 });
 
 describe("a snapshot that does not come along", () => {
-  const stall = { options: { maxSnapshots: 1, snapshotStallTimeoutMs: 30_000, incomingIdleTimeoutMs: 1e9 } };
+  const stall = {
+    options: { maxSnapshots: 1, snapshotStallTimeoutMs: 30_000, incomingIdleTimeoutMs: 1e9 },
+  };
 
   it("is given up, however regularly a byte comes, and the next one has its place", async (t) => {
     const net = await network(t);
@@ -182,10 +229,14 @@ describe("a snapshot that does not come along", () => {
     const a = await member(net, 1n, { ...stall, clock });
     for (const id of [7n, 8n, 9n]) a.transport.addPeer(id, ["http://127.0.0.1:1"]);
     const ask = (from: string) => {
-      const session = connectHttp2(a.urls[0]!);
+      const session = connectHttp2(a.urls[0]);
       session.on("error", () => {});
       t.after(() => session.destroy());
-      const stream = session.request({ ...INTRODUCTION, "x-quorate-from": from, ":path": "/raft/snapshot" });
+      const stream = session.request({
+        ...INTRODUCTION,
+        "x-quorate-from": from,
+        ":path": "/raft/snapshot",
+      });
       stream.on("error", () => {});
       stream.resume();
       const status = new Promise<number>((resolve) => {
@@ -223,7 +274,13 @@ describe("a snapshot that does not come along", () => {
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
     await first.status;
-    await net.until("it was given up", () => a.logger.find("warn", "failed to save incoming database snapshot").length === 1);
-    assert.match(String(a.logger.lines.find((line) => line.msg.startsWith("failed to save"))!.fields["error"]), /no progress for 30000 ms/);
+    await net.until(
+      "it was given up",
+      () => a.logger.find("warn", "failed to save incoming database snapshot").length === 1,
+    );
+    assert.match(
+      String(a.logger.lines.find((line) => line.msg.startsWith("failed to save"))!.fields["error"]),
+      /no progress for 30000 ms/,
+    );
   });
 });

@@ -4,21 +4,39 @@ import { SeededRandom } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
 import fc from "fast-check";
 import { freshSeed } from "../../../test/support/fresh-seed.ts";
-import { decodeMessage, END_FRAME, FrameBatch, FrameError, FrameReader, MAX_MESSAGE_ENTRIES } from "../src/frames.ts";
+import {
+  decodeMessage,
+  END_FRAME,
+  FrameBatch,
+  FrameError,
+  FrameReader,
+  MAX_MESSAGE_ENTRIES,
+} from "../src/frames.ts";
 import { heldBytes } from "./helpers/memory.ts";
 
 const SEED = 20_260_102;
 
 function framesOf(reader: FrameReader): Buffer[] {
   const frames: Buffer[] = [];
-  for (let frame = reader.take(); frame !== undefined; frame = reader.take()) frames.push(Buffer.from(frame));
+  for (let frame = reader.take(); frame !== undefined; frame = reader.take())
+    frames.push(Buffer.from(frame));
   return frames;
 }
 
-/** Frames with contents of their own go through a stream that is cut as `cuts` says, and are taken after every few pieces. */
-function comesBack(lengths: readonly number[], cuts: readonly number[], seed: number, takeEvery: number): void {
+/**
+ * Frames with contents of their own go through a stream that is cut as `cuts` says, and are taken
+ * after every few pieces.
+ */
+function comesBack(
+  lengths: readonly number[],
+  cuts: readonly number[],
+  seed: number,
+  takeEvery: number,
+): void {
   const random = new SeededRandom(BigInt(seed));
-  const frames = lengths.map((length) => Buffer.from(Array.from({ length }, () => random.below(256))));
+  const frames = lengths.map((length) =>
+    Buffer.from(Array.from({ length }, () => random.below(256))),
+  );
   const batch = new FrameBatch();
   for (const frame of frames) batch.add(frame);
   const size = batch.sizeBytes;
@@ -54,11 +72,15 @@ describe("frames", () => {
     [freshSeed(), 400],
   ] as const) {
     it(`come out as they went in, however the stream is cut, seed ${seed}`, () => {
-      // Small frames and cuts meet where small chunks are gathered, and more of them come after a part of those was taken.
+      // Small frames and cuts meet where small chunks are gathered, and more of them come after a
+      // part of those was taken.
       const sizes = fc.oneof(
         { weight: 6, arbitrary: fc.integer({ min: 0, max: 40 }) },
         { weight: 3, arbitrary: fc.integer({ min: 0, max: 1500 }) },
-        { weight: 1, arbitrary: fc.constantFrom(4091, 4092, 4093, 65_535, 65_536, 65_537, 200_000) },
+        {
+          weight: 1,
+          arbitrary: fc.constantFrom(4091, 4092, 4093, 65_535, 65_536, 65_537, 200_000),
+        },
       );
       const cuts = fc.oneof(
         { weight: 5, arbitrary: fc.integer({ min: 1, max: 30 }) },
@@ -67,7 +89,13 @@ describe("frames", () => {
       );
       const cutLists = fc.array(cuts, { minLength: 1, maxLength: 20 });
       fc.assert(
-        fc.property(fc.array(sizes, { maxLength: 30 }), cutLists, fc.nat(), fc.integer({ min: 1, max: 6 }), comesBack),
+        fc.property(
+          fc.array(sizes, { maxLength: 30 }),
+          cutLists,
+          fc.nat(),
+          fc.integer({ min: 1, max: 6 }),
+          comesBack,
+        ),
         // A failure prints the seed and the path to its smallest case.
         { seed, numRuns },
       );
@@ -88,7 +116,8 @@ describe("frames", () => {
   it("are gathered when they are small, and left where they are when they are big", () => {
     const batch = new FrameBatch();
     const big = new Uint8Array(100_000);
-    for (const frame of [new Uint8Array(10), new Uint8Array(20), big, new Uint8Array(30)]) batch.add(frame);
+    for (const frame of [new Uint8Array(10), new Uint8Array(20), big, new Uint8Array(30)])
+      batch.add(frame);
     const pieces = batch.take();
     assert.deepEqual(
       pieces.map((piece) => piece.length),
@@ -127,8 +156,12 @@ describe("frames", () => {
   });
 
   it("hold no more entries than members send, counted before they are made", () => {
-    const entries = (count: number) => new Uint8Array(2 * count).map((_, i) => (i % 2 === 0 ? 0x3a : 0));
+    const entries = (count: number) =>
+      new Uint8Array(2 * count).map((_, i) => (i % 2 === 0 ? 0x3a : 0));
     assert.equal(decodeMessage(entries(MAX_MESSAGE_ENTRIES)).entries.length, MAX_MESSAGE_ENTRIES);
-    assert.throws(() => decodeMessage(entries(4 * MAX_MESSAGE_ENTRIES)), /message of more than 32768 entries/);
+    assert.throws(
+      () => decodeMessage(entries(4 * MAX_MESSAGE_ENTRIES)),
+      /message of more than 32768 entries/,
+    );
   });
 });

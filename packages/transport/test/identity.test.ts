@@ -1,20 +1,39 @@
-/** Who may speak to a member over its peer port: members of the cluster, under their own certificates, and nobody else. */
+/**
+ * Who may speak to a member over its peer port: members of the cluster, under their own
+ * certificates, and nobody else.
+ */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { TlsOptions } from "@quorate/host/node";
 import type { AskMembers } from "@quorate/transport";
 import { RecordingListener } from "@quorate/transport/testing";
 import { Agent, request } from "undici";
-import { makeAuthority, makeCertificate, makeLocalCertificate, type TestCertificate } from "../../../test/support/certs.ts";
+import {
+  makeAuthority,
+  makeCertificate,
+  makeLocalCertificate,
+  type TestCertificate,
+} from "../../../test/support/certs.ts";
 import { heartbeat, snapshotMessage } from "./helpers/messages.ts";
 import { type MemberSettings, type RealMember, RealNetwork } from "./helpers/network.ts";
 
 const CA = makeAuthority();
 const PEER = makeLocalCertificate(CA, "peer");
-/** Client certificates of the members' own authority, as the shipped tools made them, and one that only names its host. */
+/**
+ * Client certificates of the members' own authority, as the shipped tools made them, and one that
+ * only names its host.
+ */
 const CLIENTS: readonly (readonly [string, TestCertificate, RegExp])[] = [
-  ["names no host", makeCertificate({ name: "client", issuer: CA, usage: "client" }), /names no host, so it is not a member's/],
-  ["names no host and is good for servers", makeCertificate({ name: "client", issuer: CA }), /names no host, so it is not a member's/],
+  [
+    "names no host",
+    makeCertificate({ name: "client", issuer: CA, usage: "client" }),
+    /names no host, so it is not a member's/,
+  ],
+  [
+    "names no host and is good for servers",
+    makeCertificate({ name: "client", issuer: CA }),
+    /names no host, so it is not a member's/,
+  ],
   [
     "is good for clients only",
     makeCertificate({ name: "client", issuer: CA, usage: "client", ipAddresses: ["127.0.0.1"] }),
@@ -22,7 +41,10 @@ const CLIENTS: readonly (readonly [string, TestCertificate, RegExp])[] = [
   ],
 ];
 
-const tlsOf = ({ certPem, keyPem }: TestCertificate, more: Partial<TlsOptions> = {}): TlsOptions => ({
+const tlsOf = (
+  { certPem, keyPem }: TestCertificate,
+  more: Partial<TlsOptions> = {},
+): TlsOptions => ({
   ...{ certPem, keyPem, trustedCaPem: CA.certPem, clientCertAuth: true },
   ...more,
 });
@@ -38,19 +60,33 @@ async function network(t: TestContext, tls?: TlsOptions): Promise<RealNetwork> {
 
 /** A member whose peer port answers "ok" to everything. */
 function member(net: RealNetwork, id: bigint, settings: MemberSettings = {}): Promise<RealMember> {
-  return net.start(id, new RecordingListener(), undefined, { http: () => ({ status: 200, headers: {}, body: "ok\n" }), ...settings });
+  return net.start(id, new RecordingListener(), undefined, {
+    http: () => ({ status: 200, headers: {}, body: "ok\n" }),
+    ...settings,
+  });
 }
 
 const isUp = (from: RealMember, to: bigint): boolean =>
   from.transport.peers().some(({ id, activeSinceMs }) => id === to && !!activeSinceMs);
 
 /** The stranger tries streams and a snapshot; nothing of that reaches the member. */
-async function staysOut(net: RealNetwork, stranger: RealMember, target: RealMember, why: RegExp): Promise<void> {
+async function staysOut(
+  net: RealNetwork,
+  stranger: RealMember,
+  target: RealMember,
+  why: RegExp,
+): Promise<void> {
   stranger.transport.addPeer(target.id, target.urls);
-  const whys = () => stranger.logger.find("warn", "failed to dial remote peer").map(({ fields }) => String(fields["error"]));
+  const whys = () =>
+    stranger.logger
+      .find("warn", "failed to dial remote peer")
+      .map(({ fields }) => String(fields["error"]));
   await net.until("the stranger hears why", () => whys().some((one) => why.test(one)));
   stranger.transport.send([heartbeat(stranger.id, target.id)]);
-  stranger.transport.sendSnapshot({ message: snapshotMessage(stranger.id, target.id), body: (async function* () {})() });
+  stranger.transport.sendSnapshot({
+    message: snapshotMessage(stranger.id, target.id),
+    body: (async function* () {})(),
+  });
   await net.until("its snapshot has failed", () => stranger.listener.snapshotsSent.length > 0);
   assert.deepEqual(stranger.listener.snapshotsSent[0], { id: target.id, taken: false });
   assert.deepEqual([target.listener.messages, target.listener.snapshots], [[], []]);
@@ -61,9 +97,13 @@ describe("a client certificate of the members' authority", () => {
     it(`that ${what} reads nothing, and opens no stream as a member`, async (t) => {
       const net = await network(t, tlsOf(PEER));
       const target = await member(net, 1n);
-      const dispatcher = new Agent({ connect: { ca: CA.certPem, cert: certificate.certPem, key: certificate.keyPem }, allowH2: false });
+      const dispatcher = new Agent({
+        connect: { ca: CA.certPem, cert: certificate.certPem, key: certificate.keyPem },
+        allowH2: false,
+      });
       t.after(() => dispatcher.destroy());
-      for (const path of ["/members", "/version", "/leases"]) await assert.rejects(request(target.urls[0] + path, { dispatcher }));
+      for (const path of ["/members", "/version", "/leases"])
+        await assert.rejects(request(target.urls[0] + path, { dispatcher }));
       const [line] = target.logger.find("warn", "rejected connection on peer endpoint");
       assert.match(String(line!.fields["error"]), reason);
       // With the id of a member that is known, too.
@@ -76,7 +116,7 @@ describe("a client certificate of the members' authority", () => {
 
   it("passes where the operator says which certificates are members', or that it is not to be looked at", async (t) => {
     const net = await network(t, tlsOf(PEER));
-    const bare = CLIENTS[0]![1];
+    const bare = CLIENTS[0][1];
     const ways: readonly MemberSettings["options"][] = [
       { tls: tlsOf(PEER, { allowedCommonNames: ["client", "peer"] }) },
       { tls: tlsOf(PEER, { clientCertPem: PEER.certPem, clientKeyPem: PEER.keyPem }) },
@@ -101,8 +141,16 @@ describe("a certificate of another host", () => {
     // It comes from 127.0.0.1, and may: but db2.example is member 2's host.
     const listen = [{ host: "127.0.0.1", port: 0, secure: false }];
     const stranger = await member(net, 2n, { options: { listen } });
-    await staysOut(net, stranger, target, /the certificate names no host of the member's peer URLs/);
-    const [line] = target.logger.find("warn", "rejected stream from remote peer because of its certificate");
+    await staysOut(
+      net,
+      stranger,
+      target,
+      /the certificate names no host of the member's peer URLs/,
+    );
+    const [line] = target.logger.find(
+      "warn",
+      "rejected stream from remote peer because of its certificate",
+    );
     assert.equal(line!.fields["remote-peer-id"], "2");
 
     const other = makeCertificate({ name: "app", issuer: CA, ipAddresses: ["127.0.0.2"] });
@@ -118,7 +166,8 @@ describe("a certificate of another host", () => {
       // One that joins asks before all have heard of it.
       assert.equal(await status("GET", "/members"), 200);
       assert.equal(await status("GET", "/members/hashkv"), 403);
-      for (const method of ["POST", "PUT", "DELETE"] as const) assert.equal(await status(method, "/members/promote/1"), 403, method);
+      for (const method of ["POST", "PUT", "DELETE"] as const)
+        assert.equal(await status(method, "/members/promote/1"), 403, method);
       target.transport.addPeer(3n, ["https://127.0.0.2:2380"]);
       assert.equal(await status("POST", "/members/promote/1"), 200, "now it is a member's");
       target.transport.removePeer(3n);
@@ -145,17 +194,26 @@ for (const tls of [undefined, tlsOf(PEER)]) {
   describe(`a stranger with a member's certificate, ${tls === undefined ? "in plain text" : "over TLS"}`, () => {
     it("is not heard as a member that does not exist, and not dialled", async (t) => {
       const net = await network(t, tls);
-      const target = await member(net, 1n, { askMembers: async (told) => told([{ id: 7n, peerUrls: ["https://127.0.0.1:1"] }]) });
+      const target = await member(net, 1n, {
+        askMembers: async (told) => told([{ id: 7n, peerUrls: ["https://127.0.0.1:1"] }]),
+      });
       const stranger = await member(net, 99n);
       await staysOut(net, stranger, target, /error sender not found/);
       await net.until("the log says so", () =>
         target.logger
-          .find("warn", "rejected stream from a stranger: no member of the cluster knows the remote peer")
+          .find(
+            "warn",
+            "rejected stream from a stranger: no member of the cluster knows the remote peer",
+          )
           .some(({ fields }) => fields["remote-peer-id"] === "63"),
       );
       assert.deepEqual(target.transport.peers(), []);
       assert.equal(target.logger.find("info", "added remote peer").length, 0);
-      assert.equal(stranger.transport.incomingConnections, 0, "nobody calls back at the URLs that a stranger names");
+      assert.equal(
+        stranger.transport.incomingConnections,
+        0,
+        "nobody calls back at the URLs that a stranger names",
+      );
     });
 
     it("costs the others one question in half a second, however many there are", async (t) => {
@@ -167,9 +225,15 @@ for (const tls of [undefined, tlsOf(PEER)]) {
         },
       });
       const startMs = performance.now();
-      const strangers = await Promise.all(Array.from({ length: 8 }, (_, i) => member(net, BigInt(100 + i))));
+      const strangers = await Promise.all(
+        Array.from({ length: 8 }, (_, i) => member(net, BigInt(100 + i))),
+      );
       for (const stranger of strangers) stranger.transport.addPeer(1n, target.urls);
-      const dials = () => strangers.reduce((sum, { logger }) => sum + logger.find("warn", "failed to dial remote peer").length, 0);
+      const dials = () =>
+        strangers.reduce(
+          (sum, { logger }) => sum + logger.find("warn", "failed to dial remote peer").length,
+          0,
+        );
       await net.until("all have tried", () => dials() >= strangers.length);
       await net.until("and again", () => performance.now() - startMs > 1100);
       assert.ok(asked <= 2 + (performance.now() - startMs) / 500, `${asked} questions`);
@@ -181,7 +245,10 @@ for (const tls of [undefined, tlsOf(PEER)]) {
       const told: { id: bigint; peerUrls: readonly string[] }[] = [];
       const target = await member(net, 1n, { askMembers: async (tell) => tell(told) });
       added.transport.addPeer(1n, target.urls);
-      await net.until("it is refused at first", () => added.logger.find("warn", "failed to dial remote peer").length > 0);
+      await net.until(
+        "it is refused at first",
+        () => added.logger.find("warn", "failed to dial remote peer").length > 0,
+      );
       told.push({ id: 5n, peerUrls: added.urls });
       await net.until("it is heard", () => {
         added.transport.send([heartbeat(5n, 1n)]);
@@ -191,7 +258,11 @@ for (const tls of [undefined, tlsOf(PEER)]) {
         target.transport.send([heartbeat(1n, 5n)]);
         return added.listener.messages.length > 0;
       });
-      assert.deepEqual(target.transport.peers(), [], "it is no peer before this member has applied that");
+      assert.deepEqual(
+        target.transport.peers(),
+        [],
+        "it is no peer before this member has applied that",
+      );
     });
   });
 }

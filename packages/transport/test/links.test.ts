@@ -44,7 +44,10 @@ describe("a peer that hangs", () => {
     const net = await network(t);
     const dropped: number[] = [];
     const bounds = { maxQueuedBytes: 4 * MIB, maxQueuedMessages: 1000, pingTimeoutMs: 60_000 };
-    const a = await member(net, 1n, { options: bounds, observer: { dropped: (_id, type) => dropped.push(type) } });
+    const a = await member(net, 1n, {
+      options: bounds,
+      observer: { dropped: (_id, type) => dropped.push(type) },
+    });
     const b = await member(net, 2n);
     const { proxy, url } = await StallingProxy.before(t, b.urls[0]);
     a.transport.addPeer(2n, [url]);
@@ -64,23 +67,35 @@ describe("a peer that hangs", () => {
     assert.ok(grown < 32 * MIB, `${Math.round(grown / MIB)} MiB more`);
     assert.ok(a.transport.queued(2n, "urgent").messages <= 1000);
     assert.ok(dropped.length > 10_000, `${dropped.length} dropped`);
-    // Once for each channel, and once more for each half of a queue that the system's buffers still took.
+    // Once for each channel, and once more for each half of a queue that the system's buffers still
+    // took.
     assert.ok(a.listener.unreachables.length <= 8, `${a.listener.unreachables.length} times told`);
-    const warnings = a.logger.find("warn", "dropped internal Raft message since sending buffer is full");
+    const warnings = a.logger.find(
+      "warn",
+      "dropped internal Raft message since sending buffer is full",
+    );
     const types = warnings.map((line) => line.fields["message-type"]);
     assert.deepEqual(new Set(types), new Set(["MsgApp", "MsgHeartbeat"]));
     assert.ok(types.length <= 8, `${types.length} times logged`);
     const early = b.listener.messages.length;
     proxy.go();
-    await net.until("the queue is empty", () => a.transport.queued(2n, "bulk").bytes === 0 && a.transport.queued(2n, "urgent").bytes === 0);
+    await net.until(
+      "the queue is empty",
+      () =>
+        a.transport.queued(2n, "bulk").bytes === 0 && a.transport.queued(2n, "urgent").bytes === 0,
+    );
     a.transport.send([heartbeat(1n, 2n, 777_777)]);
-    await net.until("the link works again", () => b.listener.messages.some((message) => message.commit === 777_777));
+    await net.until("the link works again", () =>
+      b.listener.messages.some((message) => message.commit === 777_777),
+    );
     assert.ok(b.listener.messages.length > early);
   });
 
   it("is given up when it answers no ping, and comes back when it does", async (t) => {
     const net = await network(t);
-    const a = await member(net, 1n, { options: { pingIntervalMs: 20, pingTimeoutMs: 400, dialTimeoutMs: 400 } });
+    const a = await member(net, 1n, {
+      options: { pingIntervalMs: 20, pingTimeoutMs: 400, dialTimeoutMs: 400 },
+    });
     const b = await member(net, 2n);
     const { proxy, url } = await StallingProxy.before(t, b.urls[0]);
     a.transport.addPeer(2n, [url]);
@@ -88,7 +103,10 @@ describe("a peer that hangs", () => {
     proxy.stall();
     await net.until("the link is given up", () => !isUp(a, 2n));
     await net.until("it is told", () => a.listener.unreachables.length > 0);
-    await net.until("new attempts end too", () => a.logger.find("warn", "failed to dial remote peer").length > 0);
+    await net.until(
+      "new attempts end too",
+      () => a.logger.find("warn", "failed to dial remote peer").length > 0,
+    );
     proxy.go();
     await net.until("the link is up again", () => isUp(a, 2n));
   });
@@ -139,23 +157,35 @@ describe("a peer is turned away", () => {
       const net = await network(t);
       const refused: string[] = [];
       const a = await member(net, 1n, settings);
-      const b = await member(net, 2n, { observer: { refused: (id, reason) => refused.push(`${id} ${reason}`) } });
+      const b = await member(net, 2n, {
+        observer: { refused: (id, reason) => refused.push(`${id} ${reason}`) },
+      });
       a.transport.addPeer(2n, b.urls);
       await net.until("both have said so", () => {
         a.transport.send([heartbeat(1n, 2n)]);
-        return a.logger.find("warn", clientLine).length > 0 && b.logger.find("warn", serverLine).length > 0;
+        return (
+          a.logger.find("warn", clientLine).length > 0 &&
+          b.logger.find("warn", serverLine).length > 0
+        );
       });
       assert.match(String(a.logger.find("warn", clientLine)[0].fields["error"]), error);
       const line = b.logger.find("warn", serverLine)[0];
       assert.equal(line.fields["remote-peer-id"], "1");
       assert.match(String(line.fields["remote-addr"]), /^127\.0\.0\.1:\d+$/);
       assert.ok(refused.length > 0 && refused.every((one) => one.startsWith("1 ")));
-      a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: (async function* () {})() });
+      a.transport.sendSnapshot({
+        message: snapshotMessage(1n, 2n),
+        body: (async function* () {})(),
+      });
       await net.until("its snapshot fails too", () => a.listener.snapshotsSent.length === 1);
       assert.deepEqual(a.listener.snapshotsSent, [{ id: 2n, taken: false }]);
       assert.deepEqual([b.listener.messages, b.listener.snapshots], [[], []]);
       assert.ok(!isUp(a, 2n));
-      assert.equal(b.logger.find("warn", serverLine).length, 1, "said once, however often it comes");
+      assert.equal(
+        b.logger.find("warn", serverLine).length,
+        1,
+        "said once, however often it comes",
+      );
     });
   }
 
@@ -164,7 +194,10 @@ describe("a peer is turned away", () => {
     const a = await member(net, 1n);
     const b = await member(net, 2n);
     a.transport.addPeer(3n, b.urls);
-    await net.until("it is logged", () => b.logger.find("warn", "ignored streaming request; ID mismatch").length > 0);
+    await net.until(
+      "it is logged",
+      () => b.logger.find("warn", "ignored streaming request; ID mismatch").length > 0,
+    );
     assert.ok(!isUp(a, 3n));
   });
 
@@ -253,8 +286,17 @@ describe("a peer that has moved", () => {
 describe("the peer port", () => {
   it("answers plain HTTP in both versions", async (t) => {
     const net = await network(t);
-    const a = await member(net, 1n, { http: (one) => ({ status: 200, headers: {}, body: `${one.method} ${one.path}?${one.query}\n` }) });
-    assert.equal(await (await request(`${a.urls[0]}/members?x=1`)).body.text(), "GET /members?x=1\n");
+    const a = await member(net, 1n, {
+      http: (one) => ({
+        status: 200,
+        headers: {},
+        body: `${one.method} ${one.path}?${one.query}\n`,
+      }),
+    });
+    assert.equal(
+      await (await request(`${a.urls[0]}/members?x=1`)).body.text(),
+      "GET /members?x=1\n",
+    );
     const session = connectHttp2(a.urls[0]);
     const stream = session.request({ ":path": "/version" });
     const chunks: Buffer[] = [];
@@ -267,10 +309,18 @@ describe("the peer port", () => {
   it("closes a connection that sends what is no message, and takes the next", async (t) => {
     const net = await network(t);
     let failed = 0;
-    const a = await member(net, 1n, { options: { maxMessageBytes: 1000 }, observer: { receiveFailed: () => failed++ } });
+    const a = await member(net, 1n, {
+      options: { maxMessageBytes: 1000 },
+      observer: { receiveFailed: () => failed++ },
+    });
     a.transport.addPeer(2n, ["http://127.0.0.1:1"]);
     const data = (...bytes: number[]) => [0, 0, bytes.length, 0, 0, 0, 0, 0, 1, ...bytes];
-    for (const garbage of [data(0, 0, 0, 3, 1, 2, 3), data(0, 0, 4, 0, 0), data(0, 0, 0, 0), [0, 0, 0, 5, 0, 0, 0, 0, 2]]) {
+    for (const garbage of [
+      data(0, 0, 0, 3, 1, 2, 3),
+      data(0, 0, 4, 0, 0),
+      data(0, 0, 0, 0),
+      [0, 0, 0, 5, 0, 0, 0, 0, 2],
+    ]) {
       const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
       socket.on("error", () => {});
       socket.write(streamOpening);
@@ -279,7 +329,9 @@ describe("the peer port", () => {
       await new Promise((resolve) => socket.on("close", resolve));
     }
     assert.equal(failed, 4);
-    const lines = a.logger.find("warn", "failed to read Raft message").map((line) => String(line.fields["error"]));
+    const lines = a.logger
+      .find("warn", "failed to read Raft message")
+      .map((line) => String(line.fields["error"]));
     assert.equal(lines.length, 1, "one line for all of a member's broken input in a while");
     const b = await member(net, 2n);
     b.transport.addPeer(1n, a.urls);
@@ -320,20 +372,32 @@ describe("the peer port", () => {
   it("has room for so many connections, and drops those that are silent", async (t) => {
     const net = await network(t);
     const clock = new ManualClock();
-    const a = await member(net, 1n, { options: { maxIncomingConnections: 8, incomingIdleTimeoutMs: 100 }, clock });
+    const a = await member(net, 1n, {
+      options: { maxIncomingConnections: 8, incomingIdleTimeoutMs: 100 },
+      clock,
+    });
     const open = () => {
       const socket = connect(Number(new URL(a.urls[0]).port), "127.0.0.1");
       socket.on("error", () => {});
       socket.resume();
       t.after(() => socket.destroy());
-      return { socket, closed: new Promise<void>((resolve) => socket.on("close", () => resolve())) };
+      return {
+        socket,
+        closed: new Promise<void>((resolve) => socket.on("close", () => resolve())),
+      };
     };
-    // A quarter of them is for those who have not said who they are: the third one takes the place of the first.
+    // A quarter of them is for those who have not said who they are: the third one takes the place
+    // of the first.
     const first = open();
     await net.until("it is there", () => a.transport.incomingConnections === 1);
     const silent = [open(), open()];
     await first.closed;
-    await net.until("both are there", () => a.transport.incomingConnections === 2 && a.transport.slotCounters.displacedUnidentified === 1);
+    await net.until(
+      "both are there",
+      () =>
+        a.transport.incomingConnections === 2 &&
+        a.transport.slotCounters.displacedUnidentified === 1,
+    );
     silent[0].socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
     await net.until("both are gone", () => {
       clock.advance(10);
@@ -361,7 +425,8 @@ describe("what is counted", () => {
     const sent = new Map<bigint, number>();
     const received = new Map<bigint, number>();
     const events: string[] = [];
-    const add = (map: Map<bigint, number>) => (id: bigint, bytes: number) => map.set(id, (map.get(id) ?? 0) + bytes);
+    const add = (map: Map<bigint, number>) => (id: bigint, bytes: number) =>
+      map.set(id, (map.get(id) ?? 0) + bytes);
     const a = await member(net, 1n, {
       observer: {
         known: (id, isKnown) => events.push(`known ${id} ${isKnown}`),
@@ -369,14 +434,16 @@ describe("what is counted", () => {
         active: (id, active) => events.push(`active ${id} ${active}`),
         roundTrip: (id, ms) => assert.ok(id === 2n && ms >= 0),
         snapshotSendStarted: (id) => events.push(`sending ${id}`),
-        snapshotSendEnded: (id, taken, _ms, bytes) => events.push(`sent ${id} ${taken} ${bytes > 100_000}`),
+        snapshotSendEnded: (id, taken, _ms, bytes) =>
+          events.push(`sent ${id} ${taken} ${bytes > 100_000}`),
       },
     });
     const b = await member(net, 2n, {
       observer: {
         received: add(received),
         snapshotReceiveStarted: (id) => events.push(`receiving ${id}`),
-        snapshotReceiveEnded: (id, taken, _ms, bytes) => events.push(`received ${id} ${taken} ${bytes > 100_000}`),
+        snapshotReceiveEnded: (id, taken, _ms, bytes) =>
+          events.push(`received ${id} ${taken} ${bytes > 100_000}`),
       },
     });
     a.transport.addPeer(2n, b.urls);

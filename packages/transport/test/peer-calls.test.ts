@@ -1,11 +1,19 @@
-/** Single requests to a peer: whole answers, errors that say what was wrong, bounds on time, bytes and connections, the checks of TLS. */
+/**
+ * Single requests to a peer: whole answers, errors that say what was wrong, bounds on time, bytes
+ * and connections, the checks of TLS.
+ */
 import assert from "node:assert/strict";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import type { TlsOptions } from "@quorate/host/node";
-import { makeAuthority, makeCertificate, makeLocalCertificate, type TestCertificate } from "../../../test/support/certs.ts";
+import {
+  makeAuthority,
+  makeCertificate,
+  makeLocalCertificate,
+  type TestCertificate,
+} from "../../../test/support/certs.ts";
 import { PeerCalls } from "../node/peer-calls.ts";
 
 const CA = makeAuthority();
@@ -14,16 +22,35 @@ const TIMEOUT_MS = 30_000;
 const MIB = 1024 * 1024;
 
 function tls(certificate: TestCertificate, more: Partial<TlsOptions> = {}): TlsOptions {
-  return { certPem: certificate.certPem, keyPem: certificate.keyPem, trustedCaPem: CA.certPem, clientCertAuth: true, ...more };
+  return {
+    certPem: certificate.certPem,
+    keyPem: certificate.keyPem,
+    trustedCaPem: CA.certPem,
+    clientCertAuth: true,
+    ...more,
+  };
 }
 
 /** A peer that answers as it is told, and what calls it. */
-async function peer(t: TestContext, answer: RequestListener, options: { tls?: TlsOptions; theirs?: TestCertificate } = {}) {
+async function peer(
+  t: TestContext,
+  answer: RequestListener,
+  options: { tls?: TlsOptions; theirs?: TestCertificate } = {},
+) {
   const { theirs } = options;
   const server: Server =
     theirs === undefined
       ? createServer(answer)
-      : createTlsServer({ cert: theirs.certPem, key: theirs.keyPem, ca: CA.certPem, requestCert: true, rejectUnauthorized: true }, answer);
+      : createTlsServer(
+          {
+            cert: theirs.certPem,
+            key: theirs.keyPem,
+            ca: CA.certPem,
+            requestCert: true,
+            rejectUnauthorized: true,
+          },
+          answer,
+        );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const calls = new PeerCalls(options.tls);
   t.after(() => {
@@ -42,8 +69,13 @@ describe("a request to a peer", () => {
       const chunks: Buffer[] = [];
       request.on("data", (chunk: Buffer) => chunks.push(chunk));
       request.on("end", () => {
-        seen.push(`${request.method} ${request.url} ${request.headers["content-type"] ?? "-"} ${request.headers["content-length"] ?? "-"}`);
-        response.writeHead(chunks.length > 0 ? 200 : 412, chunks.length > 0 ? { "x-etcd-cluster-id": "cafe" } : {});
+        seen.push(
+          `${request.method} ${request.url} ${request.headers["content-type"] ?? "-"} ${request.headers["content-length"] ?? "-"}`,
+        );
+        response.writeHead(
+          chunks.length > 0 ? 200 : 412,
+          chunks.length > 0 ? { "x-etcd-cluster-id": "cafe" } : {},
+        );
         for (const chunk of chunks) response.write(chunk);
         response.end("end");
       });
@@ -52,11 +84,20 @@ describe("a request to a peer", () => {
     server.on("connection", () => connections++);
     const large = new Uint8Array(3 * MIB).fill(7);
     const posted = await calls.call(url, "/leases", large, TIMEOUT_MS);
-    assert.deepEqual([posted.status, posted.clusterId, posted.body.length], [200, "cafe", large.length + 3]);
+    assert.deepEqual(
+      [posted.status, posted.clusterId, posted.body.length],
+      [200, "cafe", large.length + 3],
+    );
     assert.equal(Buffer.from(posted.body.subarray(0, large.length)).equals(large), true);
     const got = await calls.call(url, "/members", undefined, TIMEOUT_MS);
-    assert.deepEqual([got.status, got.clusterId, Buffer.from(got.body).toString()], [412, undefined, "end"]);
-    assert.deepEqual(seen, [`POST /leases application/protobuf ${large.length}`, "GET /members - -"]);
+    assert.deepEqual(
+      [got.status, got.clusterId, Buffer.from(got.body).toString()],
+      [412, undefined, "end"],
+    );
+    assert.deepEqual(seen, [
+      `POST /leases application/protobuf ${large.length}`,
+      "GET /members - -",
+    ]);
     assert.equal(connections, 1);
   });
 
@@ -68,7 +109,9 @@ describe("a request to a peer", () => {
 
   it("is refused for what is no peer URL, or has no TLS options, and fails where nobody listens", async (t) => {
     const { server, calls, url } = await peer(t, () => {});
-    await assert.rejects(calls.call("ftp://x", "/", undefined, TIMEOUT_MS), { message: "not a peer URL: ftp://x" });
+    await assert.rejects(calls.call("ftp://x", "/", undefined, TIMEOUT_MS), {
+      message: "not a peer URL: ftp://x",
+    });
     await assert.rejects(calls.call("https://127.0.0.1:1", "/", undefined, TIMEOUT_MS), {
       message: "call https://127.0.0.1:1: no TLS options",
     });
@@ -109,16 +152,23 @@ describe("a request to a peer", () => {
       };
       more();
     });
-    await assert.rejects(calls.call(url, "/", undefined, TIMEOUT_MS), { message: `call ${url}: the answer is too long` });
+    await assert.rejects(calls.call(url, "/", undefined, TIMEOUT_MS), {
+      message: `call ${url}: the answer is too long`,
+    });
     assert.ok(sentBytes < 200 * MIB, `${sentBytes / MIB} MiB were sent`);
   });
 
   it("waits while as many as there may be are under way to the peer", async (t) => {
     const waiting: (() => void)[] = [];
-    const { server, calls, url } = await peer(t, (_request, response) => void waiting.push(() => response.end("x")));
+    const { server, calls, url } = await peer(
+      t,
+      (_request, response) => void waiting.push(() => response.end("x")),
+    );
     let connections = 0;
     server.on("connection", () => connections++);
-    const answers = Promise.all(Array.from({ length: 30 }, () => calls.call(url, "/", undefined, TIMEOUT_MS)));
+    const answers = Promise.all(
+      Array.from({ length: 30 }, () => calls.call(url, "/", undefined, TIMEOUT_MS)),
+    );
     while (waiting.length < 8) await new Promise((resolve) => setImmediate(resolve));
     for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
     assert.equal(waiting.length, 8, "requests under way");
@@ -140,7 +190,10 @@ describe("a request to a peer over TLS", () => {
 
   it("works between certificates of the authority", async (t) => {
     const { calls, url } = await peer(t, answer, { tls: tls(PEER), theirs: PEER });
-    assert.equal(Buffer.from((await calls.call(url, "/", undefined, TIMEOUT_MS)).body).toString(), "fine");
+    assert.equal(
+      Buffer.from((await calls.call(url, "/", undefined, TIMEOUT_MS)).body).toString(),
+      "fine",
+    );
   });
 
   it("is refused by either side for a certificate of another authority, or none", async (t) => {
@@ -148,15 +201,24 @@ describe("a request to a peer over TLS", () => {
     const first = await peer(t, answer, { tls: tls(PEER), theirs: stranger });
     await assert.rejects(first.calls.call(first.url, "/", undefined, TIMEOUT_MS), /certificate/);
     const second = await peer(t, answer, { tls: tls(stranger), theirs: PEER });
-    await assert.rejects(second.calls.call(second.url, "/", undefined, TIMEOUT_MS), /ECONNRESET|socket|certificate|alert/i);
+    await assert.rejects(
+      second.calls.call(second.url, "/", undefined, TIMEOUT_MS),
+      /ECONNRESET|socket|certificate|alert/i,
+    );
   });
 
   it("is refused for a certificate of another host, or of a name that is not allowed", async (t) => {
     const elsewhere = makeCertificate({ name: "peer", issuer: CA, dnsNames: ["peer.example"] });
     const first = await peer(t, answer, { tls: tls(PEER), theirs: elsewhere });
-    await assert.rejects(first.calls.call(first.url, "/", undefined, TIMEOUT_MS), /does not match|altnames|IP/i);
+    await assert.rejects(
+      first.calls.call(first.url, "/", undefined, TIMEOUT_MS),
+      /does not match|altnames|IP/i,
+    );
     const bound = tls(PEER, { allowedCommonNames: ["peer"] });
     const second = await peer(t, answer, { tls: bound, theirs: makeLocalCertificate(CA, "guest") });
-    await assert.rejects(second.calls.call(second.url, "/", undefined, TIMEOUT_MS), /client certificate authentication failed/);
+    await assert.rejects(
+      second.calls.call(second.url, "/", undefined, TIMEOUT_MS),
+      /client certificate authentication failed/,
+    );
   });
 });

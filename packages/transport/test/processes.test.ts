@@ -10,15 +10,25 @@ import { append, heartbeat, snapshotMessage } from "./helpers/messages.ts";
 import { type RealMember, RealNetwork } from "./helpers/network.ts";
 
 const MIB = 1024 * 1024;
-/** Heartbeats that must be answered while a snapshot is on its way, and how long it may become for that. */
+/**
+ * Heartbeats that must be answered while a snapshot is on its way, and how long it may become for
+ * that.
+ */
 const MIN_TRIPS = 20;
 const MAX_SNAPSHOT_BYTES = 1000 * MIB;
 
 /** @param port one that nobody else takes while the process is away, unless told */
-async function spawnMember(t: TestContext, url: string, port?: number): Promise<{ process: ChildProcess; url: string }> {
+async function spawnMember(
+  t: TestContext,
+  url: string,
+  port?: number,
+): Promise<{ process: ChildProcess; url: string }> {
   const script = new URL("./helpers/member-process.ts", import.meta.url).pathname;
   const own = port ?? (await freePorts(1))[0];
-  const child = endsWith(spawn(process.execPath, [script, String(own), url], { stdio: ["ignore", "pipe", "inherit"] }), t);
+  const child = endsWith(
+    spawn(process.execPath, [script, String(own), url], { stdio: ["ignore", "pipe", "inherit"] }),
+    t,
+  );
   const ended = once(child, "close").then(() => assert.fail("the process has ended at its start"));
   const [line] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];
   return { process: child, url: `http://127.0.0.1:${Number(line.toString())}` };
@@ -67,7 +77,10 @@ describe("a peer process", () => {
     a.transport.addPeer(2n, [peer.url]);
     await answered(net, a, 1);
     peer.process.kill("SIGSTOP");
-    await net.until("the link is given up", () => a.transport.peers()[0].activeSinceMs === undefined);
+    await net.until(
+      "the link is given up",
+      () => a.transport.peers()[0].activeSinceMs === undefined,
+    );
     await net.until("the loss is told", () => a.listener.unreachables.length > 0);
     peer.process.kill("SIGCONT");
     await answered(net, a, 2);
@@ -93,7 +106,10 @@ describe("a peer process", () => {
         return given > 20;
       });
       peer.process.kill("SIGKILL");
-      await net.until("all has failed", () => a.listener.snapshotsSent.length === 1 && a.listener.unreachables.length > 0);
+      await net.until(
+        "all has failed",
+        () => a.listener.snapshotsSent.length === 1 && a.listener.unreachables.length > 0,
+      );
       assert.deepEqual(a.listener.snapshotsSent, [{ id: 2n, taken: false }]);
       await net.until("the link is down", () => a.transport.peers()[0].activeSinceMs === undefined);
       peer = await spawnMember(t, a.urls[0], Number(new URL(peer.url).port));
@@ -109,12 +125,14 @@ describe("a peer process", () => {
     const chunk = new Uint8Array(256 * 1024);
     let sentBytes = 0;
     let trips = 0;
-    // It goes on until enough heartbeats were answered; were these behind it, none would be until it ends.
+    // It goes on until enough heartbeats were answered; were these behind it, none would be until
+    // it ends.
     const isLongEnough = () => sentBytes >= 200 * MIB && trips >= MIN_TRIPS;
     a.transport.sendSnapshot({
       message: snapshotMessage(1n, 2n),
       body: (async function* () {
-        for (; !isLongEnough() && sentBytes < MAX_SNAPSHOT_BYTES; sentBytes += chunk.length) yield chunk;
+        for (; !isLongEnough() && sentBytes < MAX_SNAPSHOT_BYTES; sentBytes += chunk.length)
+          yield chunk;
       })(),
     });
     let slowestBytes = 0;
@@ -130,7 +148,12 @@ describe("a peer process", () => {
       slowestBytes = Math.max(slowestBytes, sentBytes - beforeBytes);
     }
     assert.deepEqual(a.listener.snapshotsSent, [{ id: 2n, taken: true }]);
-    t.diagnostic(`${sentBytes / MIB} MiB; ${trips} heartbeats there and back; at most ${slowestBytes / MIB} MiB meanwhile`);
-    assert.ok(trips >= MIN_TRIPS, `${trips} heartbeats were answered during ${sentBytes / MIB} MiB`);
+    t.diagnostic(
+      `${sentBytes / MIB} MiB; ${trips} heartbeats there and back; at most ${slowestBytes / MIB} MiB meanwhile`,
+    );
+    assert.ok(
+      trips >= MIN_TRIPS,
+      `${trips} heartbeats were answered during ${sentBytes / MIB} MiB`,
+    );
   });
 });

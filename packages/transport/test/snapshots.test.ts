@@ -52,9 +52,15 @@ describe("a snapshot", () => {
       })(),
     });
     await net.until("it has failed", () => a.listener.snapshotsSent.length === 1);
-    assert.equal(a.logger.find("warn", "failed to send database snapshot")[0].fields["error"], "the peer does not answer");
+    assert.equal(
+      a.logger.find("warn", "failed to send database snapshot")[0].fields["error"],
+      "the peer does not answer",
+    );
     release();
-    await net.until("the receiver has failed too", () => b.listener.brokenSnapshots.length + b.listener.snapshots.length === 1);
+    await net.until(
+      "the receiver has failed too",
+      () => b.listener.brokenSnapshots.length + b.listener.snapshots.length === 1,
+    );
   });
 
   it("ends with the peer that is removed", async (t) => {
@@ -66,11 +72,17 @@ describe("a snapshot", () => {
     await net.until("its body is let go", () => state.ended);
     await net.until("the receiver knows", () => b.listener.brokenSnapshots.length === 1);
     assert.match(b.listener.brokenSnapshots[0], /snapshot broke off/);
-    await net.until("whoever keeps what it is read from is told", () => a.listener.snapshotsSent.length === 1);
-    assert.equal(a.listener.snapshotsSent[0]!.taken, false);
+    await net.until(
+      "whoever keeps what it is read from is told",
+      () => a.listener.snapshotsSent.length === 1,
+    );
+    assert.equal(a.listener.snapshotsSent[0].taken, false);
     a.transport.addPeer(2n, b.urls);
     await net.until("there is room for another", () => {
-      a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: (async function* () {})() });
+      a.transport.sendSnapshot({
+        message: snapshotMessage(1n, 2n),
+        body: (async function* () {})(),
+      });
       return a.listener.snapshotsSent.some(({ taken }) => taken);
     });
   });
@@ -83,14 +95,23 @@ describe("a snapshot", () => {
     const first = { given: 0, ended: false };
     a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: endless(first) });
     await net.until("it is under way", () => first.given > 10);
-    a.transport.sendSnapshot({ message: snapshotMessage(1n, 3n), body: endless({ given: 0, ended: false }) });
+    a.transport.sendSnapshot({
+      message: snapshotMessage(1n, 3n),
+      body: endless({ given: 0, ended: false }),
+    });
     await net.until("a second is not sent", () => a.listener.snapshotsSent.length === 1);
     assert.deepEqual(a.listener.snapshotsSent, [{ id: 3n, taken: false }]);
     c.transport.addPeer(2n, b.urls);
-    c.transport.sendSnapshot({ message: snapshotMessage(3n, 2n), body: endless({ given: 0, ended: false }) });
+    c.transport.sendSnapshot({
+      message: snapshotMessage(3n, 2n),
+      body: endless({ given: 0, ended: false }),
+    });
     await net.until("a second is not received", () => c.listener.snapshotsSent.length === 1);
     assert.deepEqual(c.listener.snapshotsSent, [{ id: 2n, taken: false }]);
-    assert.equal(c.logger.find("warn", "failed to send database snapshot")[0].fields["error"], "too many snapshots are being received");
+    assert.equal(
+      c.logger.find("warn", "failed to send database snapshot")[0].fields["error"],
+      "too many snapshots are being received",
+    );
   });
 
   it("must come by its own way and with the right message", async (t) => {
@@ -99,7 +120,10 @@ describe("a snapshot", () => {
     a.transport.sendSnapshot({ message: heartbeat(1n, 2n), body: (async function* () {})() });
     await net.until("it has failed", () => a.listener.snapshotsSent.length === 1);
     assert.deepEqual(a.listener.snapshotsSent, [{ id: 2n, taken: false }]);
-    assert.equal(b.logger.find("warn", "failed to save incoming database snapshot")[0].fields["error"], "wrong raft message");
+    assert.equal(
+      b.logger.find("warn", "failed to save incoming database snapshot")[0].fields["error"],
+      "wrong raft message",
+    );
   });
 
   it("is sent in parts where its chunks are long", async (t) => {

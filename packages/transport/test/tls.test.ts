@@ -18,7 +18,13 @@ const OTHER_CA = makeAuthority("other-ca");
 const PEER = makeLocalCertificate(CA, "peer");
 
 function tls(certificate: TestCertificate, more: Partial<TlsOptions> = {}): TlsOptions {
-  return { certPem: certificate.certPem, keyPem: certificate.keyPem, trustedCaPem: CA.certPem, clientCertAuth: true, ...more };
+  return {
+    certPem: certificate.certPem,
+    keyPem: certificate.keyPem,
+    trustedCaPem: CA.certPem,
+    clientCertAuth: true,
+    ...more,
+  };
 }
 
 /** Member 1 with its options dials member 2 with its own. */
@@ -32,14 +38,24 @@ async function pair(
   const net = new RealNetwork(theirs);
   t.after(() => net.close());
   const listen = [{ host: "127.0.0.1", port: 0, secure: false }];
-  const a = await net.start(1n, new RecordingListener(), undefined, { options: { tls: mine, listen } });
+  const a = await net.start(1n, new RecordingListener(), undefined, {
+    options: { tls: mine, listen },
+  });
   const b = await net.start(2n, new RecordingListener(), undefined, { options: settings });
   b.transport.addPeer(1n, [`https://${host}:2380`]);
   a.transport.addPeer(2n, b.urls);
   return { net, a, b };
 }
 
-async function works({ net, a, b }: { net: RealNetwork; a: RealMember; b: RealMember }): Promise<void> {
+async function works({
+  net,
+  a,
+  b,
+}: {
+  net: RealNetwork;
+  a: RealMember;
+  b: RealMember;
+}): Promise<void> {
   await net.until("messages get through", () => {
     a.transport.send([heartbeat(1n, 2n)]);
     return b.listener.messages.length > 0;
@@ -52,12 +68,20 @@ async function fails(
   mine: RegExp,
   theirs: RegExp | undefined,
 ): Promise<void> {
-  const errors = (member: RealMember, msg: string) => member.logger.find("warn", msg).map((line) => String(line.fields["error"]));
-  await net.until("the dialling side says why", () => errors(a, "failed to dial remote peer").some((error) => mine.test(error)));
+  const errors = (member: RealMember, msg: string) =>
+    member.logger.find("warn", msg).map((line) => String(line.fields["error"]));
+  await net.until("the dialling side says why", () =>
+    errors(a, "failed to dial remote peer").some((error) => mine.test(error)),
+  );
   const rejected = "rejected connection on peer endpoint";
   if (theirs !== undefined) {
-    await net.until("the other side says why", () => errors(b, rejected).some((error) => theirs.test(error)));
-    assert.match(String(b.logger.find("warn", rejected)[0].fields["remote-addr"]), /^127\.0\.0\.1:\d+$/);
+    await net.until("the other side says why", () =>
+      errors(b, rejected).some((error) => theirs.test(error)),
+    );
+    assert.match(
+      String(b.logger.find("warn", rejected)[0].fields["remote-addr"]),
+      /^127\.0\.0\.1:\d+$/,
+    );
   }
   a.transport.sendSnapshot({ message: snapshotMessage(1n, 2n), body: (async function* () {})() });
   await net.until("a snapshot fails too", () => a.listener.snapshotsSent.length === 1);
@@ -74,13 +98,25 @@ describe("mutual TLS between members", () => {
   it("refuses one of another authority, on either side", async (t) => {
     const stranger = makeLocalCertificate(OTHER_CA, "peer");
     const mine = tls(stranger);
-    await fails(await pair(t, mine, tls(PEER)), /connection closed|EOF|unknown/, /certificate signed by unknown authority/);
-    await fails(await pair(t, tls(PEER), tls(stranger)), /certificate signed by unknown authority/, undefined);
+    await fails(
+      await pair(t, mine, tls(PEER)),
+      /connection closed|EOF|unknown/,
+      /certificate signed by unknown authority/,
+    );
+    await fails(
+      await pair(t, tls(PEER), tls(stranger)),
+      /certificate signed by unknown authority/,
+      undefined,
+    );
   });
 
   it("refuses a member without one", async (t) => {
     const without = makeCertificate({ name: "self", ipAddresses: ["127.0.0.1"] });
-    await fails(await pair(t, tls(without), tls(PEER)), /connection closed|EOF|unknown|certificate/, /certificate/);
+    await fails(
+      await pair(t, tls(without), tls(PEER)),
+      /connection closed|EOF|unknown|certificate/,
+      /certificate/,
+    );
     await fails(await pair(t, undefined, tls(PEER)), /no TLS options/, undefined);
   });
 
@@ -107,13 +143,28 @@ describe("mutual TLS between members", () => {
     const guest = makeLocalCertificate(CA, "guest");
     const bound = { allowedCommonNames: ["peer"] };
     await works(await pair(t, tls(PEER, bound), tls(PEER, bound)));
-    await fails(await pair(t, tls(guest), tls(PEER, bound)), /connection closed|EOF/, /^client certificate authentication failed$/);
-    await fails(await pair(t, tls(PEER, bound), tls(guest)), /client certificate authentication failed/, undefined);
+    await fails(
+      await pair(t, tls(guest), tls(PEER, bound)),
+      /connection closed|EOF/,
+      /^client certificate authentication failed$/,
+    );
+    await fails(
+      await pair(t, tls(PEER, bound), tls(guest)),
+      /client certificate authentication failed/,
+      undefined,
+    );
   });
 
   it("can be bound to host names", async (t) => {
-    const named = makeCertificate({ name: "x", issuer: CA, ipAddresses: ["127.0.0.1"], dnsNames: ["peer.example"] });
-    await works(await pair(t, tls(named), tls(PEER, { allowedHostnames: ["other.example", "peer.example"] })));
+    const named = makeCertificate({
+      name: "x",
+      issuer: CA,
+      ipAddresses: ["127.0.0.1"],
+      dnsNames: ["peer.example"],
+    });
+    await works(
+      await pair(t, tls(named), tls(PEER, { allowedHostnames: ["other.example", "peer.example"] })),
+    );
     await fails(
       await pair(t, tls(PEER), tls(PEER, { allowedHostnames: ["peer.example"] })),
       /connection closed|EOF/,
@@ -134,7 +185,10 @@ describe("mutual TLS between members", () => {
 
   it("holds for plain HTTP on the peer port too", async (t) => {
     const { b } = await pair(t, tls(PEER), tls(PEER));
-    const good = new Agent({ connect: { ca: CA.certPem, cert: PEER.certPem, key: PEER.keyPem }, allowH2: false });
+    const good = new Agent({
+      connect: { ca: CA.certPem, cert: PEER.certPem, key: PEER.keyPem },
+      allowH2: false,
+    });
     const without = new Agent({ connect: { ca: CA.certPem }, allowH2: false });
     t.after(() => Promise.all([good.destroy(), without.destroy()]));
     assert.equal((await request(`${b.urls[0]}/members`, { dispatcher: good })).statusCode, 404);

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { connect as connectHttp2, createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
+import {
+  connect as connectHttp2,
+  createServer as createHttp2Server,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import { concat, fromLatin1, toLatin1 } from "@quorate/proto";
@@ -9,7 +13,13 @@ import { decodeFields, encodeFields, type Fields } from "../src/plain-fields.ts"
 import { FRAME_HEAD_BYTES, openingOf, PREFACE, Tunnel } from "../src/tunnel.ts";
 
 const SEED = 20_260_103;
-const HEAD: Fields = { ":method": "POST", ":scheme": "http", ":authority": "peer", ":path": "/raft/stream/bulk", "x-a": "b".repeat(300) };
+const HEAD: Fields = {
+  ":method": "POST",
+  ":scheme": "http",
+  ":authority": "peer",
+  ":path": "/raft/stream/bulk",
+  "x-a": "b".repeat(300),
+};
 
 /** A side of a tunnel that writes down what comes. */
 class Side {
@@ -34,7 +44,12 @@ class Side {
   wrap(...texts: string[]): Uint8Array {
     const pieces = texts.map(fromLatin1);
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    return concat(this.tunnel.wrap([concat([new Uint8Array(FRAME_HEAD_BYTES), pieces[0]!]), ...pieces.slice(1)], bytes));
+    return concat(
+      this.tunnel.wrap(
+        [concat([new Uint8Array(FRAME_HEAD_BYTES), pieces[0]]), ...pieces.slice(1)],
+        bytes,
+      ),
+    );
   }
 }
 
@@ -42,7 +57,9 @@ class Side {
 function pair(): { dialler: Side; acceptor: Side } {
   const [dialler, acceptor] = [new Side(), new Side()];
   acceptor.tunnel.push(Tunnel.request(HEAD).subarray(PREFACE.length));
-  dialler.tunnel.push(concat([Tunnel.agreement({ ":status": "200" }), acceptor.tunnel.takeReplies()!]));
+  dialler.tunnel.push(
+    concat([Tunnel.agreement({ ":status": "200" }), acceptor.tunnel.takeReplies()!]),
+  );
   acceptor.tunnel.push(dialler.tunnel.takeReplies()!);
   assert.equal(acceptor.tunnel.takeReplies(), undefined);
   return { dialler, acceptor };
@@ -52,7 +69,9 @@ describe("plain fields", () => {
   it("come out as they went in; what is cut or otherwise written is noticed", () => {
     const block = encodeFields(HEAD);
     assert.deepEqual(decodeFields(block), HEAD);
-    assert.deepEqual(decodeFields(encodeFields({ long: "x".repeat(70_000) })), { long: "x".repeat(70_000) });
+    assert.deepEqual(decodeFields(encodeFields({ long: "x".repeat(70_000) })), {
+      long: "x".repeat(70_000),
+    });
     for (let at = 1; at < block.length; at++) {
       const some = decodeFields(block.subarray(0, at));
       assert.ok(some === undefined || Object.keys(some).length < Object.keys(HEAD).length);
@@ -68,13 +87,16 @@ describe("a tunnel", () => {
   it("carries heads, data and pings, wherever the bytes are cut", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.string({ unit: "binary-ascii", minLength: 1, maxLength: 50 }), { minLength: 1 }),
+        fc.array(fc.string({ unit: "binary-ascii", minLength: 1, maxLength: 50 }), {
+          minLength: 1,
+        }),
         fc.nat(30),
         (texts, cut) => {
           const { dialler, acceptor } = pair();
           assert.deepEqual([acceptor.heads, dialler.heads], [[HEAD], [{ ":status": "200" }]]);
           const bytes = concat([...texts.map((text) => dialler.wrap(text)), Tunnel.ping()]);
-          for (let at = 0; at < bytes.length; at += cut + 1) acceptor.tunnel.push(bytes.subarray(at, at + cut + 1));
+          for (let at = 0; at < bytes.length; at += cut + 1)
+            acceptor.tunnel.push(bytes.subarray(at, at + cut + 1));
           assert.equal(acceptor.text, texts.join(""));
           dialler.tunnel.push(acceptor.tunnel.takeReplies()!);
           assert.deepEqual([dialler.pongs, acceptor.pongs, dialler.hasEnded], [1, 0, false]);
@@ -102,7 +124,8 @@ describe("a tunnel", () => {
     for (let sentBytes = 0; sentBytes < 3 * 2 ** 30; sentBytes += 0xff_ffff) {
       dialler.tunnel.wrap([piece], 0xff_ffff);
       acceptor.tunnel.push(piece.subarray(0, FRAME_HEAD_BYTES));
-      for (let at = FRAME_HEAD_BYTES; at < piece.length; at += 2 ** 22) acceptor.tunnel.push(piece.subarray(at, at + 2 ** 22));
+      for (let at = FRAME_HEAD_BYTES; at < piece.length; at += 2 ** 22)
+        acceptor.tunnel.push(piece.subarray(at, at + 2 ** 22));
       acceptor.dataBytes = [];
       const replies = acceptor.tunnel.takeReplies();
       if (replies === undefined) continue;
@@ -151,11 +174,15 @@ describe("a tunnel", () => {
 
   it("tells a member's opening from others, as soon as it can", () => {
     const opening = Tunnel.request(HEAD);
-    for (let at = 0; at < opening.length; at++) assert.equal(openingOf(opening.subarray(0, at)).kind, "unclear");
+    for (let at = 0; at < opening.length; at++)
+      assert.equal(openingOf(opening.subarray(0, at)).kind, "unclear");
     assert.deepEqual(openingOf(opening), { kind: "member", fields: HEAD });
     assert.equal(openingOf(fromLatin1("GET / HTTP/1.1\r\n")).kind, "other");
     assert.equal(openingOf(concat([PREFACE, Tunnel.ping()])).kind, "other");
-    const manySettings = concat([PREFACE, ...Array.from({ length: 4000 }, () => Uint8Array.from([0, 0, 0, 4, 0, 0, 0, 0, 0]))]);
+    const manySettings = concat([
+      PREFACE,
+      ...Array.from({ length: 4000 }, () => Uint8Array.from([0, 0, 0, 4, 0, 0, 0, 0, 0])),
+    ]);
     assert.equal(openingOf(manySettings).kind, "other");
   });
 });
@@ -177,10 +204,12 @@ describe("a tunnel is HTTP/2", () => {
     });
     const side = new Side();
     let hadSettings = false;
-    // Node's answer has a head that no member writes; what comes before it, and the answer to the ping, is all that is looked at.
+    // Node's answer has a head that no member writes; what comes before it, and the answer to the
+    // ping, is all that is looked at.
     const acknowledged = new Promise<void>((resolve) => {
       socket.on("data", (chunk: Buffer) => {
-        if (hadSettings) return chunk.includes(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0])) ? resolve() : undefined;
+        if (hadSettings)
+          return chunk.includes(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0])) ? resolve() : undefined;
         side.tunnel.push(chunk.subarray(0, FRAME_HEAD_BYTES + chunk.readUIntBE(0, 3)));
         hadSettings = true;
         socket.write(side.tunnel.takeReplies()!);
@@ -194,7 +223,10 @@ describe("a tunnel is HTTP/2", () => {
   });
 
   it("to Node's client, agreement and refusal", async (t) => {
-    const answers = [Tunnel.agreement({ ":status": "200", "x-b": "c" }), Tunnel.refusal({ ":status": "412" }, fromLatin1("no\n"))];
+    const answers = [
+      Tunnel.agreement({ ":status": "200", "x-b": "c" }),
+      Tunnel.refusal({ ":status": "412" }, fromLatin1("no\n")),
+    ];
     const sockets: Socket[] = [];
     const server = createServer((socket) => {
       sockets.push(socket);
@@ -209,12 +241,17 @@ describe("a tunnel is HTTP/2", () => {
     const ask = async (): Promise<string> => {
       const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
       session.on("error", () => {});
-      const stream = session.request({ ":method": "POST", ":path": "/raft/stream/bulk" }, { endStream: false });
+      const stream = session.request(
+        { ":method": "POST", ":path": "/raft/stream/bulk" },
+        { endStream: false },
+      );
       stream.on("error", () => {});
       let text = "";
       stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
       const status = await new Promise<unknown>((resolve) =>
-        stream.on("response", (headers) => resolve(`${headers[":status"]} ${headers["x-b"] ?? ""}`)),
+        stream.on("response", (headers) =>
+          resolve(`${headers[":status"]} ${headers["x-b"] ?? ""}`),
+        ),
       );
       if (status !== "200 c") await new Promise((resolve) => stream.on("end", resolve));
       session.destroy();

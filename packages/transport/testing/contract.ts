@@ -1,6 +1,7 @@
 /**
- * What every transport promises, real or simulated. A network makes members and lets time pass; the suite does the rest through the
- * Transport interface alone. Delivery is best effort, so what must arrive is sent until it does.
+ * What every transport promises, real or simulated. A network makes members and lets time pass; the
+ * suite does the rest through the Transport interface alone. Delivery is best effort, so what must
+ * arrive is sent until it does.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -19,8 +20,15 @@ export interface MemberUnderTest {
 
 /** Members that can reach each other. */
 export interface NetworkUnderTest {
-  /** Starts a member; it knows no peers yet. With `urls` it takes the place of a member that has crashed. */
-  start(id: bigint, listener: RecordingListener, urls?: readonly string[]): Promise<MemberUnderTest>;
+  /**
+   * Starts a member; it knows no peers yet. With `urls` it takes the place of a member that has
+   * crashed.
+   */
+  start(
+    id: bigint,
+    listener: RecordingListener,
+    urls?: readonly string[],
+  ): Promise<MemberUnderTest>;
   /** Ends a member at once, as a killed process ends: nothing more comes from it or goes to it. */
   crash(member: MemberUnderTest): Promise<void>;
   /** Lets time pass until the condition holds; rejects if it does not come about. */
@@ -32,17 +40,40 @@ export interface NetworkUnderTest {
 const MESSAGE_TYPES = raftpb.MessageType;
 
 function heartbeat(from: MemberUnderTest, to: MemberUnderTest, index: number): raftpb.Message {
-  return raftpb.Message.create({ type: MESSAGE_TYPES.MsgHeartbeat, from: from.id, to: to.id, term: 1, commit: index });
+  return raftpb.Message.create({
+    type: MESSAGE_TYPES.MsgHeartbeat,
+    from: from.id,
+    to: to.id,
+    term: 1,
+    commit: index,
+  });
 }
 
-function append(from: MemberUnderTest, to: MemberUnderTest, index: number, sizeBytes: number): raftpb.Message {
+function append(
+  from: MemberUnderTest,
+  to: MemberUnderTest,
+  index: number,
+  sizeBytes: number,
+): raftpb.Message {
   const data = new Uint8Array(sizeBytes).map((_, i) => (i * 7 + index) & 0xff);
   const entries = [raftpb.Entry.create({ term: 1, index, data })];
-  return raftpb.Message.create({ type: MESSAGE_TYPES.MsgApp, from: from.id, to: to.id, term: 1, logTerm: 1, index: index - 1, entries });
+  return raftpb.Message.create({
+    type: MESSAGE_TYPES.MsgApp,
+    from: from.id,
+    to: to.id,
+    term: 1,
+    logTerm: 1,
+    index: index - 1,
+    entries,
+  });
 }
 
 function snapshotMessage(from: MemberUnderTest, to: bigint): raftpb.Message {
-  const metadata = raftpb.SnapshotMetadata.create({ index: 100, term: 3, confState: raftpb.ConfState.create({ voters: [1n, 2n] }) });
+  const metadata = raftpb.SnapshotMetadata.create({
+    index: 100,
+    term: 3,
+    confState: raftpb.ConfState.create({ voters: [1n, 2n] }),
+  });
   return raftpb.Message.create({
     type: MESSAGE_TYPES.MsgSnap,
     from: from.id,
@@ -71,7 +102,10 @@ function bodyOf(count: number, chunkBytes: number) {
 }
 
 /** Registers the suite. `makeNetwork` is called for each test. */
-export function transportContract(name: string, makeNetwork: () => Promise<NetworkUnderTest>): void {
+export function transportContract(
+  name: string,
+  makeNetwork: () => Promise<NetworkUnderTest>,
+): void {
   describe(`transport contract: ${name}`, () => {
     const test = (title: string, body: (network: NetworkUnderTest) => Promise<void>) =>
       it(title, async () => {
@@ -94,19 +128,35 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
       return [a, b];
     }
 
-    /** Waits until messages of both kinds get from `a` to `b`, then forgets them and what was told of the time before. */
-    async function linked(network: NetworkUnderTest, a: MemberUnderTest, b: MemberUnderTest): Promise<void> {
+    /**
+     * Waits until messages of both kinds get from `a` to `b`, then forgets them and what was told
+     * of the time before.
+     */
+    async function linked(
+      network: NetworkUnderTest,
+      a: MemberUnderTest,
+      b: MemberUnderTest,
+    ): Promise<void> {
       const arrived = (type: raftpb.MessageType, term: number) =>
         b.listener.messages.some((message) => message.type === type && message.term === term);
-      const send = (term: number) => a.transport.send([heartbeat(a, b, 0), append(a, b, 1, 0)].map((message) => ({ ...message, term })));
-      const isUp = () => a.transport.peers().some((peer) => peer.id === b.id && peer.activeSinceMs !== undefined);
+      const send = (term: number) =>
+        a.transport.send(
+          [heartbeat(a, b, 0), append(a, b, 1, 0)].map((message) => ({ ...message, term })),
+        );
+      const isUp = () =>
+        a.transport.peers().some((peer) => peer.id === b.id && peer.activeSinceMs !== undefined);
       await network.until("the link works", () => {
         send(1001);
-        return isUp() && arrived(MESSAGE_TYPES.MsgHeartbeat, 1001) && arrived(MESSAGE_TYPES.MsgApp, 1001);
+        return (
+          isUp() && arrived(MESSAGE_TYPES.MsgHeartbeat, 1001) && arrived(MESSAGE_TYPES.MsgApp, 1001)
+        );
       });
       // Behind these there are no more of the others.
       send(1002);
-      await network.until("all is through", () => arrived(MESSAGE_TYPES.MsgHeartbeat, 1002) && arrived(MESSAGE_TYPES.MsgApp, 1002));
+      await network.until(
+        "all is through",
+        () => arrived(MESSAGE_TYPES.MsgHeartbeat, 1002) && arrived(MESSAGE_TYPES.MsgApp, 1002),
+      );
       b.listener.messages.length = 0;
       b.listener.batches.length = 0;
       a.listener.unreachables.length = 0;
@@ -119,7 +169,8 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
       const beats = sizes.map((_, i) => heartbeat(a, b, i));
       for (let i = 0; i < sizes.length; i++) a.transport.send([appends[i], beats[i]]);
       await network.until("all arrived", () => b.listener.messages.length === 2 * sizes.length);
-      const ofType = (type: raftpb.MessageType) => b.listener.messages.filter((message) => message.type === type);
+      const ofType = (type: raftpb.MessageType) =>
+        b.listener.messages.filter((message) => message.type === type);
       const plain = (messages: readonly raftpb.Message[]) =>
         messages.map((message) => Buffer.from(raftpb.Message.encode(message)).toString("latin1"));
       assert.deepEqual(plain(ofType(MESSAGE_TYPES.MsgApp)), plain(appends));
@@ -131,7 +182,10 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
       const count = 500;
       a.transport.send(Array.from({ length: count }, (_, i) => heartbeat(a, b, i)));
       await network.until("all arrived", () => b.listener.messages.length === count);
-      assert.ok(b.listener.batches.length <= 10, `${b.listener.batches.length} calls for ${count} messages`);
+      assert.ok(
+        b.listener.batches.length <= 10,
+        `${b.listener.batches.length} calls for ${count} messages`,
+      );
     });
 
     test("messages go to the peers that they name, and those for others go nowhere", async (network) => {
@@ -141,8 +195,16 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
       c.transport.addPeer(a.id, a.urls);
       await linked(network, a, c);
       const stranger = { ...b, id: 99n };
-      a.transport.send([heartbeat(a, b, 1), heartbeat(a, c, 2), heartbeat(a, stranger, 3), heartbeat(a, b, 4)]);
-      await network.until("all arrived", () => b.listener.messages.length === 2 && c.listener.messages.length === 1);
+      a.transport.send([
+        heartbeat(a, b, 1),
+        heartbeat(a, c, 2),
+        heartbeat(a, stranger, 3),
+        heartbeat(a, b, 4),
+      ]);
+      await network.until(
+        "all arrived",
+        () => b.listener.messages.length === 2 && c.listener.messages.length === 1,
+      );
       assert.deepEqual(
         b.listener.messages.map((message) => message.commit),
         [1, 4],
@@ -157,7 +219,10 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
 
     test("a link tells since when it is up, and how long a round trip takes", async (network) => {
       const [a, b] = await pair(network);
-      await network.until("a round trip was measured", () => a.transport.peers()[0].roundTripMs !== undefined);
+      await network.until(
+        "a round trip was measured",
+        () => a.transport.peers()[0].roundTripMs !== undefined,
+      );
       const [status] = a.transport.peers();
       assert.equal(status.id, b.id);
       assert.deepEqual(status.urls, b.urls);
@@ -169,11 +234,15 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
       const [a, b] = await pair(network);
       await network.crash(b);
       await network.until("the loss is told", () => {
-        if (a.listener.unreachables.length === 0) a.transport.send([append(a, b, 1, 10), heartbeat(a, b, 1)]);
+        if (a.listener.unreachables.length === 0)
+          a.transport.send([append(a, b, 1, 10), heartbeat(a, b, 1)]);
         return a.listener.unreachables.length > 0;
       });
       assert.ok(a.listener.unreachables.every((id) => id === b.id));
-      await network.until("the link is down", () => a.transport.peers()[0].activeSinceMs === undefined);
+      await network.until(
+        "the link is down",
+        () => a.transport.peers()[0].activeSinceMs === undefined,
+      );
       const again = await network.start(2n, new RecordingListener(), b.urls);
       again.transport.addPeer(a.id, a.urls);
       await linked(network, a, again);
@@ -183,10 +252,16 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
     test("a send to a peer that is down tells so a few times, not for every message", async (network) => {
       const [a, b] = await pair(network);
       await network.crash(b);
-      await network.until("the link is down", () => a.transport.peers()[0].activeSinceMs === undefined);
+      await network.until(
+        "the link is down",
+        () => a.transport.peers()[0].activeSinceMs === undefined,
+      );
       for (let i = 0; i < 10_000; i++) a.transport.send([heartbeat(a, b, i)]);
       await network.until("the loss is told", () => a.listener.unreachables.length > 0);
-      assert.ok(a.listener.unreachables.length < 50, `told ${a.listener.unreachables.length} times`);
+      assert.ok(
+        a.listener.unreachables.length < 50,
+        `told ${a.listener.unreachables.length} times`,
+      );
     });
 
     test("a removed peer gets nothing more and is heard no more", async (network) => {
@@ -236,7 +311,10 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
       assert.equal(b.listener.snapshots.length, 1);
       const [got] = b.listener.snapshots;
       assert.deepEqual([got.sizeBytes, got.checksum], [4_000_000, checksum()]);
-      assert.deepEqual(Buffer.from(raftpb.Message.encode(got.message)), Buffer.from(raftpb.Message.encode(message)));
+      assert.deepEqual(
+        Buffer.from(raftpb.Message.encode(got.message)),
+        Buffer.from(raftpb.Message.encode(message)),
+      );
       await network.until("the heartbeat is there", () => b.listener.messages.length === 1);
     });
 
@@ -267,7 +345,10 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
         throw new Error("read error");
       }
       a.transport.sendSnapshot({ message: snapshotMessage(a, b.id), body: broken() });
-      await network.until("both know", () => a.listener.snapshotsSent.length === 1 && b.listener.brokenSnapshots.length === 1);
+      await network.until(
+        "both know",
+        () => a.listener.snapshotsSent.length === 1 && b.listener.brokenSnapshots.length === 1,
+      );
       assert.deepEqual(a.listener.snapshotsSent, [{ id: b.id, taken: false }]);
       assert.deepEqual(b.listener.snapshots, []);
     });
@@ -318,12 +399,16 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
       const { body, state } = bodyOf(400, chunkBytes);
       a.transport.sendSnapshot({ message: snapshotMessage(a, b.id), body });
       await network.until("the first chunk is there", () => chunks === 1);
-      // Heartbeats go on meanwhile: enough of them that the snapshot would be through if nothing held it back.
+      // Heartbeats go on meanwhile: enough of them that the snapshot would be through if nothing
+      // held it back.
       for (let i = 0; i < 100; i++) {
         a.transport.send([heartbeat(a, b, i)]);
         await network.until("a heartbeat is there", () => b.listener.messages.length === i + 1);
       }
-      assert.ok(state.given * chunkBytes < 50 * 1024 * 1024, `${state.given} chunks were read ahead`);
+      assert.ok(
+        state.given * chunkBytes < 50 * 1024 * 1024,
+        `${state.given} chunks were read ahead`,
+      );
       open();
       await network.until("it is taken", () => a.listener.snapshotsSent.length === 1);
       assert.deepEqual(a.listener.snapshotsSent, [{ id: b.id, taken: true }]);
@@ -335,7 +420,10 @@ export function transportContract(name: string, makeNetwork: () => Promise<Netwo
       a.transport.send([heartbeat(a, b, 1)]);
       a.transport.sendSnapshot({ message: snapshotMessage(a, b.id), body: bodyOf(1, 1).body });
       a.transport.addPeer(5n, b.urls);
-      await network.until("the other side has noticed", () => b.transport.peers()[0].activeSinceMs === undefined);
+      await network.until(
+        "the other side has noticed",
+        () => b.transport.peers()[0].activeSinceMs === undefined,
+      );
       assert.deepEqual(a.listener.unreachables, []);
       assert.deepEqual(a.listener.snapshotsSent, []);
       assert.deepEqual(b.listener.messages, []);

@@ -8,7 +8,11 @@ export class RecordingListener implements TransportListener {
   readonly batches: number[] = [];
   readonly unreachables: bigint[] = [];
   readonly snapshotsSent: { readonly id: bigint; readonly taken: boolean }[] = [];
-  readonly snapshots: { readonly message: raftpb.Message; readonly sizeBytes: number; readonly checksum: number }[] = [];
+  readonly snapshots: {
+    readonly message: raftpb.Message;
+    readonly sizeBytes: number;
+    readonly checksum: number;
+  }[] = [];
   /** Snapshots that could not be read to their end. */
   readonly brokenSnapshots: string[] = [];
   /** Called for each chunk of a snapshot; a throw or rejection refuses the rest. */

@@ -3,7 +3,10 @@
  */
 import { verifyWalCommand } from "@quorate/host";
 
-/** The log holds bytes that were not written like that, and it is not the torn end of a write. The member must not start from it. */
+/**
+ * The log holds bytes that were not written like that, and it is not the torn end of a write. The
+ * member must not start from it.
+ */
 export class WalDamageError extends Error {
   readonly code = "Damaged";
   /** The damaged file. */
@@ -18,7 +21,9 @@ export class WalDamageError extends Error {
   constructor(dir: string, name: string, offset: number, reason: string) {
     const path = `${dir}/${name}`;
     const command = verifyWalCommand(dir);
-    super(`${path}: damaged at byte ${offset}: ${reason}; to see more, stop the member and run: ${command}`);
+    super(
+      `${path}: damaged at byte ${offset}: ${reason}; to see more, stop the member and run: ${command}`,
+    );
     this.name = "WalDamageError";
     this.path = path;
     this.offset = offset;
@@ -32,10 +37,17 @@ export class WalDamageError extends Error {
  *
  * - NotFound: there is no log, or none that reaches back far enough.
  * - Exists: there is one already.
- * - SnapshotNotFound, SnapshotMismatch: the snapshot to start from is not marked in the log, or with another term.
- * - Closed: it was closed, or an earlier write or sync failed, after which nobody knows what the disk holds.
+ * - SnapshotNotFound, SnapshotMismatch: the snapshot to start from is not marked in the log, or
+ *   with another term.
+ * - Closed: it was closed, or an earlier write or sync failed, after which nobody knows what the
+ *   disk holds.
  */
-export type WalErrorCode = "NotFound" | "Exists" | "SnapshotNotFound" | "SnapshotMismatch" | "Closed";
+export type WalErrorCode =
+  | "NotFound"
+  | "Exists"
+  | "SnapshotNotFound"
+  | "SnapshotMismatch"
+  | "Closed";
 
 /** An operating error of the log, with its folder. Errors of the disk itself are DiskErrors. */
 export class WalError extends Error {
@@ -50,7 +62,10 @@ export class WalError extends Error {
   }
 }
 
-/** Throws if `condition` does not hold: a mistake of the caller or of this package, never of the disk. */
+/**
+ * Throws if `condition` does not hold: a mistake of the caller or of this package, never of the
+ * disk.
+ */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(`broken invariant: ${message}`);
 }

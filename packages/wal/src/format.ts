@@ -11,16 +11,20 @@
  *     | bits 0-55: bytes of the record              | type, crc, data       | zeros to the |
  *     | bits 56-63: 0, or 0x80 + bytes of padding   |                       | next 8 bytes |
  *
- * Frames are aligned to 8 bytes, so that a length word never lies in two sectors. A length word of 0 ends the segment. `crc` is CRC-32C
- * rolled over the `data` of all records since the log was created, this one included; it goes on from segment to segment.
+ * Frames are aligned to 8 bytes, so that a length word never lies in two sectors. A length word of
+ * 0 ends the segment. `crc` is CRC-32C rolled over the `data` of all records since the log was
+ * created, this one included; it goes on from segment to segment.
  *
- * Each segment opens with a crc record (where the rolling checksum stands), a metadata record (the same in all segments) and, unless it is
- * the first, a state record. Then come entries, states and snapshot marks as they happen; a later entry with the index of an earlier one
- * takes its place and that of all after it.
+ * Each segment opens with a crc record (where the rolling checksum stands), a metadata record (the
+ * same in all segments) and, unless it is the first, a state record. Then come entries, states and
+ * snapshot marks as they happen; a later entry with the index of an earlier one takes its place and
+ * that of all after it.
  *
- * One thing is ours. etcd's crc records have no data; ours may carry a durable mark: 8 bytes, the length of this segment that was known to
- * be on the disk when the record was written, and 4 bytes, the CRC-32C of those 8. etcd skips over that data (a crc record is not in the
- * rolling checksum). The mark is what lets a reader tell the torn end of a write that nobody was promised from damage to one that was.
+ * One thing is ours. etcd's crc records have no data; ours may carry a durable mark: 8 bytes, the
+ * length of this segment that was known to be on the disk when the record was written, and 4 bytes,
+ * the CRC-32C of those 8. etcd skips over that data (a crc record is not in the rolling checksum).
+ * The mark is what lets a reader tell the torn end of a write that nobody was promised from damage
+ * to one that was.
  */
 import { crc32c } from "@quorate/proto";
 
@@ -57,8 +61,14 @@ export function segmentName(sequence: number, index: number): SegmentName {
   return { name: `${hex16(sequence)}-${hex16(index)}.wal`, sequence, index };
 }
 
-/** Two numbers from a name like 0000000000000001-00000000000184d7.wal; undefined if it is not one, or out of range. */
-export function parseIndexedName(name: string, suffix: string): readonly [number, number] | undefined {
+/**
+ * Two numbers from a name like 0000000000000001-00000000000184d7.wal; undefined if it is not one,
+ * or out of range.
+ */
+export function parseIndexedName(
+  name: string,
+  suffix: string,
+): readonly [number, number] | undefined {
   if (!name.endsWith(suffix)) return undefined;
   const match = /^([0-9a-f]{16})-([0-9a-f]{16})$/.exec(name.slice(0, -suffix.length));
   if (!match) return undefined;
@@ -77,7 +87,10 @@ export function segmentsAmong(names: readonly string[]): SegmentName[] {
   return segments.sort((a, b) => a.sequence - b.sequence);
 }
 
-/** The position of the segment where reading from `index` starts: the last that starts at or before it; -1 if there is none. */
+/**
+ * The position of the segment where reading from `index` starts: the last that starts at or before
+ * it; -1 if there is none.
+ */
 export function segmentFor(segments: readonly SegmentName[], index: number): number {
   return segments.findLastIndex((segment) => segment.index <= index);
 }

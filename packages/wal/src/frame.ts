@@ -22,7 +22,10 @@ export interface NoFrame {
 export interface BrokenFrame {
   readonly kind: "broken";
   readonly reason: string;
-  /** Where the frame ends, as its length word says, maybe beyond the file; undefined if the word is cut off or makes no sense. */
+  /**
+   * Where the frame ends, as its length word says, maybe beyond the file; undefined if the word is
+   * cut off or makes no sense.
+   */
   readonly end: number | undefined;
   /** The file ends before the frame does. */
   readonly isCut: boolean;
@@ -40,7 +43,10 @@ function broken(reason: string, end?: number, isCut = false): BrokenFrame {
 /** Where the varint that was read last ends. */
 let varintEnd = 0;
 
-/** The varint at `at`, which must end before `limit`: exact up to 2^53; -1 if it does not end. Sets `varintEnd`. */
+/**
+ * The varint at `at`, which must end before `limit`: exact up to 2^53; -1 if it does not end. Sets
+ * `varintEnd`.
+ */
 function varint(bytes: Uint8Array, at: number, limit: number): number {
   let value = 0;
   let scale = 1;
@@ -65,8 +71,9 @@ interface RecordFields {
 }
 
 /**
- * Reads a walpb.Record as every writer of the format puts it: type, checksum, then data or nothing. Stricter than a protobuf decoder, which
- * would let a flipped bit in a tag pass as an unknown field. `limit` is where the bytes end that belong to it.
+ * Reads a walpb.Record as every writer of the format puts it: type, checksum, then data or nothing.
+ * Stricter than a protobuf decoder, which would let a flipped bit in a tag pass as an unknown
+ * field. `limit` is where the bytes end that belong to it.
  */
 function readRecord(bytes: Uint8Array, start: number, limit: number): RecordFields | undefined {
   if (bytes[start] !== 0x08) return undefined;
@@ -74,7 +81,8 @@ function readRecord(bytes: Uint8Array, start: number, limit: number): RecordFiel
   if (type < 0 || varintEnd >= limit || bytes[varintEnd] !== 0x10) return undefined;
   const crc = varint(bytes, varintEnd + 1, limit);
   if (crc < 0 || crc > 0xffff_ffff) return undefined;
-  if (varintEnd >= limit || bytes[varintEnd] !== 0x1a) return { type, crc, dataStart: varintEnd, dataEnd: varintEnd };
+  if (varintEnd >= limit || bytes[varintEnd] !== 0x1a)
+    return { type, crc, dataStart: varintEnd, dataEnd: varintEnd };
   const length = varint(bytes, varintEnd + 1, limit);
   return length < 0 ? undefined : { type, crc, dataStart: varintEnd, dataEnd: varintEnd + length };
 }
@@ -82,7 +90,9 @@ function readRecord(bytes: Uint8Array, start: number, limit: number): RecordFiel
 /** The frame at `offset`, a multiple of 8. */
 export function readFrame(file: SegmentFile, offset: number): Frame | NoFrame | BrokenFrame {
   if (file.sizeBytes - offset < WORD_BYTES) {
-    return file.firstNonZero(offset, file.sizeBytes) === undefined ? END : broken("the file ends inside a length word", undefined, true);
+    return file.firstNonZero(offset, file.sizeBytes) === undefined
+      ? END
+      : broken("the file ends inside a length word", undefined, true);
   }
   const wordAt = file.locate(offset, WORD_BYTES);
   const word = file.window;
@@ -91,14 +101,17 @@ export function readFrame(file: SegmentFile, offset: number): Frame | NoFrame | 
   const top = word[wordAt + 7];
   if (length === 0 && top === 0) return END;
   const padBytes = top & 0x7f;
-  const isPlausible = length > 0 && (top === 0 ? length % 8 === 0 : top > 0x80 && padBytes < 8 && (length + padBytes) % 8 === 0);
+  const isPlausible =
+    length > 0 &&
+    (top === 0 ? length % 8 === 0 : top > 0x80 && padBytes < 8 && (length + padBytes) % 8 === 0);
   if (!isPlausible) return broken("the length word makes no sense");
   const end = offset + WORD_BYTES + length + padBytes;
   if (end > file.sizeBytes) return broken("the record runs past the end of the file", end, true);
   const start = file.locate(offset + WORD_BYTES, length + padBytes);
   const bytes = file.window;
   const record = readRecord(bytes, start, start + length);
-  if (!record || record.dataEnd !== start + length) return broken("the record cannot be decoded", end);
+  if (!record || record.dataEnd !== start + length)
+    return broken("the record cannot be decoded", end);
   const { type, crc, dataStart, dataEnd } = record;
   if (type < 1 || type > 5) return broken(`the record has an unknown type ${type}`, end);
   for (let i = dataEnd; i < dataEnd + padBytes; i++) {
@@ -108,17 +121,24 @@ export function readFrame(file: SegmentFile, offset: number): Frame | NoFrame | 
 }
 
 /**
- * The record that stands behind the length word at `offset`, by its own lengths, whatever the length word says; and where its frame ends.
- * Undefined if there is none in full.
+ * The record that stands behind the length word at `offset`, by its own lengths, whatever the
+ * length word says; and where its frame ends. Undefined if there is none in full.
  */
 export function readRecordWithoutLength(file: SegmentFile, offset: number): Frame | undefined {
   const start = offset + WORD_BYTES;
   if (start >= file.sizeBytes) return undefined;
-  // Type, checksum and length of the data stand in the first bytes; they tell how many more there are.
+  // Type, checksum and length of the data stand in the first bytes; they tell how many more there
+  // are.
   const head = file.view(start, Math.min(file.sizeBytes - start, MAX_RECORD_HEAD_BYTES));
   const record = readRecord(head, 0, head.length);
-  if (!record || record.dataStart === record.dataEnd || start + record.dataEnd > file.sizeBytes) return undefined;
+  if (!record || record.dataStart === record.dataEnd || start + record.dataEnd > file.sizeBytes)
+    return undefined;
   const { type, crc, dataStart, dataEnd } = record;
   const end = start + dataEnd + ((8 - (dataEnd % 8)) % 8);
-  return { type: type as RecordType, crc, data: file.view(start + dataStart, dataEnd - dataStart), end };
+  return {
+    type: type as RecordType,
+    crc,
+    data: file.view(start + dataStart, dataEnd - dataStart),
+    end,
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * How a log comes to be open: a new one appears whole or not at all; one that is there is read, and what a crash left of it is put right.
- * Whoever calls holds the log's lock.
+ * How a log comes to be open: a new one appears whole or not at all; one that is there is read, and
+ * what a crash left of it is put right. Whoever calls holds the log's lock.
  */
 import { type Disk, type DiskFile, type Logger, parentOf } from "@quorate/host";
 import { walpb } from "@quorate/proto";
@@ -28,10 +28,18 @@ export interface NewLog {
   readonly crc: number;
 }
 
-/** Makes a log with its first segment, durable when it returns. Throws WalError Exists, DiskError. */
-export function makeLog(disk: Disk, dir: string, metadata: Uint8Array, segmentBytes: number): NewLog {
+/**
+ * Makes a log with its first segment, durable when it returns. Throws WalError Exists, DiskError.
+ */
+export function makeLog(
+  disk: Disk,
+  dir: string,
+  metadata: Uint8Array,
+  segmentBytes: number,
+): NewLog {
   if (isLog(disk, dir)) throw new WalError("Exists", dir, "there is a log already");
-  if (disk.stat(dir) && disk.list(dir).length > 0) throw new WalError("Exists", dir, "the folder holds other files");
+  if (disk.stat(dir) && disk.list(dir).length > 0)
+    throw new WalError("Exists", dir, "the folder holds other files");
   const temporary = `${dir}.tmp`;
   disk.remove(temporary);
   disk.makeDir(temporary);
@@ -52,7 +60,12 @@ export function makeLog(disk: Disk, dir: string, metadata: Uint8Array, segmentBy
   disk.remove(dir);
   disk.rename(temporary, dir);
   disk.syncDir(parentOf(dir));
-  return { segments: [segment], tail: disk.open(`${dir}/${segment.name}`, "write"), offset: encoder.sizeBytes, crc: encoder.crc };
+  return {
+    segments: [segment],
+    tail: disk.open(`${dir}/${segment.name}`, "write"),
+    offset: encoder.sizeBytes,
+    crc: encoder.crc,
+  };
 }
 
 /** A log that was there, and what it holds from a snapshot on. */
@@ -62,8 +75,16 @@ export interface ReopenedLog extends Replay {
   readonly tail: DiskFile;
 }
 
-/** Reads the log in `dir` from the snapshot `from` on, and cuts off a torn write at its end. Throws as Wal.open does. */
-export function reopenLog(disk: Disk, dir: string, from: walpb.Snapshot, logger: Logger | undefined): ReopenedLog {
+/**
+ * Reads the log in `dir` from the snapshot `from` on, and cuts off a torn write at its end. Throws
+ * as Wal.open does.
+ */
+export function reopenLog(
+  disk: Disk,
+  dir: string,
+  from: walpb.Snapshot,
+  logger: Logger | undefined,
+): ReopenedLog {
   for (const name of disk.list(dir)) {
     if (SegmentPipeline.owns(name)) disk.remove(`${dir}/${name}`);
   }
@@ -91,8 +112,9 @@ export function reopenLog(disk: Disk, dir: string, from: walpb.Snapshot, logger:
 }
 
 /**
- * Brings a range of a file down to the disk that was read and may be in the system's memory only, because the process that wrote it died
- * before its sync, or after one that failed: then the system takes the bytes for written, and only writing them again makes a sync count.
+ * Brings a range of a file down to the disk that was read and may be in the system's memory only,
+ * because the process that wrote it died before its sync, or after one that failed: then the system
+ * takes the bytes for written, and only writing them again makes a sync count.
  */
 function makeDurable(file: DiskFile, from: number, to: number): void {
   const buffer = new Uint8Array(Math.min(REWRITE_BYTES, to - from));

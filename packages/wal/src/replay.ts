@@ -13,7 +13,10 @@ export interface Replay {
   readonly metadata: Uint8Array;
   /** The last state, or undefined if none was written. */
   readonly hardState: raftpb.HardState | undefined;
-  /** Entries after `from`, in order, without those that later ones replaced; none without `from`. Their data are views that stay good. */
+  /**
+   * Entries after `from`, in order, without those that later ones replaced; none without `from`.
+   * Their data are views that stay good.
+   */
   readonly entries: raftpb.Entry[];
   /** All snapshot marks, as written. */
   readonly snapshots: walpb.Snapshot[];
@@ -31,10 +34,12 @@ function decodeSnapshot(data: Uint8Array): walpb.Snapshot {
 }
 
 /**
- * Reads the log in `dir` from the snapshot with index `from.index` on; or, without `from`, all that is there, keeping no entries.
+ * Reads the log in `dir` from the snapshot with index `from.index` on; or, without `from`, all that
+ * is there, keeping no entries.
  *
- * Throws a WalDamageError where a record is broken or does not follow from those before it; a WalError SnapshotNotFound or SnapshotMismatch
- * if the log has no mark of that snapshot, NotFound if entries after it are not in the log.
+ * Throws a WalDamageError where a record is broken or does not follow from those before it; a
+ * WalError SnapshotNotFound or SnapshotMismatch if the log has no mark of that snapshot, NotFound
+ * if entries after it are not in the log.
  */
 export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined): Replay {
   const reader = readWal(disk, dir, from?.index);
@@ -57,9 +62,14 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
         const position = entry.index - from.index - 1;
         if (position > entries.length) {
           // The rules let it pass, so a later snapshot took the place of what is missing.
-          throw new WalError("NotFound", dir, `the log goes from entry ${from.index + entries.length} to ${entry.index}`);
+          throw new WalError(
+            "NotFound",
+            dir,
+            `the log goes from entry ${from.index + entries.length} to ${entry.index}`,
+          );
         }
-        // It replaces what was read with its index and above; one at or before the snapshot replaces everything.
+        // It replaces what was read with its index and above; one at or before the snapshot
+        // replaces everything.
         entries.length = Math.max(0, position);
         if (position >= 0) entries.push(entry);
         else if (position === -1) termAtFrom = entry.term;
@@ -77,10 +87,15 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
         snapshots.push(snapshot);
         if (from && snapshot.index === from.index) {
           if (snapshot.term !== from.term) {
-            throw new WalError("SnapshotMismatch", dir, `snapshot ${from.index} has term ${snapshot.term} in the log, not ${from.term}`);
+            throw new WalError(
+              "SnapshotMismatch",
+              dir,
+              `snapshot ${from.index} has term ${snapshot.term} in the log, not ${from.term}`,
+            );
           }
           matched = true;
-          // A snapshot that was received takes the place of a log that differs from it, and of what follows there (Raft paper, figure 13).
+          // A snapshot that was received takes the place of a log that differs from it, and of what
+          // follows there (Raft paper, figure 13).
           if (termAtFrom !== undefined && termAtFrom !== from.term) entries.length = 0;
         }
         return undefined;
@@ -93,9 +108,22 @@ export function replay(disk: Disk, dir: string, from: walpb.Snapshot | undefined
   for (;;) {
     const next = reader.next();
     if (next.done) {
-      if (from && !matched) throw new WalError("SnapshotNotFound", dir, `the log has no mark of snapshot ${from.index}`);
+      if (from && !matched)
+        throw new WalError(
+          "SnapshotNotFound",
+          dir,
+          `the log has no mark of snapshot ${from.index}`,
+        );
       assert(rules !== undefined, "a log without a record was read to its end");
-      return { metadata: next.value.metadata, hardState, entries, snapshots, end: next.value, rules, records };
+      return {
+        metadata: next.value.metadata,
+        hardState,
+        entries,
+        snapshots,
+        end: next.value,
+        rules,
+        records,
+      };
     }
     const record = next.value;
     records++;

@@ -1,5 +1,6 @@
 /**
- * A segment as bytes to read: in windows, so that a record that stays in memory does not keep a whole segment there.
+ * A segment as bytes to read: in windows, so that a record that stays in memory does not keep a
+ * whole segment there.
  */
 import { type Disk, DiskError, type DiskFile } from "@quorate/host";
 import { equals } from "@quorate/proto";
@@ -21,12 +22,17 @@ export class SegmentFile {
     this.sizeBytes = this.#file.size();
   }
 
-  /** Makes sure that the bytes from `offset` to `offset + length`, which must lie in the file, are in `window`; gives their place there. */
+  /**
+   * Makes sure that the bytes from `offset` to `offset + length`, which must lie in the file, are
+   * in `window`; gives their place there.
+   */
   locate(offset: number, length: number): number {
     const at = offset - this.#windowAt;
     if (at >= 0 && at + length <= this.window.length) return at;
     // Views of the old window are out, so it is not used again.
-    const window = new Uint8Array(Math.min(Math.max(WINDOW_BYTES, length), this.sizeBytes - offset));
+    const window = new Uint8Array(
+      Math.min(Math.max(WINDOW_BYTES, length), this.sizeBytes - offset),
+    );
     const count = this.#file.read(window, offset);
     if (count < length) throw this.#becameShorter();
     this.window = count === window.length ? window : window.subarray(0, count);
@@ -34,7 +40,10 @@ export class SegmentFile {
     return 0;
   }
 
-  /** The bytes from `offset` to `offset + length`, which must lie in the file. A view that stays good. */
+  /**
+   * The bytes from `offset` to `offset + length`, which must lie in the file. A view that stays
+   * good.
+   */
   view(offset: number, length: number): Uint8Array {
     const at = this.locate(offset, length);
     return this.window.subarray(at, at + length);
@@ -44,7 +53,8 @@ export class SegmentFile {
   firstNonZero(from: number, to: number): number | undefined {
     for (let at = from; at < to; at += ZEROS.length) {
       const bytes = this.#part(at, to);
-      if (!equals(bytes, ZEROS.subarray(0, bytes.length))) return at + bytes.findIndex((byte) => byte !== 0);
+      if (!equals(bytes, ZEROS.subarray(0, bytes.length)))
+        return at + bytes.findIndex((byte) => byte !== 0);
     }
     return undefined;
   }
@@ -54,12 +64,16 @@ export class SegmentFile {
     let end = from;
     for (let at = from; at < to; at += ZEROS.length) {
       const bytes = this.#part(at, to);
-      if (!equals(bytes, ZEROS.subarray(0, bytes.length))) end = at + bytes.findLastIndex((byte) => byte !== 0) + 1;
+      if (!equals(bytes, ZEROS.subarray(0, bytes.length)))
+        end = at + bytes.findLastIndex((byte) => byte !== 0) + 1;
     }
     return end;
   }
 
-  /** The bytes from `at` on, as many as are looked at together, before `to`. Good until the next call: a segment may be all zeros. */
+  /**
+   * The bytes from `at` on, as many as are looked at together, before `to`. Good until the next
+   * call: a segment may be all zeros.
+   */
   #part(at: number, to: number): Uint8Array {
     this.#scratch ??= new Uint8Array(ZEROS.length);
     const part = this.#scratch.subarray(0, Math.min(ZEROS.length, to - at));

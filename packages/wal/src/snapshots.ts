@@ -4,8 +4,9 @@
  *     snap/0000000000000002-0000000000002711.snap          term - index
  *     snap/0000000000000002-0000000000002711.snap.broken   one that could not be read
  *
- * A file is a snappb.Snapshot: the CRC-32C of the data, and the data, an encoded raftpb.Snapshot. What the snapshot itself carries as data
- * is for the server to say; it is small, because the state stands in the backend.
+ * A file is a snappb.Snapshot: the CRC-32C of the data, and the data, an encoded raftpb.Snapshot.
+ * What the snapshot itself carries as data is for the server to say; it is small, because the state
+ * stands in the backend.
  */
 import type { Clock, Disk } from "@quorate/host";
 import { crc32c, raftpb, snappb, type walpb } from "@quorate/proto";
@@ -21,7 +22,9 @@ interface SnapshotName {
 }
 
 /** The term and index in the name of a snapshot file; undefined if it is not the name of one. */
-export function parseSnapshotName(name: string): { readonly term: number; readonly index: number } | undefined {
+export function parseSnapshotName(
+  name: string,
+): { readonly term: number; readonly index: number } | undefined {
   const numbers = parseIndexedName(name, SUFFIX);
   return numbers && { term: numbers[0], index: numbers[1] };
 }
@@ -64,10 +67,14 @@ export class SnapshotFiles {
   }
 
   /**
-   * Loads the newest snapshot that one of `marks` (from validSnapshotMarks) names; undefined if there is none. A file that cannot be read
-   * on the way gets another name and is told to `onBroken`.
+   * Loads the newest snapshot that one of `marks` (from validSnapshotMarks) names; undefined if
+   * there is none. A file that cannot be read on the way gets another name and is told to
+   * `onBroken`.
    */
-  load(marks: readonly walpb.Snapshot[], onBroken: (path: string, reason: string) => void = () => {}): LoadedSnapshot | undefined {
+  load(
+    marks: readonly walpb.Snapshot[],
+    onBroken: (path: string, reason: string) => void = () => {},
+  ): LoadedSnapshot | undefined {
     for (const file of this.#newestFirst()) {
       if (!marks.some((mark) => mark.term === file.term && mark.index === file.index)) continue;
       const path = `${this.#dir}/${file.name}`;
@@ -80,7 +87,10 @@ export class SnapshotFiles {
     return undefined;
   }
 
-  /** Removes all but the `keep` newest snapshots (at least 1), and what a crash left of an unfinished one; gives the names. */
+  /**
+   * Removes all but the `keep` newest snapshots (at least 1), and what a crash left of an
+   * unfinished one; gives the names.
+   */
   purge(keep: number): string[] {
     const removed = this.#newestFirst()
       .slice(Math.max(1, keep))
@@ -111,7 +121,9 @@ function readSnapshot(bytes: Uint8Array, file: SnapshotName): raftpb.Snapshot | 
     if (crc32c(0, data) !== crc) return "the checksum does not match";
     const snapshot = raftpb.Snapshot.decode(data);
     const { term, index } = snapshot.metadata;
-    return term === file.term && index === file.index ? snapshot : `the file holds the snapshot of term ${term} and index ${index}`;
+    return term === file.term && index === file.index
+      ? snapshot
+      : `the file holds the snapshot of term ${term} and index ${index}`;
   } catch (error) {
     return `the file cannot be decoded: ${(error as Error).message}`;
   }

@@ -1,10 +1,12 @@
 /**
  * Tells the torn end of a write from damage, where a record of the last segment is broken.
  *
- * A crash takes back what was not synced sector by sector: a lost sector reads as it was before, and ahead of the log the segment is zeros.
- * So a tear shows as a whole sector of zeros inside the record (or from its length word on), or as a file that ends inside it. Everything
- * else is damage: bits do not flip in a crash. And so is a tear where the log says further down, by a durable mark, that the place was on
- * the disk. Records behind a tear prove nothing by themselves: a crash may lose the first sector of a write and keep the second.
+ * A crash takes back what was not synced sector by sector: a lost sector reads as it was before,
+ * and ahead of the log the segment is zeros. So a tear shows as a whole sector of zeros inside the
+ * record (or from its length word on), or as a file that ends inside it. Everything else is damage:
+ * bits do not flip in a crash. And so is a tear where the log says further down, by a durable mark,
+ * that the place was on the disk. Records behind a tear prove nothing by themselves: a crash may
+ * lose the first sector of a write and keep the second.
  */
 import { crc32c } from "@quorate/proto";
 import { decodeMark, MARK_BYTES, RecordType, SECTOR_BYTES, WORD_BYTES } from "./format.ts";
@@ -23,14 +25,25 @@ export type Tail =
  * @param crc the rolling checksum up to `offset`.
  * @param stop what reading found there; a record with a wrong checksum counts as a broken one.
  */
-export function judgeTail(file: SegmentFile, offset: number, crc: number, stop: NoFrame | BrokenFrame): Tail {
+export function judgeTail(
+  file: SegmentFile,
+  offset: number,
+  crc: number,
+  stop: NoFrame | BrokenFrame,
+): Tail {
   const end = file.endOfNonZero(offset, file.sizeBytes);
   if (stop.kind === "end" && end === offset) return { kind: "clean" };
-  const reason = stop.kind === "end" ? "a length word of zero is followed by other bytes" : stop.reason;
+  const reason =
+    stop.kind === "end" ? "a length word of zero is followed by other bytes" : stop.reason;
   if (!hasTornSector(file, offset, stop)) return { kind: "damaged", reason };
-  if (stop.kind === "broken" && isWholeBehindWrongLength(file, offset, crc, stop)) return { kind: "damaged", reason };
+  if (stop.kind === "broken" && isWholeBehindWrongLength(file, offset, crc, stop))
+    return { kind: "damaged", reason };
   const mark = laterMark(file, offset, end);
-  if (mark) return { kind: "damaged", reason: `${reason}, and byte ${mark.at} says that ${mark.durableBytes} bytes were on the disk` };
+  if (mark)
+    return {
+      kind: "damaged",
+      reason: `${reason}, and byte ${mark.at} says that ${mark.durableBytes} bytes were on the disk`,
+    };
   return { kind: "torn", end };
 }
 
@@ -41,23 +54,41 @@ function hasTornSector(file: SegmentFile, offset: number, stop: NoFrame | Broken
     return file.firstNonZero(offset, Math.min(sectorEnd, file.sizeBytes)) === undefined;
   }
   if (stop.isCut) return true;
-  // The length word makes no sense; but it lies in one sector, so it was written as it stands or not at all.
+  // The length word makes no sense; but it lies in one sector, so it was written as it stands or
+  // not at all.
   if (stop.end === undefined) return false;
-  for (let sector = offset - (offset % SECTOR_BYTES) + SECTOR_BYTES; sector < stop.end; sector += SECTOR_BYTES) {
-    if (file.firstNonZero(sector, Math.min(sector + SECTOR_BYTES, file.sizeBytes)) === undefined) return true;
+  for (
+    let sector = offset - (offset % SECTOR_BYTES) + SECTOR_BYTES;
+    sector < stop.end;
+    sector += SECTOR_BYTES
+  ) {
+    if (file.firstNonZero(sector, Math.min(sector + SECTOR_BYTES, file.sizeBytes)) === undefined)
+      return true;
   }
   return false;
 }
 
-/** Whether a whole record stands there that does not fit to its length word: the word was changed after it was written. */
-function isWholeBehindWrongLength(file: SegmentFile, offset: number, crc: number, stop: BrokenFrame): boolean {
+/**
+ * Whether a whole record stands there that does not fit to its length word: the word was changed
+ * after it was written.
+ */
+function isWholeBehindWrongLength(
+  file: SegmentFile,
+  offset: number,
+  crc: number,
+  stop: BrokenFrame,
+): boolean {
   const record = readRecordWithoutLength(file, offset);
   if (!record || record.end === stop.end) return false;
   return record.crc === (record.type === RecordType.Crc ? crc : crc32c(crc, record.data));
 }
 
 /** A durable mark in (from, to) that vouches for more than `from` bytes. */
-function laterMark(file: SegmentFile, from: number, to: number): { readonly at: number; readonly durableBytes: number } | undefined {
+function laterMark(
+  file: SegmentFile,
+  from: number,
+  to: number,
+): { readonly at: number; readonly durableBytes: number } | undefined {
   for (let at = from + WORD_BYTES; at + WORD_BYTES + MARK_BYTES < to; at += WORD_BYTES) {
     // Most places are told apart by one byte: a frame with a mark has a record of 18 to 22 bytes.
     const length = file.view(at, 1)[0];
@@ -65,7 +96,8 @@ function laterMark(file: SegmentFile, from: number, to: number): { readonly at: 
     const frame = readFrame(file, at);
     if ("kind" in frame || frame.type !== RecordType.Crc) continue;
     const durableBytes = decodeMark(frame.data);
-    if (durableBytes !== undefined && durableBytes > from && durableBytes <= at) return { at, durableBytes };
+    if (durableBytes !== undefined && durableBytes > from && durableBytes <= at)
+      return { at, durableBytes };
   }
   return undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * Looks at a log from outside, without changing it. For offline tools, and for the choice of a snapshot before the log is opened.
+ * Looks at a log from outside, without changing it. For offline tools, and for the choice of a
+ * snapshot before the log is opened.
  */
 import type { Disk } from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
@@ -24,7 +25,10 @@ export interface WalSummary {
   readonly tornBytes: number;
 }
 
-/** Reads all that is there, and throws a WalDamageError at the first place that is broken; a WalError NotFound if there is no log. */
+/**
+ * Reads all that is there, and throws a WalDamageError at the first place that is broken; a
+ * WalError NotFound if there is no log.
+ */
 export function verifyWal(disk: Disk, dir: string): WalSummary {
   const { metadata, hardState, snapshots, end, rules, records } = replay(disk, dir, undefined);
   return {
@@ -40,8 +44,9 @@ export function verifyWal(disk: Disk, dir: string): WalSummary {
 }
 
 /**
- * The marks of snapshots that a member may start from: those not beyond what the last state calls committed. Oldest first. Entries are not
- * looked into, beyond their checksums: opening the log does that.
+ * The marks of snapshots that a member may start from: those not beyond what the last state calls
+ * committed. Oldest first. Entries are not looked into, beyond their checksums: opening the log
+ * does that.
  */
 export function validSnapshotMarks(disk: Disk, dir: string): walpb.Snapshot[] {
   const snapshots: walpb.Snapshot[] = [];
@@ -51,7 +56,12 @@ export function validSnapshotMarks(disk: Disk, dir: string): walpb.Snapshot[] {
       if (type === RecordType.Snapshot) snapshots.push(walpb.Snapshot.decode(data));
       else if (type === RecordType.State) commit = raftpb.HardState.decode(data).commit;
     } catch (error) {
-      throw new WalDamageError(dir, segment.name, offset, `the record cannot be decoded: ${(error as Error).message}`);
+      throw new WalDamageError(
+        dir,
+        segment.name,
+        offset,
+        `the record cannot be decoded: ${(error as Error).message}`,
+      );
     }
   }
   return snapshots.filter((snapshot) => snapshot.index <= commit);

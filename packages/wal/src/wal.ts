@@ -8,12 +8,20 @@
  *     wal.release(mark.index);          // segments that nothing needs any more
  *     await wal.close();
  *
- * An error of the disk ends the use of a log: after a failed write or sync nobody knows what the disk holds, so nothing is tried again.
+ * An error of the disk ends the use of a log: after a failed write or sync nobody knows what the
+ * disk holds, so nothing is tried again.
  *
- * A segment that is full is left inside `append`: its end is synced, the next one gets its first records and its name, and that is synced
- * too. Those three syncs block; they come once in 64 MB.
+ * A segment that is full is left inside `append`: its end is synced, the next one gets its first
+ * records and its name, and that is synced too. Those three syncs block; they come once in 64 MB.
  */
-import { type Clock, type Disk, type DiskFile, type DiskLock, type Logger, silentLogger } from "@quorate/host";
+import {
+  type Clock,
+  type Disk,
+  type DiskFile,
+  type DiskLock,
+  type Logger,
+  silentLogger,
+} from "@quorate/host";
 import { raftpb, walpb } from "@quorate/proto";
 import { FrameEncoder } from "./encoder.ts";
 import { assert, WalError } from "./errors.ts";
@@ -30,7 +38,10 @@ export interface WalOptions {
   readonly logger?: Logger;
   /** Called after each sync of a segment with how long it took. */
   readonly onSync?: (durationMs: number) => void;
-  /** Called after each write with its size and how long it took, which is not told of the head of a new segment. */
+  /**
+   * Called after each write with its size and how long it took, which is not told of the head of a
+   * new segment.
+   */
   readonly onWrite?: (sizeBytes: number, durationMs?: number) => void;
 }
 
@@ -132,8 +143,9 @@ export class Wal {
   }
 
   /**
-   * Makes a new log in the folder `dir`, which appears whole or not at all; the folder above it must be there and durable. Blocks, for the
-   * allocation of a segment. The log opens with a mark of snapshot 0.
+   * Makes a new log in the folder `dir`, which appears whole or not at all; the folder above it
+   * must be there and durable. Blocks, for the allocation of a segment. The log opens with a mark
+   * of snapshot 0.
    *
    * @param metadata goes to the head of each segment: who the log belongs to.
    * @throws WalError Exists, DiskError ("Locked" if another process makes one at this moment).
@@ -159,18 +171,36 @@ export class Wal {
   }
 
   /**
-   * Opens the log in `dir` and reads it from the snapshot `from` on ({index: 0, term: 0} stands for none). A torn write at its end is cut
-   * off. Blocks while it reads.
+   * Opens the log in `dir` and reads it from the snapshot `from` on ({index: 0, term: 0} stands for
+   * none). A torn write at its end is cut off. Blocks while it reads.
    *
-   * @throws WalDamageError; WalError NotFound, SnapshotNotFound, SnapshotMismatch; DiskError ("Locked" if another process has it).
+   * @throws WalDamageError; WalError NotFound, SnapshotNotFound, SnapshotMismatch; DiskError
+   * ("Locked" if another process has it).
    */
   static open(disk: Disk, dir: string, from: walpb.Snapshot, options: WalOptions): OpenedWal {
     segmentBytesOf(options);
     if (!isLog(disk, dir)) throw new WalError("NotFound", dir, "there is no log here");
     const lock = disk.lock(lockPath(dir));
     try {
-      const { metadata, hardState, entries, end, rules, segments, tail } = reopenLog(disk, dir, from, options.logger);
-      const wal = new Wal({ disk, dir, options, lock, metadata, hardState, segments, tail, offset: end.offset, crc: end.crc, rules });
+      const { metadata, hardState, entries, end, rules, segments, tail } = reopenLog(
+        disk,
+        dir,
+        from,
+        options.logger,
+      );
+      const wal = new Wal({
+        disk,
+        dir,
+        options,
+        lock,
+        metadata,
+        hardState,
+        segments,
+        tail,
+        offset: end.offset,
+        crc: end.crc,
+        rules,
+      });
       return { wal, metadata, hardState, entries, droppedTailBytes: end.tornBytes };
     } catch (error) {
       lock.release();
@@ -194,17 +224,20 @@ export class Wal {
   }
 
   /**
-   * Writes entries, then the state if there is one, in one blocking write; durable after `sync`. An entry takes the place of an earlier one
-   * with its index and of all after that. The entries' data are not needed any more when it returns.
+   * Writes entries, then the state if there is one, in one blocking write; durable after `sync`. An
+   * entry takes the place of an earlier one with its index and of all after that. The entries' data
+   * are not needed any more when it returns.
    *
-   * Entries must follow each other and be above the commit index; the state's commit index must not be beyond the last entry (a snapshot
-   * that was received is saved first).
+   * Entries must follow each other and be above the commit index; the state's commit index must not
+   * be beyond the last entry (a snapshot that was received is saved first).
    *
    * @throws DiskError, after which the log is closed; WalError Closed.
    */
   append(hardState: raftpb.HardState | undefined, entries: readonly raftpb.Entry[]): void {
     this.#checkOpen();
-    const isState = hardState !== undefined && (hardState.term !== 0 || hardState.vote !== 0n || hardState.commit !== 0);
+    const isState =
+      hardState !== undefined &&
+      (hardState.term !== 0 || hardState.vote !== 0n || hardState.commit !== 0);
     if (!isState && entries.length === 0) return;
     this.#guard(() => {
       this.#beginBatch();
@@ -226,7 +259,8 @@ export class Wal {
   }
 
   /**
-   * Resolves when all that was appended before the call is durable. One fdatasync runs at a time; calls that come meanwhile share the next.
+   * Resolves when all that was appended before the call is durable. One fdatasync runs at a time;
+   * calls that come meanwhile share the next.
    *
    * Rejects with a DiskError, after which the log is closed.
    */
@@ -236,8 +270,8 @@ export class Wal {
   }
 
   /**
-   * Like `sync`, but all is durable when it returns: where nobody has other work for the time, that is quicker than waking another thread.
-   * No sync may be under way.
+   * Like `sync`, but all is durable when it returns: where nobody has other work for the time, that
+   * is quicker than waking another thread. No sync may be under way.
    *
    * @throws DiskError, after which the log is closed; WalError Closed.
    */
@@ -260,12 +294,16 @@ export class Wal {
   }
 
   /**
-   * Marks that a snapshot file is there, durable when it resolves. The file is saved before. Entries up to the snapshot's index need not be
-   * in the log: one received from a leader takes their place.
+   * Marks that a snapshot file is there, durable when it resolves. The file is saved before.
+   * Entries up to the snapshot's index need not be in the log: one received from a leader takes
+   * their place.
    */
   async saveSnapshot(mark: walpb.Snapshot): Promise<void> {
     this.#checkOpen();
-    assert(mark.index === 0 || mark.confState !== undefined, "saveSnapshot: a snapshot has a configuration");
+    assert(
+      mark.index === 0 || mark.confState !== undefined,
+      "saveSnapshot: a snapshot has a configuration",
+    );
     this.#guard(() => {
       this.#rules.snapshot(mark.index, mark.term);
       this.#beginBatch();
@@ -276,12 +314,15 @@ export class Wal {
   }
 
   /**
-   * Removes the oldest segments that are not needed to start from a snapshot at `index`, as long as more than `keepSegments` remain; gives
-   * their names. The lock stays.
+   * Removes the oldest segments that are not needed to start from a snapshot at `index`, as long as
+   * more than `keepSegments` remain; gives their names. The lock stays.
    */
   release(index: number, keepSegments = 1): string[] {
     this.#checkOpen();
-    const count = Math.min(segmentFor(this.#segments, index), this.#segments.length - Math.max(1, keepSegments));
+    const count = Math.min(
+      segmentFor(this.#segments, index),
+      this.#segments.length - Math.max(1, keepSegments),
+    );
     if (count <= 0) return [];
     const released = this.#segments.slice(0, count).map((segment) => segment.name);
     // Oldest first: were the machine to stop in between, what remains is still a row without a gap.
@@ -292,7 +333,10 @@ export class Wal {
     return released;
   }
 
-  /** Syncs what was appended, closes the files and gives the lock back, also where the sync fails. A second call does nothing. */
+  /**
+   * Syncs what was appended, closes the files and gives the lock back, also where the sync fails. A
+   * second call does nothing.
+   */
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -323,7 +367,12 @@ export class Wal {
   }
 
   #fail(error: unknown): void {
-    this.#ended ??= new WalError("Closed", this.#dir, `the log cannot be used after an error: ${(error as Error).message}`, error);
+    this.#ended ??= new WalError(
+      "Closed",
+      this.#dir,
+      `the log cannot be used after an error: ${(error as Error).message}`,
+      error,
+    );
     this.#nextSync?.reject(error);
     this.#nextSync = undefined;
   }
@@ -394,21 +443,28 @@ export class Wal {
     this.#onSync?.(tookMs);
   }
 
-  /** Leaves the tail for a new segment. Until that has its name, nothing that is not durable refers to it. */
+  /**
+   * Leaves the tail for a new segment. Until that has its name, nothing that is not durable refers
+   * to it.
+   */
   #cut(): void {
     this.#guard(() => {
       const old = this.#tail;
       old.truncate(this.#offset);
       this.#syncNow(old);
 
-      const segment = segmentName(this.#segments[this.#segments.length - 1].sequence + 1, this.#rules.lastIndex + 1);
+      const segment = segmentName(
+        this.#segments[this.#segments.length - 1].sequence + 1,
+        this.#rules.lastIndex + 1,
+      );
       const path = `${this.#dir}/${segment.name}`;
       const file = this.#pipeline.take();
       try {
         this.#encoder.reset();
         this.#encoder.crcRecord();
         this.#encoder.record(RecordType.Metadata, this.#metadata);
-        if (this.#hardState) this.#encoder.record(RecordType.State, raftpb.HardState.encode(this.#hardState));
+        if (this.#hardState)
+          this.#encoder.record(RecordType.State, raftpb.HardState.encode(this.#hardState));
         file.write(this.#encoder.chunks(), 0);
         this.#syncNow(file);
         this.#disk.rename(file.path, path);
@@ -432,6 +488,9 @@ export class Wal {
 
 function segmentBytesOf(options: WalOptions): number {
   const segmentBytes = options.segmentBytes ?? SEGMENT_BYTES;
-  assert(Number.isSafeInteger(segmentBytes) && segmentBytes > 0 && segmentBytes % 8 === 0, `a segment of ${segmentBytes} bytes`);
+  assert(
+    Number.isSafeInteger(segmentBytes) && segmentBytes > 0 && segmentBytes % 8 === 0,
+    `a segment of ${segmentBytes} bytes`,
+  );
   return segmentBytes;
 }

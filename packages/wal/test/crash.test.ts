@@ -1,6 +1,6 @@
 /**
- * Crashes at random moments: what was synced is there afterwards, and what is there was written, in order, without a hole. A log that only
- * crashed is never taken for a damaged one.
+ * Crashes at random moments: what was synced is there afterwards, and what is there was written, in
+ * order, without a hole. A log that only crashed is never taken for a damaged one.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -11,7 +11,10 @@ import { validSnapshotMarks, Wal, WalError, type WalOptions } from "@quorate/wal
 import { entry, mark, plain, START, state } from "./support.ts";
 
 /** One record, as a change of the log's content. */
-type Change = { readonly entry: raftpb.Entry } | { readonly state: raftpb.HardState } | { readonly mark: walpb.Snapshot };
+type Change =
+  | { readonly entry: raftpb.Entry }
+  | { readonly state: raftpb.HardState }
+  | { readonly mark: walpb.Snapshot };
 
 /** The content of a log, kept naively. */
 class Model {
@@ -29,7 +32,10 @@ class Model {
 
   /** What `Wal.open` gives from a mark on, in a form to compare. */
   from(index: number): string {
-    return JSON.stringify([plain(this.entries.slice(index)), this.hardState && { ...this.hardState, vote: String(this.hardState.vote) }]);
+    return JSON.stringify([
+      plain(this.entries.slice(index)),
+      this.hardState && { ...this.hardState, vote: String(this.hardState.vote) },
+    ]);
   }
 }
 
@@ -59,12 +65,17 @@ class Life {
     this.options = { clock: this.clock, segmentBytes: [2048, 8192, 1 << 20][this.random.below(3)] };
   }
 
-  /** Appends a random batch, as a raft member would: new entries or such that replace uncommitted ones, and maybe a state. */
+  /**
+   * Appends a random batch, as a raft member would: new entries or such that replace uncommitted
+   * ones, and maybe a state.
+   */
   append(wal: Wal): void {
     const batch: Change[] = [];
     const replaces = this.last > this.commit && this.random.below(5) === 0;
     if (replaces) this.term++;
-    const first = replaces ? this.commit + 1 + this.random.below(this.last - this.commit) : this.last + 1;
+    const first = replaces
+      ? this.commit + 1 + this.random.below(this.last - this.commit)
+      : this.last + 1;
     const count = this.random.below(6);
     const list: raftpb.Entry[] = [];
     for (let i = 0; i < count; i++) {
@@ -152,11 +163,13 @@ class Life {
       await this.clock.advanceAsync(this.random.below(30));
     }
     this.disk.fault = undefined;
-    // The machine stops, or only the process: then nothing is lost, but what was not synced may be lost the next time.
+    // The machine stops, or only the process: then nothing is lost, but what was not synced may be
+    // lost the next time.
     if (this.random.below(3) === 0) this.disk.kill(this.random);
     else this.disk.crash(this.random);
     await this.clock.advanceAsync(1000);
-    // What waits for a sync of the dead process waits for ever; what failed has failed for a good reason.
+    // What waits for a sync of the dead process waits for ever; what failed has failed for a good
+    // reason.
     await Promise.race([Promise.all(background), this.clock.settle()]);
   }
 
@@ -177,7 +190,10 @@ class Life {
       match = model;
       this.changes.length = count;
     }
-    assert.ok(match, `what was read is no prefix of the history that holds all of its ${this.durable} durable changes`);
+    assert.ok(
+      match,
+      `what was read is no prefix of the history that holds all of its ${this.durable} durable changes`,
+    );
     this.durable = this.changes.length;
     this.last = match.entries.length;
     this.commit = match.hardState?.commit ?? 0;
@@ -241,7 +257,10 @@ describe("crashes", () => {
   it("during the repair of a torn tail leave a tail that can be repaired", async () => {
     for (let seed = 1; seed <= 100; seed++) {
       const life = new Life(seed);
-      const wal = Wal.create(life.disk, life.dir, new Uint8Array([1]), { clock: life.clock, segmentBytes: 1 << 16 });
+      const wal = Wal.create(life.disk, life.dir, new Uint8Array([1]), {
+        clock: life.clock,
+        segmentBytes: 1 << 16,
+      });
       wal.append(state(1, 0), [entry(1)]);
       const synced = wal.sync();
       await life.clock.advanceAsync(20);

@@ -1,6 +1,7 @@
 /**
- * A sample log, cut at every length and flipped at every bit: each outcome is one of "replayed whole", "tail dropped cleanly", "refused
- * with its place", and never other entries than those that were written.
+ * A sample log, cut at every length and flipped at every bit: each outcome is one of "replayed
+ * whole", "tail dropped cleanly", "refused with its place", and never other entries than those that
+ * were written.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -8,7 +9,17 @@ import { type MemoryDisk, SECTOR_BYTES } from "@quorate/host/testing";
 import { Wal, WalDamageError } from "@quorate/wal";
 import { readWal } from "../src/reader.ts";
 import { replay } from "../src/replay.ts";
-import { entries, entry, installFixture, mark, memoryPlace, options, plain, START, state } from "./support.ts";
+import {
+  entries,
+  entry,
+  installFixture,
+  mark,
+  memoryPlace,
+  options,
+  plain,
+  START,
+  state,
+} from "./support.ts";
 
 /** What a log amounts to when it is read up to a place in its last segment. */
 type Content = { readonly entries: unknown; readonly hardState: unknown };
@@ -44,7 +55,8 @@ function survey(disk: MemoryDisk, dir: string): Sample {
     if (record.type === 4 && record.data.length > 0)
       markedBytes = new DataView(record.data.buffer, record.data.byteOffset).getUint32(0, true);
   }
-  // Cut a copy of the last segment before each record: what a reader finds then is what stands before it.
+  // Cut a copy of the last segment before each record: what a reader finds then is what stands
+  // before it.
   for (const name of names) {
     const bytes = disk.readAll(`${dir}/${name}`);
     ends.set(name, bytes.findLastIndex((byte) => byte !== 0) + 1);
@@ -60,7 +72,10 @@ function survey(disk: MemoryDisk, dir: string): Sample {
   return { disk, dir, names, whole, before, ends, markedBytes };
 }
 
-/** Three segments with replaced entries, states, a snapshot mark, durable marks, and a last batch that no mark vouches for. */
+/**
+ * Three segments with replaced entries, states, a snapshot mark, durable marks, and a last batch
+ * that no mark vouches for.
+ */
 async function ownSample(): Promise<Sample> {
   const { disk, root } = memoryPlace();
   const dir = `${root}/wal`;
@@ -70,7 +85,11 @@ async function ownSample(): Promise<Sample> {
   let index = 2;
   let term = 2;
   for (; wal.segmentNames.length < 3; term += 2) {
-    wal.append(state(term, index), [entry(index + 1, term, 5), entry(index + 2, term, 0), entry(index + 3, term, 30)]);
+    wal.append(state(term, index), [
+      entry(index + 1, term, 5),
+      entry(index + 2, term, 0),
+      entry(index + 3, term, 30),
+    ]);
     await wal.sync();
     wal.append(undefined, [entry(index + 2, term + 1, 1)]);
     index += 2;
@@ -88,28 +107,41 @@ async function ownSample(): Promise<Sample> {
 type Outcome = "whole" | "dropped" | "refused";
 
 /** Reads the log as it is now and checks that what comes out is one of the three outcomes. */
-function outcomeOf(sample: Sample, what: string): { readonly outcome: Outcome; readonly error?: WalDamageError } {
+function outcomeOf(
+  sample: Sample,
+  what: string,
+): { readonly outcome: Outcome; readonly error?: WalDamageError } {
   const { disk, dir, whole, before } = sample;
   try {
     const read = replay(disk, dir, START);
     const content = { entries: plain(read.entries), hardState: read.hardState };
     const expected = before.get(read.end.offset);
-    assert.ok(expected, `${what}: the log ends at ${read.end.offset}, which is no place between records`);
+    assert.ok(
+      expected,
+      `${what}: the log ends at ${read.end.offset}, which is no place between records`,
+    );
     assert.deepEqual(content, expected, what);
     return { outcome: expected === whole ? "whole" : "dropped" };
   } catch (error) {
     if (!(error instanceof WalDamageError)) throw error;
-    assert.ok(error.message.startsWith(`${error.path}: damaged at byte ${error.offset}: `), error.message);
+    assert.ok(
+      error.message.startsWith(`${error.path}: damaged at byte ${error.offset}: `),
+      error.message,
+    );
     assert.ok(error.message.endsWith(`run: quorateutl wal verify ${dir}`), error.message);
     return { outcome: "refused", error };
   }
 }
 
-/** What real opening does after reading came to `outcome`: the same, and a log that can be written to and read again. */
+/**
+ * What real opening does after reading came to `outcome`: the same, and a log that can be written
+ * to and read again.
+ */
 async function checkOpening(sample: Sample, outcome: Outcome): Promise<void> {
   const { dir } = sample;
   const { disk } = memoryPlace();
-  for (const name of sample.names) disk.install(`${dir}/${name}`, sample.disk.readAll(`${dir}/${name}`));
+  for (const name of sample.names)
+    disk.install(`${dir}/${name}`, sample.disk.readAll(`${dir}/${name}`));
   if (outcome === "refused") {
     const files = sample.names.map((name) => disk.readAll(`${dir}/${name}`));
     assert.throws(() => Wal.open(disk, dir, START, options(SEGMENT_BYTES)), WalDamageError);
@@ -126,7 +158,10 @@ async function checkOpening(sample: Sample, outcome: Outcome): Promise<void> {
   await opened.wal.close();
   const again = replay(disk, dir, START);
   assert.equal(again.end.tornBytes, 0);
-  assert.deepEqual(plain(again.entries), plain([...opened.entries, ...entries(next, next + 20, 99)]));
+  assert.deepEqual(
+    plain(again.entries),
+    plain([...opened.entries, ...entries(next, next + 20, 99)]),
+  );
 }
 
 async function flipEverything(sample: Sample): Promise<Record<Outcome, number>> {
@@ -147,7 +182,9 @@ async function flipEverything(sample: Sample): Promise<Record<Outcome, number>> 
           assert.equal(outcome, "refused", what);
           const where = names.findIndex((other) => error!.path === `${dir}/${other}`);
           assert.ok(
-            where === segment ? error!.offset <= position + 32 : where === segment + 1 && error!.offset === 0,
+            where === segment
+              ? error!.offset <= position + 32
+              : where === segment + 1 && error!.offset === 0,
             `${what}: ${error!.message}`,
           );
         } else if (outcome === "refused") {
@@ -174,7 +211,8 @@ async function cutEverywhere(sample: Sample): Promise<Record<Outcome, number>> {
       const what = `${name} cut to ${length}`;
       const { outcome } = outcomeOf(sample, what);
       counts[outcome]++;
-      if (length >= Math.ceil((ends.get(name) as number) / 8) * 8) assert.equal(outcome, "whole", what);
+      if (length >= Math.ceil((ends.get(name) as number) / 8) * 8)
+        assert.equal(outcome, "whole", what);
       else if (name !== names[names.length - 1]) assert.equal(outcome, "refused", what);
       if (length % 13 === 0) await checkOpening(sample, outcome);
     }
@@ -198,7 +236,9 @@ async function loseSectors(sample: Sample): Promise<Record<Outcome, number>> {
         const { outcome } = outcomeOf(sample, what);
         counts[outcome]++;
         // A mark that stands says that what is before it was on the disk.
-        const vouched = name !== names[names.length - 1] || (end === sector + SECTOR_BYTES && sector < markedBytes && end <= markedBytes);
+        const vouched =
+          name !== names[names.length - 1] ||
+          (end === sector + SECTOR_BYTES && sector < markedBytes && end <= markedBytes);
         if (vouched && sector < (ends.get(name) as number)) assert.equal(outcome, "refused", what);
         await checkOpening(sample, outcome);
         if (vouched) counted++;

@@ -11,12 +11,25 @@ function frame(type: number, crc: number, data: Uint8Array): Uint8Array {
   const record = walpb.Record.encode({ type, crc, data });
   const padBytes = (8 - (record.length % 8)) % 8;
   const word = new Uint8Array(8);
-  new DataView(word.buffer).setBigUint64(0, BigInt(record.length) | (padBytes ? BigInt(0x80 | padBytes) << 56n : 0n), true);
+  new DataView(word.buffer).setBigUint64(
+    0,
+    BigInt(record.length) | (padBytes ? BigInt(0x80 | padBytes) << 56n : 0n),
+    true,
+  );
   return concat([word, record, new Uint8Array(padBytes)]);
 }
 
 const LENGTHS = [0, 1, 7, 100, 127, 128, 300, 8191, 8192, 8193, 20_000, 70_000];
-const NUMBERS = [1, 127, 128, 0x7fff_ffff, 0x8000_0000, 2 ** 35 - 1, 2 ** 35, Number.MAX_SAFE_INTEGER];
+const NUMBERS = [
+  1,
+  127,
+  128,
+  0x7fff_ffff,
+  0x8000_0000,
+  2 ** 35 - 1,
+  2 ** 35,
+  Number.MAX_SAFE_INTEGER,
+];
 
 it("gives the same bytes for entries of every size, mixed with other records", () => {
   const random = new SeededRandom(1n);
@@ -56,10 +69,15 @@ it("gives the same bytes for entries of every size, mixed with other records", (
 
 it("gives the same bytes for checksums of every length", () => {
   // Empty data leaves the checksum as it is, so a record can be made to show any.
-  for (const crc of [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 0x1f_ffff, 0x20_0000, 0xfff_ffff, 0x1000_0000, 0xffff_ffff]) {
+  for (const crc of [
+    0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 0x1f_ffff, 0x20_0000, 0xfff_ffff, 0x1000_0000, 0xffff_ffff,
+  ]) {
     const encoder = new FrameEncoder(crc);
     encoder.record(RecordType.Metadata, new Uint8Array(0));
-    assert.deepEqual(Buffer.from(concat(encoder.chunks())), Buffer.from(frame(RecordType.Metadata, crc, new Uint8Array(0))));
+    assert.deepEqual(
+      Buffer.from(concat(encoder.chunks())),
+      Buffer.from(frame(RecordType.Metadata, crc, new Uint8Array(0))),
+    );
   }
   // Entries: look for starts that end in a short checksum.
   const entry = { type: 0, term: 1, index: 1, data: new Uint8Array([1, 2, 3]) };
@@ -72,7 +90,10 @@ it("gives the same bytes for checksums of every length", () => {
     lengths.add(length);
     const encoder = new FrameEncoder(start);
     encoder.entry(entry);
-    assert.deepEqual(Buffer.from(concat(encoder.chunks())), Buffer.from(frame(RecordType.Entry, crc, encoded)));
+    assert.deepEqual(
+      Buffer.from(concat(encoder.chunks())),
+      Buffer.from(frame(RecordType.Entry, crc, encoded)),
+    );
   }
   assert.deepEqual([...lengths].sort(), [3, 4, 5]);
 });
@@ -93,7 +114,8 @@ it("hands on large data uncopied, and forgets all at reset", () => {
   const encoder = new FrameEncoder(0);
   encoder.entry({ type: 0, term: 1, index: 1, data });
   assert.ok(encoder.chunks().includes(data));
-  for (let i = 0; i < 300; i++) encoder.entry({ type: 0, term: 1, index: 2 + i, data: data.subarray(0, 8000) });
+  for (let i = 0; i < 300; i++)
+    encoder.entry({ type: 0, term: 1, index: 2 + i, data: data.subarray(0, 8000) });
   assert.ok(encoder.sizeBytes > 2 << 20);
   encoder.reset();
   assert.equal(encoder.sizeBytes, 0);

@@ -15,7 +15,9 @@ import { options, START } from "./support.ts";
 
 function etcdVersion(): string | undefined {
   try {
-    return /etcd Version: (\S+)/.exec(execFileSync("etcd", ["--version"], { encoding: "utf8" }))?.[1];
+    return /etcd Version: (\S+)/.exec(
+      execFileSync("etcd", ["--version"], { encoding: "utf8" }),
+    )?.[1];
   } catch {
     return undefined;
   }
@@ -27,11 +29,26 @@ interface Etcd {
 }
 
 /** Starts etcd and waits until it serves. */
-async function startEtcd(t: TestContext, dataDir: string, clientPort: number, peerPort: number): Promise<Etcd> {
+async function startEtcd(
+  t: TestContext,
+  dataDir: string,
+  clientPort: number,
+  peerPort: number,
+): Promise<Etcd> {
   const client = `http://127.0.0.1:${clientPort}`;
   const peer = `http://127.0.0.1:${peerPort}`;
-  const args = ["--name=m", `--data-dir=${dataDir}`, `--listen-client-urls=${client}`, `--advertise-client-urls=${client}`];
-  args.push(`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`, `--initial-cluster=m=${peer}`, "--logger=zap");
+  const args = [
+    "--name=m",
+    `--data-dir=${dataDir}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+  ];
+  args.push(
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=m=${peer}`,
+    "--logger=zap",
+  );
   const child = endsWith(spawn("etcd", args, { stdio: ["ignore", "ignore", "pipe"] }), t);
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const log: string[] = [];
@@ -73,10 +90,12 @@ it("etcd starts from our log and finds its keys", {
   let etcd: Etcd;
   try {
     etcd = await startEtcd(t, theirs, ...ports);
-    for (let i = 0; i < 60; i++) await etcd.call("kv/put", { key: base64(`key ${i}`), value: base64(`value ${i}`) });
+    for (let i = 0; i < 60; i++)
+      await etcd.call("kv/put", { key: base64(`key ${i}`), value: base64(`value ${i}`) });
     await etcd.stop();
 
-    // Everything that etcd's log says, said again by ours, in small segments, into a new data directory.
+    // Everything that etcd's log says, said again by ours, in small segments, into a new data
+    // directory.
     const ours = join(root, "ours");
     const from = `${theirs}/member/wal`;
     const { metadata } = verifyWal(nodeDisk, from);
@@ -95,17 +114,31 @@ it("etcd starts from our log and finds its keys", {
     assert.ok(wal.segmentNames.length >= 3);
 
     etcd = await startEtcd(t, ours, ...ports);
-    const all = await etcd.call("kv/range", { key: base64("key "), range_end: base64("key!"), limit: 100 });
+    const all = await etcd.call("kv/range", {
+      key: base64("key "),
+      range_end: base64("key!"),
+      limit: 100,
+    });
     const kvs = all["kvs"] as { key: string; value: string }[];
     assert.deepEqual(
-      new Map(kvs.map(({ key, value }) => [Buffer.from(key, "base64").toString(), Buffer.from(value, "base64").toString()])),
+      new Map(
+        kvs.map(({ key, value }) => [
+          Buffer.from(key, "base64").toString(),
+          Buffer.from(value, "base64").toString(),
+        ]),
+      ),
       new Map(Array.from({ length: 60 }, (_, i) => [`key ${i}`, `value ${i}`] as const).sort()),
     );
     await etcd.call("kv/put", { key: base64("after"), value: base64("it all") });
     await etcd.stop();
 
     // And what etcd went on to write there is read by us.
-    const opened = Wal.open(nodeDisk, `${ours}/member/wal`, walpb.Snapshot.create(START), options(2048));
+    const opened = Wal.open(
+      nodeDisk,
+      `${ours}/member/wal`,
+      walpb.Snapshot.create(START),
+      options(2048),
+    );
     assert.ok(opened.entries.some((one) => Buffer.from(one.data).includes("it all")));
     await opened.wal.close();
   } finally {

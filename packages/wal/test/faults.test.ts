@@ -1,8 +1,15 @@
-/** Errors of the disk: nothing is tried again after one, and nothing that was acknowledged is lost. */
+/**
+ * Errors of the disk: nothing is tried again after one, and nothing that was acknowledged is lost.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import { ManualClock, type MemoryDisk, rejectsWithDiskError, throwsDiskError } from "@quorate/host/testing";
+import {
+  ManualClock,
+  type MemoryDisk,
+  rejectsWithDiskError,
+  throwsDiskError,
+} from "@quorate/host/testing";
 import { readWal, verifyWal, Wal, WalError } from "@quorate/wal";
 import { entries, entry, mark, memoryPlace, options, plain, START, state } from "./support.ts";
 
@@ -16,7 +23,8 @@ function newLog(segmentBytes?: number): { disk: MemoryDisk; dir: string; wal: Wa
 
 /** Every use of the log is refused, with the first error as the cause. */
 async function assertEnded(wal: Wal, cause: RegExp): Promise<void> {
-  const ended = (error: unknown) => error instanceof WalError && error.code === "Closed" && cause.test(error.message);
+  const ended = (error: unknown) =>
+    error instanceof WalError && error.code === "Closed" && cause.test(error.message);
   assert.throws(() => wal.append(undefined, [entry(99)]), ended);
   assert.throws(() => void wal.sync(), ended);
   assert.throws(() => wal.release(1), ended);
@@ -140,7 +148,10 @@ describe("an error of the disk", () => {
       await wal.sync();
     }
     assert.equal(attempts, 1);
-    throwsDiskError(() => wal.append(undefined, entries(index + 1, index + 20, 1, 1000)), "NoSpace");
+    throwsDiskError(
+      () => wal.append(undefined, entries(index + 1, index + 20, 1, 1000)),
+      "NoSpace",
+    );
     disk.fault = undefined;
     await wal.close();
     assert.equal(Wal.open(disk, dir, START, options(64 << 10)).entries.length, index + 20);
@@ -208,7 +219,8 @@ describe("durability", () => {
     await wal.close();
     const marked = new Map<string, number>();
     for (const { segment, type, data } of readWal(disk, dir)) {
-      if (type === 4 && data.length > 0) marked.set(segment.name, (marked.get(segment.name) ?? 0) + 1);
+      if (type === 4 && data.length > 0)
+        marked.set(segment.name, (marked.get(segment.name) ?? 0) + 1);
     }
     const counts = verifyWal(disk, dir).segments.map((name) => marked.get(name) ?? 0);
     assert.ok(counts[0] > 10 && counts[1] > 10, String(counts));

@@ -1,9 +1,10 @@
 /**
  * Files that others wrote, or earlier versions of this package, are read for ever.
  *
- * - etcd-3.4.23: a member of Debian's etcd 3.4.23 with 60 puts and a snapshot every 20 entries; its segment is cut down to 8 KiB.
- * - etcd-3.7: written by etcd's own wal package (main branch) with segments of 2 KiB: replaced entries, an empty and a large one, a
- *   snapshot.
+ * - etcd-3.4.23: a member of Debian's etcd 3.4.23 with 60 puts and a snapshot every 20 entries; its
+ *   segment is cut down to 8 KiB.
+ * - etcd-3.7: written by etcd's own wal package (main branch) with segments of 2 KiB: replaced
+ *   entries, an empty and a large one, a snapshot.
  * - quorate-0.1: written by this package.
  */
 import assert from "node:assert/strict";
@@ -28,7 +29,10 @@ it("reads what etcd 3.4.23 wrote", async () => {
   );
   const voter = 0x9e737febb6b99eeen;
   const snapshot = new SnapshotFiles(disk, `${root}/snap`).load(marks)?.snapshot;
-  assert.deepEqual([snapshot?.metadata.index, snapshot?.metadata.term, snapshot?.metadata.confState.voters], [63, 2, [voter]]);
+  assert.deepEqual(
+    [snapshot?.metadata.index, snapshot?.metadata.term, snapshot?.metadata.confState.voters],
+    [63, 2, [voter]],
+  );
 
   const opened = Wal.open(disk, `${root}/wal`, START, options(64_000_000));
   assert.equal(opened.droppedTailBytes, 0);
@@ -56,7 +60,13 @@ it("reads what etcd 3.7 wrote, over four segments, and goes on in it", async () 
   assert.deepEqual(marks[1], {
     index: 55,
     term: 1,
-    confState: { voters: [voter, 2n], learners: [3n], votersOutgoing: [], learnersNext: [], autoLeave: false },
+    confState: {
+      voters: [voter, 2n],
+      learners: [3n],
+      votersOutgoing: [],
+      learnersNext: [],
+      autoLeave: false,
+    },
   });
   const snapshot = new SnapshotFiles(disk, `${root}/snap`).load(marks)?.snapshot;
   assert.deepEqual([snapshot?.metadata.index, text(snapshot!.data)], [55, "data"]);
@@ -73,11 +83,15 @@ it("reads what etcd 3.7 wrote, over four segments, and goes on in it", async () 
       return [`2/60 30`, `2/61 700`, `2/62 0`, `2/63 10`, `2/64 10`][index - 60];
     }),
   );
-  for (const { index, term, data } of opened.entries) assert.ok(data.length === 0 || text(data).startsWith(`${term}/${index} `));
+  for (const { index, term, data } of opened.entries)
+    assert.ok(data.length === 0 || text(data).startsWith(`${term}/${index} `));
   opened.wal.append(state(3, 64, voter), entries(65, 120, 3));
   await opened.wal.close();
   const again = Wal.open(disk, dir, marks[1], options(2048));
-  assert.deepEqual(plain(again.entries), plain([...opened.entries.slice(55), ...entries(65, 120, 3)]));
+  assert.deepEqual(
+    plain(again.entries),
+    plain([...opened.entries.slice(55), ...entries(65, 120, 3)]),
+  );
 });
 
 it("reads what version 0.1 of this package wrote", () => {
@@ -91,5 +105,8 @@ it("reads what version 0.1 of this package wrote", () => {
   const opened = Wal.open(disk, dir, START, options(2048));
   assert.equal(text(opened.metadata), "member 1");
   assert.deepEqual(opened.hardState, state(2, 60));
-  assert.deepEqual(plain(opened.entries), plain([...entries(1, 60), entry(61, 2, 900), entry(62, 2, 0)]));
+  assert.deepEqual(
+    plain(opened.entries),
+    plain([...entries(1, 60), entry(61, 2, 900), entry(62, 2, 0)]),
+  );
 });

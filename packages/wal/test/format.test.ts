@@ -1,12 +1,22 @@
 /** Names and marks. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { decodeMark, encodeMark, parseIndexedName, segmentFor, segmentName, segmentsAmong } from "../src/format.ts";
+import {
+  decodeMark,
+  encodeMark,
+  parseIndexedName,
+  segmentFor,
+  segmentName,
+  segmentsAmong,
+} from "../src/format.ts";
 
 it("names segments as etcd does", () => {
   assert.equal(segmentName(0, 0).name, "0000000000000000-0000000000000000.wal");
   assert.equal(segmentName(26, 0x1ffff).name, "000000000000001a-000000000001ffff.wal");
-  assert.deepEqual(parseIndexedName("000000000000001a-000000000001ffff.wal", ".wal"), [26, 0x1ffff]);
+  assert.deepEqual(
+    parseIndexedName("000000000000001a-000000000001ffff.wal", ".wal"),
+    [26, 0x1ffff],
+  );
   for (const name of [
     "0.tmp",
     "1a-1.wal",
@@ -19,7 +29,13 @@ it("names segments as etcd does", () => {
 });
 
 it("orders segments and finds where reading starts", () => {
-  const segments = segmentsAmong([segmentName(2, 70).name, "3.tmp", segmentName(0, 0).name, "lock", segmentName(1, 40).name]);
+  const segments = segmentsAmong([
+    segmentName(2, 70).name,
+    "3.tmp",
+    segmentName(0, 0).name,
+    "lock",
+    segmentName(1, 40).name,
+  ]);
   assert.deepEqual(
     segments.map((segment) => segment.sequence),
     [0, 1, 2],
@@ -32,7 +48,8 @@ it("orders segments and finds where reading starts", () => {
 });
 
 it("reads back a mark, and nothing else as one", () => {
-  for (const durableBytes of [0, 8, 64_000_000, 2 ** 40]) assert.equal(decodeMark(encodeMark(durableBytes)), durableBytes);
+  for (const durableBytes of [0, 8, 64_000_000, 2 ** 40])
+    assert.equal(decodeMark(encodeMark(durableBytes)), durableBytes);
   const data = encodeMark(123_456);
   for (let bit = 0; bit < data.length * 8; bit++) {
     const flipped = data.slice();

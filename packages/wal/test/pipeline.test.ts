@@ -70,7 +70,9 @@ it("waits at close for the step under way, and leaves nothing", async () => {
 
 it("knows the names of its files", () => {
   assert.deepEqual(
-    ["0.tmp", "12.tmp", "x.tmp", "0.tmp.old", "0000000000000000-0000000000000000.wal"].map((name) => SegmentPipeline.owns(name)),
+    ["0.tmp", "12.tmp", "x.tmp", "0.tmp.old", "0000000000000000-0000000000000000.wal"].map((name) =>
+      SegmentPipeline.owns(name),
+    ),
     [true, true, false, false, false],
   );
 });

@@ -18,7 +18,10 @@ before(() => {
 });
 after(() => rmSync(root, { recursive: true }));
 
-/** A process that opens or makes the log and appends entries of 200 bytes, 3 a batch; prints the last index of each synced batch. */
+/**
+ * A process that opens or makes the log and appends entries of 200 bytes, 3 a batch; prints the
+ * last index of each synced batch.
+ */
 const WRITER = `
   import { nodeClock, nodeDisk } from "@quorate/host/node";
   import { Wal } from "@quorate/wal";
@@ -35,11 +38,24 @@ const WRITER = `
   }
 `;
 
-function startWriter(t: TestContext, dir: string): { child: ChildProcess; lines: AsyncIterator<string>; exited: Promise<void> } {
+function startWriter(
+  t: TestContext,
+  dir: string,
+): { child: ChildProcess; lines: AsyncIterator<string>; exited: Promise<void> } {
   const args = ["--input-type=module", "-e", WRITER, dir];
-  const child = endsWith(spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "inherit"] }), t);
+  const child = endsWith(
+    spawn(process.execPath, args, {
+      cwd: import.meta.dirname,
+      stdio: ["ignore", "pipe", "inherit"],
+    }),
+    t,
+  );
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  return { child, lines: createInterface({ input: child.stdout! })[Symbol.asyncIterator](), exited };
+  return {
+    child,
+    lines: createInterface({ input: child.stdout! })[Symbol.asyncIterator](),
+    exited,
+  };
 }
 
 describe("a second process", () => {
@@ -50,7 +66,10 @@ describe("a second process", () => {
       await lines.next();
       assert.throws(
         () => Wal.open(nodeDisk, dir, START, options(64 << 10)),
-        (error) => error instanceof DiskError && error.code === "Locked" && error.message === `${dir}.lock: held by process ${child.pid}`,
+        (error) =>
+          error instanceof DiskError &&
+          error.code === "Locked" &&
+          error.message === `${dir}.lock: held by process ${child.pid}`,
       );
     } finally {
       child.kill("SIGKILL");
@@ -71,7 +90,8 @@ describe("a second process", () => {
         acknowledged = Number(value);
       }
       child.kill("SIGKILL");
-      for (let line = await lines.next(); !line.done; line = await lines.next()) acknowledged = Number(line.value);
+      for (let line = await lines.next(); !line.done; line = await lines.next())
+        acknowledged = Number(line.value);
       await exited;
       const opened = Wal.open(nodeDisk, dir, START, options(64 << 10));
       const count = opened.entries.length;

@@ -1,6 +1,6 @@
 /**
- * Every segment begins with what a reader needs who has nothing before it: older segments are removed once a snapshot covers them, and the
- * last state may have been written long before.
+ * Every segment begins with what a reader needs who has nothing before it: older segments are
+ * removed once a snapshot covers them, and the last state may have been written long before.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";

@@ -7,7 +7,10 @@ import { SnapshotFiles } from "@quorate/wal";
 import { mark, memoryPlace, type Place, places } from "./support.ts";
 
 function snapshot(index: number, term: number): raftpb.Snapshot {
-  return { data: new TextEncoder().encode(`state ${index}`), metadata: { confState: mark(index, term).confState!, index, term } };
+  return {
+    data: new TextEncoder().encode(`state ${index}`),
+    metadata: { confState: mark(index, term).confState!, index, term },
+  };
 }
 
 for (const [name, makePlace] of places) {
@@ -39,12 +42,18 @@ for (const [name, makePlace] of places) {
         "0000000000000003-0000000000000014.snap",
         "0000000000000003-0000000000000019.snap",
       ]);
-      assert.deepEqual(content(files.load([mark(10, 1), mark(300, 2), mark(20, 3), mark(25, 3)])), [25, "state 25"]);
+      assert.deepEqual(content(files.load([mark(10, 1), mark(300, 2), mark(20, 3), mark(25, 3)])), [
+        25,
+        "state 25",
+      ]);
       assert.deepEqual(content(files.load([mark(20, 3), mark(10, 1)])), [20, "state 20"]);
       assert.deepEqual(content(files.load([mark(300, 3), mark(10, 1)])), [10, "state 10"]);
       assert.equal(files.load([mark(11, 1)]), undefined);
       assert.equal(files.load([]), undefined);
-      assert.equal(files.load([mark(10, 1)])?.path, `${place.root}/0000000000000001-000000000000000a.snap`);
+      assert.equal(
+        files.load([mark(10, 1)])?.path,
+        `${place.root}/0000000000000001-000000000000000a.snap`,
+      );
     });
 
     it("take one that cannot be read out of the way and load the one before", () => {
@@ -58,7 +67,10 @@ for (const [name, makePlace] of places) {
       place.disk.replace(paths[2], flipped);
       place.disk.replace(paths[1], place.disk.readAll(paths[0]));
       const told: string[] = [];
-      assert.deepEqual(content(files.load(marks, (path, reason) => told.push(`${path.slice(-7)} ${reason}`))), [10, "state 10"]);
+      assert.deepEqual(
+        content(files.load(marks, (path, reason) => told.push(`${path.slice(-7)} ${reason}`))),
+        [10, "state 10"],
+      );
       assert.equal(told.length, 4);
       assert.match(told[0], /^32\.snap the file cannot be decoded/);
       assert.equal(told[1], "28.snap the file is empty");
@@ -79,7 +91,11 @@ for (const [name, makePlace] of places) {
 
     it("are purged to the newest, with the leftovers of unfinished ones", () => {
       for (const index of [10, 20, 30, 40]) files.save(snapshot(index, 1));
-      for (const other of ["0000000000000001-0000000000000032.snap.tmp", "db", "0000000000000001-0000000000000001.snap.broken"]) {
+      for (const other of [
+        "0000000000000001-0000000000000032.snap.tmp",
+        "db",
+        "0000000000000001-0000000000000001.snap.broken",
+      ]) {
         place.disk.replace(`${place.root}/${other}`, new Uint8Array([1]));
       }
       assert.deepEqual(files.purge(2), [

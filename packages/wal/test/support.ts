@@ -20,7 +20,17 @@ export const START: walpb.Snapshot = walpb.Snapshot.create();
 
 /** The mark of a snapshot with one voter. */
 export function mark(index: number, term: number): walpb.Snapshot {
-  return { index, term, confState: { voters: [1n], learners: [], votersOutgoing: [], learnersNext: [], autoLeave: false } };
+  return {
+    index,
+    term,
+    confState: {
+      voters: [1n],
+      learners: [],
+      votersOutgoing: [],
+      learnersNext: [],
+      autoLeave: false,
+    },
+  };
 }
 
 /** An entry whose data can be told from every other's, and has no zeros. */
@@ -39,8 +49,15 @@ export function state(term: number, commit: number, vote = 0x1701f7e3861531d4n):
 }
 
 /** Entries in a form that deepEqual compares by content. */
-export function plain(list: readonly raftpb.Entry[]): { type: number; term: number; index: number; data: string }[] {
-  return list.map(({ type, term, index, data }) => ({ type, term, index, data: Buffer.from(data).toString("hex") }));
+export function plain(
+  list: readonly raftpb.Entry[],
+): { type: number; term: number; index: number; data: string }[] {
+  return list.map(({ type, term, index, data }) => ({
+    type,
+    term,
+    index,
+    data: Buffer.from(data).toString("hex"),
+  }));
 }
 
 /** A disk and a durable folder on it. */
@@ -62,7 +79,10 @@ export const places: readonly (readonly [name: string, make: () => Place])[] = [
   ["memory disk", () => ({ ...memoryPlace(), cleanUp() {} })],
 ];
 
-export function memoryPlace(options?: ConstructorParameters<typeof MemoryDisk>[0]): { disk: MemoryDisk; root: string } {
+export function memoryPlace(options?: ConstructorParameters<typeof MemoryDisk>[0]): {
+  disk: MemoryDisk;
+  root: string;
+} {
   const disk = new MemoryDisk(options);
   disk.makeDir("/data");
   disk.syncDir("/");
@@ -74,7 +94,8 @@ export function installFixture(name: string): { disk: MemoryDisk; root: string }
   const { disk, root } = memoryPlace();
   const from = join(import.meta.dirname, "fixtures", name);
   for (const folder of ["wal", "snap"]) {
-    for (const file of readdirSync(join(from, folder))) disk.install(`${root}/${folder}/${file}`, readFileSync(join(from, folder, file)));
+    for (const file of readdirSync(join(from, folder)))
+      disk.install(`${root}/${folder}/${file}`, readFileSync(join(from, folder, file)));
   }
   return { disk, root };
 }

@@ -41,7 +41,12 @@ describe("where reading stops", () => {
   it("a lost sector in a batch that nothing vouches for is a tear, though good records follow", async () => {
     wal.append(state(1, 0), [entry(1)]);
     await wal.sync();
-    wal.append(undefined, [entry(2, 1, 1200), entry(3, 1, 100), entry(4, 1, 100), entry(5, 1, 100)]);
+    wal.append(undefined, [
+      entry(2, 1, 1200),
+      entry(3, 1, 100),
+      entry(4, 1, 100),
+      entry(5, 1, 100),
+    ]);
     await wal.close();
     loseSector(1);
     const { tornBytes } = verifyWal(disk, dir);
@@ -63,7 +68,12 @@ describe("where reading stops", () => {
     wal.append(undefined, [entry(3, 1, 100)]);
     await wal.close();
     loseSector(1);
-    refused(start + 32, new RegExp(`the checksum does not match, and byte ${end} says that ${end} bytes were on the disk`));
+    refused(
+      start + 32,
+      new RegExp(
+        `the checksum does not match, and byte ${end} says that ${end} bytes were on the disk`,
+      ),
+    );
   });
 
   it("a mark inside a value is believed only where a record could stand, and never beyond its own place", async () => {
@@ -73,7 +83,9 @@ describe("where reading stops", () => {
     await wal.sync();
     wal.append(undefined, [entry(3)]);
     const whole = disk.readAll(path);
-    const at = whole.findIndex((byte, i) => i > 1000 && byte !== 0 && whole[i + 8] === 0x08 && whole[i + 9] === 4);
+    const at = whole.findIndex(
+      (byte, i) => i > 1000 && byte !== 0 && whole[i + 8] === 0x08 && whole[i + 9] === 4,
+    );
     const copy = whole.slice(at, at + 40);
     await wal.close();
     // The same frame, earlier than the length that it tells.
@@ -174,13 +186,18 @@ describe("where reading stops", () => {
   });
 
   it("a missing segment is damage, with the name of the one after it", async () => {
-    for (let index = 1; wal.segmentNames.length < 4; index++) wal.append(state(1, index - 1), [entry(index, 1, 500)]);
+    for (let index = 1; wal.segmentNames.length < 4; index++)
+      wal.append(state(1, index - 1), [entry(index, 1, 500)]);
     const names = wal.segmentNames;
     await wal.close();
     disk.remove(`${dir}/${names[2]}`);
     path = `${dir}/${names[3]}`;
     refused(0, /segment 2 is missing before it/);
-    assert.deepEqual(verifyWal(disk, dir).segments, [names[3]], "looking from outside starts behind the gap");
+    assert.deepEqual(
+      verifyWal(disk, dir).segments,
+      [names[3]],
+      "looking from outside starts behind the gap",
+    );
   });
 
   it("a segment whose name was there before its content is damage", async () => {

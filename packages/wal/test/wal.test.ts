@@ -4,8 +4,25 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Disk } from "@quorate/host";
 import { rejectsWithDiskError, throwsDiskError } from "@quorate/host/testing";
 import type { raftpb } from "@quorate/proto";
-import { readWal, validSnapshotMarks, verifyWal, Wal, WalError, type WalErrorCode } from "@quorate/wal";
-import { entries, entry, mark, options, type Place, places, plain, START, state } from "./support.ts";
+import {
+  readWal,
+  validSnapshotMarks,
+  verifyWal,
+  Wal,
+  WalError,
+  type WalErrorCode,
+} from "@quorate/wal";
+import {
+  entries,
+  entry,
+  mark,
+  options,
+  type Place,
+  places,
+  plain,
+  START,
+  state,
+} from "./support.ts";
 
 const METADATA = new TextEncoder().encode("member 1");
 
@@ -82,7 +99,10 @@ for (const [name, makePlace] of places) {
         const opened = reopen(START, 1 << 20);
         wal = opened.wal;
         assert.equal(opened.entries.length, first + 9);
-        assert.deepEqual(plain(opened.entries.slice(-10)), plain([...entries(first, first + 8), entry(first + 9, 1, 0)]));
+        assert.deepEqual(
+          plain(opened.entries.slice(-10)),
+          plain([...entries(first, first + 8), entry(first + 9, 1, 0)]),
+        );
         assert.deepEqual(opened.hardState, state(1, first + 3, 0n));
         assert.equal(wal.lastIndex, first + 9);
       }
@@ -91,7 +111,10 @@ for (const [name, makePlace] of places) {
     it("keeps entries of every type and size", async () => {
       const wal = create(1 << 20);
       const sizes = [0, 1, 511, 512, 513, 8191, 8192, 100_000, 1_500_000];
-      const list: raftpb.Entry[] = sizes.map((size, i) => ({ ...entry(i + 1, 3, size), type: size > 0 ? i % 3 : 0 }));
+      const list: raftpb.Entry[] = sizes.map((size, i) => ({
+        ...entry(i + 1, 3, size),
+        type: size > 0 ? i % 3 : 0,
+      }));
       list.push({ ...entry(list.length + 1, 3), type: 1 });
       wal.append(state(3, 0), list);
       await wal.close();
@@ -130,7 +153,9 @@ for (const [name, makePlace] of places) {
       assert.ok(names.length > 5, `${names.length} segments`);
       await wal.close();
       assert.deepEqual(disk.list(dir), names);
-      const all = Array.from({ length: 400 }, (_, i) => entry(i + 1, 1 + Math.floor((i + 1) / 100)));
+      const all = Array.from({ length: 400 }, (_, i) =>
+        entry(i + 1, 1 + Math.floor((i + 1) / 100)),
+      );
       for (const snapshot of validSnapshotMarks(disk, dir)) {
         const opened = Wal.open(disk, dir, snapshot, options());
         assert.deepEqual(plain(opened.entries), plain(all.slice(snapshot.index)));
@@ -335,7 +360,10 @@ for (const [name, makePlace] of places) {
       assert.notEqual(second, first);
       assert.equal(third, second);
       const order: string[] = [];
-      await Promise.all([first.then(() => order.push("first")), second.then(() => order.push("second"))]);
+      await Promise.all([
+        first.then(() => order.push("first")),
+        second.then(() => order.push("second")),
+      ]);
       assert.deepEqual(order, ["first", "second"]);
       assert.equal(syncs, 2);
       await wal.sync();
@@ -377,7 +405,10 @@ for (const [name, makePlace] of places) {
 
     it("writes a batch with one call, and tells its size", async () => {
       const sizes: number[] = [];
-      const wal = Wal.create(disk, dir, METADATA, { ...options(1 << 20), onWrite: (sizeBytes) => sizes.push(sizeBytes) });
+      const wal = Wal.create(disk, dir, METADATA, {
+        ...options(1 << 20),
+        onWrite: (sizeBytes) => sizes.push(sizeBytes),
+      });
       open.push(wal);
       const before = verifyWal(disk, dir).endOffset;
       wal.append(state(1, 0), [...entries(1, 100), entry(101, 1, 20_000), entry(102)]);
@@ -395,7 +426,8 @@ for (const [name, makePlace] of places) {
       const second = `${dir}/${wal.segmentNames[1]}`;
       assert.equal(disk.stat(second)?.sizeBytes, 64 << 10, "taken with all its zeros");
       assert.deepEqual(disk.list(dir), wal.segmentNames);
-      while (verifyWal(disk, dir).endOffset * 2 < 64 << 10) wal.append(state(1, i), [entry(++i, 1, 1000)]);
+      while (verifyWal(disk, dir).endOffset * 2 < 64 << 10)
+        wal.append(state(1, i), [entry(++i, 1, 1000)]);
       wal.append(state(1, i), [entry(++i, 1, 1000)]);
       await wal.sync();
       assert.deepEqual(disk.list(dir), [...wal.segmentNames, "1.tmp"]);
@@ -425,7 +457,11 @@ for (const [name, makePlace] of places) {
     });
 
     it("holds what an append must not break, and is closed after a breach", async () => {
-      const breaches: [what: RegExp, hardState: raftpb.HardState | undefined, list: raftpb.Entry[]][] = [
+      const breaches: [
+        what: RegExp,
+        hardState: raftpb.HardState | undefined,
+        list: raftpb.Entry[],
+      ][] = [
         [/entry 7 follows entry 5/, undefined, [entry(7, 2)]],
         [/would replace a committed one/, undefined, [entry(3, 2)]],
         [/entry 6 has term 1, the one before has 2/, undefined, [entry(6, 1)]],
@@ -460,7 +496,11 @@ for (const [name, makePlace] of places) {
       for (let i = 1; i <= 100; i++) other.append(state(1, i - 1), [entry(i)]);
       await other.close();
       disk.rename(`${place.root}/${first}`, `${dir}/${first}`);
-      assert.throws(() => Wal.open(disk, dir, START, options()), { code: "Damaged", path: `${dir}/${second}`, offset: 0 });
+      assert.throws(() => Wal.open(disk, dir, START, options()), {
+        code: "Damaged",
+        path: `${dir}/${second}`,
+        offset: 0,
+      });
     });
 
     it("refuses a segment size that is no multiple of 8", () => {

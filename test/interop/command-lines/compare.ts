@@ -1,7 +1,9 @@
 /**
- * The comparison: etcdctl against etcd is what is right; quoratectl against Quorate and etcdctl against Quorate must come out the same, but
- * for what the list of differences has. What etcd 3.7's own programs printed is kept (etcd-3.7.txt), so that quoratectl, which does as they
- * do, is held to that as well where only an older etcdctl is installed; a difference whose reason begins with "3.7:" must be in it.
+ * The comparison: etcdctl against etcd is what is right; quoratectl against Quorate and etcdctl
+ * against Quorate must come out the same, but for what the list of differences has. What etcd 3.7's
+ * own programs printed is kept (etcd-3.7.txt), so that quoratectl, which does as they do, is held
+ * to that as well where only an older etcdctl is installed; a difference whose reason begins with
+ * "3.7:" must be in it.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +25,9 @@ export interface Reference {
 }
 
 /** The reference, or why there is none. */
-export function reference(env: Readonly<Record<string, string | undefined>> = process.env): Reference | string {
+export function reference(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Reference | string {
   const etcdctl = env["ETCDCTL"] ?? findProgram("etcdctl");
   const etcd = env["ETCD"] ?? findProgram("etcd");
   if (etcdctl === undefined || etcd === undefined)
@@ -36,10 +40,22 @@ export function readScenarios(): Scenario[] {
 }
 
 /** The three columns; the first is the reference. */
-export function columnsOf({ etcdctl, etcdutl, etcd }: Reference): readonly [Column, Column, Column] {
-  const theirs = { ctl: processTool([etcdctl]), utl: processTool([etcdutl]), ownCtl: processTool([etcdctl]) };
+export function columnsOf({
+  etcdctl,
+  etcdutl,
+  etcd,
+}: Reference): readonly [Column, Column, Column] {
+  const theirs = {
+    ctl: processTool([etcdctl]),
+    utl: processTool([etcdutl]),
+    ownCtl: processTool([etcdctl]),
+  };
   const ctlPath = join(import.meta.dirname, "../../../bin/quoratectl.js");
-  const ours = { ctl: innerTool(quoratectl), utl: innerTool(quorateutl), ownCtl: processTool([process.execPath, ctlPath]) };
+  const ours = {
+    ctl: innerTool(quoratectl),
+    utl: innerTool(quorateutl),
+    ownCtl: processTool([process.execPath, ctlPath]),
+  };
   return [
     { name: "etcd", member: etcd, ...theirs },
     { name: "quoratectl", member: quorate, ...ours },
@@ -76,15 +92,23 @@ export interface SeenDifference extends Difference {
 
 const PARTS = ["exit", "stdout", "stderr"] as const;
 
-/** Where `actual` came out otherwise than `expected`; lines that only one of them has are passed over. */
-export function differencesOf(expected: Transcript, actual: Transcript, column: string): SeenDifference[] {
+/**
+ * Where `actual` came out otherwise than `expected`; lines that only one of them has are passed
+ * over.
+ */
+export function differencesOf(
+  expected: Transcript,
+  actual: Transcript,
+  column: string,
+): SeenDifference[] {
   const seen: SeenDifference[] = [];
   for (const [scenario, lines] of actual) {
     for (const [line, outcome] of lines) {
       const right = expected.get(scenario)?.get(line);
       if (right === undefined) continue;
       const what = PARTS.filter((part) => right[part] !== outcome[part]).join(",");
-      if (what !== "") seen.push({ scenario, line, column, what, expected: right, actual: outcome });
+      if (what !== "")
+        seen.push({ scenario, line, column, what, expected: right, actual: outcome });
     }
   }
   return seen;
@@ -104,17 +128,29 @@ export function knownDifferences(release: string): KnownDifference[] {
 }
 
 /** What is wrong, as texts for people; none if all is as it is listed. */
-export function verdict(seen: readonly SeenDifference[], known: readonly KnownDifference[], chosen: (name: string) => boolean): string[] {
+export function verdict(
+  seen: readonly SeenDifference[],
+  known: readonly KnownDifference[],
+  chosen: (name: string) => boolean,
+): string[] {
   const { unknown, gone, listed } = judge(
     seen,
     known.filter(({ scenario }) => chosen(scenario)),
   );
   const kept = keptTranscript();
-  const wrongReason = listed.filter(({ seen: one, known: { reason } }) => reason.startsWith(`${KEPT_RELEASE}:`) && !isAsKept(one, kept));
+  const wrongReason = listed.filter(
+    ({ seen: one, known: { reason } }) =>
+      reason.startsWith(`${KEPT_RELEASE}:`) && !isAsKept(one, kept),
+  );
   return [
     ...unknown.map((one) => `not listed: ${describe(one)}`),
-    ...gone.map(({ scenario, line, column, what }) => `listed, but happens no more: ${scenario} | ${line} | ${column} | ${what}`),
-    ...wrongReason.map(({ seen: one }) => `listed as what ${KEPT_RELEASE} does, which it does not: ${describe(one)}`),
+    ...gone.map(
+      ({ scenario, line, column, what }) =>
+        `listed, but happens no more: ${scenario} | ${line} | ${column} | ${what}`,
+    ),
+    ...wrongReason.map(
+      ({ seen: one }) => `listed as what ${KEPT_RELEASE} does, which it does not: ${describe(one)}`,
+    ),
   ];
 }
 
@@ -125,10 +161,22 @@ export function isAsKept({ scenario, line, actual }: SeenDifference, kept: Trans
 }
 
 /** A difference as people read it: both sides of what differs. */
-export function describe({ scenario, line, column, what, expected, actual }: SeenDifference): string {
+export function describe({
+  scenario,
+  line,
+  column,
+  what,
+  expected,
+  actual,
+}: SeenDifference): string {
   const sides = what.split(",").flatMap((part) => {
     const key = part as (typeof PARTS)[number];
-    return [`  ${key} of etcd:`, indent(expected[key]), `  ${key} of ${column}:`, indent(actual[key])];
+    return [
+      `  ${key} of etcd:`,
+      indent(expected[key]),
+      `  ${key} of ${column}:`,
+      indent(actual[key]),
+    ];
   });
   return [`${scenario} | ${line} | ${column} | ${what}`, ...sides].join("\n");
 }

@@ -1,6 +1,6 @@
 /**
- * The list of known differences (differences-*.txt): what is not in it fails, and so does what no longer happens, so that it can only
- * shrink. One difference a line, sorted:
+ * The list of known differences (differences-*.txt): what is not in it fails, and so does what no
+ * longer happens, so that it can only shrink. One difference a line, sorted:
  *
  *     scenario | command line | column | what differs | reason
  *
@@ -27,7 +27,10 @@ function keyOf({ scenario, line, column, what }: Difference): string {
   return [scenario, line, column, what].join(SEPARATOR);
 }
 
-/** Reads a list; lines that begin with # are comments. Throws Error for a line without a reason and for lines out of order. */
+/**
+ * Reads a list; lines that begin with # are comments. Throws Error for a line without a reason and
+ * for lines out of order.
+ */
 export function parseDifferences(text: string): KnownDifference[] {
   const known: KnownDifference[] = [];
   for (const [i, line] of text.split("\n").entries()) {
@@ -38,7 +41,8 @@ export function parseDifferences(text: string): KnownDifference[] {
       throw new Error(`line ${i + 1}: not "scenario | line | column | what | reason": ${line}`);
     const one = { scenario: scenario!, line: rest.join(SEPARATOR), column, what, reason };
     const before = known.at(-1);
-    if (before !== undefined && keyOf(before) >= keyOf(one)) throw new Error(`line ${i + 1}: not in order, or twice: ${line}`);
+    if (before !== undefined && keyOf(before) >= keyOf(one))
+      throw new Error(`line ${i + 1}: not in order, or twice: ${line}`);
     known.push(one);
   }
   return known;
@@ -56,7 +60,11 @@ export function formatDifferences(known: readonly KnownDifference[]): string {
 export function judge<T extends Difference>(
   seen: readonly T[],
   known: readonly KnownDifference[],
-): { readonly unknown: T[]; readonly gone: KnownDifference[]; readonly listed: { readonly seen: T; readonly known: KnownDifference }[] } {
+): {
+  readonly unknown: T[];
+  readonly gone: KnownDifference[];
+  readonly listed: { readonly seen: T; readonly known: KnownDifference }[];
+} {
   const byKey = new Map(known.map((one) => [keyOf(one), one]));
   const seenKeys = new Set(seen.map(keyOf));
   return {

@@ -1,4 +1,7 @@
-/** The command `npm run compare:commands`: the same command lines through etcdctl and quoratectl, against etcd and Quorate. */
+/**
+ * The command `npm run compare:commands`: the same command lines through etcdctl and quoratectl,
+ * against etcd and Quorate.
+ */
 import { spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -38,7 +41,10 @@ differences, differences-3.4.txt or differences-3.7.txt.
 `;
 
 function releaseOf(etcdctl: string): string {
-  const { stdout } = spawnSync(etcdctl, ["version"], { env: { ...process.env, ETCDCTL_API: "3" }, encoding: "utf8" });
+  const { stdout } = spawnSync(etcdctl, ["version"], {
+    env: { ...process.env, ETCDCTL_API: "3" },
+    encoding: "utf8",
+  });
   const minor = Number(/version: 3\.(\d+)\./.exec(stdout)?.[1] ?? 4);
   // Its main branch calls itself by the release to come.
   return minor >= 7 ? KEPT_RELEASE : `3.${minor}`;
@@ -64,21 +70,31 @@ async function run(): Promise<boolean> {
   const release = releaseOf(found.etcdctl);
   const scenarios = readScenarios();
   const chosen = (name: string): boolean => name.includes(values.only);
-  const steps = scenarios.filter(({ name }) => chosen(name)).reduce((sum, one) => sum + one.steps.length, 0);
+  const steps = scenarios
+    .filter(({ name }) => chosen(name))
+    .reduce((sum, one) => sum + one.steps.length, 0);
   if (steps === 0) throw new Error(`no scenario's name has ${JSON.stringify(values.only)} in it`);
   const columns = columnsOf(found).filter(({ name }) => values.columns.split(",").includes(name));
   console.log(`${steps} command lines, ${columns.length} columns; etcdctl ${release}`);
   let done = 0;
   const startMs = performance.now();
-  const transcripts = await runColumns(columns, scenarios, chosen, (column, scenario, line, { exit, stdout, stderr }) => {
-    done++;
-    if (values.verbose) console.log(`[${column}] ${scenario}: ${line}\n  exit ${exit}\n${stdout}${stderr}`);
-    else if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${steps * columns.length} `);
-  });
+  const transcripts = await runColumns(
+    columns,
+    scenarios,
+    chosen,
+    (column, scenario, line, { exit, stdout, stderr }) => {
+      done++;
+      if (values.verbose)
+        console.log(`[${column}] ${scenario}: ${line}\n  exit ${exit}\n${stdout}${stderr}`);
+      else if (process.stderr.isTTY)
+        process.stderr.write(`\r${done} of ${steps * columns.length} `);
+    },
+  );
   console.log(`\n${done} runs in ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
   const theirs = transcripts.get("etcd");
   if (values.record && theirs !== undefined) {
-    if (release !== KEPT_RELEASE) throw new Error(`--record needs etcd ${KEPT_RELEASE}; this is ${release}`);
+    if (release !== KEPT_RELEASE)
+      throw new Error(`--record needs etcd ${KEPT_RELEASE}; this is ${release}`);
     const kept = keptTranscript();
     const merged = new Map(
       scenarios.flatMap(({ name }) => {
@@ -87,11 +103,15 @@ async function run(): Promise<boolean> {
       }),
     );
     const heading = `# What etcd ${KEPT_RELEASE}'s programs print for scenarios.txt, normalised; written by main.ts --record.\n`;
-    writeFileSync(join(import.meta.dirname, `etcd-${KEPT_RELEASE}.txt`), formatTranscript(merged, heading));
+    writeFileSync(
+      join(import.meta.dirname, `etcd-${KEPT_RELEASE}.txt`),
+      formatTranscript(merged, heading),
+    );
   }
   const seen: SeenDifference[] = [];
   for (const [column, transcript] of transcripts) {
-    if (column !== "etcd") seen.push(...differencesOf(theirs ?? keptTranscript(), transcript, column));
+    if (column !== "etcd")
+      seen.push(...differencesOf(theirs ?? keptTranscript(), transcript, column));
   }
   const listed = theirs === undefined ? KEPT_RELEASE : release;
   const listPath = join(import.meta.dirname, `differences-${listed}.txt`);
@@ -100,8 +120,12 @@ async function run(): Promise<boolean> {
   if (values.write) {
     const kept = keptTranscript();
     for (const one of seen) console.log(describe(one));
-    const reasons = new Map(known.map((one) => [formatDifferences([{ ...one, reason: "" }]), one.reason]));
-    const others = all.filter(({ scenario, column }) => !chosen(scenario) || !transcripts.has(column));
+    const reasons = new Map(
+      known.map((one) => [formatDifferences([{ ...one, reason: "" }]), one.reason]),
+    );
+    const others = all.filter(
+      ({ scenario, column }) => !chosen(scenario) || !transcripts.has(column),
+    );
     const now = seen.map((one) => ({
       ...one,
       reason:
@@ -112,7 +136,9 @@ async function run(): Promise<boolean> {
   }
   const wrong = verdict(seen, known, chosen);
   for (const one of wrong) console.log(one);
-  console.log(`${seen.length} differences, ${known.filter(({ scenario }) => chosen(scenario)).length} listed, ${wrong.length} wrong`);
+  console.log(
+    `${seen.length} differences, ${known.filter(({ scenario }) => chosen(scenario)).length} listed, ${wrong.length} wrong`,
+  );
   return wrong.length === 0;
 }
 

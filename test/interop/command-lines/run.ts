@@ -46,7 +46,8 @@ export async function runColumn(
   const sizes = { one: 1, three: 3, fresh: 1 };
   const wanted = scenarios.filter(({ name }) => chosen(name));
   for (const place of ["one", "three"] as const) {
-    if (wanted.some((one) => one.place === place)) stages.set(place, Stage.start(column.member, sizes[place]));
+    if (wanted.some((one) => one.place === place))
+      stages.set(place, Stage.start(column.member, sizes[place]));
   }
   try {
     // Whoever waits for them later sees a failure; it must not end the process before.
@@ -57,8 +58,15 @@ export async function runColumn(
       const stage = own ?? (await stages.get(scenario.place));
       const dir = mkdtempSync(join(tmpdir(), "quorate-lines-"));
       try {
-        const revision = (await stage?.prepare(own === undefined ? (i + 1) * ROOM_REVISIONS : undefined, scenario.alarm)) ?? 0;
-        transcript.set(scenario.name, await runScenario(column, scenario, { stage, dir, revision }, onStep));
+        const revision =
+          (await stage?.prepare(
+            own === undefined ? (i + 1) * ROOM_REVISIONS : undefined,
+            scenario.alarm,
+          )) ?? 0;
+        transcript.set(
+          scenario.name,
+          await runScenario(column, scenario, { stage, dir, revision }, onStep),
+        );
       } finally {
         rmSync(dir, { recursive: true, force: true });
         await own?.destroy();
@@ -76,7 +84,12 @@ interface Scene {
   readonly revision: number;
 }
 
-async function runScenario(column: Column, scenario: Scenario, { stage, dir, revision }: Scene, onStep: OnStep) {
+async function runScenario(
+  column: Column,
+  scenario: Scenario,
+  { stage, dir, revision }: Scene,
+  onStep: OnStep,
+) {
   const outcomes = new Map<string, Outcome>();
   const dead = `http://127.0.0.1:${(await freePorts(1))[0]}`;
   const values = new Map<string, string>([
@@ -123,31 +136,72 @@ async function runScenario(column: Column, scenario: Scenario, { stage, dir, rev
   return outcomes;
 }
 
-function start(column: Column, scenario: Scenario, step: Step, hasCluster: boolean, values: ReadonlyMap<string, string>, dir: string) {
+function start(
+  column: Column,
+  scenario: Scenario,
+  step: Step,
+  hasCluster: boolean,
+  values: ReadonlyMap<string, string>,
+  dir: string,
+) {
   const line = expand(step.line, values);
   const words = splitLine(line);
   const common =
     !hasCluster || scenario.bare || step.tool === "utl"
       ? []
-      : [...LIMITS, ...(/--endpoints/.test(line) ? [] : [`--endpoints=${values.get("endpoint0")}`])];
+      : [
+          ...LIMITS,
+          ...(/--endpoints/.test(line) ? [] : [`--endpoints=${values.get("endpoint0")}`]),
+        ];
   const isSignalled = step.background || step.untilLines !== undefined;
-  const tool = step.tool === "utl" ? column.utl : scenario.ownProcess || isSignalled ? column.ownCtl : column.ctl;
-  return { line, running: tool.start({ ...words, args: [...common, ...words.args] }, expand(step.input, values), dir) };
+  const tool =
+    step.tool === "utl"
+      ? column.utl
+      : scenario.ownProcess || isSignalled
+        ? column.ownCtl
+        : column.ctl;
+  return {
+    line,
+    running: tool.start(
+      { ...words, args: [...common, ...words.args] },
+      expand(step.input, values),
+      dir,
+    ),
+  };
 }
 
 /** Remembers the lease that was granted. */
-function learnLease({ stdout }: Result, values: Map<string, string>, names: [string, string][]): void {
+function learnLease(
+  { stdout }: Result,
+  values: Map<string, string>,
+  names: [string, string][],
+): void {
   const lease = /\blease ([0-9a-f]{8,16}) granted/.exec(Buffer.from(stdout).toString())?.[1];
   if (lease === undefined) return;
   values.set("lease", lease);
-  const older = names.filter(([, name]) => name.startsWith("{lease")).length / idNames(0n, "").length;
-  names.push(...(idNames(BigInt(`0x${lease}`), older === 0 ? "{lease}" : `{lease${older + 1}}`) as [string, string][]));
+  const older =
+    names.filter(([, name]) => name.startsWith("{lease")).length / idNames(0n, "").length;
+  names.push(
+    ...(idNames(BigInt(`0x${lease}`), older === 0 ? "{lease}" : `{lease${older + 1}}`) as [
+      string,
+      string,
+    ][]),
+  );
 }
 
-function outcomeOf({ exit, stdout, stderr }: Result, names: Names, line: string, exitOnly: boolean): Outcome {
+function outcomeOf(
+  { exit, stdout, stderr }: Result,
+  names: Names,
+  line: string,
+  exitOnly: boolean,
+): Outcome {
   const text = /protobuf/.test(line) ? showMessage(stdout) : Buffer.from(stdout).toString();
   // A shell gives 130 for both.
-  const shown = { exit: exit === "SIGINT" ? "130" : String(exit), stdout: normalise(text, names), stderr: normalise(stderr, names) };
+  const shown = {
+    exit: exit === "SIGINT" ? "130" : String(exit),
+    stdout: normalise(text, names),
+    stderr: normalise(stderr, names),
+  };
   const presence = (one: string): string => (one === "" ? "" : "{text}\n");
   return exitOnly ? { ...shown, stdout: presence(text), stderr: presence(stderr) } : shown;
 }

@@ -1,5 +1,6 @@
 /**
- * Command lines as text (scenarios.txt): what a person types, run through etcdctl and quoratectl alike.
+ * Command lines as text (scenarios.txt): what a person types, run through etcdctl and quoratectl
+ * alike.
  *
  *     == txn: the first branch          a scenario; its name is unique
  *     cluster three                     where it runs: "one" (shared, a member; the default), "three" (shared), "fresh" (a member of its
@@ -18,9 +19,10 @@
  *                                       waited for before the next command line runs
  *     last 8                            after "&": so many lines are waited for before it is ended
  *
- * {endpoint} (all, comma-separated), {endpoint0} (what lines without --endpoints get), {peer0}, {member0} and {name0} (in the order of ids;
- * member 0 leads), {dead} (an endpoint where nobody listens), {dir} (the scenario's folder), {rev} and {rev+N} (from the revision at which
- * it starts), {lease} (granted last), {added} (the member added last), {big:N} (N characters).
+ * {endpoint} (all, comma-separated), {endpoint0} (what lines without --endpoints get), {peer0},
+ * {member0} and {name0} (in the order of ids; member 0 leads), {dead} (an endpoint where nobody
+ * listens), {dir} (the scenario's folder), {rev} and {rev+N} (from the revision at which it
+ * starts), {lease} (granted last), {added} (the member added last), {big:N} (N characters).
  */
 
 /** Where a scenario runs. */
@@ -56,7 +58,7 @@ export function parseScenarios(text: string): Scenario[] {
   const scenarios: (Omit<Mutable<Scenario>, "steps"> & { steps: Mutable<Step>[] })[] = [];
   const lines = text.split("\n");
   for (let at = 0; at < lines.length; at++) {
-    const line = lines[at]!;
+    const line = lines[at];
     const fail = (what: string): never => {
       throw new Error(`line ${at + 1}: ${what}: ${line}`);
     };
@@ -64,13 +66,23 @@ export function parseScenarios(text: string): Scenario[] {
     const [word, ...rest] = line.split(" ");
     const tail = rest.join(" ");
     if (word === "==") {
-      if (scenarios.some(({ name }) => name === tail) || tail === "") fail("a scenario needs a name of its own");
-      scenarios.push({ name: tail, place: "one", ownProcess: false, alarm: undefined, bare: false, exitOnly: false, steps: [] });
+      if (scenarios.some(({ name }) => name === tail) || tail === "")
+        fail("a scenario needs a name of its own");
+      scenarios.push({
+        name: tail,
+        place: "one",
+        ownProcess: false,
+        alarm: undefined,
+        bare: false,
+        exitOnly: false,
+        steps: [],
+      });
       continue;
     }
     const scenario = scenarios.at(-1) ?? fail("a scenario begins with == and its name");
     const step = scenario.steps.at(-1);
-    if (word === "cluster" && ["one", "three", "fresh", "none"].includes(tail)) scenario.place = tail as Place;
+    if (word === "cluster" && ["one", "three", "fresh", "none"].includes(tail))
+      scenario.place = tail as Place;
     else if (word === "process") scenario.ownProcess = true;
     else if (word === "bare") scenario.bare = true;
     else if (word === "compare" && tail === "exit") scenario.exitOnly = true;
@@ -106,7 +118,10 @@ export interface Words {
   readonly args: readonly string[];
 }
 
-/** Cuts an expanded line: blanks part words, '...' is taken as it is, "..." with \n, \t, \\ and \" in it. Throws Error at an open quote. */
+/**
+ * Cuts an expanded line: blanks part words, '...' is taken as it is, "..." with \n, \t, \\ and \"
+ * in it. Throws Error at an open quote.
+ */
 export function splitLine(line: string): Words {
   const words: string[] = [];
   const pattern = /\s*((?:'[^']*'|"(?:[^"\\]|\\.)*"|[^\s'"])+)\s*/y;
@@ -115,7 +130,10 @@ export function splitLine(line: string): Words {
     const found = pattern.exec(line);
     if (found === null) throw new Error(`cannot read ${line.slice(at)} in: ${line}`);
     words.push(
-      found[1]!.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"/g, (_, plain: string | undefined, escaped: string) => plain ?? unescaped(escaped)),
+      found[1].replace(
+        /'([^']*)'|"((?:[^"\\]|\\.)*)"/g,
+        (_, plain: string | undefined, escaped: string) => plain ?? unescaped(escaped),
+      ),
     );
   }
   const env: Record<string, string> = {};
@@ -134,10 +152,13 @@ function unescaped(text: string): string {
 
 /** Replaces placeholders. Throws Error for one that has no value. */
 export function expand(text: string, values: ReadonlyMap<string, string>): string {
-  return text.replace(/\{([a-z]+\d*)(?:([:+])(\d+))?\}/g, (all, name: string, sign: string | undefined, number: string) => {
-    if (name === "big" && sign === ":") return "x".repeat(Number(number));
-    const value = values.get(name);
-    if (value === undefined) throw new Error(`${all} has no value here`);
-    return sign === "+" ? String(Number(value) + Number(number)) : value;
-  });
+  return text.replace(
+    /\{([a-z]+\d*)(?:([:+])(\d+))?\}/g,
+    (all, name: string, sign: string | undefined, number: string) => {
+      if (name === "big" && sign === ":") return "x".repeat(Number(number));
+      const value = values.get(name);
+      if (value === undefined) throw new Error(`${all} has no value here`);
+      return sign === "+" ? String(Number(value) + Number(number)) : value;
+    },
+  );
 }

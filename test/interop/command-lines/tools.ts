@@ -1,4 +1,7 @@
-/** The programs whose command lines are compared: as processes, or quoratectl and quorateutl inside this process. */
+/**
+ * The programs whose command lines are compared: as processes, or quoratectl and quorateutl inside
+ * this process.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { type Program, processIo, runProgram } from "@quorate/ctl";
 import type { Words } from "./scenario.ts";
@@ -36,9 +39,14 @@ process.on("exit", () => {
 export function processTool(command: readonly string[]): Tool {
   return {
     start(words, input, folder) {
-      const child = spawn(command[0]!, [...command.slice(1), ...words.args], {
+      const child = spawn(command[0], [...command.slice(1), ...words.args], {
         cwd: folder,
-        env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ETCDCTL_API: "3", ...words.env },
+        env: {
+          PATH: process.env["PATH"],
+          HOME: process.env["HOME"],
+          ETCDCTL_API: "3",
+          ...words.env,
+        },
       });
       alive.add(child);
       const output = new Output();
@@ -55,7 +63,9 @@ export function processTool(command: readonly string[]): Tool {
       }, LIMIT_MS);
       const ended = new Promise<number | string>((resolve, reject) => {
         child.once("error", reject);
-        child.once("close", (code, signal) => resolve(late ? `not within ${LIMIT_MS / 1000} s` : (code ?? signal ?? "?")));
+        child.once("close", (code, signal) =>
+          resolve(late ? `not within ${LIMIT_MS / 1000} s` : (code ?? signal ?? "?")),
+        );
       }).finally(() => {
         clearTimeout(timer);
         alive.delete(child);
@@ -81,7 +91,8 @@ export function innerTool(program: Program): Tool {
       let stop: (signal: "SIGINT") => void = () => {};
       const ended = runProgram(program, words.args, {
         ...processIo,
-        stdout: (content) => output.add(typeof content === "string" ? Buffer.from(content) : content),
+        stdout: (content) =>
+          output.add(typeof content === "string" ? Buffer.from(content) : content),
         stderr: (text) => void (stderr += text),
         stderrIsTerminal: false,
         stdin: (async function* () {

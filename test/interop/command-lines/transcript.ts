@@ -23,7 +23,8 @@ export function formatTranscript(transcript: Transcript, heading: string): strin
   let out = heading;
   for (const [scenario, lines] of transcript) {
     out += `\n== ${scenario}\n`;
-    for (const [line, { exit, stdout, stderr }] of lines) out += `$ ${line}\nexit ${exit}\n${marked(">", stdout)}${marked("!", stderr)}`;
+    for (const [line, { exit, stdout, stderr }] of lines)
+      out += `$ ${line}\nexit ${exit}\n${marked(">", stdout)}${marked("!", stderr)}`;
   }
   return out;
 }
@@ -31,7 +32,9 @@ export function formatTranscript(transcript: Transcript, heading: string): strin
 function marked(mark: string, text: string): string {
   const lines = text.split("\n");
   const open = lines.pop()!;
-  return lines.map((line) => `${mark} ${line}\n`).join("") + (open === "" ? "" : `${mark}~${open}\n`);
+  return (
+    lines.map((line) => `${mark} ${line}\n`).join("") + (open === "" ? "" : `${mark}~${open}\n`)
+  );
 }
 
 /** Reads what formatTranscript wrote. */
@@ -42,7 +45,8 @@ export function parseTranscript(text: string): Transcript {
   for (const line of text.split("\n")) {
     const tail = line.slice(2) + (line[1] === "~" ? "" : "\n");
     if (line.startsWith("== ")) transcript.set(line.slice(3), (lines = new Map()));
-    else if (line.startsWith("$ ")) lines.set(line.slice(2), (outcome = { exit: "", stdout: "", stderr: "" }));
+    else if (line.startsWith("$ "))
+      lines.set(line.slice(2), (outcome = { exit: "", stdout: "", stderr: "" }));
     else if (line.startsWith("exit ")) outcome.exit = line.slice(5);
     else if (line.startsWith(">")) outcome.stdout += tail;
     else if (line.startsWith("!")) outcome.stderr += tail;

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Takes the members of pods above a number of replicas out of the cluster, the highest first: shrink.sh REPLICAS. helm upgrade runs it
-# before the StatefulSet changes, so that a pod goes only when its member has left, and once more after it.
+# Takes the members of pods above a number of replicas out of the cluster, the highest first:
+# shrink.sh REPLICAS. helm upgrade runs it before the StatefulSet changes, so that a pod goes only
+# when its member has left, and once more after it.
 #
 # From the environment: SET_NAME, LIMIT_SECONDS, and ETCDCTL_* for quoratectl.
 set -eu

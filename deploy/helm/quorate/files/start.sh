@@ -1,5 +1,6 @@
 #!/bin/sh
-# Starts the member of a pod; its arguments are the member's flags but for those that say which cluster it belongs to.
+# Starts the member of a pod; its arguments are the member's flags but for those that say which
+# cluster it belongs to.
 #
 #   what the volume has   what the cluster says            what happens
 #   data                  the pod is a member, or nobody   the member starts with its data
@@ -11,7 +12,8 @@
 #   nothing, pod 0        nobody answers, and the state    begins a new cluster of one, which the others join
 #                         is "new"
 #
-# From the environment: POD_NAME, SET_NAME, SCHEME, DOMAIN (of the pods' names), and ETCDCTL_* for quoratectl.
+# From the environment: POD_NAME, SET_NAME, SCHEME, DOMAIN (of the pods' names), and ETCDCTL_* for
+# quoratectl.
 set -eu
 
 bin=/opt/quorate/bin

@@ -1,4 +1,6 @@
-/** A base snapshot of a backup: taken from a member, whole and durable under its name or not there. */
+/**
+ * A base snapshot of a backup: taken from a member, whole and durable under its name or not there.
+ */
 import { renameSync } from "node:fs";
 import { baseName } from "@quorate/backup";
 import type { Client } from "@quorate/client";
@@ -17,10 +19,17 @@ export interface TakenBase {
 
 /**
  * Takes a base into a backup's folder.
- * @param stop gives it up, within one message of the member; the promise rejects with its reason then
- * @returns rejects with ClientError, or with an Error that says what is wrong with the stream, the file or the disk
+ * @param stop gives it up, within one message of the member; the promise rejects with its reason
+ * then
+ * @returns rejects with ClientError, or with an Error that says what is wrong with the stream, the
+ * file or the disk
  */
-export async function takeBase(client: Client, dir: string, io: Io, stop: AbortSignal): Promise<TakenBase> {
+export async function takeBase(
+  client: Client,
+  dir: string,
+  io: Io,
+  stop: AbortSignal,
+): Promise<TakenBase> {
   const incoming = `${dir}/incoming`;
   const { sizeBytes } = await saveSnapshot(client, incoming, io, { stop });
   const timeMs = Math.ceil(Date.now() / 1000) * 1000;

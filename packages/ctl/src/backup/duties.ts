@@ -1,6 +1,7 @@
 /**
- * What a run does from time to time beside following changes: it looks whether the watch lags, which leases there are, notes a hash, that
- * nothing happened, takes a new base and removes what is too old. One thing after the other; a cluster that does not answer is asked again.
+ * What a run does from time to time beside following changes: it looks whether the watch lags,
+ * which leases there are, notes a hash, that nothing happened, takes a new base and removes what is
+ * too old. One thing after the other; a cluster that does not answer is asked again.
  */
 import { prunable, readCatalog } from "@quorate/backup";
 import { nodeDisk } from "@quorate/host/node";
@@ -11,7 +12,10 @@ import type { Journal } from "./journal.ts";
 const LEASE_INTERVAL_MS = 5000;
 const PROGRESS_INTERVAL_MS = 60_000;
 const LAG_INTERVAL_MS = 3000;
-/** A watch that is behind for so long, or whose member answers nothing for so long, is opened at another member. */
+/**
+ * A watch that is behind for so long, or whose member answers nothing for so long, is opened at
+ * another member.
+ */
 export const MAX_BEHIND_MS = 10_000;
 /** A base that could not be taken is tried again after this. */
 const RETRY_BASE_MS = 60_000;
@@ -61,7 +65,10 @@ export class Duties {
     this.#behindSinceMs = undefined;
   }
 
-  /** Does what is due. Rejects with ClientError where the cluster does not answer, with DiskError, BackupError. */
+  /**
+   * Does what is due. Rejects with ClientError where the cluster does not answer, with DiskError,
+   * BackupError.
+   */
   async tick(nowMs: number): Promise<void> {
     const { intervalMs, hashIntervalMs } = this.#options;
     if (nowMs >= this.#dueMs.lag) {
@@ -74,7 +81,11 @@ export class Duties {
     }
     if (nowMs >= this.#dueMs.progress && this.#behindSinceMs === undefined) {
       this.#dueMs.progress = nowMs + PROGRESS_INTERVAL_MS;
-      this.#deps.journal.append({ kind: "progress", timeMs: nowMs, revision: this.#deps.journal.last });
+      this.#deps.journal.append({
+        kind: "progress",
+        timeMs: nowMs,
+        revision: this.#deps.journal.last,
+      });
     }
     if (nowMs >= this.#dueMs.hash) {
       this.#dueMs.hash = nowMs + hashIntervalMs;
@@ -109,8 +120,11 @@ export class Duties {
     if (revision !== undefined && journal.last >= revision) this.#behindSinceMs = undefined;
     else if (this.#behindSinceMs === undefined) this.#behindSinceMs = nowMs;
     else if (nowMs - this.#behindSinceMs >= MAX_BEHIND_MS) {
-      const cluster = revision === undefined ? "its member does not answer" : `the cluster at ${revision}`;
-      warn(`the watch is at revision ${journal.last} and ${cluster}: it is opened at another member`);
+      const cluster =
+        revision === undefined ? "its member does not answer" : `the cluster at ${revision}`;
+      warn(
+        `the watch is at revision ${journal.last} and ${cluster}: it is opened at another member`,
+      );
       this.#behindSinceMs = undefined;
       goElsewhere();
     }
@@ -140,6 +154,7 @@ export class Duties {
     if (retainMs === 0) return;
     const old = prunable(readCatalog(nodeDisk, dir), nowMs - retainMs);
     for (const path of old) nodeDisk.remove(path);
-    if (old.length > 0) this.#deps.say(`removed ${old.length} files that are older than what is to be kept`);
+    if (old.length > 0)
+      this.#deps.say(`removed ${old.length} files that are older than what is to be kept`);
   }
 }

@@ -1,10 +1,19 @@
 /**
- * Following a cluster: a watch on the whole key space from a revision on. It gives the changes of one revision after the other, each
- * complete, and ends only by an error: the stream broke (to be opened again), or history was compacted away.
+ * Following a cluster: a watch on the whole key space from a revision on. It gives the changes of
+ * one revision after the other, each complete, and ends only by an error: the stream broke (to be
+ * opened again), or history was compacted away.
  */
 import type { RevisionChange } from "@quorate/backup";
 import type { Client, ClientStream } from "@quorate/client";
-import { Event, Event_EventType, KeyValue, WatchCreateRequest, type WatchRequest, type WatchResponse, WatchService } from "@quorate/proto";
+import {
+  Event,
+  Event_EventType,
+  KeyValue,
+  WatchCreateRequest,
+  type WatchRequest,
+  type WatchResponse,
+  WatchService,
+} from "@quorate/proto";
 
 /** The changes after a revision are gone: they were compacted before they could be recorded. */
 export class CompactedAwayError extends Error {
@@ -37,12 +46,21 @@ export class Follower {
   /** Watches from the revision after `last` on. Rejects with ClientError. */
   static async open(client: Client, last: number): Promise<Follower> {
     const stream = await client.stream(WatchService.methods.Watch);
-    const everything = { key: new Uint8Array(1), rangeEnd: new Uint8Array(1), startRevision: last + 1 };
-    stream.send({ requestUnion: { case: "createRequest", value: WatchCreateRequest.create(everything) } });
+    const everything = {
+      key: new Uint8Array(1),
+      rangeEnd: new Uint8Array(1),
+      startRevision: last + 1,
+    };
+    stream.send({
+      requestUnion: { case: "createRequest", value: WatchCreateRequest.create(everything) },
+    });
     return new Follower(stream, last);
   }
 
-  /** The revisions of each response. Throws CompactedAwayError, ClientError, and Error where revisions are missing. */
+  /**
+   * The revisions of each response. Throws CompactedAwayError, ClientError, and Error where
+   * revisions are missing.
+   */
   async *revisions(): AsyncGenerator<FollowedRevision[]> {
     for await (const response of this.#stream) {
       if (response.canceled) {
@@ -65,10 +83,15 @@ export class Follower {
       }
       const open = grouped.at(-1);
       if (kv.modRevision !== this.#last || open === undefined) {
-        throw new Error(`the watch gave revision ${kv.modRevision} after ${this.#last}: changes are missing`);
+        throw new Error(
+          `the watch gave revision ${kv.modRevision} after ${this.#last}: changes are missing`,
+        );
       }
       // The store keeps the key alone of a deletion.
-      open.changes.push({ deleted, record: KeyValue.encode(deleted ? KeyValue.create({ key: kv.key }) : kv) });
+      open.changes.push({
+        deleted,
+        record: KeyValue.encode(deleted ? KeyValue.create({ key: kv.key }) : kv),
+      });
       if (kv.lease !== 0n) open.leases.push(kv.lease);
     }
     return grouped;

@@ -1,7 +1,8 @@
 /**
- * What a run has recorded: the open segment, the last revision in it, and the leases as they were last seen. A segment is left when it is
- * full; it is durable before the next one begins, so that a crash tears the newest alone. After a failed write or sync nothing more is
- * written: what such a file holds is for the next run to find out.
+ * What a run has recorded: the open segment, the last revision in it, and the leases as they were
+ * last seen. A segment is left when it is full; it is durable before the next one begins, so that a
+ * crash tears the newest alone. After a failed write or sync nothing more is written: what such a
+ * file holds is for the next run to find out.
  */
 import {
   applyLeases,
@@ -60,7 +61,10 @@ export class Journal {
     return this.#leases;
   }
 
-  /** Begins a segment behind `start`; the one before is durable and closed then. Rejects with DiskError. */
+  /**
+   * Begins a segment behind `start`; the one before is durable and closed then. Rejects with
+   * DiskError.
+   */
   async begin(start: JournalStart): Promise<void> {
     await this.#settle();
     this.#clusterId = start.clusterId;
@@ -77,8 +81,20 @@ export class Journal {
 
   #nextSegment(): void {
     const before = this.#segment;
-    const head = { kind: "head", clusterId: this.#clusterId, revision: this.#last, timeMs: this.#nowMs() } as const;
-    this.#segment = this.#attempt(() => SegmentWriter.create(this.#disk, this.#dir, (before?.number ?? this.#highestNumber()) + 1, head));
+    const head = {
+      kind: "head",
+      clusterId: this.#clusterId,
+      revision: this.#last,
+      timeMs: this.#nowMs(),
+    } as const;
+    this.#segment = this.#attempt(() =>
+      SegmentWriter.create(
+        this.#disk,
+        this.#dir,
+        (before?.number ?? this.#highestNumber()) + 1,
+        head,
+      ),
+    );
     before?.close();
     this.#appendLeases(true, this.#leases);
   }
@@ -106,7 +122,12 @@ export class Journal {
     const entries = [...leases];
     const timeMs = this.#nowMs();
     for (let at = 0; at === 0 || at < entries.length; at += MAX_LEASES_PER_RECORD) {
-      this.append({ kind: "leases", timeMs, all: all && at === 0, leases: new Map(entries.slice(at, at + MAX_LEASES_PER_RECORD)) });
+      this.append({
+        kind: "leases",
+        timeMs,
+        all: all && at === 0,
+        leases: new Map(entries.slice(at, at + MAX_LEASES_PER_RECORD)),
+      });
     }
   }
 
@@ -122,7 +143,10 @@ export class Journal {
     this.#nextSegment();
   }
 
-  /** Makes durable what was appended before the call, one sync after the other. Rejects with DiskError. */
+  /**
+   * Makes durable what was appended before the call, one sync after the other. Rejects with
+   * DiskError.
+   */
   sync(): Promise<void> {
     this.#syncing = this.#syncing.then(() => this.#segment!.sync());
     return this.#syncing;
@@ -137,7 +161,10 @@ export class Journal {
     }
   }
 
-  /** Makes all of it durable and ends the use; harmless where nothing was begun. Rejects with DiskError. */
+  /**
+   * Makes all of it durable and ends the use; harmless where nothing was begun. Rejects with
+   * DiskError.
+   */
   async close(): Promise<void> {
     await this.#syncing.catch(() => {
       this.#failed = true;

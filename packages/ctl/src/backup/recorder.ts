@@ -1,13 +1,19 @@
 /**
- * A run of "quoratectl backup run": takes a base snapshot where one is needed, follows the cluster's changes into segment files, and goes
- * on where the run before it ended.
+ * A run of "quoratectl backup run": takes a base snapshot where one is needed, follows the
+ * cluster's changes into segment files, and goes on where the run before it ended.
  *
  *     start     read the backup; the same cluster? the same history? -> go on behind the last revision
  *               nothing yet, or history compacted meanwhile          -> a base first, and if there was a backup, a gap that is told
  *     follow    watch -> append -> sync at most a second later; a broken watch is opened again at the next member
  *     beside    what is due from time to time (duties.ts)
  */
-import { chainsOf, type FollowState, followState, leasesOfBase, readCatalog } from "@quorate/backup";
+import {
+  chainsOf,
+  type FollowState,
+  followState,
+  leasesOfBase,
+  readCatalog,
+} from "@quorate/backup";
 import type { Client } from "@quorate/client";
 import type { DiskLock } from "@quorate/host";
 import { nodeDisk } from "@quorate/host/node";
@@ -55,7 +61,10 @@ export class Recorder {
     this.#journal = new Journal(nodeDisk, options.dir, Date.now);
   }
 
-  /** Runs until it is stopped, or with `once` until it is through. Rejects with Exit, ClientError, DiskError, BackupError. */
+  /**
+   * Runs until it is stopped, or with `once` until it is through. Rejects with Exit, ClientError,
+   * DiskError, BackupError.
+   */
   async run(): Promise<void> {
     const { dir, once } = this.#options;
     nodeDisk.makeDir(dir);
@@ -64,7 +73,8 @@ export class Recorder {
       const target = await this.#begin();
       await this.#followAlong(once ? target : Number.POSITIVE_INFINITY);
       // The last look, where the cluster still answers.
-      if (this.#failure === undefined) await this.#duties!.last().catch((error: unknown) => this.#passOver(error));
+      if (this.#failure === undefined)
+        await this.#duties!.last().catch((error: unknown) => this.#passOver(error));
     } catch (error) {
       if (!this.#stop.aborted || error !== this.#stop.reason) throw error;
       throw new Exit(ExitCode.error, "stopped before the base snapshot was complete");
@@ -94,15 +104,19 @@ export class Recorder {
     const state = followState(nodeDisk, catalog);
     let baseTimeMs = catalog.bases.at(-1)?.timeMs ?? 0;
     if (state === undefined) {
-      if (catalog.bases.length > 0) this.#say("there are base snapshots and no segments: a new base is taken");
+      if (catalog.bases.length > 0)
+        this.#say("there are base snapshots and no segments: a new base is taken");
       baseTimeMs = await this.#beginChain(clusterId);
-    } else if (!(await this.#goesOn(state, standing))) baseTimeMs = await this.#gap(state.revision, clusterId);
+    } else if (!(await this.#goesOn(state, standing)))
+      baseTimeMs = await this.#gap(state.revision, clusterId);
     else if (!chainsOf(catalog).some(({ last }) => last >= state.revision)) {
       this.#say(`files that lead to revision ${state.revision} are missing: a new base is taken`);
       baseTimeMs = await this.#beginChain(clusterId);
     } else {
       await this.#journal.begin(state);
-      this.#say(`going on behind revision ${state.revision} of cluster ${idToHex(clusterId)}, which is at ${revision}`);
+      this.#say(
+        `going on behind revision ${state.revision} of cluster ${idToHex(clusterId)}, which is at ${revision}`,
+      );
     }
     const deps = {
       view: this.#view,
@@ -116,22 +130,34 @@ export class Recorder {
     return revision;
   }
 
-  /** Whether the cluster's history is the recorded one and still reaches back to it. Throws Exit where it is another one. */
-  async #goesOn(state: Omit<FollowState, "leases">, { clusterId, revision }: Standing): Promise<boolean> {
+  /**
+   * Whether the cluster's history is the recorded one and still reaches back to it. Throws Exit
+   * where it is another one.
+   */
+  async #goesOn(
+    state: Omit<FollowState, "leases">,
+    { clusterId, revision }: Standing,
+  ): Promise<boolean> {
     const { dir } = this.#options;
     const refuse = (what: string): never => {
       throw new Exit(ExitCode.error, `${dir}: ${what}; begin a new backup in another folder`);
     };
     if (state.clusterId !== clusterId) {
-      refuse(`it is the backup of cluster ${idToHex(state.clusterId)}, and this is cluster ${idToHex(clusterId)}`);
+      refuse(
+        `it is the backup of cluster ${idToHex(state.clusterId)}, and this is cluster ${idToHex(clusterId)}`,
+      );
     }
     if (revision < state.revision) {
-      refuse(`it has revision ${state.revision}, and the cluster is at ${revision}: the cluster was restored from an earlier state`);
+      refuse(
+        `it has revision ${state.revision}, and the cluster is at ${revision}: the cluster was restored from an earlier state`,
+      );
     }
     if (state.changes === undefined) return true;
     const same = await this.#view.hasChanges(state.revision, state.changes);
     if (same === false) {
-      refuse(`the cluster's revision ${state.revision} is another one than was recorded: the cluster was restored from an earlier state`);
+      refuse(
+        `the cluster's revision ${state.revision} is another one than was recorded: the cluster was restored from an earlier state`,
+      );
     }
     return same === true;
   }
@@ -179,13 +205,17 @@ export class Recorder {
           if (this.#isOver(target)) break;
           if (error instanceof CompactedAwayError) {
             if (++bases > MAX_BASES_IN_A_ROW)
-              throw new Exit(ExitCode.error, `the cluster compacts its history faster than it can be recorded`);
+              throw new Exit(
+                ExitCode.error,
+                `the cluster compacts its history faster than it can be recorded`,
+              );
             await this.#gap(this.#journal.last, this.#journal.clusterId);
             continue;
           }
           if (FINAL_ERRORS.has((error as { code?: string }).code ?? "")) throw error;
           if (!(error instanceof Error) || error instanceof Exit || "path" in error) throw error;
-          if (pauseMs === FIRST_PAUSE_MS) this.#warn(`the watch broke at revision ${this.#journal.last}: ${error.message}`);
+          if (pauseMs === FIRST_PAUSE_MS)
+            this.#warn(`the watch broke at revision ${this.#journal.last}: ${error.message}`);
         }
         if (this.#journal.last > before) {
           pauseMs = FIRST_PAUSE_MS;
@@ -214,12 +244,17 @@ export class Recorder {
     try {
       // While nobody listened the cluster may have been restored from an earlier state.
       const { clusterId, lastChanges: changes } = journal;
-      if (changes !== undefined) await this.#goesOn({ revision: journal.last, clusterId, changes }, await this.#view.standing());
+      if (changes !== undefined)
+        await this.#goesOn(
+          { revision: journal.last, clusterId, changes },
+          await this.#view.standing(),
+        );
       if (this.#isOver(target)) return;
       for await (const revisions of follower.revisions()) {
         await this.#learnLeases(revisions);
         const timeMs = Date.now();
-        for (const { revision, changes } of revisions) journal.appendRevision(timeMs, revision, changes);
+        for (const { revision, changes } of revisions)
+          journal.appendRevision(timeMs, revision, changes);
         this.#duties!.changed(timeMs);
         await journal.turnIfFull();
         if (this.#isOver(target)) return;
@@ -232,7 +267,9 @@ export class Recorder {
 
   /** Leases are written before the changes that put keys on them. */
   async #learnLeases(revisions: readonly FollowedRevision[]): Promise<void> {
-    const unknown = new Set(revisions.flatMap(({ leases }) => leases).filter((id) => !this.#journal.leases.has(id)));
+    const unknown = new Set(
+      revisions.flatMap(({ leases }) => leases).filter((id) => !this.#journal.leases.has(id)),
+    );
     if (unknown.size > 0) this.#journal.noteLeases(await this.#view.timesToLive([...unknown]));
   }
 
@@ -255,7 +292,10 @@ export class Recorder {
     }
   }
 
-  /** A cluster that cannot be asked at the moment is asked again later; what else is wrong ends the run. */
+  /**
+   * A cluster that cannot be asked at the moment is asked again later; what else is wrong ends the
+   * run.
+   */
   #passOver(error: unknown): void {
     if (!(error instanceof Error) || error.name !== "ClientError") throw error;
   }

@@ -16,11 +16,22 @@ const BYTES_PER_MB = 1024 * 1024;
 const METRIC = "process_resident_memory_bytes";
 const METRICS_MS = 10_000;
 
-/** A member's resident memory in bytes as its metrics tell it; undefined where they do not, for which the reason is printed. */
-async function residentBytes({ flags, io }: Invocation, endpoint: string): Promise<number | undefined> {
+/**
+ * A member's resident memory in bytes as its metrics tell it; undefined where they do not, for
+ * which the reason is printed.
+ */
+async function residentBytes(
+  { flags, io }: Invocation,
+  endpoint: string,
+): Promise<number | undefined> {
   const tls = tlsOf(flags, io);
   try {
-    const { body } = await httpGet(parseEndpoint(endpoint, tls !== undefined && tls.plainByDefault !== true), "/metrics", tls, METRICS_MS);
+    const { body } = await httpGet(
+      parseEndpoint(endpoint, tls !== undefined && tls.plainByDefault !== true),
+      "/metrics",
+      tls,
+      METRICS_MS,
+    );
     const bytes = new MetricsText(body).value(METRIC);
     if (bytes !== undefined) return bytes;
     io.stdout(`could not find: ${METRIC}\n`);
@@ -31,7 +42,11 @@ async function residentBytes({ flags, io }: Invocation, endpoint: string): Promi
 }
 
 /** Throws Exit where it cannot be told. */
-async function requireResidentBytes(invocation: Invocation, endpoint: string, when: string): Promise<number> {
+async function requireResidentBytes(
+  invocation: Invocation,
+  endpoint: string,
+  when: string,
+): Promise<number> {
   const bytes = await residentBytes(invocation, endpoint);
   if (bytes !== undefined && bytes > 0) return bytes;
   invocation.io.stdout(`FAIL: Could not read ${METRIC} ${when} the put operations.\n`);
@@ -39,7 +54,11 @@ async function requireResidentBytes(invocation: Invocation, endpoint: string, wh
 }
 
 /** Checks with a model. Throws Exit if puts fail. */
-export async function checkDatascale(invocation: Invocation, prefix: string, model: ScaleModel): Promise<void> {
+export async function checkDatascale(
+  invocation: Invocation,
+  prefix: string,
+  model: ScaleModel,
+): Promise<void> {
   const { io } = invocation;
   const target = await CheckTarget.open(invocation, prefix);
   const stop = new AbortController();
@@ -47,13 +66,18 @@ export async function checkDatascale(invocation: Invocation, prefix: string, mod
   const progress = new Progress(io, "putting keys");
   try {
     await target.requireEmpty((text) => text);
-    const before = await requireResidentBytes(invocation, target.endpoints[0]!, "before");
+    const before = await requireResidentBytes(invocation, target.endpoints[0], "before");
     io.stdout(
       `Start data scale check for work load [${model.keys} key-value pairs, ${KEY_BYTES + VALUE_BYTES} bytes per key-value, ` +
         `${model.clients} concurrent clients].\n`,
     );
     const value = new Uint8Array(VALUE_BYTES);
-    const plan = { concurrency: model.clients, perSecond: undefined, seconds: undefined, calls: model.keys };
+    const plan = {
+      concurrency: model.clients,
+      perSecond: undefined,
+      seconds: undefined,
+      calls: model.keys,
+    };
     const { errors } = await runLoad(
       io,
       plan,
@@ -62,7 +86,7 @@ export async function checkDatascale(invocation: Invocation, prefix: string, mod
       (calls) => progress.update(calls, model.keys, `${model.keys} keys`),
     );
     progress.end();
-    const after = await requireResidentBytes(invocation, target.endpoints[0]!, "after");
+    const after = await requireResidentBytes(invocation, target.endpoints[0], "after");
     await target.tidy(await target.deleteAll());
     // The keys that were put are gone again, but what they took tells nothing.
     if (stop.signal.aborted) throw stoppedBy("SIGINT");
@@ -71,7 +95,9 @@ export async function checkDatascale(invocation: Invocation, prefix: string, mod
       for (const [text, count] of errors) io.stdout(`FAIL: ERROR(${text}) -> ${count}\n`);
       throw new Exit(ExitCode.error, "");
     }
-    io.stdout(`PASS: Approximate system memory used : ${((after - before) / BYTES_PER_MB).toFixed(2)} MB.\n`);
+    io.stdout(
+      `PASS: Approximate system memory used : ${((after - before) / BYTES_PER_MB).toFixed(2)} MB.\n`,
+    );
   } finally {
     progress.end();
     forget();

@@ -1,4 +1,7 @@
-/** Putting load on a cluster: many puts at once, at a given rate or as fast as they go, and what they took. */
+/**
+ * Putting load on a cluster: many puts at once, at a given rate or as fast as they go, and what
+ * they took.
+ */
 import { randomFillSync } from "node:crypto";
 import type { Io } from "../io.ts";
 
@@ -12,8 +15,15 @@ export interface LoadStats {
   readonly errors: ReadonlyMap<string, number>;
 }
 
-/** Sums up calls. @param latencies seconds of each that succeeded @param totalSeconds of the whole load */
-export function statsOf(latencies: readonly number[], errors: ReadonlyMap<string, number>, totalSeconds: number): LoadStats {
+/**
+ * Sums up calls. @param latencies seconds of each that succeeded @param totalSeconds of the whole
+ * load
+ */
+export function statsOf(
+  latencies: readonly number[],
+  errors: ReadonlyMap<string, number>,
+  totalSeconds: number,
+): LoadStats {
   let sum = 0;
   let slowest = 0;
   for (const latency of latencies) {
@@ -23,7 +33,12 @@ export function statsOf(latencies: readonly number[], errors: ReadonlyMap<string
   const average = sum / latencies.length;
   let squares = 0;
   for (const latency of latencies) squares += (latency - average) ** 2;
-  return { perSecond: latencies.length / totalSeconds, slowest, deviation: Math.sqrt(squares / latencies.length), errors };
+  return {
+    perSecond: latencies.length / totalSeconds,
+    slowest,
+    deviation: Math.sqrt(squares / latencies.length),
+    errors,
+  };
 }
 
 /** When to send the next calls. */
@@ -39,7 +54,10 @@ export interface LoadPlan {
 
 /** A load at a rate looks so often whether calls are due. */
 const TICK_MS = 2;
-/** What was missed longer ago than this is not made up for: the rate counts, not a burst after a pause. */
+/**
+ * What was missed longer ago than this is not made up for: the rate counts, not a burst after a
+ * pause.
+ */
 const BURST_SECONDS = 0.1;
 const NS_PER_SECOND = 1e9;
 
@@ -75,7 +93,9 @@ export async function runLoad(
     progress(answered, elapsed());
   };
   const isOver = (): boolean =>
-    stop.aborted || (plan.calls !== undefined && sent >= plan.calls) || (plan.seconds !== undefined && elapsed() >= plan.seconds);
+    stop.aborted ||
+    (plan.calls !== undefined && sent >= plan.calls) ||
+    (plan.seconds !== undefined && elapsed() >= plan.seconds);
   if (plan.perSecond === undefined) {
     const worker = async (): Promise<void> => {
       while (!isOver()) await make();
@@ -87,7 +107,10 @@ export async function runLoad(
     let lastSeconds = 0;
     while (!isOver()) {
       const seconds = elapsed();
-      due = Math.min(due + (seconds - lastSeconds) * plan.perSecond, Math.max(1, plan.perSecond * BURST_SECONDS));
+      due = Math.min(
+        due + (seconds - lastSeconds) * plan.perSecond,
+        Math.max(1, plan.perSecond * BURST_SECONDS),
+      );
       lastSeconds = seconds;
       for (; due >= 1 && underWay.size < plan.concurrency; due--) {
         const one: Promise<void> = make().finally(() => underWay.delete(one));

@@ -14,7 +14,10 @@ const VALUE_BYTES = 1024;
 const BUSY = 0.9;
 
 /** What is said of a load, in etcdctl's words, and whether it passes. */
-export function judge({ perSecond, slowest, deviation, errors }: LoadStats, wantedPerSecond: number): { text: string; passes: boolean } {
+export function judge(
+  { perSecond, slowest, deviation, errors }: LoadStats,
+  wantedPerSecond: number,
+): { text: string; passes: boolean } {
   const lines: string[] = [];
   let passes = true;
   const fail = (line: string): void => {
@@ -47,7 +50,11 @@ async function cleanUp(target: CheckTarget, io: Io): Promise<number | undefined>
 }
 
 /** Checks with a model. Throws Exit if the cluster does not pass. */
-export async function checkPerf(invocation: Invocation, prefix: string, model: PerfModel): Promise<void> {
+export async function checkPerf(
+  invocation: Invocation,
+  prefix: string,
+  model: PerfModel,
+): Promise<void> {
   const { io } = invocation;
   const target = await CheckTarget.open(invocation, prefix);
   const stop = new AbortController();
@@ -57,13 +64,19 @@ export async function checkPerf(invocation: Invocation, prefix: string, model: P
     await target.requireEmpty((text) => `'${text}'`);
     const value = new Uint8Array(VALUE_BYTES);
     const before = performance.eventLoopUtilization();
-    const plan = { concurrency: model.clients, perSecond: model.perSecond, seconds: model.seconds, calls: undefined };
+    const plan = {
+      concurrency: model.clients,
+      perSecond: model.perSecond,
+      seconds: model.seconds,
+      calls: undefined,
+    };
     const stats = await runLoad(
       io,
       plan,
       stop.signal,
       () => target.put(randomKey(KEY_BYTES), value),
-      (_calls, seconds) => progress.update(Math.min(seconds, model.seconds), model.seconds, `${model.seconds} s`),
+      (_calls, seconds) =>
+        progress.update(Math.min(seconds, model.seconds), model.seconds, `${model.seconds} s`),
     );
     progress.end();
     const { utilization } = performance.eventLoopUtilization(before);

@@ -1,4 +1,7 @@
-/** The cluster that a check works on: clients for all endpoints, keys below a prefix, and cleaning up. */
+/**
+ * The cluster that a check works on: clients for all endpoints, keys below a prefix, and cleaning
+ * up.
+ */
 import type { Client } from "@quorate/client";
 import { fromUtf8 } from "@quorate/proto";
 import { clientOf, endpointsOf } from "../globals.ts";
@@ -16,7 +19,12 @@ export class CheckTarget {
   readonly #invocation: Invocation;
   #turn = 0;
 
-  private constructor(invocation: Invocation, prefix: string, endpoints: readonly string[], clients: readonly Client[]) {
+  private constructor(
+    invocation: Invocation,
+    prefix: string,
+    endpoints: readonly string[],
+    clients: readonly Client[],
+  ) {
     this.#invocation = invocation;
     this.prefix = prefix;
     this.endpoints = endpoints;
@@ -27,21 +35,25 @@ export class CheckTarget {
   static async open(invocation: Invocation, prefix: string): Promise<CheckTarget> {
     const endpoints = await endpointsOf(invocation);
     const clients: Client[] = [];
-    for (const endpoint of endpoints) clients.push((await clientOf(invocation, [endpoint], { timeoutMs: CALL_MS })).client);
+    for (const endpoint of endpoints)
+      clients.push((await clientOf(invocation, [endpoint], { timeoutMs: CALL_MS })).client);
     return new CheckTarget(invocation, prefix, endpoints, clients);
   }
 
   get #first(): Client {
-    return this.#clients[0]!;
+    return this.#clients[0];
   }
 
   /** Puts a key below the prefix, at each endpoint in turn. Rejects with ClientError. */
   async put(key: Uint8Array, value: Uint8Array): Promise<void> {
     this.#turn = (this.#turn + 1) % this.#clients.length;
-    await this.#clients[this.#turn]!.put(Buffer.concat([fromUtf8(this.prefix), key]), value);
+    await this.#clients[this.#turn].put(Buffer.concat([fromUtf8(this.prefix), key]), value);
   }
 
-  /** Throws Exit if there are keys below the prefix. @param command how the message writes etcdctl's command that deletes them */
+  /**
+   * Throws Exit if there are keys below the prefix. @param command how the message writes etcdctl's
+   * command that deletes them
+   */
   async requireEmpty(command: (text: string) => string): Promise<void> {
     const { kvs } = await this.#first.get(this.prefix, { prefix: true, limit: 1 });
     if (kvs.length === 0) return;
@@ -69,7 +81,7 @@ export class CheckTarget {
     for (const [index, endpoint] of this.endpoints.entries()) {
       const shown = goQuote(fromUtf8(endpoint));
       io.stdout(`Defragmenting ${shown}\n`);
-      await this.#clients[index]!.defragment(endpoint);
+      await this.#clients[index].defragment(endpoint);
       io.stdout(`Defragmented ${shown}\n`);
     }
   }

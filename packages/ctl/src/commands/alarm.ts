@@ -5,7 +5,8 @@ import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
 
 function refuseArguments({ args }: Invocation, name: string): void {
-  if (args.length > 0) throw new Exit(ExitCode.badArguments, `alarm ${name} command accepts no arguments`);
+  if (args.length > 0)
+    throw new Exit(ExitCode.badArguments, `alarm ${name} command accepts no arguments`);
 }
 
 const listCommand: Command = {
@@ -26,7 +27,8 @@ const disarmCommand: Command = {
     const printer = printerOf(invocation);
     const ended = await withClient(invocation, async ({ client }) => {
       const alarms: AlarmMember[] = [];
-      for (const alarm of (await client.alarmList()).alarms) alarms.push(...(await client.alarmDisarm(alarm)).alarms);
+      for (const alarm of (await client.alarmList()).alarms)
+        alarms.push(...(await client.alarmDisarm(alarm)).alarms);
       return alarms;
     });
     printer.alarm({ header: undefined, alarms: ended });

@@ -7,10 +7,14 @@ import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
 
 function refuseArguments({ args }: Invocation, name: string): void {
-  if (args.length > 0) throw new Exit(ExitCode.badArguments, `auth ${name} command does not accept any arguments`);
+  if (args.length > 0)
+    throw new Exit(ExitCode.badArguments, `auth ${name} command does not accept any arguments`);
 }
 
-/** Turns authentication on; as etcdctl does, it makes the role root and gives it to the user root where that is missing. */
+/**
+ * Turns authentication on; as etcdctl does, it makes the role root and gives it to the user root
+ * where that is missing.
+ */
 async function enable({ auth }: Client): Promise<void> {
   try {
     await auth.enable();

@@ -5,10 +5,27 @@ import type { Command } from "../program.ts";
 
 function flagsFor(prefix: string): Flags {
   return {
-    load: { kind: "string", defaultText: "s", doc: "how much load: s(mall), m(edium), l(arge) or xl (xLarge)", values: loadNames },
-    prefix: { kind: "string", defaultText: prefix, doc: "what the keys begin with that are written, and deleted again" },
-    "auto-compact": { kind: "bool", defaultText: "false", doc: "forget the history of these keys afterwards" },
-    "auto-defrag": { kind: "bool", defaultText: "false", doc: "have the members give the space back afterwards" },
+    load: {
+      kind: "string",
+      defaultText: "s",
+      doc: "how much load: s(mall), m(edium), l(arge) or xl (xLarge)",
+      values: loadNames,
+    },
+    prefix: {
+      kind: "string",
+      defaultText: prefix,
+      doc: "what the keys begin with that are written, and deleted again",
+    },
+    "auto-compact": {
+      kind: "bool",
+      defaultText: "false",
+      doc: "forget the history of these keys afterwards",
+    },
+    "auto-defrag": {
+      kind: "bool",
+      defaultText: "false",
+      doc: "have the members give the space back afterwards",
+    },
   };
 }
 

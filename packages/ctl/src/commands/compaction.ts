@@ -7,11 +7,18 @@ import type { Command } from "../program.ts";
 export const compactionCommand: Command = {
   use: "compaction [options] <revision>",
   short: "Forgets the history before a revision",
-  flags: { physical: { kind: "bool", defaultText: "false", doc: "wait until the old revisions are gone from the store" } },
+  flags: {
+    physical: {
+      kind: "bool",
+      defaultText: "false",
+      doc: "wait until the old revisions are gone from the store",
+    },
+  },
   async run(invocation) {
     const { args, flags, io } = invocation;
     const [text] = args;
-    if (text === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, "compaction command needs 1 argument");
+    if (text === undefined || args.length > 1)
+      throw new Exit(ExitCode.badArguments, "compaction command needs 1 argument");
     let revision: bigint;
     try {
       revision = parseBigInt64(text, 10);
@@ -20,7 +27,9 @@ export const compactionCommand: Command = {
     }
     // Refuses a form of output that does not exist, though the answer has one form only.
     printerOf(invocation);
-    await withClient(invocation, ({ client }) => client.compact(toSafeNumber(revision), { physical: flags.bool("physical") }));
+    await withClient(invocation, ({ client }) =>
+      client.compact(toSafeNumber(revision), { physical: flags.bool("physical") }),
+    );
     io.stdout(`compacted revision ${revision}\n`);
   },
 };

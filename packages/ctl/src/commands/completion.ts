@@ -25,10 +25,14 @@ PowerShell:
   ${name} completion powershell | Out-String | Invoke-Expression`,
     words: () => shells,
     async run({ args, io, program }) {
-      if (args.length !== 1) throw new Exit(ExitCode.error, `accepts 1 arg(s), received ${args.length}`);
+      if (args.length !== 1)
+        throw new Exit(ExitCode.error, `accepts 1 arg(s), received ${args.length}`);
       const shell = shells.find((one) => one === args[0]);
       if (shell === undefined) {
-        throw new Exit(ExitCode.error, `invalid argument ${JSON.stringify(args[0])} for ${JSON.stringify(`${program.name} completion`)}`);
+        throw new Exit(
+          ExitCode.error,
+          `invalid argument ${JSON.stringify(args[0])} for ${JSON.stringify(`${program.name} completion`)}`,
+        );
       }
       const { completionScript } = await import("../completion/scripts.ts");
       io.stdout(completionScript(program, shell));

@@ -10,7 +10,9 @@ export const defragCommand: Command = {
   long: `Has members rewrite their files, so that they give unused space back.
 
 They are asked one after the other, and each serves meanwhile. A large store takes longer than the default --command-timeout.`,
-  flags: { cluster: { kind: "bool", defaultText: "false", doc: "ask every member of the cluster" } },
+  flags: {
+    cluster: { kind: "bool", defaultText: "false", doc: "ask every member of the cluster" },
+  },
   async run(invocation) {
     const { io } = invocation;
     let failures = 0;
@@ -23,7 +25,9 @@ They are asked one after the other, and each serves meanwhile. A large store tak
         io.stdout(`Finished defragmenting etcd member[${endpoint}]. took ${took()}\n`);
       } catch (error) {
         failures++;
-        io.stderr(`Failed to defragment etcd member[${endpoint}]. took ${took()}. (${reason(error, invocation)})\n`);
+        io.stderr(
+          `Failed to defragment etcd member[${endpoint}]. took ${took()}. (${reason(error, invocation)})\n`,
+        );
       } finally {
         client.close();
       }

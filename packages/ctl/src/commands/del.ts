@@ -11,18 +11,36 @@ import { checkRange } from "./get.ts";
 export const delFlags: Flags = {
   prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
   "prev-kv": { kind: "bool", defaultText: "false", doc: "print what was deleted" },
-  "from-key": { kind: "bool", defaultText: "false", doc: "all keys from the key on, compared as bytes" },
-  range: { kind: "bool", defaultText: "false", doc: "do not wait before deleting a range given by two keys" },
+  "from-key": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "all keys from the key on, compared as bytes",
+  },
+  range: {
+    kind: "bool",
+    defaultText: "false",
+    doc: "do not wait before deleting a range given by two keys",
+  },
 };
 
 /** Time to think again before a range of keys is gone. */
 const RANGE_WARNING_MS = 2000;
 
-/** The key and the options that a command line means. A range of two keys without --range is warned of, with a pause. Throws Exit. */
-export async function readDel({ args, flags, io }: CommandLine): Promise<{ key: string; options: DeleteOptions }> {
+/**
+ * The key and the options that a command line means. A range of two keys without --range is warned
+ * of, with a pause. Throws Exit.
+ */
+export async function readDel({
+  args,
+  flags,
+  io,
+}: CommandLine): Promise<{ key: string; options: DeleteOptions }> {
   const [key, rangeEnd] = args;
   if (key === undefined || args.length > 2) {
-    throw new Exit(ExitCode.badArguments, "del command needs one argument as key and an optional argument as range_end");
+    throw new Exit(
+      ExitCode.badArguments,
+      "del command needs one argument as key and an optional argument as range_end",
+    );
   }
   const prefix = flags.bool("prefix");
   const fromKey = flags.bool("from-key");
@@ -35,7 +53,15 @@ export async function readDel({ args, flags, io }: CommandLine): Promise<{ key: 
     );
     await io.sleep(RANGE_WARNING_MS);
   }
-  return { key, options: { prefix, fromKey, prevKv: flags.bool("prev-kv"), ...(rangeEnd === undefined ? {} : { rangeEnd }) } };
+  return {
+    key,
+    options: {
+      prefix,
+      fromKey,
+      prevKv: flags.bool("prev-kv"),
+      ...(rangeEnd === undefined ? {} : { rangeEnd }),
+    },
+  };
 }
 
 export const delCommand: Command = {

@@ -17,10 +17,22 @@ Each finding has what was seen, what would be right, what to do next, and comman
 doctor was run in. Exit code 0 if nothing is wrong, 1 if something is. With -w json the answer is one object with "healthy", "members",
 "findings" (of which "run" has the commands) and "notes".`,
   flags: {
-    "probe-dir": { kind: "string", defaultText: "", doc: "measure the disk of this folder of this machine too (a data directory's disk)" },
-    "fsync-limit": { kind: "duration", defaultText: "100ms", doc: "99% of the syncs of a log should take no longer" },
+    "probe-dir": {
+      kind: "string",
+      defaultText: "",
+      doc: "measure the disk of this folder of this machine too (a data directory's disk)",
+    },
+    "fsync-limit": {
+      kind: "duration",
+      defaultText: "100ms",
+      doc: "99% of the syncs of a log should take no longer",
+    },
     "clock-limit": { kind: "duration", defaultText: "1s", doc: "clocks may differ by that much" },
-    "certificate-days": { kind: "int", defaultText: "30", doc: "certificates should be valid for so many days more" },
+    "certificate-days": {
+      kind: "int",
+      defaultText: "30",
+      doc: "certificates should be valid for so many days more",
+    },
     ...memberTimeoutFlag("2s"),
     ...noColorFlag,
   },

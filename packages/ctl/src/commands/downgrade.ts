@@ -6,7 +6,9 @@ import type { Command, Invocation } from "../program.ts";
 type Action = "validate" | "enable" | "cancel";
 
 async function ask(invocation: Invocation, action: Action, version: string): Promise<void> {
-  await printAnswer(invocation, downgradeForm(action), (client) => client.downgrade(action, version));
+  await printAnswer(invocation, downgradeForm(action), (client) =>
+    client.downgrade(action, version),
+  );
 }
 
 /** The only argument. Throws Exit. */
@@ -14,7 +16,7 @@ function targetVersion({ args }: Invocation): string {
   if (args.length === 0) throw new Exit(ExitCode.badArguments, "TARGET_VERSION not provided");
   if (args.length > 1) throw new Exit(ExitCode.badArguments, "too many arguments");
   if (args[0] === "") throw new Exit(ExitCode.badArguments, "target version not provided");
-  return args[0]!;
+  return args[0];
 }
 
 const validateCommand: Command = {

@@ -49,11 +49,16 @@ With --listen and no proposal it prints who leads, and again whenever that chang
     const { args, flags } = invocation;
     const [name, proposal] = args;
     if (name === undefined || args.length > 2) {
-      throw new Exit(ExitCode.badArguments, "elect takes one election name argument and an optional proposal argument");
+      throw new Exit(
+        ExitCode.badArguments,
+        "elect takes one election name argument and an optional proposal argument",
+      );
     }
     const listens = flags.bool("listen");
-    if (proposal === undefined && !listens) throw new Exit(ExitCode.badArguments, "no proposal argument but -l not set");
-    if (proposal !== undefined && listens) throw new Exit(ExitCode.badArguments, "proposal given but -l is set");
+    if (proposal === undefined && !listens)
+      throw new Exit(ExitCode.badArguments, "no proposal argument but -l not set");
+    if (proposal !== undefined && listens)
+      throw new Exit(ExitCode.badArguments, "proposal given but -l is set");
     if (proposal === undefined) await observe(invocation, name);
     else await stand(invocation, name, proposal);
   },

@@ -6,14 +6,21 @@ import { printerOf } from "../printers/choose.ts";
 import type { EndpointAnswer, EndpointHealth } from "../printers/printer.ts";
 import type { Command, Invocation } from "../program.ts";
 
-/** The endpoints that are asked: those of --endpoints or --discovery-srv, or with --cluster the client URLs of all members. */
+/**
+ * The endpoints that are asked: those of --endpoints or --discovery-srv, or with --cluster the
+ * client URLs of all members.
+ */
 export async function chosenEndpoints(invocation: Invocation): Promise<readonly string[]> {
   if (!invocation.flags.bool("cluster")) return endpointsOf(invocation);
   try {
     const { members } = await withClient(invocation, ({ client }) => client.memberList());
     return members.flatMap((member) => member.clientURLs);
   } catch (error) {
-    if (error instanceof Exit) throw new Exit(error.code, `failed to fetch endpoints from etcd cluster member list: ${error.message}`);
+    if (error instanceof Exit)
+      throw new Exit(
+        error.code,
+        `failed to fetch endpoints from etcd cluster member list: ${error.message}`,
+      );
     throw error;
   }
 }
@@ -39,13 +46,15 @@ async function probe(endpoint: string, invocation: Invocation): Promise<Endpoint
     await client.get("health");
   } catch (failure) {
     // Whoever may not read the key has been told so by the cluster's agreement.
-    if ((failure as { code?: string }).code !== "PermissionDenied") error = reason(failure, invocation);
+    if ((failure as { code?: string }).code !== "PermissionDenied")
+      error = reason(failure, invocation);
   }
   const took = goDuration(invocation.io.nowNs() - startNs);
   if (error === "") {
     try {
       const { alarms } = await client.call(methods.alarm, {}, true);
-      if (alarms.length > 0) error = `Active Alarm(s): ${alarms.map(({ alarm }) => `${alarmNames.get(alarm) ?? "UNKNOWN"} `).join("")}`;
+      if (alarms.length > 0)
+        error = `Active Alarm(s): ${alarms.map(({ alarm }) => `${alarmNames.get(alarm) ?? "UNKNOWN"} `).join("")}`;
     } catch {
       error = "Unable to fetch the alarm list";
     }
@@ -97,7 +106,9 @@ In the simple form each line has endpoint, ID, version, storage version, size of
 whether it leads, whether it is a learner, raft term, raft index, applied index, errors, downgrade target and whether one is under way.`,
   async run(invocation) {
     const printer = printerOf(invocation);
-    const { answers, failure } = await askAll(invocation, "status", ({ client }, endpoint) => client.status(endpoint));
+    const { answers, failure } = await askAll(invocation, "status", ({ client }, endpoint) =>
+      client.status(endpoint),
+    );
     printer.endpointStatus(answers);
     if (failure !== undefined) throw new Exit(ExitCode.error, "");
   },
@@ -106,11 +117,15 @@ whether it leads, whether it is a learner, raft term, raft index, applied index,
 const hashCommand: Command = {
   use: "hashkv",
   short: "Prints the hash of the history of members",
-  flags: { rev: { kind: "int", defaultText: "0", doc: "revision up to which to hash (0 for now)" } },
+  flags: {
+    rev: { kind: "int", defaultText: "0", doc: "revision up to which to hash (0 for now)" },
+  },
   async run(invocation) {
     const printer = printerOf(invocation);
     const revision = invocation.flags.int("rev");
-    const { answers, failure } = await askAll(invocation, "hash", ({ client }, endpoint) => client.hashKv(endpoint, revision));
+    const { answers, failure } = await askAll(invocation, "hash", ({ client }, endpoint) =>
+      client.hashKv(endpoint, revision),
+    );
     printer.endpointHashKv(answers);
     if (failure !== undefined) throw new Exit(ExitCode.error, failure);
   },
@@ -119,7 +134,9 @@ const hashCommand: Command = {
 export const endpointCommand: Command = {
   use: "endpoint <subcommand>",
   short: "Commands about single members",
-  flags: { cluster: { kind: "bool", defaultText: "false", doc: "ask every member of the cluster" } },
+  flags: {
+    cluster: { kind: "bool", defaultText: "false", doc: "ask every member of the cluster" },
+  },
   inherits: true,
   commands: [hashCommand, healthCommand, statusCommand],
 };

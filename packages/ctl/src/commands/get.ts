@@ -11,7 +11,12 @@ import { consistencyFlag, isSerializable } from "./consistency.ts";
 
 export const getFlags: Flags = {
   consistency: consistencyFlag,
-  order: { kind: "string", defaultText: "", doc: "order of the results: ASCEND or DESCEND", values: ["ASCEND", "DESCEND"] },
+  order: {
+    kind: "string",
+    defaultText: "",
+    doc: "order of the results: ASCEND or DESCEND",
+    values: ["ASCEND", "DESCEND"],
+  },
   "sort-by": {
     kind: "string",
     defaultText: "",
@@ -20,18 +25,34 @@ export const getFlags: Flags = {
   },
   limit: { kind: "int", defaultText: "0", doc: "most results to give (0 for all)" },
   prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
-  "from-key": { kind: "bool", defaultText: "false", doc: "all keys from the key on, compared as bytes" },
+  "from-key": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "all keys from the key on, compared as bytes",
+  },
   rev: { kind: "int", defaultText: "0", doc: "revision to read at (0 for now)" },
   "keys-only": { kind: "bool", defaultText: "false", doc: "keys without their values" },
-  "count-only": { kind: "bool", defaultText: "false", doc: "only how many there are (needs --write-out=fields)" },
-  "print-value-only": { kind: "bool", defaultText: "false", doc: "values without their keys (needs --write-out=simple)" },
+  "count-only": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "only how many there are (needs --write-out=fields)",
+  },
+  "print-value-only": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "values without their keys (needs --write-out=simple)",
+  },
   "min-create-rev": { kind: "int", defaultText: "0", doc: "lowest revision of creation" },
   "max-create-rev": { kind: "int", defaultText: "0", doc: "highest revision of creation" },
   "min-mod-rev": { kind: "int", defaultText: "0", doc: "lowest revision of the last change" },
   "max-mod-rev": { kind: "int", defaultText: "0", doc: "highest revision of the last change" },
 };
 
-const orders: Readonly<Record<string, GetOptions["order"]>> = { ASCEND: "ascend", DESCEND: "descend", "": undefined };
+const orders: Readonly<Record<string, GetOptions["order"]>> = {
+  ASCEND: "ascend",
+  DESCEND: "descend",
+  "": undefined,
+};
 const targets: Readonly<Record<string, GetOptions["sortBy"]>> = {
   CREATE: "create",
   KEY: "key",
@@ -42,25 +63,39 @@ const targets: Readonly<Record<string, GetOptions["sortBy"]>> = {
 };
 
 /** The key and the options that a command line means. Throws Exit. */
-export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): { key: string; options: GetOptions } {
+export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): {
+  key: string;
+  options: GetOptions;
+} {
   const [key, rangeEnd] = args;
   if (key === undefined)
-    throw new Exit(ExitCode.badArguments, "get command needs one argument as key and an optional argument as range_end");
+    throw new Exit(
+      ExitCode.badArguments,
+      "get command needs one argument as key and an optional argument as range_end",
+    );
   const prefix = flags.bool("prefix");
   const fromKey = flags.bool("from-key");
   const keysOnly = flags.bool("keys-only");
   const countOnly = flags.bool("count-only");
   checkRange(prefix, fromKey, rangeEnd);
   if (keysOnly && countOnly)
-    throw new Exit(ExitCode.badArguments, "`--keys-only` and `--count-only` cannot be set at the same time, choose one");
+    throw new Exit(
+      ExitCode.badArguments,
+      "`--keys-only` and `--count-only` cannot be set at the same time, choose one",
+    );
   const serializable = isSerializable(flags);
   const order = flags.string("order").toUpperCase();
-  if (!(order in orders)) throw new Exit(ExitCode.badFeature, `bad sort order ${flags.string("order")}`);
+  if (!(order in orders))
+    throw new Exit(ExitCode.badFeature, `bad sort order ${flags.string("order")}`);
   const target = flags.string("sort-by").toUpperCase();
-  if (!(target in targets)) throw new Exit(ExitCode.badFeature, `bad sort target ${flags.string("sort-by")}`);
+  if (!(target in targets))
+    throw new Exit(ExitCode.badFeature, `bad sort target ${flags.string("sort-by")}`);
   for (const what of ["Create", "Mod"]) {
-    const [min, max] = ["min", "max"].map((end) => flags.int(`${end}-${what.toLowerCase()}-rev`)) as [number, number];
-    if (max > 0 && min > max) throw new Exit(ExitCode.badFeature, `getMin${what}Rev(=${min}) > getMax${what}Rev(=${max})`);
+    const [min, max] = ["min", "max"].map((end) =>
+      flags.int(`${end}-${what.toLowerCase()}-rev`),
+    ) as [number, number];
+    if (max > 0 && min > max)
+      throw new Exit(ExitCode.badFeature, `getMin${what}Rev(=${min}) > getMax${what}Rev(=${max})`);
   }
   const options: GetOptions = {
     prefix,
@@ -83,9 +118,16 @@ export function readGet({ args, flags }: Pick<CommandLine, "args" | "flags">): {
 
 /** Throws Exit where more than one of --prefix, --from-key and a range end is given. */
 export function checkRange(prefix: boolean, fromKey: boolean, rangeEnd: string | undefined): void {
-  if (prefix && fromKey) throw new Exit(ExitCode.badArguments, "`--prefix` and `--from-key` cannot be set at the same time, choose one");
+  if (prefix && fromKey)
+    throw new Exit(
+      ExitCode.badArguments,
+      "`--prefix` and `--from-key` cannot be set at the same time, choose one",
+    );
   if (rangeEnd !== undefined && (prefix || fromKey)) {
-    throw new Exit(ExitCode.badArguments, "too many arguments, only accept one argument when `--prefix` or `--from-key` is set");
+    throw new Exit(
+      ExitCode.badArguments,
+      "too many arguments, only accept one argument when `--prefix` or `--from-key` is set",
+    );
   }
 }
 
@@ -105,11 +147,14 @@ export const getCommand: Command = {
       throw new Exit(ExitCode.badArguments, "--count-only is only for `--write-out=fields`");
     }
     if (invocation.flags.bool("print-value-only")) {
-      if (!(printer instanceof SimplePrinter)) throw new Exit(ExitCode.badArguments, "print-value-only is only for `--write-out=simple`");
+      if (!(printer instanceof SimplePrinter))
+        throw new Exit(ExitCode.badArguments, "print-value-only is only for `--write-out=simple`");
       printer.valueOnly = true;
     }
     printer.get(
-      await withClient(invocation, ({ client, methods, build }) => client.call(methods.range, build.getRequest(key, options), true)),
+      await withClient(invocation, ({ client, methods, build }) =>
+        client.call(methods.range, build.getRequest(key, options), true),
+      ),
     );
   },
 };

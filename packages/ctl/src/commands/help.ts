@@ -14,7 +14,10 @@ export const helpCommand: Command = {
       if (next === undefined) {
         const words = choices.map(commandName);
         const known = words.length === 0 ? "" : `; those that there are: ${words.join(", ")}`;
-        throw new Exit(ExitCode.error, `unknown help topic ${JSON.stringify(args.join(" "))}${known}`);
+        throw new Exit(
+          ExitCode.error,
+          `unknown help topic ${JSON.stringify(args.join(" "))}${known}`,
+        );
       }
       path.push(next);
       choices = next.commands ?? [];

@@ -3,22 +3,38 @@ import { withClient } from "../globals.ts";
 import { Exit, ExitCode, untilStopped } from "../io.ts";
 import { printerOf } from "../printers/choose.ts";
 import { paddedHex } from "../printers/form.ts";
-import { grantForm, keepAliveForm, leasesForm, revokeForm, timeToLiveForm } from "../printers/lease-forms.ts";
+import {
+  grantForm,
+  keepAliveForm,
+  leasesForm,
+  revokeForm,
+  timeToLiveForm,
+} from "../printers/lease-forms.ts";
 import { SimplePrinter } from "../printers/simple.ts";
 import type { Command, Invocation } from "../program.ts";
 
 /** The only argument, an integer in Go's words. Throws Exit. */
-function onlyNumber(args: readonly string[], base: 10 | 16, usage: string, describe: (reason: string) => string): bigint {
+function onlyNumber(
+  args: readonly string[],
+  base: 10 | 16,
+  usage: string,
+  describe: (reason: string) => string,
+): bigint {
   if (args.length !== 1) throw new Exit(ExitCode.badArguments, usage);
   try {
-    return parseBigInt64(args[0]!, base);
+    return parseBigInt64(args[0], base);
   } catch (error) {
     throw new Exit(ExitCode.badArguments, describe((error as Error).message));
   }
 }
 
 function leaseId({ args }: Invocation, usage: string): bigint {
-  return onlyNumber(args, 16, usage, (reason) => `bad lease ID arg (${reason}), expecting ID in Hex`);
+  return onlyNumber(
+    args,
+    16,
+    usage,
+    (reason) => `bad lease ID arg (${reason}), expecting ID in Hex`,
+  );
 }
 
 const badConnection = (message: string): Exit => new Exit(ExitCode.badConnection, message);
@@ -27,7 +43,12 @@ const grantCommand: Command = {
   use: "grant <ttl>",
   short: "Makes a lease of so many seconds",
   async run(invocation) {
-    const ttl = onlyNumber(invocation.args, 10, "lease grant command needs TTL argument", (reason) => `bad TTL (${reason})`);
+    const ttl = onlyNumber(
+      invocation.args,
+      10,
+      "lease grant command needs TTL argument",
+      (reason) => `bad TTL (${reason})`,
+    );
     const printer = printerOf(invocation);
     const answer = await withClient(
       invocation,
@@ -56,12 +77,18 @@ const revokeCommand: Command = {
 const timeToLiveCommand: Command = {
   use: "timetolive <leaseID> [options]",
   short: "Prints what is left of a lease",
-  flags: { keys: { kind: "bool", defaultText: "false", doc: "print the keys that are attached to it" } },
+  flags: {
+    keys: { kind: "bool", defaultText: "false", doc: "print the keys that are attached to it" },
+  },
   async run(invocation) {
     const id = leaseId(invocation, "lease timetolive command needs lease ID as argument");
     const keys = invocation.flags.bool("keys");
     const printer = printerOf(invocation);
-    const answer = await withClient(invocation, ({ client }) => client.leases.timeToLive(id, { keys }), badConnection);
+    const answer = await withClient(
+      invocation,
+      ({ client }) => client.leases.timeToLive(id, { keys }),
+      badConnection,
+    );
     printer.form(timeToLiveForm(keys), answer);
   },
 };
@@ -71,7 +98,10 @@ const listCommand: Command = {
   short: "Lists all leases",
   async run(invocation) {
     const printer = printerOf(invocation);
-    printer.form(leasesForm, await withClient(invocation, ({ client }) => client.leases.list(), badConnection));
+    printer.form(
+      leasesForm,
+      await withClient(invocation, ({ client }) => client.leases.list(), badConnection),
+    );
   },
 };
 
@@ -85,7 +115,14 @@ const keepAliveCommand: Command = {
     const id = leaseId(invocation, "lease keep-alive command needs lease ID as argument");
     const printer = printerOf(invocation);
     if (flags.bool("once")) {
-      printer.form(keepAliveForm, await withClient(invocation, ({ client }) => client.leases.keepAliveOnce(id), badConnection));
+      printer.form(
+        keepAliveForm,
+        await withClient(
+          invocation,
+          ({ client }) => client.leases.keepAliveOnce(id),
+          badConnection,
+        ),
+      );
       return;
     }
     await withClient(invocation, async ({ client }) => {
@@ -96,7 +133,10 @@ const keepAliveCommand: Command = {
         () => keeper.ended,
       );
       if (end.kind === "unreachable") {
-        const why = end.cause === undefined ? "no member answered" : `${end.cause.endpoint}: ${end.cause.message}`;
+        const why =
+          end.cause === undefined
+            ? "no member answered"
+            : `${end.cause.endpoint}: ${end.cause.message}`;
         io.stderr(`Warning: the lease could not be renewed in time: ${why}\n`);
       }
     });

@@ -11,7 +11,10 @@ export function interruption(): Exit {
   return new Exit(ExitCode.error, "context canceled");
 }
 
-/** Opens a session, runs `task` until it ends or SIGINT or SIGTERM aborts `stop`, and ends the session with all that hangs on it. */
+/**
+ * Opens a session, runs `task` until it ends or SIGINT or SIGTERM aborts `stop`, and ends the
+ * session with all that hangs on it.
+ */
 export async function withSession<T>(
   { client }: ClientKit,
   io: Io,
@@ -44,7 +47,13 @@ export async function holdUntil(stop: AbortSignal, session: Session, text: strin
 }
 
 /** Runs a program while the lock is held, and ends with its exit code. */
-async function runLocked(io: Io, command: readonly string[], key: string, revision: number, session: Session): Promise<void> {
+async function runLocked(
+  io: Io,
+  command: readonly string[],
+  key: string,
+  revision: number,
+  session: Session,
+): Promise<void> {
   const child = io.run(command, { ETCD_LOCK_KEY: key, ETCD_LOCK_REV: String(revision), ...io.env });
   // Ctrl-C reaches the program by itself; a SIGTERM for this process does not.
   const forget = io.onStop((signal) => {
@@ -52,7 +61,8 @@ async function runLocked(io: Io, command: readonly string[], key: string, revisi
   });
   let isRunning = true;
   void session.ended.then(() => {
-    if (isRunning) io.stderr("Warning: the session expired: the lock is lost while the command runs\n");
+    if (isRunning)
+      io.stderr("Warning: the session expired: the lock is lost while the command runs\n");
   });
   const { code, error } = await child.ended;
   isRunning = false;
@@ -73,18 +83,29 @@ export const lockCommand: Command = {
 
 With a program: it runs while the lock is held, with ETCD_LOCK_KEY and ETCD_LOCK_REV in its environment; its exit code is this one's.
 Without one: the key that holds the lock is printed. If this process dies, the lock is free again after --ttl.`,
-  flags: { ttl: { kind: "int", defaultText: "10", doc: "seconds that the lock outlives this process" } },
+  flags: {
+    ttl: { kind: "int", defaultText: "10", doc: "seconds that the lock outlives this process" },
+  },
   async run(invocation) {
     const { args, flags, io } = invocation;
     const [name, ...command] = args;
-    if (name === undefined) throw new Exit(ExitCode.badArguments, "lock takes a lock name argument and an optional command to execute");
+    if (name === undefined)
+      throw new Exit(
+        ExitCode.badArguments,
+        "lock takes a lock name argument and an optional command to execute",
+      );
     const ttl = flags.int("ttl");
-    if (ttl <= 0) throw new Exit(ExitCode.badArguments, `--ttl must be a number of seconds above 0, not ${ttl}`);
+    if (ttl <= 0)
+      throw new Exit(
+        ExitCode.badArguments,
+        `--ttl must be a number of seconds above 0, not ${ttl}`,
+      );
     const printer = printerOf(invocation);
     await withClient(invocation, (kit) =>
       withSession(kit, io, ttl, async (session, stop) => {
         const lock = await kit.build.lockNamed(kit.client, session, name, stop);
-        if (command.length > 0) await runLocked(io, command, lock.place.key, lock.headerRevision, session);
+        if (command.length > 0)
+          await runLocked(io, command, lock.place.key, lock.headerRevision, session);
         else {
           await printRecord(kit.client, printer, lock.place.key);
           await holdUntil(stop, session, "session expired");

@@ -6,10 +6,14 @@ const UINT64_LIMIT = 1n << 64n;
 /** An id from an argument. Throws Exit. @param describe makes the message out of Go's reason */
 export function parseMemberId(
   text: string,
-  describe: (reason: string) => string = (reason) => `bad member ID arg (${reason}), expecting ID in Hex`,
+  describe: (reason: string) => string = (reason) =>
+    `bad member ID arg (${reason}), expecting ID in Hex`,
 ): bigint {
   const fail = (why: string): never => {
-    throw new Exit(ExitCode.badArguments, describe(`strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`));
+    throw new Exit(
+      ExitCode.badArguments,
+      describe(`strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`),
+    );
   };
   if (!/^[0-9a-fA-F]+$/.test(text)) return fail("invalid syntax");
   const id = BigInt(`0x${text}`);

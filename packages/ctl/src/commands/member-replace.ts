@@ -7,8 +7,9 @@
  *     OLD, NEW voter     remove OLD
  *     NEW voter          done
  *
- * Before each step the cluster is asked how it stands, so the command may end at any point, by itself or not, and be given again. At no
- * point does the cluster have fewer working voters than before.
+ * Before each step the cluster is asked how it stands, so the command may end at any point, by
+ * itself or not, and be given again. At no point does the cluster have fewer working voters than
+ * before.
  */
 import type { Client } from "@quorate/client";
 import { idToHex, type Member } from "@quorate/proto";
@@ -22,7 +23,10 @@ const RETRY_MS = 500;
 /** How often the operator is told what is waited for. */
 const TELL_EVERY_MS = 10_000;
 
-/** What the step that comes next is refused for until it can be taken: by what the server says, its code or none. */
+/**
+ * What the step that comes next is refused for until it can be taken: by what the server says, its
+ * code or none.
+ */
 const PASSING = new Set<string | undefined>([
   "MemberLearnerNotReady",
   "Unhealthy",
@@ -62,7 +66,10 @@ function isOld(member: Member, old: string): boolean {
 function newName({ invocation, old }: Replacement, members: readonly Member[]): string {
   const given = invocation.flags.string("name");
   if (members.some((member) => member.name === given && given !== "")) {
-    throw new Exit(ExitCode.badArguments, `a member is named ${JSON.stringify(given)} already; give the new one a --name of its own`);
+    throw new Exit(
+      ExitCode.badArguments,
+      `a member is named ${JSON.stringify(given)} already; give the new one a --name of its own`,
+    );
   }
   if (given !== "") return given;
   const base = members.find((member) => isOld(member, old))?.name || "member";
@@ -71,7 +78,12 @@ function newName({ invocation, old }: Replacement, members: readonly Member[]): 
   return name;
 }
 
-function tellVariables(replacement: Replacement, name: string, member: Member, members: Member[]): void {
+function tellVariables(
+  replacement: Replacement,
+  name: string,
+  member: Member,
+  members: Member[],
+): void {
   const { io } = replacement.invocation;
   replacement.hasToldVariables = true;
   io.stdout("Start it with these variables, or the flags that they stand for:\n");
@@ -79,7 +91,10 @@ function tellVariables(replacement: Replacement, name: string, member: Member, m
   io.stdout("\n");
 }
 
-/** Takes the next step. True when nothing is left to do. Rejects with ClientError, or Exit for what no time will mend. */
+/**
+ * Takes the next step. True when nothing is left to do. Rejects with ClientError, or Exit for what
+ * no time will mend.
+ */
 async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor: string }> {
   const { client, invocation, old: oldText, newUrl } = replacement;
   const { io } = invocation;
@@ -94,7 +109,11 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
     );
   }
   if (added === undefined) {
-    if (old === undefined) throw new Exit(ExitCode.badArguments, `no member has the id or name ${JSON.stringify(oldText)}`);
+    if (old === undefined)
+      throw new Exit(
+        ExitCode.badArguments,
+        `no member has the id or name ${JSON.stringify(oldText)}`,
+      );
     const name = newName(replacement, members);
     const { member, members: all } = await client.memberAdd([newUrl], { isLearner: true });
     io.stdout(`Member ${idToHex(member!.ID)} added as learner. `);
@@ -104,7 +123,8 @@ async function step(replacement: Replacement): Promise<{ done: boolean; waitsFor
   const id = idToHex(added.ID);
   if (added.isLearner) {
     if (added.name === "") {
-      if (!replacement.hasToldVariables) tellVariables(replacement, newName(replacement, members), added, members);
+      if (!replacement.hasToldVariables)
+        tellVariables(replacement, newName(replacement, members), added, members);
       return { done: false, waitsFor: `member ${id} (${newUrl}) has not been started yet` };
     }
     await client.memberPromote(added.ID);
@@ -131,15 +151,26 @@ async function run(replacement: Replacement): Promise<void> {
       if (result.done) return;
       waitsFor = result.waitsFor;
     } catch (error) {
-      const { code, grpcCode, message } = error as { code?: string; grpcCode?: number; message: string };
-      if (error instanceof Exit || (!PASSING.has(code) && grpcCode !== UNAVAILABLE && grpcCode !== DEADLINE_EXCEEDED)) throw error;
+      const { code, grpcCode, message } = error as {
+        code?: string;
+        grpcCode?: number;
+        message: string;
+      };
+      if (
+        error instanceof Exit ||
+        (!PASSING.has(code) && grpcCode !== UNAVAILABLE && grpcCode !== DEADLINE_EXCEEDED)
+      )
+        throw error;
       if (code === undefined && grpcCode === undefined) throw error;
       waitsFor = message;
     }
     if (waitsFor === "") continue;
     const nowNs = io.nowNs();
     if (nowNs >= replacement.deadlineNs) {
-      throw new Exit(ExitCode.error, `gave up waiting: ${waitsFor}; the same command goes on from here when it is given again`);
+      throw new Exit(
+        ExitCode.error,
+        `gave up waiting: ${waitsFor}; the same command goes on from here when it is given again`,
+      );
     }
     if (waitsFor !== told || nowNs - toldNs >= BigInt(TELL_EVERY_MS) * 1_000_000n) {
       io.stderr(`waiting: ${waitsFor}\n`);
@@ -158,15 +189,28 @@ has caught up, promotes it, and removes the old one.
 
 The command can be interrupted at any point: given again, it goes on where the cluster stands.`,
   flags: {
-    name: { kind: "string", defaultText: "", doc: "name of the new member (that of the old one with an ending if empty)" },
-    "wait-timeout": { kind: "duration", defaultText: "1h", doc: "how long to wait for the new member and the cluster" },
+    name: {
+      kind: "string",
+      defaultText: "",
+      doc: "name of the new member (that of the old one with an ending if empty)",
+    },
+    "wait-timeout": {
+      kind: "duration",
+      defaultText: "1h",
+      doc: "how long to wait for the new member and the cluster",
+    },
   },
   async run(invocation) {
     const { args, flags, io } = invocation;
     if (args.length !== 2)
-      throw new Exit(ExitCode.badArguments, "member replace needs the old member's id or name and the new member's peer URL");
+      throw new Exit(
+        ExitCode.badArguments,
+        "member replace needs the old member's id or name and the new member's peer URL",
+      );
     const [old, newUrl] = args as [string, string];
     const deadlineNs = io.nowNs() + BigInt(Math.round(flags.durationMs("wait-timeout") * 1e6));
-    await withClient(invocation, ({ client }) => run({ invocation, client, old, newUrl, deadlineNs, hasToldVariables: false }));
+    await withClient(invocation, ({ client }) =>
+      run({ invocation, client, old, newUrl, deadlineNs, hasToldVariables: false }),
+    );
   },
 };

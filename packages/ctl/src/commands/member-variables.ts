@@ -3,8 +3,15 @@ import { goQuote } from "../go-format.ts";
 import type { Io } from "../io.ts";
 
 /** Prints what a member that was added is to be started with, as variables. */
-export function printVariables(io: Io, name: string, urls: readonly string[], added: Pick<MemberAddResponse, "member" | "members">): void {
-  const pairs = added.members.flatMap((one) => one.peerURLs.map((url) => `${one.ID === added.member?.ID ? name : one.name}=${url}`));
+export function printVariables(
+  io: Io,
+  name: string,
+  urls: readonly string[],
+  added: Pick<MemberAddResponse, "member" | "members">,
+): void {
+  const pairs = added.members.flatMap((one) =>
+    one.peerURLs.map((url) => `${one.ID === added.member?.ID ? name : one.name}=${url}`),
+  );
   const quoted = (text: string) => goQuote(fromUtf8(text));
   io.stdout(
     `\nETCD_NAME=${quoted(name)}\nETCD_INITIAL_CLUSTER=${quoted(pairs.join(","))}\n` +

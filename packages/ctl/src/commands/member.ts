@@ -22,7 +22,7 @@ function peerUrls({ flags }: Invocation): string[] {
 /** The only argument, a member's id. Throws Exit. */
 function memberId({ args }: Invocation): bigint {
   if (args.length !== 1) throw new Exit(ExitCode.badArguments, "member ID is not provided");
-  return parseMemberId(args[0]!);
+  return parseMemberId(args[0]);
 }
 
 const addCommand: Command = {
@@ -33,22 +33,32 @@ const addCommand: Command = {
 The command may be repeated when its outcome is not known: a member that has exactly these peer URLs, and the same name or none yet, was
 added before and is printed again, with exit code 0.`,
   flags: {
-    "peer-urls": { kind: "string", defaultText: "", doc: "comma-separated peer URLs of the new member" },
-    learner: { kind: "bool", defaultText: "false", doc: "add it as a learner, which does not vote until it is promoted" },
+    "peer-urls": {
+      kind: "string",
+      defaultText: "",
+      doc: "comma-separated peer URLs of the new member",
+    },
+    learner: {
+      kind: "bool",
+      defaultText: "false",
+      doc: "add it as a learner, which does not vote until it is promoted",
+    },
   },
   async run(invocation) {
     const { args, flags, io } = invocation;
     if (args.length < 1) throw new Exit(ExitCode.badArguments, "member name not provided");
     if (args.length > 1) {
-      const hints = args.filter((one) => /^http/i.test(one)).map((one) => `, did you mean --peer-urls=${one}`);
+      const hints = args
+        .filter((one) => /^http/i.test(one))
+        .map((one) => `, did you mean --peer-urls=${one}`);
       throw new Exit(ExitCode.badArguments, `too many arguments${hints.join("")}`);
     }
     const urls = peerUrls(invocation);
     const printer = printerOf(invocation);
-    const addition = { name: args[0]!, urls, isLearner: flags.bool("learner") };
+    const addition = { name: args[0], urls, isLearner: flags.bool("learner") };
     const response = await withClient(invocation, ({ client }) => addOnce(client, io, addition));
     printer.memberAdd(response);
-    if (printer instanceof SimplePrinter) printVariables(io, args[0]!, urls, response);
+    if (printer instanceof SimplePrinter) printVariables(io, args[0], urls, response);
   },
 };
 
@@ -60,18 +70,32 @@ const removeCommand: Command = {
     const id = memberId(invocation);
     const isRepeatable = invocation.flags.bool("idempotent");
     const printer = printerOf(invocation);
-    printer.memberRemove(id, await withClient(invocation, ({ client }) => removeOnce(client, invocation.io, id, isRepeatable)));
+    printer.memberRemove(
+      id,
+      await withClient(invocation, ({ client }) =>
+        removeOnce(client, invocation.io, id, isRepeatable),
+      ),
+    );
   },
 };
 
 const updateCommand: Command = {
   use: "update <memberID> [options]",
   short: "Gives a member other peer URLs",
-  flags: { "peer-urls": { kind: "string", defaultText: "", doc: "comma-separated peer URLs of the member" } },
+  flags: {
+    "peer-urls": {
+      kind: "string",
+      defaultText: "",
+      doc: "comma-separated peer URLs of the member",
+    },
+  },
   async run(invocation) {
     const id = memberId(invocation);
     const urls = peerUrls(invocation);
-    printerOf(invocation).memberUpdate(id, await withClient(invocation, ({ client }) => client.memberUpdate(id, urls)));
+    printerOf(invocation).memberUpdate(
+      id,
+      await withClient(invocation, ({ client }) => client.memberUpdate(id, urls)),
+    );
   },
 };
 
@@ -84,7 +108,12 @@ const promoteCommand: Command = {
     const id = memberId(invocation);
     const isRepeatable = invocation.flags.bool("idempotent");
     const printer = printerOf(invocation);
-    printer.memberPromote(id, await withClient(invocation, ({ client }) => promoteOnce(client, invocation.io, id, isRepeatable)));
+    printer.memberPromote(
+      id,
+      await withClient(invocation, ({ client }) =>
+        promoteOnce(client, invocation.io, id, isRepeatable),
+      ),
+    );
   },
 };
 
@@ -98,7 +127,9 @@ In the simple form each line has ID, status, name, peer URLs, client URLs, and w
   async run(invocation) {
     const linearizable = !isSerializable(invocation.flags);
     const printer = printerOf(invocation);
-    printer.memberList(await withClient(invocation, ({ client }) => client.memberList({ linearizable })));
+    printer.memberList(
+      await withClient(invocation, ({ client }) => client.memberList({ linearizable })),
+    );
   },
 };
 

@@ -8,7 +8,9 @@ import { parseMemberId } from "./member-id.ts";
 async function leaderAmong(invocation: Invocation): Promise<{ endpoint: string; leader: bigint }> {
   const endpoints = await endpointsOf(invocation);
   for (const endpoint of endpoints) {
-    const { leader, header } = await withClient(invocation, ({ client }) => client.status(endpoint));
+    const { leader, header } = await withClient(invocation, ({ client }) =>
+      client.status(endpoint),
+    );
     if (leader !== 0n && leader === header?.memberId) return { endpoint, leader };
   }
   throw new Exit(ExitCode.badArguments, `no leader endpoint given at [${endpoints.join(" ")}]`);
@@ -19,10 +21,15 @@ export const moveLeaderCommand: Command = {
   short: "Hands leadership to another member",
   async run(invocation) {
     const { args } = invocation;
-    if (args.length !== 1) throw new Exit(ExitCode.badArguments, "move-leader command needs 1 argument");
-    const target = parseMemberId(args[0]!, (reason) => reason);
+    if (args.length !== 1)
+      throw new Exit(ExitCode.badArguments, "move-leader command needs 1 argument");
+    const target = parseMemberId(args[0], (reason) => reason);
     const printer = printerOf(invocation);
     const { endpoint, leader } = await leaderAmong(invocation);
-    printer.moveLeader(leader, target, await withClient(invocation, ({ client }) => client.moveLeader(endpoint, target)));
+    printer.moveLeader(
+      leader,
+      target,
+      await withClient(invocation, ({ client }) => client.moveLeader(endpoint, target)),
+    );
   },
 };

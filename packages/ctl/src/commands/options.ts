@@ -6,6 +6,8 @@ export const optionsCommand: Command = {
   short: "Lists the flags that every command takes",
   run({ io, program }) {
     const lines = flagLines(new Map(Object.entries(program.globals)));
-    io.stdout(`The following options can be passed to any command:\n\n${lines.map((line) => `${line}\n`).join("")}`);
+    io.stdout(
+      `The following options can be passed to any command:\n\n${lines.map((line) => `${line}\n`).join("")}`,
+    );
   },
 };

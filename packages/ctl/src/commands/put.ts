@@ -14,12 +14,23 @@ export const putFlags: Flags = {
 
 const USAGE = "put command needs 1 argument and input from stdin or 2 arguments";
 
-/** The key, value and options that a command line means; a value that is not there is read from standard input. Throws Exit. */
-export async function readPut({ args, flags, io }: CommandLine): Promise<{ key: string; value: string | Uint8Array; options: PutOptions }> {
+/**
+ * The key, value and options that a command line means; a value that is not there is read from
+ * standard input. Throws Exit.
+ */
+export async function readPut({
+  args,
+  flags,
+  io,
+}: CommandLine): Promise<{ key: string; value: string | Uint8Array; options: PutOptions }> {
   const [key] = args;
   if (key === undefined) throw new Exit(ExitCode.badArguments, USAGE);
   const ignoreValue = flags.bool("ignore-value");
-  if (ignoreValue && args.length > 1) throw new Exit(ExitCode.badArguments, "put command needs only 1 argument when 'ignore-value' is set");
+  if (ignoreValue && args.length > 1)
+    throw new Exit(
+      ExitCode.badArguments,
+      "put command needs only 1 argument when 'ignore-value' is set",
+    );
   let value: string | Uint8Array = "";
   if (!ignoreValue) {
     value = args[1] ?? (await readAll(io));
@@ -29,9 +40,21 @@ export async function readPut({ args, flags, io }: CommandLine): Promise<{ key: 
   try {
     lease = parseBigInt64(flags.string("lease"), 16);
   } catch (error) {
-    throw new Exit(ExitCode.badArguments, `bad lease ID (${(error as Error).message}), expecting ID in Hex`);
+    throw new Exit(
+      ExitCode.badArguments,
+      `bad lease ID (${(error as Error).message}), expecting ID in Hex`,
+    );
   }
-  return { key, value, options: { lease, ignoreValue, prevKv: flags.bool("prev-kv"), ignoreLease: flags.bool("ignore-lease") } };
+  return {
+    key,
+    value,
+    options: {
+      lease,
+      ignoreValue,
+      prevKv: flags.bool("prev-kv"),
+      ignoreLease: flags.bool("ignore-lease"),
+    },
+  };
 }
 
 export const putCommand: Command = {
@@ -48,7 +71,9 @@ Before a key or value that begins with a dash, put "--":
     const { key, value, options } = await readPut(invocation);
     const printer = printerOf(invocation);
     printer.put(
-      await withClient(invocation, ({ client, methods, build }) => client.call(methods.put, build.putRequest(key, value, options), false)),
+      await withClient(invocation, ({ client, methods, build }) =>
+        client.call(methods.put, build.putRequest(key, value, options), false),
+      ),
     );
   },
 };

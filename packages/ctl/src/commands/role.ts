@@ -3,7 +3,14 @@ import type { Flags } from "../flags.ts";
 import { type ClientKit, withClient } from "../globals.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { onlyArgument, printAnswer } from "../one-call.ts";
-import { roleAddForm, roleDeleteForm, roleGetForm, roleGrantForm, roleListForm, roleRevokeForm } from "../printers/auth-forms.ts";
+import {
+  roleAddForm,
+  roleDeleteForm,
+  roleGetForm,
+  roleGrantForm,
+  roleListForm,
+  roleRevokeForm,
+} from "../printers/auth-forms.ts";
 import { printerOf } from "../printers/choose.ts";
 import type { Command, Invocation } from "../program.ts";
 
@@ -41,17 +48,25 @@ const listCommand: Command = {
   use: "list",
   short: "Lists all roles",
   async run(invocation) {
-    if (invocation.args.length > 0) throw new Exit(ExitCode.badArguments, "role list command requires no arguments");
+    if (invocation.args.length > 0)
+      throw new Exit(ExitCode.badArguments, "role list command requires no arguments");
     await printAnswer(invocation, roleListForm, (client) => client.auth.roleList());
   },
 };
 
 const rangeFlags: Flags = {
   prefix: { kind: "bool", defaultText: "false", doc: "all keys that begin with the key" },
-  "from-key": { kind: "bool", defaultText: "false", doc: "all keys from the key on, compared as bytes" },
+  "from-key": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "all keys from the key on, compared as bytes",
+  },
 };
 
-/** The range of a permission. A zero byte as its end means all keys from the key on, no end means the key alone. Throws Exit. */
+/**
+ * The range of a permission. A zero byte as its end means all keys from the key on, no end means
+ * the key alone. Throws Exit.
+ */
 function permissionRange(
   { flags }: Invocation,
   [key, end]: readonly string[],
@@ -70,14 +85,19 @@ function permissionRange(
   const start = fromUtf8(key!);
   if (end === undefined) {
     if (prefix && fromKey) throw refuse(exclusive);
-    return { key: start, rangeEnd: prefix ? build.prefixEnd(start) : fromKey ? everything : nothing };
+    return {
+      key: start,
+      rangeEnd: prefix ? build.prefixEnd(start) : fromKey ? everything : nothing,
+    };
   }
   if (prefix) throw refuse("unexpected endkey argument with --prefix flag");
   if (fromKey) throw refuse("unexpected endkey argument with --from-key flag");
   return { key: start, rangeEnd: fromUtf8(end) };
 }
 
-const permissionTypes: ReadonlyMap<string, number> = new Map(Object.entries(authpb.Permission_Type));
+const permissionTypes: ReadonlyMap<string, number> = new Map(
+  Object.entries(authpb.Permission_Type),
+);
 
 const grantCommand: Command = {
   use: "grant-permission [options] <role name> <permission type> <key> [endkey]",
@@ -87,13 +107,20 @@ const grantCommand: Command = {
   async run(invocation) {
     const [role, kind, ...range] = invocation.args;
     if (role === undefined || kind === undefined || range.length === 0) {
-      throw new Exit(ExitCode.badArguments, "role grant command requires role name, permission type, and key [endkey] as its argument");
+      throw new Exit(
+        ExitCode.badArguments,
+        "role grant command requires role name, permission type, and key [endkey] as its argument",
+      );
     }
     const permType = permissionTypes.get(kind.toUpperCase());
-    if (permType === undefined) throw new Exit(ExitCode.badArguments, `invalid permission type: ${kind}`);
+    if (permType === undefined)
+      throw new Exit(ExitCode.badArguments, `invalid permission type: ${kind}`);
     const printer = printerOf(invocation);
     const answer = await withClient(invocation, ({ client, build }) =>
-      client.auth.roleGrantPermission(role, { permType, ...permissionRange(invocation, range, build) }),
+      client.auth.roleGrantPermission(role, {
+        permType,
+        ...permissionRange(invocation, range, build),
+      }),
     );
     printer.form(roleGrantForm(role), answer);
   },
@@ -106,13 +133,16 @@ const revokeCommand: Command = {
   async run(invocation) {
     const [role, ...range] = invocation.args;
     if (role === undefined || range.length === 0) {
-      throw new Exit(ExitCode.badArguments, "role revoke-permission command requires role name and key [endkey] as its argument");
+      throw new Exit(
+        ExitCode.badArguments,
+        "role revoke-permission command requires role name and key [endkey] as its argument",
+      );
     }
     const printer = printerOf(invocation);
     await withClient(invocation, async ({ client, build }) => {
       const { key, rangeEnd } = permissionRange(invocation, range, build);
       const answer = await client.auth.roleRevokePermission(role, key, rangeEnd);
-      printer.form(roleRevokeForm(role, fromUtf8(range[0]!), rangeEnd), answer);
+      printer.form(roleRevokeForm(role, fromUtf8(range[0]), rangeEnd), answer);
     });
   },
 };

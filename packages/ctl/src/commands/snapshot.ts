@@ -24,15 +24,22 @@ export interface SaveOptions {
 }
 
 /**
- * Saves a snapshot of a member so that the file appears whole and durable or not at all. Rejects with ClientError, or with an Error that
- * says what is wrong with the stream or the disk.
+ * Saves a snapshot of a member so that the file appears whole and durable or not at all. Rejects
+ * with ClientError, or with an Error that says what is wrong with the stream or the disk.
  */
-export async function saveSnapshot(client: Client, path: string, io: Io, options: SaveOptions = {}): Promise<SavedSnapshot> {
+export async function saveSnapshot(
+  client: Client,
+  path: string,
+  io: Io,
+  options: SaveOptions = {},
+): Promise<SavedSnapshot> {
   const part = `${path}.part`;
   // A device or a folder would be replaced by the file.
   const found = statSync(path, { throwIfNoEntry: false });
   if (found !== undefined && !found.isFile()) {
-    throw new Error(`could not write ${path}: it is ${found.isDirectory() ? "a folder" : "no plain file"}; name a file`);
+    throw new Error(
+      `could not write ${path}: it is ${found.isDirectory() ? "a folder" : "no plain file"}; name a file`,
+    );
   }
   const file = openPart(part);
   const progress = new Progress(io, "saving snapshot");
@@ -55,8 +62,10 @@ export async function saveSnapshot(client: Client, path: string, io: Io, options
       progress.update(sizeBytes, sizeBytes + message.remainingBytes);
     }
     progress.end();
-    if (sizeBytes % 512 !== CHECKSUM_BYTES) throw new Error(`sha256 checksum not found [bytes: ${sizeBytes}]`);
-    if (!hash.digest().equals(held)) throw new Error("the snapshot was changed on its way: its sha256 checksum does not match");
+    if (sizeBytes % 512 !== CHECKSUM_BYTES)
+      throw new Error(`sha256 checksum not found [bytes: ${sizeBytes}]`);
+    if (!hash.digest().equals(held))
+      throw new Error("the snapshot was changed on its way: its sha256 checksum does not match");
     fsyncSync(file);
     closeSync(file);
     open = false;
@@ -100,16 +109,24 @@ The file appears when it is complete and on the disk; until then it has the name
   async run(invocation) {
     const { args, flags, io } = invocation;
     const [path] = args;
-    if (path === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, "snapshot save expects one argument <filename>");
+    if (path === undefined || args.length > 1)
+      throw new Exit(ExitCode.badArguments, "snapshot save expects one argument <filename>");
     const endpoints = await endpointsOf(invocation);
     if (endpoints.length !== 1) {
-      throw new Exit(ExitCode.interrupted, `snapshot must be requested to one selected node, not multiple [${endpoints.join(" ")}]`);
+      throw new Exit(
+        ExitCode.interrupted,
+        `snapshot must be requested to one selected node, not multiple [${endpoints.join(" ")}]`,
+      );
     }
     const { client } = await clientOf(invocation, endpoints);
-    const timer = flags.isSet("command-timeout") ? setTimeout(() => client.close(), flags.durationMs("command-timeout")) : undefined;
+    const timer = flags.isSet("command-timeout")
+      ? setTimeout(() => client.close(), flags.durationMs("command-timeout"))
+      : undefined;
     try {
       const { version } = await saveSnapshot(client, path, io);
-      io.stdout(`Snapshot saved at ${path}\n${version === "" ? "" : `Server version ${version}\n`}`);
+      io.stdout(
+        `Snapshot saved at ${path}\n${version === "" ? "" : `Server version ${version}\n`}`,
+      );
     } catch (error) {
       const exit = asExit(error, io);
       throw new Exit(ExitCode.interrupted, exit instanceof Error ? exit.message : String(exit));

@@ -1,7 +1,17 @@
-/** The command that reads a transaction from standard input: comparisons, then operations if they hold, then operations if not. */
+/**
+ * The command that reads a transaction from standard input: comparisons, then operations if they
+ * hold, then operations if not.
+ */
 import type { Compare, RequestOp } from "@quorate/proto";
 import { toUtf8 } from "@quorate/proto";
-import { FlagError, type Flags, FlagValues, parseBigInt64, readFlags, toSafeNumber } from "../flags.ts";
+import {
+  FlagError,
+  type Flags,
+  FlagValues,
+  parseBigInt64,
+  readFlags,
+  toSafeNumber,
+} from "../flags.ts";
 import { type ClientKit, withClient } from "../globals.ts";
 import { goQuote, goUnquote } from "../go-format.ts";
 import { Exit, ExitCode, type Io, LineReader } from "../io.ts";
@@ -13,8 +23,14 @@ import { putFlags, readPut } from "./put.ts";
 
 type Build = ClientKit["build"];
 
-/** Lines up to an empty one, each parsed before the next is read. An end of the input before that is a mistake. */
-async function readBlock<T>(lines: LineReader, parse: (line: string) => T | Promise<T>): Promise<T[]> {
+/**
+ * Lines up to an empty one, each parsed before the next is read. An end of the input before that is
+ * a mistake.
+ */
+async function readBlock<T>(
+  lines: LineReader,
+  parse: (line: string) => T | Promise<T>,
+): Promise<T[]> {
   const block: T[] = [];
   for (;;) {
     const line = (await lines.next())?.trim();
@@ -28,7 +44,8 @@ const comparisons = new Set(["=", "!=", "<", ">"]);
 
 /** A comparison such as `mod("key") > "0"`. Throws Exit. */
 export function parseCompare(line: string, build: Build): Compare {
-  const malformed = (detail: string): Exit => new Exit(ExitCode.invalidInput, `malformed comparison: ${line}${detail}`);
+  const malformed = (detail: string): Exit =>
+    new Exit(ExitCode.invalidInput, `malformed comparison: ${line}${detail}`);
   const open = line.indexOf("(");
   if (open < 0) throw malformed("");
   const target = line.slice(0, open);
@@ -37,9 +54,11 @@ export function parseCompare(line: string, build: Build): Compare {
   const middle = key === undefined ? null : /^\)[ \t]+([^\s]*)[ \t]*/.exec(rest.slice(key.length));
   const value = middle === null ? undefined : goUnquote(rest.slice(key!.length + middle[0].length));
   if (key === undefined || middle === null || value === undefined) {
-    throw malformed(`; got ${target}(${goQuote(key?.bytes ?? new Uint8Array(0))}) ${middle?.[1] ?? ""} ""`);
+    throw malformed(
+      `; got ${target}(${goQuote(key?.bytes ?? new Uint8Array(0))}) ${middle?.[1] ?? ""} ""`,
+    );
   }
-  const sign = middle[1]! as "=";
+  const sign = middle[1] as "=";
   if (!comparisons.has(sign)) throw malformed(` (unknown operator ${sign})`);
   const number = (base: 10 | 16): bigint => {
     try {
@@ -68,31 +87,44 @@ export function parseCompare(line: string, build: Build): Compare {
   }
 }
 
-/** Splits a line into words; quoted ones may hold spaces, and escapes in double quotes. Throws Exit. */
+/**
+ * Splits a line into words; quoted ones may hold spaces, and escapes in double quotes. Throws Exit.
+ */
 export function splitWords(line: string): string[] {
-  const words = line.match(/"(?:[^"\\]|\\.)*"|'[^']*'|[^'"\t\n\f\r ][^\t\n\f\r ]*[^'"\t\n\f\r ]?/g) ?? [];
+  const words =
+    line.match(/"(?:[^"\\]|\\.)*"|'[^']*'|[^'"\t\n\f\r ][^\t\n\f\r ]*[^'"\t\n\f\r ]?/g) ?? [];
   return words.map((word) => {
     if (word.startsWith("'")) return word.slice(1, -1);
     if (!word.startsWith('"')) return word;
     const unquoted = goUnquote(word);
-    if (unquoted === undefined) throw new Exit(ExitCode.invalidInput, `cannot read the quoted text ${word}`);
+    if (unquoted === undefined)
+      throw new Exit(ExitCode.invalidInput, `cannot read the quoted text ${word}`);
     return toUtf8(unquoted.bytes);
   });
 }
 
-/** An operation such as `put key "a value" --prev-kv`, under the rules of the command of that name. Throws Exit. */
+/**
+ * An operation such as `put key "a value" --prev-kv`, under the rules of the command of that name.
+ * Throws Exit.
+ */
 export async function parseOperation(line: string, build: Build, io: Io): Promise<RequestOp> {
   const [name, ...words] = splitWords(line);
-  if (name === undefined || words.length === 0) throw new Exit(ExitCode.invalidInput, `invalid txn compare request: ${line}`);
+  if (name === undefined || words.length === 0)
+    throw new Exit(ExitCode.invalidInput, `invalid txn compare request: ${line}`);
   const declared = ({ get: getFlags, put: putFlags, del: delFlags } as Record<string, Flags>)[name];
   if (declared === undefined) throw new Exit(ExitCode.invalidInput, `invalid txn request: ${line}`);
   const byName = new Map(Object.entries(declared));
   const flags = new FlagValues(byName);
   const args: string[] = [];
   try {
-    readFlags(words, { flags: byName, flag: (flag, text) => flags.set(flag, text), argument: (text) => args.push(text) });
+    readFlags(words, {
+      flags: byName,
+      flag: (flag, text) => flags.set(flag, text),
+      argument: (text) => args.push(text),
+    });
   } catch (error) {
-    if (error instanceof FlagError) throw new Exit(ExitCode.invalidInput, `invalid txn request: ${line}`);
+    if (error instanceof FlagError)
+      throw new Exit(ExitCode.invalidInput, `invalid txn request: ${line}`);
     throw error;
   }
   const invocation = { args, flags, io };
@@ -126,17 +158,26 @@ A comparison is TARGET("KEY") OPERATOR "VALUE": targets are create, mod, version
   failure requests (get, put, del):
   put key1 "created"
   put key2 "some extra key"`,
-  flags: { interactive: { kind: "bool", shorthand: "i", defaultText: "false", doc: "say which block is wanted next" } },
+  flags: {
+    interactive: {
+      kind: "bool",
+      shorthand: "i",
+      defaultText: "false",
+      doc: "say which block is wanted next",
+    },
+  },
   async run(invocation) {
     const { args, flags, io } = invocation;
-    if (args.length > 0) throw new Exit(ExitCode.badArguments, "txn command does not accept argument");
+    if (args.length > 0)
+      throw new Exit(ExitCode.badArguments, "txn command does not accept argument");
     const printer = printerOf(invocation);
     const lines = new LineReader(io.stdin);
     const say = (prompt: string): void => {
       if (flags.bool("interactive")) io.stdout(`${prompt}\n`);
     };
     const response = await withClient(invocation, async ({ client, methods, build }) => {
-      const operations = (): Promise<RequestOp[]> => readBlock(lines, (line) => parseOperation(line, build, io));
+      const operations = (): Promise<RequestOp[]> =>
+        readBlock(lines, (line) => parseOperation(line, build, io));
       say("compares:");
       const compare = await readBlock(lines, (line) => parseCompare(line, build));
       say("success requests (get, put, del):");

@@ -27,7 +27,7 @@ async function newPassword({ flags, io }: Invocation, user: string): Promise<str
       /[^\s]+/.exec(
         Buffer.from(await readAll(io))
           .toString()
-          .split("\n")[0]!,
+          .split("\n")[0],
       )?.[0] ?? ""
     );
   const first = await ask(io, `Password of ${user}: `);
@@ -46,8 +46,13 @@ async function ask(io: Io, prompt: string): Promise<string> {
   }
 }
 
-/** Name and password of the user to add; no password for one who comes with a certificate. Throws Exit. */
-async function newUser(invocation: Invocation): Promise<{ name: string; password: string | undefined }> {
+/**
+ * Name and password of the user to add; no password for one who comes with a certificate. Throws
+ * Exit.
+ */
+async function newUser(
+  invocation: Invocation,
+): Promise<{ name: string; password: string | undefined }> {
   const { flags } = invocation;
   const text = onlyArgument(invocation, "user add command requires user name as its argument");
   if (flags.bool("no-password")) return { name: text, password: undefined };
@@ -65,12 +70,19 @@ const addCommand: Command = {
   flags: {
     interactive: interactiveFlag,
     "new-user-password": { kind: "string", defaultText: "", doc: "the user's password" },
-    "no-password": { kind: "bool", defaultText: "false", doc: "add a user who can only come with a certificate of this name" },
+    "no-password": {
+      kind: "bool",
+      defaultText: "false",
+      doc: "add a user who can only come with a certificate of this name",
+    },
   },
   async run(invocation) {
     const printer = printerOf(invocation);
     const { name, password } = await newUser(invocation);
-    printer.form(userAddForm(name), await withClient(invocation, ({ client }) => client.auth.userAdd(name, password)));
+    printer.form(
+      userAddForm(name),
+      await withClient(invocation, ({ client }) => client.auth.userAdd(name, password)),
+    );
   },
 };
 
@@ -86,7 +98,9 @@ const deleteCommand: Command = {
 const getCommand: Command = {
   use: "get <user name> [options]",
   short: "Prints the roles of a user",
-  flags: { detail: { kind: "bool", defaultText: "false", doc: "print what the roles may read and write" } },
+  flags: {
+    detail: { kind: "bool", defaultText: "false", doc: "print what the roles may read and write" },
+  },
   async run(invocation) {
     const user = onlyArgument(invocation, "user get command requires user name as its argument");
     const printer = printerOf(invocation);
@@ -109,7 +123,8 @@ const listCommand: Command = {
   use: "list",
   short: "Lists all users",
   async run(invocation) {
-    if (invocation.args.length > 0) throw new Exit(ExitCode.badArguments, "user list command requires no arguments");
+    if (invocation.args.length > 0)
+      throw new Exit(ExitCode.badArguments, "user list command requires no arguments");
     await printAnswer(invocation, userListForm, (client) => client.auth.userList());
   },
 };
@@ -122,14 +137,18 @@ const passwordCommand: Command = {
     const user = onlyArgument(invocation, "user passwd command requires user name as its argument");
     const printer = printerOf(invocation);
     const password = await newPassword(invocation, user);
-    printer.form(passwordForm, await withClient(invocation, ({ client }) => client.auth.userChangePassword(user, password)));
+    printer.form(
+      passwordForm,
+      await withClient(invocation, ({ client }) => client.auth.userChangePassword(user, password)),
+    );
   },
 };
 
 /** User and role. Throws Exit. */
 function userAndRole({ args }: Invocation, usage: string): readonly [user: string, role: string] {
   const [user, role] = args;
-  if (user === undefined || role === undefined || args.length > 2) throw new Exit(ExitCode.badArguments, usage);
+  if (user === undefined || role === undefined || args.length > 2)
+    throw new Exit(ExitCode.badArguments, usage);
   return [user, role];
 }
 
@@ -137,8 +156,13 @@ const grantCommand: Command = {
   use: "grant-role <user name> <role name>",
   short: "Gives a user a role",
   async run(invocation) {
-    const [user, role] = userAndRole(invocation, "user grant command requires user name and role name as its argument");
-    await printAnswer(invocation, userGrantForm(user, role), (client) => client.auth.userGrantRole(user, role));
+    const [user, role] = userAndRole(
+      invocation,
+      "user grant command requires user name and role name as its argument",
+    );
+    await printAnswer(invocation, userGrantForm(user, role), (client) =>
+      client.auth.userGrantRole(user, role),
+    );
   },
 };
 
@@ -146,13 +170,26 @@ const revokeCommand: Command = {
   use: "revoke-role <user name> <role name>",
   short: "Takes a role from a user",
   async run(invocation) {
-    const [user, role] = userAndRole(invocation, "user revoke-role requires user name and role name as its argument");
-    await printAnswer(invocation, userRevokeForm(user, role), (client) => client.auth.userRevokeRole(user, role));
+    const [user, role] = userAndRole(
+      invocation,
+      "user revoke-role requires user name and role name as its argument",
+    );
+    await printAnswer(invocation, userRevokeForm(user, role), (client) =>
+      client.auth.userRevokeRole(user, role),
+    );
   },
 };
 
 export const userCommand: Command = {
   use: "user <subcommand>",
   short: "Commands about users",
-  commands: [addCommand, deleteCommand, getCommand, grantCommand, listCommand, passwordCommand, revokeCommand],
+  commands: [
+    addCommand,
+    deleteCommand,
+    getCommand,
+    grantCommand,
+    listCommand,
+    passwordCommand,
+    revokeCommand,
+  ],
 };

@@ -1,6 +1,7 @@
 /**
- * Completion for bash 4 and later, without the package bash-completion. The line is cut at spaces here, since bash's own words are cut at
- * "=" and ":" as well and would take "--endpoints=http://a:1" for seven.
+ * Completion for bash 4 and later, without the package bash-completion. The line is cut at spaces
+ * here, since bash's own words are cut at "=" and ":" as well and would take
+ * "--endpoints=http://a:1" for seven.
  */
 import type { Place } from "./model.ts";
 
@@ -20,7 +21,10 @@ export function bashScript(name: string, places: readonly Place[]): string {
   const values = places.flatMap(({ key, flags }) =>
     flags
       .filter((flag) => flag.values.length > 0)
-      .map((flag) => `    ${flag.spellings.map((one) => `'${key}:${one}'`).join("|")}) values=${quote(flag.values)} ;;`),
+      .map(
+        (flag) =>
+          `    ${flag.spellings.map((one) => `'${key}:${one}'`).join("|")}) values=${quote(flag.values)} ;;`,
+      ),
   );
   return `# bash completion for ${name}, made by "${name} completion bash".
 

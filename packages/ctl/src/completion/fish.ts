@@ -1,4 +1,7 @@
-/** Completion for fish: one line for each word that may stand somewhere, with a condition that says where. */
+/**
+ * Completion for fish: one line for each word that may stand somewhere, with a condition that says
+ * where.
+ */
 import type { Place } from "./model.ts";
 
 const quote = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
@@ -7,16 +10,23 @@ const quote = (text: string): string => `'${text.replaceAll("\\", "\\\\").replac
 export function fishScript(name: string, places: readonly Place[]): string {
   const steps = places.flatMap(({ key, commands }) => commands.map(({ word }) => `${key}/${word}`));
   const takes = places.flatMap(({ key, flags }) =>
-    flags.filter(({ takesValue }) => takesValue).flatMap(({ spellings }) => spellings.map((one) => `${key}:${one}`)),
+    flags
+      .filter(({ takesValue }) => takesValue)
+      .flatMap(({ spellings }) => spellings.map((one) => `${key}:${one}`)),
   );
   const lines = places.flatMap(({ key, commands, flags, words }) => {
     const here = quote(`test (__${name}_place) = ${quote(`${key}.`)}`);
     return [
-      ...commands.map(({ word, doc }) => `complete -c ${name} -f -n ${here} -a ${word} -d ${quote(doc)}`),
+      ...commands.map(
+        ({ word, doc }) => `complete -c ${name} -f -n ${here} -a ${word} -d ${quote(doc)}`,
+      ),
       ...words.map((word) => `complete -c ${name} -f -n ${here} -a ${word}`),
       ...flags.map(({ spellings, doc, takesValue, values }) => {
-        const letters = spellings.map((one) => (one.startsWith("--") ? `-l ${one.slice(2)}` : `-s ${one.slice(1)}`)).join(" ");
-        const value = values.length > 0 ? ` -x -a ${quote(values.join(" "))}` : takesValue ? " -r" : "";
+        const letters = spellings
+          .map((one) => (one.startsWith("--") ? `-l ${one.slice(2)}` : `-s ${one.slice(1)}`))
+          .join(" ");
+        const value =
+          values.length > 0 ? ` -x -a ${quote(values.join(" "))}` : takesValue ? " -r" : "";
         // Flags may stand after arguments as well.
         const anyArguments = quote(`string match -q -- ${quote(`${key}.*`)} (__${name}_place)`);
         return `complete -c ${name} -n ${anyArguments} ${letters}${value} -d ${quote(doc)}`;

@@ -18,7 +18,10 @@ export interface FlagChoice extends Choice {
 
 /** What may follow the commands of one path. */
 export interface Place {
-  /** The names of the commands so far, each after a slash: "" for the program alone, "/endpoint/status". */
+  /**
+   * The names of the commands so far, each after a slash: "" for the program alone,
+   * "/endpoint/status".
+   */
   readonly key: string;
   readonly commands: readonly Choice[];
   readonly flags: readonly FlagChoice[];
@@ -30,7 +33,7 @@ export interface Place {
 export function placesOf(program: Program): Place[] {
   return commandNodes(program).map(({ path, names, commands, flags }) => ({
     key: names.map((name) => `/${name}`).join(""),
-    commands: commands.map((command) => ({ word: command.use.split(" ")[0]!, doc: command.short })),
+    commands: commands.map((command) => ({ word: command.use.split(" ")[0], doc: command.short })),
     flags: [...flags]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, flag]) => ({

@@ -9,14 +9,22 @@ const list = (words: readonly string[]): string => `@(${words.map(quote).join(",
 /** The script. @param name the program's */
 export function powershellScript(name: string, places: readonly Place[]): string {
   const entries = places.map(({ key, commands, flags, words }) => {
-    const withLetters = flags.flatMap(({ spellings, doc }) => spellings.map((word) => ({ word, doc })));
-    // Keys of tables are the same in small and capital letters, and so may be the letters of two flags.
-    const spelled = withLetters.filter(
-      ({ word }, index) => withLetters.findIndex((other) => other.word.toLowerCase() === word.toLowerCase()) === index,
+    const withLetters = flags.flatMap(({ spellings, doc }) =>
+      spellings.map((word) => ({ word, doc })),
     );
-    const takes = flags.filter(({ takesValue }) => takesValue).flatMap(({ spellings }) => spellings);
+    // Keys of tables are the same in small and capital letters, and so may be the letters of two
+    // flags.
+    const spelled = withLetters.filter(
+      ({ word }, index) =>
+        withLetters.findIndex((other) => other.word.toLowerCase() === word.toLowerCase()) === index,
+    );
+    const takes = flags
+      .filter(({ takesValue }) => takesValue)
+      .flatMap(({ spellings }) => spellings);
     const values = flags.flatMap((flag) =>
-      flag.values.length === 0 ? [] : flag.spellings.map((one) => `${quote(one)}=${list(flag.values)}`),
+      flag.values.length === 0
+        ? []
+        : flag.spellings.map((one) => `${quote(one)}=${list(flag.values)}`),
     );
     return `    ${quote(key)} = @{
       commands = ${table(commands)}

@@ -1,4 +1,7 @@
-/** Completion scripts, made from a program's declarations. They need nothing but the shell, and start no program while a line is typed. */
+/**
+ * Completion scripts, made from a program's declarations. They need nothing but the shell, and
+ * start no program while a line is typed.
+ */
 import type { Program } from "../command.ts";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";

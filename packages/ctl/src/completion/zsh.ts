@@ -24,7 +24,10 @@ export function zshScript(name: string, places: readonly Place[]): string {
   const values = places.flatMap(({ key, flags }) =>
     flags
       .filter((flag) => flag.values.length > 0)
-      .map((flag) => `    (${flag.spellings.map((one) => quote(`${key}:${one}`)).join("|")}) values=(${flag.values.join(" ")}) ;;`),
+      .map(
+        (flag) =>
+          `    (${flag.spellings.map((one) => quote(`${key}:${one}`)).join("|")}) values=(${flag.values.join(" ")}) ;;`,
+      ),
   );
   return `#compdef ${name}
 # zsh completion for ${name}, made by "${name} completion zsh".

@@ -3,24 +3,35 @@ import { idToHex } from "@quorate/proto";
 import type { Finding } from "./finding.ts";
 import { type ClusterView, ctl, isOurs, labelOf, type MemberView, quotaUse } from "./view.ts";
 
-/** An alarm as members tell of it among the errors of their status: that works without a leader too. */
+/**
+ * An alarm as members tell of it among the errors of their status: that works without a leader too.
+ */
 const ALARM = /^(?:memberID:(\d+)\s+)?alarm:(\w+)/;
 /** Below this share of the quota the alarm NOSPACE may end. */
 const FREE_AGAIN_SHARE = 0.8;
 
 export function checkAlarms(view: ClusterView): Finding[] {
-  const raised = new Set(view.members.flatMap(({ status }) => status?.errors ?? []).filter((error) => ALARM.test(error)));
+  const raised = new Set(
+    view.members.flatMap(({ status }) => status?.errors ?? []).filter((error) => ALARM.test(error)),
+  );
   return [...raised].map((text): Finding => {
     const [, id = "0", kind] = ALARM.exec(text)!;
-    return kind === "NOSPACE" ? noSpace(view, BigInt(id)) : different(view, BigInt(id), kind ?? "?");
+    return kind === "NOSPACE"
+      ? noSpace(view, BigInt(id))
+      : different(view, BigInt(id), kind ?? "?");
   });
 }
 
-/** Asks for what is needed and no more: history may be gone already, files need no rewriting here, and the alarm may end by itself. */
+/**
+ * Asks for what is needed and no more: history may be gone already, files need no rewriting here,
+ * and the alarm may end by itself.
+ */
 function noSpace(view: ClusterView, id: bigint): Finding {
   const member = memberOf(view, id);
   const share = member === undefined ? undefined : quotaUse(member)?.share;
-  const endsItself = view.members.some(({ metrics }) => metrics?.value("quorate_server_quota_auto_disarm") === 1);
+  const endsItself = view.members.some(
+    ({ metrics }) => metrics?.value("quorate_server_quota_auto_disarm") === 1,
+  );
   const hasSpace = share !== undefined && share < FREE_AGAIN_SHARE;
   const compaction = hasSpace ? [] : compactionOf(view);
   const isFullOfLiveData = !hasSpace && compaction.length === 0;
@@ -32,12 +43,18 @@ function noSpace(view: ClusterView, id: bigint): Finding {
   const disarm = endsItself ? [] : [ctl(view, "alarm disarm")];
   const steps = [
     ...(hasSpace ? ["there is space again"] : []),
-    ...(compaction.length > 0 ? ["give history up (what is older than this revision cannot be read any more)"] : []),
+    ...(compaction.length > 0
+      ? ["give history up (what is older than this revision cannot be read any more)"]
+      : []),
     ...(isFullOfLiveData
-      ? ["there is no history left to give up: delete keys and compact again, or raise --quota-backend-bytes on all members"]
+      ? [
+          "there is no history left to give up: delete keys and compact again, or raise --quota-backend-bytes on all members",
+        ]
       : []),
     ...(!isFullOfLiveData && defrag.length > 0 ? ["have the files rewritten"] : []),
-    endsItself ? `the alarm ends by itself once less than ${FREE_AGAIN_SHARE * 100}% of the quota is used` : "end the alarm",
+    endsItself
+      ? `the alarm ends by itself once less than ${FREE_AGAIN_SHARE * 100}% of the quota is used`
+      : "end the alarm",
   ];
   const run = isFullOfLiveData ? [] : [...compaction, ...defrag, ...disarm];
   return {
@@ -75,9 +92,19 @@ function memberOf(view: ClusterView, id: bigint): MemberView | undefined {
   return view.members.find(({ member, status }) => (member?.ID ?? status?.header?.memberId) === id);
 }
 
-/** The command that drops all history up to the present revision; none where there is no history to drop. */
+/**
+ * The command that drops all history up to the present revision; none where there is no history to
+ * drop.
+ */
 export function compactionOf(view: ClusterView): string[] {
   const revision = Math.max(0, ...view.members.map(({ status }) => status?.header?.revision ?? 0));
-  const compacted = Math.max(0, ...view.members.map(({ metrics }) => metrics?.value("etcd_debugging_mvcc_compact_revision") ?? 0));
-  return revision > 1 && revision > compacted ? [ctl(view, `compaction --physical ${revision}`)] : [];
+  const compacted = Math.max(
+    0,
+    ...view.members.map(
+      ({ metrics }) => metrics?.value("etcd_debugging_mvcc_compact_revision") ?? 0,
+    ),
+  );
+  return revision > 1 && revision > compacted
+    ? [ctl(view, `compaction --physical ${revision}`)]
+    : [];
 }

@@ -10,8 +10,12 @@ const ABOUT_DATES = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID"]);
 
 export function checkCertificates(view: ClusterView): Finding[] {
   const findings = view.members.flatMap((one) => [
-    ...(one.certificate === undefined ? [] : memberCertificate(view, one, one.certificate, "client")),
-    ...(one.peerCertificate === undefined ? [] : memberCertificate(view, one, one.peerCertificate, "peer")),
+    ...(one.certificate === undefined
+      ? []
+      : memberCertificate(view, one, one.certificate, "client")),
+    ...(one.peerCertificate === undefined
+      ? []
+      : memberCertificate(view, one, one.peerCertificate, "peer")),
   ]);
   findings.push(...view.members.flatMap((one) => heldByMember(view, one)));
   for (const { flag, path, subject, validFromMs, validToMs } of view.files) {
@@ -30,14 +34,47 @@ export function checkCertificates(view: ClusterView): Finding[] {
   return findings;
 }
 
-/** What a member holds and nobody sees in a handshake: authorities, the certificates that it shows when it calls, revocation lists. */
+/**
+ * What a member holds and nobody sees in a handshake: authorities, the certificates that it shows
+ * when it calls, revocation lists.
+ */
 const HELD: readonly (readonly [metric: string, role: string, what: string, flag: string])[] = [
-  ["quorate_tls_certificate_not_after_seconds", "client_ca", "an authority that it trusts for clients", "--trusted-ca-file"],
-  ["quorate_tls_certificate_not_after_seconds", "peer_ca", "an authority that it trusts for members", "--peer-trusted-ca-file"],
-  ["quorate_tls_certificate_not_after_seconds", "peer_dialling", "the certificate that it shows to members", "--peer-client-cert-file"],
-  ["quorate_tls_certificate_not_after_seconds", "client_dialling", "the certificate that it shows when it calls", "--client-cert-file"],
-  ["quorate_tls_crl_next_update_seconds", "client", "the revocation list for clients", "--client-crl-file"],
-  ["quorate_tls_crl_next_update_seconds", "peer", "the revocation list for members", "--peer-crl-file"],
+  [
+    "quorate_tls_certificate_not_after_seconds",
+    "client_ca",
+    "an authority that it trusts for clients",
+    "--trusted-ca-file",
+  ],
+  [
+    "quorate_tls_certificate_not_after_seconds",
+    "peer_ca",
+    "an authority that it trusts for members",
+    "--peer-trusted-ca-file",
+  ],
+  [
+    "quorate_tls_certificate_not_after_seconds",
+    "peer_dialling",
+    "the certificate that it shows to members",
+    "--peer-client-cert-file",
+  ],
+  [
+    "quorate_tls_certificate_not_after_seconds",
+    "client_dialling",
+    "the certificate that it shows when it calls",
+    "--client-cert-file",
+  ],
+  [
+    "quorate_tls_crl_next_update_seconds",
+    "client",
+    "the revocation list for clients",
+    "--client-crl-file",
+  ],
+  [
+    "quorate_tls_crl_next_update_seconds",
+    "peer",
+    "the revocation list for members",
+    "--peer-crl-file",
+  ],
 ];
 
 function heldByMember(view: ClusterView, { label, metrics }: MemberView): Finding[] {
@@ -46,7 +83,10 @@ function heldByMember(view: ClusterView, { label, metrics }: MemberView): Findin
     const end = metrics?.value(metric, `role="${role}"`);
     if (end === undefined) return [];
     // A list is renewed every few days as a rule: only one that is overdue is a fault.
-    const found = isList && end * 1000 > view.nowMs ? undefined : dates(view, Number.NEGATIVE_INFINITY, end * 1000);
+    const found =
+      isList && end * 1000 > view.nowMs
+        ? undefined
+        : dates(view, Number.NEGATIVE_INFINITY, end * 1000);
     if (found === undefined) return [];
     return [
       {
@@ -56,7 +96,9 @@ function heldByMember(view: ClusterView, { label, metrics }: MemberView): Findin
         seen: isList
           ? `${what} was to be renewed at ${new Date(end * 1000).toISOString().replace(/\.\d+Z$/, "Z")}`
           : `${what} ${found.text}`,
-        right: isList ? "a list that is not overdue: what was revoked since is still taken" : datesRight(view),
+        right: isList
+          ? "a list that is not overdue: what was revoked since is still taken"
+          : datesRight(view),
         next: `put a new one where ${flag} points: the member reads it by itself`,
         run: [],
       },
@@ -97,7 +139,11 @@ function memberCertificate(
     );
   }
   // Which authority the members trust among themselves, a client does not know.
-  if (port === "client" && shown.chainProblem !== undefined && !ABOUT_DATES.has(shown.chainProblem)) {
+  if (
+    port === "client" &&
+    shown.chainProblem !== undefined &&
+    !ABOUT_DATES.has(shown.chainProblem)
+  ) {
     findings.push(
       finding(
         "error",
@@ -125,11 +171,16 @@ function datesRight({ limits }: ClusterView): string {
 }
 
 /** What is wrong with the dates, if anything is. */
-function dates(view: ClusterView, validFromMs: number, validToMs: number): { severity: Severity; text: string } | undefined {
+function dates(
+  view: ClusterView,
+  validFromMs: number,
+  validToMs: number,
+): { severity: Severity; text: string } | undefined {
   const leftMs = validToMs - view.nowMs;
   const iso = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
   if (leftMs <= 0) return { severity: "error", text: `expired at ${iso(validToMs)}` };
-  if (validFromMs > view.nowMs) return { severity: "error", text: `is not valid before ${iso(validFromMs)}` };
+  if (validFromMs > view.nowMs)
+    return { severity: "error", text: `is not valid before ${iso(validFromMs)}` };
   if (leftMs > view.limits.certificateDays * DAY_MS) return undefined;
   const days = leftMs / DAY_MS;
   const left = days >= 2 ? `${Math.floor(days)} days` : `${Math.floor(leftMs / 3_600_000)} hours`;

@@ -20,27 +20,41 @@ export function checkReachable(view: ClusterView): Finding[] {
           check: "started",
           member: label,
           seen: `added as a ${member.isLearner ? "learner" : "voter"}, and never started`,
-          right: "every member runs: one that votes and does not run counts for the quorum and helps nobody",
+          right:
+            "every member runs: one that votes and does not run counts for the quorum and helps nobody",
           next: `start it with the peer URL ${printable(member.peerURLs.join(","))}; or, if it is not to come, take it out again:`,
           run: [ctl(view, `member remove ${idToHex(member.ID)}`)],
         },
       ];
     }
     // Where the certificate is to blame, that is found elsewhere.
-    const isRefused = certificate !== undefined && (certificate.chainProblem ?? certificate.nameProblem) !== undefined;
+    const isRefused =
+      certificate !== undefined &&
+      (certificate.chainProblem ?? certificate.nameProblem) !== undefined;
     if (failure === undefined || isRefused) return [];
-    if (certificate !== undefined && /connection was closed|socket hang up|certificate/i.test(failure)) {
+    if (
+      certificate !== undefined &&
+      /connection was closed|socket hang up|certificate/i.test(failure)
+    ) {
       const own = view.files.find(({ flag }) => flag === "--cert");
-      const refused = own === undefined ? "clients without a certificate" : `the certificate in ${own.path}`;
+      const refused =
+        own === undefined ? "clients without a certificate" : `the certificate in ${own.path}`;
       return [
         {
           severity: "error",
           check: "certificate",
           member: "client",
           seen: `${label} shows its certificate at ${endpoint}, and then closes the connection: it does not take ${refused}`,
-          right: "a certificate of the authority that members trust for clients (--trusted-ca-file)",
-          next: own === undefined ? "give --cert and --key" : "give --cert and --key of that authority; who issued this one:",
-          run: own === undefined ? [] : [`openssl x509 -noout -issuer -subject -dates -in ${shellWord(own.path)}`],
+          right:
+            "a certificate of the authority that members trust for clients (--trusted-ca-file)",
+          next:
+            own === undefined
+              ? "give --cert and --key"
+              : "give --cert and --key of that authority; who issued this one:",
+          run:
+            own === undefined
+              ? []
+              : [`openssl x509 -noout -issuer -subject -dates -in ${shellWord(own.path)}`],
         },
       ];
     }
@@ -61,7 +75,9 @@ export function checkReachable(view: ClusterView): Finding[] {
 /** Endpoints of different clusters. */
 export function checkOneCluster(view: ClusterView): Finding[] {
   const ids = new Map(
-    view.members.flatMap(({ label, status }) => (status?.header === undefined ? [] : [[label, status.header.clusterId]])),
+    view.members.flatMap(({ label, status }) =>
+      status?.header === undefined ? [] : [[label, status.header.clusterId]],
+    ),
   );
   if (new Set(ids.values()).size <= 1) return [];
   const seen = [...ids].map(([label, id]) => `${label} ${idToHex(id)}`).join(", ");
@@ -90,7 +106,9 @@ export function checkLeader(view: ClusterView): Finding[] {
       severity: "error",
       check: "leader",
       member: isAll ? "cluster" : without.map(({ label }) => label).join(", "),
-      seen: isAll ? "no member knows a leader: nothing can be written" : "knows no leader, though others do",
+      seen: isAll
+        ? "no member knows a leader: nothing can be written"
+        : "knows no leader, though others do",
       right: "one leader, which every member knows",
       next: isAll
         ? "start members until a majority of the voters runs; if it is lost for good: --force-new-cluster, docs/operations.md"
@@ -116,17 +134,26 @@ export function checkMembership(view: ClusterView): Finding[] {
       run: [ctl(view, "member list -w table")],
     });
   }
-  const leader = view.members.find(({ status }) => status !== undefined && status.leader === status.header?.memberId);
+  const leader = view.members.find(
+    ({ status }) => status !== undefined && status.leader === status.header?.memberId,
+  );
   for (const { label, member, status } of view.members) {
     if (member?.isLearner !== true || member.name === "") continue;
-    const behind = leader?.status !== undefined && status !== undefined ? leader.status.raftIndex - status.raftAppliedIndex : undefined;
+    const behind =
+      leader?.status !== undefined && status !== undefined
+        ? leader.status.raftIndex - status.raftAppliedIndex
+        : undefined;
     findings.push({
       severity: "warning",
       check: "learner",
       member: label,
       seen: `is a learner${behind === undefined ? "" : behind <= MAX_LAG_ENTRIES ? " that has caught up" : `, ${behind} entries behind`}`,
-      right: "a learner becomes a voter when it has caught up, or goes again: it does not count for the quorum",
-      next: behind !== undefined && behind > MAX_LAG_ENTRIES ? "wait until it has caught up, then:" : "make it a voter:",
+      right:
+        "a learner becomes a voter when it has caught up, or goes again: it does not count for the quorum",
+      next:
+        behind !== undefined && behind > MAX_LAG_ENTRIES
+          ? "wait until it has caught up, then:"
+          : "make it a voter:",
       run: [ctl(view, `member promote ${idToHex(member.ID)}`)],
     });
   }
@@ -137,7 +164,8 @@ export function checkMembership(view: ClusterView): Finding[] {
 export function checkLag(view: ClusterView): Finding[] {
   const newest = Math.max(0, ...view.members.map(({ status }) => status?.raftIndex ?? 0));
   return view.members.flatMap(({ label, endpoint, status, member }): Finding[] => {
-    const lag = status === undefined || member?.isLearner === true ? 0 : newest - status.raftAppliedIndex;
+    const lag =
+      status === undefined || member?.isLearner === true ? 0 : newest - status.raftAppliedIndex;
     if (lag <= MAX_LAG_ENTRIES) return [];
     return [
       {
@@ -157,10 +185,11 @@ export function checkLag(view: ClusterView): Finding[] {
 export function checkVersions(view: ClusterView): Finding[] {
   const byVersion = new Map<string, string[]>();
   for (const { label, status } of view.members) {
-    if (status !== undefined) byVersion.set(status.version, [...(byVersion.get(status.version) ?? []), label]);
+    if (status !== undefined)
+      byVersion.set(status.version, [...(byVersion.get(status.version) ?? []), label]);
   }
   if (byVersion.size <= 1) return [];
-  const [usual] = [...byVersion].sort(([, a], [, b]) => b.length - a.length)[0]!;
+  const [usual] = [...byVersion].sort(([, a], [, b]) => b.length - a.length)[0];
   return [...byVersion]
     .filter(([version]) => version !== usual)
     .map(([version, labels]) => ({
@@ -182,7 +211,8 @@ export function checkElections(view: ClusterView): Finding[] {
     const startSeconds = metrics?.value("process_start_time_seconds");
     if (changes === undefined || startSeconds === undefined) continue;
     const hours = Math.max(1, (view.nowMs - startSeconds * 1000) / HOUR_MS);
-    if (changes / hours > MAX_LEADER_CHANGES_PER_HOUR && changes > (worst?.changes ?? 0)) worst = { label, changes, hours };
+    if (changes / hours > MAX_LEADER_CHANGES_PER_HOUR && changes > (worst?.changes ?? 0))
+      worst = { label, changes, hours };
   }
   if (worst === undefined) return [];
   const time = worst.hours === 1 ? "an hour or less" : `${worst.hours.toFixed(0)} hours`;
@@ -201,7 +231,9 @@ export function checkElections(view: ClusterView): Finding[] {
 
 /** Members that have no connection to others which run. */
 export function checkPeers(view: ClusterView): Finding[] {
-  const running = view.members.filter(({ member, status }) => member !== undefined && status !== undefined);
+  const running = view.members.filter(
+    ({ member, status }) => member !== undefined && status !== undefined,
+  );
   return running.flatMap(({ label, metrics }): Finding[] => {
     const active = metrics?.value("etcd_network_active_peers");
     if (active === undefined || active >= running.length - 1) return [];

@@ -5,19 +5,27 @@ import { compactionOf } from "./check-alarms.ts";
 import type { Finding } from "./finding.ts";
 import { type ClusterView, ctl, quotaUse } from "./view.ts";
 
-/** Fewer syncs than this say nothing of a disk, and neither does it that so few of them were slow: any disk has a bad moment. */
+/**
+ * Fewer syncs than this say nothing of a disk, and neither does it that so few of them were slow:
+ * any disk has a bad moment.
+ */
 const MIN_SYNCS = 50;
 const MIN_SLOW_SYNCS = 5;
-/** Space that is not in use and does not count as wasted: LevelDB keeps that much around for itself. */
+/**
+ * Space that is not in use and does not count as wasted: LevelDB keeps that much around for itself.
+ */
 const FREE_SLACK_BYTES = 64 * 1024 * 1024;
 /** Open files as a share of the limit. */
 const MAX_FILES_SHARE = 0.8;
 
-const shownMs = (ms: number): string => (Math.abs(ms) >= 10_000 ? `${(ms / 1000).toFixed(0)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`);
+const shownMs = (ms: number): string =>
+  Math.abs(ms) >= 10_000 ? `${(ms / 1000).toFixed(0)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
 
 /** Clocks that are certainly wrong by more than the limit, whatever the request's way took. */
 export function checkClocks(view: ClusterView): Finding[] {
-  const off = view.members.filter(({ clock }) => clock !== undefined && distance(clock) > view.limits.clockMs);
+  const off = view.members.filter(
+    ({ clock }) => clock !== undefined && distance(clock) > view.limits.clockMs,
+  );
   const known = view.members.filter(({ clock }) => clock !== undefined);
   const right = `clocks within ${shownMs(view.limits.clockMs)}: certificates, logs and times of backups go by them`;
   // If all members are off in the same direction, it is this machine that is wrong.
@@ -140,7 +148,8 @@ export function checkFiles(view: ClusterView): Finding[] {
   return view.members.flatMap(({ label, metrics }): Finding[] => {
     const open = metrics?.value("process_open_fds");
     const limit = metrics?.value("process_max_fds");
-    if (open === undefined || limit === undefined || limit <= 0 || open / limit < MAX_FILES_SHARE) return [];
+    if (open === undefined || limit === undefined || limit <= 0 || open / limit < MAX_FILES_SHARE)
+      return [];
     return [
       {
         severity: "warning",

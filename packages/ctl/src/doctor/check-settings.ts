@@ -15,7 +15,8 @@ interface Setting {
   readonly show: (value: number) => string;
 }
 
-const seconds = (value: number): string => (value < 1 ? `${Math.round(value * 1000)} ms` : `${value} s`);
+const seconds = (value: number): string =>
+  value < 1 ? `${Math.round(value * 1000)} ms` : `${value} s`;
 const metric = (name: string) => (metrics: MetricsText) => metrics.value(name);
 
 const SETTINGS: readonly Setting[] = [
@@ -71,7 +72,11 @@ const SETTINGS: readonly Setting[] = [
 
 /** Members whose settings are not those of most. */
 export function checkSettings(view: ClusterView): Finding[] {
-  const gates = new Set(view.members.flatMap(({ metrics }) => (metrics?.series("etcd_server_feature_enabled") ?? []).map(gateOf)));
+  const gates = new Set(
+    view.members.flatMap(({ metrics }) =>
+      (metrics?.series("etcd_server_feature_enabled") ?? []).map(gateOf),
+    ),
+  );
   const all = [...SETTINGS, ...[...gates].filter((name) => name !== undefined).map(gateSetting)];
   return all.flatMap((setting) => compare(view, setting));
 }

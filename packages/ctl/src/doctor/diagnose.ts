@@ -44,7 +44,10 @@ export function diagnose(view: ClusterView): Finding[] {
   ]);
 }
 
-/** A command that a finding before has is left out: a compaction, say, is the whole cluster's, and fails when it is done again. */
+/**
+ * A command that a finding before has is left out: a compaction, say, is the whole cluster's, and
+ * fails when it is done again.
+ */
 function eachCommandOnce(findings: readonly Finding[]): Finding[] {
   const printed = new Set<string>();
   return findings.map((finding) => {

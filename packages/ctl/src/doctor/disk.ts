@@ -1,4 +1,7 @@
-/** How long writes with a sync take in a folder of this machine: what a member's log does all the time. */
+/**
+ * How long writes with a sync take in a folder of this machine: what a member's log does all the
+ * time.
+ */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { DiskProbe } from "./view.ts";
@@ -9,7 +12,10 @@ const SYNCS = 200;
 /** A slow disk is known after this long. */
 const LIMIT_NS = 3_000_000_000n;
 
-/** Writes in a file of its own, which is removed again. Throws the system's error where the folder cannot be written to. */
+/**
+ * Writes in a file of its own, which is removed again. Throws the system's error where the folder
+ * cannot be written to.
+ */
 export function probeDisk(path: string, nowNs: () => bigint): DiskProbe {
   const dir = mkdtempSync(join(path, "quorate-probe-"));
   const tookMs: number[] = [];
@@ -31,6 +37,7 @@ export function probeDisk(path: string, nowNs: () => bigint): DiskProbe {
     rmSync(dir, { recursive: true, force: true });
   }
   tookMs.sort((a, b) => a - b);
-  const at = (share: number): number => tookMs[Math.min(tookMs.length - 1, Math.floor(share * tookMs.length))]!;
+  const at = (share: number): number =>
+    tookMs[Math.min(tookMs.length - 1, Math.floor(share * tookMs.length))];
   return { path, p50Ms: at(0.5), p99Ms: at(0.99), syncs: tookMs.length };
 }

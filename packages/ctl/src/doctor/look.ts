@@ -1,10 +1,16 @@
 /**
- * Looks at every member of a cluster: its status over gRPC, its metrics and its clock over HTTP, its certificates in TLS handshakes. All
- * members are asked side by side, and all that is asked of one as well, so that the whole takes two deadlines at the most: one for the
- * endpoints that were given, one for the members that they tell of.
+ * Looks at every member of a cluster: its status over gRPC, its metrics and its clock over HTTP,
+ * its certificates in TLS handshakes. All members are asked side by side, and all that is asked of
+ * one as well, so that the whole takes two deadlines at the most: one for the endpoints that were
+ * given, one for the members that they tell of.
  */
 import type { Member, StatusResponse } from "@quorate/proto";
-import { type ClientTls, type HttpAnswer, type ShownCertificate, shownCertificate } from "../observe/http.ts";
+import {
+  type ClientTls,
+  type HttpAnswer,
+  type ShownCertificate,
+  shownCertificate,
+} from "../observe/http.ts";
 import type { Looker } from "../observe/looker.ts";
 import { MetricsText } from "../observe/metrics-text.ts";
 import { labelOf, targetOf } from "../observe/places.ts";
@@ -46,14 +52,22 @@ interface Answers {
 /** Never rejects for what is wrong with members: that is what was looked for. */
 export async function look(looker: Looker, options: LookOptions): Promise<Look> {
   const notes: Note[] = [];
-  const given = await Promise.all([...new Set(options.endpoints)].map((endpoint) => askAt(looker, endpoint, options)));
+  const given = await Promise.all(
+    [...new Set(options.endpoints)].map((endpoint) => askAt(looker, endpoint, options)),
+  );
   // Who has applied most knows best who is a member.
   const answering = given.filter(({ status }) => status !== undefined);
-  const [best] = [...answering].sort((a, b) => b.status!.raftAppliedIndex - a.status!.raftAppliedIndex);
+  const [best] = [...answering].sort(
+    (a, b) => b.status!.raftAppliedIndex - a.status!.raftAppliedIndex,
+  );
   const listed = best?.members ?? answering.find(({ members }) => members !== undefined)?.members;
-  if (listed === undefined && answering.length > 0) notes.push({ member: "cluster", text: "the list of members could not be had" });
+  if (listed === undefined && answering.length > 0)
+    notes.push({ member: "cluster", text: "the list of members could not be had" });
   if (listed !== undefined && listed.length > MAX_MEMBERS) {
-    notes.push({ member: "cluster", text: `${listed.length - MAX_MEMBERS} of ${listed.length} members were not looked at` });
+    notes.push({
+      member: "cluster",
+      text: `${listed.length - MAX_MEMBERS} of ${listed.length} members were not looked at`,
+    });
   }
   const led = new Set<Answers>();
   const members = await Promise.all(
@@ -63,7 +77,9 @@ export async function look(looker: Looker, options: LookOptions): Promise<Look> 
       return memberView(looker, member, own, options, notes);
     }),
   );
-  const elsewhere = given.filter((one) => !led.has(one)).map((one) => viewOf(undefined, one, undefined, notes));
+  const elsewhere = given
+    .filter((one) => !led.has(one))
+    .map((one) => viewOf(undefined, one, undefined, notes));
   return { members: [...members, ...elsewhere], notes };
 }
 
@@ -81,11 +97,14 @@ async function memberView(
   notes: Note[],
 ): Promise<MemberView> {
   const peerTarget = targetOf(member.peerURLs[0] ?? "", undefined);
-  const peerCertificate = peerTarget?.secure === true ? certificateAt(peerTarget.address, options) : undefined;
+  const peerCertificate =
+    peerTarget?.secure === true ? certificateAt(peerTarget.address, options) : undefined;
   let found = own.find(({ status }) => status !== undefined) ?? own[0];
   if (found?.status === undefined) {
     const tried = new Set(own.map(({ endpoint }) => endpoint));
-    const others = member.clientURLs.filter((url) => !tried.has(url)).slice(0, MAX_ENDPOINTS_OF_A_MEMBER);
+    const others = member.clientURLs
+      .filter((url) => !tried.has(url))
+      .slice(0, MAX_ENDPOINTS_OF_A_MEMBER);
     const asked = await Promise.all(others.map((endpoint) => askAt(looker, endpoint, options)));
     found = asked.find((one) => one.status?.header?.memberId === member.ID) ?? found ?? asked[0];
   }
@@ -98,10 +117,15 @@ function viewOf(
   peerCertificate: ShownCertificate | undefined,
   notes: Note[],
 ): MemberView {
-  const label = printable(labelOf({ member, endpoints: found === undefined ? [] : [found.endpoint] }));
+  const label = printable(
+    labelOf({ member, endpoints: found === undefined ? [] : [found.endpoint] }),
+  );
   // That a member does not answer at all is found by itself.
   if (found?.status !== undefined && found.scrapeFailure !== undefined) {
-    notes.push({ member: label, text: `${found.scrapeFailure}: its disk, clock and limits were not looked at` });
+    notes.push({
+      member: label,
+      text: `${found.scrapeFailure}: its disk, clock and limits were not looked at`,
+    });
   }
   const metrics = found?.scrape === undefined ? undefined : new MetricsText(found.scrape.body);
   return {
@@ -148,22 +172,36 @@ async function scrapeAt(
 ): Promise<{ readonly answer?: HttpAnswer; readonly failure?: string }> {
   try {
     const answer = await looker.metrics(endpoint);
-    return answer.status === 200 ? { answer } : { failure: `GET /metrics is answered with ${answer.status}` };
+    return answer.status === 200
+      ? { answer }
+      : { failure: `GET /metrics is answered with ${answer.status}` };
   } catch (error) {
     return { failure: `its metrics cannot be had (${reason(error)})` };
   }
 }
 
-async function certificateAt(address: string, { tls, timeoutMs }: LookOptions): Promise<ShownCertificate | undefined> {
+async function certificateAt(
+  address: string,
+  { tls, timeoutMs }: LookOptions,
+): Promise<ShownCertificate | undefined> {
   if (address.startsWith("unix:")) return undefined;
-  // Without an answer there is nothing to judge; that the member does not answer is found by itself.
+  // Without an answer there is nothing to judge; that the member does not answer is found by
+  // itself.
   return shownCertificate(address, tls, timeoutMs).catch(() => undefined);
 }
 
-/** The member made its answer at some time between the request's leaving and the answer's coming. */
-function clockOf({ dateMs, sentMs, receivedMs }: HttpAnswer, metrics: MetricsText): ClockOffset | undefined {
+/**
+ * The member made its answer at some time between the request's leaving and the answer's coming.
+ */
+function clockOf(
+  { dateMs, sentMs, receivedMs }: HttpAnswer,
+  metrics: MetricsText,
+): ClockOffset | undefined {
   const seconds = metrics.value("quorate_server_clock_seconds");
-  if (seconds !== undefined) return { lowMs: seconds * 1000 - receivedMs, highMs: seconds * 1000 - sentMs };
+  if (seconds !== undefined)
+    return { lowMs: seconds * 1000 - receivedMs, highMs: seconds * 1000 - sentMs };
   // The header is cut to whole seconds, and may be a second old already where a server keeps it.
-  return dateMs === undefined ? undefined : { lowMs: dateMs - receivedMs, highMs: dateMs + 2000 - sentMs };
+  return dateMs === undefined
+    ? undefined
+    : { lowMs: dateMs - receivedMs, highMs: dateMs + 2000 - sentMs };
 }

@@ -5,44 +5,74 @@ import type { Paint } from "../terminal.ts";
 import type { Finding, Note } from "./finding.ts";
 import type { ClusterView } from "./view.ts";
 
-/** For people: a line on the cluster, then for each finding what was seen, what would be right and what to run. */
-export function humanReport(view: ClusterView, findings: readonly Finding[], notes: readonly Note[], paint: Paint): string {
+/**
+ * For people: a line on the cluster, then for each finding what was seen, what would be right and
+ * what to run.
+ */
+export function humanReport(
+  view: ClusterView,
+  findings: readonly Finding[],
+  notes: readonly Note[],
+  paint: Paint,
+): string {
   const lines = [summary(view)];
   const checkWidth = Math.max(0, ...findings.map(({ check }) => check.length));
   const memberWidth = Math.max(0, ...findings.map(({ member }) => member.length));
   for (const { severity, check, member, seen, right, next, run } of findings) {
     const mark = paint(severity.padEnd(7), "bold", severity === "error" ? "red" : "yellow");
     const indent = " ".repeat(9);
-    lines.push("", `${mark}  ${check.padEnd(checkWidth)}  ${paint(member.padEnd(memberWidth), "bold")}  ${seen}`);
-    lines.push(`${indent}${paint("right:", "dim")} ${right}`, `${indent}${paint("next: ", "dim")} ${next}`);
+    lines.push(
+      "",
+      `${mark}  ${check.padEnd(checkWidth)}  ${paint(member.padEnd(memberWidth), "bold")}  ${seen}`,
+    );
+    lines.push(
+      `${indent}${paint("right:", "dim")} ${right}`,
+      `${indent}${paint("next: ", "dim")} ${next}`,
+    );
     // By itself on a line, and nothing before it but blanks, so that it can be copied.
     lines.push(...run.map((command) => `${indent}       ${paint(command, "cyan")}`));
   }
-  if (notes.length > 0) lines.push("", ...notes.map(({ member, text }) => `${paint("note", "dim")}     ${member}: ${text}`));
+  if (notes.length > 0)
+    lines.push(
+      "",
+      ...notes.map(({ member, text }) => `${paint("note", "dim")}     ${member}: ${text}`),
+    );
   const count = (severity: Finding["severity"], name: string): string => {
     const n = findings.filter((one) => one.severity === severity).length;
     return `${n} ${name}${n === 1 ? "" : "s"}`;
   };
   lines.push(
     "",
-    findings.length === 0 ? paint("Nothing is wrong.", "bold", "green") : `${count("error", "error")}, ${count("warning", "warning")}.`,
+    findings.length === 0
+      ? paint("Nothing is wrong.", "bold", "green")
+      : `${count("error", "error")}, ${count("warning", "warning")}.`,
   );
   return `${lines.join("\n")}\n`;
 }
 
 function summary({ members }: ClusterView): string {
   const answering = members.filter(({ status }) => status !== undefined);
-  const leader = members.find(({ status }) => status !== undefined && status.leader === status.header?.memberId);
+  const leader = members.find(
+    ({ status }) => status !== undefined && status.leader === status.header?.memberId,
+  );
   const versions = [...new Set(answering.map(({ status }) => status!.version))].join(", ");
   return [
     `${members.length} member${members.length === 1 ? "" : "s"}, ${answering.length} of them answer`,
-    leader === undefined ? "nobody leads" : `${leader.label} leads in term ${leader.status!.raftTerm}`,
+    leader === undefined
+      ? "nobody leads"
+      : `${leader.label} leads in term ${leader.status!.raftTerm}`,
     ...(versions === "" ? [] : [`version ${versions}`]),
   ].join("; ");
 }
 
-/** One object: whether all is well, the members, what was found, and what could not be looked at. */
-export function jsonReport(view: ClusterView, findings: readonly Finding[], notes: readonly Note[]): string {
+/**
+ * One object: whether all is well, the members, what was found, and what could not be looked at.
+ */
+export function jsonReport(
+  view: ClusterView,
+  findings: readonly Finding[],
+  notes: readonly Note[],
+): string {
   const members = view.members.map(({ label, endpoint, member, status, clock }) => ({
     name: label,
     endpoint,

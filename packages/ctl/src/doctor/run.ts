@@ -19,7 +19,10 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
   if (args.length > 0) throw new Exit(ExitCode.badArguments, "doctor command accepts no arguments");
   const form = flags.string("write-out");
   if (form !== "simple" && form !== "table" && form !== "json")
-    throw new Exit(ExitCode.badFeature, `doctor has the forms simple, table and json, and not ${form}`);
+    throw new Exit(
+      ExitCode.badFeature,
+      `doctor has the forms simple, table and json, and not ${form}`,
+    );
   const limits = {
     fsyncMs: flags.durationMs("fsync-limit"),
     clockMs: flags.durationMs("clock-limit"),
@@ -27,8 +30,11 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
   };
   const timeoutMs = memberTimeoutMs(flags);
   const [endpoints, access] = [await endpointsOf(invocation), await accessOf(invocation)];
-  if (endpoints.length === 0) throw new Exit(ExitCode.badConnection, "etcdclient: no available endpoints");
-  const files = ["cert", "cacert"].flatMap((flag) => fileCertificates(io, `--${flag}`, flags.string(flag)));
+  if (endpoints.length === 0)
+    throw new Exit(ExitCode.badConnection, "etcdclient: no available endpoints");
+  const files = ["cert", "cacert"].flatMap((flag) =>
+    fileCertificates(io, `--${flag}`, flags.string(flag)),
+  );
   const disk = probeOf(io, flags.string("probe-dir"));
   const asked = looker(invocation, access, timeoutMs);
   try {
@@ -44,7 +50,9 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
     };
     const findings = diagnose(view);
     io.stdout(
-      form === "json" ? jsonReport(view, findings, notes) : humanReport(view, findings, notes, paintFor(io, flags.bool("no-color"))),
+      form === "json"
+        ? jsonReport(view, findings, notes)
+        : humanReport(view, findings, notes, paintFor(io, flags.bool("no-color"))),
     );
     if (findings.length > 0) throw new Exit(ExitCode.error, "");
   } finally {
@@ -52,26 +60,47 @@ export async function runDoctor(invocation: Invocation): Promise<void> {
   }
 }
 
-/** Who is asked by the commands that are advised: the leader, else a voter; a learner refuses most calls. */
+/**
+ * Who is asked by the commands that are advised: the leader, else a voter; a learner refuses most
+ * calls.
+ */
 function advisedMember(members: readonly MemberView[]): MemberView | undefined {
   const answering = members.filter(({ status }) => status !== undefined);
-  const leader = answering.find(({ status }) => status!.leader !== 0n && status!.leader === status!.header?.memberId);
+  const leader = answering.find(
+    ({ status }) => status!.leader !== 0n && status!.leader === status!.header?.memberId,
+  );
   return leader ?? answering.find(({ status }) => !status!.isLearner) ?? answering[0];
 }
 
-/** The certificates in a file of the client's; what cannot be read is refused where the client is made. */
+/**
+ * The certificates in a file of the client's; what cannot be read is refused where the client is
+ * made.
+ */
 function fileCertificates(io: Io, flag: string, path: string): FileCertificate[] {
   if (path === "") return [];
   const text = Buffer.from(io.readFile(path)).toString("latin1");
-  return [...text.matchAll(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g)].flatMap(([pem]) => {
-    try {
-      const certificate = new X509Certificate(pem);
-      const subject = certificate.subject.replace(/^CN=/, "").replaceAll("\n", ", ");
-      return [{ flag, path, subject, validFromMs: Date.parse(certificate.validFrom), validToMs: Date.parse(certificate.validTo) }];
-    } catch (error) {
-      throw new Exit(ExitCode.badArguments, `${flag} ${path} holds a certificate that cannot be read: ${(error as Error).message}`);
-    }
-  });
+  return [...text.matchAll(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g)].flatMap(
+    ([pem]) => {
+      try {
+        const certificate = new X509Certificate(pem);
+        const subject = certificate.subject.replace(/^CN=/, "").replaceAll("\n", ", ");
+        return [
+          {
+            flag,
+            path,
+            subject,
+            validFromMs: Date.parse(certificate.validFrom),
+            validToMs: Date.parse(certificate.validTo),
+          },
+        ];
+      } catch (error) {
+        throw new Exit(
+          ExitCode.badArguments,
+          `${flag} ${path} holds a certificate that cannot be read: ${(error as Error).message}`,
+        );
+      }
+    },
+  );
 }
 
 function probeOf(io: Io, path: string): DiskProbe | undefined {

@@ -4,7 +4,9 @@ import type { ShownCertificate } from "../observe/http.ts";
 import type { MetricsText } from "../observe/metrics-text.ts";
 import type { CommandMaker } from "./commands.ts";
 
-/** How far a member's clock is ahead of this machine's, in milliseconds: somewhere between the two. */
+/**
+ * How far a member's clock is ahead of this machine's, in milliseconds: somewhere between the two.
+ */
 export interface ClockOffset {
   readonly lowMs: number;
   readonly highMs: number;
@@ -67,7 +69,9 @@ export interface ClusterView {
 
 /** The name of the member with an id, or the id. */
 export function labelOf(view: ClusterView, id: bigint): string {
-  const found = view.members.find(({ member, status }) => (member?.ID ?? status?.header?.memberId) === id);
+  const found = view.members.find(
+    ({ member, status }) => (member?.ID ?? status?.header?.memberId) === id,
+  );
   return found?.label ?? id.toString(16);
 }
 
@@ -81,10 +85,18 @@ export function isOurs({ metrics }: MemberView): boolean {
   return metrics?.value("quorate_server_quota_used_ratio") !== undefined;
 }
 
-/** What counts against the quota: live records at a member of ours, the whole file at one of etcd's. */
-export function quotaUse({ status, metrics }: MemberView): { usedBytes: number; quotaBytes: number; share: number } | undefined {
+/**
+ * What counts against the quota: live records at a member of ours, the whole file at one of etcd's.
+ */
+export function quotaUse({
+  status,
+  metrics,
+}: MemberView): { usedBytes: number; quotaBytes: number; share: number } | undefined {
   if (status === undefined) return undefined;
-  const quotaBytes = status.dbSizeQuota > 0 ? status.dbSizeQuota : (metrics?.value("etcd_server_quota_backend_bytes") ?? 0);
+  const quotaBytes =
+    status.dbSizeQuota > 0
+      ? status.dbSizeQuota
+      : (metrics?.value("etcd_server_quota_backend_bytes") ?? 0);
   if (!(quotaBytes > 0) || !Number.isFinite(quotaBytes)) return undefined;
   const ours = metrics?.value("quorate_server_quota_used_ratio");
   const usedBytes = ours === undefined ? status.dbSize : ours * quotaBytes;

@@ -1,4 +1,7 @@
-/** The buckets of a stopped member's store, or of a database or snapshot file of etcd's: the same names and records either way. */
+/**
+ * The buckets of a stopped member's store, or of a database or snapshot file of etcd's: the same
+ * names and records either way.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { BoltFile } from "@quorate/bolt";
 import { DiskError, type Keyspace } from "@quorate/host";
@@ -24,7 +27,8 @@ export interface BucketSource {
 const RETRY_MS = 100;
 
 /**
- * Opens what `path` is or holds: a file of bbolt, a data directory of etcd or of ours, the store's own folder.
+ * Opens what `path` is or holds: a file of bbolt, a data directory of etcd or of ours, the store's
+ * own folder.
  * @param timeoutMs how long to wait while a running member holds it
  * @throws Exit where there is none; DiskError, BoltDamageError
  */
@@ -43,7 +47,8 @@ export async function openSource(path: string, timeoutMs: number): Promise<Bucke
     try {
       return levelSource(folder, await levelKeyspaces.open(folder, { create: false }));
     } catch (error) {
-      if (!(error instanceof DiskError) || error.code !== "Locked" || performance.now() >= endMs) throw error;
+      if (!(error instanceof DiskError) || error.code !== "Locked" || performance.now() >= endMs)
+        throw error;
       await sleep(RETRY_MS);
     }
   }
@@ -64,7 +69,8 @@ function boltSource(file: BoltFile): BucketSource {
     bucketNames: file.bucketNames,
     async *records(bucket, from) {
       for (const slice of file.records(bucket)) {
-        const rest = from === undefined ? slice : slice.filter(([key]) => Buffer.compare(key, from) >= 0);
+        const rest =
+          from === undefined ? slice : slice.filter(([key]) => Buffer.compare(key, from) >= 0);
         if (rest.length > 0) yield rest;
       }
     },

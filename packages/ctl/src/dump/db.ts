@@ -11,7 +11,10 @@ import { LineOutput } from "./output.ts";
 import { decodedText, keyText, rawText, revisionOf } from "./record-text.ts";
 import { reversedRecords } from "./reversed.ts";
 
-/** Runs a task on the store that the first argument names. Throws Exit: for a damaged file with its path, the place and what to do. */
+/**
+ * Runs a task on the store that the first argument names. Throws Exit: for a damaged file with its
+ * path, the place and what to do.
+ */
 function withSource(
   invocation: Invocation,
   argumentCount: number,
@@ -20,7 +23,7 @@ function withSource(
   return reportingErrors(async () => {
     checkArguments(invocation, argumentCount);
     await naming(async () => {
-      const source = await openSource(invocation.args[0]!, invocation.flags.durationMs("timeout"));
+      const source = await openSource(invocation.args[0], invocation.flags.durationMs("timeout"));
       const out = new LineOutput(invocation.io);
       try {
         await task(source, out);
@@ -34,7 +37,10 @@ function withSource(
 
 function checkArguments({ args }: Invocation, count: number): void {
   if (args.length === count) return;
-  throw new Exit(ExitCode.badArguments, `Must provide ${count} argument${count === 1 ? "" : "s"} (got [${args.join(" ")}])`);
+  throw new Exit(
+    ExitCode.badArguments,
+    `Must provide ${count} argument${count === 1 ? "" : "s"} (got [${args.join(" ")}])`,
+  );
 }
 
 /** Ends the program where a file is damaged, and says what to run. */
@@ -60,9 +66,12 @@ export function listBuckets(invocation: Invocation): Promise<void> {
 /** The records of one bucket, the last first. */
 export function iterateBucket(invocation: Invocation): Promise<void> {
   return withSource(invocation, 2, async (source, out) => {
-    const bucket = invocation.args[1]!;
+    const bucket = invocation.args[1];
     if (!source.bucketNames.includes(bucket)) {
-      throw new Exit(ExitCode.error, `got nil bucket for ${bucket}; those that there are: ${source.bucketNames.join(", ")}`);
+      throw new Exit(
+        ExitCode.error,
+        `got nil bucket for ${bucket}; those that there are: ${source.bucketNames.join(", ")}`,
+      );
     }
     const limit = invocation.flags.int("limit");
     const isDecoded = invocation.flags.bool("decode");
@@ -94,19 +103,23 @@ export function hashBuckets(invocation: Invocation): Promise<void> {
   });
 }
 
-/** All records of keys from a revision on; in bbolt's files those of pages that were given up, too, each with its place. */
+/**
+ * All records of keys from a revision on; in bbolt's files those of pages that were given up, too,
+ * each with its place.
+ */
 export function scanKeys(invocation: Invocation): Promise<void> {
   return reportingErrors(async () => {
     checkArguments(invocation, 2);
-    const file = boltPath(invocation.args[0]!);
-    const from = startRevision(invocation.args[1]!);
+    const file = boltPath(invocation.args[0]);
+    const from = startRevision(invocation.args[1]);
     if (file !== undefined) {
       await naming(async () => scanFile(invocation, file, from));
       return;
     }
     await withSource(invocation, 2, async (source, out) => {
       for await (const slice of source.records("key")) {
-        for (const record of slice) if (revisionOf(record[0]).main >= from) out.write(`${decodedText("key", record)}\n`);
+        for (const record of slice)
+          if (revisionOf(record[0]).main >= from) out.write(`${decodedText("key", record)}\n`);
       }
     });
   });
@@ -133,10 +146,15 @@ function scanFile({ io }: Invocation, path: string, from: number): void {
         // The page of the buckets' names.
         if (BUCKET_NAMES.has(toLatin1(key))) break;
         try {
-          if (revisionOf(key).main >= from) out.write(`pageID=${page}, index=${index}/${scanned.count - 1}, ${keyText([key, value])}\n`);
+          if (revisionOf(key).main >= from)
+            out.write(
+              `pageID=${page}, index=${index}/${scanned.count - 1}, ${keyText([key, value])}\n`,
+            );
         } catch (error) {
           if (!(error instanceof RangeError || error instanceof WireError)) throw error;
-          io.stderr(`Decoding revision failed, pageID: ${page}, index: ${index}, key: ${toHex(key)}, error: ${error.message}\n`);
+          io.stderr(
+            `Decoding revision failed, pageID: ${page}, index: ${index}, key: ${toHex(key)}, error: ${error.message}\n`,
+          );
         }
       }
     }
@@ -145,4 +163,15 @@ function scanFile({ io }: Invocation, path: string, from: number): void {
   }
 }
 
-const BUCKET_NAMES = new Set(["alarm", "auth", "authRoles", "authUsers", "cluster", "key", "lease", "members", "members_removed", "meta"]);
+const BUCKET_NAMES = new Set([
+  "alarm",
+  "auth",
+  "authRoles",
+  "authUsers",
+  "cluster",
+  "key",
+  "lease",
+  "members",
+  "members_removed",
+  "meta",
+]);

@@ -1,4 +1,7 @@
-/** The kinds of entries that a dump can be limited to, under etcd-dump-logs' names, and what is shown of each. */
+/**
+ * The kinds of entries that a dump can be limited to, under etcd-dump-logs' names, and what is
+ * shown of each.
+ */
 import { idToHex, raftpb } from "@quorate/proto";
 import { protoText } from "./proto-text.ts";
 import { wireFields } from "./wire.ts";
@@ -56,7 +59,10 @@ function decode({ type, data }: raftpb.Entry): Decoded {
   }
 }
 
-/** Type and data of an entry as the dump's columns have them; undefined if none of the kinds matches it. */
+/**
+ * Type and data of an entry as the dump's columns have them; undefined if none of the kinds matches
+ * it.
+ */
 export function shownEntry(entry: raftpb.Entry, kinds: readonly EntryType[]): string | undefined {
   const decoded = decode(entry);
   const kind = kinds.find((one) => matches(decoded, one));
@@ -83,4 +89,6 @@ function confChange(data: Uint8Array): string {
   }
 }
 
-const confChangeNames = Object.fromEntries(Object.entries(raftpb.ConfChangeType).map(([name, type]) => [type, name]));
+const confChangeNames = Object.fromEntries(
+  Object.entries(raftpb.ConfChangeType).map(([name, type]) => [type, name]),
+);

@@ -39,8 +39,9 @@ export function readLog(disk: Disk, dir: string, after: number): LogContent {
         entries = [];
         return;
       }
-      // Where a snapshot was received, entries begin anew behind a gap; what was before it counts no more.
-      const position = entries.length === 0 ? 0 : entry.index - entries[0]!.index;
+      // Where a snapshot was received, entries begin anew behind a gap; what was before it counts
+      // no more.
+      const position = entries.length === 0 ? 0 : entry.index - entries[0].index;
       if (position < 0 || position > entries.length) entries = [];
       else entries.length = position;
       entries.push(entry);
@@ -49,8 +50,14 @@ export function readLog(disk: Disk, dir: string, after: number): LogContent {
   return { metadata, state, entries, damage };
 }
 
-/** Hands all records to `take`, to the end or to the first place that is damaged, which it gives. */
-function untilDamage(dir: string, records: Iterable<WalRecord>, take: (record: WalRecord) => void): WalDamageError | undefined {
+/**
+ * Hands all records to `take`, to the end or to the first place that is damaged, which it gives.
+ */
+function untilDamage(
+  dir: string,
+  records: Iterable<WalRecord>,
+  take: (record: WalRecord) => void,
+): WalDamageError | undefined {
   try {
     for (const record of records) decoding(dir, record, () => take(record));
     return undefined;
@@ -66,12 +73,23 @@ export function decoding<T>(dir: string, { segment, offset }: WalRecord, decode:
     return decode();
   } catch (error) {
     if (!(error instanceof WireError)) throw error;
-    throw new WalDamageError(dir, segment.name, offset, `the record cannot be decoded: ${error.message}`);
+    throw new WalDamageError(
+      dir,
+      segment.name,
+      offset,
+      `the record cannot be decoded: ${error.message}`,
+    );
   }
 }
 
-/** The ids of the member and the cluster that a log belongs to; "???" where its metadata are not those of a member. */
-export function logIds(metadata: Uint8Array, shown: (id: bigint) => string): { readonly node: string; readonly cluster: string } {
+/**
+ * The ids of the member and the cluster that a log belongs to; "???" where its metadata are not
+ * those of a member.
+ */
+export function logIds(
+  metadata: Uint8Array,
+  shown: (id: bigint) => string,
+): { readonly node: string; readonly cluster: string } {
   try {
     const { NodeID, ClusterID } = etcdserverpb.Metadata.decode(metadata);
     return { node: shown(NodeID), cluster: shown(ClusterID) };

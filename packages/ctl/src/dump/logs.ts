@@ -18,7 +18,10 @@ export function runDumpLogs(invocation: Invocation): Promise<void> {
   return reportingErrors(async () => {
     const { flags, io } = invocation;
     const given = flags.string("wal-dir");
-    const dir = given === "" ? logFolder(folderArgument(invocation.args, "dump-logs")) : folderArgument([given], "--wal-dir");
+    const dir =
+      given === ""
+        ? logFolder(folderArgument(invocation.args, "dump-logs"))
+        : folderArgument([given], "--wal-dir");
     const out = new LineOutput(io);
     try {
       if (flags.bool("raw")) dumpRaw(invocation, dir, out);
@@ -31,7 +34,10 @@ export function runDumpLogs(invocation: Invocation): Promise<void> {
 
 function dumpRaw({ flags }: Invocation, dir: string, out: LineOutput): void {
   if (flags.string("entry-type") !== DEFAULT_TYPES || flags.string("stream-decoder") !== "") {
-    throw new Exit(ExitCode.badArguments, "--entry-type and --stream-decoder are not supported with --raw");
+    throw new Exit(
+      ExitCode.badArguments,
+      "--entry-type and --stream-decoder are not supported with --raw",
+    );
   }
   for (const line of rawLines(nodeDisk, dir, flags.int("start-index"))) out.write(line);
 }
@@ -49,7 +55,9 @@ async function dumpEntries(invocation: Invocation, dir: string, out: LineOutput)
   out.write(`WAL entries: ${wanted.length}\n`);
   if (wanted.length > 0) out.write(`lastIndex=${wanted.at(-1)!.index}\n`);
   const command = flags.string("stream-decoder");
-  out.write(`term\t     index\ttype\tdata${command === "" ? "" : "\tdecoder_status\tdecoded_data"}\n`);
+  out.write(
+    `term\t     index\ttype\tdata${command === "" ? "" : "\tdecoder_status\tdecoded_data"}\n`,
+  );
   const decoder = command === "" ? undefined : new StreamDecoder(command);
   let count = 0;
   try {
@@ -87,15 +95,24 @@ function kindsOf(text: string, warn: (warning: string) => void): EntryType[] {
 /** Reads from where the flags say, and writes from where that is. */
 function contentFrom({ flags }: Invocation, dir: string, out: LineOutput): LogContent {
   if (flags.isSet("start-index") && flags.isSet("start-snap")) {
-    throw new Exit(ExitCode.badArguments, "--start-index and --start-snap cannot be set at the same time, choose one");
+    throw new Exit(
+      ExitCode.badArguments,
+      "--start-index and --start-snap cannot be set at the same time, choose one",
+    );
   }
   if (flags.isSet("start-index")) {
     const startIndex = flags.int("start-index");
-    if (startIndex < 0) throw new Exit(ExitCode.badArguments, `--start-index must not be negative, and is ${startIndex}`);
+    if (startIndex < 0)
+      throw new Exit(
+        ExitCode.badArguments,
+        `--start-index must not be negative, and is ${startIndex}`,
+      );
     out.write(`Start dumping log entries from index ${startIndex}.\n`);
     return readLog(nodeDisk, dir, Math.max(0, startIndex - 1));
   }
-  const from = flags.isSet("start-snap") ? namedSnapshot(flags.string("start-snap")) : newestMark(nodeDisk, dir);
+  const from = flags.isSet("start-snap")
+    ? namedSnapshot(flags.string("start-snap"))
+    : newestMark(nodeDisk, dir);
   const isEmpty = from === undefined || (from.index === 0 && from.term === 0);
   out.write(isEmpty ? "Snapshot:\nempty\n" : `Snapshot:\nterm=${from.term} index=${from.index}\n`);
   out.write("Start dumping log entries from snapshot.\n");

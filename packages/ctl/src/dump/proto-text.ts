@@ -1,4 +1,7 @@
-/** Messages in protobuf's text form on one line, as Go prints them: `ID:7 put:{key:"foo" value:"bar" lease:1}`. */
+/**
+ * Messages in protobuf's text form on one line, as Go prints them:
+ * `ID:7 put:{key:"foo" value:"bar" lease:1}`.
+ */
 import { toUtf8 } from "@quorate/proto";
 import { utf8Size } from "../go-format.ts";
 import { type Field, FieldType, schema } from "./schema.ts";
@@ -11,8 +14,9 @@ const REMOVED = '"<value removed>"';
 const FIRST: Readonly<Record<string, string>> = { "etcdserverpb.InternalRaftRequest": "header" };
 
 /**
- * The text of an encoded message. Fields stand in the order of etcd's declaration, zeros are left out as in Go, fields that are not known
- * stand at the end under their number. Throws RangeError where the bytes are no such message.
+ * The text of an encoded message. Fields stand in the order of etcd's declaration, zeros are left
+ * out as in Go, fields that are not known stand at the end under their number. Throws RangeError
+ * where the bytes are no such message.
  * @param typeName such as "etcdserverpb.InternalRaftRequest"
  */
 export function protoText(typeName: string, bytes: Uint8Array): string {
@@ -25,38 +29,45 @@ export function protoText(typeName: string, bytes: Uint8Array): string {
   for (const field of fields) {
     const values = (found.get(field.number) ?? []).filter(({ value }) => fits(field, value));
     if (values.length === 0) continue;
-    const texts = field.isRepeated ? values.flatMap((one) => repeated(field, one)) : [single(field, values)];
+    const texts = field.isRepeated
+      ? values.flatMap((one) => repeated(field, one))
+      : [single(field, values)];
     for (const text of texts) if (text !== undefined) parts.push(`${field.name}:${text}`);
   }
   const known = new Set(fields.map(({ number }) => number));
   for (const [number, values] of found) {
     if (known.has(number)) continue;
-    for (const { value } of values) parts.push(`${number}:${typeof value === "bigint" ? value : quoted(value)}`);
+    for (const { value } of values)
+      parts.push(`${number}:${typeof value === "bigint" ? value : quoted(value)}`);
   }
   return parts.join(" ");
 }
 
 /** Whether a value has the wire form of the field's type, or is a packed list of such. */
 function fits({ type, isRepeated }: Field, value: bigint | Uint8Array): boolean {
-  const isBytes = type === FieldType.string || type === FieldType.bytes || type === FieldType.message;
+  const isBytes =
+    type === FieldType.string || type === FieldType.bytes || type === FieldType.message;
   return isBytes ? value instanceof Uint8Array : typeof value === "bigint" || isRepeated;
 }
 
 function repeated(field: Field, { value }: WireField): string[] {
-  const isPacked = value instanceof Uint8Array && ![FieldType.string, FieldType.bytes, FieldType.message].includes(field.type as never);
+  const isPacked =
+    value instanceof Uint8Array &&
+    ![FieldType.string, FieldType.bytes, FieldType.message].includes(field.type as never);
   return (isPacked ? packedVarints(value) : [value]).map((one) => textOf(field, one));
 }
 
 /** Of several the last counts; the parts of a message are one message. */
 function single(field: Field, values: readonly WireField[]): string | undefined {
-  if (field.type === FieldType.message) return textOf(field, join(values.map(({ value }) => value as Uint8Array)));
+  if (field.type === FieldType.message)
+    return textOf(field, join(values.map(({ value }) => value as Uint8Array)));
   const { value } = values.at(-1)!;
   const isZero = typeof value === "bigint" ? value === 0n : value.length === 0;
   return isZero && !field.hasPresence ? undefined : textOf(field, value);
 }
 
 function join(pieces: readonly Uint8Array[]): Uint8Array {
-  return pieces.length === 1 ? pieces[0]! : new Uint8Array(Buffer.concat(pieces));
+  return pieces.length === 1 ? pieces[0] : new Uint8Array(Buffer.concat(pieces));
 }
 
 function textOf({ name, type, typeName }: Field, value: bigint | Uint8Array): string {
@@ -82,17 +93,27 @@ function textOf({ name, type, typeName }: Field, value: bigint | Uint8Array): st
   }
 }
 
-const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\" };
+const NAMED: Readonly<Record<string, string>> = {
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  '"': '\\"',
+  "\\": "\\\\",
+};
 
-/** Bytes in quotes as Go's text form writes them: bytes that are no UTF-8 and control characters as \x1f, other characters as they are. */
+/**
+ * Bytes in quotes as Go's text form writes them: bytes that are no UTF-8 and control characters as
+ * \x1f, other characters as they are.
+ */
 export function quoted(bytes: Uint8Array): string {
   let out = "";
   for (let at = 0; at < bytes.length; ) {
     const size = utf8Size(bytes, at);
     const char = size === 0 ? "" : toUtf8(bytes, at, at + size);
-    const code = char.codePointAt(0) ?? bytes[at]!;
+    const code = char.codePointAt(0) ?? bytes[at];
     if (NAMED[char] !== undefined) out += NAMED[char];
-    else if (size === 0 || code < 0x20 || code === 0x7f) out += `\\x${bytes[at]!.toString(16).padStart(2, "0")}`;
+    else if (size === 0 || code < 0x20 || code === 0x7f)
+      out += `\\x${bytes[at].toString(16).padStart(2, "0")}`;
     else out += code >= 0x80 && code <= 0x9f ? `\\u${code.toString(16).padStart(4, "0")}` : char;
     at += Math.max(1, size);
   }

@@ -5,9 +5,14 @@ import { RecordType, readWal, type WalRecord } from "@quorate/wal";
 import { decoding, logIds } from "./log-entries.ts";
 
 const { EntryNormal: NORMAL } = raftpb.EntryType;
-const typeNames = Object.fromEntries(Object.entries(raftpb.EntryType).map(([name, type]) => [type, name]));
+const typeNames = Object.fromEntries(
+  Object.entries(raftpb.EntryType).map(([name, type]) => [type, name]),
+);
 
-/** The lines, each with its end, without entries, states and marks below `fromIndex`. Throws WalDamageError behind the last good one. */
+/**
+ * The lines, each with its end, without entries, states and marks below `fromIndex`. Throws
+ * WalDamageError behind the last good one.
+ */
 export function* rawLines(disk: Disk, dir: string, fromIndex: number): Generator<string> {
   for (const record of readWal(disk, dir)) {
     const line = decoding(dir, record, () => lineOf(record, fromIndex));
@@ -36,19 +41,28 @@ function lineOf({ type, data, crc }: WalRecord, fromIndex: number): string | und
     }
     case RecordType.State: {
       const { term, vote, commit } = raftpb.HardState.decode(data);
-      return commit < fromIndex ? undefined : `HardState: term:${term} vote:${vote} commit:${commit}`;
+      return commit < fromIndex
+        ? undefined
+        : `HardState: term:${term} vote:${vote} commit:${commit}`;
     }
   }
 }
 
-const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\" };
+const NAMED: Readonly<Record<string, string>> = {
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  '"': '\\"',
+  "\\": "\\\\",
+};
 
 /** Bytes as etcd-dump-logs writes them: what is no plain character in octal. */
 function octal(bytes: Uint8Array): string {
   let out = "";
   for (const byte of bytes) {
     const char = String.fromCharCode(byte);
-    out += NAMED[char] ?? (byte >= 32 && byte < 127 ? char : `\\${byte.toString(8).padStart(3, "0")}`);
+    out +=
+      NAMED[char] ?? (byte >= 32 && byte < 127 ? char : `\\${byte.toString(8).padStart(3, "0")}`);
   }
   return out;
 }

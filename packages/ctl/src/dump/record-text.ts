@@ -1,4 +1,7 @@
-/** Records of the backend as etcd-dump-db shows them: raw in quotes, or decoded by what their bucket holds. */
+/**
+ * Records of the backend as etcd-dump-db shows them: raw in quotes, or decoded by what their bucket
+ * holds.
+ */
 import { authpb, KeyValue, leasepb, readU64BE, WireError } from "@quorate/proto";
 import { goQuote } from "../go-format.ts";
 import type { BucketRecord } from "./bucket-source.ts";
@@ -14,19 +17,25 @@ export function rawText([key, value]: BucketRecord): string {
   return `key=${goQuote(key)}, value=${goQuote(value)}`;
 }
 
-/** What a record says, for the buckets that are known; raw for the others, and for one that cannot be decoded. */
+/**
+ * What a record says, for the buckets that are known; raw for the others, and for one that cannot
+ * be decoded.
+ */
 export function decodedText(bucket: string, record: BucketRecord): string {
   const decoder = decoders[bucket];
   if (decoder === undefined) return rawText(record);
   try {
     return decoder(record);
   } catch (error) {
-    if (error instanceof RangeError || error instanceof WireError) return `${rawText(record)} (cannot be decoded: ${error.message})`;
+    if (error instanceof RangeError || error instanceof WireError)
+      return `${rawText(record)} (cannot be decoded: ${error.message})`;
     throw error;
   }
 }
 
-/** A revision's key and the record under it. Throws RangeError or WireError where they are no such. */
+/**
+ * A revision's key and the record under it. Throws RangeError or WireError where they are no such.
+ */
 export function keyText([key, value]: BucketRecord): string {
   const { main, sub, isTombstone } = revisionOf(key);
   const kv = KeyValue.decode(value);
@@ -38,7 +47,8 @@ export function keyText([key, value]: BucketRecord): string {
 /** What the 17 or 18 bytes of a revision's key say. Throws RangeError where they are none. */
 export function revisionOf(key: Uint8Array): { main: number; sub: number; isTombstone: boolean } {
   const isTombstone = key.length === REVISION_BYTES + 1 && key[REVISION_BYTES] === 0x74;
-  if ((key.length !== REVISION_BYTES && !isTombstone) || key[8] !== 0x5f) throw new RangeError("the key is no revision");
+  if ((key.length !== REVISION_BYTES && !isTombstone) || key[8] !== 0x5f)
+    throw new RangeError("the key is no revision");
   return { main: readU64BE(key, 0), sub: readU64BE(key, 9), isTombstone };
 }
 
@@ -61,14 +71,17 @@ const decoders: Readonly<Record<string, Decoder>> = {
   },
   authUsers: ([, value]) => {
     const { name, roles } = authpb.User.decode(value);
-    const options = [...wireFields(value)].findLast(({ number }) => number === 4)?.value as Uint8Array | undefined;
+    const options = [...wireFields(value)].findLast(({ number }) => number === 4)?.value as
+      | Uint8Array
+      | undefined;
     const shown = options === undefined ? "<nil>" : protoText("authpb.UserAddOptions", options);
     return `user=${goQuote(name)}, roles=[${roles.map((role) => goQuote(Buffer.from(role))).join(" ")}], option=${shown}`;
   },
   meta: (record) => {
     const [key, value] = record;
     const name = Buffer.from(key).toString("latin1");
-    if ((name === "consistent_index" || name === "term") && value.length === 8) return `key=${goQuote(key)}, value=${readU64BE(value)}`;
+    if ((name === "consistent_index" || name === "term") && value.length === 8)
+      return `key=${goQuote(key)}, value=${readU64BE(value)}`;
     if (name === "scheduledCompactRev" || name === "finishedCompactRev") {
       const { main, sub } = revisionOf(value);
       return `key=${goQuote(key)}, value={${main} ${sub}}`;

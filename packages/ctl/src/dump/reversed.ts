@@ -1,6 +1,7 @@
 /**
- * The records of a bucket from the last to the first, as etcd-dump-db shows them. Stores are read forwards only: a first pass remembers
- * where each window of records begins, then the windows are read again, the last first.
+ * The records of a bucket from the last to the first, as etcd-dump-db shows them. Stores are read
+ * forwards only: a first pass remembers where each window of records begins, then the windows are
+ * read again, the last first.
  */
 import type { BucketRecord, BucketSource } from "./bucket-source.ts";
 
@@ -8,7 +9,11 @@ import type { BucketRecord, BucketSource } from "./bucket-source.ts";
 export const WINDOW_BYTES = 32 * 1024 * 1024;
 
 /** @param windowBytes for tests */
-export async function* reversedRecords(source: BucketSource, bucket: string, windowBytes = WINDOW_BYTES): AsyncGenerator<BucketRecord> {
+export async function* reversedRecords(
+  source: BucketSource,
+  bucket: string,
+  windowBytes = WINDOW_BYTES,
+): AsyncGenerator<BucketRecord> {
   for (const { from, count } of (await windowsOf(source, bucket, windowBytes)).reverse()) {
     const window: BucketRecord[] = [];
     for await (const slice of source.records(bucket, from)) {
@@ -24,7 +29,11 @@ interface Window {
   readonly count: number;
 }
 
-async function windowsOf(source: BucketSource, bucket: string, windowBytes: number): Promise<Window[]> {
+async function windowsOf(
+  source: BucketSource,
+  bucket: string,
+  windowBytes: number,
+): Promise<Window[]> {
   const windows: Window[] = [];
   let from: Uint8Array | undefined;
   let count = 0;

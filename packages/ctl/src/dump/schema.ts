@@ -1,6 +1,7 @@
 /**
- * What the messages of etcd's API are made of, read from the descriptors that the members' reflection service gives out. Decoded messages
- * do not tell their fields' names and kinds; a dump needs them.
+ * What the messages of etcd's API are made of, read from the descriptors that the members'
+ * reflection service gives out. Decoded messages do not tell their fields' names and kinds; a dump
+ * needs them.
  */
 import { fileDescriptors, fromHex, toUtf8 } from "@quorate/proto";
 import { wireFields } from "./wire.ts";
@@ -99,8 +100,10 @@ function partsOf(bytes: Uint8Array) {
   const last = (number: number) => all.findLast((one) => one.number === number)?.value;
   return {
     has: (number: number): boolean => last(number) !== undefined,
-    bytes: (number: number): Uint8Array[] => all.filter((one) => one.number === number).map(({ value }) => value as Uint8Array),
-    text: (number: number): string => toUtf8((last(number) as Uint8Array | undefined) ?? new Uint8Array(0)),
+    bytes: (number: number): Uint8Array[] =>
+      all.filter((one) => one.number === number).map(({ value }) => value as Uint8Array),
+    text: (number: number): string =>
+      toUtf8((last(number) as Uint8Array | undefined) ?? new Uint8Array(0)),
     number: (number: number): number => Number((last(number) as bigint | undefined) ?? 0n),
   };
 }

@@ -1,5 +1,6 @@
 /**
- * A program of the user's that decodes entries: it is given each as a line in hexadecimal, and gives a line "status|what it means" back.
+ * A program of the user's that decodes entries: it is given each as a line in hexadecimal, and
+ * gives a line "status|what it means" back.
  *
  *     quorateutl dump-logs --stream-decoder "my-decoder --with flags" DIR
  */
@@ -41,11 +42,17 @@ export class StreamDecoder {
     const line = await this.#lines.next();
     if (line === undefined) {
       const code = await this.#ended;
-      const why = this.#failure?.message ?? `it ended with code ${code}${this.#stderr === "" ? "" : ` and said: ${this.#stderr.trim()}`}`;
-      throw new Exit(ExitCode.error, `the decoder ${JSON.stringify(this.#command)} gave no line for an entry: ${why}`);
+      const why =
+        this.#failure?.message ??
+        `it ended with code ${code}${this.#stderr === "" ? "" : ` and said: ${this.#stderr.trim()}`}`;
+      throw new Exit(
+        ExitCode.error,
+        `the decoder ${JSON.stringify(this.#command)} gave no line for an entry: ${why}`,
+      );
     }
     const [status, ...rest] = line.split("|");
-    if (rest.length === 0) return `decoder output format is not right, print output anyway\t${line}`;
+    if (rest.length === 0)
+      return `decoder output format is not right, print output anyway\t${line}`;
     if (rest.length === 1) return `${status}\t${rest[0]}`;
     return `${status}(*WARNING: data might contain deliminator used by etcd-dump-logs)\t${rest.join("")}`;
   }
@@ -55,7 +62,10 @@ export class StreamDecoder {
     this.#child.stdin!.end();
     const code = await this.#ended;
     if (code !== 0)
-      throw new Exit(ExitCode.error, `the decoder ${JSON.stringify(this.#command)} ended with code ${code}: ${this.#stderr.trim()}`);
+      throw new Exit(
+        ExitCode.error,
+        `the decoder ${JSON.stringify(this.#command)} ended with code ${code}: ${this.#stderr.trim()}`,
+      );
     return this.#stderr;
   }
 

@@ -1,6 +1,8 @@
 /** Protobuf's wire form without a meaning: numbered fields with their bare values. */
 
-/** One field: a varint or a fixed number as a bigint without a sign, or the bytes of anything else. */
+/**
+ * One field: a varint or a fixed number as a bigint without a sign, or the bytes of anything else.
+ */
 export interface WireField {
   readonly number: number;
   readonly value: bigint | Uint8Array;
@@ -55,7 +57,7 @@ class WireReader {
   varint(): bigint {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = this.bytes(1)[0]!;
+      const byte = this.bytes(1)[0];
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return BigInt.asUintN(64, value);
     }

@@ -1,10 +1,30 @@
 /**
- * Copying the keys of one cluster to another and following their changes: first all of them as of one revision, then what a watch gives
- * from the next revision on. All puts and deletions of a revision become one transaction, unless there are too many; doing one twice
- * changes nothing, so what fails because a cluster is away is tried again until it is back: a mirror is left alone for months.
+ * Copying the keys of one cluster to another and following their changes: first all of them as of
+ * one revision, then what a watch gives from the next revision on. All puts and deletions of a
+ * revision become one transaction, unless there are too many; doing one twice changes nothing, so
+ * what fails because a cluster is away is tried again until it is back: a mirror is left alone for
+ * months.
  */
-import { Backoff, type Client, ClientError, opDelete, opPut, pause, prefixEnd } from "@quorate/client";
-import { concat, ERRORS, Event, Event_EventType, fromUtf8, GrpcStatus, KeyValue, KVService, type RequestOp } from "@quorate/proto";
+import {
+  Backoff,
+  type Client,
+  ClientError,
+  opDelete,
+  opPut,
+  pause,
+  prefixEnd,
+} from "@quorate/client";
+import {
+  concat,
+  ERRORS,
+  Event,
+  Event_EventType,
+  fromUtf8,
+  GrpcStatus,
+  KeyValue,
+  KVService,
+  type RequestOp,
+} from "@quorate/proto";
 import { Exit, ExitCode } from "../io.ts";
 
 export interface MirrorOptions {
@@ -54,17 +74,20 @@ export class Mirror {
   }
 
   /**
-   * Copies and follows until `stop` is aborted. Rejects with ClientError for what no time will mend, and with Exit where the changes to
-   * follow were compacted.
+   * Copies and follows until `stop` is aborted. Rejects with ClientError for what no time will
+   * mend, and with Exit where the changes to follow were compacted.
    */
   async run(stop: AbortSignal): Promise<void> {
     // A call under way to a cluster that is away must not hold up the end; it ends with its client.
-    const stopped = new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true }));
+    const stopped = new Promise<void>((resolve) =>
+      stop.addEventListener("abort", () => resolve(), { once: true }),
+    );
     await Promise.race([this.#copyAndFollow(stop), stopped]);
   }
 
   async #copyAndFollow(stop: AbortSignal): Promise<void> {
-    const first = this.#options.revision > 1 ? this.#options.revision : (await this.#copy(stop)) + 1;
+    const first =
+      this.#options.revision > 1 ? this.#options.revision : (await this.#copy(stop)) + 1;
     if (!stop.aborted) await this.#follow(first, stop);
   }
 
@@ -93,7 +116,9 @@ export class Mirror {
     const rangeEnd = this.#prefix.length === 0 ? everything : prefixEnd(this.#prefix);
     let start = this.#prefix.length === 0 ? everything : this.#prefix;
     for (;;) {
-      const { header, kvs, more } = await this.#patiently(stop, () => this.#from.get(start, { rangeEnd, limit: PAGE_KEYS, revision }));
+      const { header, kvs, more } = await this.#patiently(stop, () =>
+        this.#from.get(start, { rangeEnd, limit: PAGE_KEYS, revision }),
+      );
       if (revision === 0) revision = header.revision;
       await this.#putAll(kvs, stop);
       const last = kvs.at(-1);
@@ -108,7 +133,10 @@ export class Mirror {
     for (const { key, value } of kvs) {
       if (stop.aborted) return;
       const size = key.length + value.length;
-      if (ops.length >= this.#options.maxTxnOps || (ops.length > 0 && sizeBytes + size > TXN_MAX_BYTES)) {
+      if (
+        ops.length >= this.#options.maxTxnOps ||
+        (ops.length > 0 && sizeBytes + size > TXN_MAX_BYTES)
+      ) {
         await this.#send(ops, stop);
         ops = [];
         sizeBytes = 0;
@@ -122,7 +150,11 @@ export class Mirror {
   async #follow(revision: number, stop: AbortSignal): Promise<void> {
     const backoff = new Backoff();
     for (let next = revision; !stop.aborted; ) {
-      const watch = this.#from.watch(this.#prefix, { prefix: true, revision: next, onBreak: (error) => this.#listener.watchBroke(error) });
+      const watch = this.#from.watch(this.#prefix, {
+        prefix: true,
+        revision: next,
+        onBreak: (error) => this.#listener.watchBroke(error),
+      });
       const cancel = (): void => watch.cancel();
       stop.addEventListener("abort", cancel);
       try {
@@ -153,7 +185,11 @@ export class Mirror {
         ops = [];
       }
       revision = modRevision;
-      ops.push(event.type === Event_EventType.DELETE ? opDelete(this.#renamed(key)) : opPut(this.#renamed(key), value));
+      ops.push(
+        event.type === Event_EventType.DELETE
+          ? opDelete(this.#renamed(key))
+          : opPut(this.#renamed(key), value),
+      );
     }
     await this.#send(ops, stop);
     return revision;
@@ -161,7 +197,9 @@ export class Mirror {
 
   async #send(ops: RequestOp[], stop: AbortSignal): Promise<void> {
     if (ops.length === 0) return;
-    await this.#patiently(stop, () => this.#to.call(KVService.methods.Txn, { compare: [], success: ops, failure: [] }, true));
+    await this.#patiently(stop, () =>
+      this.#to.call(KVService.methods.Txn, { compare: [], success: ops, failure: [] }, true),
+    );
     this.count += ops.length;
   }
 
@@ -170,11 +208,15 @@ export class Mirror {
   }
 }
 
-/** True for what ends when a cluster is back, has a leader again, or has been given room: not for what is wrong with the request. */
+/**
+ * True for what ends when a cluster is back, has a leader again, or has been given room: not for
+ * what is wrong with the request.
+ */
 function mayPass(error: unknown): error is ClientError {
   if (!(error instanceof ClientError)) return false;
   const { grpcCode, code } = error;
   if (grpcCode === GrpcStatus.UNAVAILABLE || grpcCode === GrpcStatus.DEADLINE_EXCEEDED) return true;
-  // With a text of etcd's it is the server that has no room or too much to do, else a message is too long.
+  // With a text of etcd's it is the server that has no room or too much to do, else a message is
+  // too long.
   return grpcCode === GrpcStatus.RESOURCE_EXHAUSTED && code !== undefined;
 }

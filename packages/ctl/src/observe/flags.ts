@@ -14,12 +14,19 @@ export function memberTimeoutFlag(defaultText: string): Flags {
 }
 
 export const noColorFlag: Flags = {
-  "no-color": { kind: "bool", defaultText: "false", doc: "no colours (as with the variable NO_COLOR)" },
+  "no-color": {
+    kind: "bool",
+    defaultText: "false",
+    doc: "no colours (as with the variable NO_COLOR)",
+  },
 };
 
 /** How long a member has to answer, in milliseconds. Throws Exit for none. */
 export function memberTimeoutMs(flags: FlagValues): number {
-  const name = flags.isSet("command-timeout") && !flags.isSet("member-timeout") ? "command-timeout" : "member-timeout";
+  const name =
+    flags.isSet("command-timeout") && !flags.isSet("member-timeout")
+      ? "command-timeout"
+      : "member-timeout";
   const timeoutMs = flags.durationMs(name);
   if (!(timeoutMs > 0)) throw new Exit(ExitCode.badArguments, `--${name} must be more than 0`);
   return timeoutMs;

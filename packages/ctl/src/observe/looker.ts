@@ -1,4 +1,7 @@
-/** Asks single members of a cluster. Every question has a deadline of its own, so one member that is silent holds up nothing else. */
+/**
+ * Asks single members of a cluster. Every question has a deadline of its own, so one member that is
+ * silent holds up nothing else.
+ */
 import type { Client } from "@quorate/client";
 import type { Member, StatusResponse } from "@quorate/proto";
 import { type Access, clientOf } from "../globals.ts";
@@ -6,7 +9,10 @@ import type { Invocation } from "../program.ts";
 import { type HttpAnswer, httpGet } from "./http.ts";
 import { targetOf } from "./places.ts";
 
-/** What can be asked of the member at an endpoint. Promises settle within the looker's deadline and reject with an Error that says why. */
+/**
+ * What can be asked of the member at an endpoint. Promises settle within the looker's deadline and
+ * reject with an Error that says why.
+ */
 export interface Looker {
   status(endpoint: string): Promise<StatusResponse>;
   /** The members as this member knows them, with or without a quorum. */
@@ -25,7 +31,8 @@ export interface Looker {
  */
 export function looker(invocation: Invocation, access: Access, timeoutMs: number): Looker {
   const clients = new Map<string, Promise<Client>>();
-  // A client of its own for each endpoint: a client of several would ask the next one where the first does not answer.
+  // A client of its own for each endpoint: a client of several would ask the next one where the
+  // first does not answer.
   const at = (endpoint: string): Promise<Client> => {
     let found = clients.get(endpoint);
     if (found === undefined) {
@@ -34,10 +41,16 @@ export function looker(invocation: Invocation, access: Access, timeoutMs: number
     }
     return found;
   };
-  const end = (found: Promise<Client>): void => void found.then((client) => client.close()).catch(() => {});
+  const end = (found: Promise<Client>): void =>
+    void found.then((client) => client.close()).catch(() => {});
   return {
-    status: async (endpoint) => inWords(async () => (await at(endpoint)).status(endpoint), timeoutMs),
-    members: async (endpoint) => inWords(async () => (await (await at(endpoint)).memberList({ linearizable: false })).members, timeoutMs),
+    status: async (endpoint) =>
+      inWords(async () => (await at(endpoint)).status(endpoint), timeoutMs),
+    members: async (endpoint) =>
+      inWords(
+        async () => (await (await at(endpoint)).memberList({ linearizable: false })).members,
+        timeoutMs,
+      ),
     async metrics(endpoint) {
       const target = targetOf(endpoint, access.tls);
       if (target === undefined) throw new Error(`${endpoint} is no endpoint`);
@@ -57,13 +70,23 @@ export function looker(invocation: Invocation, access: Access, timeoutMs: number
   };
 }
 
-/** Rejects with what happened last instead of the deadline around it; where nothing happened, with how long nothing did. */
+/**
+ * Rejects with what happened last instead of the deadline around it; where nothing happened, with
+ * how long nothing did.
+ */
 async function inWords<T>(question: () => Promise<T>, timeoutMs: number): Promise<T> {
   try {
     return await question();
   } catch (error) {
-    const said = error instanceof Error && error.cause instanceof Error ? error.cause.message : (error as Error).message;
+    const said =
+      error instanceof Error && error.cause instanceof Error
+        ? error.cause.message
+        : (error as Error).message;
     const isSilence = /deadline exceeded|no answer in time|no connection/i.test(said);
-    throw new Error(isSilence ? `no answer within ${timeoutMs >= 1000 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`}` : said);
+    throw new Error(
+      isSilence
+        ? `no answer within ${timeoutMs >= 1000 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`}`
+        : said,
+    );
   }
 }

@@ -1,4 +1,7 @@
-/** What a member's /metrics says, in the text form of Prometheus: read by name, summed over labels, with quantiles of histograms. */
+/**
+ * What a member's /metrics says, in the text form of Prometheus: read by name, summed over labels,
+ * with quantiles of histograms.
+ */
 
 /** A histogram: how many observations were at most each bound. */
 export interface HistogramValues {
@@ -27,9 +30,14 @@ export class MetricsText {
     }
   }
 
-  /** The sum of a metric's samples, or of those whose labels hold all of `labels` (such as `op="put"`); undefined if there is none. */
+  /**
+   * The sum of a metric's samples, or of those whose labels hold all of `labels` (such as
+   * `op="put"`); undefined if there is none.
+   */
   value(name: string, ...labels: readonly string[]): number | undefined {
-    const samples = this.#samples.get(name)?.filter((one) => labels.every((label) => one.labels.includes(label)));
+    const samples = this.#samples
+      .get(name)
+      ?.filter((one) => labels.every((label) => one.labels.includes(label)));
     if (samples === undefined || samples.length === 0) return undefined;
     return samples.reduce((sum, one) => sum + one.value, 0);
   }
@@ -39,7 +47,10 @@ export class MetricsText {
     return this.#samples.get(name) ?? [];
   }
 
-  /** A histogram over all of its labels, or those that hold all of `labels`; undefined if there is none. */
+  /**
+   * A histogram over all of its labels, or those that hold all of `labels`; undefined if there is
+   * none.
+   */
   histogram(name: string, ...labels: readonly string[]): HistogramValues | undefined {
     const byBound = new Map<number, number>();
     for (const sample of this.#samples.get(`${name}_bucket`) ?? []) {
@@ -59,21 +70,39 @@ export function countOf({ cumulative }: HistogramValues): number {
   return cumulative.at(-1) ?? 0;
 }
 
-/** How many observations were certainly above a value: those beyond the first bound that is not below it. */
+/**
+ * How many observations were certainly above a value: those beyond the first bound that is not
+ * below it.
+ */
 export function countAbove({ bounds, cumulative }: HistogramValues, value: number): number {
   const at = bounds.findIndex((bound) => bound >= value);
   return (cumulative.at(-1) ?? 0) - (cumulative[at] ?? 0);
 }
 
-/** What came to `later` since `earlier`; all of it if the member was started anew in between, or `earlier` is not there. */
-export function histogramSince(later: HistogramValues, earlier: HistogramValues | undefined): HistogramValues {
-  if (earlier === undefined || earlier.bounds.length !== later.bounds.length || countOf(earlier) > countOf(later)) return later;
-  return { bounds: later.bounds, cumulative: later.cumulative.map((count, i) => count - earlier.cumulative[i]!) };
+/**
+ * What came to `later` since `earlier`; all of it if the member was started anew in between, or
+ * `earlier` is not there.
+ */
+export function histogramSince(
+  later: HistogramValues,
+  earlier: HistogramValues | undefined,
+): HistogramValues {
+  if (
+    earlier === undefined ||
+    earlier.bounds.length !== later.bounds.length ||
+    countOf(earlier) > countOf(later)
+  )
+    return later;
+  return {
+    bounds: later.bounds,
+    cumulative: later.cumulative.map((count, i) => count - earlier.cumulative[i]),
+  };
 }
 
 /**
- * The value that a share `q` of the observations (0 to 1) does not exceed, as Prometheus estimates it: evenly spread within a bucket, the
- * last finite bound for what lies beyond. Undefined for an empty histogram.
+ * The value that a share `q` of the observations (0 to 1) does not exceed, as Prometheus estimates
+ * it: evenly spread within a bucket, the last finite bound for what lies beyond. Undefined for an
+ * empty histogram.
  */
 export function quantile(histogram: HistogramValues, q: number): number | undefined {
   const { bounds, cumulative } = histogram;
@@ -81,10 +110,10 @@ export function quantile(histogram: HistogramValues, q: number): number | undefi
   if (total <= 0) return undefined;
   const rank = q * total;
   const at = cumulative.findIndex((count) => count >= rank);
-  const upper = bounds[at]!;
+  const upper = bounds[at];
   if (!Number.isFinite(upper)) return bounds[at - 1];
-  const lower = at === 0 ? 0 : bounds[at - 1]!;
-  const below = at === 0 ? 0 : cumulative[at - 1]!;
-  const within = cumulative[at]! - below;
+  const lower = at === 0 ? 0 : bounds[at - 1];
+  const below = at === 0 ? 0 : cumulative[at - 1];
+  const within = cumulative[at] - below;
   return within === 0 ? upper : lower + (upper - lower) * ((rank - below) / within);
 }

@@ -9,7 +9,10 @@ export function printable(text: string): string {
   return clean.length <= MAX_CHARS ? clean : `${clean.slice(0, MAX_CHARS - 3)}...`;
 }
 
-/** A word for a shell's command line: quoted where it holds anything that a shell would read otherwise. */
+/**
+ * A word for a shell's command line: quoted where it holds anything that a shell would read
+ * otherwise.
+ */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${printable(text).replaceAll("'", `'\\''`)}'`;
 }

@@ -6,15 +6,17 @@ import { folderArgument, keyspaceFolder, refuseForeign, reportingErrors } from "
 import { checkForm, printReport } from "./report.ts";
 
 /**
- * Opens a store whose files have been compared with their checksums, which LevelDB does not do when it reads. They are compared while
- * it is closed, since an open one rewrites them; and where it cannot be opened the comparison may tell more.
+ * Opens a store whose files have been compared with their checksums, which LevelDB does not do when
+ * it reads. They are compared while it is closed, since an open one rewrites them; and where it
+ * cannot be opened the comparison may tell more.
  */
 async function openChecked(folder: string): Promise<Keyspace> {
   const open = (): Promise<Keyspace> => levelKeyspaces.open(folder, { create: false });
   try {
     await (await open()).close();
   } catch (error) {
-    const tellsAll = error instanceof DiskError && ["NotFound", "Locked", "NotPermitted"].includes(error.code);
+    const tellsAll =
+      error instanceof DiskError && ["NotFound", "Locked", "NotPermitted"].includes(error.code);
     if (!tellsAll) checkLevelFiles(nodeDisk, folder);
     throw error;
   }
@@ -54,4 +56,8 @@ In the simple form the line has records, bytes of keys and values, and bytes on 
     }),
 };
 
-export const backendCommand: Command = { use: "backend <subcommand>", short: "Commands about a member's store", commands: [verifyCommand] };
+export const backendCommand: Command = {
+  use: "backend <subcommand>",
+  short: "Commands about a member's store",
+  commands: [verifyCommand],
+};

@@ -1,8 +1,22 @@
-import { BackupError, type Chain, chainFor, chainsOf, readCatalog, rebuild, verifyChain } from "@quorate/backup";
+import {
+  BackupError,
+  type Chain,
+  chainFor,
+  chainsOf,
+  readCatalog,
+  rebuild,
+  verifyChain,
+} from "@quorate/backup";
 import { BoltDamageError } from "@quorate/bolt";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { raftpb } from "@quorate/proto";
-import { AuthEnabledError, EtcdFileError, IGNORE_AUTH_FLAG, type NewCluster, StoreDamageError } from "@quorate/store";
+import {
+  AuthEnabledError,
+  EtcdFileError,
+  IGNORE_AUTH_FLAG,
+  type NewCluster,
+  StoreDamageError,
+} from "@quorate/store";
 import { goJson, humanBytes } from "../go-format.ts";
 import { Exit, ExitCode } from "../io.ts";
 import { drawTable } from "../printers/tables.ts";
@@ -15,7 +29,10 @@ import { bumpFlags, bumpRevisionOf, ignoreAuthFlag, restoreMember } from "./rest
 
 const isoTime = (timeMs: number): string => new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
 
-/** What comes next where a base snapshot is named as damaged: another one may reach the same revisions. */
+/**
+ * What comes next where a base snapshot is named as damaged: another one may reach the same
+ * revisions.
+ */
 function withNextStep(message: string): string {
   const base = /(?:^|: )([^:]*\/base-[0-9a-f]{16}-[0-9TZ]+\.db): /.exec(message)?.[1];
   if (base === undefined) return message;
@@ -30,10 +47,15 @@ function onBackup(task: () => Promise<void>): Promise<void> {
       await task();
     } catch (error) {
       if (error instanceof AuthEnabledError) throw new Exit(ExitCode.error, error.message);
-      if (error instanceof BackupError || error instanceof BoltDamageError || error instanceof EtcdFileError) {
+      if (
+        error instanceof BackupError ||
+        error instanceof BoltDamageError ||
+        error instanceof EtcdFileError
+      ) {
         throw new Exit(ExitCode.error, withNextStep(error.message));
       }
-      if (error instanceof StoreDamageError) throw new Exit(ExitCode.error, `${error.place}: ${error.problem}: the backup is damaged`);
+      if (error instanceof StoreDamageError)
+        throw new Exit(ExitCode.error, `${error.place}: ${error.problem}: the backup is damaged`);
       throw error;
     }
   });
@@ -48,23 +70,37 @@ that can be reached from it, and the bytes of its files.`,
     checkForm(invocation);
     const dir = folderArgument(invocation.args, "backup list");
     return onBackup(async () => {
-      const rows = chainsOf(readCatalog(nodeDisk, dir)).map(({ base, segments, last, lastTimeMs }) => ({
-        revision: base.revision,
-        time: isoTime(base.timeMs),
-        lastRevision: last,
-        lastTime: isoTime(lastTimeMs),
-        sizeBytes: base.sizeBytes + segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
-      }));
+      const rows = chainsOf(readCatalog(nodeDisk, dir)).map(
+        ({ base, segments, last, lastTimeMs }) => ({
+          revision: base.revision,
+          time: isoTime(base.timeMs),
+          lastRevision: last,
+          lastTime: isoTime(lastTimeMs),
+          sizeBytes: base.sizeBytes + segments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+        }),
+      );
       printRows(invocation, rows);
     });
   },
 };
 
-function printRows({ flags, io }: Invocation, rows: readonly Readonly<Record<string, string | number>>[]): void {
+function printRows(
+  { flags, io }: Invocation,
+  rows: readonly Readonly<Record<string, string | number>>[],
+): void {
   const form = flags.string("write-out");
-  const shown = rows.map(({ sizeBytes, ...others }) => [...Object.values(others).map(String), humanBytes(sizeBytes as number)]);
+  const shown = rows.map(({ sizeBytes, ...others }) => [
+    ...Object.values(others).map(String),
+    humanBytes(sizeBytes as number),
+  ]);
   if (form === "json") io.stdout(`${goJson(rows.map((row) => ({ ...row })))}\n`);
-  else if (form === "table") io.stdout(drawTable({ header: ["base revision", "time", "last revision", "last time", "size"], rows: shown }));
+  else if (form === "table")
+    io.stdout(
+      drawTable({
+        header: ["base revision", "time", "last revision", "last time", "size"],
+        rows: shown,
+      }),
+    );
   else if (form === "fields") {
     for (const row of rows)
       io.stdout(
@@ -77,7 +113,15 @@ function printRows({ flags, io }: Invocation, rows: readonly Readonly<Record<str
 
 /** A cluster of one for stores that nobody starts. */
 const nobody: NewCluster = {
-  members: [{ id: 1n, name: "verify", peerUrls: ["http://localhost:2380"], clientUrls: [], isLearner: false }],
+  members: [
+    {
+      id: 1n,
+      name: "verify",
+      peerUrls: ["http://localhost:2380"],
+      clientUrls: [],
+      isLearner: false,
+    },
+  ],
   position: { index: 1, term: 1, confState: raftpb.ConfState.create({ voters: [1n] }) },
 };
 
@@ -101,34 +145,51 @@ Every file is read; each record is checked against those before it. It needs abo
         nodeDisk.remove(scratch);
         try {
           const deps = { disk: nodeDisk, keyspaces: levelKeyspaces };
-          const { from, to, hashes } = await verifyChain(deps, chain, upTo, nobody, scratch, (bytes, total) =>
-            progress.update(bytes, total),
+          const { from, to, hashes } = await verifyChain(
+            deps,
+            chain,
+            upTo,
+            nobody,
+            scratch,
+            (bytes, total) => progress.update(bytes, total),
           );
           progress.end();
           io.stdout(`revisions ${from} to ${to}: good; ${hashes} hashes compared\n`);
         } finally {
           progress.end();
         }
-        if (next !== undefined && next > chain.last) io.stdout(`GAP: nothing between ${chain.last} and ${next}\n`);
+        if (next !== undefined && next > chain.last)
+          io.stdout(`GAP: nothing between ${chain.last} and ${next}\n`);
       }
     });
   },
 };
 
 /** The chain, and the point in it, that --at names. Throws BackupError, Exit. */
-function pointOf(dir: string, at: string): { chain: Chain; point: { revision: number } | { timeMs: number } } {
+function pointOf(
+  dir: string,
+  at: string,
+): { chain: Chain; point: { revision: number } | { timeMs: number } } {
   const catalog = readCatalog(nodeDisk, dir);
   const chains = chainsOf(catalog);
   const newest = chains.at(-1);
   if (newest === undefined) throw new BackupError(dir, "it has no base snapshot");
   if (at === "") return { chain: newest, point: { revision: newest.last } };
-  if (/^\d+$/.test(at)) return { chain: chainFor(catalog, Number(at)), point: { revision: Number(at) } };
+  if (/^\d+$/.test(at))
+    return { chain: chainFor(catalog, Number(at)), point: { revision: Number(at) } };
   const timeMs = Date.parse(at);
   if (Number.isNaN(timeMs) || !/^\d{4}-\d\d-\d\d/.test(at)) {
-    throw new Exit(ExitCode.badArguments, `--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is ${JSON.stringify(at)}`);
+    throw new Exit(
+      ExitCode.badArguments,
+      `--at must be a revision or a time such as 2026-01-31T12:00:00Z, and is ${JSON.stringify(at)}`,
+    );
   }
   const chain = chains.filter(({ base }) => base.timeMs <= timeMs).at(-1);
-  if (chain === undefined) throw new BackupError(dir, `it begins at ${isoTime(chains[0]!.base.timeMs)}, after ${isoTime(timeMs)}`);
+  if (chain === undefined)
+    throw new BackupError(
+      dir,
+      `it begins at ${isoTime(chains[0].base.timeMs)}, after ${isoTime(timeMs)}`,
+    );
   return { chain, point: { timeMs } };
 }
 
@@ -141,7 +202,11 @@ Run it once for each member of the new cluster, with the same --at, --initial-cl
 with those flags. Times are those at which changes were recorded. --bump-revision with --mark-compacted lets clients that watch notice that
 history has gone back.`,
   flags: {
-    at: { kind: "string", defaultText: "", doc: "a revision, or a time such as 2026-01-31T12:00:00Z (the newest if none is given)" },
+    at: {
+      kind: "string",
+      defaultText: "",
+      doc: "a revision, or a time such as 2026-01-31T12:00:00Z (the newest if none is given)",
+    },
     ...newMemberFlags,
     ...bumpFlags,
     ...ignoreAuthFlag,

@@ -1,4 +1,7 @@
-/** The folders of a stopped member. Looking at them changes nothing but what LevelDB itself tidies up whenever it is opened. */
+/**
+ * The folders of a stopped member. Looking at them changes nothing but what LevelDB itself tidies
+ * up whenever it is opened.
+ */
 import { DiskError } from "@quorate/host";
 import { levelKeyspaces, nodeDisk } from "@quorate/host/node";
 import { Store, StoreDamageError } from "@quorate/store";
@@ -8,15 +11,20 @@ import { Exit, ExitCode } from "../io.ts";
 /** The only argument of a command, a folder that must exist. Throws Exit. */
 export function folderArgument(args: readonly string[], command: string): string {
   const [dir] = args;
-  if (dir === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, `${command} needs one argument, a folder`);
-  if (nodeDisk.stat(dir)?.kind !== "directory") throw new Exit(ExitCode.error, `${dir} is not a folder`);
+  if (dir === undefined || args.length > 1)
+    throw new Exit(ExitCode.badArguments, `${command} needs one argument, a folder`);
+  if (nodeDisk.stat(dir)?.kind !== "directory")
+    throw new Exit(ExitCode.error, `${dir} is not a folder`);
   return dir.replace(/(.)\/+$/, "$1");
 }
 
 /** Throws Exit for a data directory of etcd's own. */
 export function refuseForeign(dataDir: string): void {
   if (nodeDisk.stat(`${dataDir}/member/snap/db`)?.kind === "file") {
-    throw new Exit(ExitCode.error, `${dataDir} is a data directory of etcd itself; use etcdutl for it`);
+    throw new Exit(
+      ExitCode.error,
+      `${dataDir} is a data directory of etcd itself; use etcdutl for it`,
+    );
   }
 }
 
@@ -28,7 +36,8 @@ export function logFolder(dir: string): string {
 
 /** The keyspace of a data directory, or the folder itself if it is one. */
 export function keyspaceFolder(dir: string): string {
-  for (const inside of [`${dir}/member/store/db`, `${dir}/db`]) if (nodeDisk.stat(inside)?.kind === "directory") return inside;
+  for (const inside of [`${dir}/member/store/db`, `${dir}/db`])
+    if (nodeDisk.stat(inside)?.kind === "directory") return inside;
   return dir;
 }
 
@@ -36,12 +45,18 @@ export function keyspaceFolder(dir: string): string {
 export function storeFolder(dataDir: string): string {
   refuseForeign(dataDir);
   const dir = `${dataDir}/member/store/db`;
-  if (nodeDisk.stat(dir)?.kind !== "directory") throw new Exit(ExitCode.error, `stat ${dir}: no such file or directory`);
+  if (nodeDisk.stat(dir)?.kind !== "directory")
+    throw new Exit(ExitCode.error, `stat ${dir}: no such file or directory`);
   return dir;
 }
 
-/** Runs `task` on the store of a stopped member's data directory. Throws Exit where there is none. */
-export async function withStore<T>(dataDir: string, task: (store: Store) => Promise<T>): Promise<T> {
+/**
+ * Runs `task` on the store of a stopped member's data directory. Throws Exit where there is none.
+ */
+export async function withStore<T>(
+  dataDir: string,
+  task: (store: Store) => Promise<T>,
+): Promise<T> {
   refuseForeign(dataDir);
   const dir = `${dataDir}/member/store`;
   // Opening would make an empty store.
@@ -55,7 +70,10 @@ export async function withStore<T>(dataDir: string, task: (store: Store) => Prom
   }
 }
 
-/** Runs a command; what is wrong with the files, or with what was asked of them, ends the program with its text. */
+/**
+ * Runs a command; what is wrong with the files, or with what was asked of them, ends the program
+ * with its text.
+ */
 export async function reportingErrors(task: () => Promise<void>): Promise<void> {
   try {
     await task();

@@ -1,4 +1,7 @@
-/** Giving back the space of a stopped member's store, as etcdutl defrag: range by range, so that it can tell how far it is. */
+/**
+ * Giving back the space of a stopped member's store, as etcdutl defrag: range by range, so that it
+ * can tell how far it is.
+ */
 import type { Keyspace } from "@quorate/host";
 import { levelKeyspaces } from "@quorate/host/node";
 import { humanBytes } from "../go-format.ts";
@@ -16,7 +19,11 @@ const RANGE_BYTES = 32 * 1024 * 1024;
  * @param onProgress told the bytes of records that have been rewritten
  * @throws DiskError where a record cannot be read
  */
-export async function rewriteStore(keyspace: Keyspace, onProgress: (bytes: number) => void, rangeBytes = RANGE_BYTES): Promise<void> {
+export async function rewriteStore(
+  keyspace: Keyspace,
+  onProgress: (bytes: number) => void,
+  rangeBytes = RANGE_BYTES,
+): Promise<void> {
   let from: Uint8Array | undefined;
   let doneBytes = 0;
   do {
@@ -48,7 +55,14 @@ export const defragCommand: Command = {
 compared.
 
 The member must be stopped; "quoratectl defrag" does the same for a running one, which serves meanwhile.`,
-  flags: { "data-dir": { kind: "string", defaultText: "", required: true, doc: "the member's data directory" } },
+  flags: {
+    "data-dir": {
+      kind: "string",
+      defaultText: "",
+      required: true,
+      doc: "the member's data directory",
+    },
+  },
   async run({ flags, io }) {
     const dataDir = flags.string("data-dir").replace(/(.)\/+$/, "$1");
     const progress = new Progress(io, "defragmenting ");
@@ -57,7 +71,9 @@ The member must be stopped; "quoratectl defrag" does the same for a running one,
         const keyspace = await levelKeyspaces.open(storeFolder(dataDir), { create: false });
         const beforeBytes = keyspace.sizeOnDiskBytes();
         try {
-          await rewriteStore(keyspace, (bytes) => progress.update(Math.min(bytes, beforeBytes), beforeBytes));
+          await rewriteStore(keyspace, (bytes) =>
+            progress.update(Math.min(bytes, beforeBytes), beforeBytes),
+          );
         } finally {
           await keyspace.close();
         }
@@ -75,7 +91,10 @@ The member must be stopped; "quoratectl defrag" does the same for a running one,
       });
     } catch (error) {
       if (!(error instanceof Exit)) throw error;
-      throw new Exit(ExitCode.error, `Failed to defragment etcd data[${dataDir}] (${error.message})`);
+      throw new Exit(
+        ExitCode.error,
+        `Failed to defragment etcd data[${dataDir}] (${error.message})`,
+      );
     } finally {
       progress.end();
     }

@@ -18,7 +18,11 @@ const iterateCommand: Command = {
   long: `Prints the records of a bucket, the last first.\n\n${what}`,
   flags: {
     limit: { kind: "int", defaultText: "0", doc: "most records to print (0 for all)" },
-    decode: { kind: "bool", defaultText: "false", doc: "print what the records say, where their bucket is known" },
+    decode: {
+      kind: "bool",
+      defaultText: "false",
+      doc: "print what the records say, where their bucket is known",
+    },
   },
   run: async (invocation) => (await load()).iterateBucket(invocation),
 };
@@ -48,7 +52,11 @@ export const dumpDbCommand: Command = {
   short: "Prints what stands in a store or a snapshot file",
   long: "Prints what stands in a store or a snapshot file, as etcd-dump-db does. It changes nothing.",
   flags: {
-    timeout: { kind: "duration", defaultText: "10s", doc: "how long to wait for a store that a running member holds" },
+    timeout: {
+      kind: "duration",
+      defaultText: "10s",
+      doc: "how long to wait for a store that a running member holds",
+    },
   },
   inherits: true,
   commands: [hashCommand, iterateCommand, listCommand, scanCommand],

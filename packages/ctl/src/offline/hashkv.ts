@@ -12,16 +12,22 @@ export const hashkvCommand: Command = {
 The store may stand a little behind the member's log, which the member reads again when it starts; compare at a --rev that both have.
 
 In the simple form the line has hash, hash revision and compact revision.`,
-  flags: { rev: { kind: "int", defaultText: "0", doc: "revision up to which to hash (0 for the newest)" } },
+  flags: {
+    rev: { kind: "int", defaultText: "0", doc: "revision up to which to hash (0 for the newest)" },
+  },
   run: (invocation) =>
     reportingErrors(async () => {
       const { args } = invocation;
-      if (args.length !== 1) throw new Exit(ExitCode.error, `accepts 1 arg(s), received ${args.length}`);
-      if (nodeDisk.stat(args[0]!) === undefined) throw new Exit(ExitCode.error, `stat ${args[0]}: no such file or directory`);
+      if (args.length !== 1)
+        throw new Exit(ExitCode.error, `accepts 1 arg(s), received ${args.length}`);
+      if (nodeDisk.stat(args[0]) === undefined)
+        throw new Exit(ExitCode.error, `stat ${args[0]}: no such file or directory`);
       const dataDir = folderArgument(args, "hashkv");
       checkForm(invocation);
       await withStore(dataDir, async (store) => {
-        const { hash, revision, compactRevision } = await store.mvcc.hashKV(invocation.flags.int("rev"));
+        const { hash, revision, compactRevision } = await store.mvcc.hashKV(
+          invocation.flags.int("rev"),
+        );
         printReport(invocation, [
           { json: "hash", title: "hash", value: hash },
           { json: "hashRevision", title: "hash revision", value: revision },

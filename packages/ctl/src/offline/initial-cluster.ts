@@ -1,4 +1,7 @@
-/** --initial-cluster and --initial-advertise-peer-urls as a member reads them when it is started, with etcd's texts. */
+/**
+ * --initial-cluster and --initial-advertise-peer-urls as a member reads them when it is started,
+ * with etcd's texts.
+ */
 import { lookup } from "node:dns/promises";
 import { type Member, memberId } from "@quorate/store";
 import { Exit, ExitCode } from "../io.ts";
@@ -14,7 +17,10 @@ export function parseInitialCluster(text: string): Map<string, string[]> {
   for (const pair of text.split(",").filter((one) => one !== "")) {
     const at = pair.indexOf("=");
     const name = at < 0 ? pair : pair.slice(0, at);
-    cluster.set(name, [...(cluster.get(name) ?? []), peerUrl(at < 0 ? "" : pair.slice(at + 1))].sort());
+    cluster.set(
+      name,
+      [...(cluster.get(name) ?? []), peerUrl(at < 0 ? "" : pair.slice(at + 1))].sort(),
+    );
   }
   const all = [...cluster.values()].flat();
   if (new Set(all).size < all.length) refuse(`initial cluster ${text} has duplicate url`);
@@ -22,26 +28,49 @@ export function parseInitialCluster(text: string): Map<string, string[]> {
 }
 
 /** The members of a cluster with their ids, by ascending id. */
-export function membersOf(cluster: ReadonlyMap<string, readonly string[]>, token: string): Member[] {
+export function membersOf(
+  cluster: ReadonlyMap<string, readonly string[]>,
+  token: string,
+): Member[] {
   return [...cluster]
-    .map(([name, peerUrls]) => ({ id: memberId(peerUrls, token), name, peerUrls, clientUrls: [], isLearner: false }))
+    .map(([name, peerUrls]) => ({
+      id: memberId(peerUrls, token),
+      name,
+      peerUrls,
+      clientUrls: [],
+      isLearner: false,
+    }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Checks that the member `name` is in the cluster under the URLs that it advertises; host names are looked up where texts differ. */
-export async function checkLocalMember(cluster: ReadonlyMap<string, readonly string[]>, name: string, advertised: string): Promise<void> {
-  const listed = cluster.get(name) ?? refuse(`couldn't find local name ${JSON.stringify(name)} in the initial cluster configuration`);
+/**
+ * Checks that the member `name` is in the cluster under the URLs that it advertises; host names are
+ * looked up where texts differ.
+ */
+export async function checkLocalMember(
+  cluster: ReadonlyMap<string, readonly string[]>,
+  name: string,
+  advertised: string,
+): Promise<void> {
+  const listed =
+    cluster.get(name) ??
+    refuse(`couldn't find local name ${JSON.stringify(name)} in the initial cluster configuration`);
   const urls = [...new Set(advertised.split(",").map(peerUrl))].sort();
   if (urls.join() === listed.join()) return;
-  const places = async (some: readonly string[]): Promise<string> => (await Promise.all(some.map(placeOf))).sort().join();
+  const places = async (some: readonly string[]): Promise<string> =>
+    (await Promise.all(some.map(placeOf))).sort().join();
   if ((await places(urls)) === (await places(listed))) return;
   const missing = listed.filter((url) => !urls.includes(url));
   if (missing.length > 0) {
     const pairs = missing.map((url) => `${name}=${url}`).join(",");
-    refuse(`--initial-cluster has ${pairs} but missing from --initial-advertise-peer-urls=${urls.join(",")}`);
+    refuse(
+      `--initial-cluster has ${pairs} but missing from --initial-advertise-peer-urls=${urls.join(",")}`,
+    );
   }
   const extra = urls.filter((url) => !listed.includes(url));
-  refuse(`--initial-advertise-peer-urls has ${extra.join(",")} but missing from --initial-cluster=${name}=${listed.join(",")}`);
+  refuse(
+    `--initial-advertise-peer-urls has ${extra.join(",")} but missing from --initial-cluster=${name}=${listed.join(",")}`,
+  );
 }
 
 /** A URL with its host as an address; as it is where the host has none. */

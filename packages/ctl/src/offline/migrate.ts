@@ -1,6 +1,7 @@
 /**
- * etcdutl's migration of a data directory between releases. A store of ours has one layout, whatever release of etcd's API it serves, so
- * there is never anything to migrate: the command checks what it is given as etcdutl does, and says what leads to another release instead.
+ * etcdutl's migration of a data directory between releases. A store of ours has one layout,
+ * whatever release of etcd's API it serves, so there is never anything to migrate: the command
+ * checks what it is given as etcdutl does, and says what leads to another release instead.
  */
 import { Exit, ExitCode } from "../io.ts";
 import type { Command } from "../program.ts";
@@ -12,10 +13,15 @@ function releaseOf(text: string): string {
   const refuse = (message: string): never => {
     throw new Exit(ExitCode.badArguments, message);
   };
-  if (text.split(".").length !== 2) refuse(`wrong target version format, expected "X.Y", got ${JSON.stringify(text)}`);
-  const [major, minor] = text.split(".").map((part) => (/^(?:0|[1-9]\d*)$/.test(part) ? Number(part) : Number.NaN)) as [number, number];
-  if (Number.isNaN(major) || Number.isNaN(minor)) refuse(`failed to parse target version: ${text}.0 is not a version`);
-  if (major < 3 || (major === 3 && minor < 5)) refuse(`target version ${JSON.stringify(`${major}.${minor}`)} not supported. Minimal "3.5"`);
+  if (text.split(".").length !== 2)
+    refuse(`wrong target version format, expected "X.Y", got ${JSON.stringify(text)}`);
+  const [major, minor] = text
+    .split(".")
+    .map((part) => (/^(?:0|[1-9]\d*)$/.test(part) ? Number(part) : Number.NaN)) as [number, number];
+  if (Number.isNaN(major) || Number.isNaN(minor))
+    refuse(`failed to parse target version: ${text}.0 is not a version`);
+  if (major < 3 || (major === 3 && minor < 5))
+    refuse(`target version ${JSON.stringify(`${major}.${minor}`)} not supported. Minimal "3.5"`);
   return `${major}.${minor}`;
 }
 
@@ -27,9 +33,23 @@ export const migrateCommand: Command = {
 A store of Quorate has one layout: it is of release ${apiVersion}, and no other can be written. To take the data to etcd of any
 release since 3.4, save a snapshot with "quoratectl snapshot save" and restore it with that release's etcdutl or etcdctl.`,
   flags: {
-    "data-dir": { kind: "string", defaultText: "", required: true, doc: "the member's data directory" },
-    "target-version": { kind: "string", defaultText: "", required: true, doc: "release as X.Y, 3.5 or later" },
-    force: { kind: "bool", defaultText: "false", doc: "taken for etcdutl's sake; there is no version to override" },
+    "data-dir": {
+      kind: "string",
+      defaultText: "",
+      required: true,
+      doc: "the member's data directory",
+    },
+    "target-version": {
+      kind: "string",
+      defaultText: "",
+      required: true,
+      doc: "release as X.Y, 3.5 or later",
+    },
+    force: {
+      kind: "bool",
+      defaultText: "false",
+      doc: "taken for etcdutl's sake; there is no version to override",
+    },
   },
   async run({ flags, io }) {
     const target = releaseOf(flags.string("target-version"));

@@ -1,7 +1,8 @@
 /**
- * Making the data directory of a member of a new cluster around a store that is taken over from elsewhere: the store first, then the log,
- * which begins with the membership and appears whole. A member does not start on one without the other, so that a restore which was
- * interrupted is noticed.
+ * Making the data directory of a member of a new cluster around a store that is taken over from
+ * elsewhere: the store first, then the log, which begins with the membership and appears whole. A
+ * member does not start on one without the other, so that a restore which was interrupted is
+ * noticed.
  *
  *     DATA-DIR/member/store/db   the store, at the index of the log's last entry
  *     DATA-DIR/member/snap/      empty
@@ -23,15 +24,31 @@ const TERM = 1;
 
 /** The flags that say which member of which cluster is made, as etcdutl has them. */
 export const newMemberFlags: Flags = {
-  "data-dir": { kind: "string", defaultText: "", doc: "data directory to make (NAME.quorate if none is given)" },
-  "wal-dir": { kind: "string", defaultText: "", doc: "folder of the log to make (in the data directory if none is given)" },
+  "data-dir": {
+    kind: "string",
+    defaultText: "",
+    doc: "data directory to make (NAME.quorate if none is given)",
+  },
+  "wal-dir": {
+    kind: "string",
+    defaultText: "",
+    doc: "folder of the log to make (in the data directory if none is given)",
+  },
   "initial-cluster": {
     kind: "string",
     defaultText: "default=http://localhost:2380",
     doc: "names and peer URLs of all members of the restored cluster",
   },
-  "initial-cluster-token": { kind: "string", defaultText: "etcd-cluster", doc: "token of the restored cluster" },
-  "initial-advertise-peer-urls": { kind: "string", defaultText: "http://localhost:2380", doc: "this member's peer URLs" },
+  "initial-cluster-token": {
+    kind: "string",
+    defaultText: "etcd-cluster",
+    doc: "token of the restored cluster",
+  },
+  "initial-advertise-peer-urls": {
+    kind: "string",
+    defaultText: "http://localhost:2380",
+    doc: "this member's peer URLs",
+  },
   name: { kind: "string", defaultText: "default", doc: "this member's name" },
 };
 
@@ -44,7 +61,10 @@ export interface NewMember {
   readonly cluster: NewCluster;
 }
 
-/** What newMemberFlags ask for, checked before anything is written. Rejects with Exit, with etcd's texts. */
+/**
+ * What newMemberFlags ask for, checked before anything is written. Rejects with Exit, with etcd's
+ * texts.
+ */
 export async function newMemberOf({ flags }: Invocation): Promise<NewMember> {
   const name = flags.string("name");
   const urls = parseInitialCluster(flags.string("initial-cluster"));
@@ -52,10 +72,20 @@ export async function newMemberOf({ flags }: Invocation): Promise<NewMember> {
   const dataDir = (flags.string("data-dir") || `${name}.quorate`).replace(/(.)\/+$/, "$1");
   const walDir = flags.string("wal-dir").replace(/(.)\/+$/, "$1");
   if (existsSync(dataDir) && !isEmptyFolder(dataDir)) {
-    throw new Exit(ExitCode.error, `data-dir ${JSON.stringify(dataDir)} not empty or could not be read`);
+    throw new Exit(
+      ExitCode.error,
+      `data-dir ${JSON.stringify(dataDir)} not empty or could not be read`,
+    );
   }
-  if (walDir !== "" && existsSync(walDir)) throw new Exit(ExitCode.error, `wal-dir ${JSON.stringify(walDir)} exists`);
-  return newMember(name, urls, flags.string("initial-cluster-token"), dataDir, walDir || `${dataDir}/member/wal`);
+  if (walDir !== "" && existsSync(walDir))
+    throw new Exit(ExitCode.error, `wal-dir ${JSON.stringify(walDir)} exists`);
+  return newMember(
+    name,
+    urls,
+    flags.string("initial-cluster-token"),
+    dataDir,
+    walDir || `${dataDir}/member/wal`,
+  );
 }
 
 /** The member `name` of a new cluster. @param urls the peer URLs of all its members */
@@ -94,8 +124,8 @@ export interface Machine {
 const thisMachine: Machine = { disk: nodeDisk, clock: nodeClock };
 
 /**
- * Makes the member; `fillStore` makes the store in the folder that it is told. What was made is removed again if that fails; it is durable
- * when the promise resolves.
+ * Makes the member; `fillStore` makes the store in the folder that it is told. What was made is
+ * removed again if that fails; it is durable when the promise resolves.
  */
 export async function makeMember(
   target: NewMember,
@@ -106,9 +136,17 @@ export async function makeMember(
   const { disk } = machine;
   const wasThere = disk.stat(dataDir) !== undefined;
   try {
-    for (const dir of [dataDir, `${dataDir}/member`, `${dataDir}/member/snap`, storeDir, parentOf(walDir)]) disk.makeDir(dir);
+    for (const dir of [
+      dataDir,
+      `${dataDir}/member`,
+      `${dataDir}/member/snap`,
+      storeDir,
+      parentOf(walDir),
+    ])
+      disk.makeDir(dir);
     await fillStore(storeDir);
-    for (const dir of [storeDir, `${dataDir}/member`, dataDir, parentOf(dataDir)]) disk.syncDir(dir);
+    for (const dir of [storeDir, `${dataDir}/member`, dataDir, parentOf(dataDir)])
+      disk.syncDir(dir);
     await writeLog(target, machine);
   } catch (error) {
     disk.remove(wasThere ? `${dataDir}/member` : dataDir);
@@ -116,13 +154,19 @@ export async function makeMember(
   }
 }
 
-async function writeLog({ walDir, self, cluster }: NewMember, { disk, clock }: Machine): Promise<void> {
+async function writeLog(
+  { walDir, self, cluster }: NewMember,
+  { disk, clock }: Machine,
+): Promise<void> {
   const { members, position } = cluster;
-  const metadata = etcdserverpb.Metadata.encode({ NodeID: self.id, ClusterID: clusterId(members.map(({ id }) => id)) });
+  const metadata = etcdserverpb.Metadata.encode({
+    NodeID: self.id,
+    ClusterID: clusterId(members.map(({ id }) => id)),
+  });
   const wal = Wal.create(disk, walDir, metadata, { clock });
   try {
     wal.append(
-      { term: TERM, vote: members[0]!.id, commit: members.length },
+      { term: TERM, vote: members[0].id, commit: members.length },
       members.map((member, i) => ({
         type: raftpb.EntryType.EntryConfChange,
         term: TERM,
@@ -134,7 +178,11 @@ async function writeLog({ walDir, self, cluster }: NewMember, { disk, clock }: M
         }),
       })),
     );
-    await wal.saveSnapshot({ index: position.index, term: position.term, confState: position.confState });
+    await wal.saveSnapshot({
+      index: position.index,
+      term: position.term,
+      confState: position.confState,
+    });
   } finally {
     await wal.close();
   }

@@ -25,13 +25,21 @@ export function checkForm({ flags }: Invocation): void {
 export function printReport({ flags, io }: Invocation, fields: readonly ReportField[]): void {
   switch (flags.string("write-out")) {
     case "json":
-      io.stdout(`${goJson(Object.fromEntries(fields.map(({ json, value }): [string, JsonValue] => [json, value])))}\n`);
+      io.stdout(
+        `${goJson(Object.fromEntries(fields.map(({ json, value }): [string, JsonValue] => [json, value])))}\n`,
+      );
       break;
     case "fields":
-      for (const { title, field, value } of fields) io.stdout(`"${field ?? title[0]!.toUpperCase() + title.slice(1)}" : ${value}\n`);
+      for (const { title, field, value } of fields)
+        io.stdout(`"${field ?? title[0].toUpperCase() + title.slice(1)}" : ${value}\n`);
       break;
     case "table":
-      io.stdout(drawTable({ header: fields.map(({ title }) => title), rows: [fields.map(({ value, shown }) => shown ?? String(value))] }));
+      io.stdout(
+        drawTable({
+          header: fields.map(({ title }) => title),
+          rows: [fields.map(({ value, shown }) => shown ?? String(value))],
+        }),
+      );
       break;
     default:
       io.stdout(`${fields.map(({ value, shown }) => shown ?? value).join(", ")}\n`);

@@ -1,4 +1,7 @@
-/** What restores from a snapshot file and from a continuous backup have in common: how far revisions are moved on, and the restore. */
+/**
+ * What restores from a snapshot file and from a continuous backup have in common: how far revisions
+ * are moved on, and the restore.
+ */
 import { levelKeyspaces } from "@quorate/host/node";
 import { idToHex } from "@quorate/proto";
 import { clusterId, IGNORE_AUTH_FLAG, Store } from "@quorate/store";
@@ -18,7 +21,10 @@ export const bumpFlags: Flags = {
   },
 };
 
-/** The flag that has a state taken in which authentication is enabled. The server has one of the same name. */
+/**
+ * The flag that has a state taken in which authentication is enabled. The server has one of the
+ * same name.
+ */
 export const ignoreAuthFlag: Flags = {
   [IGNORE_AUTH_FLAG]: {
     kind: "bool",
@@ -27,10 +33,16 @@ export const ignoreAuthFlag: Flags = {
   },
 };
 
-/** How much is to be added to the latest revision. Throws Exit, with etcd's text where there is one. */
+/**
+ * How much is to be added to the latest revision. Throws Exit, with etcd's text where there is one.
+ */
 export function bumpRevisionOf(flags: FlagValues): number {
   const bumpRevision = flags.int("bump-revision");
-  if (bumpRevision < 0) throw new Exit(ExitCode.badArguments, `--bump-revision must not be negative, and is ${bumpRevision}`);
+  if (bumpRevision < 0)
+    throw new Exit(
+      ExitCode.badArguments,
+      `--bump-revision must not be negative, and is ${bumpRevision}`,
+    );
   if (bumpRevision > 0 !== flags.bool("mark-compacted")) {
     throw new Exit(ExitCode.badArguments, "--mark-compacted required if --revision-bump > 0");
   }
@@ -38,17 +50,26 @@ export function bumpRevisionOf(flags: FlagValues): number {
 }
 
 /**
- * Makes the member with progress, looks through its store and says what is in it. What it logs is what etcdutl logs: scripts look for
- * "added member".
- * @param fillStore makes the store in the folder that it is told, and tells how far it has come in bytes
+ * Makes the member with progress, looks through its store and says what is in it. What it logs is
+ * what etcdutl logs: scripts look for "added member".
+ * @param fillStore makes the store in the folder that it is told, and tells how far it has come in
+ * bytes
  */
 export async function restoreMember(
   io: Io,
   source: string,
   target: NewMember,
-  fillStore: (storeDir: string, onProgress: (bytes: number, totalBytes: number) => void) => Promise<unknown>,
+  fillStore: (
+    storeDir: string,
+    onProgress: (bytes: number, totalBytes: number) => void,
+  ) => Promise<unknown>,
 ): Promise<void> {
-  const places = { path: source, "wal-dir": target.walDir, "data-dir": target.dataDir, "snap-dir": `${target.dataDir}/member/snap` };
+  const places = {
+    path: source,
+    "wal-dir": target.walDir,
+    "data-dir": target.dataDir,
+    "snap-dir": `${target.dataDir}/member/snap`,
+  };
   logInfo(io, "restoring snapshot", places);
   const progress = new Progress(io, "restoring ");
   let revision = 0;

@@ -22,25 +22,38 @@ import { bumpFlags, bumpRevisionOf, ignoreAuthFlag, restoreMember } from "./rest
 /** The only argument, a file that must exist. Throws Exit. */
 function fileArgument(args: readonly string[], command: string, verb: string): string {
   const [path] = args;
-  if (path === undefined || args.length > 1) throw new Exit(ExitCode.badArguments, `${command} requires exactly one argument`);
+  if (path === undefined || args.length > 1)
+    throw new Exit(ExitCode.badArguments, `${command} requires exactly one argument`);
   const kind = nodeDisk.stat(path)?.kind;
   if (kind !== "file")
-    throw new Exit(ExitCode.error, `${verb} ${path}: ${kind === undefined ? "no such file or directory" : "not a file"}`);
+    throw new Exit(
+      ExitCode.error,
+      `${verb} ${path}: ${kind === undefined ? "no such file or directory" : "not a file"}`,
+    );
   return path;
 }
 
-/** Runs a command on a snapshot file; what is wrong with that ends the program with its text and what can be done. */
+/**
+ * Runs a command on a snapshot file; what is wrong with that ends the program with its text and
+ * what can be done.
+ */
 function onFile(path: string, task: () => Promise<void>): Promise<void> {
   return reportingErrors(async () => {
     try {
       await task();
     } catch (error) {
       if (error instanceof BoltDamageError || error instanceof EtcdFileError) {
-        throw new Exit(ExitCode.error, `${error.message}. Use another snapshot: this one cannot be restored from`);
+        throw new Exit(
+          ExitCode.error,
+          `${error.message}. Use another snapshot: this one cannot be restored from`,
+        );
       }
       if (error instanceof AuthEnabledError) throw new Exit(ExitCode.error, error.message);
       if (error instanceof StoreDamageError) {
-        throw new Exit(ExitCode.error, `${path}: ${error.place}: ${error.problem}. Use another snapshot: this one cannot be restored from`);
+        throw new Exit(
+          ExitCode.error,
+          `${path}: ${error.place}: ${error.problem}. Use another snapshot: this one cannot be restored from`,
+        );
       }
       throw error;
     }
@@ -75,7 +88,13 @@ In the simple form the line has hash, revision, keys, size and version.`,
         { json: "hash", title: "hash", value: hash, shown: hash.toString(16) },
         { json: "revision", title: "revision", value: revision },
         { json: "totalKey", title: "total keys", field: "Keys", value: keys },
-        { json: "totalSize", title: "total size", field: "Size", value: sizeBytes, shown: humanBytes(sizeBytes) },
+        {
+          json: "totalSize",
+          title: "total size",
+          field: "Size",
+          value: sizeBytes,
+          shown: humanBytes(sizeBytes),
+        },
         { json: "version", title: "version", value: version },
       ]);
     });
@@ -91,14 +110,23 @@ Run it once for each member of the new cluster, with the same file, --initial-cl
 with those flags. --bump-revision with --mark-compacted lets clients that watch notice that history has gone back.`,
   flags: {
     ...newMemberFlags,
-    "skip-hash-check": { kind: "bool", defaultText: "false", doc: "do not compare the SHA-256 (for a database from a data directory)" },
-    "initial-memory-map-size": { kind: "int", defaultText: "0", doc: "taken for etcdutl's sake; nothing is mapped here" },
+    "skip-hash-check": {
+      kind: "bool",
+      defaultText: "false",
+      doc: "do not compare the SHA-256 (for a database from a data directory)",
+    },
+    "initial-memory-map-size": {
+      kind: "int",
+      defaultText: "0",
+      doc: "taken for etcdutl's sake; nothing is mapped here",
+    },
     ...bumpFlags,
     ...ignoreAuthFlag,
   },
   run: async (invocation) => {
     const { args, flags, io } = invocation;
-    if (args.length !== 1) throw new Exit(ExitCode.badArguments, "snapshot restore requires exactly one argument");
+    if (args.length !== 1)
+      throw new Exit(ExitCode.badArguments, "snapshot restore requires exactly one argument");
     const bumpRevision = bumpRevisionOf(flags);
     const ignoreAuth = flags.bool(IGNORE_AUTH_FLAG);
     const target = await newMemberOf(invocation);
@@ -106,11 +134,17 @@ with those flags. --bump-revision with --mark-compacted lets clients that watch 
     await onFile(path, async () => {
       if (!flags.bool("skip-hash-check")) checkFile(path, invocation);
       await restoreMember(io, path, target, (storeDir, onProgress) =>
-        importEtcdFile({ disk: nodeDisk, keyspaces: levelKeyspaces }, path, storeDir, target.cluster, {
-          bumpRevision,
-          ignoreAuth,
-          onProgress,
-        }),
+        importEtcdFile(
+          { disk: nodeDisk, keyspaces: levelKeyspaces },
+          path,
+          storeDir,
+          target.cluster,
+          {
+            bumpRevision,
+            ignoreAuth,
+            onProgress,
+          },
+        ),
       );
     });
   },

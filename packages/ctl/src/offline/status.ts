@@ -21,7 +21,12 @@ In the simple form the line has applied index, term, revision, compact revision,
           { json: "revision", title: "revision", value: store.mvcc.currentRevision },
           { json: "compactRevision", title: "compact revision", value: store.mvcc.compactRevision },
           { json: "keys", title: "keys", value: store.mvcc.keyCount },
-          { json: "sizeBytes", title: "size", value: invocation.flags.string("write-out") === "json" ? sizeBytes : humanBytes(sizeBytes) },
+          {
+            json: "sizeBytes",
+            title: "size",
+            value:
+              invocation.flags.string("write-out") === "json" ? sizeBytes : humanBytes(sizeBytes),
+          },
         ]);
       });
     }),

@@ -25,17 +25,25 @@ import { goQuote } from "../go-format.ts";
 import { doneForm, type FieldLine, type Form, headerJson, present } from "./form.ts";
 
 const { Permission_Type } = authpb;
-const permissionNames: ReadonlyMap<number, string> = new Map(Object.entries(Permission_Type).map(([name, type]) => [type, name]));
+const permissionNames: ReadonlyMap<number, string> = new Map(
+  Object.entries(Permission_Type).map(([name, type]) => [type, name]),
+);
 
 /** The end of a range that has no end. */
 const OPEN_END = "\0";
 
 export const roleAddForm = (role: string) => doneForm(AuthRoleAddResponse, `Role ${role} created`);
-export const roleDeleteForm = (role: string) => doneForm(AuthRoleDeleteResponse, `Role ${role} deleted`);
-export const roleGrantForm = (role: string) => doneForm(AuthRoleGrantPermissionResponse, `Role ${role} updated`);
+export const roleDeleteForm = (role: string) =>
+  doneForm(AuthRoleDeleteResponse, `Role ${role} deleted`);
+export const roleGrantForm = (role: string) =>
+  doneForm(AuthRoleGrantPermissionResponse, `Role ${role} updated`);
 
 /** @param rangeEnd empty for a single key */
-export function roleRevokeForm(role: string, key: Uint8Array, rangeEnd: Uint8Array): Form<AuthRoleRevokePermissionResponse> {
+export function roleRevokeForm(
+  role: string,
+  key: Uint8Array,
+  rangeEnd: Uint8Array,
+): Form<AuthRoleRevokePermissionResponse> {
   const [start, end] = [toLatin1(key), toLatin1(rangeEnd)];
   const range = end === OPEN_END ? `[${start}, <open ended>` : `[${start}, ${end})`;
   const what = end === "" ? `Permission of key ${start} is` : `Permission of range ${range} is`;
@@ -46,13 +54,18 @@ export function roleRevokeForm(role: string, key: Uint8Array, rangeEnd: Uint8Arr
 }
 
 export const userAddForm = (user: string) => doneForm(AuthUserAddResponse, `User ${user} created`);
-export const userDeleteForm = (user: string) => doneForm(AuthUserDeleteResponse, `User ${user} deleted`);
+export const userDeleteForm = (user: string) =>
+  doneForm(AuthUserDeleteResponse, `User ${user} deleted`);
 export const passwordForm = doneForm(AuthUserChangePasswordResponse, "Password updated");
-export const userGrantForm = (user: string, role: string) => doneForm(AuthUserGrantRoleResponse, `Role ${role} is granted to user ${user}`);
+export const userGrantForm = (user: string, role: string) =>
+  doneForm(AuthUserGrantRoleResponse, `Role ${role} is granted to user ${user}`);
 export const userRevokeForm = (user: string, role: string) =>
   doneForm(AuthUserRevokeRoleResponse, `Role ${role} is revoked from user ${user}`);
 
-export function roleGetForm(role: string, prefixEnd: (key: Uint8Array) => Uint8Array): Form<AuthRoleGetResponse> {
+export function roleGetForm(
+  role: string,
+  prefixEnd: (key: Uint8Array) => Uint8Array,
+): Form<AuthRoleGetResponse> {
   // Keys are bytes, so lines are put together as such, a char a byte.
   const shown = ({ key, rangeEnd }: authpb.Permission): string => {
     const start = toLatin1(key);
@@ -65,9 +78,21 @@ export function roleGetForm(role: string, prefixEnd: (key: Uint8Array) => Uint8A
     simple({ perm }) {
       const all = role === "root" && perm.length === 0;
       const list = (kind: number): string[] =>
-        all ? ["\t[, <open ended>"] : perm.filter(({ permType }) => permType === kind || permType === Permission_Type.READWRITE).map(shown);
-      const lines = ["KV Read:", ...list(Permission_Type.READ), "KV Write:", ...list(Permission_Type.WRITE)];
-      return concat([fromUtf8(`Role ${role}\n`), fromLatin1(lines.map((line) => `${line}\n`).join(""))]);
+        all
+          ? ["\t[, <open ended>"]
+          : perm
+              .filter(({ permType }) => permType === kind || permType === Permission_Type.READWRITE)
+              .map(shown);
+      const lines = [
+        "KV Read:",
+        ...list(Permission_Type.READ),
+        "KV Write:",
+        ...list(Permission_Type.WRITE),
+      ];
+      return concat([
+        fromUtf8(`Role ${role}\n`),
+        fromLatin1(lines.map((line) => `${line}\n`).join("")),
+      ]);
     },
     fields: ({ perm }) =>
       perm.flatMap(({ permType, key, rangeEnd }): FieldLine[] => [
@@ -79,7 +104,11 @@ export function roleGetForm(role: string, prefixEnd: (key: Uint8Array) => Uint8A
     json: ({ header, perm }) => ({
       header: headerJson(header),
       perm: present(
-        perm.map(({ permType, key, rangeEnd }) => ({ permType: present(permType), key: present(key), range_end: present(rangeEnd) })),
+        perm.map(({ permType, key, rangeEnd }) => ({
+          permType: present(permType),
+          key: present(key),
+          range_end: present(rangeEnd),
+        })),
       ),
     }),
     protobuf: (answer) => AuthRoleGetResponse.encode(answer),
@@ -112,7 +141,8 @@ export const userListForm: Form<AuthUserListResponse> = {
 };
 
 export const authStatusForm: Form<AuthStatusResponse> = {
-  simple: ({ enabled, authRevision }) => `Authentication Status: ${enabled}\nAuthRevision: ${authRevision}\n`,
+  simple: ({ enabled, authRevision }) =>
+    `Authentication Status: ${enabled}\nAuthRevision: ${authRevision}\n`,
   json: ({ header, enabled, authRevision }) => ({
     header: headerJson(header),
     enabled: present(enabled),

@@ -18,7 +18,9 @@ export function printerOf({ flags, io }: Invocation): Printer {
       return new SimplePrinter(
         io,
         isHex,
-        flags.isSet("write-out") ? undefined : io.terminal && { paint: paintFor(io), columns: io.terminal.size().columns },
+        flags.isSet("write-out")
+          ? undefined
+          : io.terminal && { paint: paintFor(io), columns: io.terminal.size().columns },
       );
     case "json":
       return new JsonPrinter(io, isHex);

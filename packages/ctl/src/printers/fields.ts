@@ -30,7 +30,10 @@ export class FieldsPrinter extends RefusingPrinter {
     this.#isHex = isHex;
   }
 
-  override form<T extends { readonly header: ResponseHeader | undefined }>(form: Form<T>, answer: T): void {
+  override form<T extends { readonly header: ResponseHeader | undefined }>(
+    form: Form<T>,
+    answer: T,
+  ): void {
     if (form.fields === undefined) this.refuse();
     this.#header(answer.header);
     this.#lines(form.fields(answer, this.#style));

@@ -1,8 +1,15 @@
 /**
- * One kind of answer in every form of output, declared in one place: the printers take what they need of it. The texts are etcdctl
- * 3.7's, byte for byte, because scripts read them.
+ * One kind of answer in every form of output, declared in one place: the printers take what they
+ * need of it. The texts are etcdctl 3.7's, byte for byte, because scripts read them.
  */
-import { concat, fromUtf8, KeyValue, type MessageType, type ResponseHeader, toHex } from "@quorate/proto";
+import {
+  concat,
+  fromUtf8,
+  KeyValue,
+  type MessageType,
+  type ResponseHeader,
+  toHex,
+} from "@quorate/proto";
 import { goQuote, type JsonValue } from "../go-format.ts";
 
 /** How people want keys, values and ids to be shown. */
@@ -87,8 +94,12 @@ export function recordFields(prefix: string, record: Uint8Array, { isHex }: Styl
 const NEWLINE = fromUtf8("\n");
 
 /** Encoded KeyValues as the simple form shows them: keys and values on lines of their own. */
-export function recordLines(records: readonly Uint8Array[], { isHex, valueOnly }: Style): Uint8Array {
-  const shown = (bytes: Uint8Array): Uint8Array => (isHex ? fromUtf8(toHex(bytes).replace(/../g, "\\x$&")) : bytes);
+export function recordLines(
+  records: readonly Uint8Array[],
+  { isHex, valueOnly }: Style,
+): Uint8Array {
+  const shown = (bytes: Uint8Array): Uint8Array =>
+    isHex ? fromUtf8(toHex(bytes).replace(/../g, "\\x$&")) : bytes;
   const pieces: Uint8Array[] = [];
   for (const record of records) {
     const { key, value } = KeyValue.decode(record);
@@ -100,5 +111,7 @@ export function recordLines(records: readonly Uint8Array[], { isHex, valueOnly }
 
 /** A signed number in Go's %016x, as leases are shown. */
 export function paddedHex(value: bigint): string {
-  return value < 0n ? `-${(-value).toString(16).padStart(15, "0")}` : value.toString(16).padStart(16, "0");
+  return value < 0n
+    ? `-${(-value).toString(16).padStart(15, "0")}`
+    : value.toString(16).padStart(16, "0");
 }

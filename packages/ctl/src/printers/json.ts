@@ -1,4 +1,7 @@
-/** JSON as Go writes etcd's messages: fields under their protobuf names, zero values left out, bytes in base64. */
+/**
+ * JSON as Go writes etcd's messages: fields under their protobuf names, zero values left out, bytes
+ * in base64.
+ */
 import {
   type AlarmResponse,
   type DeleteRangeResponse,
@@ -31,11 +34,18 @@ function rangeJson(response: RangeResponse): JsonValue {
 }
 
 function putJson(response: PutResponse): JsonValue {
-  return { header: headerJson(response.header), prev_kv: response.prevKv === undefined ? undefined : recordJson(response.prevKv) };
+  return {
+    header: headerJson(response.header),
+    prev_kv: response.prevKv === undefined ? undefined : recordJson(response.prevKv),
+  };
 }
 
 function deleteJson(response: DeleteRangeResponse): JsonValue {
-  return { header: headerJson(response.header), deleted: present(response.deleted), prev_kvs: present(response.prevKvs.map(recordJson)) };
+  return {
+    header: headerJson(response.header),
+    deleted: present(response.deleted),
+    prev_kvs: present(response.prevKvs.map(recordJson)),
+  };
 }
 
 function txnJson(answer: TxnResponse): JsonValue {
@@ -53,7 +63,11 @@ function txnJson(answer: TxnResponse): JsonValue {
         return { Response: {} };
     }
   });
-  return { header: headerJson(answer.header), succeeded: present(answer.succeeded), responses: present(responses) };
+  return {
+    header: headerJson(answer.header),
+    succeeded: present(answer.succeeded),
+    responses: present(responses),
+  };
 }
 
 function memberJson(member: Member): JsonValue {
@@ -84,7 +98,10 @@ function membersJson({ header, member, members }: Members): JsonValue {
 
 /** With --hex the ids of members and clusters are hexadecimal texts, and always there. */
 function hexMembersJson({ header, member, members }: Members): JsonValue {
-  const hexMember = (one: Member): JsonValue => ({ ...(memberJson(one) as object), ID: idToHex(one.ID) });
+  const hexMember = (one: Member): JsonValue => ({
+    ...(memberJson(one) as object),
+    ID: idToHex(one.ID),
+  });
   return {
     header: {
       cluster_id: idToHex(header?.clusterId ?? 0n),
@@ -115,7 +132,10 @@ function statusJson(response: StatusResponse): JsonValue {
     downgradeInfo:
       downgradeInfo === undefined
         ? undefined
-        : { enabled: present(downgradeInfo.enabled), targetVersion: present(downgradeInfo.targetVersion) },
+        : {
+            enabled: present(downgradeInfo.enabled),
+            targetVersion: present(downgradeInfo.targetVersion),
+          },
   };
 }
 
@@ -190,15 +210,22 @@ export class JsonPrinter implements Printer {
   }
 
   endpointStatus(list: readonly EndpointAnswer<StatusResponse>[]): void {
-    this.#answers(list.map(({ endpoint, response }) => ({ Endpoint: endpoint, Status: statusJson(response) })));
+    this.#answers(
+      list.map(({ endpoint, response }) => ({ Endpoint: endpoint, Status: statusJson(response) })),
+    );
   }
 
   endpointHashKv(list: readonly EndpointAnswer<HashKVResponse>[]): void {
-    this.#answers(list.map(({ endpoint, response }) => ({ Endpoint: endpoint, HashKV: hashJson(response) })));
+    this.#answers(
+      list.map(({ endpoint, response }) => ({ Endpoint: endpoint, HashKV: hashJson(response) })),
+    );
   }
 
   alarm(response: AlarmResponse): void {
-    const alarms = response.alarms.map(({ memberID, alarm }) => ({ memberID: present(memberID), alarm: present(alarm) }));
+    const alarms = response.alarms.map(({ memberID, alarm }) => ({
+      memberID: present(memberID),
+      alarm: present(alarm),
+    }));
     this.#print({ header: headerJson(response.header), alarms: present(alarms) });
   }
 

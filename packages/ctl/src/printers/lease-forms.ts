@@ -1,4 +1,7 @@
-/** How answers about leases are printed. In JSON the header's members stand beside the others, as Go writes an embedded struct. */
+/**
+ * How answers about leases are printed. In JSON the header's members stand beside the others, as Go
+ * writes an embedded struct.
+ */
 import {
   fromLatin1,
   type LeaseGrantResponse,
@@ -12,11 +15,17 @@ import {
 import { goQuote, type JsonValue } from "../go-format.ts";
 import { type FieldLine, type Form, headerJson, paddedHex, type Style } from "./form.ts";
 
-function withHeader(header: ResponseHeader | undefined, members: { readonly [name: string]: JsonValue }): JsonValue {
+function withHeader(
+  header: ResponseHeader | undefined,
+  members: { readonly [name: string]: JsonValue },
+): JsonValue {
   return { ...(headerJson(header) as object), ...members };
 }
 
-/** etcdctl's own types for these answers take their protobuf form from the header that they embed, and so print that alone. */
+/**
+ * etcdctl's own types for these answers take their protobuf form from the header that they embed,
+ * and so print that alone.
+ */
 function headerBytes({ header }: { readonly header: ResponseHeader | undefined }): Uint8Array {
   return ResponseHeader.encode(header ?? {});
 }
@@ -53,8 +62,12 @@ export function timeToLiveForm(withKeys: boolean): Form<LeaseTimeToLiveResponse>
   return {
     simple({ ID, TTL, grantedTTL, keys }) {
       if (grantedTTL === 0 && TTL === -1) return `lease ${paddedHex(ID)} already expired\n`;
-      const attached = withKeys ? `, attached keys([${keys.map((key) => toLatin1(key)).join(" ")}])` : "";
-      return fromLatin1(`lease ${paddedHex(ID)} granted with TTL(${grantedTTL}s), remaining(${TTL}s)${attached}\n`);
+      const attached = withKeys
+        ? `, attached keys([${keys.map((key) => toLatin1(key)).join(" ")}])`
+        : "";
+      return fromLatin1(
+        `lease ${paddedHex(ID)} granted with TTL(${grantedTTL}s), remaining(${TTL}s)${attached}\n`,
+      );
     },
     fields: ({ ID, TTL, grantedTTL, keys }, style) => [
       idField(ID, style),
@@ -63,14 +76,23 @@ export function timeToLiveForm(withKeys: boolean): Form<LeaseTimeToLiveResponse>
       ...keys.map((key): FieldLine => ["Key", goQuote(key)]),
     ],
     json: ({ header, ID, TTL, grantedTTL, keys }) =>
-      withHeader(header, { id: ID, ttl: TTL, "granted-ttl": grantedTTL, keys: keys.length === 0 ? null : keys }),
+      withHeader(header, {
+        id: ID,
+        ttl: TTL,
+        "granted-ttl": grantedTTL,
+        keys: keys.length === 0 ? null : keys,
+      }),
     protobuf: headerBytes,
   };
 }
 
 export const leasesForm: Form<LeaseLeasesResponse> = {
-  simple: ({ leases }) => [`found ${leases.length} leases`, ...leases.map(({ ID }) => paddedHex(ID))].map((line) => `${line}\n`).join(""),
+  simple: ({ leases }) =>
+    [`found ${leases.length} leases`, ...leases.map(({ ID }) => paddedHex(ID))]
+      .map((line) => `${line}\n`)
+      .join(""),
   fields: ({ leases }, style) => leases.map(({ ID }) => idField(ID, style)),
-  json: ({ header, leases }) => withHeader(header, { leases: leases.map(({ ID }) => ({ id: ID })) }),
+  json: ({ header, leases }) =>
+    withHeader(header, { leases: leases.map(({ ID }) => ({ id: ID })) }),
   protobuf: headerBytes,
 };

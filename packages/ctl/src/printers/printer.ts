@@ -1,6 +1,7 @@
 /**
- * Ways to print answers, chosen by --write-out. The texts are etcdctl 3.7's, byte for byte, because scripts read them.
- * Answers that have a Form are printed by `form`; the others have functions of their own.
+ * Ways to print answers, chosen by --write-out. The texts are etcdctl 3.7's, byte for byte, because
+ * scripts read them. Answers that have a Form are printed by `form`; the others have functions of
+ * their own.
  */
 import type {
   AlarmResponse,

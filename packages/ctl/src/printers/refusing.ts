@@ -1,4 +1,7 @@
-/** A printer that refuses everything, in etcdctl's words; those that print some answers only are made of it. */
+/**
+ * A printer that refuses everything, in etcdctl's words; those that print some answers only are
+ * made of it.
+ */
 import { Exit, ExitCode } from "../io.ts";
 import type { Printer } from "./printer.ts";
 

@@ -70,7 +70,11 @@ export class SimplePrinter implements Printer {
   }
 
   memberAdd({ header, member }: MemberAddResponse): void {
-    this.#member(member?.ID ?? 0n, member?.isLearner === true ? "added as learner to" : "added to", header);
+    this.#member(
+      member?.ID ?? 0n,
+      member?.isLearner === true ? "added as learner to" : "added to",
+      header,
+    );
   }
 
   memberRemove(id: bigint, { header }: MemberRemoveResponse): void {
@@ -96,7 +100,10 @@ export class SimplePrinter implements Printer {
 
   endpointHealth(list: readonly EndpointHealth[]): void {
     for (const { endpoint, took, error } of list) {
-      if (error === "") this.#sink.stdout(`${endpoint} is healthy: successfully committed proposal: took = ${took}\n`);
+      if (error === "")
+        this.#sink.stdout(
+          `${endpoint} is healthy: successfully committed proposal: took = ${took}\n`,
+        );
       else this.#sink.stderr(`${endpoint} is unhealthy: failed to commit proposal: ${error}\n`);
     }
   }
@@ -111,7 +118,9 @@ export class SimplePrinter implements Printer {
 
   alarm(response: AlarmResponse): void {
     for (const { memberID, alarm } of response.alarms) {
-      this.#sink.stdout(`${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${alarmName(alarm)}\n`);
+      this.#sink.stdout(
+        `${memberID === 0n ? "" : `memberID:${memberID} `}alarm:${alarmName(alarm)}\n`,
+      );
     }
   }
 

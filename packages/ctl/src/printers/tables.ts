@@ -1,6 +1,11 @@
 /** Rows of what is printed in tables, and as comma-separated lists in the simple form. */
 import { escapeControls } from "@quorate/host";
-import { type HashKVResponse, idToHex, type MemberListResponse, type StatusResponse } from "@quorate/proto";
+import {
+  type HashKVResponse,
+  idToHex,
+  type MemberListResponse,
+  type StatusResponse,
+} from "@quorate/proto";
 import { humanBytes } from "../go-format.ts";
 import type { EndpointAnswer, EndpointHealth } from "./printer.ts";
 
@@ -79,19 +84,28 @@ function unusedPercentage({ dbSize, dbSizeInUse }: StatusResponse): number {
 export function hashTable(list: readonly EndpointAnswer<HashKVResponse>[]): Table {
   return {
     header: ["endpoint", "hash", "hash_revision"],
-    rows: list.map(({ endpoint, response }) => [endpoint, String(response.hash), String(response.hashRevision)]),
+    rows: list.map(({ endpoint, response }) => [
+      endpoint,
+      String(response.hash),
+      String(response.hashRevision),
+    ]),
   };
 }
 
-/** Draws a table: headings in capitals and centred, cells to the right. Control characters in cells are shown as \xNN or \uNNNN. */
+/**
+ * Draws a table: headings in capitals and centred, cells to the right. Control characters in cells
+ * are shown as \xNN or \uNNNN.
+ */
 export function drawTable({ header, rows: texts }: Table): string {
   const rows = texts.map((row) => row.map(escapeControls));
   const titles = header.map((title) => title.replaceAll("_", " ").toUpperCase());
-  const widths = titles.map((title, column) => Math.max(...[title, ...rows.map((row) => row[column]!)].map(width)));
+  const widths = titles.map((title, column) =>
+    Math.max(...[title, ...rows.map((row) => row[column])].map(width)),
+  );
   const rule = (left: string, middle: string, right: string): string =>
     left + widths.map((size) => "─".repeat(size + 2)).join(middle) + right;
   const line = (cells: readonly string[], pad: (text: string, size: number) => string): string =>
-    `│${cells.map((cell, column) => ` ${pad(cell, widths[column]!)} `).join("│")}│`;
+    `│${cells.map((cell, column) => ` ${pad(cell, widths[column])} `).join("│")}│`;
   const body = rows.map((row) => line(row, padLeft));
   const lines = [
     rule("┌", "┬", "┐"),

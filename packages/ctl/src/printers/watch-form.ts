@@ -1,6 +1,14 @@
 /** How a watch's responses are printed. */
 import { concat, Event, Event_EventType, fromUtf8, WatchResponse } from "@quorate/proto";
-import { type FieldLine, type Form, headerJson, present, recordFields, recordJson, recordLines } from "./form.ts";
+import {
+  type FieldLine,
+  type Form,
+  headerJson,
+  present,
+  recordFields,
+  recordJson,
+  recordLines,
+} from "./form.ts";
 
 /** The name of a kind of event. */
 export function eventName(type: number): string {
@@ -12,7 +20,10 @@ export const watchForm: Form<WatchResponse> = {
     concat(
       events.map((bytes) => {
         const { type, kv, prevKv } = Event.decode(bytes);
-        return concat([fromUtf8(`${eventName(type)}\n`), recordLines(prevKv === undefined ? [kv!] : [prevKv, kv!], style)]);
+        return concat([
+          fromUtf8(`${eventName(type)}\n`),
+          recordLines(prevKv === undefined ? [kv!] : [prevKv, kv!], style),
+        ]);
       }),
     ),
   fields: ({ events }, style) =>
@@ -24,12 +35,17 @@ export const watchForm: Form<WatchResponse> = {
         ...recordFields("", kv!, style),
       ];
     }),
-  // Go's client has a type of its own for this, whose members have no JSON names and are never left out.
+  // Go's client has a type of its own for this, whose members have no JSON names and are never left
+  // out.
   json: ({ header, events, compactRevision, canceled, created, cancelReason }) => ({
     Header: headerJson(header) ?? null,
     Events: events.map((bytes) => {
       const { type, kv, prevKv } = Event.decode(bytes);
-      return { type: present(type), kv: recordJson(kv!), prev_kv: prevKv === undefined ? undefined : recordJson(prevKv) };
+      return {
+        type: present(type),
+        kv: recordJson(kv!),
+        prev_kv: prevKv === undefined ? undefined : recordJson(prevKv),
+      };
     }),
     CompactRevision: compactRevision,
     Canceled: canceled,

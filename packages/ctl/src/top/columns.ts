@@ -1,4 +1,7 @@
-/** The columns of top's tables: what each says of a member, and from which value on that is worth a look. */
+/**
+ * The columns of top's tables: what each says of a member, and from which value on that is worth a
+ * look.
+ */
 import { figures, leads, p99, rate } from "./figures.ts";
 import { shownBytes, shownCount, shownRate, shownSeconds, shownShare, UNKNOWN } from "./numbers.ts";
 import type { Row } from "./row.ts";
@@ -36,7 +39,10 @@ export function cellText(column: TopColumn, value: number | string | undefined):
   return typeof value === "string" ? value : (column.show ?? shownCount)(value);
 }
 
-export function levelOf({ limits }: TopColumn, value: number | string | undefined): Level | undefined {
+export function levelOf(
+  { limits }: TopColumn,
+  value: number | string | undefined,
+): Level | undefined {
   if (limits === undefined || typeof value !== "number") return undefined;
   return value >= limits[1] ? "bad" : value >= limits[0] ? "warn" : undefined;
 }
@@ -44,12 +50,17 @@ export function levelOf({ limits }: TopColumn, value: number | string | undefine
 /** A time in few characters: "9s", "3m", "2h". */
 export function shownAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
-  return seconds < 120 ? `${seconds}s` : seconds < 7200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3600)}h`;
+  return seconds < 120
+    ? `${seconds}s`
+    : seconds < 7200
+      ? `${Math.floor(seconds / 60)}m`
+      : `${Math.floor(seconds / 3600)}h`;
 }
 
 function role(row: Row, { silentMs }: RowAge): string {
   if (row.isNeverStarted) return "unstarted";
-  if (silentMs !== undefined) return row.status === undefined ? "no answer" : `silent ${shownAge(silentMs)}`;
+  if (silentMs !== undefined)
+    return row.status === undefined ? "no answer" : `silent ${shownAge(silentMs)}`;
   if (row.status === undefined) return "asking";
   if (leads(row)) return "leader";
   return row.status.isLearner ? "learner" : row.status.leader === 0n ? "no leader" : "follower";
@@ -154,7 +165,14 @@ export const views: readonly View[] = [
       memberColumn,
       roleColumn,
       lagColumn,
-      { title: "CALLS/S", doc: "gRPC calls that ended, a second", from: "metrics", rank: 2, value: figures.calls, show: shownRate },
+      {
+        title: "CALLS/S",
+        doc: "gRPC calls that ended, a second",
+        from: "metrics",
+        rank: 2,
+        value: figures.calls,
+        show: shownRate,
+      },
       {
         title: "READS/S",
         doc: "ranges a second",
@@ -169,8 +187,20 @@ export const views: readonly View[] = [
       cpuColumn,
       memoryColumn,
       quotaColumn,
-      { title: "CONNS", doc: "connections of clients", from: "metrics", rank: 8, value: metric("quorate_rpc_connections") },
-      { title: "WATCHERS", doc: "watchers", from: "metrics", rank: 9, value: metric("etcd_debugging_mvcc_watcher_total") },
+      {
+        title: "CONNS",
+        doc: "connections of clients",
+        from: "metrics",
+        rank: 8,
+        value: metric("quorate_rpc_connections"),
+      },
+      {
+        title: "WATCHERS",
+        doc: "watchers",
+        from: "metrics",
+        rank: 9,
+        value: metric("etcd_debugging_mvcc_watcher_total"),
+      },
       {
         title: "VERSION",
         doc: "version of the server",
@@ -248,7 +278,13 @@ export const views: readonly View[] = [
         value: ({ status }) => status?.dbSize,
         show: shownBytes,
       },
-      { title: "KEYS", doc: "keys", from: "metrics", rank: 3, value: metric("etcd_debugging_mvcc_keys_total") },
+      {
+        title: "KEYS",
+        doc: "keys",
+        from: "metrics",
+        rank: 3,
+        value: metric("etcd_debugging_mvcc_keys_total"),
+      },
       { title: "LEASES", doc: "leases", from: "metrics", rank: 4, value: figures.leases },
       {
         title: "INDEX",
@@ -258,7 +294,13 @@ export const views: readonly View[] = [
         value: ({ status }) => status?.raftAppliedIndex,
       },
       { ...lagColumn, rank: 5 },
-      { title: "TERM", doc: "Raft's term", from: "status", rank: 6, value: ({ status }) => status?.raftTerm },
+      {
+        title: "TERM",
+        doc: "Raft's term",
+        from: "status",
+        rank: 6,
+        value: ({ status }) => status?.raftTerm,
+      },
     ],
   },
   {
@@ -268,20 +310,47 @@ export const views: readonly View[] = [
       roleColumn,
       { ...cpuColumn, rank: 1 },
       { ...memoryColumn, rank: 1 },
-      { title: "HEAP", doc: "used memory of the language's own", from: "metrics", rank: 3, value: figures.heap, show: shownBytes },
+      {
+        title: "HEAP",
+        doc: "used memory of the language's own",
+        from: "metrics",
+        rank: 3,
+        value: figures.heap,
+        show: shownBytes,
+      },
       { ...loopColumn, rank: 2 },
-      { title: "CONNS", doc: "connections of clients", from: "metrics", rank: 2, value: metric("quorate_rpc_connections") },
-      { title: "WATCHERS", doc: "watchers", from: "metrics", rank: 3, value: metric("etcd_debugging_mvcc_watcher_total") },
+      {
+        title: "CONNS",
+        doc: "connections of clients",
+        from: "metrics",
+        rank: 2,
+        value: metric("quorate_rpc_connections"),
+      },
+      {
+        title: "WATCHERS",
+        doc: "watchers",
+        from: "metrics",
+        rank: 3,
+        value: metric("etcd_debugging_mvcc_watcher_total"),
+      },
       {
         title: "FILES",
         doc: "open files as a share of the limit",
         from: "metrics",
         rank: 4,
-        value: ({ now }) => share(now?.metrics.value("process_open_fds"), now?.metrics.value("process_max_fds")),
+        value: ({ now }) =>
+          share(now?.metrics.value("process_open_fds"), now?.metrics.value("process_max_fds")),
         show: shownShare,
         limits: [0.6, 0.8],
       },
-      { title: "UPTIME", doc: "since its process started", from: "metrics", rank: 5, value: uptime, show: (ms) => shownAge(ms) },
+      {
+        title: "UPTIME",
+        doc: "since its process started",
+        from: "metrics",
+        rank: 5,
+        value: uptime,
+        show: (ms) => shownAge(ms),
+      },
     ],
   },
 ];
@@ -294,5 +363,7 @@ function share(part: number | undefined, whole: number | undefined): number | un
 function uptime({ now }: Row): number | undefined {
   const started = now?.metrics.value("process_start_time_seconds");
   const clock = now?.metrics.value("quorate_server_clock_seconds");
-  return started === undefined || clock === undefined ? undefined : Math.max(0, clock - started) * 1000;
+  return started === undefined || clock === undefined
+    ? undefined
+    : Math.max(0, clock - started) * 1000;
 }

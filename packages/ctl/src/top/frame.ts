@@ -1,5 +1,6 @@
 /**
- * A frame of top as lines, from what is known at one moment: no terminal and no clock are touched here. On 80 columns:
+ * A frame of top as lines, from what is known at one moment: no terminal and no clock are touched
+ * here. On 80 columns:
  *
  *     quoratectl top  3 members  m1 leads in term 4  revision 1,204                 10:00:00Z
  *     writes/s   412 ▁▂▃▄▅▆▇█▇▆▅▄▃▂▁▂   reads/s 1,904 ▁▂▃▄▅▆▇█▇▆▅▄▃▂▁▂
@@ -37,18 +38,30 @@ const SIDE_BY_SIDE_COLUMNS = 76;
 const MAX_TROUBLES = 4;
 
 /** The lines of a frame, none longer than `size` and not more of them than fit. */
-export function frame(picture: Picture, state: ScreenState, size: FrameSize, paint: Paint): string[] {
+export function frame(
+  picture: Picture,
+  state: ScreenState,
+  size: FrameSize,
+  paint: Paint,
+): string[] {
   const lines =
-    size.columns < LEAST_BOXED.columns || size.rows < LEAST_BOXED.rows ? bare(picture, state, size) : full(picture, state, size);
+    size.columns < LEAST_BOXED.columns || size.rows < LEAST_BOXED.rows
+      ? bare(picture, state, size)
+      : full(picture, state, size);
   return lines.slice(0, size.rows).map((line) => shownLine(cutLine(line, size.columns), paint));
 }
 
 /** Plain text for a pipe: all tables with all columns. */
 export function plainFrame(picture: Picture): string[] {
   const ages = (row: Row) => ageOf(row, picture);
-  const rows = [...picture.rows].sort((a, b) => a.label.localeCompare(b.label, "en", { numeric: true }));
+  const rows = [...picture.rows].sort((a, b) =>
+    a.label.localeCompare(b.label, "en", { numeric: true }),
+  );
   const tables = views.flatMap(({ columns }, i) => {
-    const shown = i === 0 ? columns : columns.filter(({ title }) => title === "MEMBER" || !isShownBefore(title, i));
+    const shown =
+      i === 0
+        ? columns
+        : columns.filter(({ title }) => title === "MEMBER" || !isShownBefore(title, i));
     return [[], ...table(shown, rows, ages, { width: undefined })];
   });
   const troubles = troublesOf(picture);
@@ -62,13 +75,22 @@ export function plainFrame(picture: Picture): string[] {
 }
 
 function isShownBefore(title: string, view: number): boolean {
-  return views.slice(0, view).some(({ columns }) => columns.some((column) => column.title === title));
+  return views
+    .slice(0, view)
+    .some(({ columns }) => columns.some((column) => column.title === title));
 }
 
 function bare(picture: Picture, state: ScreenState, size: FrameSize): Line[] {
-  const { columns } = views[state.view]!;
-  const rows = table(columns, picture.rows, (row) => ageOf(row, picture), { width: size.columns, ...sorting(state) });
-  return [titleLine(picture, size.columns), ...scrolled(rows, state, size.rows - 2), ...troublesOf(picture)];
+  const { columns } = views[state.view];
+  const rows = table(columns, picture.rows, (row) => ageOf(row, picture), {
+    width: size.columns,
+    ...sorting(state),
+  });
+  return [
+    titleLine(picture, size.columns),
+    ...scrolled(rows, state, size.rows - 2),
+    ...troublesOf(picture),
+  ];
 }
 
 function full(picture: Picture, state: ScreenState, size: FrameSize): Line[] {
@@ -76,7 +98,7 @@ function full(picture: Picture, state: ScreenState, size: FrameSize): Line[] {
   const top = [titleLine(picture, size.columns), ratesLine(picture, size.columns)];
   const bottom = [...troubles, footer(state, size)];
   let left = size.rows - top.length - bottom.length;
-  const view = views[state.view]!;
+  const view = views[state.view];
   const shownRows = Math.max(1, Math.min(picture.rows.length, left - 3));
   const main = tableBox(picture, state, view, size.columns, shownRows);
   left -= main.length;
@@ -87,7 +109,10 @@ function full(picture: Picture, state: ScreenState, size: FrameSize): Line[] {
     others.push(tableBox(picture, state, other, size.columns, picture.rows.length));
     left -= needed;
   }
-  const graphs = left >= MIN_GRAPH_LINES + 2 ? graphBoxes(picture, size.columns, Math.min(MAX_GRAPH_LINES, left - 2)) : [];
+  const graphs =
+    left >= MIN_GRAPH_LINES + 2
+      ? graphBoxes(picture, size.columns, Math.min(MAX_GRAPH_LINES, left - 2))
+      : [];
   const middle = [...main, ...graphs, ...others.flat()];
   const blanks = Math.max(0, size.rows - top.length - middle.length - bottom.length);
   return [...top, ...middle, ...new Array<Line>(blanks).fill([]), ...bottom];
@@ -97,32 +122,57 @@ function sorting({ sortBy, descending }: ScreenState): { sortBy: string; descend
   return { sortBy, descending };
 }
 
-function tableBox(picture: Picture, state: ScreenState, view: View, width: number, rows: number): Line[] {
+function tableBox(
+  picture: Picture,
+  state: ScreenState,
+  view: View,
+  width: number,
+  rows: number,
+): Line[] {
   const at = views.indexOf(view);
   const columns: readonly TopColumn[] = view.columns;
-  const all = table(columns, picture.rows, (row) => ageOf(row, picture), { width: width - 4, trend: at === 0, ...sorting(state) });
+  const all = table(columns, picture.rows, (row) => ageOf(row, picture), {
+    width: width - 4,
+    trend: at === 0,
+    ...sorting(state),
+  });
   const hidden = picture.rows.length - rows;
-  const note = [`key ${at + 1}`, ...(hidden > 0 ? [`${rows} of ${picture.rows.length}, scroll with the arrows`] : [])].join(", ");
+  const note = [
+    `key ${at + 1}`,
+    ...(hidden > 0 ? [`${rows} of ${picture.rows.length}, scroll with the arrows`] : []),
+  ].join(", ");
   return boxed(view.name, note, scrolled(all, state, rows), width);
 }
 
 /** The title line, and as many of the others as fit. */
-function scrolled([head, ...rows]: readonly Line[], { scrolled: past }: ScreenState, count: number): Line[] {
+function scrolled(
+  [head, ...rows]: readonly Line[],
+  { scrolled: past }: ScreenState,
+  count: number,
+): Line[] {
   const from = Math.max(0, Math.min(past, rows.length - count));
   return [head ?? [], ...rows.slice(from, from + Math.max(0, count))];
 }
 
 function titleLine(picture: Picture, width: number | undefined): Line {
   const { rows, wallMs } = picture;
-  const answering = rows.filter((row) => row.status !== undefined && ageOf(row, picture).silentMs === undefined);
+  const answering = rows.filter(
+    (row) => row.status !== undefined && ageOf(row, picture).silentMs === undefined,
+  );
   const revision = Math.max(0, ...answering.map(({ status }) => status!.header?.revision ?? 0));
   const isAll = answering.length === rows.length;
   const isAsking = rows.every((row) => row.status === undefined && row.failure === undefined);
-  const members = isAll ? `${rows.length} member${rows.length === 1 ? "" : "s"}` : `${answering.length} of ${rows.length} members answer`;
+  const members = isAll
+    ? `${rows.length} member${rows.length === 1 ? "" : "s"}`
+    : `${answering.length} of ${rows.length} members answer`;
   const clock = new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
   const parts: Span[] = isAsking
     ? [span(`asking ${rows.length} endpoint${rows.length === 1 ? "" : "s"}`, "dim")]
-    : [span(members, isAll ? "green" : "yellow"), leaderSpan(picture), span(`revision ${grouped(revision)}`)];
+    : [
+        span(members, isAll ? "green" : "yellow"),
+        leaderSpan(picture),
+        span(`revision ${grouped(revision)}`),
+      ];
   let spans: Line = [span("quoratectl top", "bold")];
   for (const [i, part] of parts.entries()) {
     const longer = [...spans, span("  "), part];
@@ -138,9 +188,12 @@ function titleLine(picture: Picture, width: number | undefined): Line {
 function leaderSpan(picture: Picture): Span {
   const leader = leaderOf(picture);
   if (leader === undefined) return span("nobody leads", "bold", "red");
-  const id = picture.rows.find((row) => row.status?.raftTerm === leader.term && row.status.leader !== 0n)?.status?.leader ?? 0n;
+  const id =
+    picture.rows.find((row) => row.status?.raftTerm === leader.term && row.status.leader !== 0n)
+      ?.status?.leader ?? 0n;
   const name = leader.row?.label ?? idToHex(id);
-  if (leader.isSilent) return span(`${name} should lead in term ${leader.term}, and is silent`, "bold", "red");
+  if (leader.isSilent)
+    return span(`${name} should lead in term ${leader.term}, and is silent`, "bold", "red");
   return span(`${name} leads in term ${leader.term}`, "green");
 }
 
@@ -148,7 +201,11 @@ function ratesLine(picture: Picture, width: number | undefined): Line {
   const fresh = picture.rows.filter((row) => isFresh(row, picture));
   const { puts, reads, txns, deletes } = figures;
   if (width === undefined || width < 60) {
-    const parts = [`${shownRate(puts(fresh))} puts/s`, `${shownRate(reads(fresh))} ranges/s`, `${shownRate(txns(fresh))} txns/s`];
+    const parts = [
+      `${shownRate(puts(fresh))} puts/s`,
+      `${shownRate(reads(fresh))} ranges/s`,
+      `${shownRate(txns(fresh))} txns/s`,
+    ];
     return [span([...parts, `${shownRate(deletes(fresh))} deletes/s`].join("   "))];
   }
   const texts = [
@@ -170,7 +227,13 @@ function ratesLine(picture: Picture, width: number | undefined): Line {
 }
 
 function graphBoxes(picture: Picture, width: number, height: number): Line[] {
-  const box = (name: string, values: readonly number[], style: "green" | "blue", boxWidth: number, lines: number): Line[] => {
+  const box = (
+    name: string,
+    values: readonly number[],
+    style: "green" | "blue",
+    boxWidth: number,
+    lines: number,
+  ): Line[] => {
     const shown = values.slice(-(boxWidth - 4));
     const newest = shown.at(-1) ?? Number.NaN;
     const current = Number.isNaN(newest) ? "not known" : shownRate(newest);
@@ -185,18 +248,25 @@ function graphBoxes(picture: Picture, width: number, height: number): Line[] {
   if (width < SIDE_BY_SIDE_COLUMNS) {
     const half = Math.floor((height - 2) / 2);
     if (half < MIN_GRAPH_LINES) return box("writes/s", picture.writes, "green", width, height);
-    return [...box("writes/s", picture.writes, "green", width, half), ...box("reads/s", picture.reads, "blue", width, half)];
+    return [
+      ...box("writes/s", picture.writes, "green", width, half),
+      ...box("reads/s", picture.reads, "blue", width, half),
+    ];
   }
   const leftWidth = Math.floor(width / 2);
   const left = box("writes/s", picture.writes, "green", leftWidth, height);
   const right = box("reads/s", picture.reads, "blue", width - leftWidth, height);
-  return left.map((line, i) => [...line, ...right[i]!]);
+  return left.map((line, i) => [...line, ...right[i]]);
 }
 
 /** Alarms, members that do not answer and why, what is not shown. */
 function troublesOf(picture: Picture): Line[] {
   const { rows, leftOut } = picture;
-  const errors = new Set(rows.flatMap((row) => (ageOf(row, picture).silentMs === undefined ? (row.status?.errors ?? []) : [])));
+  const errors = new Set(
+    rows.flatMap((row) =>
+      ageOf(row, picture).silentMs === undefined ? (row.status?.errors ?? []) : [],
+    ),
+  );
   const alarms = [...errors].map((text) => namedAlarm(text, rows));
   const silent = rows.flatMap((row) => {
     const { silentMs } = ageOf(row, picture);

@@ -21,6 +21,9 @@ export class History {
   /** The newest `count` values, or as many as there are, oldest first. */
   last(count: number): number[] {
     const size = Math.min(Math.max(count, 0), this.length);
-    return Array.from({ length: size }, (_, i) => this.#values[(this.#count - size + i) % HISTORY_SAMPLES]!);
+    return Array.from(
+      { length: size },
+      (_, i) => this.#values[(this.#count - size + i) % HISTORY_SAMPLES],
+    );
   }
 }

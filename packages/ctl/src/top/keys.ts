@@ -4,7 +4,10 @@ import { views } from "./columns.ts";
 /** What is shown, and how. */
 export interface ScreenState {
   readonly view: number;
-  /** The title of the column that rows are sorted by; one that the view does not have leaves them in the cluster's order. */
+  /**
+   * The title of the column that rows are sorted by; one that the view does not have leaves them in
+   * the cluster's order.
+   */
   readonly sortBy: string;
   readonly descending: boolean;
   readonly isHelp: boolean;
@@ -14,7 +17,14 @@ export interface ScreenState {
   readonly scrolled: number;
 }
 
-export const firstState: ScreenState = { view: 0, sortBy: "MEMBER", descending: false, isHelp: false, isPaused: false, scrolled: 0 };
+export const firstState: ScreenState = {
+  view: 0,
+  sortBy: "MEMBER",
+  descending: false,
+  isHelp: false,
+  isPaused: false,
+  scrolled: 0,
+};
 
 /** What a key asks for beyond another state. */
 export type Action = "quit" | "ask" | undefined;
@@ -36,7 +46,11 @@ export const keyHelp: readonly (readonly [keys: string, what: string])[] = [
 ];
 
 /** @param rows how many members there are */
-export function afterKey(state: ScreenState, key: string, rows: number): { readonly state: ScreenState; readonly action: Action } {
+export function afterKey(
+  state: ScreenState,
+  key: string,
+  rows: number,
+): { readonly state: ScreenState; readonly action: Action } {
   const to = (change: Partial<ScreenState>): { state: ScreenState; action: Action } => ({
     state: { ...state, ...change },
     action: undefined,
@@ -51,17 +65,21 @@ export function afterKey(state: ScreenState, key: string, rows: number): { reado
   if (key === "s" || key === "S") return to(sortedByNext(state, key === "s" ? 1 : -1));
   if (key === "\t") return to({ view: (state.view + 1) % views.length, scrolled: 0 });
   const digit = Number(key);
-  if (key !== "" && digit >= 1 && digit <= views.length) return to({ view: digit - 1, scrolled: 0 });
+  if (key !== "" && digit >= 1 && digit <= views.length)
+    return to({ view: digit - 1, scrolled: 0 });
   const down = key === `${ESCAPE}[B` || key === `${ESCAPE}OB` || key === "j";
   const up = key === `${ESCAPE}[A` || key === `${ESCAPE}OA` || key === "k";
-  if (down || up) return to({ scrolled: Math.min(Math.max(0, rows - 1), Math.max(0, state.scrolled + (down ? 1 : -1))) });
+  if (down || up)
+    return to({
+      scrolled: Math.min(Math.max(0, rows - 1), Math.max(0, state.scrolled + (down ? 1 : -1))),
+    });
   return { state, action: undefined };
 }
 
 /** Numbers begin with the greatest, texts with the first. */
 function sortedByNext({ view, sortBy }: ScreenState, step: number): Partial<ScreenState> {
-  const { columns } = views[view]!;
+  const { columns } = views[view];
   const at = columns.findIndex(({ title }) => title === sortBy);
-  const next = columns[(at + step + columns.length) % columns.length]!;
+  const next = columns[(at + step + columns.length) % columns.length];
   return { sortBy: next.title, descending: next.isText !== true };
 }

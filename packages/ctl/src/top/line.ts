@@ -1,4 +1,7 @@
-/** Lines of a screen as pieces of text with styles, so that they can be measured and cut before colours add invisible characters. */
+/**
+ * Lines of a screen as pieces of text with styles, so that they can be measured and cut before
+ * colours add invisible characters.
+ */
 import type { Paint, Style } from "../terminal.ts";
 
 /** A text with the styles that it is shown in. */
@@ -54,7 +57,9 @@ export function boxed(title: string, note: string, lines: readonly Line[], width
   const head: Line = [
     span("╭─ ", "dim"),
     span(title, "bold", "cyan"),
-    ...(note !== "" && widthOf(title) + widthOf(note) + 10 <= width ? [span(" ─ ", "dim"), span(note, "dim")] : []),
+    ...(note !== "" && widthOf(title) + widthOf(note) + 10 <= width
+      ? [span(" ─ ", "dim"), span(note, "dim")]
+      : []),
     span(" ", "dim"),
   ];
   const rule = Math.max(0, width - lineWidth(head) - 1);

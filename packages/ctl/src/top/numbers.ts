@@ -13,7 +13,11 @@ export function grouped(value: number): string {
 
 /** So many a second; with a decimal where there are few. */
 export function shownRate(value: number | undefined): string {
-  return value === undefined ? UNKNOWN : value > 0 && value < 10 ? value.toFixed(1) : grouped(value);
+  return value === undefined
+    ? UNKNOWN
+    : value > 0 && value < 10
+      ? value.toFixed(1)
+      : grouped(value);
 }
 
 export function shownCount(value: number | undefined): string {

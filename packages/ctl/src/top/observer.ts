@@ -1,6 +1,7 @@
 /**
- * What top knows of each member, and since when. Members are asked side by side; each answer is known at once, whoever else is silent. A
- * member whose answer is due is not asked again, so at most one look at each is under way. Holds no timers: deadlines are the looker's.
+ * What top knows of each member, and since when. Members are asked side by side; each answer is
+ * known at once, whoever else is silent. A member whose answer is due is not asked again, so at
+ * most one look at each is under way. Holds no timers: deadlines are the looker's.
  */
 import type { Member, StatusResponse } from "@quorate/proto";
 import type { Looker } from "../observe/looker.ts";
@@ -84,22 +85,33 @@ export class Observer {
 
   /** Members that are listed and have no row. */
   get leftOut(): number {
-    return Math.max(0, this.#listed.length - this.#places.filter(({ member }) => member !== undefined).length);
+    return Math.max(
+      0,
+      this.#listed.length - this.#places.filter(({ member }) => member !== undefined).length,
+    );
   }
 
-  /** Asks every member that is not being asked. Resolves when all of them have answered or failed, those found meanwhile as well. */
+  /**
+   * Asks every member that is not being asked. Resolves when all of them have answered or failed,
+   * those found meanwhile as well.
+   */
   async round(): Promise<void> {
     const asked = new Set<Place>();
     this.#round++;
     for (;;) {
-      const due = this.#places.filter((place) => !place.isBusy && !asked.has(place) && place.endpoints.length > 0);
+      const due = this.#places.filter(
+        (place) => !place.isBusy && !asked.has(place) && place.endpoints.length > 0,
+      );
       if (due.length === 0) return;
       for (const place of due) asked.add(place);
       await Promise.all(due.map((place) => this.#look(place)));
     }
   }
 
-  /** Adds what is known now to the histories. Call it once an interval. @param isFresh whether a row's figures are of this time */
+  /**
+   * Adds what is known now to the histories. Call it once an interval. @param isFresh whether a
+   * row's figures are of this time
+   */
   tick(isFresh: (row: Row) => boolean): void {
     const fresh = this.#places.filter(isFresh);
     for (const place of this.#places) {
@@ -113,7 +125,7 @@ export class Observer {
 
   async #look(place: Place): Promise<void> {
     place.isBusy = true;
-    const endpoint = place.endpoints[place.turn % place.endpoints.length]!;
+    const endpoint = place.endpoints[place.turn % place.endpoints.length];
     try {
       await Promise.all([this.#askStatus(place, endpoint), this.#askMetrics(place, endpoint)]);
     } finally {
@@ -153,11 +165,16 @@ export class Observer {
     onChange();
   }
 
-  /** Where no listed member answers any more and others do in their place, the cluster was made again, from a backup say. */
+  /**
+   * Where no listed member answers any more and others do in their place, the cluster was made
+   * again, from a backup say.
+   */
   #forgetIfGone(witness: Place): void {
     if (
       !this.#places.includes(witness) ||
-      this.#places.some((one) => one !== witness && one.member !== undefined && one.failure === undefined)
+      this.#places.some(
+        (one) => one !== witness && one.member !== undefined && one.failure === undefined,
+      )
     )
       return;
     this.#listed = [];
@@ -177,17 +194,25 @@ export class Observer {
     }
   }
 
-  /** One row for each listed member; of endpoints that lead to the same member the first keeps the row. */
+  /**
+   * One row for each listed member; of endpoints that lead to the same member the first keeps the
+   * row.
+   */
   #settle(): void {
     if (this.#listed.length === 0) return;
     const free = new Set(this.#places);
     const places = this.#listed.slice(0, MAX_ROWS).map((member) => {
       const mine = this.#places.filter((place) => free.has(place) && leadsTo(place, member));
       for (const place of mine) free.delete(place);
-      const place = mine.find(({ status }) => status !== undefined) ?? mine[0] ?? new Place([], false);
+      const place =
+        mine.find(({ status }) => status !== undefined) ?? mine[0] ?? new Place([], false);
       place.member = member;
       const own = place.status === undefined ? [] : place.endpoints.slice(0, 1);
-      const all = new Set([...own, ...mine.flatMap(({ given, endpoints }) => (given ? endpoints.slice(0, 1) : [])), ...member.clientURLs]);
+      const all = new Set([
+        ...own,
+        ...mine.flatMap(({ given, endpoints }) => (given ? endpoints.slice(0, 1) : [])),
+        ...member.clientURLs,
+      ]);
       place.endpoints = [...all].slice(0, MAX_ENDPOINTS_OF_A_MEMBER);
       return place;
     });

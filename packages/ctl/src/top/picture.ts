@@ -1,4 +1,6 @@
-/** What a frame is made of: everything that is known at one moment, with what is old marked as such. */
+/**
+ * What a frame is made of: everything that is known at one moment, with what is old marked as such.
+ */
 import type { RowAge } from "./columns.ts";
 import { leads } from "./figures.ts";
 import type { Observer } from "./observer.ts";
@@ -18,7 +20,10 @@ export interface Picture {
 }
 
 /** The picture of this moment. */
-export function pictureOf(observer: Observer, times: { wallMs: number; nowMs: number; intervalMs: number }): Picture {
+export function pictureOf(
+  observer: Observer,
+  times: { wallMs: number; nowMs: number; intervalMs: number },
+): Picture {
   const all = Number.MAX_SAFE_INTEGER;
   const { rows, leftOut, writes, reads } = observer;
   return { ...times, rows, leftOut, writes: writes.last(all), reads: reads.last(all) };
@@ -28,8 +33,14 @@ export function pictureOf(observer: Observer, times: { wallMs: number; nowMs: nu
 const OLD_AFTER_INTERVALS = 2;
 const OLD_AFTER_AT_LEAST_MS = 1500;
 
-/** How old a row's figures are. A member is silent when its last look failed, or when the next answer is long due. */
-export function ageOf(row: Row, { nowMs, intervalMs }: Pick<Picture, "nowMs" | "intervalMs">): RowAge {
+/**
+ * How old a row's figures are. A member is silent when its last look failed, or when the next
+ * answer is long due.
+ */
+export function ageOf(
+  row: Row,
+  { nowMs, intervalMs }: Pick<Picture, "nowMs" | "intervalMs">,
+): RowAge {
   const oldAfterMs = Math.max(OLD_AFTER_INTERVALS * intervalMs, OLD_AFTER_AT_LEAST_MS);
   const ageMs = row.statusAtMs === undefined ? undefined : nowMs - row.statusAtMs;
   const isSilent = row.failure !== undefined || (ageMs !== undefined && ageMs > oldAfterMs);
@@ -48,12 +59,23 @@ export function isFresh(row: Row, times: Pick<Picture, "nowMs" | "intervalMs">):
 /** Who leads, as the members that answer see it: the newest term counts. */
 export function leaderOf(
   picture: Picture,
-): { readonly row: Row | undefined; readonly term: number; readonly isSilent: boolean } | undefined {
-  const answering = picture.rows.filter((row) => row.status !== undefined && ageOf(row, picture).silentMs === undefined);
+):
+  | { readonly row: Row | undefined; readonly term: number; readonly isSilent: boolean }
+  | undefined {
+  const answering = picture.rows.filter(
+    (row) => row.status !== undefined && ageOf(row, picture).silentMs === undefined,
+  );
   const knowing = answering.filter(({ status }) => status!.leader !== 0n);
-  const newest = knowing.reduce<Row | undefined>((a, b) => (a === undefined || b.status!.raftTerm > a.status!.raftTerm ? b : a), undefined);
+  const newest = knowing.reduce<Row | undefined>(
+    (a, b) => (a === undefined || b.status!.raftTerm > a.status!.raftTerm ? b : a),
+    undefined,
+  );
   if (newest === undefined) return undefined;
   const { leader, raftTerm } = newest.status!;
   const row = picture.rows.find(({ memberId }) => memberId === leader);
-  return { row, term: raftTerm, isSilent: row === undefined || !answering.includes(row) || !leads(row) };
+  return {
+    row,
+    term: raftTerm,
+    isSilent: row === undefined || !answering.includes(row) || !leads(row),
+  };
 }

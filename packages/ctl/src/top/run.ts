@@ -23,7 +23,8 @@ export async function runTop(invocation: Invocation): Promise<void> {
   const { args, flags, io } = invocation;
   if (args.length > 0) throw new Exit(ExitCode.badArguments, "top command accepts no arguments");
   const intervalMs = flags.durationMs("interval");
-  if (!(intervalMs >= MIN_INTERVAL_MS)) throw new Exit(ExitCode.badArguments, `--interval must be ${MIN_INTERVAL_MS}ms or more`);
+  if (!(intervalMs >= MIN_INTERVAL_MS))
+    throw new Exit(ExitCode.badArguments, `--interval must be ${MIN_INTERVAL_MS}ms or more`);
   const timeoutMs = memberTimeoutMs(flags);
   const [endpoints, access] = [await endpointsOf(invocation), await accessOf(invocation)];
   const asked = looker(invocation, access, timeoutMs);
@@ -46,15 +47,25 @@ function monotonicMs(io: Io): number {
   return Number(io.nowNs() / 1000n) / 1000;
 }
 
-/** One frame without colours, of the time between two looks. Throws Exit where no member answers. */
-export async function once(io: Io, asked: Looker, { endpoints, intervalMs }: TopOptions): Promise<void> {
+/**
+ * One frame without colours, of the time between two looks. Throws Exit where no member answers.
+ */
+export async function once(
+  io: Io,
+  asked: Looker,
+  { endpoints, intervalMs }: TopOptions,
+): Promise<void> {
   const nowMs = (): number => monotonicMs(io);
   const observer = new Observer(asked, { endpoints, nowMs, onChange: () => {} });
   await observer.round();
   await io.sleep(intervalMs);
   await observer.round();
   // Members answered at different times of this round: all of them are of now.
-  const picture = pictureOf(observer, { wallMs: Date.now(), nowMs: nowMs(), intervalMs: Number.MAX_SAFE_INTEGER });
+  const picture = pictureOf(observer, {
+    wallMs: Date.now(),
+    nowMs: nowMs(),
+    intervalMs: Number.MAX_SAFE_INTEGER,
+  });
   io.stdout(`${plainFrame(picture).join("\n")}\n`);
   if (observer.rows.every(({ status, failure }) => status === undefined || failure !== undefined)) {
     throw new Exit(ExitCode.error, "no member answers");
@@ -62,7 +73,12 @@ export async function once(io: Io, asked: Looker, { endpoints, intervalMs }: Top
 }
 
 /** Draws until a key or a signal ends it. */
-export async function live(io: Io, terminal: Terminal, asked: Looker, options: TopOptions): Promise<void> {
+export async function live(
+  io: Io,
+  terminal: Terminal,
+  asked: Looker,
+  options: TopOptions,
+): Promise<void> {
   const { endpoints, intervalMs, paint } = options;
   const nowMs = (): number => monotonicMs(io);
   let state = firstState;
@@ -85,7 +101,8 @@ export async function live(io: Io, terminal: Terminal, asked: Looker, options: T
   function draw(): void {
     clearTimeout(drawing);
     drawing = undefined;
-    // A frame that is late is worth nothing: the next one is drawn when the terminal has taken the last.
+    // A frame that is late is worth nothing: the next one is drawn when the terminal has taken the
+    // last.
     if (terminal.isBehind()) {
       drawing = setTimeout(draw, BEHIND_PAUSE_MS);
       return;
@@ -93,7 +110,9 @@ export async function live(io: Io, terminal: Terminal, asked: Looker, options: T
     try {
       const picture = pictureOf(observer, { wallMs: Date.now(), nowMs: nowMs(), intervalMs });
       const size = terminal.size();
-      const lines = state.isHelp ? helpFrame(state, size, paint) : frame(picture, state, size, paint);
+      const lines = state.isHelp
+        ? helpFrame(state, size, paint)
+        : frame(picture, state, size, paint);
       io.stdout(`\u001b[H${lines.map((line) => `${line}\u001b[K`).join("\r\n")}\u001b[J`);
     } catch (error) {
       fail(error);

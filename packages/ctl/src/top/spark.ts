@@ -15,13 +15,18 @@ export function sparkline(values: readonly number[], width: number, top = peak(v
   const shown = values.slice(-width).map((value) => {
     if (Number.isNaN(value)) return " ";
     if (!(top > 0)) return EIGHTHS[0];
-    return EIGHTHS[Math.min(7, Math.max(0, Math.ceil((value / top) * 8) - 1))]!;
+    return EIGHTHS[Math.min(7, Math.max(0, Math.ceil((value / top) * 8) - 1))];
   });
   return shown.join("").padStart(width);
 }
 
 /** A column for each value in `height` lines, the topmost first. */
-export function graph(values: readonly number[], width: number, height: number, top = peak(values)): string[] {
+export function graph(
+  values: readonly number[],
+  width: number,
+  height: number,
+  top = peak(values),
+): string[] {
   const shown = values.slice(-width);
   return Array.from({ length: height }, (_, line) => {
     const floor = (height - 1 - line) * 8;
@@ -31,7 +36,7 @@ export function graph(values: readonly number[], width: number, height: number, 
       if (Number.isNaN(value)) return " ";
       if (here >= 8) return EIGHTHS[7];
       // What is known to be nothing has a thin line at the bottom.
-      return here > 0 ? EIGHTHS[here - 1]! : floor === 0 ? EIGHTHS[0] : " ";
+      return here > 0 ? EIGHTHS[here - 1] : floor === 0 ? EIGHTHS[0] : " ";
     });
     return cells.join("").padStart(width);
   });

@@ -1,4 +1,7 @@
-/** What a backup does from time to time, by a clock that the test moves: lag, leases, hashes, bases; and the bounds of what it asks for. */
+/**
+ * What a backup does from time to time, by a clock that the test moves: lag, leases, hashes, bases;
+ * and the bounds of what it asks for.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { readSegment } from "@quorate/backup";
@@ -24,7 +27,9 @@ async function setUp(options: Partial<DutyOptions> = {}) {
   const cluster = { revision: 10, leases: new Map<bigint, number>(), isSilent: false };
   const seen = { warnings: [] as string[], elsewhere: 0, bases: 0, nowMs: START_MS };
   const answer = <T>(value: T): Promise<T> =>
-    cluster.isSilent ? Promise.reject(new ClientError("context deadline exceeded")) : Promise.resolve(value);
+    cluster.isSilent
+      ? Promise.reject(new ClientError("context deadline exceeded"))
+      : Promise.resolve(value);
   const duties = new Duties(
     { dir: DIR, retainMs: 0, intervalMs: 0, hashIntervalMs: 60_000, ...options },
     {
@@ -50,7 +55,9 @@ async function setUp(options: Partial<DutyOptions> = {}) {
   const run = async (fromMs: number, toMs: number): Promise<void> => {
     for (let atMs = fromMs; atMs < toMs; atMs += 500) {
       seen.nowMs = START_MS + atMs;
-      await duties.tick(seen.nowMs).catch((error: Error) => assert.equal(error.name, "ClientError"));
+      await duties
+        .tick(seen.nowMs)
+        .catch((error: Error) => assert.equal(error.name, "ClientError"));
     }
   };
   const recorded = () => [...readSegment(disk, `${DIR}/segment-00000001.qbk`)];
@@ -68,7 +75,10 @@ describe("beside the watch", () => {
       assert.equal(seen.elsewhere, 0);
       await run(4000 + MAX_BEHIND_MS, 4000 + MAX_BEHIND_MS + 6000);
       assert.equal(seen.elsewhere, 1);
-      assert.match(seen.warnings[0]!, how === "behind" ? /at revision 10 and the cluster at 11/ : /its member does not answer/);
+      assert.match(
+        seen.warnings[0],
+        how === "behind" ? /at revision 10 and the cluster at 11/ : /its member does not answer/,
+      );
       duties.opened();
       cluster.isSilent = false;
       cluster.revision = 10;
@@ -89,7 +99,10 @@ describe("beside the watch", () => {
   });
 
   test("quiet times are told once a minute, a revision's hash once, a base each interval or a minute after it failed", async () => {
-    const { cluster, seen, run, recorded } = await setUp({ hashIntervalMs: 10_000, intervalMs: 100_000 });
+    const { cluster, seen, run, recorded } = await setUp({
+      hashIntervalMs: 10_000,
+      intervalMs: 100_000,
+    });
     await run(0, 95_000);
     const kinds = () => recorded().map(({ kind }) => kind);
     assert.equal(kinds().filter((kind) => kind === "progress").length, 2);

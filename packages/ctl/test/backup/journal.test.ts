@@ -1,16 +1,36 @@
-/** The journal of a backup over crashes: whatever a crash leaves of it, the next run goes on behind it without a gap. */
+/**
+ * The journal of a backup over crashes: whatever a crash leaves of it, the next run goes on behind
+ * it without a gap.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { chainFor, followState, MAX_LEASES_PER_RECORD, MAX_SEGMENT_BYTES, readCatalog, readSegment, rebuild } from "@quorate/backup";
+import {
+  chainFor,
+  followState,
+  MAX_LEASES_PER_RECORD,
+  MAX_SEGMENT_BYTES,
+  readCatalog,
+  readSegment,
+  rebuild,
+} from "@quorate/backup";
 import { SeededRandom } from "@quorate/host";
 import { Store } from "@quorate/store";
-import { addBase, type Backup, cluster, DIR, emptyBackup, equalsModel, timeOf } from "../../../../test/support/memory-backup.ts";
+import {
+  addBase,
+  type Backup,
+  cluster,
+  DIR,
+  emptyBackup,
+  equalsModel,
+  timeOf,
+} from "../../../../test/support/memory-backup.ts";
 import { Journal } from "../../src/backup/journal.ts";
 
 const FIRST = `${DIR}/segment-00000001.qbk`;
 const CLUSTER = 77n;
 
-const journalOf = ({ disk, model }: Backup): Journal => new Journal(disk, DIR, () => timeOf(model.revision));
+const journalOf = ({ disk, model }: Backup): Journal =>
+  new Journal(disk, DIR, () => timeOf(model.revision));
 
 /** Records what the model had between two revisions. */
 function recordTo({ model }: Backup, journal: Journal, last: number, after = (): void => {}): void {
@@ -18,7 +38,9 @@ function recordTo({ model }: Backup, journal: Journal, last: number, after = ():
     const revision = journal.last + 1;
     const { leases } = model.at(revision);
     const granted = [...leases].filter(([id]) => !journal.leases.has(id));
-    const gone = [...journal.leases.keys()].filter((id) => !leases.has(id)).map((id): [bigint, number] => [id, 0]);
+    const gone = [...journal.leases.keys()]
+      .filter((id) => !leases.has(id))
+      .map((id): [bigint, number] => [id, 0]);
     journal.noteLeases(new Map(granted));
     after();
     journal.appendRevision(timeOf(revision), revision, model.changesOf(revision));
@@ -29,7 +51,10 @@ function recordTo({ model }: Backup, journal: Journal, last: number, after = ():
 }
 
 /** A base and the journal of a first run. */
-async function firstRun(seed: number, revisions: number): Promise<{ backup: Backup; journal: Journal; base: number }> {
+async function firstRun(
+  seed: number,
+  revisions: number,
+): Promise<{ backup: Backup; journal: Journal; base: number }> {
   const backup = emptyBackup(seed);
   for (let i = 0; i < 10; i++) backup.model.step();
   await addBase(backup);
@@ -40,7 +65,10 @@ async function firstRun(seed: number, revisions: number): Promise<{ backup: Back
   return { backup, journal, base };
 }
 
-/** A second run goes on where the disk says that the first one ended; then all is rebuilt. Gives where it went on. */
+/**
+ * A second run goes on where the disk says that the first one ended; then all is rebuilt. Gives
+ * where it went on.
+ */
 async function goesOn(backup: Backup, base: number): Promise<number> {
   const { disk, model, keyspaces } = backup;
   const state = followState(disk, readCatalog(disk, DIR));
@@ -53,7 +81,12 @@ async function goesOn(backup: Backup, base: number): Promise<number> {
   assert.equal(chain.base.revision, base);
   disk.remove("/rebuilt");
   disk.makeDir("/rebuilt");
-  await rebuild({ disk, keyspaces }, chain, { revision: model.revision }, { storeDir: "/rebuilt", cluster });
+  await rebuild(
+    { disk, keyspaces },
+    chain,
+    { revision: model.revision },
+    { storeDir: "/rebuilt", cluster },
+  );
   const store = await Store.open(keyspaces, "/rebuilt");
   assert.equal(store.mvcc.currentRevision, model.revision);
   equalsModel(store, model, [base, start.revision]);
@@ -75,9 +108,15 @@ describe("a journal", () => {
     await journal.close();
     const whole = backup.disk.readAll(FIRST).slice();
     assert.ok(whole.length > ends.at(-1)!, "its end tells that all is synced");
-    const cuts = ends.flatMap((end, i) => [end - 1, end, end + 1, Math.floor((end + (ends[i + 1] ?? end)) / 2)]);
+    const cuts = ends.flatMap((end, i) => [
+      end - 1,
+      end,
+      end + 1,
+      Math.floor((end + (ends[i + 1] ?? end)) / 2),
+    ]);
     for (const cut of [...cuts, 0, 5, 8, 20].filter((at) => at <= whole.length)) {
-      for (const path of readCatalog(backup.disk, DIR).segments.map((segment) => segment.path)) backup.disk.remove(path);
+      for (const path of readCatalog(backup.disk, DIR).segments.map((segment) => segment.path))
+        backup.disk.remove(path);
       backup.disk.remove(FIRST);
       backup.disk.install(FIRST, whole.subarray(0, cut));
       const expected = revisions[ends.filter((end) => end <= cut).length - 1] ?? base;
@@ -106,7 +145,10 @@ describe("a journal", () => {
       if (kind === "sync" && path === FIRST) syncs++;
       return kind === "write" && path.endsWith("2.qbk") ? "NoSpace" : undefined;
     };
-    await assert.rejects(journal.begin({ clusterId: CLUSTER, revision: base + 3, leases: journal.leases }), { code: "NoSpace" });
+    await assert.rejects(
+      journal.begin({ clusterId: CLUSTER, revision: base + 3, leases: journal.leases }),
+      { code: "NoSpace" },
+    );
     assert.equal(syncs, 1);
     await journal.close();
     await journal.close();
@@ -131,7 +173,9 @@ describe("a journal", () => {
 
   test("a full segment is left for the next, and a long list of leases takes several records", async () => {
     const { backup, journal, base } = await firstRun(5, 1);
-    journal.noteLeases(new Map(Array.from({ length: MAX_LEASES_PER_RECORD + 1 }, (_, i) => [BigInt(1000 + i), 60])));
+    journal.noteLeases(
+      new Map(Array.from({ length: MAX_LEASES_PER_RECORD + 1 }, (_, i) => [BigInt(1000 + i), 60])),
+    );
     const big = new Uint8Array(MAX_SEGMENT_BYTES / 2);
     for (let i = 1; i <= 3; i++) {
       journal.appendRevision(0, base + i, [{ deleted: false, record: big }]);
@@ -147,7 +191,9 @@ describe("a journal", () => {
       ],
     );
     for (const { path } of segments) {
-      const counts = [...readSegment(backup.disk, path)].flatMap((record) => (record.kind === "leases" ? [record.leases.size] : []));
+      const counts = [...readSegment(backup.disk, path)].flatMap((record) =>
+        record.kind === "leases" ? [record.leases.size] : [],
+      );
       assert.ok(counts.includes(MAX_LEASES_PER_RECORD), `${path}: ${counts}`);
       assert.ok(Math.max(...counts) <= MAX_LEASES_PER_RECORD, `${path}: ${counts}`);
     }

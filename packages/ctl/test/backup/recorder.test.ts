@@ -1,4 +1,7 @@
-/** A run of a backup against a cluster that the test plays: what ends it, and what is left in its folder. */
+/**
+ * A run of a backup against a cluster that the test plays: what ends it, and what is left in its
+ * folder.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +33,13 @@ async function snapshotFile(): Promise<{ bytes: Uint8Array; revision: number }> 
   return { bytes: backup.disk.readAll(`${DIR}/${name}`), revision: backup.model.revision };
 }
 
-const options = (dir: string) => ({ dir, retainMs: 0, intervalMs: 0, hashIntervalMs: 60_000, once: false });
+const options = (dir: string) => ({
+  dir,
+  retainMs: 0,
+  intervalMs: 0,
+  hashIntervalMs: 60_000,
+  once: false,
+});
 
 async function inFolder(body: (dir: string) => Promise<void>): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "quorate-recorder-"));
@@ -48,7 +57,8 @@ describe("a run", () => {
       let watches = 0;
       const client = {
         async call(method: { path: string }) {
-          if (method === KVService.methods.Range) return { header: { clusterId: 9n, revision }, kvs: [] };
+          if (method === KVService.methods.Range)
+            return { header: { clusterId: 9n, revision }, kvs: [] };
           return { leases: [], hash: 1, compactRevision: -1 };
         },
         async *snapshot() {
@@ -67,8 +77,17 @@ describe("a run", () => {
         },
       };
       const io = new QuickIo();
-      const run = new Recorder(client as unknown as Client, options(dir), io, new AbortController().signal).run();
-      await assert.rejects(run, (error: unknown) => error instanceof Exit && /compacts its history faster than/.test(error.message));
+      const run = new Recorder(
+        client as unknown as Client,
+        options(dir),
+        io,
+        new AbortController().signal,
+      ).run();
+      await assert.rejects(
+        run,
+        (error: unknown) =>
+          error instanceof Exit && /compacts its history faster than/.test(error.message),
+      );
       assert.equal(watches, 6);
       assert.equal(io.out.match(/GAP: /g)?.length, 5);
       assert.equal(readdirSync(dir).filter((name) => name.endsWith(".qbk")).length, 6);
@@ -81,14 +100,28 @@ describe("a run", () => {
       const head = { kind: "head", clusterId: 9n, revision: revision - 1, timeMs: 0 } as const;
       SegmentWriter.create(nodeDisk, dir, 7, head).close();
       const client = {
-        call: async () => ({ header: { clusterId: 9n, revision }, kvs: [], leases: [], hash: 1, compactRevision: -1 }),
+        call: async () => ({
+          header: { clusterId: 9n, revision },
+          kvs: [],
+          leases: [],
+          hash: 1,
+          compactRevision: -1,
+        }),
         async *snapshot() {
           yield { blob: bytes, remainingBytes: 0, version: "3.7.0" };
         },
       };
       const io = new QuickIo();
-      await new Recorder(client as unknown as Client, { ...options(dir), once: true }, io, new AbortController().signal).run();
-      assert.match(io.out, new RegExp(`files that lead to revision ${revision - 1} are missing: a new base is taken`));
+      await new Recorder(
+        client as unknown as Client,
+        { ...options(dir), once: true },
+        io,
+        new AbortController().signal,
+      ).run();
+      assert.match(
+        io.out,
+        new RegExp(`files that lead to revision ${revision - 1} are missing: a new base is taken`),
+      );
       const catalog = readCatalog(nodeDisk, dir);
       assert.deepEqual(
         chainsOf(catalog).map(({ base, last }) => [base.revision, last]),
@@ -110,10 +143,17 @@ describe("a run", () => {
           for (;;) yield { blob: new Uint8Array(100), remainingBytes: 1e9, version: "3.7.0" };
         },
       };
-      const run = new Recorder(client as unknown as Client, options(dir), new QuickIo(), stop.signal).run();
+      const run = new Recorder(
+        client as unknown as Client,
+        options(dir),
+        new QuickIo(),
+        stop.signal,
+      ).run();
       await assert.rejects(
         run,
-        (error: unknown) => error instanceof Exit && /^stopped before the base snapshot was complete$/.test(error.message),
+        (error: unknown) =>
+          error instanceof Exit &&
+          /^stopped before the base snapshot was complete$/.test(error.message),
       );
       assert.deepEqual(
         readdirSync(dir).filter((name) => name !== "lock"),

@@ -6,9 +6,15 @@ export class WireError extends Error {
   readonly reason: string;
   /** Byte offset in the decoded input at which reading stopped. */
   readonly offset: number;
-  /** Full name of the innermost message being read, such as "etcdserverpb.PutRequest"; empty before any message is known. */
+  /**
+   * Full name of the innermost message being read, such as "etcdserverpb.PutRequest"; empty before
+   * any message is known.
+   */
   typeName = "";
-  /** Field of that message in its .proto spelling; empty if the field is unknown or the tag itself is broken. */
+  /**
+   * Field of that message in its .proto spelling; empty if the field is unknown or the tag itself
+   * is broken.
+   */
   field = "";
 
   constructor(reason: string, offset: number) {

@@ -1,4 +1,7 @@
-/** Scratch memory through which 64-bit integers pass between two 32-bit words and a bigint, without arithmetic on bigints. */
+/**
+ * Scratch memory through which 64-bit integers pass between two 32-bit words and a bigint, without
+ * arithmetic on bigints.
+ */
 export const U64: BigUint64Array = new BigUint64Array(1);
 /** The same 8 bytes, signed. */
 export const I64: BigInt64Array = new BigInt64Array(U64.buffer);

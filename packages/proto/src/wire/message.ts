@@ -5,15 +5,23 @@ import type { Writer } from "./writer.ts";
 export interface MessageType<T> {
   /** Full protobuf name, such as "etcdserverpb.PutRequest". */
   readonly typeName: string;
-  /** A message with defaults (0, 0n, false, "", no bytes, [], undefined) where init says nothing. */
+  /**
+   * A message with defaults (0, 0n, false, "", no bytes, [], undefined) where init says nothing.
+   */
   create(init?: Partial<T>): T;
-  /** The encoded message, fields in ascending order. Missing fields count as defaults. Throws RangeError for an integer out of range. */
+  /**
+   * The encoded message, fields in ascending order. Missing fields count as defaults. Throws
+   * RangeError for an integer out of range.
+   */
   encode(message: Partial<T>): Uint8Array;
   /** Appends the encoded message, without a length, to w. */
   encodeTo(w: Writer, message: Partial<T>): void;
   /** Decodes all of bytes; throws WireError if malformed. `bytes` fields are views of the input. */
   decode(bytes: Uint8Array): T;
-  /** Reads fields from r up to r.end; into `into` if given (protobuf merges a repeated embedded message). */
+  /**
+   * Reads fields from r up to r.end; into `into` if given (protobuf merges a repeated embedded
+   * message).
+   */
   decodeFrom(r: Reader, into?: T): T;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Reads protobuf's wire format from one byte array. Every read is checked against the end of the message being read; what does not fit
- * throws WireError. Generated decoders drive it: they call tag(), then the read that belongs to the field.
+ * Reads protobuf's wire format from one byte array. Every read is checked against the end of the
+ * message being read; what does not fit throws WireError. Generated decoders drive it: they call
+ * tag(), then the read that belongs to the field.
  *
  *   tag = field number << 3 | wire type        wire types: 0 varint, 1 eight bytes, 2 length + bytes, 5 four bytes
  */
@@ -36,7 +37,10 @@ export class Reader {
   // High word of the last varint that read64 read; the low one is its result.
   private hi = 0;
 
-  /** @param maxWork what reading may cost, in the units of WORK: then it throws TooMuchWorkError. Without a bound unless told. */
+  /**
+   * @param maxWork what reading may cost, in the units of WORK: then it throws TooMuchWorkError.
+   * Without a bound unless told.
+   */
   constructor(bytes: Uint8Array, maxWork: number = UNBOUNDED_WORK) {
     this.bytes = bytes;
     this.end = bytes.length;
@@ -94,13 +98,20 @@ export class Reader {
   int64(): number {
     const at = this.pos;
     const value = this.int64Inexact();
-    if (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER) throw new WireError("not a safe integer", at);
+    if (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER)
+      throw new WireError("not a safe integer", at);
     return value;
   }
 
-  /** int64; what lies beyond the safe integers becomes the nearest of them. For bounds and limits, where that means the same. */
+  /**
+   * int64; what lies beyond the safe integers becomes the nearest of them. For bounds and limits,
+   * where that means the same.
+   */
   int64Clamped(): number {
-    return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, this.int64Inexact()));
+    return Math.max(
+      Number.MIN_SAFE_INTEGER,
+      Math.min(Number.MAX_SAFE_INTEGER, this.int64Inexact()),
+    );
   }
 
   private int64Inexact(): number {
@@ -137,7 +148,10 @@ export class Reader {
     return new Uint8Array(this.bytes.buffer, this.bytes.byteOffset + start, length);
   }
 
-  /** An embedded message kept encoded. Protobuf merges repetitions of one, and merging encoded messages is joining them. */
+  /**
+   * An embedded message kept encoded. Protobuf merges repetitions of one, and merging encoded
+   * messages is joining them.
+   */
   viewMerged(before: Uint8Array | undefined): Uint8Array {
     const view = this.view();
     if (before === undefined || before.length === 0) return view;
@@ -155,11 +169,15 @@ export class Reader {
     const start = this.pos;
     this.pos = start + length;
     const text = toUtf8(this.bytes, start, this.pos);
-    if (text.includes("\ufffd") && !sameUtf8(text, this.bytes, start, this.pos)) throw new WireError("invalid UTF-8", start);
+    if (text.includes("\ufffd") && !sameUtf8(text, this.bytes, start, this.pos))
+      throw new WireError("invalid UTF-8", start);
     return text;
   }
 
-  /** Enters an embedded message and gives the end of the one around it, to be handed back to leave(). */
+  /**
+   * Enters an embedded message and gives the end of the one around it, to be handed back to
+   * leave().
+   */
   enter(): number {
     const length = this.length();
     this.workLeft -= WORK.message;
@@ -168,7 +186,10 @@ export class Reader {
     return outer;
   }
 
-  /** As enter(), for a packed list of numbers: each of its bytes counts as a field, since it may be a number. */
+  /**
+   * As enter(), for a packed list of numbers: each of its bytes counts as a field, since it may be
+   * a number.
+   */
   enterPacked(): number {
     const outer = this.enter();
     this.workLeft -= this.end - this.pos;
@@ -191,9 +212,13 @@ export class Reader {
     this.end = outerEnd;
   }
 
-  /** Skips a field that the decoder does not know; refuses one it knows (by `fields`) that came with another wire type. */
+  /**
+   * Skips a field that the decoder does not know; refuses one it knows (by `fields`) that came with
+   * another wire type.
+   */
   skip(tag: number, fields: FieldNames): void {
-    if (fields[tag >>> 3] !== undefined) throw new WireError(`wrong wire type ${tag & 7}`, this.pos);
+    if (fields[tag >>> 3] !== undefined)
+      throw new WireError(`wrong wire type ${tag & 7}`, this.pos);
     switch (tag & 7) {
       case 0:
         this.read64();
@@ -212,7 +237,9 @@ export class Reader {
     }
   }
 
-  /** What a decoder throws when a read threw e: e itself, with its place named if it is a WireError. */
+  /**
+   * What a decoder throws when a read threw e: e itself, with its place named if it is a WireError.
+   */
   failed(e: unknown, typeName: string, fields: FieldNames, tag: number): unknown {
     return e instanceof WireError ? e.locate(typeName, fields[tag >>> 3] ?? "") : e;
   }
@@ -274,11 +301,16 @@ export class Reader {
 export type FieldNames = { readonly [number: number]: string };
 
 function sameUtf8(text: string, bytes: Uint8Array, start: number, end: number): boolean {
-  // Text with a replacement char is rare: a slow check is enough. Each U+FFFD must be its own three bytes in the input.
+  // Text with a replacement char is rare: a slow check is enough. Each U+FFFD must be its own three
+  // bytes in the input.
   if (utf8Length(text) !== end - start) return false;
   let at = start;
   for (const char of text) {
-    if (char === "\ufffd" && (bytes[at] !== 0xef || bytes[at + 1] !== 0xbf || bytes[at + 2] !== 0xbd)) return false;
+    if (
+      char === "\ufffd" &&
+      (bytes[at] !== 0xef || bytes[at + 1] !== 0xbf || bytes[at + 2] !== 0xbd)
+    )
+      return false;
     at += utf8Length(char);
   }
   return true;

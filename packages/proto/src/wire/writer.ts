@@ -1,6 +1,7 @@
 /**
- * Writes protobuf's wire format into a buffer that grows. One pass: an embedded message gets one byte for its length, and if the
- * message turns out longer than 127 bytes it is moved up to make room. Big values are embedded as bytes, so what moves is small.
+ * Writes protobuf's wire format into a buffer that grows. One pass: an embedded message gets one
+ * byte for its length, and if the message turns out longer than 127 bytes it is moved up to make
+ * room. Big values are embedded as bytes, so what moves is small.
  */
 import { alloc, writeUtf8 } from "../bytes.ts";
 import { HI, I64, LO, U64, WORDS } from "./int64.ts";
@@ -8,7 +9,10 @@ import { HI, I64, LO, U64, WORDS } from "./int64.ts";
 const TWO_32 = 0x1_0000_0000;
 /** Size of a new writer's buffer. */
 export const WRITER_INITIAL_BYTES = 4096;
-/** A buffer that grew past this is dropped by reset(), so that one big message does not hold memory for ever. */
+/**
+ * A buffer that grew past this is dropped by reset(), so that one big message does not hold memory
+ * for ever.
+ */
 export const WRITER_MAX_KEPT_BYTES: number = 1 << 20;
 
 export class Writer {
@@ -18,10 +22,13 @@ export class Writer {
   /** Forgets what was written. */
   reset(): void {
     this.pos = 0;
-    if (this.bytes.length > WRITER_MAX_KEPT_BYTES) this.bytes = new Uint8Array(WRITER_INITIAL_BYTES);
+    if (this.bytes.length > WRITER_MAX_KEPT_BYTES)
+      this.bytes = new Uint8Array(WRITER_INITIAL_BYTES);
   }
 
-  /** What was written since reset(), in an array of its own (from the pool of bytes.ts if small). */
+  /**
+   * What was written since reset(), in an array of its own (from the pool of bytes.ts if small).
+   */
   finish(): Uint8Array {
     const out = alloc(this.pos);
     out.set(this.bytes.subarray(0, this.pos));
@@ -185,5 +192,8 @@ export class Writer {
   }
 }
 
-/** The writer that MessageType.encode() uses; encoding calls nothing that could encode something else meanwhile. */
+/**
+ * The writer that MessageType.encode() uses; encoding calls nothing that could encode something
+ * else meanwhile.
+ */
 export const sharedWriter: Writer = new Writer();

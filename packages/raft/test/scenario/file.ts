@@ -13,7 +13,9 @@ export interface Step {
   readonly expected: string;
 }
 
-export type Part = { readonly kind: "text"; readonly line: string } | { readonly kind: "step"; readonly step: Step };
+export type Part =
+  | { readonly kind: "text"; readonly line: string }
+  | { readonly kind: "step"; readonly step: Step };
 
 /** The parts of a file, in order. */
 export function parseScenario(text: string): Part[] {
@@ -22,7 +24,8 @@ export function parseScenario(text: string): Part[] {
   for (let i = 0; i < lines.length; ) {
     const line = lines[i++];
     if (!line.startsWith("> ")) {
-      if (line !== "" && !line.startsWith("#")) throw new Error(`line ${i}: neither comment nor command: ${line}`);
+      if (line !== "" && !line.startsWith("#"))
+        throw new Error(`line ${i}: neither comment nor command: ${line}`);
       parts.push({ kind: "text", line });
       continue;
     }

@@ -1,5 +1,6 @@
 /**
- * The bench on which scenarios run: members with disks and state machines, and a network that keeps messages until told otherwise.
+ * The bench on which scenarios run: members with disks and state machines, and a network that keeps
+ * messages until told otherwise.
  *
  *   cluster N [option ...]     N voters that have applied their bootstrap entries. Options: election=10 heartbeat=1 message=BYTES
  *                              window=MESSAGES windowbytes=BYTES uncommitted=BYTES apply=BYTES reads=N prevote checkquorum lease.
@@ -22,9 +23,23 @@
  *   status [ID ...]            progress ID       log ID       network
  */
 import { fromLatin1, raftpb } from "@quorate/proto";
-import { bootstrapEntries, confChangeOf, InvariantError, Raft, type RaftConfig, type Ready } from "../../index.ts";
+import {
+  bootstrapEntries,
+  confChangeOf,
+  InvariantError,
+  Raft,
+  type RaftConfig,
+  type Ready,
+} from "../../index.ts";
 import { type DiskRecord, emptyConfState, SimDisk } from "../sim/disk.ts";
-import { showConfState, showEntry, showMessage, showProgress, showReady, showStatus } from "./show.ts";
+import {
+  showConfState,
+  showEntry,
+  showMessage,
+  showProgress,
+  showReady,
+  showStatus,
+} from "./show.ts";
 
 interface LabMember {
   readonly id: bigint;
@@ -81,7 +96,9 @@ export class Lab {
     },
     propose: ([id, ...words]) => [this.#raft(id).propose(words.map(fromLatin1))],
     bulk: ([id, count, bytes]) => [
-      this.#raft(id).propose(Array.from({ length: Number(count) }, () => fromLatin1("x".repeat(Number(bytes))))),
+      this.#raft(id).propose(
+        Array.from({ length: Number(count) }, () => fromLatin1("x".repeat(Number(bytes)))),
+      ),
     ],
     conf: ([id, ...words]) => [this.#raft(id).proposeConfChange(parseConfChange(words))],
     "conf-v1": ([id, word]) => {
@@ -100,14 +117,20 @@ export class Lab {
     },
     compact: ([id, index]) => {
       const member = this.#member(id);
-      const metadata = { index: Number(index), term: this.#raft(id).termOf(Number(index))!, confState: member.confState };
+      const metadata = {
+        index: Number(index),
+        term: this.#raft(id).termOf(Number(index))!,
+        confState: member.confState,
+      };
       this.#raft(id).compact(metadata.index, metadata.confState);
       member.disk.write(Number.MAX_SAFE_INTEGER, [{ kind: "mark", metadata }]);
       member.disk.saveBackend({ applied: member.applied, hash: 0, confState: member.confState });
       return [];
     },
-    ready: ([id]) => (this.#raft(id).hasReady() ? showReady(this.#takeReady(this.#member(id))) : ["no ready"]),
-    sync: ([id, count]) => this.#sync(this.#member(id), count === undefined ? undefined : Number(count)),
+    ready: ([id]) =>
+      this.#raft(id).hasReady() ? showReady(this.#takeReady(this.#member(id))) : ["no ready"],
+    sync: ([id, count]) =>
+      this.#sync(this.#member(id), count === undefined ? undefined : Number(count)),
     apply: ([id]) => this.#apply(this.#member(id)),
     run: ([id]) => this.#runMember(this.#member(id)),
     deliver: (args) => this.#take(args).flatMap((message) => this.#deliver(message)),
@@ -135,7 +158,10 @@ export class Lab {
       return [showStatus(this.#raft(id).status())];
     },
     step: ([way, type, ...fields]) => this.#step(way, type, fields),
-    status: (ids) => (ids.length === 0 ? [...this.#members.keys()].map(String) : ids).map((id) => showStatus(this.#raft(id).status())),
+    status: (ids) =>
+      (ids.length === 0 ? [...this.#members.keys()].map(String) : ids).map((id) =>
+        showStatus(this.#raft(id).status()),
+      ),
     progress: ([id]) => this.#raft(id).status().progress.map(showProgress),
     log: ([id]) => this.#log(this.#member(id)),
     network: () => this.#network.map(showMessage),
@@ -163,7 +189,11 @@ export class Lab {
     const lines = ids.flatMap((id) => this.#addMember(id, entries));
     for (const id of ids) {
       this.#runMember(this.#member(id));
-      this.#member(id).disk.saveBackend({ applied: entries.length, hash: 0, confState: this.#member(id).confState });
+      this.#member(id).disk.saveBackend({
+        applied: entries.length,
+        hash: 0,
+        confState: this.#member(id).confState,
+      });
     }
     return lines;
   }
@@ -180,7 +210,8 @@ export class Lab {
       confState: emptyConfState,
     };
     const records: DiskRecord[] = entries.map((entry) => ({ kind: "entry", entry }));
-    if (entries.length > 0) records.push({ kind: "hard", hardState: { term: 1, vote: 0n, commit: entries.length } });
+    if (entries.length > 0)
+      records.push({ kind: "hard", hardState: { term: 1, vote: 0n, commit: entries.length } });
     member.disk.write(0, records);
     member.disk.sync(0);
     this.#members.set(id, member);
@@ -231,7 +262,10 @@ export class Lab {
       term = runTerm;
       for (let i = 0; i < count; i++) {
         index++;
-        records.push({ kind: "entry", entry: { type: 0, term, index, data: fromLatin1(`e${index}`) } });
+        records.push({
+          kind: "entry",
+          entry: { type: 0, term, index, data: fromLatin1(`e${index}`) },
+        });
       }
     }
     records.push({ kind: "hard", hardState: { term, vote: 0n, commit: applied } });
@@ -247,7 +281,11 @@ export class Lab {
     const records: DiskRecord[] = [];
     if (ready.snapshot !== undefined) {
       const { metadata } = ready.snapshot;
-      records.push({ kind: "snapshot", metadata, state: { applied: metadata.index, hash: 0, confState: metadata.confState } });
+      records.push({
+        kind: "snapshot",
+        metadata,
+        state: { applied: metadata.index, hash: 0, confState: metadata.confState },
+      });
     }
     for (const entry of ready.entries) records.push({ kind: "entry", entry });
     if (ready.hardState !== undefined) records.push({ kind: "hard", hardState: ready.hardState });
@@ -260,7 +298,8 @@ export class Lab {
 
   #send(messages: readonly raftpb.Message[]): void {
     for (const message of messages) {
-      if (!this.#isolated.has(message.from) && !this.#isolated.has(message.to)) this.#network.push(message);
+      if (!this.#isolated.has(message.from) && !this.#isolated.has(message.to))
+        this.#network.push(message);
     }
   }
 
@@ -304,17 +343,24 @@ export class Lab {
       if (member.raft!.hasReady()) {
         const ready = this.#takeReady(member);
         const { softState } = ready;
-        if (softState !== undefined) lines.push(`${member.id} ${softState.role}, leader ${softState.leader}, term ${member.raft!.term}`);
+        if (softState !== undefined)
+          lines.push(
+            `${member.id} ${softState.role}, leader ${softState.leader}, term ${member.raft!.term}`,
+          );
         for (const { context, index } of ready.readStates)
           lines.push(`${member.id} read ${Buffer.from(context).toString("latin1")} at ${index}`);
       }
       if (member.writes.length > 0) this.#sync(member);
-      if (member.applies.length > 0) lines.push(...this.#apply(member).map((line) => `${member.id} ${line}`));
+      if (member.applies.length > 0)
+        lines.push(...this.#apply(member).map((line) => `${member.id} ${line}`));
     }
     return lines;
   }
 
-  /** Takes the messages out that match "FROM->TO" and "TYPE", where given; FROM or TO may be left empty. */
+  /**
+   * Takes the messages out that match "FROM->TO" and "TYPE", where given; FROM or TO may be left
+   * empty.
+   */
   #take(args: string[]): raftpb.Message[] {
     const way = args.find((arg) => arg.includes("->"));
     const type = args.find((arg) => !arg.includes("->"));
@@ -322,7 +368,8 @@ export class Lab {
     const matches = (message: raftpb.Message): boolean =>
       (from === "" || message.from === BigInt(from)) &&
       (to === "" || message.to === BigInt(to)) &&
-      (type === undefined || message.type === raftpb.MessageType[type as keyof typeof raftpb.MessageType]);
+      (type === undefined ||
+        message.type === raftpb.MessageType[type as keyof typeof raftpb.MessageType]);
     const taken = this.#network.filter(matches);
     this.#network = this.#network.filter((message) => !matches(message));
     return taken;
@@ -332,13 +379,16 @@ export class Lab {
     const member = this.#members.get(message.to);
     if (member?.raft === undefined) return [`lost ${showMessage(message)}`];
     const refused = member.raft.step(message);
-    return refused === undefined ? [showMessage(message)] : [showMessage(message), `refused: ${refused}`];
+    return refused === undefined
+      ? [showMessage(message)]
+      : [showMessage(message), `refused: ${refused}`];
   }
 
   #settle(): string[] {
     const lines: string[] = [];
     for (let turn = 0; turn < 200; turn++) {
-      for (const member of this.#members.values()) if (member.raft !== undefined) lines.push(...this.#runMember(member));
+      for (const member of this.#members.values())
+        if (member.raft !== undefined) lines.push(...this.#runMember(member));
       if (this.#network.length === 0) return lines;
       for (const message of this.#take([])) lines.push(...this.#deliver(message));
     }
@@ -347,7 +397,11 @@ export class Lab {
 
   #step(way: string, type: string, fields: string[]): string[] {
     const [from, to] = way.split("->").map(BigInt);
-    const message = raftpb.Message.create({ type: raftpb.MessageType[type as keyof typeof raftpb.MessageType], from, to });
+    const message = raftpb.Message.create({
+      type: raftpb.MessageType[type as keyof typeof raftpb.MessageType],
+      from,
+      to,
+    });
     for (const field of fields) {
       const [name, value] = field.split("=");
       if (name === "context") message.context = fromLatin1(value);
@@ -366,9 +420,13 @@ export class Lab {
 
   #log(member: LabMember): string[] {
     const raft = member.raft!;
-    const lines = raft.firstIndex > 1 ? [`snapshot ${raft.firstIndex - 1}/${raft.termOf(raft.firstIndex - 1)}`] : [];
+    const lines =
+      raft.firstIndex > 1
+        ? [`snapshot ${raft.firstIndex - 1}/${raft.termOf(raft.firstIndex - 1)}`]
+        : [];
     const terms: string[] = [];
-    for (let index = raft.firstIndex; index <= raft.lastIndex; index++) terms.push(`${index}/${raft.termOf(index)}`);
+    for (let index = raft.firstIndex; index <= raft.lastIndex; index++)
+      terms.push(`${index}/${raft.termOf(index)}`);
     if (terms.length > 0) lines.push(terms.join(" "));
     return lines;
   }

@@ -1,11 +1,15 @@
 /**
- * A member's disk: a queue of written records that reach the platter in order. A sync makes a prefix of whole writes durable; a crash
- * keeps what was synced and any prefix of the rest, in the middle of a write too.
+ * A member's disk: a queue of written records that reach the platter in order. A sync makes a
+ * prefix of whole writes durable; a crash keeps what was synced and any prefix of the rest, in the
+ * middle of a write too.
  */
 import type { raftpb } from "@quorate/proto";
 import type { InitialState } from "../../index.ts";
 
-/** What the state machine would have saved: enough to tell whether two went through the same entries. */
+/**
+ * What the state machine would have saved: enough to tell whether two went through the same
+ * entries.
+ */
 export interface MachineState {
   readonly applied: number;
   readonly hash: number;
@@ -16,7 +20,11 @@ export type DiskRecord =
   | { readonly kind: "entry"; readonly entry: raftpb.Entry }
   | { readonly kind: "hard"; readonly hardState: raftpb.HardState }
   /** Received from a leader, with its state. */
-  | { readonly kind: "snapshot"; readonly metadata: raftpb.SnapshotMetadata; readonly state: MachineState }
+  | {
+      readonly kind: "snapshot";
+      readonly metadata: raftpb.SnapshotMetadata;
+      readonly state: MachineState;
+    }
   /** Own compaction. */
   | { readonly kind: "mark"; readonly metadata: raftpb.SnapshotMetadata };
 
@@ -25,7 +33,13 @@ interface Queued {
   readonly record: DiskRecord;
 }
 
-export const emptyConfState: raftpb.ConfState = { voters: [], learners: [], votersOutgoing: [], learnersNext: [], autoLeave: false };
+export const emptyConfState: raftpb.ConfState = {
+  voters: [],
+  learners: [],
+  votersOutgoing: [],
+  learnersNext: [],
+  autoLeave: false,
+};
 
 export class SimDisk {
   #hardState: raftpb.HardState = { term: 0, vote: 0n, commit: 0 };
@@ -42,7 +56,8 @@ export class SimDisk {
   /** Makes the writes up to this number durable. */
   sync(number: number): void {
     let count = 0;
-    while (count < this.#queue.length && this.#queue[count].write <= number) this.#keep(this.#queue[count++].record);
+    while (count < this.#queue.length && this.#queue[count].write <= number)
+      this.#keep(this.#queue[count++].record);
     this.#queue.splice(0, count);
   }
 
@@ -92,7 +107,8 @@ export class SimDisk {
       case "entry": {
         const at = record.entry.index - this.#snapshot.index - 1;
         if (at < 0) return;
-        if (at > this.#entries.length) throw new Error(`entry ${record.entry.index} after ${this.lastIndex}`);
+        if (at > this.#entries.length)
+          throw new Error(`entry ${record.entry.index} after ${this.lastIndex}`);
         this.#entries.length = at;
         this.#entries.push(record.entry);
         return;
@@ -110,7 +126,10 @@ export class SimDisk {
     }
   }
 
-  /** The log goes on after a snapshot: with what followed the entry it ends in, or with nothing if that entry is not there. */
+  /**
+   * The log goes on after a snapshot: with what followed the entry it ends in, or with nothing if
+   * that entry is not there.
+   */
   #start(metadata: raftpb.SnapshotMetadata): void {
     if (metadata.index <= this.#snapshot.index) return;
     const known = this.termOf(metadata.index) === metadata.term;

@@ -1,6 +1,7 @@
 /**
- * One member of the world: a machine, its disk, its state machine and its driver. The driver does each part of its work apart, whenever
- * the schedule says so: several Readys are out at once, disk and state machine lag behind.
+ * One member of the world: a machine, its disk, its state machine and its driver. The driver does
+ * each part of its work apart, whenever the schedule says so: several Readys are out at once, disk
+ * and state machine lag behind.
  */
 import { raftpb } from "@quorate/proto";
 import { confChangeOf, Raft, type RaftConfig, type Ready } from "../../index.ts";
@@ -61,7 +62,10 @@ export class SimMember {
     this.#applyQueue = [];
   }
 
-  /** Stops without warning; the first `survivors` records of what was not synced reach the disk all the same. */
+  /**
+   * Stops without warning; the first `survivors` records of what was not synced reach the disk all
+   * the same.
+   */
   crash(survivors: number): void {
     this.disk.crash(survivors);
     this.#raft = undefined;
@@ -88,7 +92,11 @@ export class SimMember {
     const records: DiskRecord[] = [];
     if (ready.snapshot !== undefined) {
       const { metadata } = ready.snapshot;
-      const state = { applied: metadata.index, hash: safety.hashAt(metadata.index), confState: metadata.confState };
+      const state = {
+        applied: metadata.index,
+        hash: safety.hashAt(metadata.index),
+        confState: metadata.confState,
+      };
       records.push({ kind: "snapshot", metadata, state });
     }
     for (const entry of ready.entries) records.push({ kind: "entry", entry });
@@ -96,9 +104,14 @@ export class SimMember {
     safety.written(this.id, ready.entries);
     safety.handedOut(this.id, ready.committed, (index) => this.disk.termOf(index));
     this.disk.write(ready.number, records);
-    this.#writes.push({ number: ready.number, mustSync: ready.mustSync, messages: ready.messagesAfterSync });
+    this.#writes.push({
+      number: ready.number,
+      mustSync: ready.mustSync,
+      messages: ready.messagesAfterSync,
+    });
     if (ready.snapshot !== undefined) this.#applyQueue.push({ kind: "snapshot", ready });
-    if (ready.committed.length > 0) this.#applyQueue.push({ kind: "entries", entries: ready.committed });
+    if (ready.committed.length > 0)
+      this.#applyQueue.push({ kind: "entries", entries: ready.committed });
     for (const { context, index } of ready.readStates) {
       const text = Buffer.from(context).toString("latin1");
       safety.answered(text, index);
@@ -115,7 +128,10 @@ export class SimMember {
     this.#report(done, oneByOne);
   }
 
-  /** A write that needs no sync counts as soon as it is the next one, though a crash may still lose it. */
+  /**
+   * A write that needs no sync counts as soon as it is the next one, though a crash may still lose
+   * it.
+   */
   skipSync(): boolean {
     if (this.#writes.length === 0 || this.#writes[0].mustSync) return false;
     this.#report(this.#writes.splice(0, 1), true);
@@ -138,7 +154,11 @@ export class SimMember {
     const head = this.#applyQueue[0];
     if (head.kind === "snapshot") {
       const { metadata } = head.ready.snapshot!;
-      this.state = { applied: metadata.index, hash: safety.hashAt(metadata.index), confState: metadata.confState };
+      this.state = {
+        applied: metadata.index,
+        hash: safety.hashAt(metadata.index),
+        confState: metadata.confState,
+      };
       this.#applyQueue.shift();
       this.raft.applied(metadata.index);
       return;
@@ -168,9 +188,11 @@ export class SimMember {
     const index = Math.min(applied, this.raft.appliedIndex) - keep;
     if (index < this.raft.firstIndex) return;
     const term = this.raft.termOf(index)!;
-    // The configuration of the mark only goes out with snapshots, and those are of the state machine's current state here.
+    // The configuration of the mark only goes out with snapshots, and those are of the state
+    // machine's current state here.
     this.raft.compact(index, confState);
-    const number = this.#writes.length === 0 ? this.#persisted : this.#writes[this.#writes.length - 1].number;
+    const number =
+      this.#writes.length === 0 ? this.#persisted : this.#writes[this.#writes.length - 1].number;
     this.disk.write(number, [{ kind: "mark", metadata: { index, term, confState } }]);
   }
 

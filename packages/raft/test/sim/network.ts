@@ -55,19 +55,23 @@ export class SimNetwork {
   }
 
   #delay(message: raftpb.Message): void {
-    if (this.#late.length >= MAX_LATE_MESSAGES) this.#lose(this.#late.splice(this.#random.below(this.#late.length), 1)[0]);
+    if (this.#late.length >= MAX_LATE_MESSAGES)
+      this.#lose(this.#late.splice(this.#random.below(this.#late.length), 1)[0]);
     this.#late.push(message);
   }
 
   /** A late message joins the others. */
   wake(): void {
-    if (this.#late.length > 0) this.#push(this.#late.splice(this.#random.below(this.#late.length), 1)[0]);
+    if (this.#late.length > 0)
+      this.#push(this.#late.splice(this.#random.below(this.#late.length), 1)[0]);
   }
 
   #push(message: raftpb.Message): void {
     if (this.#messages.length >= MAX_MESSAGES && this.#faults)
       this.#lose(this.#messages.splice(this.#random.below(this.#messages.length), 1)[0]);
-    this.#messages.push(this.#options.encode ? raftpb.Message.decode(raftpb.Message.encode(message)) : message);
+    this.#messages.push(
+      this.#options.encode ? raftpb.Message.decode(raftpb.Message.encode(message)) : message,
+    );
   }
 
   #lose(message: raftpb.Message): void {

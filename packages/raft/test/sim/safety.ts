@@ -1,5 +1,6 @@
 /**
- * What has to hold between machines, looked at from outside after every step (paper, figure 3, and thesis, section 6.4):
+ * What has to hold between machines, looked at from outside after every step (paper, figure 3, and
+ * thesis, section 6.4):
  *
  *   SAFE-1 election safety          at most one leader a term
  *   SAFE-2 leader append-only       a leader's log only grows while it leads
@@ -81,10 +82,12 @@ export class Safety {
     const terms = this.#checkLog(raft, before);
     const role = raft.role;
     const term = raft.term;
-    if (before !== undefined && term < before.term) fail("SAFE-1", `${raft.id}: term fell from ${before.term} to ${term}`);
+    if (before !== undefined && term < before.term)
+      fail("SAFE-1", `${raft.id}: term fell from ${before.term} to ${term}`);
     if (role === "leader") {
       const known = this.#leaders.get(term);
-      if (known !== undefined && known !== raft.id) fail("SAFE-1", `${known} and ${raft.id} lead in term ${term}`);
+      if (known !== undefined && known !== raft.id)
+        fail("SAFE-1", `${known} and ${raft.id} lead in term ${term}`);
       if (known === undefined) this.#elected(raft, terms);
     }
     this.#checkCommit(raft, before?.commit ?? 0);
@@ -95,19 +98,26 @@ export class Safety {
     const first = raft.firstIndex;
     const last = raft.lastIndex;
     const terms: number[] = before?.terms ?? [];
-    const leading = before?.role === "leader" && raft.role === "leader" && before.term === raft.term;
-    if (leading && last < terms.length - 1) fail("SAFE-2", `${raft.id} led and lost ${last + 1} to ${terms.length - 1}`);
+    const leading =
+      before?.role === "leader" && raft.role === "leader" && before.term === raft.term;
+    if (leading && last < terms.length - 1)
+      fail("SAFE-2", `${raft.id} led and lost ${last + 1} to ${terms.length - 1}`);
     let previous = raft.termOf(first - 1)!;
     for (let index = first; index <= last; index++) {
       const term = raft.termOf(index)!;
       if (terms[index] !== term) {
-        if (leading && terms[index] !== undefined) fail("SAFE-2", `${raft.id} led and changed ${index}`);
+        if (leading && terms[index] !== undefined)
+          fail("SAFE-2", `${raft.id} led and changed ${index}`);
         terms[index] = term;
       }
       const key = index * TERM_SPAN + term;
       const known = this.#previousTerms.get(key);
       if (known === undefined) this.#previousTerms.set(key, previous);
-      else if (known !== previous) fail("SAFE-3", `${raft.id}: ${index} of term ${term} follows terms ${known} and ${previous}`);
+      else if (known !== previous)
+        fail(
+          "SAFE-3",
+          `${raft.id}: ${index} of term ${term} follows terms ${known} and ${previous}`,
+        );
       previous = term;
     }
     terms[first - 1] = raft.termOf(first - 1)!;
@@ -121,7 +131,10 @@ export class Safety {
     for (let index = raft.firstIndex - 1; index < this.#committed.length; index++) {
       const entry = this.#committed[index];
       if (entry !== undefined && entry.byTerm < raft.term && terms[index] !== entry.term) {
-        fail("SAFE-4", `${raft.id} leads in term ${raft.term} without ${index} of term ${entry.term}, committed in ${entry.byTerm}`);
+        fail(
+          "SAFE-4",
+          `${raft.id} leads in term ${raft.term} without ${index} of term ${entry.term}, committed in ${entry.byTerm}`,
+        );
       }
     }
   }
@@ -133,18 +146,33 @@ export class Safety {
       const term = raft.termOf(index)!;
       const known = this.#committed[index];
       if (known !== undefined) {
-        if (known.term !== term) fail("SAFE-5", `${raft.id} commits ${index} of term ${term}, known is term ${known.term}`);
+        if (known.term !== term)
+          fail(
+            "SAFE-5",
+            `${raft.id} commits ${index} of term ${term}, known is term ${known.term}`,
+          );
         continue;
       }
-      if (raft.role !== "leader" && index > 0 && term > 1) fail("SAFE-5", `${raft.id} commits ${index} before any leader`);
+      if (raft.role !== "leader" && index > 0 && term > 1)
+        fail("SAFE-5", `${raft.id} commits ${index} before any leader`);
       this.#committed[index] = { term, byTerm: raft.term };
       for (const leader of this.#leaderLogs) {
         // The log of a leader may start after index: that was committed then.
-        if (leader.term > raft.term && leader.terms[index] !== undefined && leader.terms[index] !== term) {
-          fail("SAFE-4", `${raft.id} commits ${index} in term ${raft.term}, which ${leader.id} of term ${leader.term} has differently`);
+        if (
+          leader.term > raft.term &&
+          leader.terms[index] !== undefined &&
+          leader.terms[index] !== term
+        ) {
+          fail(
+            "SAFE-4",
+            `${raft.id} commits ${index} in term ${raft.term}, which ${leader.id} of term ${leader.term} has differently`,
+          );
         }
         if (leader.term > raft.term && leader.terms.length <= index) {
-          fail("SAFE-4", `${raft.id} commits ${index} in term ${raft.term}, which ${leader.id} of term ${leader.term} does not have`);
+          fail(
+            "SAFE-4",
+            `${raft.id} commits ${index} in term ${raft.term}, which ${leader.id} of term ${leader.term} does not have`,
+          );
         }
       }
     }
@@ -157,7 +185,8 @@ export class Safety {
       const content = `${entry.type} ${toLatin1(entry.data)}`;
       const known = this.#contents.get(key);
       if (known === undefined) this.#contents.set(key, content);
-      else if (known !== content) fail("SAFE-3", `${id}: ${entry.index} of term ${entry.term} differs`);
+      else if (known !== content)
+        fail("SAFE-3", `${id}: ${entry.index} of term ${entry.term} differs`);
     }
   }
 
@@ -166,21 +195,35 @@ export class Safety {
     const content = `${entry.term} ${entry.type} ${toLatin1(entry.data)}`;
     const known = this.#applied[entry.index];
     const before = this.#applied[entry.index - 1];
-    if (before === undefined || before.hash !== hash) fail("SAFE-5", `${id} applies ${entry.index} to another state`);
+    if (before === undefined || before.hash !== hash)
+      fail("SAFE-5", `${id} applies ${entry.index} to another state`);
     if (known !== undefined) {
-      if (known.content !== content) fail("SAFE-5", `${id} applies another entry at ${entry.index}`);
+      if (known.content !== content)
+        fail("SAFE-5", `${id} applies another entry at ${entry.index}`);
       return known.hash;
     }
     let next = hash ^ 0x811c9dc5;
-    for (let i = 0; i < content.length; i++) next = Math.imul(next ^ content.charCodeAt(i), 0x01000193);
+    for (let i = 0; i < content.length; i++)
+      next = Math.imul(next ^ content.charCodeAt(i), 0x01000193);
     this.#applied[entry.index] = { content, hash: next };
     return next;
   }
 
-  /** A member hands entries to its state machine while its disk holds up to `durable` (with these terms). */
-  handedOut(id: bigint, committed: readonly raftpb.Entry[], durableTerm: (index: number) => number | undefined): void {
+  /**
+   * A member hands entries to its state machine while its disk holds up to `durable` (with these
+   * terms).
+   */
+  handedOut(
+    id: bigint,
+    committed: readonly raftpb.Entry[],
+    durableTerm: (index: number) => number | undefined,
+  ): void {
     for (const { index, term } of committed) {
-      if (durableTerm(index) !== term) fail("SAFE-8", `${id} applies ${index} of term ${term}, its disk has term ${durableTerm(index)}`);
+      if (durableTerm(index) !== term)
+        fail(
+          "SAFE-8",
+          `${id} applies ${index} of term ${term}, its disk has term ${durableTerm(index)}`,
+        );
     }
   }
 
@@ -190,7 +233,11 @@ export class Safety {
     const key = `${message.from} ${message.term}`;
     const known = this.#votes.get(key);
     if (known === undefined) this.#votes.set(key, message.to);
-    else if (known !== message.to) fail("SAFE-7", `${message.from} votes for ${known} and ${message.to} in term ${message.term}`);
+    else if (known !== message.to)
+      fail(
+        "SAFE-7",
+        `${message.from} votes for ${known} and ${message.to} in term ${message.term}`,
+      );
   }
 
   /** A read is asked for. */
@@ -202,6 +249,7 @@ export class Safety {
   answered(context: string, index: number): void {
     const least = this.#reads.get(context);
     if (least === undefined) fail("SAFE-6", `answer to a read that nobody asked for: ${context}`);
-    if (index < least) fail("SAFE-6", `read ${context} gets ${index}, ${least} was known to be committed`);
+    if (index < least)
+      fail("SAFE-6", `read ${context} gets ${index}, ${least} was known to be committed`);
   }
 }

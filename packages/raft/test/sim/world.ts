@@ -1,6 +1,6 @@
 /**
- * A cluster in a box, driven by one seed. First everything goes wrong that may, and safety is checked after each step; then everything
- * heals, and progress is demanded.
+ * A cluster in a box, driven by one seed. First everything goes wrong that may, and safety is
+ * checked after each step; then everything heals, and progress is demanded.
  */
 import { type Random, SeededRandom } from "@quorate/host";
 import { fromLatin1, raftpb } from "@quorate/proto";
@@ -32,7 +32,14 @@ const { ConfChangeAddLearnerNode, ConfChangeAddNode, ConfChangeRemoveNode } = ra
 export class World implements Surroundings {
   readonly options: SimOptions;
   readonly safety = new Safety();
-  readonly #counts: Counts = { elections: 0, commits: 0, crashes: 0, snapshots: 0, confChanges: 0, reads: 0 };
+  readonly #counts: Counts = {
+    elections: 0,
+    commits: 0,
+    crashes: 0,
+    snapshots: 0,
+    confChanges: 0,
+    reads: 0,
+  };
   readonly #random: Random;
   readonly #network: SimNetwork;
   readonly #members: SimMember[] = [];
@@ -48,7 +55,8 @@ export class World implements Surroundings {
     this.#trace = trace;
     this.#random = new SeededRandom(BigInt(options.seed)).fork("schedule");
     this.#network = new SimNetwork(options, this.#random.fork("network"));
-    this.#network.onSnapshotLost = (message) => this.#lostSnapshots.push({ from: message.from, to: message.to, ok: false });
+    this.#network.onSnapshotLost = (message) =>
+      this.#lostSnapshots.push({ from: message.from, to: message.to, ok: false });
     const ids = Array.from({ length: options.members }, (_, i) => BigInt(i + 1));
     const entries = bootstrapEntries(ids.map((id) => ({ id, context: fromLatin1(`m${id}`) })));
     for (const id of ids) {
@@ -94,7 +102,9 @@ export class World implements Surroundings {
           this.#trace === undefined
             ? undefined
             : (level, message, fields) => {
-                const shown = Object.entries(fields).map(([name, value]) => `${name}=${String(value)}`);
+                const shown = Object.entries(fields).map(
+                  ([name, value]) => `${name}=${String(value)}`,
+                );
                 this.#note(() => `    ${level} ${message} ${shown.join(" ")}`);
               },
       },
@@ -128,7 +138,10 @@ export class World implements Surroundings {
     return this.#members.filter((member) => member.running);
   }
 
-  /** Whoever leads, if anyone does, as often as not: requests to the others mostly get nowhere while things go wrong. */
+  /**
+   * Whoever leads, if anyone does, as often as not: requests to the others mostly get nowhere while
+   * things go wrong.
+   */
   #pickTarget(): SimMember | undefined {
     const running = this.#running();
     const leaders = running.filter((member) => member.raft.role === "leader");
@@ -157,23 +170,42 @@ export class World implements Surroundings {
     }
   }
 
-  /** What may happen next, and how often. In calm times nobody falls over, and what is sent and written gets done faster. */
-  #kinds(calm: boolean): { readonly total: number; readonly list: readonly { readonly weight: number; readonly run: () => void }[] } {
+  /**
+   * What may happen next, and how often. In calm times nobody falls over, and what is sent and
+   * written gets done faster.
+   */
+  #kinds(calm: boolean): {
+    readonly total: number;
+    readonly list: readonly { readonly weight: number; readonly run: () => void }[];
+  } {
     const { options } = this;
     const faults = calm ? 0 : 1;
     const speed = calm ? 300 : options.diskSpeed;
     const list = [
       { weight: calm ? 600 : 300, run: () => this.#deliver() },
-      { weight: 300, run: () => this.#takeReady(this.#pick(this.#running().filter((member) => member.raft.hasReady()))) },
-      { weight: speed, run: () => this.#sync(this.#pick(this.#running().filter((member) => member.hasWrites))) },
-      { weight: speed, run: () => this.#apply(this.#pick(this.#running().filter((member) => member.hasApplies))) },
+      {
+        weight: 300,
+        run: () =>
+          this.#takeReady(this.#pick(this.#running().filter((member) => member.raft.hasReady()))),
+      },
+      {
+        weight: speed,
+        run: () => this.#sync(this.#pick(this.#running().filter((member) => member.hasWrites))),
+      },
+      {
+        weight: speed,
+        run: () => this.#apply(this.#pick(this.#running().filter((member) => member.hasApplies))),
+      },
       { weight: options.tickSpeed, run: () => this.#tick() },
       { weight: 10, run: () => this.#network.wake() },
       { weight: 60, run: () => this.#propose() },
       { weight: 25, run: () => this.#read() },
       { weight: 20, run: () => this.#reportSnapshot() },
       { weight: 20, run: () => this.#pick(this.#running())?.saveBackend() },
-      { weight: options.compactions, run: () => this.#pick(this.#running())?.compact(this.#random.below(8)) },
+      {
+        weight: options.compactions,
+        run: () => this.#pick(this.#running())?.compact(this.#random.below(8)),
+      },
       { weight: faults * options.crashes, run: () => this.#crash() },
       { weight: options.restarts, run: () => this.#restart() },
       { weight: options.partitions, run: () => this.#partition(calm) },
@@ -197,13 +229,16 @@ export class World implements Surroundings {
     const member = this.#member(message.to);
     const { MsgSnap } = raftpb.MessageType;
     if (member === undefined || !member.running) {
-      if (message.type === MsgSnap) this.#lostSnapshots.push({ from: message.from, to: message.to, ok: false });
+      if (message.type === MsgSnap)
+        this.#lostSnapshots.push({ from: message.from, to: message.to, ok: false });
       return;
     }
     this.#note(() => `${message.from}->${message.to} ${describe(message)}`);
     const refused = member.raft.step(message);
-    if (refused !== undefined) throw new Error(`${message.to} refuses a message of ${message.from}: ${refused}`);
-    if (message.type === MsgSnap) this.#lostSnapshots.push({ from: message.from, to: message.to, ok: true });
+    if (refused !== undefined)
+      throw new Error(`${message.to} refuses a message of ${message.from}: ${refused}`);
+    if (message.type === MsgSnap)
+      this.#lostSnapshots.push({ from: message.from, to: message.to, ok: true });
     this.#check(member);
   }
 
@@ -233,11 +268,12 @@ export class World implements Surroundings {
   }
 
   /**
-   * Mostly one member ticks once. Now and then a time passes in which nothing else happens, so that elections are not rare. Leases need
-   * clocks that tick alike: then members tick in turn.
+   * Mostly one member ticks once. Now and then a time passes in which nothing else happens, so that
+   * elections are not rare. Leases need clocks that tick alike: then members tick in turn.
    */
   #tick(): void {
-    const count = this.#random.below(5) === 0 ? 1 + this.#random.below(this.options.electionTicks) : 1;
+    const count =
+      this.#random.below(5) === 0 ? 1 + this.#random.below(this.options.electionTicks) : 1;
     if (this.options.readOnly !== "lease") {
       const member = this.#pick(this.#running());
       for (let i = 0; i < count && member !== undefined; i++) this.#tickOne(member);
@@ -259,7 +295,9 @@ export class World implements Surroundings {
     const member = this.#pickTarget();
     if (member === undefined) return;
     const count = 1 + this.#random.below(4);
-    const payloads = Array.from({ length: count }, () => fromLatin1(`p${this.#payloads++}`.padEnd(this.#random.below(100), ".")));
+    const payloads = Array.from({ length: count }, () =>
+      fromLatin1(`p${this.#payloads++}`.padEnd(this.#random.below(100), ".")),
+    );
     const result = member.raft.propose(payloads);
     this.#note(() => `${member.id} propose ${count}: ${result}`);
     this.#check(member);
@@ -287,7 +325,10 @@ export class World implements Surroundings {
 
   #crash(): void {
     const candidates = this.#running().filter((member) => member.raft.role === "candidate");
-    const member = this.#random.below(2) === 0 && candidates.length > 0 ? this.#pick(candidates) : this.#pickTarget();
+    const member =
+      this.#random.below(2) === 0 && candidates.length > 0
+        ? this.#pick(candidates)
+        : this.#pickTarget();
     if (member === undefined) return;
     const survivors = this.#random.below(member.disk.unsynced + 1);
     this.#note(() => `${member.id} crash, ${survivors} of ${member.disk.unsynced} records survive`);
@@ -328,10 +369,21 @@ export class World implements Surroundings {
       const fresh = this.#random.below(3) === 0 && this.#members.length < MAX_MEMBERS;
       const nodeId = fresh ? BigInt(this.#members.length + 1) : this.#pick(known)!;
       if (fresh) this.#addMember(nodeId).start();
-      changes.push({ type: this.#pick([ConfChangeAddNode, ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode])!, nodeId });
+      changes.push({
+        type: this.#pick([
+          ConfChangeAddNode,
+          ConfChangeAddNode,
+          ConfChangeAddLearnerNode,
+          ConfChangeRemoveNode,
+        ])!,
+        nodeId,
+      });
     }
     const result = member.raft.proposeConfChange({ transition, changes, context: fromLatin1("c") });
-    this.#note(() => `${member.id} conf change ${transition} ${changes.map((c) => `${c.type}:${c.nodeId}`).join(" ")}: ${result}`);
+    this.#note(
+      () =>
+        `${member.id} conf change ${transition} ${changes.map((c) => `${c.type}:${c.nodeId}`).join(" ")}: ${result}`,
+    );
     if (result === "accepted") this.#counts.confChanges++;
     this.#check(member);
   }
@@ -359,7 +411,10 @@ export class World implements Surroundings {
     if (member !== undefined && to !== undefined) member.raft.reportUnreachable(to.id);
   }
 
-  /** The healing phase: the members of the latest configuration run, nothing is lost, and work has to get done. */
+  /**
+   * The healing phase: the members of the latest configuration run, nothing is lost, and work has
+   * to get done.
+   */
   runHealed(): void {
     this.#note(() => "heals");
     this.#network.heal();
@@ -395,23 +450,32 @@ export class World implements Surroundings {
 
   #isDone(proposals: ReadonlySet<string>, reads: ReadonlyMap<string, SimMember>): boolean {
     const running = this.#running();
-    if (proposals.size === 0 || running.some((member) => member.state.applied < this.safety.maxCommitted)) return false;
+    if (
+      proposals.size === 0 ||
+      running.some((member) => member.state.applied < this.safety.maxCommitted)
+    )
+      return false;
     if (running.some((member) => member.raft.confState.votersOutgoing.length > 0)) return false;
     // A bound may have refused some reads and proposals, but not all of them.
     return [...reads].some(([context, member]) => member.confirmed.has(context));
   }
 
-  /** An administrator runs the members of the latest configuration, and stops the others as soon as all of those have applied it. */
+  /**
+   * An administrator runs the members of the latest configuration, and stops the others as soon as
+   * all of those have applied it.
+   */
   #stopRemoved(): void {
     let latest = this.#members[0];
-    for (const member of this.#members) if (member.state.applied > latest.state.applied) latest = member;
+    for (const member of this.#members)
+      if (member.state.applied > latest.state.applied) latest = member;
     const conf = latest.state.confState;
     if (conf.voters.length === 0) return;
     const ids = new Set([...conf.voters, ...conf.votersOutgoing, ...conf.learners]);
     const listed = this.#members.filter((member) => ids.has(member.id));
     for (const member of listed) if (!member.running) member.start();
     if (listed.some((member) => member.state.applied < latest.state.applied)) return;
-    for (const member of this.#running()) if (!ids.has(member.id)) member.crash(Number.MAX_SAFE_INTEGER);
+    for (const member of this.#running())
+      if (!ids.has(member.id)) member.crash(Number.MAX_SAFE_INTEGER);
   }
 
   /** Lets everyone work until nothing is left to do. */
@@ -445,13 +509,17 @@ export class World implements Surroundings {
 
   /** Everyone's state, for a failure's report. */
   describe(): string {
-    return this.#members.map((member) => (member.running ? statusLine(member) : `${member.id} is down`)).join("\n");
+    return this.#members
+      .map((member) => (member.running ? statusLine(member) : `${member.id} is down`))
+      .join("\n");
   }
 }
 
 function statusLine(member: SimMember): string {
   const status = member.raft.status();
-  const progress = status.progress.map((one) => `${one.id}:${one.state}${one.paused ? "!" : ""} ${one.match}/${one.next}`).join(", ");
+  const progress = status.progress
+    .map((one) => `${one.id}:${one.state}${one.paused ? "!" : ""} ${one.match}/${one.next}`)
+    .join(", ");
   const { voters, votersOutgoing, learners } = status.confState;
   return (
     `${member.id} ${status.role} term ${status.term} leader ${status.leader} log ${status.firstIndex}..${status.lastIndex} ` +
@@ -464,10 +532,15 @@ function statusLine(member: SimMember): string {
 export function describe(message: raftpb.Message): string {
   const name = Object.entries(raftpb.MessageType).find(([, value]) => value === message.type)![0];
   const parts = [`${name} term ${message.term}`];
-  if (message.logTerm > 0 || message.index > 0) parts.push(`at ${message.index}/${message.logTerm}`);
+  if (message.logTerm > 0 || message.index > 0)
+    parts.push(`at ${message.index}/${message.logTerm}`);
   if (message.commit > 0) parts.push(`commit ${message.commit}`);
-  if (message.entries.length > 0) parts.push(`entries ${message.entries.map((entry) => `${entry.index}/${entry.term}`).join(" ")}`);
+  if (message.entries.length > 0)
+    parts.push(
+      `entries ${message.entries.map((entry) => `${entry.index}/${entry.term}`).join(" ")}`,
+    );
   if (message.reject) parts.push(`reject, hint ${message.rejectHint}`);
-  if (message.snapshot !== undefined) parts.push(`snapshot ${message.snapshot.metadata.index}/${message.snapshot.metadata.term}`);
+  if (message.snapshot !== undefined)
+    parts.push(`snapshot ${message.snapshot.metadata.index}/${message.snapshot.metadata.term}`);
   return parts.join(", ");
 }

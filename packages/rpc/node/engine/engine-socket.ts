@@ -1,10 +1,14 @@
 /**
- * A socket and its HTTP/2 connection: moves bytes between them, one gathering write a turn, and holds one back when the other cannot
- * follow.
+ * A socket and its HTTP/2 connection: moves bytes between them, one gathering write a turn, and
+ * holds one back when the other cannot follow.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@quorate/host";
-import { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "../../src/http2/connection.ts";
+import {
+  type ConnectionOwner,
+  Http2Connection,
+  type RequestAcceptor,
+} from "../../src/http2/connection.ts";
 import type { Http2Limits } from "../../src/http2/limits.ts";
 import type { Peer } from "../../src/http2/peer.ts";
 import type { Http2Shared } from "../../src/http2/shared.ts";
@@ -12,7 +16,9 @@ import { type Flushable, Flusher } from "./flusher.ts";
 
 /** How long a client may take to close its side after we closed ours. */
 const LINGER_MS = 1000;
-/** What a connection may write in one turn of the event loop before it is the others' turn, about. */
+/**
+ * What a connection may write in one turn of the event loop before it is the others' turn, about.
+ */
 const MAX_FLUSH_BYTES = 1024 * 1024;
 
 /** What the sockets of a server share. */
@@ -20,7 +26,10 @@ export class SocketContext {
   readonly http2: Http2Shared;
   readonly clock: Clock;
   readonly flusher = new Flusher();
-  /** Bytes that sockets have been given and have not taken, and from how many on a slow one is held up early. */
+  /**
+   * Bytes that sockets have been given and have not taken, and from how many on a slow one is held
+   * up early.
+   */
   unsentBytes = 0;
   readonly maxUnsentTotalBytes: number;
   /** Connections cut off because they did not take what they were sent. */
@@ -49,7 +58,13 @@ export class EngineSocket implements ConnectionOwner, Flushable {
   readonly #settled: () => void;
 
   /** @param settled called when the client's preface and SETTINGS are complete. */
-  constructor(context: SocketContext, socket: Socket, acceptor: RequestAcceptor, peer: Peer, settled: () => void) {
+  constructor(
+    context: SocketContext,
+    socket: Socket,
+    acceptor: RequestAcceptor,
+    peer: Peer,
+    settled: () => void,
+  ) {
     const { clock } = context;
     this.#context = context;
     this.#socket = socket;
@@ -109,7 +124,8 @@ export class EngineSocket implements ConnectionOwner, Flushable {
     this.#count(unsentBytes);
     if (unsentBytes === 0) connection.out.recycle();
     // Without a need to drain there would be no event to go on with; what waits is little then.
-    const scarce = socket.writableNeedDrain && this.#context.unsentBytes > this.#context.maxUnsentTotalBytes;
+    const scarce =
+      socket.writableNeedDrain && this.#context.unsentBytes > this.#context.maxUnsentTotalBytes;
     if (!scarce && unsentBytes < this.#limits.outputTargetBytes) return true;
     this.#block(scarce || unsentBytes > this.#limits.maxOutputBytes);
     return false;
@@ -120,7 +136,10 @@ export class EngineSocket implements ConnectionOwner, Flushable {
     if (this.#socket.destroyed) return;
     if (this.#endedMs !== undefined) {
       if (nowMs - this.#endedMs >= LINGER_MS) this.#socket.destroy();
-    } else if (this.#blockedMs !== undefined && nowMs - this.#blockedMs >= this.#limits.sendStallTimeoutMs) {
+    } else if (
+      this.#blockedMs !== undefined &&
+      nowMs - this.#blockedMs >= this.#limits.sendStallTimeoutMs
+    ) {
       this.#context.stalledConnections++;
       this.#socket.destroy();
     } else this.connection.sweep(nowMs);
@@ -131,7 +150,8 @@ export class EngineSocket implements ConnectionOwner, Flushable {
       this.#blockedMs = this.#context.clock.monotonicMs();
       this.connection.sender.setBlocked(true);
     }
-    // A client that does not read could have us answer its pings and requests into memory without end.
+    // A client that does not read could have us answer its pings and requests into memory without
+    // end.
     if (pause) this.#socket.pause();
   }
 

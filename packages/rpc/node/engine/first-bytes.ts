@@ -1,6 +1,6 @@
 /**
- * Which protocol speaks on a fresh connection: HTTP/2 opens with a fixed preface (RFC 9113 section 3.4) that no HTTP/1 request begins
- * with.
+ * Which protocol speaks on a fresh connection: HTTP/2 opens with a fixed preface (RFC 9113 section
+ * 3.4) that no HTTP/1 request begins with.
  */
 import type { Socket } from "node:net";
 import { PREFACE } from "../../src/http2/constants.ts";
@@ -8,7 +8,10 @@ import { PREFACE } from "../../src/http2/constants.ts";
 /** As much of the preface as tells it from every HTTP/1 request. */
 const TELLING_BYTES = 14;
 
-/** Calls `decided` once the first bytes tell the protocol; the socket then still has all of its bytes to read. */
+/**
+ * Calls `decided` once the first bytes tell the protocol; the socket then still has all of its
+ * bytes to read.
+ */
 export function readFirstBytes(socket: Socket, decided: (isHttp2: boolean) => void): void {
   let seen: Buffer = Buffer.alloc(0);
   const look = () => {

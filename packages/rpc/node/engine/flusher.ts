@@ -1,7 +1,8 @@
 /**
- * Gathers what one callback of the event loop has produced, with all that its promises lead to: each connection writes once, when that is
- * done. Ticks run behind the promises' reactions, and before the loop goes on to its next callback; setImmediate would cost another
- * turn of the loop, a sixth of what one client's write takes.
+ * Gathers what one callback of the event loop has produced, with all that its promises lead to:
+ * each connection writes once, when that is done. Ticks run behind the promises' reactions, and
+ * before the loop goes on to its next callback; setImmediate would cost another turn of the loop, a
+ * sixth of what one client's write takes.
  */
 export interface Flushable {
   flush(): void;
@@ -17,7 +18,10 @@ export class Flusher {
     for (let i = 0; i < waiting.length; i++) waiting[i].flush();
   };
 
-  /** Calls flush() once at the end of this callback; the caller sees to it that it is not added twice. */
+  /**
+   * Calls flush() once at the end of this callback; the caller sees to it that it is not added
+   * twice.
+   */
   add(one: Flushable): void {
     this.#waiting.push(one);
     if (this.#scheduled) return;

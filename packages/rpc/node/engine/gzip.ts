@@ -19,8 +19,14 @@ function isTooLong(error: unknown): boolean {
 
 function statusOf(error: unknown, maxBytes: number): StatusError {
   return isTooLong(error)
-    ? new StatusError(GrpcCode.ResourceExhausted, `grpc: received message after decompression larger than max ${maxBytes}`)
-    : new StatusError(GrpcCode.Internal, `grpc: failed to decompress the message: ${(error as Error).message}`);
+    ? new StatusError(
+        GrpcCode.ResourceExhausted,
+        `grpc: received message after decompression larger than max ${maxBytes}`,
+      )
+    : new StatusError(
+        GrpcCode.Internal,
+        `grpc: failed to decompress the message: ${(error as Error).message}`,
+      );
 }
 
 export const nodeCompressor: Compressor = {

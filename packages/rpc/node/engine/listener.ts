@@ -1,14 +1,31 @@
 /**
- * One address of a server: takes connections, shakes hands, finds out who is there and what is spoken, and gives each a slot.
+ * One address of a server: takes connections, shakes hands, finds out who is there and what is
+ * spoken, and gives each a slot.
  *
  *   socket -> slot -> (TLS, certificate checks) -> which protocol? -> serveHttp2 | serveHttp1
  *
- * Each listener has slots of its own, so that a port without authentication never takes those of one with it. Until its first headers are
- * complete a connection is one of the unidentified, which have a share and absolute deadlines: see ConnectionSlots.
+ * Each listener has slots of its own, so that a port without authentication never takes those of
+ * one with it. Until its first headers are complete a connection is one of the unidentified, which
+ * have a share and absolute deadlines: see ConnectionSlots.
  */
-import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
-import { type Clock, ConnectionSlots, LineLimit, type Logger, type SlotCounters } from "@quorate/host";
+import {
+  type AddressInfo,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from "node:net";
+import {
+  createServer as createTlsServer,
+  type TLSSocket,
+  type Server as TlsServer,
+} from "node:tls";
+import {
+  type Clock,
+  ConnectionSlots,
+  LineLimit,
+  type Logger,
+  type SlotCounters,
+} from "@quorate/host";
 import {
   alternativeNames,
   commonName,
@@ -26,7 +43,10 @@ import { Accepted, type AcceptedOwner } from "./accepted.ts";
 import { addressOf, hostOf, removeStaleSocket } from "./address.ts";
 import { readFirstBytes } from "./first-bytes.ts";
 
-/** Of the slots, a quarter is for connections in their handshakes, at most so many: each may cost some 50 KiB. */
+/**
+ * Of the slots, a quarter is for connections in their handshakes, at most so many: each may cost
+ * some 50 KiB.
+ */
 const MAX_UNIDENTIFIED = 2048;
 /** At most one warning about refused connections in this time. */
 const REFUSAL_LOG_PERIOD_MS = 10_000;
@@ -76,8 +96,12 @@ export class Listener implements AcceptedOwner {
       stageTimeoutMs: options.handshakeTimeoutMs,
       idleUnderPressureMs: options.idleUnderPressureMs,
     });
-    this.#tlsServer = address.secure && owner.tls !== undefined ? this.#createTlsServer(owner.tls) : undefined;
-    this.#server = createNetServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }, (socket) => this.#accept(socket));
+    this.#tlsServer =
+      address.secure && owner.tls !== undefined ? this.#createTlsServer(owner.tls) : undefined;
+    this.#server = createNetServer(
+      { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
+      (socket) => this.#accept(socket),
+    );
   }
 
   nowMs(): number {
@@ -108,12 +132,22 @@ export class Listener implements AcceptedOwner {
       server.once("error", reject);
       server.once("listening", () => {
         server.off("error", reject);
-        server.on("error", (error) => this.#owner.logger.warn("failed to accept client connection", { error: error.message }));
+        server.on("error", (error) =>
+          this.#owner.logger.warn("failed to accept client connection", { error: error.message }),
+        );
         const bound = server.address() as AddressInfo | string;
-        if (typeof bound === "string") resolve({ host: undefined, port: undefined, path: bound, secure: address.secure });
-        else resolve({ host: bound.address, port: bound.port, path: undefined, secure: address.secure });
+        if (typeof bound === "string")
+          resolve({ host: undefined, port: undefined, path: bound, secure: address.secure });
+        else
+          resolve({
+            host: bound.address,
+            port: bound.port,
+            path: undefined,
+            secure: address.secure,
+          });
       });
-      if (address.path === undefined) server.listen({ host: address.host, port: address.port ?? 0 });
+      if (address.path === undefined)
+        server.listen({ host: address.host, port: address.port ?? 0 });
       else {
         removeStaleSocket(address.path);
         server.listen({ path: address.path });
@@ -180,9 +214,15 @@ export class Listener implements AcceptedOwner {
 
   #createTlsServer(source: TlsSource): TlsServer {
     const { serves } = this.address;
-    const protocols = serves === "http" ? ["http/1.1"] : serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
-    const server = createTlsServer({ ...serverTlsOptions(source.current, protocols), handshakeTimeout: 2 ** 31 - 1 });
-    const forget = source.onChange(() => server.setSecureContext(serverTlsOptions(source.current, protocols)));
+    const protocols =
+      serves === "http" ? ["http/1.1"] : serves === "grpc" ? ["h2"] : ["h2", "http/1.1"];
+    const server = createTlsServer({
+      ...serverTlsOptions(source.current, protocols),
+      handshakeTimeout: 2 ** 31 - 1,
+    });
+    const forget = source.onChange(() =>
+      server.setSecureContext(serverTlsOptions(source.current, protocols)),
+    );
     const open = new OpenTlsSockets(source, (socket, reason) => {
       this.#handshakeFailed(socket, addressOf(socket), reason);
       socket.destroy();
@@ -220,7 +260,10 @@ export class Listener implements AcceptedOwner {
     }
     this.#openSecured?.add(socket);
     one.secured = socket;
-    one.peer = { peerAddress: addressOf(socket), peerCommonName: certificate === undefined ? undefined : commonName(certificate) };
+    one.peer = {
+      peerAddress: addressOf(socket),
+      peerCommonName: certificate === undefined ? undefined : commonName(certificate),
+    };
     this.#slots.nextStage(one.slot, this.nowMs());
     if (socket.alpnProtocol === "h2") this.#serve(one, socket, true);
     else if (socket.alpnProtocol) this.#serve(one, socket, false);
@@ -244,7 +287,9 @@ export class Listener implements AcceptedOwner {
     const fields = {
       "remote-addr": remoteAddress,
       "server-name": typeof tlsSocket.servername === "string" ? tlsSocket.servername : "",
-      ...(names === undefined ? {} : { "ip-addresses": names.ipAddresses, "dns-names": names.dnsNames }),
+      ...(names === undefined
+        ? {}
+        : { "ip-addresses": names.ipAddresses, "dns-names": names.dnsNames }),
       error: reason,
       ...omitted,
     };

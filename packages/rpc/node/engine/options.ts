@@ -4,7 +4,10 @@ import { type ResolvedOptions, type RpcServerOptions, resolveOptions } from "../
 
 const MIB = 1024 * 1024;
 
-/** A stream costs memory, so no connection gets more of them, whatever --max-concurrent-streams says. */
+/**
+ * A stream costs memory, so no connection gets more of them, whatever --max-concurrent-streams
+ * says.
+ */
 const MOST_STREAMS_PER_CONNECTION = 65_536;
 
 /** Bounds over all connections of a server. */
@@ -15,7 +18,10 @@ export interface ServerLimits {
   readonly maxHeadTotalBytes: number;
   /** Bytes of answers that wait for their clients' windows. */
   readonly maxPendingTotalBytes: number;
-  /** Bytes that wait for sockets, beyond which those that do not take theirs at once get no more and are not read. */
+  /**
+   * Bytes that wait for sockets, beyond which those that do not take theirs at once get no more and
+   * are not read.
+   */
   readonly maxUnsentTotalBytes: number;
   /** Time between two looks at all connections for timeouts. */
   readonly sweepPeriodMs: number;

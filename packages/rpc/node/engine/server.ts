@@ -1,6 +1,7 @@
 /**
- * The client port on our own engine: gRPC and plain HTTP on the same address, in plain text (HTTP/2 with prior knowledge, or HTTP/1.1, told
- * apart by the first bytes) or over TLS (told apart by ALPN).
+ * The client port on our own engine: gRPC and plain HTTP on the same address, in plain text (HTTP/2
+ * with prior knowledge, or HTTP/1.1, told apart by the first bytes) or over TLS (told apart by
+ * ALPN).
  *
  *   socket -> (TLS, certificate checks) -> which protocol? -> EngineSocket (HTTP/2) -> Dispatcher -> UnaryCall | StreamingCall | HttpCall
  *                                                          -> node:http (HTTP/1.1) -> HttpHandler
@@ -37,9 +38,15 @@ export interface EngineServerDependencies {
 export interface ServerCounters {
   readonly activeConnections: number;
   readonly acceptedConnections: number;
-  /** Closed when their first headers were complete, because their client had the most of all connections, and all were taken. */
+  /**
+   * Closed when their first headers were complete, because their client had the most of all
+   * connections, and all were taken.
+   */
   readonly refusedConnections: number;
-  /** Closed because all connections of their address were taken and a client with fewer came, or a newer one of their own. */
+  /**
+   * Closed because all connections of their address were taken and a client with fewer came, or a
+   * newer one of their own.
+   */
   readonly displacedConnections: number;
   /** Closed in their handshakes because too many others were in theirs. */
   readonly displacedHandshakes: number;
@@ -57,14 +64,17 @@ export interface ServerCounters {
   readonly receivedMessageBytes: number;
   readonly sentMessageBytes: number;
   /**
-   * Bytes of requests that are being received or worked on, of answers that wait for clients' windows, of open streams and their headers,
-   * and of what waits for sockets.
+   * Bytes of requests that are being received or worked on, of answers that wait for clients'
+   * windows, of open streams and their headers, and of what waits for sockets.
    */
   readonly heldBytes: number;
   readonly pendingBytes: number;
   readonly headBytes: number;
   readonly unsentBytes: number;
-  /** Requests that were decompressed on another thread, and times that connections had to wait because theirs were too much. */
+  /**
+   * Requests that were decompressed on another thread, and times that connections had to wait
+   * because theirs were too much.
+   */
   readonly inflatedMessages: number;
   readonly inflateWaits: number;
   readonly http2: Readonly<EngineCounters>;
@@ -74,7 +84,10 @@ export interface ServerCounters {
 const HTTP1_REQUEST_TIMEOUT_MS = 60_000;
 const HTTP1_CHECK_PERIOD_MS = 5_000;
 
-/** What a broken HTTP/1.1 request is answered with. What is no HTTP/1.1 at all would not understand an answer in it. */
+/**
+ * What a broken HTTP/1.1 request is answered with. What is no HTTP/1.1 at all would not understand
+ * an answer in it.
+ */
 const HTTP1_ERRORS: Readonly<Record<string, string>> = {
   HPE: "400 Bad Request",
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
@@ -105,7 +118,10 @@ export class EngineServer implements ListenerOwner {
   #closing: Promise<void> | undefined;
   #allClosed: (() => void) | undefined;
 
-  /** Throws if a secure address has no TLS options, or an option is out of its range. Nothing is opened before `listen`. */
+  /**
+   * Throws if a secure address has no TLS options, or an option is out of its range. Nothing is
+   * opened before `listen`.
+   */
   constructor(options: EngineServerOptions, dependencies: EngineServerDependencies) {
     if (options.tls === undefined && options.listen.some((address) => address.secure)) {
       throw new Error("a secure listen address needs TLS options");
@@ -117,7 +133,12 @@ export class EngineServer implements ListenerOwner {
     this.#limits = limits;
     this.clock = dependencies.clock;
     this.logger = dependencies.logger;
-    this.#http2 = new Http2Shared(http2, limits.maxHeldTotalBytes, limits.maxPendingTotalBytes, limits.maxHeadTotalBytes);
+    this.#http2 = new Http2Shared(
+      http2,
+      limits.maxHeldTotalBytes,
+      limits.maxPendingTotalBytes,
+      limits.maxHeadTotalBytes,
+    );
     this.#context = new SocketContext(this.#http2, dependencies.clock, limits.maxUnsentTotalBytes);
     this.#grpc = {
       limits: {
@@ -140,12 +161,19 @@ export class EngineServer implements ListenerOwner {
     this.#httpServer = this.#createHttp1Server();
   }
 
-  /** Opens all addresses, or none: rejects with Node's error if one cannot be opened. The result is in the order of the options. */
+  /**
+   * Opens all addresses, or none: rejects with Node's error if one cannot be opened. The result is
+   * in the order of the options.
+   */
   async listen(): Promise<BoundAddress[]> {
     const bound: BoundAddress[] = [];
     try {
       for (const address of this.#listenAddresses) {
-        const listener = new Listener(address, new Dispatcher(this.#grpc, address.serves ?? "all"), this);
+        const listener = new Listener(
+          address,
+          new Dispatcher(this.#grpc, address.serves ?? "all"),
+          this,
+        );
         this.#listeners.push(listener);
         bound.push(await listener.open());
       }
@@ -183,8 +211,9 @@ export class EngineServer implements ListenerOwner {
   }
 
   /**
-   * Takes no more connections and calls, lets those that are open end, and cuts off what is left after `graceMs`. Resolves when nothing is
-   * open any more. Streams that last are for their services to end.
+   * Takes no more connections and calls, lets those that are open end, and cuts off what is left
+   * after `graceMs`. Resolves when nothing is open any more. Streams that last are for their
+   * services to end.
    */
   close(graceMs: number): Promise<void> {
     this.#closing ??= this.#close(graceMs);
@@ -200,7 +229,8 @@ export class EngineServer implements ListenerOwner {
     // It does not listen, so closing it only stops its timer and closes what is idle.
     this.#httpServer.close();
     this.#httpServer.closeIdleConnections();
-    for (const one of this.#sockets) if (one.phase === "handshake" || one.phase === "deciding") one.destroy();
+    for (const one of this.#sockets)
+      if (one.phase === "handshake" || one.phase === "deciding") one.destroy();
     const nowMs = this.clock.monotonicMs();
     for (const one of this.#connections) one.connection.drain(nowMs);
     if (this.#sockets.size > 0) {
@@ -228,7 +258,9 @@ export class EngineServer implements ListenerOwner {
 
   serveHttp2(one: Accepted, socket: Socket, listener: Listener): void {
     const peer = one.peer ?? { peerAddress: "", peerCommonName: undefined };
-    const engine = new EngineSocket(this.#context, socket, listener.dispatcher, peer, () => listener.identified(one));
+    const engine = new EngineSocket(this.#context, socket, listener.dispatcher, peer, () =>
+      listener.identified(one),
+    );
     one.engine = engine;
     this.#connections.add(engine);
     socket.on("close", () => this.#connections.delete(engine));
@@ -244,7 +276,10 @@ export class EngineServer implements ListenerOwner {
     this.#httpServer.emit("connection", socket);
   }
 
-  /** What answers over HTTP/1.1 may hold that wait for a client: of the same budget as those over HTTP/2. */
+  /**
+   * What answers over HTTP/1.1 may hold that wait for a client: of the same budget as those over
+   * HTTP/2.
+   */
   #budgetOf(one: Accepted, socket: Socket): ByteBudget {
     if (one.answers !== undefined) return one.answers;
     const { pending, limits } = this.#http2;
@@ -260,7 +295,11 @@ export class EngineServer implements ListenerOwner {
 
   #createHttp1Server(): HttpServer {
     const server = this.options;
-    const http = { handler: this.#grpc.http, maxBodyBytes: server.maxHttpBodyBytes, logger: this.logger };
+    const http = {
+      handler: this.#grpc.http,
+      maxBodyBytes: server.maxHttpBodyBytes,
+      logger: this.logger,
+    };
     const options = {
       maxHeaderSize: server.maxHeaderListBytes,
       requireHostHeader: false,
@@ -290,16 +329,19 @@ export class EngineServer implements ListenerOwner {
         if (this.#closing) socket.destroySoon();
       });
       listener.identified(one);
-      if (!socket.destroyed) void serveHttp1(http, one.peer!, request, response, this.#closing !== undefined, mayHold);
+      if (!socket.destroyed)
+        void serveHttp1(http, one.peer!, request, response, this.#closing !== undefined, mayHold);
     });
     httpServer.on("clientError", (error: Error & { code?: string }, socket) => {
       const answer = HTTP1_ERRORS[error.code ?? ""] ?? HTTP1_ERRORS["HPE"];
-      if (socket.writable && answer !== "") socket.end(`HTTP/1.1 ${answer}\r\nConnection: close\r\n\r\n`);
+      if (socket.writable && answer !== "")
+        socket.end(`HTTP/1.1 ${answer}\r\nConnection: close\r\n\r\n`);
       else socket.destroy();
     });
     httpServer.timeout = server.httpIdleTimeoutMs;
     httpServer.keepAliveTimeout = server.httpIdleTimeoutMs;
-    // It is given its sockets and never listens, but only this event starts the timer that holds requests to their timeouts.
+    // It is given its sockets and never listens, but only this event starts the timer that holds
+    // requests to their timeouts.
     httpServer.emit("listening");
     return httpServer;
   }

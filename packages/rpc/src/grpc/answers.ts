@@ -1,4 +1,7 @@
-/** What answers look like on the wire (grpc/grpc, doc/PROTOCOL-HTTP2.md): fields, and whole unary answers written in one go. */
+/**
+ * What answers look like on the wire (grpc/grpc, doc/PROTOCOL-HTTP2.md): fields, and whole unary
+ * answers written in one go.
+ */
 import { alloc, writeU32BE } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
 import { Indexing } from "../hpack/encoder.ts";
@@ -17,7 +20,11 @@ const CONTENT_TYPE = { name: "content-type", value: "application/grpc", indexing
 const STATUS_OK = { name: "grpc-status", value: "0", indexing: Indexing.Add };
 
 export const OK_HEADERS = constantFields(STATUS_200, CONTENT_TYPE);
-export const GZIP_HEADERS = constantFields(STATUS_200, CONTENT_TYPE, { name: "grpc-encoding", value: "gzip", indexing: Indexing.Add });
+export const GZIP_HEADERS = constantFields(STATUS_200, CONTENT_TYPE, {
+  name: "grpc-encoding",
+  value: "gzip",
+  indexing: Indexing.Add,
+});
 export const OK_TRAILERS = constantFields(STATUS_OK);
 
 const OK_ONLY = constantFields(STATUS_200, CONTENT_TYPE, STATUS_OK);
@@ -31,8 +38,13 @@ export function trailers(status: Status): FieldList {
 /** Headers that are a whole answer: a status and nothing else. */
 export function trailersOnly(status: Status, httpStatus = 200, acceptEncoding?: string): FieldList {
   if (status.code === GrpcCode.OK && status.message === "" && httpStatus === 200) return OK_ONLY;
-  const fields = [{ name: ":status", value: String(httpStatus) }, CONTENT_TYPE, ...statusFields(status)];
-  if (acceptEncoding !== undefined) fields.push({ name: "grpc-accept-encoding", value: acceptEncoding });
+  const fields = [
+    { name: ":status", value: String(httpStatus) },
+    CONTENT_TYPE,
+    ...statusFields(status),
+  ];
+  if (acceptEncoding !== undefined)
+    fields.push({ name: "grpc-accept-encoding", value: acceptEncoding });
   return { fields, constant: false };
 }
 
@@ -52,13 +64,25 @@ export function prefixOf(sizeBytes: number, compressed: boolean): Uint8Array {
 }
 
 /** The pieces of a prefixed message. */
-export function framedPieces(message: MessageBytes, sizeBytes: number, compressed: boolean): Uint8Array[] {
+export function framedPieces(
+  message: MessageBytes,
+  sizeBytes: number,
+  compressed: boolean,
+): Uint8Array[] {
   const prefix = prefixOf(sizeBytes, compressed);
   return message instanceof Uint8Array ? [prefix, message] : [prefix, ...message];
 }
 
-/** Writes headers, one message and trailers, if the whole of it may leave now; false if not: then nothing was written. */
-export function writeWholeAnswer(sender: Sender, stream: Http2Stream, message: MessageBytes, sizeBytes: number): boolean {
+/**
+ * Writes headers, one message and trailers, if the whole of it may leave now; false if not: then
+ * nothing was written.
+ */
+export function writeWholeAnswer(
+  sender: Sender,
+  stream: Http2Stream,
+  message: MessageBytes,
+  sizeBytes: number,
+): boolean {
   if (!sender.takeWindow(stream, PREFIX_BYTES + sizeBytes)) return false;
   const out = sender.out;
   const id = stream.id;
@@ -69,8 +93,16 @@ export function writeWholeAnswer(sender: Sender, stream: Http2Stream, message: M
   return true;
 }
 
-/** Writes one uncompressed message as a DATA frame, if it may leave now; false if not: then nothing was written. */
-export function writeMessage(sender: Sender, stream: Http2Stream, message: MessageBytes, sizeBytes: number): boolean {
+/**
+ * Writes one uncompressed message as a DATA frame, if it may leave now; false if not: then nothing
+ * was written.
+ */
+export function writeMessage(
+  sender: Sender,
+  stream: Http2Stream,
+  message: MessageBytes,
+  sizeBytes: number,
+): boolean {
   if (!sender.takeWindow(stream, PREFIX_BYTES + sizeBytes)) return false;
   writeMessageFrame(sender.out, stream.id, message, sizeBytes);
   return true;
@@ -83,7 +115,12 @@ function writeBlock(out: Output, streamId: number, block: Uint8Array, flags: num
   for (let i = 0; i < block.length; i++) bytes[at++] = block[i];
 }
 
-function writeMessageFrame(out: Output, streamId: number, message: MessageBytes, sizeBytes: number): void {
+function writeMessageFrame(
+  out: Output,
+  streamId: number,
+  message: MessageBytes,
+  sizeBytes: number,
+): void {
   let at = out.reserve(FRAME_HEADER_BYTES + PREFIX_BYTES);
   const bytes = out.bytes;
   at = putFrameHeader(bytes, at, PREFIX_BYTES + sizeBytes, FrameType.Data, 0, streamId);

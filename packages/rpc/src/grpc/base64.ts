@@ -1,4 +1,7 @@
-/** Base64 of binary metadata (grpc/grpc, doc/PROTOCOL-HTTP2.md): with or without padding, and "-_" taken for "+/". */
+/**
+ * Base64 of binary metadata (grpc/grpc, doc/PROTOCOL-HTTP2.md): with or without padding, and "-_"
+ * taken for "+/".
+ */
 const VALUES = new Int8Array(256).fill(-1);
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 for (let i = 0; i < 64; i++) VALUES[ALPHABET.charCodeAt(i)] = i;

@@ -1,4 +1,7 @@
-/** What a unary call and a stream have in common: the context that a service sees, and the ways in which a call can end. */
+/**
+ * What a unary call and a stream have in common: the context that a service sees, and the ways in
+ * which a call can end.
+ */
 import { toLatin1 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
 import type { Expiring } from "../deadlines.ts";
@@ -14,13 +17,22 @@ import type { GrpcShared } from "./shared.ts";
 /** The status that an error thrown by a service stands for. */
 export function statusOf(error: unknown): Status {
   if (error instanceof StatusError) return error;
-  return { code: GrpcCode.Unknown, message: error instanceof Error ? error.message : String(error) };
+  return {
+    code: GrpcCode.Unknown,
+    message: error instanceof Error ? error.message : String(error),
+  };
 }
 
 const CANCELLED: Status = { code: GrpcCode.Canceled, message: "context canceled" };
 const EXPIRED: Status = { code: GrpcCode.DeadlineExceeded, message: "context deadline exceeded" };
-const HELD_TOO_MUCH: Status = { code: GrpcCode.ResourceExhausted, message: "grpc: requests being received hold too much memory" };
-const PENDING_TOO_MUCH: Status = { code: GrpcCode.ResourceExhausted, message: "grpc: answers waiting to be sent hold too much memory" };
+const HELD_TOO_MUCH: Status = {
+  code: GrpcCode.ResourceExhausted,
+  message: "grpc: requests being received hold too much memory",
+};
+const PENDING_TOO_MUCH: Status = {
+  code: GrpcCode.ResourceExhausted,
+  message: "grpc: answers waiting to be sent hold too much memory",
+};
 
 export abstract class Call implements CallContext, Expiring, StreamConsumer {
   readonly path: string;
@@ -36,7 +48,12 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
   /** Taken from connection.held. */
   #heldBytes = 0;
 
-  constructor(shared: GrpcShared, connection: Http2Connection, stream: Http2Stream, deadlineMs: number | undefined) {
+  constructor(
+    shared: GrpcShared,
+    connection: Http2Connection,
+    stream: Http2Stream,
+    deadlineMs: number | undefined,
+  ) {
     this.shared = shared;
     this.connection = connection;
     this.stream = stream;
@@ -88,7 +105,9 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
     this.connection.touched();
   }
 
-  /** Ends the call with a status; messages that were sent before still leave. The first end counts. */
+  /**
+   * Ends the call with a status; messages that were sent before still leave. The first end counts.
+   */
   protected finish(status: Status): void {
     if (!this.settle(status.code)) return;
     const { stream, connection } = this;
@@ -141,10 +160,19 @@ export abstract class Call implements CallContext, Expiring, StreamConsumer {
     this.connection.held.give(sizeBytes);
   }
 
-  /** Sends a message in pieces, now or later. False if too much waits already; then the call has ended, for the service as if cancelled. */
-  protected sendPieces(message: MessageBytes, sizeBytes: number, compressed: boolean, ending?: FieldList): boolean {
+  /**
+   * Sends a message in pieces, now or later. False if too much waits already; then the call has
+   * ended, for the service as if cancelled.
+   */
+  protected sendPieces(
+    message: MessageBytes,
+    sizeBytes: number,
+    compressed: boolean,
+    ending?: FieldList,
+  ): boolean {
     const pieces = framedPieces(message, sizeBytes, compressed);
-    if (this.connection.sender.data(this.stream, pieces, PREFIX_BYTES + sizeBytes, ending)) return true;
+    if (this.connection.sender.data(this.stream, pieces, PREFIX_BYTES + sizeBytes, ending))
+      return true;
     this.connection.counters.pendingBytesRefusals++;
     this.cancel(PENDING_TOO_MUCH);
     return false;

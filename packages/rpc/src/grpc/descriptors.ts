@@ -1,6 +1,6 @@
 /**
- * What reflection needs to know of a FileDescriptorProto (google/protobuf/descriptor.proto): its name, what it imports and what it
- * defines.
+ * What reflection needs to know of a FileDescriptorProto (google/protobuf/descriptor.proto): its
+ * name, what it imports and what it defines.
  */
 import { toUtf8 } from "@quorate/proto";
 import { readFields } from "./wire.ts";
@@ -30,7 +30,8 @@ interface Definition {
 function definition(bytes: Uint8Array): Definition {
   const fields = readFields(bytes);
   if (fields === undefined) throw new RangeError("not a descriptor");
-  const within = (field: number): Uint8Array[] => fields.flatMap((one) => (one.field === field && one.bytes ? [one.bytes] : []));
+  const within = (field: number): Uint8Array[] =>
+    fields.flatMap((one) => (one.field === field && one.bytes ? [one.bytes] : []));
   return { name: within(NAME).map((name) => toUtf8(name))[0] ?? "", within };
 }
 
@@ -44,9 +45,11 @@ export function readDescriptor(bytes: Uint8Array): FileDescriptor {
     const message = definition(encoded);
     const name = scope + message.name;
     symbols.push(name);
-    for (const field of message.within(MESSAGE.field)) symbols.push(`${name}.${definition(field).name}`);
+    for (const field of message.within(MESSAGE.field))
+      symbols.push(`${name}.${definition(field).name}`);
     for (const nested of message.within(MESSAGE.nested)) addMessage(`${name}.`, nested);
-    for (const one of message.within(MESSAGE.enumeration)) symbols.push(`${name}.${definition(one).name}`);
+    for (const one of message.within(MESSAGE.enumeration))
+      symbols.push(`${name}.${definition(one).name}`);
   };
   for (const message of file.within(FILE.message)) addMessage(prefix, message);
   for (const one of file.within(FILE.enumeration)) symbols.push(prefix + definition(one).name);
@@ -54,7 +57,14 @@ export function readDescriptor(bytes: Uint8Array): FileDescriptor {
     const service = definition(encoded);
     services.push(prefix + service.name);
     symbols.push(prefix + service.name);
-    for (const method of service.within(SERVICE.method)) symbols.push(`${prefix}${service.name}.${definition(method).name}`);
+    for (const method of service.within(SERVICE.method))
+      symbols.push(`${prefix}${service.name}.${definition(method).name}`);
   }
-  return { name: file.name, imports: file.within(FILE.dependency).map((name) => toUtf8(name)), symbols, services, bytes };
+  return {
+    name: file.name,
+    imports: file.within(FILE.dependency).map((name) => toUtf8(name)),
+    symbols,
+    services,
+    bytes,
+  };
 }

@@ -27,7 +27,10 @@ class Route {
 
 const GRPC = "application/grpc";
 const MAX_REFUSAL_CHARS = 500;
-const HEADERS_TOO_LARGE: Status = { code: GrpcCode.ResourceExhausted, message: "grpc: received header list larger than max" };
+const HEADERS_TOO_LARGE: Status = {
+  code: GrpcCode.ResourceExhausted,
+  message: "grpc: received header list larger than max",
+};
 
 export class Dispatcher implements RequestAcceptor {
   readonly #shared: GrpcShared;
@@ -41,7 +44,8 @@ export class Dispatcher implements RequestAcceptor {
 
   accept(connection: Http2Connection, stream: Http2Stream, ended: boolean): void {
     const { contentType } = stream.head;
-    if (this.#serves !== "http" && contentType !== undefined && isGrpcType(contentType)) this.#call(connection, stream, ended);
+    if (this.#serves !== "http" && contentType !== undefined && isGrpcType(contentType))
+      this.#call(connection, stream, ended);
     else if (this.#serves !== "grpc") new HttpCall(this.#shared, connection, stream, ended);
     else {
       const message = `invalid gRPC request content-type ${JSON.stringify(contentType ?? "")}`;
@@ -51,7 +55,8 @@ export class Dispatcher implements RequestAcceptor {
 
   refuseTooLarge(connection: Http2Connection, stream: Http2Stream): void {
     const { contentType } = stream.head;
-    if (contentType !== undefined && isGrpcType(contentType)) refuse(connection, stream, HEADERS_TOO_LARGE, 431);
+    if (contentType !== undefined && isGrpcType(contentType))
+      refuse(connection, stream, HEADERS_TOO_LARGE, 431);
     else refuseHttpHeaders(connection, stream);
   }
 
@@ -67,18 +72,29 @@ export class Dispatcher implements RequestAcceptor {
     if (head.grpcTimeout !== undefined) {
       const timeoutMs = parseTimeoutMs(head.grpcTimeout);
       if (timeoutMs === undefined) {
-        refuse(connection, stream, { code: GrpcCode.Internal, message: `malformed grpc-timeout: ${head.grpcTimeout}` }, 400);
+        refuse(
+          connection,
+          stream,
+          { code: GrpcCode.Internal, message: `malformed grpc-timeout: ${head.grpcTimeout}` },
+          400,
+        );
         return;
       }
       if (timeoutMs === 0) {
-        refuse(connection, stream, { code: GrpcCode.DeadlineExceeded, message: "context deadline exceeded" });
+        refuse(connection, stream, {
+          code: GrpcCode.DeadlineExceeded,
+          message: "context deadline exceeded",
+        });
         return;
       }
       deadlineMs = connection.nowMs + timeoutMs;
     }
     const route = routeOf(head.path, shared.services);
     if (route.unary === undefined && route.stream === undefined) {
-      refuse(connection, stream, { code: GrpcCode.Unimplemented, message: unknownMethodText(shared.services, head.path.value) });
+      refuse(connection, stream, {
+        code: GrpcCode.Unimplemented,
+        message: unknownMethodText(shared.services, head.path.value),
+      });
       return;
     }
     const encoding = encodingOf(head.grpcEncoding);
@@ -90,7 +106,8 @@ export class Dispatcher implements RequestAcceptor {
     if (route.unary !== undefined) {
       const call = new UnaryCall(shared, connection, stream, deadlineMs, gzip, route.unary);
       if (ended) call.ended();
-    } else if (route.stream !== undefined) new StreamingCall(shared, connection, stream, deadlineMs, gzip, route.stream, ended);
+    } else if (route.stream !== undefined)
+      new StreamingCall(shared, connection, stream, deadlineMs, gzip, route.stream, ended);
   }
 }
 
@@ -110,8 +127,21 @@ function isGrpcType(type: string): boolean {
   return next === "+" || next === ";";
 }
 
-/** Answers a request with a status alone, whose text is cut where it repeats too much of what the client said with a single byte. */
-function refuse(connection: Http2Connection, stream: Http2Stream, status: Status, httpStatus = 200, acceptEncoding?: string): void {
+/**
+ * Answers a request with a status alone, whose text is cut where it repeats too much of what the
+ * client said with a single byte.
+ */
+function refuse(
+  connection: Http2Connection,
+  stream: Http2Stream,
+  status: Status,
+  httpStatus = 200,
+  acceptEncoding?: string,
+): void {
   const message = status.message.slice(0, MAX_REFUSAL_CHARS);
-  connection.sender.headers(stream, trailersOnly({ code: status.code, message }, httpStatus, acceptEncoding), true);
+  connection.sender.headers(
+    stream,
+    trailersOnly({ code: status.code, message }, httpStatus, acceptEncoding),
+    true,
+  );
 }

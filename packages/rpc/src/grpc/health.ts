@@ -1,7 +1,17 @@
-/** The health service (grpc/grpc, doc/health-checking.md): load balancers and probes ask it, or watch it, for the state of each service. */
+/**
+ * The health service (grpc/grpc, doc/health-checking.md): load balancers and probes ask it, or
+ * watch it, for the state of each service.
+ */
 import { toUtf8 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
-import { type ServiceTable, type Status, StatusError, type StreamCall, type StreamHandler, type UnaryHandler } from "../service.ts";
+import {
+  type ServiceTable,
+  type Status,
+  StatusError,
+  type StreamCall,
+  type StreamHandler,
+  type UnaryHandler,
+} from "../service.ts";
 import { readRequest, writeFields } from "./wire.ts";
 
 /** HealthCheckResponse.ServingStatus. */
@@ -18,8 +28,12 @@ export class HealthService {
 
   /** The service's methods, for a ServiceTable. */
   readonly methods: ServiceTable = {
-    unary: new Map<string, UnaryHandler>([["/grpc.health.v1.Health/Check", (request) => this.#check(serviceOf(request))]]),
-    stream: new Map<string, StreamHandler>([["/grpc.health.v1.Health/Watch", (call) => this.#watch(call)]]),
+    unary: new Map<string, UnaryHandler>([
+      ["/grpc.health.v1.Health/Check", (request) => this.#check(serviceOf(request))],
+    ]),
+    stream: new Map<string, StreamHandler>([
+      ["/grpc.health.v1.Health/Watch", (call) => this.#watch(call)],
+    ]),
   };
 
   /** Says whether a service serves, to those who ask and to those who watch it. */
@@ -33,13 +47,16 @@ export class HealthService {
   /** Nothing serves any more: those who watch are told so, and their calls end. */
   close(): void {
     for (const service of this.#serving.keys()) this.set(service, false);
-    for (const call of [...this.#watchers.values()].flatMap((watchers) => [...watchers])) call.end(CLOSED);
+    for (const call of [...this.#watchers.values()].flatMap((watchers) => [...watchers]))
+      call.end(CLOSED);
     this.#watchers.clear();
   }
 
   #answer(service: string): Uint8Array {
     const serving = this.#serving.get(service);
-    return writeFields([[1, serving === undefined ? SERVICE_UNKNOWN : serving ? SERVING : NOT_SERVING]]);
+    return writeFields([
+      [1, serving === undefined ? SERVICE_UNKNOWN : serving ? SERVING : NOT_SERVING],
+    ]);
   }
 
   #check(service: string): Uint8Array {
@@ -56,7 +73,11 @@ export class HealthService {
     };
     return {
       message: (request) => {
-        if (service !== undefined) throw new StatusError(GrpcCode.Internal, "more than one message in a call that takes one");
+        if (service !== undefined)
+          throw new StatusError(
+            GrpcCode.Internal,
+            "more than one message in a call that takes one",
+          );
         service = serviceOf(request);
         const watchers = this.#watchers.get(service) ?? new Set();
         this.#watchers.set(service, watchers.add(call));
@@ -69,6 +90,8 @@ export class HealthService {
 
 /** HealthCheckRequest's only field. */
 function serviceOf(request: Uint8Array): string {
-  const bytes = readRequest(request, "HealthCheckRequest").findLast((one) => one.field === 1)?.bytes;
+  const bytes = readRequest(request, "HealthCheckRequest").findLast(
+    (one) => one.field === 1,
+  )?.bytes;
   return bytes === undefined ? "" : toUtf8(bytes);
 }

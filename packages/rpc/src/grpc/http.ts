@@ -9,13 +9,31 @@ import type { HttpRequest, HttpResponse } from "../service.ts";
 import type { GrpcShared } from "./shared.ts";
 
 const TEXT = { "content-type": "text/plain; charset=utf-8" };
-const BODY_TOO_LARGE: HttpResponse = { status: 413, headers: TEXT, body: "request body too large\n" };
-const HEADERS_TOO_LARGE: HttpResponse = { status: 431, headers: TEXT, body: "request headers too large\n" };
-const TOO_BUSY: HttpResponse = { status: 503, headers: TEXT, body: "requests being received hold too much memory\n" };
+const BODY_TOO_LARGE: HttpResponse = {
+  status: 413,
+  headers: TEXT,
+  body: "request body too large\n",
+};
+const HEADERS_TOO_LARGE: HttpResponse = {
+  status: 431,
+  headers: TEXT,
+  body: "request headers too large\n",
+};
+const TOO_BUSY: HttpResponse = {
+  status: 503,
+  headers: TEXT,
+  body: "requests being received hold too much memory\n",
+};
 const FAILED: HttpResponse = { status: 500, headers: TEXT, body: "internal server error\n" };
 
 /** Fields of HTTP/1.1's connections, which must not be in an answer (RFC 9113 section 8.2.2). */
-const CONNECTION_FIELDS: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]);
+const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 export class HttpCall implements StreamConsumer {
   readonly #shared: GrpcShared;
@@ -26,7 +44,12 @@ export class HttpCall implements StreamConsumer {
   #heldBytes = 0;
   #answered = false;
 
-  constructor(shared: GrpcShared, connection: Http2Connection, stream: Http2Stream, bodyEnded: boolean) {
+  constructor(
+    shared: GrpcShared,
+    connection: Http2Connection,
+    stream: Http2Stream,
+    bodyEnded: boolean,
+  ) {
     this.#shared = shared;
     this.#connection = connection;
     this.#stream = stream;
@@ -79,7 +102,11 @@ export class HttpCall implements StreamConsumer {
 
   #failed(request: HttpRequest, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
-    this.#shared.logger.warn("failed to handle HTTP request", { method: request.method, path: request.path, error: reason });
+    this.#shared.logger.warn("failed to handle HTTP request", {
+      method: request.method,
+      path: request.path,
+      error: reason,
+    });
     this.#answer(FAILED);
   }
 
@@ -101,11 +128,19 @@ export function refuseHttpHeaders(connection: Http2Connection, stream: Http2Stre
   answerHttp(connection, stream, HEADERS_TOO_LARGE);
 }
 
-function answerHttp(connection: Http2Connection, stream: Http2Stream, response: HttpResponse): void {
+function answerHttp(
+  connection: Http2Connection,
+  stream: Http2Stream,
+  response: HttpResponse,
+): void {
   if (stream.closed) return;
   const { sender } = connection;
   const body = typeof response.body === "string" ? fromUtf8(response.body) : response.body;
-  const mayHaveBody = response.status >= 200 && response.status !== 204 && response.status !== 205 && response.status !== 304;
+  const mayHaveBody =
+    response.status >= 200 &&
+    response.status !== 204 &&
+    response.status !== 205 &&
+    response.status !== 304;
   const fields = [{ name: ":status", value: String(response.status) }];
   const names = Object.keys(response.headers);
   if (mayHaveBody && !names.some((name) => name.toLowerCase() === "content-length")) {
@@ -138,13 +173,19 @@ function requestOf(head: RequestHead, body: Uint8Array, connection: Http2Connect
   };
 }
 
-/** The fields by name; those of one name joined by commas, cookies by semicolons (RFC 9113 section 8.2.3). */
+/**
+ * The fields by name; those of one name joined by commas, cookies by semicolons (RFC 9113 section
+ * 8.2.3).
+ */
 function headerMap(head: RequestHead): Map<string, string> {
   const map = new Map<string, string>();
   for (const { name, value, nameId } of head.fields) {
     if (name.startsWith(":")) continue;
     const before = map.get(name);
-    map.set(name, before === undefined ? value : before + (nameId === NameId.Cookie ? "; " : ", ") + value);
+    map.set(
+      name,
+      before === undefined ? value : before + (nameId === NameId.Cookie ? "; " : ", ") + value,
+    );
   }
   if (head.authority !== undefined && !map.has("host")) map.set("host", head.authority);
   return map;

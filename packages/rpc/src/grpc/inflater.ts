@@ -1,11 +1,13 @@
 /**
- * Decompresses requests beside other work. Two kilobytes of gzip can become two megabytes, so what is large when decompressed goes to
- * another thread, waits in a queue of its connection, and connections take turns:
+ * Decompresses requests beside other work. Two kilobytes of gzip can become two megabytes, so what
+ * is large when decompressed goes to another thread, waits in a queue of its connection, and
+ * connections take turns:
  *
  *   small, or still small when decompressed -> at once
  *   else -> queue of the connection -> (its turn, and its allowance of bytes a second) -> one of two threads -> the call goes on
  *
- * The threads are those that sync the log, of which there are few: so only two are used at a time, whoever sends.
+ * The threads are those that sync the log, of which there are few: so only two are used at a time,
+ * whoever sends.
  */
 import type { Clock } from "@quorate/host";
 import type { Compressor } from "./compressor.ts";
@@ -14,7 +16,10 @@ import type { Compressor } from "./compressor.ts";
 const MAX_NOW_BYTES = 16 * 1024;
 /** Messages that are decompressed at one time, of all connections; one of each. */
 export const MAX_INFLATING = 2;
-/** What a connection may have decompressed beside other work: so many bytes at once, and then so many a second. */
+/**
+ * What a connection may have decompressed beside other work: so many bytes at once, and then so
+ * many a second.
+ */
 export const INFLATE_BURST_BYTES = 16 * 1024 * 1024;
 export const INFLATE_BYTES_PER_SECOND = 64 * 1024 * 1024;
 
@@ -42,7 +47,10 @@ export class Inflater {
   #running = 0;
   /** Until when connections wait for their allowance. */
   #waitsUntilMs = Number.POSITIVE_INFINITY;
-  /** Messages that were decompressed beside other work, and times that a connection had to wait for its allowance. */
+  /**
+   * Messages that were decompressed beside other work, and times that a connection had to wait for
+   * its allowance.
+   */
   inflated = 0;
   throttled = 0;
 
@@ -51,16 +59,28 @@ export class Inflater {
     this.#clock = clock;
   }
 
-  /** The message decompressed, if that is little work; undefined if it is to go into the queue. Throws StatusError as Compressor does. */
+  /**
+   * The message decompressed, if that is little work; undefined if it is to go into the queue.
+   * Throws StatusError as Compressor does.
+   */
   now(message: Uint8Array, maxBytes: number): Uint8Array | undefined {
-    return message.length > MAX_NOW_BYTES ? undefined : this.#compressor.decompressNow(message, maxBytes, MAX_NOW_BYTES);
+    return message.length > MAX_NOW_BYTES
+      ? undefined
+      : this.#compressor.decompressNow(message, maxBytes, MAX_NOW_BYTES);
   }
 
   /**
    * Decompresses a message when it is its turn. Those of one connection begin in their order.
-   * @param isWanted false once nobody waits for it any more: then it is dropped. @param done called once, unless it was dropped
+   * @param isWanted false once nobody waits for it any more: then it is dropped. @param done called
+   * once, unless it was dropped
    */
-  later(connection: object, message: Uint8Array, maxBytes: number, isWanted: Job["isWanted"], done: Job["done"]): void {
+  later(
+    connection: object,
+    message: Uint8Array,
+    maxBytes: number,
+    isWanted: Job["isWanted"],
+    done: Job["done"],
+  ): void {
     let queue = this.#byConnection.get(connection);
     if (queue === undefined) {
       queue = { jobs: [], paidUntilMs: 0, isQueued: false };
@@ -111,7 +131,8 @@ export class Inflater {
     const nowMs = this.#clock.monotonicMs();
     // What is refused as too long has cost as much as the longest message.
     const costBytes = plain?.length ?? job.maxBytes;
-    queue.paidUntilMs = Math.max(queue.paidUntilMs, nowMs) + (costBytes / INFLATE_BYTES_PER_SECOND) * 1000;
+    queue.paidUntilMs =
+      Math.max(queue.paidUntilMs, nowMs) + (costBytes / INFLATE_BYTES_PER_SECOND) * 1000;
     this.#queues.push(queue);
     if (job.isWanted()) job.done(plain, failure);
     this.#run();

@@ -1,7 +1,7 @@
 /**
- * Server reflection (grpc/grpc, doc/server-reflection.md), versions v1 and v1alpha, which have the same messages: tools such as grpcurl
- * learn
- * the services and their messages from the server itself.
+ * Server reflection (grpc/grpc, doc/server-reflection.md), versions v1 and v1alpha, which have the
+ * same messages: tools such as grpcurl learn the services and their messages from the server
+ * itself.
  */
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 import { GrpcCode } from "../codes.ts";
@@ -10,9 +10,22 @@ import { type FileDescriptor, readDescriptor } from "./descriptors.ts";
 import { readRequest, type WireField, writeFields } from "./wire.ts";
 
 /** Fields of ServerReflectionRequest that ask for something. */
-const REQUEST = { fileByFilename: 3, fileContainingSymbol: 4, fileContainingExtension: 5, allExtensionNumbersOfType: 6, listServices: 7 };
+const REQUEST = {
+  fileByFilename: 3,
+  fileContainingSymbol: 4,
+  fileContainingExtension: 5,
+  allExtensionNumbersOfType: 6,
+  listServices: 7,
+};
 /** Fields of ServerReflectionResponse. */
-const RESPONSE = { validHost: 1, originalRequest: 2, fileDescriptors: 4, extensionNumbers: 5, services: 6, error: 7 };
+const RESPONSE = {
+  validHost: 1,
+  originalRequest: 2,
+  fileDescriptors: 4,
+  extensionNumbers: 5,
+  services: 6,
+  error: 7,
+};
 
 export class ReflectionService {
   readonly #files = new Map<string, FileDescriptor>();
@@ -35,7 +48,8 @@ export class ReflectionService {
   };
 
   /**
-   * @param descriptors encoded FileDescriptorProtos, with all that they import. Throws RangeError for what is none.
+   * @param descriptors encoded FileDescriptorProtos, with all that they import. Throws RangeError
+   * for what is none.
    * @param services the services to list; those of the files that the server does have.
    */
   constructor(descriptors: readonly Uint8Array[], services: readonly string[]) {
@@ -51,7 +65,9 @@ export class ReflectionService {
     const fields = readRequest(request, "ServerReflectionRequest");
     const host = fields.findLast((one) => one.field === 1)?.bytes ?? new Uint8Array(0);
     // The last of alternatives counts.
-    const [field, value] = this.#answer(fields.findLast((one) => one.field >= REQUEST.fileByFilename));
+    const [field, value] = this.#answer(
+      fields.findLast((one) => one.field >= REQUEST.fileByFilename),
+    );
     const sent = call.send(
       writeFields([
         [RESPONSE.validHost, host],
@@ -77,13 +93,21 @@ export class ReflectionService {
         return notFound("extension");
       case REQUEST.allExtensionNumbersOfType:
         // Our messages have no extensions; a type that is known has an empty list.
-        return this.#bySymbol.has(name) ? [RESPONSE.extensionNumbers, writeFields([[1, fromUtf8(name)]])] : notFound(`type "${name}"`);
+        return this.#bySymbol.has(name)
+          ? [RESPONSE.extensionNumbers, writeFields([[1, fromUtf8(name)]])]
+          : notFound(`type "${name}"`);
       case REQUEST.listServices: {
-        const list = this.#services.map((service): [number, Uint8Array] => [1, writeFields([[1, fromUtf8(service)]])]);
+        const list = this.#services.map((service): [number, Uint8Array] => [
+          1,
+          writeFields([[1, fromUtf8(service)]]),
+        ]);
         return [RESPONSE.services, writeFields(list)];
       }
       default:
-        throw new StatusError(GrpcCode.InvalidArgument, "invalid MessageRequest: it asks for nothing");
+        throw new StatusError(
+          GrpcCode.InvalidArgument,
+          "invalid MessageRequest: it asks for nothing",
+        );
     }
   }
 
@@ -97,7 +121,10 @@ export class ReflectionService {
         if (imported !== undefined) files.add(imported);
       }
     }
-    return [RESPONSE.fileDescriptors, writeFields([...files].map((one): [number, Uint8Array] => [1, one.bytes]))];
+    return [
+      RESPONSE.fileDescriptors,
+      writeFields([...files].map((one): [number, Uint8Array] => [1, one.bytes])),
+    ];
   }
 }
 

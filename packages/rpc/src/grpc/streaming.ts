@@ -3,7 +3,14 @@ import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import { MessageAssembler, messageSize, PREFIX_BYTES } from "../messages.ts";
-import type { CallContext, MessageBytes, Status, StreamCall, StreamHandler, StreamListener } from "../service.ts";
+import type {
+  CallContext,
+  MessageBytes,
+  Status,
+  StreamCall,
+  StreamHandler,
+  StreamListener,
+} from "../service.ts";
 import { GZIP_HEADERS, OK_HEADERS, writeMessage } from "./answers.ts";
 import { Call, statusOf } from "./call.ts";
 import { checkCompressed, MAX_COMPRESSED_NOW_BYTES } from "./compressor.ts";
@@ -63,8 +70,10 @@ export class StreamingCall extends Call implements StreamCall {
     const size = messageSize(message);
     const { sender } = this.connection;
     this.sent(size);
-    if (!this.stream.headersSent) sender.headers(this.stream, this.#gzip ? GZIP_HEADERS : OK_HEADERS, false);
-    // Messages must leave in order, so one that would have to be compressed beside other work goes as it is.
+    if (!this.stream.headersSent)
+      sender.headers(this.stream, this.#gzip ? GZIP_HEADERS : OK_HEADERS, false);
+    // Messages must leave in order, so one that would have to be compressed beside other work goes
+    // as it is.
     if (this.#gzip && size > 0 && size <= MAX_COMPRESSED_NOW_BYTES) {
       const compressed = this.shared.compressor.compressNow(message);
       this.sendPieces(compressed, compressed.length, true);
@@ -136,7 +145,10 @@ export class StreamingCall extends Call implements StreamCall {
     this.#call(this.#listener.cancelled);
   }
 
-  /** Hands over what is whole, until the service pauses; then tells of the end of the body, if it is there. */
+  /**
+   * Hands over what is whole, until the service pauses; then tells of the end of the body, if it is
+   * there.
+   */
   #deliver(): void {
     // A listener that resumes is within the loop already.
     if (this.#delivering) return;
@@ -161,7 +173,8 @@ export class StreamingCall extends Call implements StreamCall {
     this.#delivering = false;
     if (!this.#bodyEnded || this.#isHeldUp || this.isEnded || this.#toldHalfClosed) return;
     this.#toldHalfClosed = true;
-    if (this.#assembler.bufferedBytes > 0) this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
+    if (this.#assembler.bufferedBytes > 0)
+      this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
     else this.#call(this.#listener.halfClosed);
   }
 
@@ -170,7 +183,10 @@ export class StreamingCall extends Call implements StreamCall {
     this.#listener.message?.(message);
   }
 
-  /** The message decompressed, or undefined if that takes its time: the stream goes on when it is done. */
+  /**
+   * The message decompressed, or undefined if that takes its time: the stream goes on when it is
+   * done.
+   */
   #decompress(message: Uint8Array): Uint8Array | undefined {
     checkCompressed(this.#gzip);
     const { inflater, limits } = this.shared;
@@ -178,12 +194,18 @@ export class StreamingCall extends Call implements StreamCall {
     if (plain !== undefined) return plain;
     this.#isInflating = true;
     const isWanted = () => !this.isEnded;
-    inflater.later(this.connection, message, limits.maxRequestBytes, isWanted, (inflated, error) => {
-      this.#isInflating = false;
-      this.#inflated = inflated;
-      if (inflated === undefined) this.finish(statusOf(error));
-      this.#goOn();
-    });
+    inflater.later(
+      this.connection,
+      message,
+      limits.maxRequestBytes,
+      isWanted,
+      (inflated, error) => {
+        this.#isInflating = false;
+        this.#inflated = inflated;
+        if (inflated === undefined) this.finish(statusOf(error));
+        this.#goOn();
+      },
+    );
     return undefined;
   }
 

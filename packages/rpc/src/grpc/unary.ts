@@ -1,7 +1,6 @@
 /**
- * One request, one answer. The path that most calls take: one DATA frame in, one handler, three frames out, and no object on the way but
- * the
- * stream and this call.
+ * One request, one answer. The path that most calls take: one DATA frame in, one handler, three
+ * frames out, and no object on the way but the stream and this call.
  */
 import { GrpcCode } from "../codes.ts";
 import type { Http2Connection } from "../http2/connection.ts";
@@ -47,7 +46,11 @@ export class UnaryCall extends Call {
       size >= 0 &&
       size <= maxBytes &&
       bytes[start] === 0 &&
-      ((bytes[start + 1] << 24) | (bytes[start + 2] << 16) | (bytes[start + 3] << 8) | bytes[start + 4]) === size
+      ((bytes[start + 1] << 24) |
+        (bytes[start + 2] << 16) |
+        (bytes[start + 3] << 8) |
+        bytes[start + 4]) ===
+        size
     ) {
       this.#request = new Uint8Array(bytes.buffer, bytes.byteOffset + start + PREFIX_BYTES, size);
     } else this.#assemble(bytes.subarray(start, end), maxBytes);
@@ -58,8 +61,16 @@ export class UnaryCall extends Call {
     this.#assembler ??= new MessageAssembler(maxBytes);
     try {
       this.#assembler.push(chunk);
-      for (let message = this.#assembler.take(); message !== undefined; message = this.#assembler.take()) {
-        if (this.#request !== undefined) throw new StatusError(GrpcCode.Internal, "more than one message in a call that takes one");
+      for (
+        let message = this.#assembler.take();
+        message !== undefined;
+        message = this.#assembler.take()
+      ) {
+        if (this.#request !== undefined)
+          throw new StatusError(
+            GrpcCode.Internal,
+            "more than one message in a call that takes one",
+          );
         if (this.#assembler.compressed) checkCompressed(this.#gzip);
         this.#isCompressed = this.#assembler.compressed;
         this.#request = message;
@@ -73,7 +84,10 @@ export class UnaryCall extends Call {
   override ended(): void {
     if (this.isEnded) return;
     const request = this.#request;
-    if (request === undefined || (this.#assembler !== undefined && this.#assembler.bufferedBytes > 0)) {
+    if (
+      request === undefined ||
+      (this.#assembler !== undefined && this.#assembler.bufferedBytes > 0)
+    ) {
       this.finish({ code: GrpcCode.Internal, message: "unexpected EOF" });
       this.release();
       return;
@@ -100,13 +114,19 @@ export class UnaryCall extends Call {
       return;
     }
     const isWanted = () => !this.isEnded;
-    inflater.later(this.connection, request, limits.maxRequestBytes, isWanted, (inflated, error) => {
-      if (inflated === undefined) {
-        this.finish(statusOf(error));
-        this.release();
-      } else if (this.hold(inflated.length)) this.#handle(inflated);
-      this.connection.touched();
-    });
+    inflater.later(
+      this.connection,
+      request,
+      limits.maxRequestBytes,
+      isWanted,
+      (inflated, error) => {
+        if (inflated === undefined) {
+          this.finish(statusOf(error));
+          this.release();
+        } else if (this.hold(inflated.length)) this.#handle(inflated);
+        this.connection.touched();
+      },
+    );
   }
 
   #handle(request: Uint8Array): void {
@@ -177,7 +197,8 @@ export class UnaryCall extends Call {
       return;
     }
     const sender = this.connection.sender;
-    if (this.#gzip || !writeWholeAnswer(sender, this.stream, message, size)) this.#send(message, size, size, false);
+    if (this.#gzip || !writeWholeAnswer(sender, this.stream, message, size))
+      this.#send(message, size, size, false);
     else {
       this.settle(GrpcCode.OK);
       this.sent(size);

@@ -1,8 +1,14 @@
-/** As much of protobuf's wire format as the services of this package need for their few small messages. */
+/**
+ * As much of protobuf's wire format as the services of this package need for their few small
+ * messages.
+ */
 import { GrpcCode } from "../codes.ts";
 import { StatusError } from "../service.ts";
 
-/** One field of a message: its number, and its value if it is a varint (`number`) or has a length (`bytes`, a view). */
+/**
+ * One field of a message: its number, and its value if it is a varint (`number`) or has a length
+ * (`bytes`, a view).
+ */
 export interface WireField {
   readonly field: number;
   readonly number: number;
@@ -14,7 +20,10 @@ const MAX_REQUEST_BYTES = 4096;
 /** More fields than any of them has. */
 const MAX_REQUEST_FIELDS = 64;
 
-/** The fields of a request of this package's services; throws StatusError for one that is malformed, or larger than any should be. */
+/**
+ * The fields of a request of this package's services; throws StatusError for one that is malformed,
+ * or larger than any should be.
+ */
 export function readRequest(message: Uint8Array, typeName: string): WireField[] {
   if (message.length > MAX_REQUEST_BYTES) {
     throw new StatusError(
@@ -27,8 +36,14 @@ export function readRequest(message: Uint8Array, typeName: string): WireField[] 
   throw new StatusError(GrpcCode.Internal, `grpc: error unmarshalling request: not a ${typeName}`);
 }
 
-/** The fields of a message in order, or undefined if it is malformed or has more than `maxFields`. Fixed-width fields are skipped. */
-export function readFields(message: Uint8Array, maxFields = Number.POSITIVE_INFINITY): WireField[] | undefined {
+/**
+ * The fields of a message in order, or undefined if it is malformed or has more than `maxFields`.
+ * Fixed-width fields are skipped.
+ */
+export function readFields(
+  message: Uint8Array,
+  maxFields = Number.POSITIVE_INFINITY,
+): WireField[] | undefined {
   const fields: WireField[] = [];
   let at = 0;
   const varint = (): number => {
@@ -69,8 +84,13 @@ function pushVarint(out: number[], value: number): void {
   out.push(value);
 }
 
-/** The bytes of a message with these fields: a number is written as a varint, bytes with their length. */
-export function writeFields(fields: readonly (readonly [field: number, value: number | Uint8Array])[]): Uint8Array {
+/**
+ * The bytes of a message with these fields: a number is written as a varint, bytes with their
+ * length.
+ */
+export function writeFields(
+  fields: readonly (readonly [field: number, value: number | Uint8Array])[],
+): Uint8Array {
   const parts: Uint8Array[] = [];
   let size = 0;
   const add = (part: Uint8Array): void => {

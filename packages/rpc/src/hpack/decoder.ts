@@ -1,6 +1,7 @@
 /**
- * HPACK's decoder (RFC 7541): header blocks in, lists of fields out. One for each connection, fed with every block in the order of arrival,
- * also those of requests that are refused, because each may change the table.
+ * HPACK's decoder (RFC 7541): header blocks in, lists of fields out. One for each connection, fed
+ * with every block in the order of arrival, also those of requests that are refused, because each
+ * may change the table.
  */
 import { alloc, EMPTY, toLatin1 } from "@quorate/proto";
 import { DynamicTable } from "./dynamic-table.ts";
@@ -12,7 +13,10 @@ import { STATIC_TABLE, STATIC_TABLE_LENGTH } from "./static-table.ts";
 /** Longer integers than this have no use in a block that fits into memory. */
 const MAX_INTEGER = 2 ** 28;
 
-/** Where Huffman-coded strings are decoded; grows to the longest. Shared by all decoders: nothing stays in it between two calls. */
+/**
+ * Where Huffman-coded strings are decoded; grows to the longest. Shared by all decoders: nothing
+ * stays in it between two calls.
+ */
 let scratch = alloc(1024);
 
 export class HpackDecoder {
@@ -22,12 +26,17 @@ export class HpackDecoder {
   #bytes: Uint8Array = EMPTY;
   #at = 0;
   #end = 0;
-  /** Whether the fields of the last block went beyond maxListBytes: then only the first of them were kept. */
+  /**
+   * Whether the fields of the last block went beyond maxListBytes: then only the first of them were
+   * kept.
+   */
   truncated = false;
 
   /**
-   * @param maxTableBytes what the other side may make the table's size (our SETTINGS_HEADER_TABLE_SIZE), and its size at first.
-   * @param maxListBytes the size of a list of fields, counted as in RFC 9113 section 6.5.2, beyond which fields are dropped.
+   * @param maxTableBytes what the other side may make the table's size (our
+   * SETTINGS_HEADER_TABLE_SIZE), and its size at first.
+   * @param maxListBytes the size of a list of fields, counted as in RFC 9113 section 6.5.2, beyond
+   * which fields are dropped.
    */
   constructor(maxTableBytes: number, maxListBytes: number) {
     this.#maxTableBytes = maxTableBytes;
@@ -35,7 +44,10 @@ export class HpackDecoder {
     this.#table = new DynamicTable(maxTableBytes);
   }
 
-  /** Changes whenever an index may have got another meaning. A block that leaves it alone means the same until it changes. */
+  /**
+   * Changes whenever an index may have got another meaning. A block that leaves it alone means the
+   * same until it changes.
+   */
   get tableVersion(): number {
     return this.#table.version;
   }
@@ -45,7 +57,10 @@ export class HpackDecoder {
     return this.#table.sizeBytes;
   }
 
-  /** The fields of the block bytes[start, end), in order. Throws HpackError; after that the decoder is of no more use. */
+  /**
+   * The fields of the block bytes[start, end), in order. Throws HpackError; after that the decoder
+   * is of no more use.
+   */
   decode(bytes: Uint8Array, start: number, end: number): HeaderField[] {
     this.#bytes = bytes;
     this.#at = start;
@@ -61,7 +76,8 @@ export class HpackDecoder {
         field = this.#literal(this.#integer(0x3f));
         this.#table.insert(field);
       } else if (first >= 0x20) {
-        if (fields.length > 0 || this.truncated) throw new HpackError("a table size update comes behind a field");
+        if (fields.length > 0 || this.truncated)
+          throw new HpackError("a table size update comes behind a field");
         this.#resize(this.#integer(0x1f));
         continue;
       } else field = this.#literal(this.#integer(0x0f));
@@ -75,7 +91,10 @@ export class HpackDecoder {
   }
 
   #entry(index: number): HeaderField {
-    const field = index <= STATIC_TABLE_LENGTH ? STATIC_TABLE[index] : this.#table.at(index - STATIC_TABLE_LENGTH - 1);
+    const field =
+      index <= STATIC_TABLE_LENGTH
+        ? STATIC_TABLE[index]
+        : this.#table.at(index - STATIC_TABLE_LENGTH - 1);
     if (index === 0 || field === undefined) throw new HpackError(`no field has the index ${index}`);
     return field;
   }
@@ -90,7 +109,8 @@ export class HpackDecoder {
   }
 
   #resize(maxSizeBytes: number): void {
-    if (maxSizeBytes > this.#maxTableBytes) throw new HpackError(`a table of ${maxSizeBytes} bytes is more than ${this.#maxTableBytes}`);
+    if (maxSizeBytes > this.#maxTableBytes)
+      throw new HpackError(`a table of ${maxSizeBytes} bytes is more than ${this.#maxTableBytes}`);
     this.#table.resize(maxSizeBytes);
   }
 
@@ -103,7 +123,8 @@ export class HpackDecoder {
       if (this.#at >= this.#end) throw new HpackError("the block ends within an integer");
       const byte = bytes[this.#at++];
       value += (byte & 0x7f) * scale;
-      if (value > MAX_INTEGER || scale > MAX_INTEGER) throw new HpackError("an integer is too large");
+      if (value > MAX_INTEGER || scale > MAX_INTEGER)
+        throw new HpackError("an integer is too large");
       if (byte < 0x80) return value;
     }
   }

@@ -1,4 +1,7 @@
-/** The dynamic table (RFC 7541 sections 2.3.2 and 4): a queue of fields, newest first, bounded by their size. */
+/**
+ * The dynamic table (RFC 7541 sections 2.3.2 and 4): a queue of fields, newest first, bounded by
+ * their size.
+ */
 import type { HeaderField } from "./header-field.ts";
 
 export class DynamicTable {
@@ -31,10 +34,15 @@ export class DynamicTable {
 
   /** The field at an index that counts from 0, the newest; undefined past the oldest. */
   at(index: number): HeaderField | undefined {
-    return index < this.#length ? this.#ring[(this.#next - 1 - index) & (this.#ring.length - 1)] : undefined;
+    return index < this.#length
+      ? this.#ring[(this.#next - 1 - index) & (this.#ring.length - 1)]
+      : undefined;
   }
 
-  /** Adds a field, after it drops as many old ones as it takes. One that is larger than the table empties it. */
+  /**
+   * Adds a field, after it drops as many old ones as it takes. One that is larger than the table
+   * empties it.
+   */
   insert(field: HeaderField): void {
     this.version++;
     this.#evictTo(this.#maxSizeBytes - field.sizeBytes);

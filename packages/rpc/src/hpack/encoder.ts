@@ -1,6 +1,6 @@
 /**
- * HPACK's encoder (RFC 7541). The caller says of each field whether it is worth a place in the dynamic table: a server's answers have few
- * fields, and two or three of them make up nearly all.
+ * HPACK's encoder (RFC 7541). The caller says of each field whether it is worth a place in the
+ * dynamic table: a server's answers have few fields, and two or three of them make up nearly all.
  */
 import { alloc, writeLatin1 } from "@quorate/proto";
 import { DynamicTable } from "./dynamic-table.ts";
@@ -33,7 +33,10 @@ export interface EncodableField {
 export class HpackEncoder {
   readonly #maxTableBytes: number;
   readonly #table: DynamicTable;
-  /** The least size since the last block, if the table has been made smaller: it must be announced, and then the present one. */
+  /**
+   * The least size since the last block, if the table has been made smaller: it must be announced,
+   * and then the present one.
+   */
   #announceBytes: number | undefined;
   #out = alloc(256);
   #at = 0;
@@ -45,7 +48,10 @@ export class HpackEncoder {
     if (this.#maxTableBytes < DEFAULT_TABLE_BYTES) this.#announceBytes = this.#maxTableBytes;
   }
 
-  /** Changes whenever an index may have got another meaning or the next block must open with news of the table's size. */
+  /**
+   * Changes whenever an index may have got another meaning or the next block must open with news of
+   * the table's size.
+   */
   get tableVersion(): number {
     return this.#table.version;
   }
@@ -58,17 +64,22 @@ export class HpackEncoder {
     this.#table.resize(sizeBytes);
   }
 
-  /** The block of these fields, in order. Blocks must be sent in the order in which they were encoded. */
+  /**
+   * The block of these fields, in order. Blocks must be sent in the order in which they were
+   * encoded.
+   */
   encode(fields: readonly EncodableField[]): Uint8Array {
     this.#at = 0;
     if (this.#announceBytes !== undefined) {
       this.#integer(0x20, 0x1f, this.#announceBytes);
-      if (this.#announceBytes !== this.#table.maxSizeBytes) this.#integer(0x20, 0x1f, this.#table.maxSizeBytes);
+      if (this.#announceBytes !== this.#table.maxSizeBytes)
+        this.#integer(0x20, 0x1f, this.#table.maxSizeBytes);
       this.#announceBytes = undefined;
       // Without the news the next block is another one.
       this.#table.version++;
     }
-    for (const field of fields) this.#field(field.name, field.value, field.indexing ?? Indexing.None);
+    for (const field of fields)
+      this.#field(field.name, field.value, field.indexing ?? Indexing.None);
     const block = new Uint8Array(this.#at);
     block.set(this.#out.subarray(0, this.#at));
     return block;
@@ -77,7 +88,11 @@ export class HpackEncoder {
   #field(name: string, value: string, indexing: Indexing): void {
     const { index, whole } = this.#find(name, value);
     // What does not fit would only empty the table.
-    if (indexing === Indexing.Add && name.length + value.length + FIELD_OVERHEAD_BYTES > this.#table.maxSizeBytes) indexing = Indexing.None;
+    if (
+      indexing === Indexing.Add &&
+      name.length + value.length + FIELD_OVERHEAD_BYTES > this.#table.maxSizeBytes
+    )
+      indexing = Indexing.None;
     if (whole && indexing !== Indexing.Never) {
       this.#integer(0x80, 0x7f, index);
       return;

@@ -1,10 +1,13 @@
 /**
- * One header field, with what can be known of it once and for all. Most fields of a request are entries of the dynamic table that come
- * again
- * and again: what is found out when an entry is made need not be found out for each request.
+ * One header field, with what can be known of it once and for all. Most fields of a request are
+ * entries of the dynamic table that come again and again: what is found out when an entry is made
+ * need not be found out for each request.
  */
 
-/** Numbers of the names that mean something to HTTP/2 or gRPC, so that code can switch on them; 0 is any other name. */
+/**
+ * Numbers of the names that mean something to HTTP/2 or gRPC, so that code can switch on them; 0 is
+ * any other name.
+ */
 export const NameId = {
   Other: 0,
   Method: 1,
@@ -53,7 +56,10 @@ const KNOWN: ReadonlyMap<string, number> = new Map<string, number>([
 /** What a field costs beyond its characters (RFC 7541 section 4.1). */
 export const FIELD_OVERHEAD_BYTES = 32;
 
-/** The NameId of a name; Malformed for what RFC 9113 section 8.2.1 forbids: capitals, control characters, spaces, a colon inside. */
+/**
+ * The NameId of a name; Malformed for what RFC 9113 section 8.2.1 forbids: capitals, control
+ * characters, spaces, a colon inside.
+ */
 export function nameIdOf(name: string): number {
   const known = KNOWN.get(name);
   if (known !== undefined) return known;
@@ -61,13 +67,15 @@ export function nameIdOf(name: string): number {
   const pseudo = name.charCodeAt(0) === 0x3a;
   for (let i = pseudo ? 1 : 0; i < name.length; i++) {
     const code = name.charCodeAt(i);
-    if (code <= 0x20 || code >= 0x7f || code === 0x3a || (code >= 0x41 && code <= 0x5a)) return NameId.Malformed;
+    if (code <= 0x20 || code >= 0x7f || code === 0x3a || (code >= 0x41 && code <= 0x5a))
+      return NameId.Malformed;
   }
   return pseudo ? NameId.OtherPseudo : NameId.Other;
 }
 
 /**
- * False for a value with a character that could end it in another protocol: NUL, CR or LF. Spaces at its ends are let through, as in Go.
+ * False for a value with a character that could end it in another protocol: NUL, CR or LF. Spaces
+ * at its ends are let through, as in Go.
  */
 function isCleanValue(value: string): boolean {
   for (let i = 0; i < value.length; i++) {

@@ -1,7 +1,7 @@
 /**
- * The Huffman code of RFC 7541 appendix B. The code is canonical: within one length the codes count up in the order of the symbols, and
- * each
- * length goes on where the one before it stopped. So the lengths alone say it all.
+ * The Huffman code of RFC 7541 appendix B. The code is canonical: within one length the codes count
+ * up in the order of the symbols, and each length goes on where the one before it stopped. So the
+ * lengths alone say it all.
  */
 
 /** The symbol that ends a string's padding and must never be decoded. */
@@ -37,7 +37,8 @@ function canonicalCodes(lengths: readonly number[]): Uint32Array {
   let next = 0;
   for (let bits = 1; bits <= 30; bits++) {
     next *= 2;
-    for (let symbol = 0; symbol < lengths.length; symbol++) if (lengths[symbol] === bits) codes[symbol] = next++;
+    for (let symbol = 0; symbol < lengths.length; symbol++)
+      if (lengths[symbol] === bits) codes[symbol] = next++;
   }
   // A complete code uses up all of its longest words.
   if (next !== 2 ** 30) throw new Error(`the Huffman code is not complete: ${next}`);

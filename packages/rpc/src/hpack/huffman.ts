@@ -1,11 +1,13 @@
-/** Huffman-coded strings (RFC 7541 section 5.2). The decoder is a state machine that eats four bits at a time. */
+/**
+ * Huffman-coded strings (RFC 7541 section 5.2). The decoder is a state machine that eats four bits
+ * at a time.
+ */
 import { HpackError } from "./errors.ts";
 import { CODE_BITS, CODES, EOS } from "./huffman-code.ts";
 
 /**
- * The decoder's table: entry [state * 16 + nibble]. A state is an inner node of the code's tree, 0 its root. The shortest code has five
- * bits,
- * so a nibble ends at most one symbol.
+ * The decoder's table: entry [state * 16 + nibble]. A state is an inner node of the code's tree, 0
+ * its root. The shortest code has five bits, so a nibble ends at most one symbol.
  *
  *   bits 0-7 symbol | bit 8: a symbol ends here | bit 9: no such code (EOS) | bits 10 and up: next state
  */
@@ -60,10 +62,16 @@ export function maxDecodedBytes(encodedBytes: number): number {
 }
 
 /**
- * Decodes bytes[start, end) into `out` from its beginning, where the caller has made room for maxDecodedBytes, and gives the count of bytes
- * written. Throws HpackError for a string that holds EOS or ends in anything but up to seven bits of padding ones.
+ * Decodes bytes[start, end) into `out` from its beginning, where the caller has made room for
+ * maxDecodedBytes, and gives the count of bytes written. Throws HpackError for a string that holds
+ * EOS or ends in anything but up to seven bits of padding ones.
  */
-export function huffmanDecode(bytes: Uint8Array, start: number, end: number, out: Uint8Array): number {
+export function huffmanDecode(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  out: Uint8Array,
+): number {
   let state = 0;
   let size = 0;
   for (let at = start; at < end; at++) {
@@ -86,7 +94,10 @@ export function huffmanLength(text: string): number {
   return (bits + 7) >>> 3;
 }
 
-/** Writes a latin1 string's Huffman code at `at`, where the caller has made room, and gives the offset behind it. */
+/**
+ * Writes a latin1 string's Huffman code at `at`, where the caller has made room, and gives the
+ * offset behind it.
+ */
 export function huffmanEncode(text: string, out: Uint8Array, at: number): number {
   let byte = 0;
   let free = 8;

@@ -70,7 +70,10 @@ export const STATIC_TABLE_LENGTH = 61;
 /** Entry i stands at [i]; [0] is not one. */
 export const STATIC_TABLE: readonly HeaderField[] = NAMES_AND_VALUES.split("\n").map((line) => {
   const space = line.indexOf(" ");
-  return space === -1 ? new HeaderField(line, "") : new HeaderField(line.slice(0, space), line.slice(space + 1));
+  return space === -1
+    ? new HeaderField(line, "")
+    : new HeaderField(line.slice(0, space), line.slice(space + 1));
 });
 
-if (STATIC_TABLE.length !== STATIC_TABLE_LENGTH + 1) throw new Error("the static table has 61 entries");
+if (STATIC_TABLE.length !== STATIC_TABLE_LENGTH + 1)
+  throw new Error("the static table has 61 entries");

@@ -1,6 +1,7 @@
 /**
- * The large buffers of all connections' outputs that are not in use. A long answer fills hundreds of them; memory that was used a moment
- * ago is in the processor's cache, and the collector has nothing to do with it.
+ * The large buffers of all connections' outputs that are not in use. A long answer fills hundreds
+ * of them; memory that was used a moment ago is in the processor's cache, and the collector has
+ * nothing to do with it.
  */
 import { alloc } from "@quorate/proto";
 

@@ -1,9 +1,11 @@
 /**
- * Bytes that connections hold of one kind, with a bound for each connection and one for all of them.
+ * Bytes that connections hold of one kind, with a bound for each connection and one for all of
+ * them.
  *
- * When the bound of all is reached, the largest holder makes room: of the client (identity) that holds the most, the connection that holds
- * the most is cut off. Only a request by the largest holder itself is refused. So whoever holds less than an equal share is always served,
- * whatever others leave lying.
+ * When the bound of all is reached, the largest holder makes room: of the client (identity) that
+ * holds the most, the connection that holds the most is cut off. Only a request by the largest
+ * holder itself is refused. So whoever holds less than an equal share is always served, whatever
+ * others leave lying.
  */
 
 /** At most so many connections are cut off for one request. */
@@ -37,7 +39,10 @@ export class ByteBudget {
     return this.#usedBytes * 2 > this.#limitBytes || this.#whole.isHigh;
   }
 
-  /** Takes the bytes and gives true, or leaves everything as it is and gives false if they would go beyond a bound. */
+  /**
+   * Takes the bytes and gives true, or leaves everything as it is and gives false if they would go
+   * beyond a bound.
+   */
   take(sizeBytes: number): boolean {
     if (this.#usedBytes + sizeBytes > this.#limitBytes) return false;
     if (!this.#whole.take(sizeBytes, this)) return false;
@@ -86,7 +91,10 @@ export class SharedBudget {
     return this.#usedBytes * 2 > this.#limitBytes;
   }
 
-  /** The budget of a new connection. @param identity its client. @param cut ends the connection, and gives back what it holds */
+  /**
+   * The budget of a new connection. @param identity its client. @param cut ends the connection, and
+   * gives back what it holds
+   */
   join(limitBytes: number, identity: string, cut: () => void): ByteBudget {
     let group = this.#groups.get(identity);
     if (group === undefined) {
@@ -101,11 +109,13 @@ export class SharedBudget {
   leave(budget: ByteBudget): void {
     const { group } = budget;
     group.members.delete(budget);
-    if (group.members.size === 0 && this.#groups.get(group.identity) === group) this.#groups.delete(group.identity);
+    if (group.members.size === 0 && this.#groups.get(group.identity) === group)
+      this.#groups.delete(group.identity);
   }
 
   take(sizeBytes: number, by: ByteBudget): boolean {
-    if (this.#usedBytes + sizeBytes > this.#limitBytes && !this.#makeRoom(sizeBytes, by)) return false;
+    if (this.#usedBytes + sizeBytes > this.#limitBytes && !this.#makeRoom(sizeBytes, by))
+      return false;
     this.#usedBytes += sizeBytes;
     return true;
   }
@@ -119,7 +129,9 @@ export class SharedBudget {
       const victim = this.#largestHolder();
       if (victim === undefined || victim === by) return false;
       const isSameClient = victim.group === by.group;
-      const [held, wanted] = isSameClient ? [victim.usedBytes, by.usedBytes] : [victim.group.usedBytes, by.group.usedBytes];
+      const [held, wanted] = isSameClient
+        ? [victim.usedBytes, by.usedBytes]
+        : [victim.group.usedBytes, by.group.usedBytes];
       if (wanted + sizeBytes > held) return false;
       victim.isCut = true;
       this.cuts++;
@@ -136,7 +148,8 @@ export class SharedBudget {
     }
     let holder: ByteBudget | undefined;
     for (const budget of largest?.members ?? []) {
-      if (!budget.isCut && (holder === undefined || budget.usedBytes > holder.usedBytes)) holder = budget;
+      if (!budget.isCut && (holder === undefined || budget.usedBytes > holder.usedBytes))
+        holder = budget;
     }
     return holder;
   }

@@ -1,6 +1,6 @@
 /**
- * The latest streams that ended, so that a late frame can be told from a wrong one. Only looked at for frames of streams that are not
- * open.
+ * The latest streams that ended, so that a late frame can be told from a wrong one. Only looked at
+ * for frames of streams that are not open.
  */
 
 /** How many are remembered of each kind; a power of two. */

@@ -1,15 +1,13 @@
 /**
- * The server's side of one HTTP/2 connection (RFC 9113), without its socket: bytes in by `receive`, bytes out by `takeOutput`, requests
- * to an
- * acceptor, time as an argument.
+ * The server's side of one HTTP/2 connection (RFC 9113), without its socket: bytes in by `receive`,
+ * bytes out by `takeOutput`, requests to an acceptor, time as an argument.
  *
  *   receive -> FrameSplitter -> frame handlers -> RequestAcceptor, StreamConsumer
  *   sweep (now and then) -> timeouts                                 |
  *   takeOutput <- Output <- Sender <---------------------------------+
  *
- * A rule that the client breaks ends its stream (RST_STREAM) or the connection (GOAWAY, then `ending` is true and the owner closes the
- * socket
- * when the output has left).
+ * A rule that the client breaks ends its stream (RST_STREAM) or the connection (GOAWAY, then
+ * `ending` is true and the owner closes the socket when the output has left).
  */
 import { HpackDecoder } from "../hpack/decoder.ts";
 import { DEFAULT_TABLE_BYTES } from "../hpack/encoder.ts";
@@ -31,7 +29,14 @@ import {
 } from "./constants.ts";
 import type { EngineCounters } from "./counters.ts";
 import { type FrameHandler, FrameSplitter } from "./frame-splitter.ts";
-import { writeGoAway, writePing, writeRstStream, writeSettings, writeSettingsAck, writeWindowUpdate } from "./frames.ts";
+import {
+  writeGoAway,
+  writePing,
+  writeRstStream,
+  writeSettings,
+  writeSettingsAck,
+  writeWindowUpdate,
+} from "./frames.ts";
 import { HeadCache } from "./head-cache.ts";
 import { HeaderBlock } from "./header-block.ts";
 import { KeepAlive } from "./keep-alive.ts";
@@ -51,19 +56,28 @@ export interface RequestAcceptor {
    * @param ended whether there is no body. The consumer is not told of the end again.
    */
   accept(connection: Http2Connection, stream: Http2Stream, ended: boolean): void;
-  /** The request's fields are longer than they may be, and `stream.head` has only the first of them. Answers right away. */
+  /**
+   * The request's fields are longer than they may be, and `stream.head` has only the first of them.
+   * Answers right away.
+   */
   refuseTooLarge(connection: Http2Connection, stream: Http2Stream): void;
 }
 
 /** What a connection tells whoever moves its bytes. */
 export interface ConnectionOwner {
-  /** There is output where there was none, or the connection began to end. Called again only after takeOutput. */
+  /**
+   * There is output where there was none, or the connection began to end. Called again only after
+   * takeOutput.
+   */
   wake(): void;
   /** The client's preface and first SETTINGS are complete. Called once. */
   settled(): void;
 }
 
-/** What an open stream takes in memory, about, besides its header block; and what each of its fields takes besides its bytes. */
+/**
+ * What an open stream takes in memory, about, besides its header block; and what each of its fields
+ * takes besides its bytes.
+ */
 const STREAM_BYTES = 512;
 const FIELD_BYTES = 32;
 /** What we ping with: to see whether the client is alive, and whether it has received a GOAWAY. */
@@ -80,11 +94,19 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   readonly held: ByteBudget;
   readonly #headBudget: ByteBudget;
   readonly #pendingBudget: ByteBudget;
-  /** Those of them that services are working on: they will be free again without the client's doing. */
+  /**
+   * Those of them that services are working on: they will be free again without the client's doing.
+   */
   #workingBytes = 0;
-  /** Calls that are worked on although their stream is gone. They count as streams, or a reset would be a way around their bound. */
+  /**
+   * Calls that are worked on although their stream is gone. They count as streams, or a reset would
+   * be a way around their bound.
+   */
   lingeringCalls = 0;
-  /** True once nothing more will be read or begun: the output that is left should be sent, and the socket closed. */
+  /**
+   * True once nothing more will be read or begun: the output that is left should be sent, and the
+   * socket closed.
+   */
   ending = false;
   /** Monotonic milliseconds, as of the last `receive` or `sweep`. */
   nowMs: number;
@@ -119,7 +141,13 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   #lost = false;
 
   /** @param nowMs the clock's monotonic milliseconds. */
-  constructor(shared: Http2Shared, acceptor: RequestAcceptor, owner: ConnectionOwner, peer: Peer, nowMs: number) {
+  constructor(
+    shared: Http2Shared,
+    acceptor: RequestAcceptor,
+    owner: ConnectionOwner,
+    peer: Peer,
+    nowMs: number,
+  ) {
     const limits = shared.limits;
     this.#limits = limits;
     this.counters = shared.counters;
@@ -138,7 +166,11 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     this.#idleSinceMs = nowMs;
     this.#decoder = new HpackDecoder(DEFAULT_TABLE_BYTES, limits.maxHeaderListBytes);
     this.#keepAlive = new KeepAlive(limits, nowMs);
-    this.#idleFrames = new TokenBucket(limits.maxIdleFramesBurst, limits.maxIdleFramesPerSecond, nowMs);
+    this.#idleFrames = new TokenBucket(
+      limits.maxIdleFramesBurst,
+      limits.maxIdleFramesPerSecond,
+      nowMs,
+    );
     this.#resets = new TokenBucket(limits.maxResetsBurst, limits.maxResetsPerSecond, nowMs);
     this.counters.connections++;
     this.counters.openConnections++;
@@ -197,7 +229,11 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     } else if (this.sender.stalledMs(nowMs) >= limits.sendStallTimeoutMs) {
       this.counters.sendStalls++;
       this.#end(ErrorCode.EnhanceYourCalm, "answers are not taken");
-    } else if (this.#drainingMs !== undefined && !this.#drained && nowMs - this.#drainingMs >= limits.drainTimeoutMs) {
+    } else if (
+      this.#drainingMs !== undefined &&
+      !this.#drained &&
+      nowMs - this.#drainingMs >= limits.drainTimeoutMs
+    ) {
       this.#finishDrain();
     } else this.#sweepPings(nowMs);
     if (this.#streams.size === 0) this.out.shrink();
@@ -210,14 +246,20 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     return this.out.take();
   }
 
-  /** Tells the owner of new output, once. To be called after anything was done with `sender` or `reset` from outside of `receive`. */
+  /**
+   * Tells the owner of new output, once. To be called after anything was done with `sender` or
+   * `reset` from outside of `receive`.
+   */
   touched(): void {
     if (this.#awake || (this.out.sizeBytes === 0 && !this.ending)) return;
     this.#awake = true;
     this.#owner.wake();
   }
 
-  /** Takes no more requests and ends when those that are open have ended. No request that is on its way is lost: see section 6.8. */
+  /**
+   * Takes no more requests and ends when those that are open have ended. No request that is on its
+   * way is lost: see section 6.8.
+   */
   drain(nowMs: number): void {
     if (this.ending || this.#drainingMs !== undefined) return;
     this.#setNow(nowMs);
@@ -232,14 +274,18 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     if (this.ending) return;
     this.#setNow(nowMs);
     this.counters.shedConnections++;
-    if (this.#streams.size === 0) this.#end(ErrorCode.NoError, "too many connections, and this one is idle");
+    if (this.#streams.size === 0)
+      this.#end(ErrorCode.NoError, "too many connections, and this one is idle");
     else this.#end(ErrorCode.EnhanceYourCalm, "too many connections of this client");
   }
 
   /** Ends the connection, which holds more than any other while all together hold too much. */
   #makeRoom(): void {
     this.counters.largestHolderCuts++;
-    this.#end(ErrorCode.EnhanceYourCalm, "this connection holds the most memory of all, and there is no more");
+    this.#end(
+      ErrorCode.EnhanceYourCalm,
+      "this connection holds the most memory of all, and there is no more",
+    );
   }
 
   /** The socket is gone. */
@@ -272,7 +318,10 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     stream.uncreditedBytes = 0;
   }
 
-  /** A service has begun, or with a negative count ended, to work on a request that holds so many bytes. */
+  /**
+   * A service has begun, or with a negative count ended, to work on a request that holds so many
+   * bytes.
+   */
   working(sizeBytes: number): void {
     this.#workingBytes += sizeBytes;
     if (sizeBytes < 0 && !this.ending) this.#creditConnection(0);
@@ -298,7 +347,14 @@ export class Http2Connection implements FrameHandler, SenderOwner {
 
   // What the splitter tells.
 
-  frame(bytes: Uint8Array, start: number, length: number, type: number, flags: number, streamId: number): boolean {
+  frame(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    type: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
     if (this.#block !== undefined && type !== FrameType.Continuation) {
       return this.#fail(ErrorCode.ProtocolError, "a header block is interrupted");
     }
@@ -344,11 +400,22 @@ export class Http2Connection implements FrameHandler, SenderOwner {
 
   // Frames.
 
-  #data(bytes: Uint8Array, start: number, length: number, flags: number, streamId: number): boolean {
-    if ((streamId & 1) === 0 || streamId > this.#lastStreamId) return this.#fail(ErrorCode.ProtocolError, "DATA on an idle stream");
+  #data(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
+    if ((streamId & 1) === 0 || streamId > this.#lastStreamId)
+      return this.#fail(ErrorCode.ProtocolError, "DATA on an idle stream");
     // All of the payload counts, padding too (section 6.9.1).
     this.#receiveWindowBytes -= length;
-    if (this.#receiveWindowBytes < 0) return this.#fail(ErrorCode.FlowControlError, "more DATA than the connection's window allows");
+    if (this.#receiveWindowBytes < 0)
+      return this.#fail(
+        ErrorCode.FlowControlError,
+        "more DATA than the connection's window allows",
+      );
     this.#creditConnection(length);
     let from = start;
     let to = start + length;
@@ -360,8 +427,10 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     }
     const stream = this.#streams.get(streamId);
     if (stream === undefined) {
-      if (!this.#closed.wasCut(streamId)) writeRstStream(this.out, streamId, ErrorCode.StreamClosed);
-      // What was on its way when we cut the stream off is no fault of the client's, as long as it moves something.
+      if (!this.#closed.wasCut(streamId))
+        writeRstStream(this.out, streamId, ErrorCode.StreamClosed);
+      // What was on its way when we cut the stream off is no fault of the client's, as long as it
+      // moves something.
       return this.#idle(1);
     }
     if (stream.remoteEnded) return this.#streamError(stream, ErrorCode.StreamClosed);
@@ -371,7 +440,8 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     const end = (flags & Flag.EndStream) !== 0;
     if (stream.bodyLeftBytes >= 0) {
       stream.bodyLeftBytes -= size;
-      if (stream.bodyLeftBytes < 0 || (end && stream.bodyLeftBytes > 0)) return this.#streamError(stream, ErrorCode.ProtocolError);
+      if (stream.bodyLeftBytes < 0 || (end && stream.bodyLeftBytes > 0))
+        return this.#streamError(stream, ErrorCode.ProtocolError);
     }
     if (end) stream.remoteEnded = true;
     else {
@@ -383,8 +453,15 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     return !this.ending;
   }
 
-  #headers(bytes: Uint8Array, start: number, length: number, flags: number, streamId: number): boolean {
-    if ((streamId & 1) === 0) return this.#fail(ErrorCode.ProtocolError, "HEADERS on a stream that is not a client's");
+  #headers(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
+    if ((streamId & 1) === 0)
+      return this.#fail(ErrorCode.ProtocolError, "HEADERS on a stream that is not a client's");
     let from = start;
     let to = start + length;
     if ((flags & Flag.Padded) !== 0) {
@@ -393,35 +470,62 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     }
     let dependsOnItself = false;
     if ((flags & Flag.Priority) !== 0) {
-      if (from + 5 > start + length) return this.#fail(ErrorCode.FrameSizeError, "HEADERS are too short for their priority");
+      if (from + 5 > start + length)
+        return this.#fail(ErrorCode.FrameSizeError, "HEADERS are too short for their priority");
       dependsOnItself = (readU32(bytes, from) & MAX_STREAM_ID) === streamId;
       from += 5;
     }
     if (to < from) return this.#fail(ErrorCode.ProtocolError, "padding is longer than its frame");
     const endStream = (flags & Flag.EndStream) !== 0;
-    if ((flags & Flag.EndHeaders) !== 0) return this.#headerBlock(streamId, bytes, from, to, endStream, dependsOnItself);
+    if ((flags & Flag.EndHeaders) !== 0)
+      return this.#headerBlock(streamId, bytes, from, to, endStream, dependsOnItself);
     this.#block = new HeaderBlock(streamId, endStream, dependsOnItself, this.nowMs);
     this.#block.append(bytes, from, to);
     return true;
   }
 
-  #continuation(bytes: Uint8Array, start: number, length: number, flags: number, streamId: number): boolean {
+  #continuation(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
     const block = this.#block;
-    if (block === undefined || block.streamId !== streamId) return this.#fail(ErrorCode.ProtocolError, "CONTINUATION of nothing");
+    if (block === undefined || block.streamId !== streamId)
+      return this.#fail(ErrorCode.ProtocolError, "CONTINUATION of nothing");
     block.append(bytes, start, start + length);
-    if (block.frames > this.#limits.maxContinuationFrames + 1 || block.sizeBytes > this.#limits.maxHeaderBlockBytes) {
+    if (
+      block.frames > this.#limits.maxContinuationFrames + 1 ||
+      block.sizeBytes > this.#limits.maxHeaderBlockBytes
+    ) {
       this.counters.headerBlockFloods++;
       return this.#end(ErrorCode.EnhanceYourCalm, "a header block is too long");
     }
     if ((flags & Flag.EndHeaders) === 0) return true;
     this.#block = undefined;
     const whole = block.join();
-    return this.#headerBlock(streamId, whole, 0, whole.length, block.endStream, block.dependsOnItself);
+    return this.#headerBlock(
+      streamId,
+      whole,
+      0,
+      whole.length,
+      block.endStream,
+      block.dependsOnItself,
+    );
   }
 
   /** A whole header block: a request, or the trailers of one. */
-  #headerBlock(streamId: number, bytes: Uint8Array, start: number, end: number, endStream: boolean, dependsOnItself: boolean): boolean {
-    if (streamId <= this.#lastStreamId) return this.#trailers(streamId, bytes, start, end, endStream);
+  #headerBlock(
+    streamId: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    endStream: boolean,
+    dependsOnItself: boolean,
+  ): boolean {
+    if (streamId <= this.#lastStreamId)
+      return this.#trailers(streamId, bytes, start, end, endStream);
     this.#lastStreamId = streamId;
     const decoder = this.#decoder;
     const version = decoder.tableVersion;
@@ -432,10 +536,15 @@ export class Http2Connection implements FrameHandler, SenderOwner {
       if (fields === undefined) return false;
       head = parseRequestHead(fields);
       truncated = decoder.truncated;
-      if (decoder.tableVersion === version && !truncated && typeof head !== "string") this.#heads.add(bytes, start, end, version, head);
+      if (decoder.tableVersion === version && !truncated && typeof head !== "string")
+        this.#heads.add(bytes, start, end, version, head);
     }
-    if (typeof head === "string" || dependsOnItself) return this.#refuse(streamId, ErrorCode.ProtocolError);
-    if (this.#drained || this.#streams.size + this.lingeringCalls >= this.#limits.maxConcurrentStreams) {
+    if (typeof head === "string" || dependsOnItself)
+      return this.#refuse(streamId, ErrorCode.ProtocolError);
+    if (
+      this.#drained ||
+      this.#streams.size + this.lingeringCalls >= this.#limits.maxConcurrentStreams
+    ) {
       this.counters.refusedStreams++;
       writeRstStream(this.out, streamId, ErrorCode.RefusedStream);
       this.#closed.addCut(streamId);
@@ -449,7 +558,12 @@ export class Http2Connection implements FrameHandler, SenderOwner {
       this.#closed.addCut(streamId);
       return this.#idle(1);
     }
-    const stream = new Http2Stream(streamId, head, this.#limits.streamWindowBytes, this.sender.streamWindowBytes);
+    const stream = new Http2Stream(
+      streamId,
+      head,
+      this.#limits.streamWindowBytes,
+      this.sender.streamWindowBytes,
+    );
     stream.remoteEnded = endStream;
     stream.headBytes = headBytes;
     this.#streams.set(streamId, stream);
@@ -462,15 +576,25 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     return !this.ending;
   }
 
-  #trailers(streamId: number, bytes: Uint8Array, start: number, end: number, endStream: boolean): boolean {
+  #trailers(
+    streamId: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    endStream: boolean,
+  ): boolean {
     const fields = this.#decode(bytes, start, end);
     if (fields === undefined) return false;
     const stream = this.#streams.get(streamId);
     if (stream === undefined) {
       if (this.#closed.wasCut(streamId)) return this.#idle(1);
-      // Streams open in rising order, so one that was passed over can never be opened (section 5.1.1).
+      // Streams open in rising order, so one that was passed over can never be opened (section
+      // 5.1.1).
       const known = this.#closed.wasEnded(streamId);
-      return this.#fail(known ? ErrorCode.StreamClosed : ErrorCode.ProtocolError, "HEADERS on a closed stream");
+      return this.#fail(
+        known ? ErrorCode.StreamClosed : ErrorCode.ProtocolError,
+        "HEADERS on a closed stream",
+      );
     }
     if (stream.remoteEnded) return this.#streamError(stream, ErrorCode.StreamClosed);
     if (!endStream || malformedTrailers(fields) !== undefined || stream.bodyLeftBytes > 0) {
@@ -495,14 +619,16 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   #priority(bytes: Uint8Array, start: number, length: number, streamId: number): boolean {
     if (streamId === 0) return this.#fail(ErrorCode.ProtocolError, "PRIORITY of the connection");
     if (length !== 5) return this.#refuse(streamId, ErrorCode.FrameSizeError);
-    if ((readU32(bytes, start) & MAX_STREAM_ID) === streamId) return this.#refuse(streamId, ErrorCode.ProtocolError);
+    if ((readU32(bytes, start) & MAX_STREAM_ID) === streamId)
+      return this.#refuse(streamId, ErrorCode.ProtocolError);
     return this.#idle(1);
   }
 
   #rstStream(length: number, streamId: number): boolean {
     if (streamId === 0) return this.#fail(ErrorCode.ProtocolError, "RST_STREAM of the connection");
     if (length !== 4) return this.#fail(ErrorCode.FrameSizeError, "RST_STREAM has not four bytes");
-    if ((streamId & 1) === 0 || streamId > this.#lastStreamId) return this.#fail(ErrorCode.ProtocolError, "RST_STREAM on an idle stream");
+    if ((streamId & 1) === 0 || streamId > this.#lastStreamId)
+      return this.#fail(ErrorCode.ProtocolError, "RST_STREAM on an idle stream");
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return this.#idle(1);
     this.counters.resetsReceived++;
@@ -512,12 +638,21 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     return this.#spendReset();
   }
 
-  #settings(bytes: Uint8Array, start: number, length: number, flags: number, streamId: number): boolean {
+  #settings(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
     if (streamId !== 0) return this.#fail(ErrorCode.ProtocolError, "SETTINGS on a stream");
     if ((flags & Flag.Ack) !== 0) {
-      return length === 0 ? this.#idle(1) : this.#fail(ErrorCode.FrameSizeError, "an acknowledgement of SETTINGS has a payload");
+      return length === 0
+        ? this.#idle(1)
+        : this.#fail(ErrorCode.FrameSizeError, "an acknowledgement of SETTINGS has a payload");
     }
-    if (length % 6 !== 0) return this.#fail(ErrorCode.FrameSizeError, "SETTINGS are not of six bytes each");
+    if (length % 6 !== 0)
+      return this.#fail(ErrorCode.FrameSizeError, "SETTINGS are not of six bytes each");
     let windowBytes = this.sender.streamWindowBytes;
     for (let at = start; at < start + length; at += 6) {
       const id = (bytes[at] << 8) | bytes[at + 1];
@@ -542,7 +677,10 @@ export class Http2Connection implements FrameHandler, SenderOwner {
       case Setting.EnablePush:
         return value <= 1 || this.#fail(ErrorCode.ProtocolError, "ENABLE_PUSH is neither 0 nor 1");
       case Setting.InitialWindowSize:
-        return value <= MAX_WINDOW_BYTES || this.#fail(ErrorCode.FlowControlError, "a window is too large");
+        return (
+          value <= MAX_WINDOW_BYTES ||
+          this.#fail(ErrorCode.FlowControlError, "a window is too large")
+        );
       case Setting.MaxFrameSize:
         return (
           (value >= DEFAULT_MAX_FRAME_BYTES && value <= LARGEST_MAX_FRAME_BYTES) ||
@@ -553,11 +691,21 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     }
   }
 
-  #ping(bytes: Uint8Array, start: number, length: number, flags: number, streamId: number): boolean {
+  #ping(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    flags: number,
+    streamId: number,
+  ): boolean {
     if (streamId !== 0) return this.#fail(ErrorCode.ProtocolError, "PING on a stream");
     if (length !== 8) return this.#fail(ErrorCode.FrameSizeError, "PING has not eight bytes");
     if ((flags & Flag.Ack) !== 0) {
-      if (this.#drainingMs !== undefined && DRAIN_PING.every((byte, i) => byte === bytes[start + i])) this.#finishDrain();
+      if (
+        this.#drainingMs !== undefined &&
+        DRAIN_PING.every((byte, i) => byte === bytes[start + i])
+      )
+        this.#finishDrain();
       return !this.ending && this.#idle(1);
     }
     writePing(this.out, bytes, start, true);
@@ -569,11 +717,13 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   }
 
   #windowUpdate(bytes: Uint8Array, start: number, length: number, streamId: number): boolean {
-    if (length !== 4) return this.#fail(ErrorCode.FrameSizeError, "WINDOW_UPDATE has not four bytes");
+    if (length !== 4)
+      return this.#fail(ErrorCode.FrameSizeError, "WINDOW_UPDATE has not four bytes");
     const increment = readU32(bytes, start) & MAX_WINDOW_BYTES;
     if (streamId === 0) {
       if (increment === 0) return this.#fail(ErrorCode.ProtocolError, "WINDOW_UPDATE of nothing");
-      if (!this.sender.openWindow(increment)) return this.#fail(ErrorCode.FlowControlError, "a window is too large");
+      if (!this.sender.openWindow(increment))
+        return this.#fail(ErrorCode.FlowControlError, "a window is too large");
       return this.#idle(1);
     }
     if ((streamId & 1) === 0 || streamId > this.#lastStreamId) {
@@ -582,13 +732,16 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return this.#idle(1);
     if (increment === 0) return this.#streamError(stream, ErrorCode.ProtocolError);
-    if (!this.sender.openStreamWindow(stream, increment)) return this.#streamError(stream, ErrorCode.FlowControlError);
+    if (!this.sender.openStreamWindow(stream, increment))
+      return this.#streamError(stream, ErrorCode.FlowControlError);
     return this.#idle(1);
   }
 
   // The end of streams and of the connection. All give false if the connection is ending.
 
-  /** Answers a header block or priority that breaks a rule on a stream that may not even be open. */
+  /**
+   * Answers a header block or priority that breaks a rule on a stream that may not even be open.
+   */
   #refuse(streamId: number, code: number): boolean {
     const stream = this.#streams.get(streamId);
     if (stream !== undefined) return this.#streamError(stream, code);
@@ -605,7 +758,10 @@ export class Http2Connection implements FrameHandler, SenderOwner {
     return this.#spendReset();
   }
 
-  /** A stream was reset by the client, or because of it, which is as cheap a way to have us work in vain. */
+  /**
+   * A stream was reset by the client, or because of it, which is as cheap a way to have us work in
+   * vain.
+   */
   #spendReset(): boolean {
     if (this.ending || this.#resets.take(1, this.nowMs)) return !this.ending;
     this.counters.resetFloods++;
@@ -675,10 +831,10 @@ export class Http2Connection implements FrameHandler, SenderOwner {
   }
 
   /**
-   * Opens the connection's window again, whatever becomes of the bytes, so that no stream holds up another; `held` bounds what they cost.
-   * Only
-   * when much is held does the client have to wait, as long as there is something to wait for: services at work. Requests that are still
-   * coming in must not wait for each other.
+   * Opens the connection's window again, whatever becomes of the bytes, so that no stream holds up
+   * another; `held` bounds what they cost. Only when much is held does the client have to wait, as
+   * long as there is something to wait for: services at work. Requests that are still coming in
+   * must not wait for each other.
    */
   #creditConnection(sizeBytes: number): void {
     this.#uncreditedBytes += sizeBytes;

@@ -1,4 +1,7 @@
-/** Numbers of HTTP/2 (RFC 9113): frame types, flags, settings, error codes, and the bounds that the protocol itself sets. */
+/**
+ * Numbers of HTTP/2 (RFC 9113): frame types, flags, settings, error codes, and the bounds that the
+ * protocol itself sets.
+ */
 
 /** Section 6. */
 export const FrameType = {
@@ -57,8 +60,8 @@ export const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 export const FRAME_HEADER_BYTES = 9;
 
 /**
- * The longest payload before anyone has allowed more, and the most that we allow: larger frames only make a connection's calls wait for
- * each other.
+ * The longest payload before anyone has allowed more, and the most that we allow: larger frames
+ * only make a connection's calls wait for each other.
  */
 export const DEFAULT_MAX_FRAME_BYTES = 16_384;
 export const LARGEST_MAX_FRAME_BYTES = 16_777_215;

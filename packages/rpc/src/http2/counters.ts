@@ -1,6 +1,6 @@
 /**
- * What the engine has seen and refused since it started: plain numbers, read when someone asks. One object for all connections of a
- * server.
+ * What the engine has seen and refused since it started: plain numbers, read when someone asks. One
+ * object for all connections of a server.
  */
 export class EngineCounters {
   /** Connections that spoke HTTP/2, and those of them that are open. */
@@ -25,11 +25,20 @@ export class EngineCounters {
   headerBlockFloods = 0;
   /** Requests refused because their headers were too long. */
   headerListsTooLarge = 0;
-  /** Requests refused because requests being received or worked on hold too much memory, of their connection or of all. */
+  /**
+   * Requests refused because requests being received or worked on hold too much memory, of their
+   * connection or of all.
+   */
   heldBytesRefusals = 0;
-  /** Requests refused because open streams and their headers take too much memory, of their connection or of all. */
+  /**
+   * Requests refused because open streams and their headers take too much memory, of their
+   * connection or of all.
+   */
   headBytesRefusals = 0;
-  /** Streams cut off because what waits to be sent takes too much memory, of their connection or of all. */
+  /**
+   * Streams cut off because what waits to be sent takes too much memory, of their connection or of
+   * all.
+   */
   pendingBytesRefusals = 0;
   /** Connections ended because they held the most while all together held too much. */
   largestHolderCuts = 0;
@@ -37,7 +46,9 @@ export class EngineCounters {
   shedConnections = 0;
   /** Connections ended because finished answers were not taken for too long. */
   sendStalls = 0;
-  /** Connections ended because the preface, a frame or a header block did not become whole in time. */
+  /**
+   * Connections ended because the preface, a frame or a header block did not become whole in time.
+   */
   prefaceTimeouts = 0;
   frameTimeouts = 0;
   /** Connections ended because the client pinged too often, or did not answer a ping. */

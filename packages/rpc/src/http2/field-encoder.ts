@@ -1,14 +1,16 @@
 /**
- * Header blocks of our answers. Nearly all of them are one of a few constant lists: such a list is encoded once, and again only when the
- * table behind its bytes has changed. With the two fields of every gRPC answer in the client's table, headers are two bytes and trailers
- * one.
+ * Header blocks of our answers. Nearly all of them are one of a few constant lists: such a list is
+ * encoded once, and again only when the table behind its bytes has changed. With the two fields of
+ * every gRPC answer in the client's table, headers are two bytes and trailers one.
  */
 import { type EncodableField, HpackEncoder } from "../hpack/encoder.ts";
 
 /** Fields of one block. */
 export interface FieldList {
   readonly fields: readonly EncodableField[];
-  /** Whether the very same object is sent again and again, so that its block is worth remembering. */
+  /**
+   * Whether the very same object is sent again and again, so that its block is worth remembering.
+   */
   readonly constant: boolean;
 }
 

@@ -1,16 +1,29 @@
-/** Cuts the bytes of a connection into frames (RFC 9113 section 4.1). A frame that comes in one chunk is seen in place, without a copy. */
+/**
+ * Cuts the bytes of a connection into frames (RFC 9113 section 4.1). A frame that comes in one
+ * chunk is seen in place, without a copy.
+ */
 import { DEFAULT_MAX_FRAME_BYTES, FRAME_HEADER_BYTES } from "./constants.ts";
 
 export interface FrameHandler {
   /** One whole frame; its payload is bytes[start, start + length). False to stop. */
-  frame(bytes: Uint8Array, start: number, length: number, type: number, flags: number, streamId: number): boolean;
+  frame(
+    bytes: Uint8Array,
+    start: number,
+    length: number,
+    type: number,
+    flags: number,
+    streamId: number,
+  ): boolean;
   /** A frame is longer than we allow. Nothing comes after it. */
   frameTooLong(length: number, type: number, streamId: number): void;
 }
 
 export class FrameSplitter {
   readonly #handler: FrameHandler;
-  /** The beginning of a frame whose rest has not come: the first #have bytes of its header, or of all of it. */
+  /**
+   * The beginning of a frame whose rest has not come: the first #have bytes of its header, or of
+   * all of it.
+   */
   #part: Uint8Array | undefined;
   #have = 0;
   /** How many frames did not come in one piece. */
@@ -40,7 +53,17 @@ export class FrameSplitter {
       }
       const start = at + FRAME_HEADER_BYTES;
       if (start + length > end) break;
-      if (!this.#handler.frame(chunk, start, length, chunk[at + 3], chunk[at + 4], streamIdAt(chunk, at))) return;
+      if (
+        !this.#handler.frame(
+          chunk,
+          start,
+          length,
+          chunk[at + 3],
+          chunk[at + 4],
+          streamIdAt(chunk, at),
+        )
+      )
+        return;
       at = start + length;
     }
     if (at < end) this.#keep(chunk, at);
@@ -48,14 +71,18 @@ export class FrameSplitter {
 
   #keep(chunk: Uint8Array, at: number): void {
     const have = chunk.length - at;
-    const whole = have < FRAME_HEADER_BYTES ? 0 : (chunk[at] << 16) | (chunk[at + 1] << 8) | chunk[at + 2];
+    const whole =
+      have < FRAME_HEADER_BYTES ? 0 : (chunk[at] << 16) | (chunk[at + 1] << 8) | chunk[at + 2];
     this.#part = new Uint8Array(FRAME_HEADER_BYTES + whole);
     this.#part.set(chunk.subarray(at));
     this.#have = have;
     this.partsBegun++;
   }
 
-  /** Goes on with the frame that has begun; gives where the next one starts, or -1 if the chunk is used up or nothing more is to come. */
+  /**
+   * Goes on with the frame that has begun; gives where the next one starts, or -1 if the chunk is
+   * used up or nothing more is to come.
+   */
   #complete(chunk: Uint8Array, at: number): number {
     let part = this.#part!;
     for (;;) {
@@ -67,7 +94,16 @@ export class FrameSplitter {
       const length = (part[0] << 16) | (part[1] << 8) | part[2];
       if (part.length === FRAME_HEADER_BYTES + length) {
         this.#part = undefined;
-        return this.#handler.frame(part, FRAME_HEADER_BYTES, length, part[3], part[4], streamIdAt(part, 0)) ? at : -1;
+        return this.#handler.frame(
+          part,
+          FRAME_HEADER_BYTES,
+          length,
+          part[3],
+          part[4],
+          streamIdAt(part, 0),
+        )
+          ? at
+          : -1;
       }
       if (length > DEFAULT_MAX_FRAME_BYTES) {
         this.#handler.frameTooLong(length, part[3], streamIdAt(part, 0));
@@ -81,5 +117,7 @@ export class FrameSplitter {
 }
 
 function streamIdAt(bytes: Uint8Array, at: number): number {
-  return ((bytes[at + 5] & 0x7f) << 24) | (bytes[at + 6] << 16) | (bytes[at + 7] << 8) | bytes[at + 8];
+  return (
+    ((bytes[at + 5] & 0x7f) << 24) | (bytes[at + 6] << 16) | (bytes[at + 7] << 8) | bytes[at + 8]
+  );
 }

@@ -4,7 +4,14 @@ import { DEFAULT_MAX_FRAME_BYTES, Flag, FRAME_HEADER_BYTES, FrameType } from "./
 import type { Output } from "./output.ts";
 
 /** Writes a frame's header at bytes[at], and gives the offset behind it. */
-export function putFrameHeader(bytes: Uint8Array, at: number, length: number, type: number, flags: number, streamId: number): number {
+export function putFrameHeader(
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  type: number,
+  flags: number,
+  streamId: number,
+): number {
   bytes[at] = length >>> 16;
   bytes[at + 1] = length >>> 8;
   bytes[at + 2] = length;
@@ -29,12 +36,19 @@ function header(out: Output, length: number, type: number, flags: number, stream
 }
 
 /** A header block, in as many frames as it takes. */
-export function writeHeaders(out: Output, streamId: number, block: Uint8Array, endStream: boolean): void {
+export function writeHeaders(
+  out: Output,
+  streamId: number,
+  block: Uint8Array,
+  endStream: boolean,
+): void {
   let start = 0;
   do {
     const end = Math.min(block.length, start + DEFAULT_MAX_FRAME_BYTES);
     const type = start === 0 ? FrameType.Headers : FrameType.Continuation;
-    const flags = (end === block.length ? Flag.EndHeaders : 0) | (start === 0 && endStream ? Flag.EndStream : 0);
+    const flags =
+      (end === block.length ? Flag.EndHeaders : 0) |
+      (start === 0 && endStream ? Flag.EndStream : 0);
     header(out, end - start, type, flags, streamId);
     out.append(block, start, end);
     start = end;
@@ -42,12 +56,20 @@ export function writeHeaders(out: Output, streamId: number, block: Uint8Array, e
 }
 
 /** The header of a DATA frame whose payload comes next. */
-export function writeDataHeader(out: Output, streamId: number, length: number, endStream: boolean): void {
+export function writeDataHeader(
+  out: Output,
+  streamId: number,
+  length: number,
+  endStream: boolean,
+): void {
   header(out, length, FrameType.Data, endStream ? Flag.EndStream : 0, streamId);
 }
 
 /** Settings as pairs of a number of Setting and its value. */
-export function writeSettings(out: Output, settings: readonly (readonly [id: number, value: number])[]): void {
+export function writeSettings(
+  out: Output,
+  settings: readonly (readonly [id: number, value: number])[],
+): void {
   header(out, settings.length * 6, FrameType.Settings, 0, 0);
   let at = out.reserve(settings.length * 6);
   for (const [id, value] of settings) {

@@ -1,4 +1,7 @@
-/** Pings, in both directions: grpc-go's policy against clients that ping too much, and our own to clients that have fallen silent. */
+/**
+ * Pings, in both directions: grpc-go's policy against clients that ping too much, and our own to
+ * clients that have fallen silent.
+ */
 import type { Http2Limits } from "./limits.ts";
 
 /** As in grpc-go: three pings too early are one too many. */
@@ -14,7 +17,10 @@ export class KeepAlive {
   #lastPingMs = Number.NEGATIVE_INFINITY;
   #lastReadMs: number;
   #pingedMs: number | undefined = undefined;
-  /** Set when a frame of substance goes out, which clears the client of the suspicion of pinging without need. */
+  /**
+   * Set when a frame of substance goes out, which clears the client of the suspicion of pinging
+   * without need.
+   */
   sent = false;
 
   constructor(limits: Http2Limits, nowMs: number) {
@@ -47,7 +53,8 @@ export class KeepAlive {
   /** What is due: to send a ping, or to give up on a client that has not answered one. */
   due(nowMs: number): "ping" | "lost" | undefined {
     if (this.#intervalMs === 0) return undefined;
-    if (this.#pingedMs !== undefined) return nowMs - this.#pingedMs >= this.#timeoutMs ? "lost" : undefined;
+    if (this.#pingedMs !== undefined)
+      return nowMs - this.#pingedMs >= this.#timeoutMs ? "lost" : undefined;
     if (nowMs - this.#lastReadMs < this.#intervalMs) return undefined;
     this.#pingedMs = nowMs;
     return "ping";

@@ -1,4 +1,6 @@
-/** What one connection may cost. Every bound has its unit in its name; docs/LIMITS.md lists them. */
+/**
+ * What one connection may cost. Every bound has its unit in its name; docs/LIMITS.md lists them.
+ */
 export interface Http2Limits {
   /** Streams open at once, and calls still worked on although their client has left. Advertised. */
   readonly maxConcurrentStreams: number;
@@ -6,14 +8,23 @@ export interface Http2Limits {
   readonly streamWindowBytes: number;
   /** What a client may send on all streams before it hears from us; at least 65,535. */
   readonly connectionWindowBytes: number;
-  /** A request's fields, counted as RFC 9113 section 6.5.2 does. Advertised; a longer list is refused with status 431. */
+  /**
+   * A request's fields, counted as RFC 9113 section 6.5.2 does. Advertised; a longer list is
+   * refused with status 431.
+   */
   readonly maxHeaderListBytes: number;
-  /** A header block as it comes over the wire, and the CONTINUATION frames that it comes in; the connection ends beyond. */
+  /**
+   * A header block as it comes over the wire, and the CONTINUATION frames that it comes in; the
+   * connection ends beyond.
+   */
   readonly maxHeaderBlockBytes: number;
   readonly maxContinuationFrames: number;
   /** Bytes of requests that are being received or worked on; requests beyond are refused. */
   readonly maxHeldBytes: number;
-  /** Bytes that open streams take by themselves, their headers above all; requests beyond are refused. */
+  /**
+   * Bytes that open streams take by themselves, their headers above all; requests beyond are
+   * refused.
+   */
   readonly maxHeadBytes: number;
   /** Bytes of answers that wait for the client's windows; streams beyond are cut off. */
   readonly maxPendingBytes: number;
@@ -22,18 +33,24 @@ export interface Http2Limits {
   /** Nothing more is read while more bytes than this wait for the socket. */
   readonly maxOutputBytes: number;
   /**
-   * Frames that move nothing: SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA, unknown types, frames for closed streams. So many at
-   * once
-   * and then so many a second; each frame of ours that moves something allows some more.
+   * Frames that move nothing: SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA, unknown types,
+   * frames for closed streams. So many at once and then so many a second; each frame of ours that
+   * moves something allows some more.
    */
   readonly maxIdleFramesBurst: number;
   readonly maxIdleFramesPerSecond: number;
-  /** Streams that a client may reset: so many at once and then so many a second; each finished call allows one more (CVE-2023-44487). */
+  /**
+   * Streams that a client may reset: so many at once and then so many a second; each finished call
+   * allows one more (CVE-2023-44487).
+   */
   readonly maxResetsBurst: number;
   readonly maxResetsPerSecond: number;
   /** How long the preface and the first SETTINGS may take. */
   readonly prefaceTimeoutMs: number;
-  /** How long a frame, or a header block of several frames, may take from its first byte to its last. */
+  /**
+   * How long a frame, or a header block of several frames, may take from its first byte to its
+   * last.
+   */
   readonly frameTimeoutMs: number;
   /** How long a finished answer may wait without a byte of any finished answer leaving. */
   readonly sendStallTimeoutMs: number;
@@ -41,7 +58,10 @@ export interface Http2Limits {
   readonly drainTimeoutMs: number;
   /** A client that pings more often than this is cut off; 0 for never. */
   readonly keepAliveMinTimeMs: number;
-  /** A client that has been silent for so long is pinged, and cut off if it does not answer in time; 0 for never. */
+  /**
+   * A client that has been silent for so long is pinged, and cut off if it does not answer in time;
+   * 0 for never.
+   */
   readonly keepAliveIntervalMs: number;
   readonly keepAliveTimeoutMs: number;
 }

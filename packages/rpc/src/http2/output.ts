@@ -1,11 +1,15 @@
 /**
- * The bytes that a connection has to send, collected over a turn: small ones are written into one buffer, large ones are passed on as they
- * are. `take` gives what there is as a list for one gathering write.
+ * The bytes that a connection has to send, collected over a turn: small ones are written into one
+ * buffer, large ones are passed on as they are. `take` gives what there is as a list for one
+ * gathering write.
  */
 
 import { BufferPool, POOLED_BUFFER_BYTES } from "./buffer-pool.ts";
 
-/** Pieces from this size on are passed on instead of being copied: below, copying costs less than one more buffer in a write does. */
+/**
+ * Pieces from this size on are passed on instead of being copied: below, copying costs less than
+ * one more buffer in a write does.
+ */
 export const PASSED_ON_BYTES = 4096;
 
 const FIRST_BUFFER_BYTES = 1024;
@@ -40,13 +44,18 @@ export class Output {
     return at;
   }
 
-  /** Appends part[start, end): a copy of it if it is small, or itself, which must not change any more. */
+  /**
+   * Appends part[start, end): a copy of it if it is small, or itself, which must not change any
+   * more.
+   */
   append(part: Uint8Array, start: number, end: number): void {
     const size = end - start;
     if (size === 0) return;
     if (size >= PASSED_ON_BYTES) {
       this.#cut();
-      this.#chunks.push(size === part.length ? part : new Uint8Array(part.buffer, part.byteOffset + start, size));
+      this.#chunks.push(
+        size === part.length ? part : new Uint8Array(part.buffer, part.byteOffset + start, size),
+      );
       this.sizeBytes += size;
       return;
     }
@@ -62,13 +71,19 @@ export class Output {
     this.sizeBytes = 0;
     if (this.#full.length > 0) {
       // Where a moment without unsent bytes does not come, older ones are left to the collector.
-      this.#taken = this.#taken.length === 0 || this.#taken.length > MAX_AWAITED_BUFFERS ? this.#full : this.#taken.concat(this.#full);
+      this.#taken =
+        this.#taken.length === 0 || this.#taken.length > MAX_AWAITED_BUFFERS
+          ? this.#full
+          : this.#taken.concat(this.#full);
       this.#full = [];
     }
     return chunks;
   }
 
-  /** To be called when all that `take` gave has been sent: its memory is used again, if nothing was written since. */
+  /**
+   * To be called when all that `take` gave has been sent: its memory is used again, if nothing was
+   * written since.
+   */
   recycle(): void {
     if (this.#taken.length > 0) {
       for (const buffer of this.#taken) this.#pool.give(buffer);
@@ -103,8 +118,17 @@ export class Output {
   }
 }
 
-/** Copies source[start, end) to target at `at`. A loop is quicker than a call for the few bytes that most pieces have. */
-function copy(source: Uint8Array, start: number, end: number, target: Uint8Array, at: number): void {
+/**
+ * Copies source[start, end) to target at `at`. A loop is quicker than a call for the few bytes that
+ * most pieces have.
+ */
+function copy(
+  source: Uint8Array,
+  start: number,
+  end: number,
+  target: Uint8Array,
+  at: number,
+): void {
   if (end - start > 64) {
     target.set(start === 0 && end === source.length ? source : source.subarray(start, end), at);
     return;

@@ -4,7 +4,9 @@ export interface Peer {
   readonly peerCommonName: string | undefined;
 }
 
-/** The client that a peer is, for what is shared fairly: a certificate's common name, or an address. */
+/**
+ * The client that a peer is, for what is shared fairly: a certificate's common name, or an address.
+ */
 export function clientOf({ peerAddress, peerCommonName }: Peer): string {
   if (peerCommonName !== undefined && peerCommonName !== "") return `CN ${peerCommonName}`;
   const colon = peerAddress.lastIndexOf(":");

@@ -1,4 +1,7 @@
-/** What a request's header fields say (RFC 9113 sections 8.2 and 8.3). Made once for a header block that comes again: see head-cache.ts. */
+/**
+ * What a request's header fields say (RFC 9113 sections 8.2 and 8.3). Made once for a header block
+ * that comes again: see head-cache.ts.
+ */
 import { type HeaderField, NameId } from "../hpack/header-field.ts";
 
 /** Never changes, and may belong to many requests. */
@@ -64,7 +67,8 @@ export function parseRequestHead(fields: readonly HeaderField[]): RequestHead | 
         break;
       case NameId.ContentLength: {
         const length = /^\d{1,15}$/.test(field.value) ? Number(field.value) : -1;
-        if (length === -1 || (contentLength !== -1 && contentLength !== length)) return "content-length is malformed";
+        if (length === -1 || (contentLength !== -1 && contentLength !== length))
+          return "content-length is malformed";
         contentLength = length;
         break;
       }
@@ -83,7 +87,17 @@ export function parseRequestHead(fields: readonly HeaderField[]): RequestHead | 
   if (method === undefined) return ":method is missing";
   if (scheme === undefined) return ":scheme is missing";
   if (path === undefined || path.value === "") return ":path is missing";
-  return { method, scheme, authority, path, fields, contentType, contentLength, grpcTimeout, grpcEncoding };
+  return {
+    method,
+    scheme,
+    authority,
+    path,
+    fields,
+    contentType,
+    contentLength,
+    grpcTimeout,
+    grpcEncoding,
+  };
 }
 
 function misplaced(field: HeaderField, regular: boolean): MalformedHead {

@@ -1,6 +1,6 @@
 /**
- * The sending side of a connection: headers at once, DATA as far as the client's windows and the socket allow, the rest in turn, one
- * frame a stream (RFC 9113 section 6.9).
+ * The sending side of a connection: headers at once, DATA as far as the client's windows and the
+ * socket allow, the rest in turn, one frame a stream (RFC 9113 section 6.9).
  */
 import type { ByteBudget } from "./byte-budget.ts";
 import { DEFAULT_MAX_FRAME_BYTES, DEFAULT_WINDOW_BYTES, MAX_WINDOW_BYTES } from "./constants.ts";
@@ -11,7 +11,10 @@ import { PendingSend } from "./pending.ts";
 import type { Http2Stream } from "./stream.ts";
 import { StreamQueue } from "./stream-queue.ts";
 
-/** A frame cut shorter than this by the client's window is no progress: windows opened byte by byte would pay for themselves. */
+/**
+ * A frame cut shorter than this by the client's window is no progress: windows opened byte by byte
+ * would pay for themselves.
+ */
 const MIN_PROGRESS_BYTES = 1024;
 
 /** What the sender tells its connection. */
@@ -62,10 +65,16 @@ export class Sender {
   }
 
   /**
-   * Sends body bytes, now or when they can leave. Pieces must not change any more, and the list is the sender's. False if that would be
-   * more than may wait: then nothing was taken, and the stream is best ended. @param ending ends our side behind them.
+   * Sends body bytes, now or when they can leave. Pieces must not change any more, and the list is
+   * the sender's. False if that would be more than may wait: then nothing was taken, and the stream
+   * is best ended. @param ending ends our side behind them.
    */
-  data(stream: Http2Stream, pieces: Uint8Array[], sizeBytes: number, ending?: FieldList | "plain"): boolean {
+  data(
+    stream: Http2Stream,
+    pieces: Uint8Array[],
+    sizeBytes: number,
+    ending?: FieldList | "plain",
+  ): boolean {
     if (stream.closed) return true;
     if (!this.#budget.take(sizeBytes)) return false;
     if (sizeBytes === 0) {
@@ -91,8 +100,8 @@ export class Sender {
   }
 
   /**
-   * Whether a stream's whole body of so many bytes may leave at once in one frame, which the caller then writes between the headers and
-   * `finished`. Takes it off the windows.
+   * Whether a stream's whole body of so many bytes may leave at once in one frame, which the caller
+   * then writes between the headers and `finished`. Takes it off the windows.
    */
   takeWindow(stream: Http2Stream, sizeBytes: number): boolean {
     if (
@@ -141,7 +150,10 @@ export class Sender {
     return true;
   }
 
-  /** The client changed the windows of all streams (section 6.9.2). False if one is larger than there are. */
+  /**
+   * The client changed the windows of all streams (section 6.9.2). False if one is larger than
+   * there are.
+   */
   setStreamWindow(sizeBytes: number, streams: Iterable<Http2Stream>): boolean {
     const change = sizeBytes - this.#streamWindowBytes;
     this.#streamWindowBytes = sizeBytes;
@@ -195,7 +207,16 @@ export class Sender {
       // One that has nothing left, or waits for its own window, leaves the queue.
       const pending = stream.pending;
       if (pending === undefined || stream.sendWindowBytes <= 0) continue;
-      this.#frame(stream, pending, Math.min(pending.sizeBytes, DEFAULT_MAX_FRAME_BYTES, stream.sendWindowBytes, this.#windowBytes));
+      this.#frame(
+        stream,
+        pending,
+        Math.min(
+          pending.sizeBytes,
+          DEFAULT_MAX_FRAME_BYTES,
+          stream.sendWindowBytes,
+          this.#windowBytes,
+        ),
+      );
     }
     this.#pumping = false;
   }

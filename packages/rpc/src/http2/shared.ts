@@ -16,10 +16,15 @@ export class Http2Shared {
   readonly heads: SharedBudget;
 
   /**
-   * @param maxHeldTotalBytes and the others bound all connections together, as limits.maxHeldBytes, maxPendingBytes and maxHeadBytes bound
-   * each.
+   * @param maxHeldTotalBytes and the others bound all connections together, as limits.maxHeldBytes,
+   * maxPendingBytes and maxHeadBytes bound each.
    */
-  constructor(limits: Http2Limits, maxHeldTotalBytes: number, maxPendingTotalBytes: number, maxHeadTotalBytes: number) {
+  constructor(
+    limits: Http2Limits,
+    maxHeldTotalBytes: number,
+    maxPendingTotalBytes: number,
+    maxHeadTotalBytes: number,
+  ) {
     this.limits = limits;
     this.held = new SharedBudget(maxHeldTotalBytes);
     this.pending = new SharedBudget(maxPendingTotalBytes);

@@ -1,17 +1,22 @@
-/** One stream of a connection (RFC 9113 section 5), from a request's headers to the end of both sides. */
+/**
+ * One stream of a connection (RFC 9113 section 5), from a request's headers to the end of both
+ * sides.
+ */
 import type { PendingSend } from "./pending.ts";
 import type { RequestHead } from "./request-head.ts";
 
 /**
- * Who takes a request's body and is told how its stream fares. Called within the connection's `receive` or `sweep`, never after
- * `aborted`.
+ * Who takes a request's body and is told how its stream fares. Called within the connection's
+ * `receive` or `sweep`, never after `aborted`.
  */
 export interface StreamConsumer {
   /** Body bytes: bytes[start, end) may be kept, nobody changes them. Not called for none. */
   data(bytes: Uint8Array, start: number, end: number): void;
   /** The body is complete. */
   ended(): void;
-  /** The stream is gone before it was answered to the end: reset, in error, or with its connection. */
+  /**
+   * The stream is gone before it was answered to the end: reset, in error, or with its connection.
+   */
   aborted(): void;
   /** What waited to be sent has gone below stream.drainBytes. */
   drained(): void;
@@ -43,7 +48,9 @@ export class Http2Stream {
   sendWindowBytes: number;
   /** What waits to be sent; undefined for nothing. */
   pending: PendingSend | undefined = undefined;
-  /** When this is 0 or more, consumer.drained is called once, as soon as no more than this waits. */
+  /**
+   * When this is 0 or more, consumer.drained is called once, as soon as no more than this waits.
+   */
   drainBytes = -1;
   /** In the sender's queue. */
   queued = false;

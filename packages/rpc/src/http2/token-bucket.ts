@@ -1,4 +1,7 @@
-/** An allowance that fills up with time: so many at once, and then so many a second. Time is only looked at when it has run out. */
+/**
+ * An allowance that fills up with time: so many at once, and then so many a second. Time is only
+ * looked at when it has run out.
+ */
 export class TokenBucket {
   readonly #burst: number;
   readonly #perMs: number;

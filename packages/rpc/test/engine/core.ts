@@ -1,8 +1,15 @@
-/** A client for the engine's core: frames in and out of an Http2Connection without a socket, time by hand, output as lines of text. */
+/**
+ * A client for the engine's core: frames in and out of an Http2Connection without a socket, time by
+ * hand, output as lines of text.
+ */
 import { concat, fromLatin1, toHex, toLatin1 } from "@quorate/proto";
 import { HpackDecoder } from "../../src/hpack/decoder.ts";
 import { type EncodableField, HpackEncoder, Indexing } from "../../src/hpack/encoder.ts";
-import { type ConnectionOwner, Http2Connection, type RequestAcceptor } from "../../src/http2/connection.ts";
+import {
+  type ConnectionOwner,
+  Http2Connection,
+  type RequestAcceptor,
+} from "../../src/http2/connection.ts";
 import { ErrorCode, Flag, FrameType, PREFACE, Setting } from "../../src/http2/constants.ts";
 import { DEFAULT_HTTP2_LIMITS, type Http2Limits } from "../../src/http2/limits.ts";
 import type { Peer } from "../../src/http2/peer.ts";
@@ -10,7 +17,12 @@ import { Http2Shared } from "../../src/http2/shared.ts";
 
 export const MIB = 1024 * 1024;
 
-export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = new Uint8Array(0)): Uint8Array {
+export function frame(
+  type: number,
+  flags: number,
+  streamId: number,
+  payload: Uint8Array = new Uint8Array(0),
+): Uint8Array {
   const head = new Uint8Array(9);
   const view = new DataView(head.buffer);
   view.setUint32(0, (payload.length << 8) | type);
@@ -26,8 +38,12 @@ export function words(...values: number[]): Uint8Array {
   return bytes;
 }
 
-export function settingsFrame(...settings: readonly (readonly [id: number, value: number])[]): Uint8Array {
-  const payload = concat(settings.map(([id, value]) => concat([Uint8Array.of(id >> 8, id & 0xff), words(value)])));
+export function settingsFrame(
+  ...settings: readonly (readonly [id: number, value: number])[]
+): Uint8Array {
+  const payload = concat(
+    settings.map(([id, value]) => concat([Uint8Array.of(id >> 8, id & 0xff), words(value)])),
+  );
   return frame(FrameType.Settings, 0, 0, payload);
 }
 
@@ -40,14 +56,27 @@ export function rstStream(streamId: number, code: number = ErrorCode.Cancel): Ui
 }
 
 export function data(streamId: number, payload: Uint8Array | number, end = false): Uint8Array {
-  return frame(FrameType.Data, end ? Flag.EndStream : 0, streamId, typeof payload === "number" ? new Uint8Array(payload) : payload);
+  return frame(
+    FrameType.Data,
+    end ? Flag.EndStream : 0,
+    streamId,
+    typeof payload === "number" ? new Uint8Array(payload) : payload,
+  );
 }
 
-export function fieldsOf(headers: Record<string, string>, indexing: Indexing = Indexing.None): EncodableField[] {
+export function fieldsOf(
+  headers: Record<string, string>,
+  indexing: Indexing = Indexing.None,
+): EncodableField[] {
   return Object.entries(headers).map(([name, value]) => ({ name, value, indexing }));
 }
 
-export const GET: Record<string, string> = { ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "test" };
+export const GET: Record<string, string> = {
+  ":method": "GET",
+  ":scheme": "http",
+  ":path": "/",
+  ":authority": "test",
+};
 
 const nameOf = (table: Record<string, number>, value: number): string =>
   Object.entries(table).find(([, number]) => number === value)?.[0] ?? String(value);
@@ -127,7 +156,12 @@ export class CoreClient implements ConnectionOwner {
   /** HEADERS of a request. */
   headers(streamId: number, headers: Record<string, string>, end = false): Uint8Array {
     const flags = Flag.EndHeaders | (end ? Flag.EndStream : 0);
-    return frame(FrameType.Headers, flags, streamId, this.encoder.encode(fieldsOf(headers, this.indexing)));
+    return frame(
+      FrameType.Headers,
+      flags,
+      streamId,
+      this.encoder.encode(fieldsOf(headers, this.indexing)),
+    );
   }
 
   sweep(afterMs: number): void {
@@ -145,7 +179,9 @@ export class CoreClient implements ConnectionOwner {
       const view = new DataView(bytes.buffer, bytes.byteOffset + at);
       const end = at + 9 + (view.getUint32(0) >>> 8);
       if (end > bytes.length) break;
-      frames.push(this.#read(bytes[at + 3], bytes[at + 4], view.getUint32(5), bytes.slice(at + 9, end)));
+      frames.push(
+        this.#read(bytes[at + 3], bytes[at + 4], view.getUint32(5), bytes.slice(at + 9, end)),
+      );
       at = end;
     }
     this.#rest = new Uint8Array(bytes.subarray(at));
@@ -170,13 +206,18 @@ export class CoreClient implements ConnectionOwner {
       case FrameType.Data:
         return `DATA ${streamId} ${payload.length}${end}`;
       case FrameType.Headers: {
-        const fields = this.#decoder.decode(payload, 0, payload.length).map(({ name, value }) => `${name}=${value}`);
+        const fields = this.#decoder
+          .decode(payload, 0, payload.length)
+          .map(({ name, value }) => `${name}=${value}`);
         return `HEADERS ${streamId} ${fields.join(" ")}${end}`;
       }
       case FrameType.RstStream:
         return `RST_STREAM ${streamId} ${nameOf(ErrorCode, word(0))}`;
       case FrameType.Settings: {
-        const all = Array.from({ length: payload.length / 6 }, (_, i) => `${nameOf(Setting, view.getUint16(i * 6))}=${word(i * 6 + 2)}`);
+        const all = Array.from(
+          { length: payload.length / 6 },
+          (_, i) => `${nameOf(Setting, view.getUint16(i * 6))}=${word(i * 6 + 2)}`,
+        );
         return ["SETTINGS", ...all].join(" ") + ack;
       }
       case FrameType.Ping:

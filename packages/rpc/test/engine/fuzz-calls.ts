@@ -1,4 +1,7 @@
-/** Good clients with any habits: each call gets exactly its answer, whatever the windows, the cuts and the order of things. */
+/**
+ * Good clients with any habits: each call gets exactly its answer, whatever the windows, the cuts
+ * and the order of things.
+ */
 import assert from "node:assert/strict";
 import type { Random } from "@quorate/host";
 import { concat, equals, fromLatin1 } from "@quorate/proto";
@@ -31,7 +34,12 @@ function frames(random: Random, id: number, body: Uint8Array): Uint8Array[] {
     list.push(
       padding < 0
         ? data(id, payload, last !== 0)
-        : frame(FrameType.Data, last | Flag.Padded, id, concat([Uint8Array.of(padding), payload, new Uint8Array(padding)])),
+        : frame(
+            FrameType.Data,
+            last | Flag.Padded,
+            id,
+            concat([Uint8Array.of(padding), payload, new Uint8Array(padding)]),
+          ),
     );
     at = end;
     if (last !== 0) return list;
@@ -45,7 +53,8 @@ export async function fuzzCalls(random: Random): Promise<void> {
   const client = new GrpcClient({
     unary: {
       "/test.Echo/Now": (bytes, context) => [bytes, fromLatin1(context.metadata("x-tag") ?? "")],
-      "/test.Echo/Later": (bytes) => new Promise((resolve) => waiting.push(() => resolve([bytes.slice(0, 1), bytes.slice(1)]))),
+      "/test.Echo/Later": (bytes) =>
+        new Promise((resolve) => waiting.push(() => resolve([bytes.slice(0, 1), bytes.slice(1)]))),
     },
     stream: {
       "/test.Chat/Talk": (call) => ({
@@ -63,8 +72,16 @@ export async function fuzzCalls(random: Random): Promise<void> {
   });
   let windowBytes = 65_535;
   let streamWindowBytes = random.below(3) === 0 ? random.below(2000) : 65_535;
-  client.send(settingsFrame([Setting.InitialWindowSize, streamWindowBytes], [Setting.HeaderTableSize, random.below(3) * 100]));
-  const tags = ["", ...Array.from({ length: 4 }, (_, i) => String(i).repeat(1 + random.below(1500)))];
+  client.send(
+    settingsFrame(
+      [Setting.InitialWindowSize, streamWindowBytes],
+      [Setting.HeaderTableSize, random.below(3) * 100],
+    ),
+  );
+  const tags = [
+    "",
+    ...Array.from({ length: 4 }, (_, i) => String(i).repeat(1 + random.below(1500))),
+  ];
   // Some clients open their windows by little.
   const mostOpened = random.below(3) === 0 ? 400 : 40_000;
   const calls = new Map<number, Expected>();
@@ -99,7 +116,10 @@ export async function fuzzCalls(random: Random): Promise<void> {
         call.windowBytes -= one.payload.length;
         windowBytes -= one.payload.length;
         assert.ok(windowBytes >= 0, "more than the connection's window allows");
-        assert.ok(one.payload.length === 0 || call.windowBytes >= 0, "more than the stream's window allows");
+        assert.ok(
+          one.payload.length === 0 || call.windowBytes >= 0,
+          "more than the stream's window allows",
+        );
       } else if (one.type === FrameType.Headers && (one.flags & Flag.EndStream) !== 0) {
         assert.match(one.line, /grpc-status=0 end$/);
         call.ended = true;
@@ -139,7 +159,8 @@ export async function fuzzCalls(random: Random): Promise<void> {
     read();
   }
   // Not by deepEqual, whose account of a difference takes gigabytes at these sizes.
-  for (const [stream, call] of calls) assert.ok(equals(concat(call.got), call.answer), `stream ${stream} has another answer`);
+  for (const [stream, call] of calls)
+    assert.ok(equals(concat(call.got), call.answer), `stream ${stream} has another answer`);
   const { held, pending, counters } = client.shared;
   assert.deepEqual([held.usedBytes, pending.usedBytes, counters.openStreams], [0, 0, 0]);
 }

@@ -1,6 +1,7 @@
 /**
- * The gRPC layer under calls that are right, wrong and mutated, in frames that are all right: headers of a call, message prefixes, gzip,
- * plain HTTP. Each request has exactly one end, a call that is as it should be its answer, and when all is over nothing of it is left.
+ * The gRPC layer under calls that are right, wrong and mutated, in frames that are all right:
+ * headers of a call, message prefixes, gzip, plain HTTP. Each request has exactly one end, a call
+ * that is as it should be its answer, and when all is over nothing of it is left.
  */
 import assert from "node:assert/strict";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -33,7 +34,14 @@ const ODD_VALUES = [
   "gzip,identity",
   "application/grpc",
 ];
-const ODD_TYPES = ["application/grpc+proto", "application/grpc;x", "application/grpc-web", "text/plain", "application/json", ""];
+const ODD_TYPES = [
+  "application/grpc+proto",
+  "application/grpc;x",
+  "application/grpc-web",
+  "text/plain",
+  "application/json",
+  "",
+];
 const ODD_HEADERS = [
   "grpc-timeout",
   "grpc-encoding",
@@ -79,16 +87,28 @@ function oddBody(random: Random): Uint8Array {
 
 function oddHeaders(random: Random): Record<string, string> {
   const headers: Record<string, string> = { ...CALL };
-  headers[":path"] = ["/test.Echo/Now", "/test.Echo/Later", "/test.Chat/Talk", "/no.Such/Method", "/", "/test.Echo/", "/version"][
-    random.below(7)
-  ];
+  headers[":path"] = [
+    "/test.Echo/Now",
+    "/test.Echo/Later",
+    "/test.Chat/Talk",
+    "/no.Such/Method",
+    "/",
+    "/test.Echo/",
+    "/version",
+  ][random.below(7)];
   if (random.below(3) === 0) headers["content-type"] = ODD_TYPES[random.below(ODD_TYPES.length)];
-  if (random.below(6) === 0) headers[":method"] = ["GET", "PUT", "HEAD", "OPTIONS"][random.below(4)];
+  if (random.below(6) === 0)
+    headers[":method"] = ["GET", "PUT", "HEAD", "OPTIONS"][random.below(4)];
   for (let i = random.below(3); i > 0; i--) {
     const text =
-      random.below(2) === 0 ? ODD_VALUES[random.below(ODD_VALUES.length)] : String.fromCharCode(...randomBytes(random, random.below(30)));
-    // A field's value has neither line ends nor blanks around it (RFC 9113 section 8.2.1); that is the layer below's to see.
-    headers[ODD_HEADERS[random.below(ODD_HEADERS.length - 1)]] = text.replaceAll(/[\0\r\n]/g, "").trim();
+      random.below(2) === 0
+        ? ODD_VALUES[random.below(ODD_VALUES.length)]
+        : String.fromCharCode(...randomBytes(random, random.below(30)));
+    // A field's value has neither line ends nor blanks around it (RFC 9113 section 8.2.1); that is
+    // the layer below's to see.
+    headers[ODD_HEADERS[random.below(ODD_HEADERS.length - 1)]] = text
+      .replaceAll(/[\0\r\n]/g, "")
+      .trim();
   }
   if (random.below(8) === 0) headers["grpc-encoding"] = "gzip";
   return headers;
@@ -121,12 +141,19 @@ export async function fuzzGrpc(random: Random): Promise<void> {
 
   const open = (): void => {
     const isGood = random.below(3) === 0;
-    const answer = isGood ? randomBytes(random, random.below(MAX_REQUEST_BYTES - GZIP_BYTES)) : undefined;
-    const headers = isGood ? { ...CALL, ":path": `/test.Echo/${random.below(2) === 0 ? "Now" : "Later"}` } : oddHeaders(random);
+    const answer = isGood
+      ? randomBytes(random, random.below(MAX_REQUEST_BYTES - GZIP_BYTES))
+      : undefined;
+    const headers = isGood
+      ? { ...CALL, ":path": `/test.Echo/${random.below(2) === 0 ? "Now" : "Later"}` }
+      : oddHeaders(random);
     const zipped = isGood && random.below(3) === 0;
     if (zipped) headers["grpc-encoding"] = "gzip";
     calls.set(id, { answer, got: [], ends: 0, status: undefined });
-    const body = answer === undefined ? oddBody(random) : message(zipped ? gzipSync(answer) : answer, zipped ? 1 : 0);
+    const body =
+      answer === undefined
+        ? oddBody(random)
+        : message(zipped ? gzipSync(answer) : answer, zipped ? 1 : 0);
     client.send(client.headers(id, headers));
     bodies.set(id, body);
     id += 2;
@@ -140,12 +167,14 @@ export async function fuzzGrpc(random: Random): Promise<void> {
         call.got.push(one.payload);
         client.send(windowUpdate(0, one.payload.length || 1));
       }
-      // A stream that was answered before its end is cut off without an error; then its rest is of no concern.
+      // A stream that was answered before its end is cut off without an error; then its rest is of
+      // no concern.
       if (one.type === FrameType.RstStream) {
         bodies.delete(one.streamId);
         if (call.ends > 0) continue;
       }
-      if (one.type === FrameType.Headers) call.status = /grpc-status=(\d+)/.exec(one.line)?.[1] ?? call.status;
+      if (one.type === FrameType.Headers)
+        call.status = /grpc-status=(\d+)/.exec(one.line)?.[1] ?? call.status;
       if (one.type === FrameType.RstStream || (one.flags & Flag.EndStream) !== 0) {
         call.ends++;
         assert.equal(call.ends, 1, `stream ${one.streamId} ends twice`);
@@ -192,12 +221,18 @@ export async function fuzzGrpc(random: Random): Promise<void> {
     if (call.answer === undefined) continue;
     assert.deepEqual([call.ends, call.status], [1, "0"], `stream ${stream} has no good end`);
     const body = concat(call.got);
-    if (body[0] === 0) assert.ok(equals(body, message(call.answer)), `stream ${stream} has another answer`);
-    else assert.ok(equals(gunzipSync(body.slice(5)), call.answer), `stream ${stream} has another answer`);
+    if (body[0] === 0)
+      assert.ok(equals(body, message(call.answer)), `stream ${stream} has another answer`);
+    else
+      assert.ok(
+        equals(gunzipSync(body.slice(5)), call.answer),
+        `stream ${stream} has another answer`,
+      );
   }
   client.connection.lost();
   await settle();
   const { held, pending, counters } = client.shared;
   assert.deepEqual([held.usedBytes, pending.usedBytes, counters.openStreams], [0, 0, 0]);
-  for (const call of talks) assert.ok(!call.send(new Uint8Array(1)), "a stream outlives its connection");
+  for (const call of talks)
+    assert.ok(!call.send(new Uint8Array(1)), "a stream outlives its connection");
 }

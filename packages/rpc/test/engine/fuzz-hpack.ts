@@ -1,11 +1,23 @@
-/** HPACK under random and mutated blocks: an error or fields, never anything else, and a table within its bound. */
+/**
+ * HPACK under random and mutated blocks: an error or fields, never anything else, and a table
+ * within its bound.
+ */
 import assert from "node:assert/strict";
 import type { Random } from "@quorate/host";
 import { HpackDecoder } from "../../src/hpack/decoder.ts";
 import { type EncodableField, HpackEncoder, Indexing } from "../../src/hpack/encoder.ts";
 import { HpackError } from "../../src/hpack/errors.ts";
 
-const NAMES = [":method", ":path", ":authority", "content-type", "grpc-timeout", "te", "x-random-name", "authorization"];
+const NAMES = [
+  ":method",
+  ":path",
+  ":authority",
+  "content-type",
+  "grpc-timeout",
+  "te",
+  "x-random-name",
+  "authorization",
+];
 const INDEXINGS = [Indexing.Add, Indexing.None, Indexing.Never];
 const TABLE_BYTES = 4096;
 const LIST_BYTES = 16_384;
@@ -44,12 +56,17 @@ export function mutate(random: Random, bytes: Uint8Array): Uint8Array {
 function randomFields(random: Random): EncodableField[] {
   return Array.from({ length: random.below(12) }, () => ({
     name: NAMES[random.below(NAMES.length)],
-    value: String.fromCharCode(...randomBytes(random, random.below(random.below(8) === 0 ? 3000 : 20))),
+    value: String.fromCharCode(
+      ...randomBytes(random, random.below(random.below(8) === 0 ? 3000 : 20)),
+    ),
     indexing: INDEXINGS[random.below(3)],
   }));
 }
 
-/** One connection's life of blocks: good ones until the first that is not, which may do nothing but throw. */
+/**
+ * One connection's life of blocks: good ones until the first that is not, which may do nothing but
+ * throw.
+ */
 export function fuzzHpack(random: Random): void {
   const encoder = new HpackEncoder(random.below(3) === 0 ? random.below(600) : TABLE_BYTES);
   const decoder = new HpackDecoder(TABLE_BYTES, LIST_BYTES);
@@ -58,7 +75,12 @@ export function fuzzHpack(random: Random): void {
     const fields = randomFields(random);
     const good = encoder.encode(fields);
     const kind = random.below(10);
-    const block = kind === 0 ? randomBytes(random, random.below(300)) : kind === 1 ? mutate(random, good) : good;
+    const block =
+      kind === 0
+        ? randomBytes(random, random.below(300))
+        : kind === 1
+          ? mutate(random, good)
+          : good;
     let decoded: { name: string; value: string }[];
     try {
       decoded = decoder.decode(block, 0, block.length);
@@ -68,7 +90,10 @@ export function fuzzHpack(random: Random): void {
       return;
     }
     assert.ok(decoder.tableBytes <= TABLE_BYTES);
-    assert.ok(decoded.reduce((sum, { name, value }) => sum + name.length + value.length + 32, 0) <= LIST_BYTES);
+    assert.ok(
+      decoded.reduce((sum, { name, value }) => sum + name.length + value.length + 32, 0) <=
+        LIST_BYTES,
+    );
     if (block !== good) return;
     const expected = fields.map(({ name, value }) => [name, value]);
     const actual = decoded.map(({ name, value }) => [name, value]);

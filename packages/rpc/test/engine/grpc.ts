@@ -1,4 +1,7 @@
-/** gRPC over the engine's core: services on a connection without a socket, with time under the test's hand. */
+/**
+ * gRPC over the engine's core: services on a connection without a socket, with time under the
+ * test's hand.
+ */
 import { gunzipSync, gzipSync } from "node:zlib";
 import { type Logger, silentLogger } from "@quorate/host";
 import { ManualClock } from "@quorate/host/testing";
@@ -36,7 +39,8 @@ export class HeldCompressor implements Compressor {
     try {
       return gunzipSync(bytes, { maxOutputLength: Math.min(maxBytes, mostBytes) });
     } catch (error) {
-      if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE" && mostBytes < maxBytes) return undefined;
+      if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE" && mostBytes < maxBytes)
+        return undefined;
       throw error;
     }
   }
@@ -100,7 +104,10 @@ export class GrpcClient extends CoreClient {
         sendBudgetBytes: 1000,
         ...options.grpcLimits,
       },
-      services: { unary: new Map(Object.entries(options.unary ?? {})), stream: new Map(Object.entries(options.stream ?? {})) },
+      services: {
+        unary: new Map(Object.entries(options.unary ?? {})),
+        stream: new Map(Object.entries(options.stream ?? {})),
+      },
       http: options.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
       clock,
       logger: options.logger ?? silentLogger,

@@ -15,7 +15,9 @@ export class Recorder implements RequestAcceptor {
     this.events.push(`request ${id} ${head.method} ${head.path.value}${ended ? " end" : ""}`);
     stream.consumer = {
       data: (bytes, start, end) => {
-        this.events.push(`data ${id} ${end - start > 40 ? `${end - start} bytes` : toLatin1(bytes, start, end)}`);
+        this.events.push(
+          `data ${id} ${end - start > 40 ? `${end - start} bytes` : toLatin1(bytes, start, end)}`,
+        );
         if (this.credits) connection.credit(stream, end - start);
       },
       ended: () => this.events.push(`ended ${id}`),
@@ -27,7 +29,11 @@ export class Recorder implements RequestAcceptor {
   refuseTooLarge(connection: Http2Connection, stream: Http2Stream): void {
     this.streams.set(stream.id, stream);
     this.events.push(`too large ${stream.id}`);
-    connection.sender.headers(stream, { fields: [{ name: ":status", value: "431" }], constant: false }, true);
+    connection.sender.headers(
+      stream,
+      { fields: [{ name: ":status", value: "431" }], constant: false },
+      true,
+    );
   }
 
   /** The events since the last time. */

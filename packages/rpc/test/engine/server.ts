@@ -29,9 +29,16 @@ export interface RunningEngine {
 export async function startEngine(t: TestContext, what: EngineUnderTest): Promise<RunningEngine> {
   const clock = new ManualClock();
   const server = new EngineServer(
-    { listen: [{ host: "127.0.0.1", port: 0, secure: what.tls !== undefined }], tls: what.tls, ...what.options },
     {
-      services: { unary: new Map(Object.entries(what.unary ?? {})), stream: new Map(Object.entries(what.stream ?? {})) },
+      listen: [{ host: "127.0.0.1", port: 0, secure: what.tls !== undefined }],
+      tls: what.tls,
+      ...what.options,
+    },
+    {
+      services: {
+        unary: new Map(Object.entries(what.unary ?? {})),
+        stream: new Map(Object.entries(what.stream ?? {})),
+      },
       http: what.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
       clock,
       logger: silentLogger,
@@ -49,7 +56,10 @@ export async function startEngine(t: TestContext, what: EngineUnderTest): Promis
     port,
     clock,
     client(options = {}, secure = credentials.createInsecure()) {
-      const client = new Client(`127.0.0.1:${port}`, secure, { "grpc.use_local_subchannel_pool": 1, ...options });
+      const client = new Client(`127.0.0.1:${port}`, secure, {
+        "grpc.use_local_subchannel_pool": 1,
+        ...options,
+      });
       t.after(() => client.close());
       return client;
     },
@@ -65,7 +75,10 @@ export async function startEngine(t: TestContext, what: EngineUnderTest): Promis
 /** How long a condition may take to come true; far more than it ever does. */
 const PATIENCE_MS = 120_000;
 
-/** Resolves once `condition` holds; looks again in each turn of the event loop. Rejects if it does not come to hold at all. */
+/**
+ * Resolves once `condition` holds; looks again in each turn of the event loop. Rejects if it does
+ * not come to hold at all.
+ */
 export async function until(condition: () => boolean): Promise<void> {
   const lastMs = performance.now() + PATIENCE_MS;
   while (!condition()) {

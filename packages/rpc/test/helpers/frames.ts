@@ -1,7 +1,18 @@
-/** HTTP/2 frame by frame (RFC 9113) over a plain socket, for what good clients never send. Header blocks of answers are not decoded. */
+/**
+ * HTTP/2 frame by frame (RFC 9113) over a plain socket, for what good clients never send. Header
+ * blocks of answers are not decoded.
+ */
 import { connect, type Socket } from "node:net";
 
-export const Type = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
+export const Type = {
+  data: 0,
+  headers: 1,
+  rstStream: 3,
+  settings: 4,
+  ping: 6,
+  goaway: 7,
+  windowUpdate: 8,
+} as const;
 export const Flag = { endStream: 1, ack: 1, endHeaders: 4 } as const;
 
 export interface Frame {
@@ -13,7 +24,12 @@ export interface Frame {
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-export function frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
+export function frame(
+  type: number,
+  flags: number,
+  streamId: number,
+  payload: Uint8Array = Buffer.alloc(0),
+): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
   head[3] = type;
@@ -22,9 +38,14 @@ export function frame(type: number, flags: number, streamId: number, payload: Ui
   return Buffer.concat([head, payload]);
 }
 
-/** Headers as literals that are not indexed (RFC 7541 section 6.2.2), which any state of the table can read. */
+/**
+ * Headers as literals that are not indexed (RFC 7541 section 6.2.2), which any state of the table
+ * can read.
+ */
 export function headerBlock(headers: Record<string, string>): Buffer {
-  return Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
+  return Buffer.concat(
+    Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]),
+  );
 }
 
 function text(value: string): Buffer {
@@ -56,7 +77,10 @@ export class FrameClient {
   readonly frames: Frame[] = [];
   readonly closed: Promise<void>;
   #buffer: Buffer = Buffer.alloc(0);
-  #waiting: { readonly test: (frame: Frame) => boolean; readonly resolve: (frame: Frame) => void }[] = [];
+  #waiting: {
+    readonly test: (frame: Frame) => boolean;
+    readonly resolve: (frame: Frame) => void;
+  }[] = [];
 
   constructor(port: number, settings: Uint8Array = Buffer.alloc(0)) {
     this.socket = connect({ port, host: "127.0.0.1", noDelay: true });
@@ -71,14 +95,28 @@ export class FrameClient {
   }
 
   /** Opens a stream; the caller says whether more follows. */
-  open(streamId: number, path: string, flags: number = Flag.endHeaders, more: Record<string, string> = {}): void {
-    this.send(frame(Type.headers, flags, streamId, headerBlock({ ":path": path, ...GRPC_HEADERS, ...more })));
+  open(
+    streamId: number,
+    path: string,
+    flags: number = Flag.endHeaders,
+    more: Record<string, string> = {},
+  ): void {
+    this.send(
+      frame(
+        Type.headers,
+        flags,
+        streamId,
+        headerBlock({ ":path": path, ...GRPC_HEADERS, ...more }),
+      ),
+    );
   }
 
   /** The first frame that fits, already come or still to come. */
   frame(test: (frame: Frame) => boolean): Promise<Frame> {
     const found = this.frames.find(test);
-    return found ? Promise.resolve(found) : new Promise((resolve) => this.#waiting.push({ test, resolve }));
+    return found
+      ? Promise.resolve(found)
+      : new Promise((resolve) => this.#waiting.push({ test, resolve }));
   }
 
   /** Waits until the server has dealt with all that was sent before: it answers pings in order. */
@@ -86,7 +124,9 @@ export class FrameClient {
     const payload = Buffer.alloc(8);
     payload.writeUInt32BE(mark, 4);
     this.send(frame(Type.ping, 0, 0, payload));
-    await this.frame((one) => one.type === Type.ping && one.flags === Flag.ack && one.payload.equals(payload));
+    await this.frame(
+      (one) => one.type === Type.ping && one.flags === Flag.ack && one.payload.equals(payload),
+    );
   }
 
   #read(chunk: Buffer): void {
@@ -101,7 +141,8 @@ export class FrameClient {
         payload: Buffer.from(this.#buffer.subarray(9, end)),
       };
       this.#buffer = this.#buffer.subarray(end);
-      if (one.type === Type.settings && (one.flags & Flag.ack) === 0) this.send(frame(Type.settings, Flag.ack, 0));
+      if (one.type === Type.settings && (one.flags & Flag.ack) === 0)
+        this.send(frame(Type.settings, Flag.ack, 0));
       this.frames.push(one);
       for (const waiting of this.#waiting.filter(({ test }) => test(one))) waiting.resolve(one);
       this.#waiting = this.#waiting.filter(({ test }) => !test(one));

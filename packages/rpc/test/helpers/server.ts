@@ -37,7 +37,9 @@ export class RecordingLogger implements Logger {
   /** The first line with this message, present or future. */
   line(msg: string): Promise<LogLine> {
     const found = this.lines.find((line) => line.msg === msg);
-    return found ? Promise.resolve(found) : new Promise((resolve) => this.#waiting.push({ msg, resolve }));
+    return found
+      ? Promise.resolve(found)
+      : new Promise((resolve) => this.#waiting.push({ msg, resolve }));
   }
 
   #add(line: LogLine): void {
@@ -70,9 +72,16 @@ export async function startServer(t: TestContext, what: ServerUnderTest): Promis
   const clock = new ManualClock();
   const logger = new RecordingLogger();
   const server = new EngineServer(
-    { listen: [{ host: "127.0.0.1", port: 0, secure: what.tls !== undefined }], tls: what.tls, ...what.options },
     {
-      services: { unary: new Map(Object.entries(what.unary ?? {})), stream: new Map(Object.entries(what.stream ?? {})) },
+      listen: [{ host: "127.0.0.1", port: 0, secure: what.tls !== undefined }],
+      tls: what.tls,
+      ...what.options,
+    },
+    {
+      services: {
+        unary: new Map(Object.entries(what.unary ?? {})),
+        stream: new Map(Object.entries(what.stream ?? {})),
+      },
       http: what.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
       clock,
       logger,
@@ -91,7 +100,10 @@ export async function startServer(t: TestContext, what: ServerUnderTest): Promis
     clock,
     logger,
     client(options = {}, secure = credentials.createInsecure()) {
-      const client = new Client(`127.0.0.1:${bound.port}`, secure, { "grpc.use_local_subchannel_pool": 1, ...options });
+      const client = new Client(`127.0.0.1:${bound.port}`, secure, {
+        "grpc.use_local_subchannel_pool": 1,
+        ...options,
+      });
       t.after(() => client.close());
       return client;
     },
@@ -99,7 +111,10 @@ export async function startServer(t: TestContext, what: ServerUnderTest): Promis
 }
 
 /** A promise and what settles it. */
-export function deferred<T = void>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+export function deferred<T = void>(): {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+} {
   let resolve!: (value: T) => void;
   const promise = new Promise<T>((settle) => {
     resolve = settle;

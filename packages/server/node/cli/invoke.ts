@@ -1,4 +1,7 @@
-/** The command line of `quorate`: what is printed, and with which code the process ends, if no member is to be started. */
+/**
+ * The command line of `quorate`: what is printed, and with which code the process ends, if no
+ * member is to be started.
+ */
 import { ConfigError, type Invocation, loadConfig } from "../../src/config/index.ts";
 import { defaultHost, readTextFile } from "./surroundings.ts";
 
@@ -16,8 +19,13 @@ export interface Output {
   stderr(text: string): void;
 }
 
-/** Either a member to start or the code to end with; everything to be said about the latter has been printed. */
-export type Invoked = Extract<Invocation, { kind: "run" }> | { readonly kind: "exit"; readonly code: number };
+/**
+ * Either a member to start or the code to end with; everything to be said about the latter has been
+ * printed.
+ */
+export type Invoked =
+  | Extract<Invocation, { kind: "run" }>
+  | { readonly kind: "exit"; readonly code: number };
 
 /**
  * Reads a command line and answers --help, --version and mistakes by itself.

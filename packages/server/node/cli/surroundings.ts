@@ -1,4 +1,7 @@
-/** What reading the configuration needs of the machine: files' texts, the machine's own address, and the resolver. */
+/**
+ * What reading the configuration needs of the machine: files' texts, the machine's own address, and
+ * the resolver.
+ */
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
@@ -9,7 +12,9 @@ export function readTextFile(path: string): string {
     return readFileSync(path, "utf8");
   } catch (error) {
     // Node writes "ENOENT: no such file or directory, open 'x'"; the caller names the path.
-    throw new Error(/^[A-Z]+: ([^,]+)/.exec((error as Error).message)?.[1] ?? (error as Error).message);
+    throw new Error(
+      /^[A-Z]+: ([^,]+)/.exec((error as Error).message)?.[1] ?? (error as Error).message,
+    );
   }
 }
 
@@ -22,7 +27,10 @@ export function defaultRouteInterface(routes: string): string | undefined {
   return undefined;
 }
 
-/** The machine's own IPv4 address towards others: that of the default route's interface, else of the first that is not a loopback. */
+/**
+ * The machine's own IPv4 address towards others: that of the default route's interface, else of the
+ * first that is not a loopback.
+ */
 export function defaultHost(): string | undefined {
   let preferred: string | undefined;
   try {
@@ -30,7 +38,9 @@ export function defaultHost(): string | undefined {
   } catch {
     // Not Linux: the first interface has to do.
   }
-  const byName = Object.entries(networkInterfaces()).sort(([a], [b]) => Number(b === preferred) - Number(a === preferred));
+  const byName = Object.entries(networkInterfaces()).sort(
+    ([a], [b]) => Number(b === preferred) - Number(a === preferred),
+  );
   for (const [, addresses] of byName) {
     const found = addresses?.find((address) => address.family === "IPv4" && !address.internal);
     if (found !== undefined) return found.address;

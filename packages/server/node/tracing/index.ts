@@ -22,19 +22,37 @@ export interface Tracing {
 }
 
 /** Begins to trace the calls of a member. */
-export function startTracing(config: TracingConfig, member: Member, deps: { clock: Clock; random: Random; logger: Logger }): Tracing {
+export function startTracing(
+  config: TracingConfig,
+  member: Member,
+  deps: { clock: Clock; random: Random; logger: Logger },
+): Tracing {
   const { clock, random, logger } = deps;
   const { registry } = member.metrics;
   const client = new OtlpClient(config.address);
-  const origin = { serviceName: config.serviceName, instanceId: config.instanceId, version: SERVER_VERSION };
+  const origin = {
+    serviceName: config.serviceName,
+    instanceId: config.instanceId,
+    version: SERVER_VERSION,
+  };
   const batches = new Batches({
     clock,
     logger,
-    exported: registry.counter("quorate_tracing_spans_exported_total", "Spans that the collector has taken."),
-    dropped: registry.counter("quorate_tracing_spans_dropped_total", "Spans lost: too many waited, or the collector did not take them."),
+    exported: registry.counter(
+      "quorate_tracing_spans_exported_total",
+      "Spans that the collector has taken.",
+    ),
+    dropped: registry.counter(
+      "quorate_tracing_spans_dropped_total",
+      "Spans lost: too many waited, or the collector did not take them.",
+    ),
     send: (spans) => client.export(encodeSpans(origin, spans)),
   });
-  const tracer = new Tracer(config.samplingRate, { clock, random: random.fork("traces"), ended: (span) => batches.add(span) });
+  const tracer = new Tracer(config.samplingRate, {
+    clock,
+    random: random.fork("traces"),
+    ended: (span) => batches.add(span),
+  });
   const services = new TracedServices(tracer, () => clock.monotonicMs());
   member.onPropose = (answer) => services.proposed(answer);
   logger.info("distributed tracing setup enabled", {

@@ -1,15 +1,33 @@
 /**
- * Every method with a span of its calls around it, and within it one for what etcd has one for. A call whose trace is not sampled goes
- * straight through. Which span a proposal belongs to is known by the asynchronous context in which it was made.
+ * Every method with a span of its calls around it, and within it one for what etcd has one for. A
+ * call whose trace is not sampled goes straight through. Which span a proposal belongs to is known
+ * by the asynchronous context in which it was made.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { GrpcStatus, LeaseKeepAliveRequest, LeaseService, WatchRequest, WatchService } from "@quorate/proto";
-import type { CallContext, ServiceTable, Status, StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
+import {
+  GrpcStatus,
+  LeaseKeepAliveRequest,
+  LeaseService,
+  WatchRequest,
+  WatchService,
+} from "@quorate/proto";
+import type {
+  CallContext,
+  ServiceTable,
+  Status,
+  StreamCall,
+  StreamHandler,
+  StreamListener,
+  UnaryHandler,
+} from "@quorate/rpc";
 import { type InnerSpan, innerSpans, watchAttributes } from "../../src/tracing/calls.ts";
 import type { Attributes, Span, Tracer } from "../../src/tracing/span.ts";
 
 const STATUS_NAMES: readonly string[] = Object.keys(GrpcStatus);
-/** Codes that are the server's doing; with others the caller's request was at fault, and the span is no failure. */
+/**
+ * Codes that are the server's doing; with others the caller's request was at fault, and the span is
+ * no failure.
+ */
 const FAILURES: ReadonlySet<number> = new Set([
   GrpcStatus.UNKNOWN,
   GrpcStatus.DEADLINE_EXCEEDED,
@@ -37,7 +55,10 @@ export class TracedServices {
     };
   }
 
-  /** Notes in the span of the call that proposes when its proposal goes to Raft, and when the result comes or does not. */
+  /**
+   * Notes in the span of the call that proposes when its proposal goes to Raft, and when the result
+   * comes or does not.
+   */
   proposed(answer: Promise<unknown>): void {
     const span = this.#current.getStore();
     if (span === undefined) return;
@@ -64,7 +85,10 @@ export class TracedServices {
   }
 
   #end(span: Span, status: Status): void {
-    span.attributes.push(["rpc.response.status_code", STATUS_NAMES[status.code] ?? String(status.code)]);
+    span.attributes.push([
+      "rpc.response.status_code",
+      STATUS_NAMES[status.code] ?? String(status.code),
+    ]);
     if (FAILURES.has(status.code)) span.error = status.message;
     this.#tracer.end(span);
   }
@@ -152,10 +176,14 @@ export class TracedServices {
     try {
       if (path === WatchService.methods.Watch.path) {
         const { requestUnion } = WatchRequest.decode(bytes);
-        return requestUnion?.case === "createRequest" ? this.#tracer.within(span, "watch", watchAttributes(requestUnion.value)) : undefined;
+        return requestUnion?.case === "createRequest"
+          ? this.#tracer.within(span, "watch", watchAttributes(requestUnion.value))
+          : undefined;
       }
       if (path === LeaseService.methods.LeaseKeepAlive.path) {
-        return this.#tracer.within(span, "lease_renew", [["id", LeaseKeepAliveRequest.decode(bytes).ID]]);
+        return this.#tracer.within(span, "lease_renew", [
+          ["id", LeaseKeepAliveRequest.decode(bytes).ID],
+        ]);
       }
     } catch {
       // The handler says what is wrong with it.
@@ -177,7 +205,10 @@ const OK: Status = { code: GrpcStatus.OK, message: "" };
 
 function statusOf(error: unknown): Status {
   const { code, message } = error as Partial<Status>;
-  return { code: typeof code === "number" ? code : GrpcStatus.UNKNOWN, message: typeof message === "string" ? message : String(error) };
+  return {
+    code: typeof code === "number" ? code : GrpcStatus.UNKNOWN,
+    message: typeof message === "string" ? message : String(error),
+  };
 }
 
 /** The call, which tells when its handler ends it. */

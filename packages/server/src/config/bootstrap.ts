@@ -1,4 +1,7 @@
-/** Checks of a member's first start, when there is no log yet: does the configuration name this member, under the URLs it advertises? */
+/**
+ * Checks of a member's first start, when there is no log yet: does the configuration name this
+ * member, under the URLs it advertises?
+ */
 import { ConfigError } from "./errors.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { initialClusterText, type MemberUrl, sameUrl, urlsText } from "./url.ts";
@@ -15,14 +18,22 @@ function localUrls(config: ServerConfig): readonly MemberUrl[] {
   const urls = config.initialCluster.get(config.name);
   const names = [...config.initialCluster.keys()].join(", ");
   const right = `--name must be one of those in --initial-cluster: ${names}`;
-  return urls ?? contradiction(`couldn't find local name ${quote(config.name)} in the initial cluster configuration; ${right}`);
+  return (
+    urls ??
+    contradiction(
+      `couldn't find local name ${quote(config.name)} in the initial cluster configuration; ${right}`,
+    )
+  );
 }
 
 function checkDuplicates(config: ServerConfig): void {
   const seen = new Set<string>();
   for (const urls of config.initialCluster.values()) {
     for (const url of urls) {
-      if (seen.has(url.text)) contradiction(`initial cluster ${initialClusterText(config.initialCluster)} has duplicate url ${url.text}`);
+      if (seen.has(url.text))
+        contradiction(
+          `initial cluster ${initialClusterText(config.initialCluster)} has duplicate url ${url.text}`,
+        );
       seen.add(url.text);
     }
   }
@@ -33,22 +44,36 @@ async function resolved(url: MemberUrl, resolveHost: ResolveHost): Promise<Membe
   return { ...url, host: await resolveHost(url.host) };
 }
 
-/** Whether both lists name the same places in any order; names are resolved only if the texts alone do not tell. */
-async function samePlaces(a: readonly MemberUrl[], b: readonly MemberUrl[], resolveHost: ResolveHost | undefined): Promise<boolean> {
+/**
+ * Whether both lists name the same places in any order; names are resolved only if the texts alone
+ * do not tell.
+ */
+async function samePlaces(
+  a: readonly MemberUrl[],
+  b: readonly MemberUrl[],
+  resolveHost: ResolveHost | undefined,
+): Promise<boolean> {
   if (a.length !== b.length) return false;
   const matches = (x: readonly MemberUrl[], y: readonly MemberUrl[]): boolean =>
-    x.every((url) => y.some((other) => sameUrl(url, other))) && y.every((url) => x.some((other) => sameUrl(url, other)));
+    x.every((url) => y.some((other) => sameUrl(url, other))) &&
+    y.every((url) => x.some((other) => sameUrl(url, other)));
   if (matches(a, b)) return true;
   if (resolveHost === undefined) return false;
-  const [x, y] = await Promise.all([a, b].map((urls) => Promise.all(urls.map((url) => resolved(url, resolveHost)))));
+  const [x, y] = await Promise.all(
+    [a, b].map((urls) => Promise.all(urls.map((url) => resolved(url, resolveHost)))),
+  );
   return matches(x!, y!);
 }
 
 /**
  * Checks the first start of a member of a new cluster. Throws ConfigError with etcd's texts.
- * @param resolveHost used only if --initial-cluster and --initial-advertise-peer-urls differ as texts
+ * @param resolveHost used only if --initial-cluster and --initial-advertise-peer-urls differ as
+ * texts
  */
-export async function verifyBootstrap(config: ServerConfig, resolveHost?: ResolveHost): Promise<void> {
+export async function verifyBootstrap(
+  config: ServerConfig,
+  resolveHost?: ResolveHost,
+): Promise<void> {
   const inCluster = localUrls(config);
   checkDuplicates(config);
   let reason = "";
@@ -58,17 +83,28 @@ export async function verifyBootstrap(config: ServerConfig, resolveHost?: Resolv
     reason = ` (${(error as Error).message})`;
   }
   const advertised = urlsText(config.advertisePeerUrls);
-  const missing = inCluster.filter((url) => !config.advertisePeerUrls.some((other) => other.text === url.text));
+  const missing = inCluster.filter(
+    (url) => !config.advertisePeerUrls.some((other) => other.text === url.text),
+  );
   if (missing.length > 0) {
     const pairs = missing.map((url) => `${config.name}=${url.text}`).join(",");
-    contradiction(`--initial-cluster has ${pairs} but missing from --initial-advertise-peer-urls=${advertised}${reason}`);
+    contradiction(
+      `--initial-cluster has ${pairs} but missing from --initial-advertise-peer-urls=${advertised}${reason}`,
+    );
   }
   const local = initialClusterText(new Map([[config.name, inCluster]]));
-  const extra = config.advertisePeerUrls.filter((url) => !inCluster.some((other) => other.text === url.text));
-  contradiction(`--initial-advertise-peer-urls has ${urlsText(extra)} but missing from --initial-cluster=${local}${reason}`);
+  const extra = config.advertisePeerUrls.filter(
+    (url) => !inCluster.some((other) => other.text === url.text),
+  );
+  contradiction(
+    `--initial-advertise-peer-urls has ${urlsText(extra)} but missing from --initial-cluster=${local}${reason}`,
+  );
 }
 
-/** Checks the first start of a member that joins a cluster, whose member list its peer URLs are compared with later. Throws ConfigError. */
+/**
+ * Checks the first start of a member that joins a cluster, whose member list its peer URLs are
+ * compared with later. Throws ConfigError.
+ */
 export function verifyJoin(config: ServerConfig): void {
   localUrls(config);
   checkDuplicates(config);

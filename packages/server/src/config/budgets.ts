@@ -1,16 +1,21 @@
 /**
- * What one member may spend of its machine, computed in one place from the memory and the file descriptors that its process may use.
+ * What one member may spend of its machine, computed in one place from the memory and the file
+ * descriptors that its process may use.
  *
  *     memory:  requests | open streams | answers being built | answers waiting | sockets | watches | events waiting   at most 60 %
  *              the rest is for the index, the log, the store's batch and the collector
  *     files:   LevelDB, the log, snapshots | the peer port | HTTP-only ports | client ports
  *
- * On a large machine each budget ends at a ceiling of its own, so that one member never plans for tens of GiB.
+ * On a large machine each budget ends at a ceiling of its own, so that one member never plans for
+ * tens of GiB.
  */
 
 /** What a process may use. */
 export interface MachineLimits {
-  /** Memory in bytes: the cgroup's limit where there is one, else the machine's memory. 0 or less: not known. */
+  /**
+   * Memory in bytes: the cgroup's limit where there is one, else the machine's memory. 0 or less:
+   * not known.
+   */
   readonly memoryBytes: number;
   /** File descriptors that may be open (RLIMIT_NOFILE). 0 or less: not known. */
   readonly openFiles: number;
@@ -40,7 +45,10 @@ export interface Budgets {
   readonly contestsClientBytes: number;
   /** Events that wait for clients that read more slowly than they come. */
   readonly watchBacklogTotalBytes: number;
-  /** Connections on the client ports, on the ports for HTTP alone (metrics, health), and on the peer port. */
+  /**
+   * Connections on the client ports, on the ports for HTTP alone (metrics, health), and on the peer
+   * port.
+   */
   readonly clientConnections: number;
   readonly httpConnections: number;
   readonly peerConnections: number;
@@ -69,7 +77,10 @@ const MEMORY_SHARES = {
 /** What all shares together may be. */
 export const MAX_BUDGETED_THOUSANDTHS = 600;
 
-/** LevelDB keeps up to a fifth of the files open, at most so many; the log, snapshots and outgoing connections need some more. */
+/**
+ * LevelDB keeps up to a fifth of the files open, at most so many; the log, snapshots and outgoing
+ * connections need some more.
+ */
 const MAX_STORE_FILES = 1024;
 const OTHER_FILES = 128;
 const MAX_CLIENT_CONNECTIONS = 16_384;
@@ -78,9 +89,15 @@ const MAX_PEER_CONNECTIONS = 1024;
 /** Less than this makes no cluster, and no monitoring, however few files there are. */
 const LEAST_CONNECTIONS = 16;
 
-/** The budgets of a member on such a machine. Never throws: a limit that is not known, or absurdly low, counts as a modest one. */
+/**
+ * The budgets of a member on such a machine. Never throws: a limit that is not known, or absurdly
+ * low, counts as a modest one.
+ */
 export function budgetsFor(machine: MachineLimits): Budgets {
-  const memoryBytes = Math.max(LEAST_MEMORY_BYTES, machine.memoryBytes > 0 ? machine.memoryBytes : UNKNOWN_MEMORY_BYTES);
+  const memoryBytes = Math.max(
+    LEAST_MEMORY_BYTES,
+    machine.memoryBytes > 0 ? machine.memoryBytes : UNKNOWN_MEMORY_BYTES,
+  );
   const share = (name: keyof typeof MEMORY_SHARES): number => {
     const { thousandths, maxBytes } = MEMORY_SHARES[name];
     return Math.min(maxBytes, Math.floor((memoryBytes * thousandths) / 1000));
@@ -110,10 +127,13 @@ export function budgetsFor(machine: MachineLimits): Budgets {
   };
 }
 
-function connectionsFor(openFiles: number): Pick<Budgets, "clientConnections" | "httpConnections" | "peerConnections"> {
+function connectionsFor(
+  openFiles: number,
+): Pick<Budgets, "clientConnections" | "httpConnections" | "peerConnections"> {
   const files = Math.min(MAX_STORE_FILES, Math.ceil(openFiles / 5)) + OTHER_FILES;
   const sockets = Math.max(0, openFiles - files);
-  const within = (wanted: number, most: number) => Math.max(LEAST_CONNECTIONS, Math.min(most, Math.floor(wanted)));
+  const within = (wanted: number, most: number) =>
+    Math.max(LEAST_CONNECTIONS, Math.min(most, Math.floor(wanted)));
   const peerConnections = within(sockets / 8, MAX_PEER_CONNECTIONS);
   const httpConnections = within(sockets / 8, MAX_HTTP_CONNECTIONS);
   return {

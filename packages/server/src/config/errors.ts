@@ -4,10 +4,17 @@ export type ConfigErrorCode = "BadFlag" | "BadValue" | "BadFile" | "Contradictio
 /** A configuration that no member can start with. It is thrown before anything is written. */
 export class ConfigError extends Error {
   readonly code: ConfigErrorCode;
-  /** What the process ends with: 2 for a command line that cannot be read (as Go's flag package does), 1 for the rest. */
+  /**
+   * What the process ends with: 2 for a command line that cannot be read (as Go's flag package
+   * does), 1 for the rest.
+   */
   readonly exitCode: number;
 
-  constructor(code: ConfigErrorCode, message: string, exitCode: number = code === "BadFlag" ? 2 : 1) {
+  constructor(
+    code: ConfigErrorCode,
+    message: string,
+    exitCode: number = code === "BadFlag" ? 2 : 1,
+  ) {
     super(message);
     this.name = "ConfigError";
     this.code = code;

@@ -15,20 +15,39 @@ export interface Gate {
 /** All gates by name. */
 export const gates: ReadonlyMap<string, Gate> = new Map<string, Gate>([
   ["CompactHashCheck", { default: false, stage: "ALPHA", why: undefined }],
-  ["FastLeaseKeepAlive", { default: true, stage: "BETA", why: "keep-alives wait only where they must" }],
+  [
+    "FastLeaseKeepAlive",
+    { default: true, stage: "BETA", why: "keep-alives wait only where they must" },
+  ],
   ["InitialCorruptCheck", { default: false, stage: "ALPHA", why: undefined }],
   ["LeaseCheckpoint", { default: true, stage: "ALPHA", why: undefined }],
   ["LeaseCheckpointPersist", { default: true, stage: "ALPHA", why: "checkpoints are always kept" }],
   ["PriorityRequest", { default: false, stage: "ALPHA", why: "requests have no priorities yet" }],
-  ["SetMemberLocalAddr", { default: false, stage: "ALPHA", why: "the system chooses the local address of outgoing connections" }],
-  ["StopGRPCServiceOnDefrag", { default: false, stage: "ALPHA", why: "defragmentation does not stop the service here" }],
-  ["TxnModeWriteWithSharedBuffer", { default: true, stage: "BETA", why: "it steers a buffer that this store does not have" }],
+  [
+    "SetMemberLocalAddr",
+    {
+      default: false,
+      stage: "ALPHA",
+      why: "the system chooses the local address of outgoing connections",
+    },
+  ],
+  [
+    "StopGRPCServiceOnDefrag",
+    { default: false, stage: "ALPHA", why: "defragmentation does not stop the service here" },
+  ],
+  [
+    "TxnModeWriteWithSharedBuffer",
+    { default: true, stage: "BETA", why: "it steers a buffer that this store does not have" },
+  ],
 ]);
 
 /** The state of every gate, by name. */
 export type Gates = ReadonlyMap<string, boolean>;
 
-/** Reads "Name=true,Other=false". AllAlpha and AllBeta set all gates of a stage that are not named themselves. Throws ConfigError. */
+/**
+ * Reads "Name=true,Other=false". AllAlpha and AllBeta set all gates of a stage that are not named
+ * themselves. Throws ConfigError.
+ */
 export function parseGates(pairs: readonly string[]): Gates {
   const named = new Map<string, boolean>();
   const stages = new Map<GateStage, boolean>();
@@ -36,7 +55,8 @@ export function parseGates(pairs: readonly string[]): Gates {
     if (pair === "") continue;
     const at = pair.indexOf("=");
     const name = (at < 0 ? pair : pair.slice(0, at)).trim();
-    if (at < 0) throw new ConfigError("BadValue", `--feature-gates: missing bool value for ${name}`);
+    if (at < 0)
+      throw new ConfigError("BadValue", `--feature-gates: missing bool value for ${name}`);
     const text = pair.slice(at + 1).trim();
     let value: boolean;
     try {
@@ -50,11 +70,16 @@ export function parseGates(pairs: readonly string[]): Gates {
     else throw new ConfigError("BadValue", `--feature-gates: unrecognized feature gate: ${name}`);
   }
   const result = new Map<string, boolean>();
-  for (const [name, gate] of gates) result.set(name, named.get(name) ?? stages.get(gate.stage) ?? gate.default);
+  for (const [name, gate] of gates)
+    result.set(name, named.get(name) ?? stages.get(gate.stage) ?? gate.default);
   if (result.get("LeaseCheckpointPersist") === true && result.get("LeaseCheckpoint") === false) {
     // One that is on by default goes with the other.
-    if (named.get("LeaseCheckpointPersist") === undefined) return result.set("LeaseCheckpointPersist", false);
-    throw new ConfigError("Contradiction", "enabling feature gate LeaseCheckpointPersist requires enabling feature gate LeaseCheckpoint");
+    if (named.get("LeaseCheckpointPersist") === undefined)
+      return result.set("LeaseCheckpointPersist", false);
+    throw new ConfigError(
+      "Contradiction",
+      "enabling feature gate LeaseCheckpointPersist requires enabling feature gate LeaseCheckpoint",
+    );
   }
   return result;
 }

@@ -1,4 +1,7 @@
-/** The config file: YAML (and so JSON) in the form of etcd's, with the flags' names as keys and TLS settings nested. */
+/**
+ * The config file: YAML (and so JSON) in the form of etcd's, with the flags' names as keys and TLS
+ * settings nested.
+ */
 import { parse } from "yaml";
 import { ConfigError } from "./errors.ts";
 import { optionByFileKey, options } from "./options.ts";
@@ -10,7 +13,8 @@ import { parseBool, quote, ValueError } from "./values.ts";
 function nestedPrefixes(): Set<string> {
   const prefixes = new Set<string>();
   for (const key of optionByFileKey.keys()) {
-    for (let at = key.indexOf("."); at >= 0; at = key.indexOf(".", at + 1)) prefixes.add(key.slice(0, at));
+    for (let at = key.indexOf("."); at >= 0; at = key.indexOf(".", at + 1))
+      prefixes.add(key.slice(0, at));
   }
   return prefixes;
 }
@@ -20,8 +24,9 @@ function isMapping(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Sets what the file says. `path` only stands in messages. A key without a value counts as absent. Unknown keys are refused, with the
- * nearest known one: etcd passes over them, and a mistyped "client-cert-auth" then leaves a server open. Throws ConfigError.
+ * Sets what the file says. `path` only stands in messages. A key without a value counts as absent.
+ * Unknown keys are refused, with the nearest known one: etcd passes over them, and a mistyped
+ * "client-cert-auth" then leaves a server open. Throws ConfigError.
  */
 export function applyFile(settings: Settings, path: string, text: string): void {
   const failure = (detail: string): ConfigError => new ConfigError("BadFile", `${path}: ${detail}`);
@@ -48,10 +53,13 @@ export function applyFile(settings: Settings, path: string, text: string): void 
       }
     }
   };
-  const isKnown = (key: string): boolean => optionByFileKey.has(key) || flagsOfGates.has(key) || retiredFlags.has(key) || prefixes.has(key);
+  const isKnown = (key: string): boolean =>
+    optionByFileKey.has(key) || flagsOfGates.has(key) || retiredFlags.has(key) || prefixes.has(key);
   const unknown = (key: string): ConfigError => {
     const near = nearest(key, optionByFileKey.keys());
-    return failure(`unknown key ${quote(key)}${near === undefined ? "" : ` (did you mean ${quote(near)}?)`}`);
+    return failure(
+      `unknown key ${quote(key)}${near === undefined ? "" : ` (did you mean ${quote(near)}?)`}`,
+    );
   };
   const assign = (key: string, value: unknown): void => {
     const option = optionByFileKey.get(key);
@@ -63,7 +71,9 @@ export function applyFile(settings: Settings, path: string, text: string): void 
         settings.set(option, options.get(option)!.fromFile(value));
       } else if (gate !== undefined) {
         settings.renamed(key, `feature-gates=${gate}`);
-        settings.gates.push(`${gate}=${typeof value === "boolean" ? value : parseBool(String(value))}`);
+        settings.gates.push(
+          `${gate}=${typeof value === "boolean" ? value : parseBool(String(value))}`,
+        );
       } else if (retired !== undefined) {
         settings.retired(key, retired.why);
       } else {
@@ -71,7 +81,9 @@ export function applyFile(settings: Settings, path: string, text: string): void 
       }
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
-      throw failure(`invalid value ${quote(typeof value === "string" ? value : JSON.stringify(value))} for ${key}: ${error.message}`);
+      throw failure(
+        `invalid value ${quote(typeof value === "string" ? value : JSON.stringify(value))} for ${key}: ${error.message}`,
+      );
     }
   };
   walk(content, "");

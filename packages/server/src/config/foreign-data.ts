@@ -1,10 +1,14 @@
 /**
- * Recognising a data directory that etcd wrote. Ours has the same member/wal and member/snap/*.snap, but keeps its store as a LevelDB
- * folder member/store; etcd keeps a bbolt file member/snap/db. Starting on top of etcd's would lose its data.
+ * Recognising a data directory that etcd wrote. Ours has the same member/wal and
+ * member/snap/*.snap, but keeps its store as a LevelDB folder member/store; etcd keeps a bbolt file
+ * member/snap/db. Starting on top of etcd's would lose its data.
  */
 import type { Disk } from "@quorate/host";
 
-/** Why a data directory cannot be used: a message for the operator, or undefined if nothing speaks against it. Only looks, never writes. */
+/**
+ * Why a data directory cannot be used: a message for the operator, or undefined if nothing speaks
+ * against it. Only looks, never writes.
+ */
 export function detectForeignData(disk: Pick<Disk, "stat">, dataDir: string): string | undefined {
   const isFile = (path: string): boolean => disk.stat(path)?.kind === "file";
   const isFolder = (path: string): boolean => disk.stat(path)?.kind === "directory";

@@ -35,7 +35,10 @@ function stageNote(stage: Stage): string {
 
 function defaultNote(option: NamedOption): string {
   return (
-    option.defaultDoc ?? (option.defaultText === "" ? "none" : option.defaultText + (option.unit === undefined ? "" : ` ${option.unit}`))
+    option.defaultDoc ??
+    (option.defaultText === ""
+      ? "none"
+      : option.defaultText + (option.unit === undefined ? "" : ` ${option.unit}`))
   );
 }
 
@@ -82,7 +85,8 @@ export function helpText(): string {
     "Each flag has an environment variable: --data-dir is ETCD_DATA_DIR. In the file its key is its name without dashes in front,",
     "TLS settings nested under client-transport-security and peer-transport-security. Durations are written 300ms, 5s, 1h30m.",
   ];
-  const width = Math.max(...[...options].map(([name, option]) => name.length + option.kind.length)) + 3;
+  const width =
+    Math.max(...[...options].map(([name, option]) => name.length + option.kind.length)) + 3;
   for (const group of groups) {
     lines.push("", `${group}:`);
     for (const [name, option] of options) {
@@ -90,11 +94,16 @@ export function helpText(): string {
       lines.push(`  ${`--${name} ${option.kind}`.padEnd(width)}  default: ${defaultNote(option)}`);
       lines.push(...wrap(option.doc + stageNote(option.stage), "      "));
       if (name === "feature-gates") {
-        for (const [gate, spec] of gates) lines.push(`        ${gate}=true|false (${spec.stage} - default=${spec.default})`);
+        for (const [gate, spec] of gates)
+          lines.push(`        ${gate}=true|false (${spec.stage} - default=${spec.default})`);
       }
     }
   }
-  lines.push("", "An unsafe feature may break what the store promises. Know why before using one.", "");
+  lines.push(
+    "",
+    "An unsafe feature may break what the store promises. Know why before using one.",
+    "",
+  );
   return lines.join("\n");
 }
 
@@ -118,22 +127,43 @@ export function configurationDocs(): string {
     "start, because to ignore it would be dangerous.",
   ];
   for (const group of groups) {
-    lines.push("", `## ${group}`, "", "| flag | type | default | what it does |", "|---|---|---|---|");
+    lines.push(
+      "",
+      `## ${group}`,
+      "",
+      "| flag | type | default | what it does |",
+      "|---|---|---|---|",
+    );
     for (const [name, option] of options) {
       if (option.group !== group) continue;
       const notes: string[] = [];
-      if (option.stage.kind !== "effective") notes.push(`*${stageNotes[option.stage.kind]}: ${option.stage.why}.*`);
+      if (option.stage.kind !== "effective")
+        notes.push(`*${stageNotes[option.stage.kind]}: ${option.stage.why}.*`);
       if (option.fileKey !== name) notes.push(`In the file: \`${option.fileKey}\`.`);
-      if (option.aliases.length > 0) notes.push(`Old name: ${option.aliases.map((alias) => `\`${alias}\``).join(", ")}.`);
+      if (option.aliases.length > 0)
+        notes.push(`Old name: ${option.aliases.map((alias) => `\`${alias}\``).join(", ")}.`);
       const what = [option.doc, ...notes].join(" ");
-      const defaultText = option.defaultText === "" && option.defaultDoc === undefined ? "" : `\`${defaultNote(option)}\``;
-      lines.push(`| \`--${name}\`<br>\`${variableName(name)}\` | ${option.kind} | ${cell(defaultText)} | ${cell(what)} |`);
+      const defaultText =
+        option.defaultText === "" && option.defaultDoc === undefined
+          ? ""
+          : `\`${defaultNote(option)}\``;
+      lines.push(
+        `| \`--${name}\`<br>\`${variableName(name)}\` | ${option.kind} | ${cell(defaultText)} | ${cell(what)} |`,
+      );
     }
   }
   lines.push("", "## Feature gates", "", "| gate | stage | default | |", "|---|---|---|---|");
   for (const [name, gate] of gates)
-    lines.push(`| \`${name}\` | ${gate.stage} | ${gate.default} | ${gate.why === undefined ? "" : `*No effect: ${gate.why}.* `}|`);
-  lines.push("", "Flags that became gates, still accepted with a warning:", "", "| flag | gate |", "|---|---|");
+    lines.push(
+      `| \`${name}\` | ${gate.stage} | ${gate.default} | ${gate.why === undefined ? "" : `*No effect: ${gate.why}.* `}|`,
+    );
+  lines.push(
+    "",
+    "Flags that became gates, still accepted with a warning:",
+    "",
+    "| flag | gate |",
+    "|---|---|",
+  );
   for (const [flag, gate] of flagsOfGates) lines.push(`| \`--${flag}\` | \`${gate}\` |`);
   lines.push(
     "",

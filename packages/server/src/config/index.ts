@@ -1,7 +1,15 @@
-/** The configuration's door: read it with loadConfig, check a first start with verifyBootstrap or verifyJoin. */
+/**
+ * The configuration's door: read it with loadConfig, check a first start with verifyBootstrap or
+ * verifyJoin.
+ */
 
 export { type ResolveHost, verifyBootstrap, verifyJoin } from "./bootstrap.ts";
-export { type Budgets, budgetsFor, MAX_BUDGETED_THOUSANDTHS, type MachineLimits } from "./budgets.ts";
+export {
+  type Budgets,
+  budgetsFor,
+  MAX_BUDGETED_THOUSANDTHS,
+  type MachineLimits,
+} from "./budgets.ts";
 export { ConfigError, type ConfigErrorCode } from "./errors.ts";
 export { type Gates, gates } from "./features.ts";
 export { detectForeignData } from "./foreign-data.ts";

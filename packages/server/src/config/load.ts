@@ -19,11 +19,13 @@ export type Invocation =
     };
 
 /**
- * Reads the configuration. With --config-file (or ETCD_CONFIG_FILE) the file alone counts, as in etcd; else flags and ETCD_* variables.
- * Nothing is written, and only the config file and TLS files are read. Throws ConfigError, whose message is for the operator.
+ * Reads the configuration. With --config-file (or ETCD_CONFIG_FILE) the file alone counts, as in
+ * etcd; else flags and ETCD_* variables. Nothing is written, and only the config file and TLS files
+ * are read. Throws ConfigError, whose message is for the operator.
  * @param argv the arguments without the program's name
  * @param readFile gives a file's text or throws with the system's reason
- * @param defaultHost the machine's own address towards others, asked only where a member listens on 0.0.0.0
+ * @param defaultHost the machine's own address towards others, asked only where a member listens on
+ * 0.0.0.0
  */
 export async function loadConfig(
   argv: readonly string[],
@@ -34,7 +36,10 @@ export async function loadConfig(
   const line = readCommandLine(argv);
   if (line.help) return { kind: "help", text: helpText() };
   if (line.version) return { kind: "version" };
-  const surroundings: Surroundings = { readFile, ...(defaultHost === undefined ? {} : { defaultHost }) };
+  const surroundings: Surroundings = {
+    readFile,
+    ...(defaultHost === undefined ? {} : { defaultHost }),
+  };
   const settings = new Settings();
   const path = line.configFile || env["ETCD_CONFIG_FILE"] || "";
   if (path === "") {
@@ -45,7 +50,10 @@ export async function loadConfig(
     try {
       text = readFile(path);
     } catch (error) {
-      throw new ConfigError("BadFile", `cannot read the configuration file ${path}: ${(error as Error).message}`);
+      throw new ConfigError(
+        "BadFile",
+        `cannot read the configuration file ${path}: ${(error as Error).message}`,
+      );
     }
     // Only those who use a file pay for loading the YAML parser.
     const { applyFile } = await import("./file.ts");

@@ -1,9 +1,18 @@
 /**
- * What an option is. Each one is declared once (options-*.ts); flags, ETCD_* variables, keys of the config file, --help and
- * docs/configuration.md all come from the declaration.
+ * What an option is. Each one is declared once (options-*.ts); flags, ETCD_* variables, keys of the
+ * config file, --help and docs/configuration.md all come from the declaration.
  */
 import { type MemberUrl, parseUrls } from "./url.ts";
-import { formatDuration, inRange, parseBool, parseDurationMs, parseInteger, parseList, parseUniqueList, ValueError } from "./values.ts";
+import {
+  formatDuration,
+  inRange,
+  parseBool,
+  parseDurationMs,
+  parseInteger,
+  parseList,
+  parseUniqueList,
+  ValueError,
+} from "./values.ts";
 
 /** Where an option stands in --help and in the docs, in this order. */
 export const groups = [
@@ -23,8 +32,10 @@ export type Group = (typeof groups)[number];
 /**
  * What setting the option does today.
  * - effective: what its doc says.
- * - planned: it is read and checked, but the feature it steers is not there yet; a value other than the default is warned of.
- * - pointless: it steers something that this server does not have; a value other than the default is warned of.
+ * - planned: it is read and checked, but the feature it steers is not there yet; a value other than
+ *   the default is warned of.
+ * - pointless: it steers something that this server does not have; a value other than the default
+ *   is warned of.
  * - refused: to ignore it would be dangerous, so a value other than the default stops the start.
  */
 export type Stage =
@@ -55,7 +66,10 @@ export interface Option<T> {
   readonly stage: Stage;
   /** Names that earlier releases gave the flag; accepted with a warning. */
   readonly aliases: readonly string[];
-  /** The key in the config file, with a dot where it is nested; undefined where it is the flag's name. */
+  /**
+   * The key in the config file, with a dot where it is nested; undefined where it is the flag's
+   * name.
+   */
   readonly fileKey: string | undefined;
 }
 
@@ -86,7 +100,8 @@ export function pointless(why: string): Stage {
 
 /**
  * Not to be ignored, so refused until the feature is there.
- * @param harmless further values that ask for nothing, as `parse` reads them; the default is one anyway
+ * @param harmless further values that ask for nothing, as `parse` reads them; the default is one
+ * anyway
  */
 export function refused(why: string, harmless: readonly string[] = []): Stage {
   return { kind: "refused", why, harmless };
@@ -115,12 +130,17 @@ function make<T>(
 }
 
 function scalarText(value: unknown): string {
-  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return String(value);
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+    return String(value);
   throw new ValueError("expected a single value");
 }
 
 /** A text. `allowed` limits it to some values. */
-export function stringOption(defaultText: string, spec: OptionSpec, allowed?: readonly string[]): Option<string> {
+export function stringOption(
+  defaultText: string,
+  spec: OptionSpec,
+  allowed?: readonly string[],
+): Option<string> {
   const parse = (text: string): string => {
     if (allowed !== undefined && !allowed.includes(text))
       throw new ValueError(`must be one of ${allowed.map((one) => one || '""').join(", ")}`);
@@ -140,14 +160,23 @@ export function boolOption(defaultValue: boolean, spec: OptionSpec): Option<bool
   });
 }
 
-function numberFromFile(value: unknown, min: number, max: number, unit: string | undefined): number {
+function numberFromFile(
+  value: unknown,
+  min: number,
+  max: number,
+  unit: string | undefined,
+): number {
   if (typeof value !== "number") return parseInteger(scalarText(value), min, max, unit);
   if (!Number.isInteger(value)) throw new ValueError("expected a whole number");
   return inRange(value, min, max);
 }
 
 /** A whole number from 0 to `max`. */
-export function uintOption(defaultValue: number, spec: OptionSpec, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
+export function uintOption(
+  defaultValue: number,
+  spec: OptionSpec,
+  max: number = Number.MAX_SAFE_INTEGER,
+): Option<number> {
   return make(
     "uint",
     String(defaultValue),
@@ -168,7 +197,10 @@ export function intOption(defaultValue: number, spec: OptionSpec): Option<number
   );
 }
 
-/** A duration in Go's form; its value is in milliseconds. In the config file a bare number counts nanoseconds, as in etcd's. */
+/**
+ * A duration in Go's form; its value is in milliseconds. In the config file a bare number counts
+ * nanoseconds, as in etcd's.
+ */
 export function durationOption(defaultMs: number, spec: OptionSpec): Option<number> {
   return make("duration", formatDuration(defaultMs), spec, parseDurationMs, (value) => {
     if (typeof value === "number") return value / 1e6;
@@ -185,8 +217,14 @@ export function urlsOption(defaultText: string, spec: OptionSpec): Option<readon
   return make("urls", defaultText, spec, parseUrls, (value) => parseUrls(listText(value)));
 }
 
-/** Comma-separated texts (in the config file also a list); `unique` sorts them and keeps each once. */
-export function listOption(defaultText: string, spec: OptionSpec, unique = false): Option<readonly string[]> {
+/**
+ * Comma-separated texts (in the config file also a list); `unique` sorts them and keeps each once.
+ */
+export function listOption(
+  defaultText: string,
+  spec: OptionSpec,
+  unique = false,
+): Option<readonly string[]> {
   const parse = unique ? parseUniqueList : parseList;
   return make("list", defaultText, spec, parse, (value) => parse(listText(value)));
 }

@@ -1,5 +1,16 @@
-/** The options that say which cluster a member belongs to, how it is formed, and what Raft may do. */
-import { boolOption, durationOption, listOption, planned, pointless, refused, stringOption, urlsOption } from "./option.ts";
+/**
+ * The options that say which cluster a member belongs to, how it is formed, and what Raft may do.
+ */
+import {
+  boolOption,
+  durationOption,
+  listOption,
+  planned,
+  pointless,
+  refused,
+  stringOption,
+  urlsOption,
+} from "./option.ts";
 
 const group = "Clustering";
 const discovery = refused(
@@ -36,7 +47,9 @@ export const clusterOptions = {
   discovery: stringOption("", {
     group,
     doc: "Discovery: the URL of a v2 discovery service. etcd has no such services any more.",
-    stage: refused("the v2 discovery service is gone since etcd 3.6; list the members in --initial-cluster"),
+    stage: refused(
+      "the v2 discovery service is gone since etcd 3.6; list the members in --initial-cluster",
+    ),
   }),
   "discovery-token": stringOption("", {
     group,
@@ -125,7 +138,9 @@ export const clusterOptions = {
     {
       group,
       doc: "Discovery: what to do when it fails: 'exit', the only way that is left.",
-      stage: pointless("the v2 proxy is gone since etcd 3.6, so a discovery that fails ends the start"),
+      stage: pointless(
+        "the v2 proxy is gone since etcd 3.6, so a discovery that fails ends the start",
+      ),
     },
     ["exit", "proxy"],
   ),
@@ -133,7 +148,10 @@ export const clusterOptions = {
     group,
     doc: "A DNS domain whose SRV records (_etcd-server-ssl._tcp and _etcd-server._tcp) name the members, in place of --initial-cluster.",
   }),
-  "discovery-srv-name": stringOption("", { group, doc: "A suffix to the service name that is asked for in the DNS." }),
+  "discovery-srv-name": stringOption("", {
+    group,
+    doc: "A suffix to the service name that is asked for in the DNS.",
+  }),
   "auto-promote": boolOption(false, {
     group,
     doc: "A learner started with it asks the leader to make it a voter as soon as it has caught up. Not in etcd.",

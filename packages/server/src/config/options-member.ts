@@ -1,10 +1,26 @@
-/** The options of one member: who it is, where its data is, how often it speaks, what it lets clients do. */
-import { boolOption, durationOption, intOption, listOption, planned, pointless, stringOption, uintOption, urlsOption } from "./option.ts";
+/**
+ * The options of one member: who it is, where its data is, how often it speaks, what it lets
+ * clients do.
+ */
+import {
+  boolOption,
+  durationOption,
+  intOption,
+  listOption,
+  planned,
+  pointless,
+  stringOption,
+  uintOption,
+  urlsOption,
+} from "./option.ts";
 
 const group = "Member";
 
 export const memberOptions = {
-  name: stringOption("default", { group, doc: "The member's name, for people and for --initial-cluster. Give each member its own." }),
+  name: stringOption("default", {
+    group,
+    doc: "The member's name, for people and for --initial-cluster. Give each member its own.",
+  }),
   "data-dir": stringOption("", {
     group,
     doc: "The folder that holds all of the member's data. It is made if it is not there.",
@@ -60,7 +76,9 @@ export const memberOptions = {
     group,
     doc: "Lock the process's memory so that it is never swapped out.",
     aliases: ["experimental-memory-mlock"],
-    stage: pointless("the JavaScript heap cannot be locked into memory; turn swap off, or set MemorySwapMax=0 in the service's unit"),
+    stage: pointless(
+      "the JavaScript heap cannot be locked into memory; turn swap off, or set MemorySwapMax=0 in the service's unit",
+    ),
   }),
   "quota-backend-bytes": intOption(0, {
     group,
@@ -90,7 +108,11 @@ export const memberOptions = {
     doc: "How many changes collect in memory before they are written to the store as one batch (0 means 10000).",
     stage: planned("the store writes a batch every 10000 changes at the latest for now"),
   }),
-  "max-txn-ops": uintOption(128, { group, unit: "operations", doc: "How many operations one transaction may have." }),
+  "max-txn-ops": uintOption(128, {
+    group,
+    unit: "operations",
+    doc: "How many operations one transaction may have.",
+  }),
   "max-request-bytes": uintOption(1_572_864, {
     group,
     unit: "bytes",
@@ -98,7 +120,11 @@ export const memberOptions = {
   }),
   "max-concurrent-streams": uintOption(
     4_294_967_295,
-    { group, unit: "streams", doc: "How many calls a client may have open at once on one connection." },
+    {
+      group,
+      unit: "streams",
+      doc: "How many calls a client may have open at once on one connection.",
+    },
     4_294_967_295,
   ),
   "grpc-keepalive-min-time": durationOption(5000, {

@@ -1,5 +1,15 @@
 /** The options for those who run a member: metrics, logs, traces, checks, and the unsafe ones. */
-import { boolOption, durationOption, intOption, listOption, planned, pointless, stringOption, uintOption, urlsOption } from "./option.ts";
+import {
+  boolOption,
+  durationOption,
+  intOption,
+  listOption,
+  planned,
+  pointless,
+  stringOption,
+  uintOption,
+  urlsOption,
+} from "./option.ts";
 
 const monitoring = "Profiling and Monitoring";
 const logging = "Logging";
@@ -12,11 +22,16 @@ export const operationsOptions = {
   "enable-pprof": boolOption(false, {
     group: monitoring,
     doc: "Serve Go's profiles under /debug/pprof/.",
-    stage: pointless("profiles of Go programs do not exist here; start with --cpu-prof or --inspect in NODE_OPTIONS instead"),
+    stage: pointless(
+      "profiles of Go programs do not exist here; start with --cpu-prof or --inspect in NODE_OPTIONS instead",
+    ),
   }),
   metrics: stringOption(
     "basic",
-    { group: monitoring, doc: "How much /metrics tells: 'extensive' adds histograms of the time that calls take." },
+    {
+      group: monitoring,
+      doc: "How much /metrics tells: 'extensive' adds histograms of the time that calls take.",
+    },
     ["basic", "extensive"],
   ),
   "listen-metrics-urls": urlsOption("", {
@@ -26,9 +41,14 @@ export const operationsOptions = {
       "certificate and key are used.",
   }),
 
-  logger: stringOption("zap", { group: logging, doc: "Kept for etcd's sake: 'zap' means structured logs, the only kind there is." }, [
+  logger: stringOption(
     "zap",
-  ]),
+    {
+      group: logging,
+      doc: "Kept for etcd's sake: 'zap' means structured logs, the only kind there is.",
+    },
+    ["zap"],
+  ),
   "log-outputs": listOption(
     "default",
     {
@@ -48,7 +68,11 @@ export const operationsOptions = {
   ]),
   "log-format": stringOption(
     "json",
-    { group: logging, doc: "'json' for one JSON object a line, 'console' for people.", defaultDoc: "json, console on a terminal" },
+    {
+      group: logging,
+      doc: "'json' for one JSON object a line, 'console' for people.",
+      defaultDoc: "json, console on a terminal",
+    },
     ["json", "console"],
   ),
   "enable-log-rotation": boolOption(false, {
@@ -56,13 +80,16 @@ export const operationsOptions = {
     doc: "Start a new log file when the present one is full. Needs one file in --log-outputs.",
     stage: noRotation,
   }),
-  "log-rotation-config-json": stringOption('{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}', {
-    group: logging,
-    doc:
-      "How logs rotate: maxsize in MB, maxage in days, maxbackups in files (0 for no limit), localtime in the names, " +
-      "compress with gzip.",
-    stage: noRotation,
-  }),
+  "log-rotation-config-json": stringOption(
+    '{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}',
+    {
+      group: logging,
+      doc:
+        "How logs rotate: maxsize in MB, maxage in days, maxbackups in files (0 for no limit), localtime in the names, " +
+        "compress with gzip.",
+      stage: noRotation,
+    },
+  ),
   "warning-unary-request-duration": durationOption(300, {
     group: logging,
     doc: "A call with one answer that takes longer than this is logged as a warning.",

@@ -8,8 +8,16 @@ const peer = "peer-transport-security";
 const tokens = planned("users, roles and tokens are not there yet");
 
 export const securityOptions = {
-  "cert-file": stringOption("", { group, doc: "The certificate (PEM) that the server shows to clients.", fileKey: `${client}.cert-file` }),
-  "key-file": stringOption("", { group, doc: "The private key (PEM) of --cert-file.", fileKey: `${client}.key-file` }),
+  "cert-file": stringOption("", {
+    group,
+    doc: "The certificate (PEM) that the server shows to clients.",
+    fileKey: `${client}.cert-file`,
+  }),
+  "key-file": stringOption("", {
+    group,
+    doc: "The private key (PEM) of --cert-file.",
+    fileKey: `${client}.key-file`,
+  }),
   "client-cert-auth": boolOption(false, {
     group,
     doc: "Ask clients for a certificate and refuse those without a valid one.",
@@ -20,8 +28,15 @@ export const securityOptions = {
     doc: "The certificate to show where the server is itself a client of its own port; --cert-file if not given.",
     fileKey: `${client}.client-cert-file`,
   }),
-  "client-key-file": stringOption("", { group, doc: "The private key of --client-cert-file.", fileKey: `${client}.client-key-file` }),
-  "client-crl-file": stringOption("", { group, doc: "A list of revoked client certificates (DER or PEM)." }),
+  "client-key-file": stringOption("", {
+    group,
+    doc: "The private key of --client-cert-file.",
+    fileKey: `${client}.client-key-file`,
+  }),
+  "client-crl-file": stringOption("", {
+    group,
+    doc: "A list of revoked client certificates (DER or PEM).",
+  }),
   "client-cert-allowed-hostname": listOption("", {
     group,
     doc: "Comma-separated host names or addresses; a client's certificate must be good for one of them.",
@@ -42,7 +57,11 @@ export const securityOptions = {
     doc: "The certificate (PEM) that the member shows to other members.",
     fileKey: `${peer}.cert-file`,
   }),
-  "peer-key-file": stringOption("", { group, doc: "The private key (PEM) of --peer-cert-file.", fileKey: `${peer}.key-file` }),
+  "peer-key-file": stringOption("", {
+    group,
+    doc: "The private key (PEM) of --peer-cert-file.",
+    fileKey: `${peer}.key-file`,
+  }),
   "peer-client-cert-auth": boolOption(false, {
     group,
     doc: "Ask other members for a certificate and refuse those without a valid one.",
@@ -84,7 +103,10 @@ export const securityOptions = {
     aliases: ["experimental-peer-skip-client-san-verification"],
     fileKey: `${peer}.skip-client-san-verification`,
   }),
-  "peer-crl-file": stringOption("", { group, doc: "A list of revoked member certificates (DER or PEM)." }),
+  "peer-crl-file": stringOption("", {
+    group,
+    doc: "A list of revoked member certificates (DER or PEM).",
+  }),
   "self-signed-cert-validity": uintOption(1, {
     group,
     unit: "years",
@@ -97,23 +119,33 @@ export const securityOptions = {
   cors: stringOption("*", {
     group,
     doc: "Comma-separated origins from which browsers may call the HTTP endpoints (empty or * allows all).",
-    stage: refused("origins are not told apart yet, so browsers of other sites would not be kept out as it says", ["", "*"]),
+    stage: refused(
+      "origins are not told apart yet, so browsers of other sites would not be kept out as it says",
+      ["", "*"],
+    ),
   }),
   "host-whitelist": listOption(
     "*",
     {
       group,
       doc: "Comma-separated host names that HTTP requests without TLS may be addressed to (empty or * allows all).",
-      stage: refused("the Host header is not looked at yet, so requests to other hosts would not be kept out as it says", ["", "*"]),
+      stage: refused(
+        "the Host header is not looked at yet, so requests to other hosts would not be kept out as it says",
+        ["", "*"],
+      ),
     },
     true,
   ),
-  "tls-min-version": stringOption("TLS1.2", { group, doc: "The oldest TLS version that is spoken." }, ["", "TLS1.2", "TLS1.3"]),
-  "tls-max-version": stringOption("", { group, doc: "The newest TLS version that is spoken. Empty means the newest that Node has." }, [
-    "",
+  "tls-min-version": stringOption(
     "TLS1.2",
-    "TLS1.3",
-  ]),
+    { group, doc: "The oldest TLS version that is spoken." },
+    ["", "TLS1.2", "TLS1.3"],
+  ),
+  "tls-max-version": stringOption(
+    "",
+    { group, doc: "The newest TLS version that is spoken. Empty means the newest that Node has." },
+    ["", "TLS1.2", "TLS1.3"],
+  ),
 
   "auth-token": stringOption("simple", {
     group: auth,
@@ -125,5 +157,10 @@ export const securityOptions = {
     doc: "How hard password hashes are to compute, 4 to 31; each step doubles the work.",
     stage: tokens,
   }),
-  "auth-token-ttl": uintOption(300, { group: auth, unit: "s", doc: "How long a simple token lives without being used.", stage: tokens }),
+  "auth-token-ttl": uintOption(300, {
+    group: auth,
+    unit: "s",
+    doc: "How long a simple token lives without being used.",
+    stage: tokens,
+  }),
 };

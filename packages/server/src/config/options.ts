@@ -12,7 +12,9 @@ const declared = { ...memberOptions, ...clusterOptions, ...securityOptions, ...o
 export type OptionName = keyof typeof declared;
 
 /** The value of every option, typed as declared. */
-export type OptionValues = { readonly [K in OptionName]: (typeof declared)[K] extends Option<infer T> ? T : never };
+export type OptionValues = {
+  readonly [K in OptionName]: (typeof declared)[K] extends Option<infer T> ? T : never;
+};
 
 /** An option whose key in the config file is filled in. */
 export type NamedOption = Option<unknown> & { readonly fileKey: string };
@@ -34,7 +36,8 @@ function gather(): { byFlag: Map<string, OptionName>; byFileKey: Map<string, Opt
   const byFlag = new Map<string, OptionName>();
   const byFileKey = new Map<string, OptionName>();
   const claim = (map: Map<string, OptionName>, key: string, name: OptionName): void => {
-    if (map.has(key) || retiredFlags.has(key) || flagsOfGates.has(key)) throw new Error(`option ${key} is declared twice`);
+    if (map.has(key) || retiredFlags.has(key) || flagsOfGates.has(key))
+      throw new Error(`option ${key} is declared twice`);
     map.set(key, name);
   };
   for (const [name, option] of options) {

@@ -1,11 +1,28 @@
-/** From settings to a ServerConfig: defaults that depend on other options, and every check that needs more than one of them. */
+/**
+ * From settings to a ServerConfig: defaults that depend on other options, and every check that
+ * needs more than one of them.
+ */
 import { ConfigError } from "./errors.ts";
 import { type Gates, gates, parseGates } from "./features.ts";
 import { type OptionName, type OptionValues, options } from "./options.ts";
-import type { AutoCompaction, LogConfig, LogOutput, LogThreshold, ServerConfig } from "./server-config.ts";
+import type {
+  AutoCompaction,
+  LogConfig,
+  LogOutput,
+  LogThreshold,
+  ServerConfig,
+} from "./server-config.ts";
 import type { Settings } from "./settings.ts";
 import { type ReadFile, resolveTls } from "./tls.ts";
-import { checkBindUrls, checkHostUrls, type InitialCluster, type MemberUrl, parseInitialCluster, parseUrl, urlsText } from "./url.ts";
+import {
+  checkBindUrls,
+  checkHostUrls,
+  type InitialCluster,
+  type MemberUrl,
+  parseInitialCluster,
+  parseUrl,
+  urlsText,
+} from "./url.ts";
 import { formatDuration, parseDurationMs, quote, ValueError } from "./values.ts";
 
 const MAX_ELECTION_MS = 50_000;
@@ -16,7 +33,10 @@ const SUGGESTED_MAX_REQUEST_BYTES = 10 * 1024 ** 2;
 /** What resolving needs of the machine. */
 export interface Surroundings {
   readonly readFile: ReadFile;
-  /** The machine's own address towards others; advertised in place of "localhost" where a member listens on 0.0.0.0. */
+  /**
+   * The machine's own address towards others; advertised in place of "localhost" where a member
+   * listens on 0.0.0.0.
+   */
   readonly defaultHost?: () => string | undefined;
 }
 
@@ -33,17 +53,26 @@ function checked(where: string, code: "BadValue" | "Contradiction", check: () =>
   }
 }
 
-/** Warns of options that were changed and have no effect, and refuses those that may not be ignored. */
+/**
+ * Warns of options that were changed and have no effect, and refuses those that may not be ignored.
+ */
 function checkStages(settings: Settings, values: OptionValues): void {
   for (const [name, option] of options) {
     const { stage } = option;
     if (stage.kind === "effective" || !settings.isSet(name) || isDefault(name, values)) continue;
-    if (stage.kind === "refused" && stage.harmless.some((text) => isValue(name, values, text))) continue;
-    if (stage.kind === "refused") throw new ConfigError("NotAvailable", `--${name} cannot be used: ${stage.why}`);
-    settings.warn(stage.kind === "planned" ? "option is accepted but has no effect yet" : "option has no effect", {
-      option: name,
-      reason: stage.why,
-    });
+    if (stage.kind === "refused" && stage.harmless.some((text) => isValue(name, values, text)))
+      continue;
+    if (stage.kind === "refused")
+      throw new ConfigError("NotAvailable", `--${name} cannot be used: ${stage.why}`);
+    settings.warn(
+      stage.kind === "planned"
+        ? "option is accepted but has no effect yet"
+        : "option has no effect",
+      {
+        option: name,
+        reason: stage.why,
+      },
+    );
   }
 }
 
@@ -71,13 +100,18 @@ function checkTiming(values: OptionValues): void {
   if (heartbeatMs === 0) contradiction(`--heartbeat-interval must be >0 (set to ${heartbeatMs}ms)`);
   if (electionMs === 0) contradiction(`--election-timeout must be >0 (set to ${electionMs}ms)`);
   if (5 * heartbeatMs > electionMs) {
-    contradiction(`--election-timeout[${electionMs}ms] should be at least as 5 times as --heartbeat-interval[${heartbeatMs}ms]`);
+    contradiction(
+      `--election-timeout[${electionMs}ms] should be at least as 5 times as --heartbeat-interval[${heartbeatMs}ms]`,
+    );
   }
   if (electionMs > MAX_ELECTION_MS) {
-    contradiction(`--election-timeout[${electionMs}ms] is too long, and should be set less than ${MAX_ELECTION_MS}ms`);
+    contradiction(
+      `--election-timeout[${electionMs}ms] is too long, and should be set less than ${MAX_ELECTION_MS}ms`,
+    );
   }
   const checkTimeMs = values["compact-hash-check-time"];
-  if (checkTimeMs <= 0) contradiction(`--compact-hash-check-time must be >0 (set to ${formatDuration(checkTimeMs)})`);
+  if (checkTimeMs <= 0)
+    contradiction(`--compact-hash-check-time must be >0 (set to ${formatDuration(checkTimeMs)})`);
   const notNegative = [
     "grpc-keepalive-min-time",
     "grpc-keepalive-interval",
@@ -91,12 +125,18 @@ function checkTiming(values: OptionValues): void {
     "downgrade-check-time",
   ] as const;
   for (const name of notNegative) {
-    if (values[name] < 0) contradiction(`--${name} must not be negative (set to ${formatDuration(values[name])})`);
+    if (values[name] < 0)
+      contradiction(`--${name} must not be negative (set to ${formatDuration(values[name])})`);
   }
 }
 
 function checkLimits(settings: Settings, values: OptionValues): void {
-  for (const name of ["max-txn-ops", "max-request-bytes", "max-concurrent-streams", "snapshot-count"] as const) {
+  for (const name of [
+    "max-txn-ops",
+    "max-request-bytes",
+    "max-concurrent-streams",
+    "snapshot-count",
+  ] as const) {
     if (values[name] === 0) contradiction(`--${name} must be >0`);
   }
   for (const name of ["backend-batch-limit", "compaction-batch-limit", "max-learners"] as const) {
@@ -106,7 +146,9 @@ function checkLimits(settings: Settings, values: OptionValues): void {
     contradiction(`--bcrypt-cost must be between 4 and 31 (set to ${values["bcrypt-cost"]})`);
   const samplingRate = values["distributed-tracing-sampling-rate"];
   if (values["enable-distributed-tracing"] && (samplingRate < 0 || samplingRate > 1_000_000)) {
-    contradiction(`--distributed-tracing-sampling-rate must be between 0 and 1000000 (set to ${samplingRate})`);
+    contradiction(
+      `--distributed-tracing-sampling-rate must be between 0 and 1000000 (set to ${samplingRate})`,
+    );
   }
   if (values["max-request-bytes"] > SUGGESTED_MAX_REQUEST_BYTES) {
     settings.warn("exceeded recommended request limit", {
@@ -128,9 +170,14 @@ function resolveCompaction(values: OptionValues): AutoCompaction {
   if (/^[+]?[0-9]+$/.test(text)) {
     const count = Number(text);
     if (!Number.isSafeInteger(count))
-      throw new ConfigError("BadValue", `error parsing CompactionRetention: --auto-compaction-retention: ${quote(text)} is out of range`);
+      throw new ConfigError(
+        "BadValue",
+        `error parsing CompactionRetention: --auto-compaction-retention: ${quote(text)} is out of range`,
+      );
     if (count === 0) return { mode: "off" };
-    return mode === "revision" ? { mode, retentionRevisions: count } : { mode: "periodic", retentionMs: count * 3_600_000 };
+    return mode === "revision"
+      ? { mode, retentionRevisions: count }
+      : { mode: "periodic", retentionMs: count * 3_600_000 };
   }
   if (mode === "revision") {
     throw new ConfigError(
@@ -142,31 +189,45 @@ function resolveCompaction(values: OptionValues): AutoCompaction {
   checked("error parsing CompactionRetention: --auto-compaction-retention: ", "BadValue", () => {
     retentionMs = text === "" ? 0 : parseDurationMs(text);
   });
-  if (retentionMs < 0) contradiction(`--auto-compaction-retention must not be negative (set to ${text})`);
+  if (retentionMs < 0)
+    contradiction(`--auto-compaction-retention must not be negative (set to ${text})`);
   return retentionMs === 0 ? { mode: "off" } : { mode: "periodic", retentionMs };
 }
 
 function resolveLog(settings: Settings, values: OptionValues): LogConfig {
   const names = values["log-outputs"].length === 0 ? ["default"] : values["log-outputs"];
-  if (names.length > 1 && names.includes("default")) contradiction('multi logoutput for "default" is not supported yet');
+  if (names.length > 1 && names.includes("default"))
+    contradiction('multi logoutput for "default" is not supported yet');
   if (names.includes("")) contradiction("--log-outputs must not contain an empty output");
   const outputs: LogOutput[] = [];
   for (const name of names) {
     if (name === "systemd/journal") {
-      settings.warn("logs go to standard error, which systemd puts into the journal", { "log-output": name });
+      settings.warn("logs go to standard error, which systemd puts into the journal", {
+        "log-output": name,
+      });
     }
-    const kind = name === "stdout" ? "stdout" : ["default", "stderr", "systemd/journal"].includes(name) ? "stderr" : "file";
+    const kind =
+      name === "stdout"
+        ? "stdout"
+        : ["default", "stderr", "systemd/journal"].includes(name)
+          ? "stderr"
+          : "file";
     if (kind === "file") outputs.push({ kind, path: name });
     else if (!outputs.some((output) => output.kind === kind)) outputs.push({ kind });
   }
   if (values["enable-log-rotation"]) {
     if (outputs.filter((output) => output.kind === "file").length !== 1) {
-      contradiction("--log-outputs requires a single file path when --log-rotate-config-json is defined");
+      contradiction(
+        "--log-outputs requires a single file path when --log-rotate-config-json is defined",
+      );
     }
     try {
       JSON.parse(values["log-rotation-config-json"]);
     } catch (error) {
-      throw new ConfigError("BadValue", `improperly formatted log rotation config: ${(error as Error).message}`);
+      throw new ConfigError(
+        "BadValue",
+        `improperly formatted log rotation config: ${(error as Error).message}`,
+      );
     }
   }
   const level = values["log-level"];
@@ -177,23 +238,36 @@ function resolveLog(settings: Settings, values: OptionValues): LogConfig {
   };
 }
 
-/** Where a member listens on all IPv4 addresses and advertises only the default URL, the machine's own address is advertised instead. */
+/**
+ * Where a member listens on all IPv4 addresses and advertises only the default URL, the machine's
+ * own address is advertised instead.
+ */
 function withDefaultHost(
   advertised: readonly MemberUrl[],
   listen: readonly MemberUrl[],
   defaultText: string,
   surroundings: Surroundings,
 ): readonly MemberUrl[] {
-  const isDefaultUrl = advertised.length === 1 && advertised[0]!.text === defaultText;
+  const isDefaultUrl = advertised.length === 1 && advertised[0].text === defaultText;
   if (!isDefaultUrl || listen[0]?.host !== "0.0.0.0") return advertised;
   const host = surroundings.defaultHost?.();
-  return host === undefined ? advertised : [parseUrl(`${advertised[0]!.scheme}://${host}:${listen[0].port}`)];
+  return host === undefined
+    ? advertised
+    : [parseUrl(`${advertised[0].scheme}://${host}:${listen[0].port}`)];
 }
 
-function resolveCluster(settings: Settings, values: OptionValues, advertisePeerUrls: readonly MemberUrl[]): InitialCluster {
+function resolveCluster(
+  settings: Settings,
+  values: OptionValues,
+  advertisePeerUrls: readonly MemberUrl[],
+): InitialCluster {
   const hasDiscovery = values["discovery-srv"] !== "" || values["discovery-endpoints"].length > 0;
   const isGiven = settings.isSet("initial-cluster") && values["initial-cluster"] !== "";
-  if ([isGiven, values["discovery-srv"] !== "", values["discovery-endpoints"].length > 0].filter(Boolean).length > 1) {
+  if (
+    [isGiven, values["discovery-srv"] !== "", values["discovery-endpoints"].length > 0].filter(
+      Boolean,
+    ).length > 1
+  ) {
     contradiction(
       'multiple discovery or bootstrap flags are set. Choose one of "initial-cluster", "discovery-endpoints" or "discovery-srv"',
     );
@@ -211,42 +285,73 @@ function resolveCluster(settings: Settings, values: OptionValues, advertisePeerU
 }
 
 function checkAddresses(settings: Settings, values: OptionValues, fromFile: boolean): void {
-  for (const name of ["listen-peer-urls", "listen-client-urls", "listen-client-http-urls", "listen-metrics-urls"] as const) {
+  for (const name of [
+    "listen-peer-urls",
+    "listen-client-urls",
+    "listen-client-http-urls",
+    "listen-metrics-urls",
+  ] as const) {
     checked(`--${name}: `, "Contradiction", () => checkBindUrls(values[name]));
   }
-  for (const name of ["listen-peer-urls", "listen-client-urls", "initial-advertise-peer-urls"] as const) {
+  for (const name of [
+    "listen-peer-urls",
+    "listen-client-urls",
+    "initial-advertise-peer-urls",
+  ] as const) {
     if (values[name].length === 0) contradiction(`--${name} must not be empty`);
   }
   for (const name of ["listen-peer-urls", "initial-advertise-peer-urls"] as const) {
     const socket = values[name].find((url) => url.path !== "");
-    if (socket !== undefined) contradiction(`--${name}: members reach each other by host and port, not by a unix socket: ${socket.text}`);
+    if (socket !== undefined)
+      contradiction(
+        `--${name}: members reach each other by host and port, not by a unix socket: ${socket.text}`,
+      );
   }
   for (const [name, form] of [
     ["initial-advertise-peer-urls", '"host:port"'],
-    ["advertise-client-urls", 'in the format "host:port", "unix:/path/to/socket" or "unixs:/path/to/socket"'],
+    [
+      "advertise-client-urls",
+      'in the format "host:port", "unix:/path/to/socket" or "unixs:/path/to/socket"',
+    ],
   ] as const) {
     try {
       checkHostUrls(values[name]);
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
-      contradiction(`--${name} ${quote(urlsText(values[name]))} must be ${form} (${error.message})`);
+      contradiction(
+        `--${name} ${quote(urlsText(values[name]))} must be ${form} (${error.message})`,
+      );
     }
   }
   if (settings.isSet("listen-client-urls") && !settings.isSet("advertise-client-urls")) {
-    if (!fromFile) contradiction("--advertise-client-urls is required when --listen-client-urls is set explicitly");
-    settings.warn("advertise-client-urls is not in the configuration file; clients are told the default", {
-      "advertise-client-urls": urlsText(values["advertise-client-urls"]),
-    });
+    if (!fromFile)
+      contradiction(
+        "--advertise-client-urls is required when --listen-client-urls is set explicitly",
+      );
+    settings.warn(
+      "advertise-client-urls is not in the configuration file; clients are told the default",
+      {
+        "advertise-client-urls": urlsText(values["advertise-client-urls"]),
+      },
+    );
   }
   if (values["advertise-client-urls"].length === 0)
-    contradiction("--advertise-client-urls is required when --listen-client-urls is set explicitly");
+    contradiction(
+      "--advertise-client-urls is required when --listen-client-urls is set explicitly",
+    );
   const listeners = new Map<string, string>();
-  for (const name of ["listen-peer-urls", "listen-client-urls", "listen-client-http-urls", "listen-metrics-urls"] as const) {
+  for (const name of [
+    "listen-peer-urls",
+    "listen-client-urls",
+    "listen-client-http-urls",
+    "listen-metrics-urls",
+  ] as const) {
     for (const url of values[name]) {
       if (url.path === "" && url.port === 0) continue;
       const place = url.path === "" ? `${url.host}:${url.port}` : url.path;
       const other = listeners.get(place);
-      if (other !== undefined) contradiction(`--${name} and --${other} both want to listen on ${url.text}`);
+      if (other !== undefined)
+        contradiction(`--${name} and --${other} both want to listen on ${url.text}`);
       listeners.set(place, name);
     }
   }
@@ -261,20 +366,32 @@ function warnOfIgnoredTls(settings: Settings, values: OptionValues): void {
     for (const url of values[urlsName]) {
       if (url.scheme === "https" || url.scheme === "unixs") continue;
       if (values[certName] !== "")
-        settings.warn("scheme is HTTP while key and cert files are present; ignoring key and cert files", { [field]: url.text });
+        settings.warn(
+          "scheme is HTTP while key and cert files are present; ignoring key and cert files",
+          { [field]: url.text },
+        );
       if (values[authName])
-        settings.warn(`scheme is HTTP while --${authName} is enabled; ignoring client cert auth for this URL`, { [field]: url.text });
+        settings.warn(
+          `scheme is HTTP while --${authName} is enabled; ignoring client cert auth for this URL`,
+          { [field]: url.text },
+        );
     }
   }
 }
 
 /** Checks all settings and puts them together. Throws ConfigError; adds notices to `settings`. */
-export function resolveConfig(settings: Settings, surroundings: Surroundings, fromFile: boolean): ServerConfig {
+export function resolveConfig(
+  settings: Settings,
+  surroundings: Surroundings,
+  fromFile: boolean,
+): ServerConfig {
   const values = settings.values();
   const log = resolveLog(settings, values);
   if (values.name === "") contradiction("--name must not be empty");
   if (/[\0/]/.test(values.name) && values["data-dir"] === "")
-    contradiction(`--name ${quote(values.name)} cannot stand in the name of a data directory; set --data-dir`);
+    contradiction(
+      `--name ${quote(values.name)} cannot stand in the name of a data directory; set --data-dir`,
+    );
   checkAddresses(settings, values, fromFile);
   const advertisePeerUrls = withDefaultHost(
     values["initial-advertise-peer-urls"],
@@ -293,9 +410,17 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
   checkLimits(settings, values);
   const autoCompaction = resolveCompaction(values);
   checkStages(settings, values);
-  const clientUrls = [...values["listen-client-urls"], ...values["listen-client-http-urls"], ...values["listen-metrics-urls"]];
+  const clientUrls = [
+    ...values["listen-client-urls"],
+    ...values["listen-client-http-urls"],
+    ...values["listen-metrics-urls"],
+  ];
   const dataDir = values["data-dir"] === "" ? `${values.name}.quorate` : values["data-dir"];
-  const tlsSurroundings = { readFile: surroundings.readFile, dataDir, warn: (message: string) => settings.warn(message, {}) };
+  const tlsSurroundings = {
+    readFile: surroundings.readFile,
+    dataDir,
+    warn: (message: string) => settings.warn(message, {}),
+  };
   const clientTls = resolveTls("client", values, clientUrls, tlsSurroundings);
   const peerTls = resolveTls("peer", values, values["listen-peer-urls"], tlsSurroundings);
   warnOfIgnoredTls(settings, values);
@@ -305,7 +430,8 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
       name: values.name,
     });
   }
-  if (values["data-dir"] === "") settings.warn("'data-dir' was empty; using default", { "data-dir": dataDir });
+  if (values["data-dir"] === "")
+    settings.warn("'data-dir' was empty; using default", { "data-dir": dataDir });
   const quota = values["quota-backend-bytes"];
   return {
     name: values.name,
@@ -325,7 +451,9 @@ export function resolveConfig(settings: Settings, surroundings: Surroundings, fr
     initialClusterToken: values["initial-cluster-token"],
     isNewCluster: values["initial-cluster-state"] === "new",
     discoverySrv:
-      values["discovery-srv"] === "" ? undefined : { domain: values["discovery-srv"], serviceName: values["discovery-srv-name"] },
+      values["discovery-srv"] === ""
+        ? undefined
+        : { domain: values["discovery-srv"], serviceName: values["discovery-srv-name"] },
     forceNewCluster: values["force-new-cluster"],
     ignoreAuth: values["unsafe-serve-without-auth"],
     autoPromote: values["auto-promote"],

@@ -1,6 +1,7 @@
 /**
- * Flags and file keys of earlier etcd releases that steer nothing any more. They are accepted, so that old command lines and files still
- * start a member, and a warning names the reason. A few became feature gates and set those instead.
+ * Flags and file keys of earlier etcd releases that steer nothing any more. They are accepted, so
+ * that old command lines and files still start a member, and a warning names the reason. A few
+ * became feature gates and set those instead.
  */
 
 /** A name that is accepted and has no effect. */
@@ -30,7 +31,12 @@ export const retiredFlags: ReadonlyMap<string, Retired> = new Map<string, Retire
   ["proxy-write-timeout", retired(v2)],
   ["proxy-read-timeout", retired(v2)],
   ["discovery-proxy", retired(v2)],
-  ["max-snapshots", retired("the newest five .snap files are kept; they mark places in the log, and are of a few bytes")],
+  [
+    "max-snapshots",
+    retired(
+      "the newest five .snap files are kept; they mark places in the log, and are of a few bytes",
+    ),
+  ],
   ["debug", retired(oldLogs, true)],
   ["log-output", retired(oldLogs)],
   ["log-package-levels", retired(oldLogs)],

@@ -1,4 +1,7 @@
-/** What a member is started with: everything read, checked and resolved. It is plain data and never changes. */
+/**
+ * What a member is started with: everything read, checked and resolved. It is plain data and never
+ * changes.
+ */
 import type { Gates } from "./features.ts";
 import type { InitialCluster, MemberUrl } from "./url.ts";
 
@@ -11,9 +14,15 @@ export interface TlsConfig {
   readonly clientKeyFile: string;
   readonly trustedCaFile: string;
   readonly crlFile: string;
-  /** True if whoever connects must show a certificate from `trustedCaFile` (or from the system's CAs if that is empty). */
+  /**
+   * True if whoever connects must show a certificate from `trustedCaFile` (or from the system's CAs
+   * if that is empty).
+   */
   readonly requireClientCert: boolean;
-  /** --client-cert-auth as given: on the client port it also lets the certificate's common name be the user's name. */
+  /**
+   * --client-cert-auth as given: on the client port it also lets the certificate's common name be
+   * the user's name.
+   */
   readonly clientCertAuth: boolean;
   /** If not empty, the certificate's common name must be one of these. */
   readonly allowedCommonNames: readonly string[];
@@ -21,17 +30,29 @@ export interface TlsConfig {
   readonly allowedHostnames: readonly string[];
   /** Do not compare the remote address with the names in its certificate. */
   readonly skipClientSanVerify: boolean;
-  /** TLS 1.2 suites under OpenSSL's names, joined by colons (Node's `ciphers`); undefined leaves the choice to Node. */
+  /**
+   * TLS 1.2 suites under OpenSSL's names, joined by colons (Node's `ciphers`); undefined leaves the
+   * choice to Node.
+   */
   readonly ciphers: string | undefined;
   readonly minVersion: "TLSv1.2" | "TLSv1.3";
   readonly maxVersion: "TLSv1.2" | "TLSv1.3";
-  /** The name that the certificate of a member must carry that this one connects to; empty for the host that it connects to. */
+  /**
+   * The name that the certificate of a member must carry that this one connects to; empty for the
+   * host that it connects to.
+   */
   readonly serverName: string;
-  /** The certificate that the member makes for itself where it is not there yet; undefined if others have made it. */
+  /**
+   * The certificate that the member makes for itself where it is not there yet; undefined if others
+   * have made it.
+   */
   readonly selfCert: SelfCertConfig | undefined;
 }
 
-/** A certificate that signs itself. Who connects takes any, since there is nobody who vouches for one. */
+/**
+ * A certificate that signs itself. Who connects takes any, since there is nobody who vouches for
+ * one.
+ */
 export interface SelfCertConfig {
   /** Where the files are, in the data directory. */
   readonly dir: string;
@@ -46,7 +67,10 @@ export interface SelfCertConfig {
 export type LogThreshold = "debug" | "info" | "warn" | "error" | "fatal";
 
 /** Where logs go. */
-export type LogOutput = { readonly kind: "stderr" } | { readonly kind: "stdout" } | { readonly kind: "file"; readonly path: string };
+export type LogOutput =
+  | { readonly kind: "stderr" }
+  | { readonly kind: "stdout" }
+  | { readonly kind: "file"; readonly path: string };
 
 export interface LogConfig {
   readonly level: LogThreshold;
@@ -110,11 +134,16 @@ export interface ServerConfig {
   /** True for --initial-cluster-state=new. Only looked at where there is no log yet. */
   readonly isNewCluster: boolean;
 
-  /** Where SRV records name the initial cluster, in place of `initialCluster`; undefined if --discovery-srv is not given. */
+  /**
+   * Where SRV records name the initial cluster, in place of `initialCluster`; undefined if
+   * --discovery-srv is not given.
+   */
   readonly discoverySrv: { readonly domain: string; readonly serviceName: string } | undefined;
   /** Go on alone with the data there is. */
   readonly forceNewCluster: boolean;
-  /** Serve a store in which authentication is enabled, although users and roles are not enforced. */
+  /**
+   * Serve a store in which authentication is enabled, although users and roles are not enforced.
+   */
   readonly ignoreAuth: boolean;
   /** As a learner, ask for promotion. */
   readonly autoPromote: boolean;

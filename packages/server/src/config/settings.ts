@@ -1,10 +1,18 @@
 /**
- * What was set where: the command line, ETCD_* variables and the config file all end in one Settings. Flags are read as Go's flag package
- * reads them (one dash or two, "-name value" and "-name=value", a boolean's value only after "=", the last of repeated flags wins), which
- * general libraries do not do: they take "-name" for four short flags and "--flag false" for a flag with a value.
+ * What was set where: the command line, ETCD_* variables and the config file all end in one
+ * Settings. Flags are read as Go's flag package reads them (one dash or two, "-name value" and
+ * "-name=value", a boolean's value only after "=", the last of repeated flags wins), which general
+ * libraries do not do: they take "-name" for four short flags and "--flag false" for a flag with a
+ * value.
  */
 import { ConfigError } from "./errors.ts";
-import { type OptionName, type OptionValues, optionByFlag, options, variableName } from "./options.ts";
+import {
+  type OptionName,
+  type OptionValues,
+  optionByFlag,
+  options,
+  variableName,
+} from "./options.ts";
 import { flagsOfGates, retiredFlags } from "./retired.ts";
 import type { Notice } from "./server-config.ts";
 import { nearest } from "./suggest.ts";
@@ -76,34 +84,48 @@ function isBoolFlag(name: string): boolean {
 }
 
 function isKnown(name: string): boolean {
-  return optionByFlag.has(name) || flagsOfGates.has(name) || retiredFlags.has(name) || (commandFlags as readonly string[]).includes(name);
+  return (
+    optionByFlag.has(name) ||
+    flagsOfGates.has(name) ||
+    retiredFlags.has(name) ||
+    (commandFlags as readonly string[]).includes(name)
+  );
 }
 
-/** Takes the arguments (without the program's name) apart. Throws ConfigError for what is no flag or not a known one. */
+/**
+ * Takes the arguments (without the program's name) apart. Throws ConfigError for what is no flag or
+ * not a known one.
+ */
 export function readCommandLine(argv: readonly string[]): CommandLine {
   const flags: GivenFlag[] = [];
   let version = false;
   let configFile = "";
   for (let i = 0; i < argv.length; i++) {
-    const argument = argv[i]!;
-    if (argument.length < 2 || argument[0] !== "-") throw new ConfigError("BadFlag", `${quote(argument)} is not a valid flag`);
+    const argument = argv[i];
+    if (argument.length < 2 || argument[0] !== "-")
+      throw new ConfigError("BadFlag", `${quote(argument)} is not a valid flag`);
     if (argument === "--") {
-      if (i + 1 < argv.length) throw new ConfigError("BadFlag", `${quote(argv[i + 1]!)} is not a valid flag`);
+      if (i + 1 < argv.length)
+        throw new ConfigError("BadFlag", `${quote(argv[i + 1])} is not a valid flag`);
       break;
     }
     const body = argument.slice(argument[1] === "-" ? 2 : 1);
-    if (body[0] === "-" || body[0] === "=") throw new ConfigError("BadFlag", `bad flag syntax: ${argument}`);
+    if (body[0] === "-" || body[0] === "=")
+      throw new ConfigError("BadFlag", `bad flag syntax: ${argument}`);
     const equals = body.indexOf("=");
     const name = equals < 0 ? body : body.slice(0, equals);
     if (name === "help" || name === "h") return { help: true, version, configFile, flags };
     if (!isKnown(name)) {
       const near = nearest(name, [...options.keys(), ...commandFlags]);
-      throw new ConfigError("BadFlag", `flag provided but not defined: --${name}${near === undefined ? "" : ` (did you mean --${near}?)`}`);
+      throw new ConfigError(
+        "BadFlag",
+        `flag provided but not defined: --${name}${near === undefined ? "" : ` (did you mean --${near}?)`}`,
+      );
     }
     let text: string;
     if (equals >= 0) text = body.slice(equals + 1);
     else if (isBoolFlag(name)) text = "true";
-    else if (i + 1 < argv.length) text = argv[++i]!;
+    else if (i + 1 < argv.length) text = argv[++i];
     else throw new ConfigError("BadFlag", `flag needs an argument: --${name}`);
     if (name === "version") version = readValue(() => parseBool(text), text, "flag --version");
     else if (name === "config-file") configFile = text;
@@ -118,7 +140,11 @@ function readValue<T>(read: () => T, text: string, where: string): T {
   } catch (error) {
     if (!(error instanceof ValueError)) throw error;
     const exitCode = where.startsWith("flag ") ? 2 : 1;
-    throw new ConfigError("BadValue", `invalid value ${quote(text)} for ${where}: ${error.message}`, exitCode);
+    throw new ConfigError(
+      "BadValue",
+      `invalid value ${quote(text)} for ${where}: ${error.message}`,
+      exitCode,
+    );
   }
 }
 
@@ -152,16 +178,29 @@ export function applyFlags(settings: Settings, line: CommandLine): void {
 const foreignVariables = new Set(["ETCD_UNSUPPORTED_ARCH", "ETCD_CONFIG_FILE"]);
 
 /**
- * Sets what the ETCD_* variables say. A variable for a flag that was given is refused, as etcd does: it could not have been meant. An
- * empty variable counts as absent. Variables that are no option are warned of, since a typing error would otherwise pass unseen.
+ * Sets what the ETCD_* variables say. A variable for a flag that was given is refused, as etcd
+ * does: it could not have been meant. An empty variable counts as absent. Variables that are no
+ * option are warned of, since a typing error would otherwise pass unseen.
  */
-export function applyVariables(settings: Settings, line: CommandLine, env: Readonly<Record<string, string | undefined>>): void {
-  const given = new Set(line.flags.map((flag) => variableName(optionByFlag.get(flag.name) ?? flag.name)));
+export function applyVariables(
+  settings: Settings,
+  line: CommandLine,
+  env: Readonly<Record<string, string | undefined>>,
+): void {
+  const given = new Set(
+    line.flags.map((flag) => variableName(optionByFlag.get(flag.name) ?? flag.name)),
+  );
   const names = [...optionByFlag.keys(), ...flagsOfGates.keys(), ...retiredFlags.keys()];
   const byVariable = new Map(names.map((name) => [variableName(name), name]));
   for (const variable of Object.keys(env).sort()) {
     const text = env[variable];
-    if (!variable.startsWith("ETCD_") || text === undefined || text === "" || foreignVariables.has(variable)) continue;
+    if (
+      !variable.startsWith("ETCD_") ||
+      text === undefined ||
+      text === "" ||
+      foreignVariables.has(variable)
+    )
+      continue;
     const name = byVariable.get(variable);
     if (name === undefined) {
       const near = nearest(variable, byVariable.keys());
@@ -195,6 +234,12 @@ function isSecret(name: string): boolean {
 /** ETCD_* variables that are set, for the note that a config file put them aside. */
 export function setVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.keys(env)
-    .filter((name) => name.startsWith("ETCD_") && env[name] !== undefined && env[name] !== "" && !foreignVariables.has(name))
+    .filter(
+      (name) =>
+        name.startsWith("ETCD_") &&
+        env[name] !== undefined &&
+        env[name] !== "" &&
+        !foreignVariables.has(name),
+    )
     .sort();
 }

@@ -1,10 +1,18 @@
-/** What a member says of its settings when it starts: those in force, under etcd's names, so that a log tells what it was written by. */
+/**
+ * What a member says of its settings when it starts: those in force, under etcd's names, so that a
+ * log tells what it was written by.
+ */
 import type { AutoCompaction, ServerConfig } from "./server-config.ts";
 import { initialClusterText, type MemberUrl } from "./url.ts";
 import { formatDuration } from "./values.ts";
 
-/** Fields for the line "starting an etcd server". No secrets: nothing of certificates and, as in etcd, of tokens the cluster's. */
-export function startFields(config: ServerConfig): Readonly<Record<string, string | number | boolean | readonly string[]>> {
+/**
+ * Fields for the line "starting an etcd server". No secrets: nothing of certificates and, as in
+ * etcd, of tokens the cluster's.
+ */
+export function startFields(
+  config: ServerConfig,
+): Readonly<Record<string, string | number | boolean | readonly string[]>> {
   return {
     name: config.name,
     "data-dir": config.dataDir,

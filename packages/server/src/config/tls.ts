@@ -29,9 +29,16 @@ const suites: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** TLS 1.3 suites: their names are the same everywhere, and Node takes them in the same list. */
-const suites13 = new Set(["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]);
+const suites13 = new Set([
+  "TLS_AES_128_GCM_SHA256",
+  "TLS_AES_256_GCM_SHA384",
+  "TLS_CHACHA20_POLY1305_SHA256",
+]);
 
-/** A cipher suite list for Node from IANA names. TLS 1.3 suites that are not named stay on, since they cannot be chosen in Go either. */
+/**
+ * A cipher suite list for Node from IANA names. TLS 1.3 suites that are not named stay on, since
+ * they cannot be chosen in Go either.
+ */
 function nodeCiphers(names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
   const chosen13 = names.filter((name) => suites13.has(name));
@@ -39,7 +46,8 @@ function nodeCiphers(names: readonly string[]): string | undefined {
     .filter((name) => !suites13.has(name))
     .map((name) => {
       const openSslName = suites.get(name);
-      if (openSslName === undefined) throw new ConfigError("BadValue", `unexpected TLS cipher suite ${quote(name)}`);
+      if (openSslName === undefined)
+        throw new ConfigError("BadValue", `unexpected TLS cipher suite ${quote(name)}`);
       return openSslName;
     });
   return [...(chosen13.length > 0 ? chosen13 : suites13), ...chosen12].join(":");
@@ -52,12 +60,21 @@ function versions(values: OptionValues): Pick<TlsConfig, "minVersion" | "maxVers
   const min = values["tls-min-version"] as keyof typeof nodeVersions | "";
   const max = values["tls-max-version"] as keyof typeof nodeVersions | "";
   if (min === "TLS1.3" && max === "TLS1.2") {
-    throw new ConfigError("Contradiction", `min version (${min}) is greater than max version (${max})`);
+    throw new ConfigError(
+      "Contradiction",
+      `min version (${min}) is greater than max version (${max})`,
+    );
   }
   if (min === "TLS1.3" && values["cipher-suites"].length > 0) {
-    throw new ConfigError("Contradiction", "cipher suites cannot be configured when only TLS1.3 is enabled");
+    throw new ConfigError(
+      "Contradiction",
+      "cipher suites cannot be configured when only TLS1.3 is enabled",
+    );
   }
-  return { minVersion: nodeVersions[min === "" ? "TLS1.2" : min], maxVersion: nodeVersions[max === "" ? "TLS1.3" : max] };
+  return {
+    minVersion: nodeVersions[min === "" ? "TLS1.2" : min],
+    maxVersion: nodeVersions[max === "" ? "TLS1.3" : max],
+  };
 }
 
 /** The text of a file, or a throw with the system's reason. */
@@ -70,20 +87,29 @@ function readTlsFile(path: string, flag: string, readFile: ReadFile): string {
     const { message } = error as Error;
     // Keys are for one user, and folders of certificates made by root are for root.
     const next =
-      message === "permission denied" ? "; the user that runs the member must be able to read it (quorate-certs --owner USER)" : "";
+      message === "permission denied"
+        ? "; the user that runs the member must be able to read it (quorate-certs --owner USER)"
+        : "";
     throw new ConfigError("BadFile", `--${flag}: cannot read ${path}: ${message}${next}`);
   }
 }
 
 function checkPem(path: string, flag: string, readFile: ReadFile): void {
-  if (!readTlsFile(path, flag, readFile).includes("-----BEGIN ")) throw new ConfigError("BadFile", `--${flag}: ${path} is not a PEM file`);
+  if (!readTlsFile(path, flag, readFile).includes("-----BEGIN "))
+    throw new ConfigError("BadFile", `--${flag}: ${path} is not a PEM file`);
 }
 
-/** etcd takes revocation lists in DER, which begins with a SEQUENCE (0x30, the character 0); PEM is as good. */
+/**
+ * etcd takes revocation lists in DER, which begins with a SEQUENCE (0x30, the character 0); PEM is
+ * as good.
+ */
 function checkRevocationList(path: string, flag: string, readFile: ReadFile): void {
   const text = readTlsFile(path, flag, readFile);
   if (text.startsWith("0") || text.includes("-----BEGIN X509 CRL-----")) return;
-  throw new ConfigError("BadFile", `--${flag}: ${path} is no revocation list, neither in DER nor in PEM`);
+  throw new ConfigError(
+    "BadFile",
+    `--${flag}: ${path} is no revocation list, neither in DER nor in PEM`,
+  );
 }
 
 type Side = "client" | "peer";
@@ -139,7 +165,11 @@ export interface TlsSurroundings {
 function selfMadeTls(side: Side, values: OptionValues, dataDir: string): TlsConfig {
   const { prefix, clientCertAuth, ca, crl, hostUrls } = sideOf(side, values);
   if (clientCertAuth || ca !== "" || crl !== "") {
-    const other = clientCertAuth ? `${prefix}client-cert-auth` : ca !== "" ? `${prefix}trusted-ca-file` : `${side}-crl-file`;
+    const other = clientCertAuth
+      ? `${prefix}client-cert-auth`
+      : ca !== ""
+        ? `${prefix}trusted-ca-file`
+        : `${side}-crl-file`;
     throw new ConfigError(
       "Contradiction",
       `--${prefix}auto-tls cannot be used with --${other}: no authority stands behind certificates that members make for themselves; ` +
@@ -147,7 +177,11 @@ function selfMadeTls(side: Side, values: OptionValues, dataDir: string): TlsConf
     );
   }
   const validityYears = values["self-signed-cert-validity"];
-  if (validityYears === 0) throw new ConfigError("BadValue", "selfSignedCertValidity is invalid,it should be greater than 0");
+  if (validityYears === 0)
+    throw new ConfigError(
+      "BadValue",
+      "selfSignedCertValidity is invalid,it should be greater than 0",
+    );
   const dir = `${dataDir}/fixtures/${side}`;
   const [certFile, keyFile] = [`${dir}/cert.pem`, `${dir}/key.pem`];
   const hosts = hostUrls.map(({ host }) => host).filter((host) => host !== "");
@@ -171,8 +205,9 @@ function selfMadeTls(side: Side, values: OptionValues, dataDir: string): TlsConf
 }
 
 /**
- * The TLS settings of a side, or undefined if it has no certificate. `urls` are those that the side listens on; a https URL without a
- * certificate is refused, and the files are looked at (they exist and are PEM) where a URL needs them. Throws ConfigError.
+ * The TLS settings of a side, or undefined if it has no certificate. `urls` are those that the side
+ * listens on; a https URL without a certificate is refused, and the files are looked at (they exist
+ * and are PEM) where a URL needs them. Throws ConfigError.
  */
 export function resolveTls(
   side: Side,
@@ -191,7 +226,8 @@ export function resolveTls(
   if (s.cert === "" && s.key === "") {
     if (secure !== undefined) {
       if (values["listen-metrics-urls"].includes(secure)) {
-        const wanted = "client TLS key/cert (--cert-file, --key-file) must be provided for metrics secure url";
+        const wanted =
+          "client TLS key/cert (--cert-file, --key-file) must be provided for metrics secure url";
         throw new ConfigError("Contradiction", `${wanted} ${secure.text}`);
       }
       throw new ConfigError(
@@ -203,7 +239,10 @@ export function resolveTls(
   }
   if (s.cert === "" || s.key === "") {
     const flags = `give both --${s.prefix}cert-file and --${s.prefix}key-file`;
-    throw new ConfigError("Contradiction", `KeyFile and CertFile must both be present[key: ${s.key}, cert: ${s.cert}]: ${flags}`);
+    throw new ConfigError(
+      "Contradiction",
+      `KeyFile and CertFile must both be present[key: ${s.key}, cert: ${s.cert}]: ${flags}`,
+    );
   }
   if ((s.clientCert === "") !== (s.clientKey === "")) {
     throw new ConfigError(
@@ -218,7 +257,8 @@ export function resolveTls(
       `AllowedCNs and AllowedHostnames are mutually exclusive (cns=${list(s.commonNames)}, hostnames=${list(s.hostnames)})`,
     );
   }
-  // Clients' plain URLs do not need the files; the peer side needs them in any case, to connect to others.
+  // Clients' plain URLs do not need the files; the peer side needs them in any case, to connect to
+  // others.
   if (secure !== undefined || side === "peer") {
     checkPem(s.cert, `${s.prefix}cert-file`, readFile);
     checkPem(s.key, `${s.prefix}key-file`, readFile);

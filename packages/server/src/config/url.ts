@@ -1,6 +1,7 @@
 /**
- * The URLs of members: http, https, unix and unixs, each with a host and a port and without a path, and the name=url lists of
- * --initial-cluster. Messages are those of etcd's client/pkg/types, because operators search for them.
+ * The URLs of members: http, https, unix and unixs, each with a host and a port and without a path,
+ * and the name=url lists of --initial-cluster. Messages are those of etcd's client/pkg/types,
+ * because operators search for them.
  */
 import { fromUtf8 } from "@quorate/proto";
 import { quote, ValueError } from "./values.ts";
@@ -16,7 +17,10 @@ export interface MemberUrl {
   readonly port: number;
   /** The socket's path for unix and unixs, else empty. */
   readonly path: string;
-  /** The URL as it was written, with its scheme in lower case: what goes into member ids and the member list. */
+  /**
+   * The URL as it was written, with its scheme in lower case: what goes into member ids and the
+   * member list.
+   */
   readonly text: string;
 }
 
@@ -31,25 +35,33 @@ export function parseUrl(input: string): MemberUrl {
   const text = input.trim();
   const shape = SHAPE.exec(text);
   if (shape === null)
-    throw new ValueError(`URL scheme must be http, https, unix, or unixs: ${text || "the URL is empty (a comma too many?)"}`);
-  const scheme = shape[1]!.toLowerCase();
+    throw new ValueError(
+      `URL scheme must be http, https, unix, or unixs: ${text || "the URL is empty (a comma too many?)"}`,
+    );
+  const scheme = shape[1].toLowerCase();
   const authority = shape[2] ?? "";
-  const path = shape[3]!;
+  const path = shape[3];
   const rest = shape[4] ?? "";
-  const normalised = scheme + text.slice(shape[1]!.length);
+  const normalised = scheme + text.slice(shape[1].length);
   if (scheme === "unix" || scheme === "unixs") {
-    // "unix://host:port" names a socket file in the working directory, "unix:///a/b" one by its path.
+    // "unix://host:port" names a socket file in the working directory, "unix:///a/b" one by its
+    // path.
     const socket = authority + path;
     if (socket === "") throw new ValueError(`URL of a unix socket must name its file: ${text}`);
     const sizeBytes = fromUtf8(socket).length;
     if (sizeBytes > MAX_SOCKET_PATH_BYTES)
-      throw new ValueError(`path of a unix socket must have at most ${MAX_SOCKET_PATH_BYTES} bytes, got ${sizeBytes}: ${text}`);
+      throw new ValueError(
+        `path of a unix socket must have at most ${MAX_SOCKET_PATH_BYTES} bytes, got ${sizeBytes}: ${text}`,
+      );
     return { scheme, host: "", port: 0, path: socket, text: normalised };
   }
-  if (scheme !== "http" && scheme !== "https") throw new ValueError(`URL scheme must be http, https, unix, or unixs: ${text}`);
+  if (scheme !== "http" && scheme !== "https")
+    throw new ValueError(`URL scheme must be http, https, unix, or unixs: ${text}`);
   const invalidPort = /:([^:\]]*[^0-9:\]][^:\]]*)$/.exec(authority);
   if (invalidPort !== null && !authority.includes("@")) {
-    throw new ValueError(`parse ${quote(text)}: invalid port ${quote(`:${invalidPort[1]}`)} after host`);
+    throw new ValueError(
+      `parse ${quote(text)}: invalid port ${quote(`:${invalidPort[1]}`)} after host`,
+    );
   }
   const pair = HOST_PORT.exec(authority);
   if (pair === null || pair[3] === "" || authority.includes("@")) {
@@ -59,10 +71,13 @@ export function parseUrl(input: string): MemberUrl {
   if (rest !== "") throw new ValueError(`URL must not contain a query or fragment: ${text}`);
   const port = Number(pair[3]);
   if (port > 65535) throw new ValueError(`URL port must be at most 65535: ${text}`);
-  return { scheme, host: pair[1] ?? pair[2]!, port, path: "", text: normalised };
+  return { scheme, host: pair[1] ?? pair[2], port, path: "", text: normalised };
 }
 
-/** Reads comma-separated URLs; the result is sorted by text, each once, as etcd keeps them. An empty text is an empty list. */
+/**
+ * Reads comma-separated URLs; the result is sorted by text, each once, as etcd keeps them. An empty
+ * text is an empty list.
+ */
 export function parseUrls(text: string): readonly MemberUrl[] {
   if (text === "") return [];
   const byText = new Map<string, MemberUrl>();
@@ -85,7 +100,10 @@ export function urlsText(urls: readonly MemberUrl[]): string {
 /** Member names and their peer URLs, as --initial-cluster gives them. */
 export type InitialCluster = ReadonlyMap<string, readonly MemberUrl[]>;
 
-/** Reads "name=url,name=url,..."; a name that comes more than once has several URLs, kept even where equal for a later check. */
+/**
+ * Reads "name=url,name=url,..."; a name that comes more than once has several URLs, kept even where
+ * equal for a later check.
+ */
 export function parseInitialCluster(text: string): InitialCluster {
   const cluster = new Map<string, MemberUrl[]>();
   for (const pair of text.split(",")) {
@@ -111,7 +129,10 @@ export function initialClusterText(cluster: InitialCluster): string {
 
 const IPV4 = /^(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])(?:\.(?!$)|$)){4}$/;
 
-/** Whether a host is an address and not a name. A zone ("fe80::1%eth0") counts as part of the address. */
+/**
+ * Whether a host is an address and not a name. A zone ("fe80::1%eth0") counts as part of the
+ * address.
+ */
 export function isIpAddress(host: string): boolean {
   return IPV4.test(host) || canonicalIpv6(host) !== undefined;
 }
@@ -133,12 +154,21 @@ function canonicalIpv6(host: string): string | undefined {
   }
   const count = groups.reduce((sum, half) => sum + half.length, 0);
   if (halves.length === 1 ? count !== 8 : count > 7) return undefined;
-  const filled = halves.length === 1 ? groups[0]! : [...groups[0]!, ...Array<string>(8 - count).fill("0"), ...groups[1]!];
+  const filled =
+    halves.length === 1
+      ? groups[0]
+      : [...groups[0], ...Array<string>(8 - count).fill("0"), ...groups[1]];
   if (!filled.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined;
-  return filled.map((group) => Number.parseInt(group, 16).toString(16)).join(":") + (zone === undefined ? "" : `%${zone}`);
+  return (
+    filled.map((group) => Number.parseInt(group, 16).toString(16)).join(":") +
+    (zone === undefined ? "" : `%${zone}`)
+  );
 }
 
-/** Whether two URLs name the same place: equal scheme, host (addresses compared as addresses) and port. */
+/**
+ * Whether two URLs name the same place: equal scheme, host (addresses compared as addresses) and
+ * port.
+ */
 export function sameUrl(a: MemberUrl, b: MemberUrl): boolean {
   if (a.scheme !== b.scheme || a.port !== b.port || a.path !== b.path) return false;
   return (canonicalIpv6(a.host) ?? a.host) === (canonicalIpv6(b.host) ?? b.host);
@@ -149,11 +179,15 @@ export function hostPort(url: MemberUrl): string {
   return url.host.includes(":") ? `[${url.host}]:${url.port}` : `${url.host}:${url.port}`;
 }
 
-/** Throws a ValueError for a URL that cannot be bound: a member listens on addresses (or "localhost"), not on names. */
+/**
+ * Throws a ValueError for a URL that cannot be bound: a member listens on addresses (or
+ * "localhost"), not on names.
+ */
 export function checkBindUrls(urls: readonly MemberUrl[]): void {
   for (const url of urls) {
     if (url.scheme === "unix" || url.scheme === "unixs" || url.host === "localhost") continue;
-    if (!isIpAddress(url.host)) throw new ValueError(`expected IP in URL for binding (${url.text})`);
+    if (!isIpAddress(url.host))
+      throw new ValueError(`expected IP in URL for binding (${url.text})`);
   }
 }
 

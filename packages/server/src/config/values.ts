@@ -1,6 +1,6 @@
 /**
- * The values that options take, read as Go's flag package and etcd's config file read them. Parsers throw ValueError with a text that
- * the caller prefixes with the name of the flag, variable or key.
+ * The values that options take, read as Go's flag package and etcd's config file read them. Parsers
+ * throw ValueError with a text that the caller prefixes with the name of the flag, variable or key.
  */
 
 /** A text that is not a value of the wanted type. */
@@ -24,16 +24,22 @@ export function parseBool(text: string): boolean {
 const INTEGER = /^([+-]?)(?:0[xX]([0-9a-fA-F_]+)|0[bB]([01_]+)|0[oO]?([0-7_]+)|([0-9][0-9_]*))$/;
 
 /**
- * A whole number in Go's literal forms (decimal, 0x, 0b, 0o, underscores), within [min, max]; both bounds are safe integers. `unit` is what
- * it counts, for the message.
+ * A whole number in Go's literal forms (decimal, 0x, 0b, 0o, underscores), within [min, max]; both
+ * bounds are safe integers. `unit` is what it counts, for the message.
  */
 export function parseInteger(text: string, min: number, max: number, unit?: string): number {
-  const failure = (): ValueError => new ValueError(`parse error (expected a whole number${unit === undefined ? "" : `; unit: ${unit}`})`);
+  const failure = (): ValueError =>
+    new ValueError(
+      `parse error (expected a whole number${unit === undefined ? "" : `; unit: ${unit}`})`,
+    );
   const match = INTEGER.exec(text);
   if (match === null || (match[1] !== "" && min >= 0)) throw failure();
   const [, sign, hex, binary, octal, decimal] = match;
   const digits = (hex ?? binary ?? octal ?? decimal)!.replaceAll("_", "");
-  const magnitude = Number.parseInt(digits, hex !== undefined ? 16 : binary !== undefined ? 2 : octal !== undefined ? 8 : 10);
+  const magnitude = Number.parseInt(
+    digits,
+    hex !== undefined ? 16 : binary !== undefined ? 2 : octal !== undefined ? 8 : 10,
+  );
   const value = sign === "-" ? -magnitude : magnitude;
   if (Number.isNaN(value)) throw failure();
   return inRange(value, min, max);
@@ -41,7 +47,8 @@ export function parseInteger(text: string, min: number, max: number, unit?: stri
 
 /** `value`, if it is within [min, max]; else a ValueError that tells the bounds. */
 export function inRange(value: number, min: number, max: number): number {
-  if (value < min || value > max) throw new ValueError(`value out of range (expected ${min} to ${max})`);
+  if (value < min || value > max)
+    throw new ValueError(`value out of range (expected ${min} to ${max})`);
   return value;
 }
 
@@ -59,21 +66,29 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 /** The longest duration that Go can hold (2^63 ns), in milliseconds. */
 const MAX_DURATION_MS = 9_223_372_036_854;
 
-/** A duration in Go's form ("300ms", "1h30m", "-1.5s", "0") in milliseconds, with a fraction below one millisecond. */
+/**
+ * A duration in Go's form ("300ms", "1h30m", "-1.5s", "0") in milliseconds, with a fraction below
+ * one millisecond.
+ */
 export function parseDurationMs(text: string): number {
   const failure = `time: invalid duration ${quote(text)} (expected one such as 300ms, 10s or 1h30m)`;
   const signed = /^([+-]?)(.*)$/s.exec(text)!;
-  const body = signed[2]!;
+  const body = signed[2];
   if (body === "0") return 0;
   const part = /([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)/gy;
   let totalMs = 0;
   let end = 0;
   for (let match = part.exec(body); match !== null; match = part.exec(body)) {
-    const unit = match[2]!;
-    if (unit === "") throw new ValueError(`time: missing unit in duration ${quote(text)} (expected one such as 300ms, 10s or 1h30m)`);
+    const unit = match[2];
+    if (unit === "")
+      throw new ValueError(
+        `time: missing unit in duration ${quote(text)} (expected one such as 300ms, 10s or 1h30m)`,
+      );
     const unitMs = UNIT_MS[unit];
     if (unitMs === undefined)
-      throw new ValueError(`time: unknown unit ${quote(unit)} in duration ${quote(text)} (expected ns, us, ms, s, m or h)`);
+      throw new ValueError(
+        `time: unknown unit ${quote(unit)} in duration ${quote(text)} (expected ns, us, ms, s, m or h)`,
+      );
     totalMs += Number(match[1]) * unitMs;
     end = part.lastIndex;
   }
@@ -81,7 +96,10 @@ export function parseDurationMs(text: string): number {
   return signed[1] === "-" ? -totalMs : totalMs;
 }
 
-/** A duration as Go prints it: "0s", "300ms", "1m0s", "2h0m0s". Fractions below a nanosecond are dropped. */
+/**
+ * A duration as Go prints it: "0s", "300ms", "1m0s", "2h0m0s". Fractions below a nanosecond are
+ * dropped.
+ */
 export function formatDuration(durationMs: number): string {
   if (durationMs === 0) return "0s";
   const sign = durationMs < 0 ? "-" : "";

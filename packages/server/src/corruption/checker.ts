@@ -5,16 +5,26 @@
  *     at intervals  the leader with the others, at its newest revision          --corrupt-check-time
  *     after a compaction, at its revision                                       gate CompactHashCheck, --compact-hash-check-time
  *
- * Hashes compare only at one revision with one compact revision. Whoever differs from a majority of all members is named in a CORRUPT
- * alarm; where there is no majority the alarm has the member id 0. (etcd's periodic check takes the leader to be right.)
+ * Hashes compare only at one revision with one compact revision. Whoever differs from a majority of
+ * all members is named in a CORRUPT alarm; where there is no majority the alarm has the member
+ * id 0. (etcd's periodic check takes the leader to be right.)
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, EtcdError, idToHex } from "@quorate/proto";
+import {
+  type AlarmRequest,
+  AlarmRequest_AlarmAction,
+  AlarmType,
+  EtcdError,
+  idToHex,
+} from "@quorate/proto";
 import type { Applied, KeyValueHash, Member, Store } from "@quorate/store";
 import type { PeerCall } from "../lease/peer-call.ts";
 import { askHashes, type PeerHash } from "./peer-hash.ts";
 
-/** A hash reads the whole history; etcd gives it the time of a request, which a large store does not fit into. */
+/**
+ * A hash reads the whole history; etcd gives it the time of a request, which a large store does not
+ * fit into.
+ */
 const HASH_TIMEOUT_MS = 60_000;
 /** At start nobody waits for others as long (etcd: ReqTimeout). */
 const INITIAL_TIMEOUT_MS = 7000;
@@ -61,10 +71,16 @@ export class CorruptionChecker {
     const { everyMs, afterCompactionMs, memberId } = this.#options;
     const { clock, logger } = this.#parts;
     if (everyMs > 0) {
-      logger.info("enabled corruption checking", { "local-member-id": idToHex(memberId), interval: `${everyMs}ms` });
+      logger.info("enabled corruption checking", {
+        "local-member-id": idToHex(memberId),
+        interval: `${everyMs}ms`,
+      });
       this.#timers.push(clock.every(everyMs, () => this.#run(() => this.periodic())));
     }
-    if (afterCompactionMs !== undefined) this.#timers.push(clock.every(afterCompactionMs, () => this.#run(() => this.afterCompaction())));
+    if (afterCompactionMs !== undefined)
+      this.#timers.push(
+        clock.every(afterCompactionMs, () => this.#run(() => this.afterCompaction())),
+      );
   }
 
   stop(): void {
@@ -76,15 +92,19 @@ export class CorruptionChecker {
     if (this.#checking || !this.#parts.isLeader()) return;
     this.#checking = true;
     check()
-      .catch((error: Error) => this.#parts.logger.warn("failed to check hash KV", { error: error.message }))
+      .catch((error: Error) =>
+        this.#parts.logger.warn("failed to check hash KV", { error: error.message }),
+      )
       .finally(() => {
         this.#checking = false;
       });
   }
 
   /**
-   * Where this member's history stands: it is that of a majority of all members, or not; "unknown" while too few can be compared.
-   * @param counts whether this member is one of the majority itself: not if it has what it has from one of the others
+   * Where this member's history stands: it is that of a majority of all members, or not; "unknown"
+   * while too few can be compared.
+   * @param counts whether this member is one of the majority itself: not if it has what it has from
+   * one of the others
    */
   async standing(counts: boolean): Promise<Standing> {
     const { hash, peers } = await this.#ask(0);
@@ -100,20 +120,34 @@ export class CorruptionChecker {
     const { call } = this.#parts;
     const others = this.#others();
     const newest = await askHashes(call, others, 0, HASH_TIMEOUT_MS);
-    // What this member stands at may be wrong, too: the others are asked at a revision that all of them have.
-    const revision = Math.min(...newest.flatMap(({ hash }) => (hash === undefined ? [] : [hash.currentRevision])));
-    const peers = revision === Number.POSITIVE_INFINITY ? [] : await askHashes(call, others, revision, HASH_TIMEOUT_MS);
+    // What this member stands at may be wrong, too: the others are asked at a revision that all of
+    // them have.
+    const revision = Math.min(
+      ...newest.flatMap(({ hash }) => (hash === undefined ? [] : [hash.currentRevision])),
+    );
+    const peers =
+      revision === Number.POSITIVE_INFINITY
+        ? []
+        : await askHashes(call, others, revision, HASH_TIMEOUT_MS);
     const found = peers.find((peer) => peer.memberId === memberId)?.hash;
     if (found === undefined) return false;
-    const equal = peers.filter(({ hash }) => hash?.hash === found.hash && hash.compactRevision === found.compactRevision);
+    const equal = peers.filter(
+      ({ hash }) => hash?.hash === found.hash && hash.compactRevision === found.compactRevision,
+    );
     return equal.length > (others.length + 1) / 2;
   }
 
-  /** How many members that answered have another history at the same compact revision. For the start of a member. */
+  /**
+   * How many members that answered have another history at the same compact revision. For the start
+   * of a member.
+   */
   async differing(): Promise<number> {
     const { hash, peers } = await this.#ask(0, INITIAL_TIMEOUT_MS);
-    const others = peers.filter((peer) => peer.hash?.compactRevision === hash.compactRevision && peer.hash.hash !== hash.hash);
-    for (const peer of others) this.#warn("found different hash values from remote peer", hash, peer);
+    const others = peers.filter(
+      (peer) => peer.hash?.compactRevision === hash.compactRevision && peer.hash.hash !== hash.hash,
+    );
+    for (const peer of others)
+      this.#warn("found different hash values from remote peer", hash, peer);
     return others.length;
   }
 
@@ -122,8 +156,16 @@ export class CorruptionChecker {
     const { hash, peers } = await this.#ask(0);
     await linearizable();
     const now = await store().mvcc.hashKV(0);
-    if (now.hash !== hash.hash && now.revision === hash.revision && now.compactRevision === hash.compactRevision) {
-      logger.warn("found hash mismatch", { revision: now.revision, "hash-1": hash.hash, "hash-2": now.hash });
+    if (
+      now.hash !== hash.hash &&
+      now.revision === hash.revision &&
+      now.compactRevision === hash.compactRevision
+    ) {
+      logger.warn("found hash mismatch", {
+        revision: now.revision,
+        "hash-1": hash.hash,
+        "hash-2": now.hash,
+      });
       await this.#raise(this.#options.memberId);
       return;
     }
@@ -133,7 +175,11 @@ export class CorruptionChecker {
         this.#warn("revision from follower must be less than or equal to leader's", now, peer);
         await this.#raise(peer.memberId);
       } else if (peer.hash.compactRevision > now.compactRevision) {
-        this.#warn("compact revision from follower must be less than or equal to leader's", now, peer);
+        this.#warn(
+          "compact revision from follower must be less than or equal to leader's",
+          now,
+          peer,
+        );
         await this.#raise(peer.memberId);
       }
     }
@@ -149,16 +195,24 @@ export class CorruptionChecker {
     const { hash, peers } = await this.#ask(revision);
     if (!(await this.#judge(hash, peers, "Detected compaction hash mismatch"))) return;
     // A member that could not say is asked again.
-    if (peers.every((peer) => peer.hash?.compactRevision === hash.compactRevision)) this.#lastChecked = revision;
+    if (peers.every((peer) => peer.hash?.compactRevision === hash.compactRevision))
+      this.#lastChecked = revision;
   }
 
   /** This member's hash at a revision (0: the newest), and those of the others at the same. */
-  async #ask(revision: number, timeoutMs = HASH_TIMEOUT_MS): Promise<{ hash: KeyValueHash; peers: PeerHash[] }> {
+  async #ask(
+    revision: number,
+    timeoutMs = HASH_TIMEOUT_MS,
+  ): Promise<{ hash: KeyValueHash; peers: PeerHash[] }> {
     const { store, call, logger } = this.#parts;
     const hash = await store().mvcc.hashKV(revision);
     const peers = await askHashes(call, this.#others(), hash.revision, timeoutMs);
     for (const { memberId, error } of peers) {
-      if (error !== "") logger.warn("cannot fetch hash from remote peer", { "remote-peer-id": idToHex(memberId), error });
+      if (error !== "")
+        logger.warn("cannot fetch hash from remote peer", {
+          "remote-peer-id": idToHex(memberId),
+          error,
+        });
     }
     return { hash, peers };
   }
@@ -186,7 +240,8 @@ export class CorruptionChecker {
   async #judge(hash: KeyValueHash, peers: readonly PeerHash[], text: string): Promise<boolean> {
     const groups = this.#groups(hash, peers);
     if (groups.size === 1) return true;
-    for (const peer of peers) if (peer.hash !== undefined && peer.hash.hash !== hash.hash) this.#warn(text, hash, peer);
+    for (const peer of peers)
+      if (peer.hash !== undefined && peer.hash.hash !== hash.hash) this.#warn(text, hash, peer);
     const majority = majorityOf(groups, peers.length + 1);
     if (majority === undefined) {
       this.#parts.logger.error(NO_MAJORITY, {
@@ -196,7 +251,8 @@ export class CorruptionChecker {
       await this.#raise(0n);
       return false;
     }
-    for (const [value, ids] of groups) if (value !== majority) for (const id of ids) await this.#raise(id);
+    for (const [value, ids] of groups)
+      if (value !== majority) for (const id of ids) await this.#raise(id);
     return false;
   }
 
@@ -209,10 +265,18 @@ export class CorruptionChecker {
     )
       return;
     try {
-      await propose({ action: AlarmRequest_AlarmAction.ACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT });
+      await propose({
+        action: AlarmRequest_AlarmAction.ACTIVATE,
+        memberID: memberId,
+        alarm: AlarmType.CORRUPT,
+      });
     } catch (error) {
       if (!(error instanceof EtcdError)) throw error;
-      this.#parts.logger.warn("failed to raise an alarm", { alarm: "CORRUPT", "member-id": idToHex(memberId), error: error.message });
+      this.#parts.logger.warn("failed to raise an alarm", {
+        alarm: "CORRUPT",
+        "member-id": idToHex(memberId),
+        error: error.message,
+      });
     }
   }
 
@@ -231,7 +295,10 @@ export class CorruptionChecker {
 }
 
 /** The hash that more than half of all `members` have, or undefined. */
-function majorityOf(groups: ReadonlyMap<number, readonly bigint[]>, members: number): number | undefined {
+function majorityOf(
+  groups: ReadonlyMap<number, readonly bigint[]>,
+  members: number,
+): number | undefined {
   for (const [hash, ids] of groups) if (ids.length > members / 2) return hash;
   return undefined;
 }

@@ -1,4 +1,7 @@
-/** Finding out that members differ, and mending it: the checker, the healer, and what the peer port answers for both. */
+/**
+ * Finding out that members differ, and mending it: the checker, the healer, and what the peer port
+ * answers for both.
+ */
 import type { Clock, Logger } from "@quorate/host";
 import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
 import type { HttpHandler } from "@quorate/rpc";
@@ -29,7 +32,16 @@ export interface CorruptionHost {
 }
 
 export interface CorruptionParts
-  extends Pick<RefetchParts, "call" | "snapshots" | "hasEnded" | "entriesAfter" | "standStill" | "exchange" | "replayConfChange"> {
+  extends Pick<
+    RefetchParts,
+    | "call"
+    | "snapshots"
+    | "hasEnded"
+    | "entriesAfter"
+    | "standStill"
+    | "exchange"
+    | "replayConfChange"
+  > {
   readonly host: CorruptionHost;
   readonly logger: Logger;
 }
@@ -51,7 +63,10 @@ export class Corruption {
       {
         memberId,
         everyMs: config.corruptCheckMs,
-        afterCompactionMs: config.featureGates.get("CompactHashCheck") === true ? config.compactHashCheckMs : undefined,
+        afterCompactionMs:
+          config.featureGates.get("CompactHashCheck") === true
+            ? config.compactHashCheckMs
+            : undefined,
       },
       { store, isLeader, linearizable: () => host.linearizable(), propose, call, clock, logger },
     );
@@ -91,7 +106,8 @@ export class Corruption {
 
   /**
    * Compares this member with the others before it takes part.
-   * @throws Error where they differ, unless it may mend itself: the alarm is raised for it then, once it takes part
+   * @throws Error where they differ, unless it may mend itself: the alarm is raised for it then,
+   * once it takes part
    */
   async initialCheck(): Promise<void> {
     const { host, logger } = this.#parts;
@@ -99,10 +115,13 @@ export class Corruption {
     if (config.featureGates.get("InitialCorruptCheck") !== true) return;
     logger.info("starting initial corruption check", { "local-member-id": idToHex(memberId) });
     if ((await this.#checker.differing()) === 0) {
-      logger.info("initial corruption checking passed; no corruption", { "local-member-id": idToHex(memberId) });
+      logger.info("initial corruption checking passed; no corruption", {
+        "local-member-id": idToHex(memberId),
+      });
       return;
     }
-    if (this.#healer === undefined) throw new Error(`${idToHex(memberId)} found data inconsistency with peers`);
+    if (this.#healer === undefined)
+      throw new Error(`${idToHex(memberId)} found data inconsistency with peers`);
     this.#healer.accuse();
   }
 

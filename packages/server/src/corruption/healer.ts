@@ -1,6 +1,7 @@
 /**
- * A member that differs from the others makes itself anew (--self-heal): while the CORRUPT alarm names it, it serves no reads, asks the
- * leader for its store, puts that in the place of its own, compares itself with the others, and ends the alarm.
+ * A member that differs from the others makes itself anew (--self-heal): while the CORRUPT alarm
+ * names it, it serves no reads, asks the leader for its store, puts that in the place of its own,
+ * compares itself with the others, and ends the alarm.
  *
  *     alarm CORRUPT for this member is applied
  *       -> reads wait, from that moment on; watches are told nothing more; a leader hands leadership over
@@ -11,11 +12,17 @@
  *          no:   if this member's own history is that of a majority by now, nothing is to be fetched; else it waits
  *       -> the alarm is ended through the log, reads go on
  *
- * The log and Raft's state are not touched: they were right. Nothing of it happens for an alarm of the member id 0, where nobody knows
- * who is right.
+ * The log and Raft's state are not touched: they were right. Nothing of it happens for an alarm of
+ * the member id 0, where nobody knows who is right.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, errorOf, idToHex } from "@quorate/proto";
+import {
+  type AlarmRequest,
+  AlarmRequest_AlarmAction,
+  AlarmType,
+  errorOf,
+  idToHex,
+} from "@quorate/proto";
 import type { Applied, Store } from "@quorate/store";
 import type { Standing } from "./checker.ts";
 
@@ -29,7 +36,10 @@ export interface HealerParts {
   readonly handOver: () => Promise<void>;
   /** Has the leader's store put in the place of this member's; gives up when `stopped` rejects. */
   readonly replaceStore: (stopped: Promise<never>) => Promise<void>;
-  /** How this member's history compares with that of a majority of all members, among whom it counts itself or not. */
+  /**
+   * How this member's history compares with that of a majority of all members, among whom it counts
+   * itself or not.
+   */
   readonly standing: (counts: boolean) => Promise<Standing>;
   readonly propose: (request: AlarmRequest) => Promise<Applied>;
   readonly hasEnded: () => boolean;
@@ -52,7 +62,10 @@ export class Healer {
   #timer: Timer | undefined;
   /** Whether this member knows of itself that it differs, and nobody has raised the alarm. */
   #accused = false;
-  /** True while this member has, or may have, a copy of the leader's store that was not compared with the others yet. */
+  /**
+   * True while this member has, or may have, a copy of the leader's store that was not compared
+   * with the others yet.
+   */
   isUnsure = false;
 
   /** Rejects when the member ends, so that nothing is waited for any longer. */
@@ -68,13 +81,19 @@ export class Healer {
     this.look();
   }
 
-  /** The member has ended. What this member has is not shown any more if it was not to be shown before. */
+  /**
+   * The member has ended. What this member has is not shown any more if it was not to be shown
+   * before.
+   */
   stop(): void {
     this.#timer?.cancel();
     this.#stopped.reject(errorOf("Stopped"));
   }
 
-  /** This member has found out by itself that it differs: it raises the alarm as soon as it takes part. */
+  /**
+   * This member has found out by itself that it differs: it raises the alarm as soon as it takes
+   * part.
+   */
   accuse(): void {
     this.#accused = true;
   }
@@ -84,7 +103,10 @@ export class Healer {
     return this.#healing !== undefined;
   }
 
-  /** Resolves when what this member has may be read; rejects with Stopped if the member ends before that. */
+  /**
+   * Resolves when what this member has may be read; rejects with Stopped if the member ends before
+   * that.
+   */
   async healed(): Promise<void> {
     while (this.#healing !== undefined) {
       await this.#healing;
@@ -101,7 +123,12 @@ export class Healer {
 
   /** Begins if this member is named: nothing more is read from when this returns. */
   look(): void {
-    if (this.#healing !== undefined || this.#timer === undefined || !(this.#accused || this.#isNamed())) return;
+    if (
+      this.#healing !== undefined ||
+      this.#timer === undefined ||
+      !(this.#accused || this.#isNamed())
+    )
+      return;
     // Not in the middle of an entry's application.
     const begun = new Promise<void>((resolve) => this.#parts.clock.endOfTurn(resolve));
     const healing = begun.then(() => this.#heal());
@@ -117,9 +144,12 @@ export class Healer {
   async #heal(): Promise<void> {
     const { memberId, logger, clock, hasEnded, unserved } = this.#parts;
     const stopped = this.#stopped.promise;
-    logger.error("this member differs from the others; it serves no reads and fetches the leader's store", {
-      "local-member-id": idToHex(memberId),
-    });
+    logger.error(
+      "this member differs from the others; it serves no reads and fetches the leader's store",
+      {
+        "local-member-id": idToHex(memberId),
+      },
+    );
     const startMs = clock.monotonicMs();
     while (!hasEnded() && (this.#accused || this.#isNamed())) {
       try {
@@ -133,7 +163,9 @@ export class Healer {
         return;
       } catch (error) {
         if (hasEnded()) return;
-        logger.warn("failed to fetch the leader's store; trying again", { error: (error as Error).message });
+        logger.warn("failed to fetch the leader's store; trying again", {
+          error: (error as Error).message,
+        });
         const pause = Promise.withResolvers<void>();
         const timer = clock.after(PAUSE_MS, () => pause.resolve());
         await Promise.race([pause.promise, stopped.catch(() => timer.cancel())]);
@@ -146,8 +178,15 @@ export class Healer {
     const found = await standing(true);
     // It may be the other one that is wrong: what this member has must not be replaced by that.
     if (found === "unknown")
-      throw new Error("this member differs from another, and too few can be compared to tell which of them is right");
-    if (found === "differs") await propose({ action: AlarmRequest_AlarmAction.ACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT });
+      throw new Error(
+        "this member differs from another, and too few can be compared to tell which of them is right",
+      );
+    if (found === "differs")
+      await propose({
+        action: AlarmRequest_AlarmAction.ACTIVATE,
+        memberID: memberId,
+        alarm: AlarmType.CORRUPT,
+      });
     this.#accused = false;
   }
 
@@ -164,10 +203,14 @@ export class Healer {
       await this.#endAlarm();
       return;
     }
-    if (!this.isUnsure) throw new Error("too few members can be compared to tell which of them are right");
+    if (!this.isUnsure)
+      throw new Error("too few members can be compared to tell which of them are right");
     // The leader may have become the one that is wrong.
     const found = await standing(false);
-    if (found === "unknown") throw new Error("too few of the others can be compared to tell whether what was fetched is right");
+    if (found === "unknown")
+      throw new Error(
+        "too few of the others can be compared to tell whether what was fetched is right",
+      );
     if (found === "differs") {
       this.isUnsure = false;
       throw new Error("what was fetched is not what a majority of the members has");
@@ -177,7 +220,11 @@ export class Healer {
 
   async #endAlarm(): Promise<void> {
     const { memberId, propose } = this.#parts;
-    const { error } = await propose({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: AlarmType.CORRUPT });
+    const { error } = await propose({
+      action: AlarmRequest_AlarmAction.DEACTIVATE,
+      memberID: memberId,
+      alarm: AlarmType.CORRUPT,
+    });
     if (error !== undefined) throw error;
   }
 }

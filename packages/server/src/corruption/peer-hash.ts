@@ -1,5 +1,6 @@
 /**
- * Hashes of the history, asked of other members over their peer ports, in etcd's form (etcd: server/etcdserver/corrupt.go).
+ * Hashes of the history, asked of other members over their peer ports, in etcd's form (etcd:
+ * server/etcdserver/corrupt.go).
  *
  *     GET or POST /members/hashkv  {"revision":7}
  *     200  {"header":{"revision":9},"hash":303868176,"compact_revision":5,"hash_revision":7}
@@ -21,7 +22,12 @@ export interface PeerHash {
 }
 
 /** Asks all `members` at once for their hash at `revision`. Never rejects. */
-export function askHashes(call: PeerCall, members: readonly Member[], revision: number, timeoutMs: number): Promise<PeerHash[]> {
+export function askHashes(
+  call: PeerCall,
+  members: readonly Member[],
+  revision: number,
+  timeoutMs: number,
+): Promise<PeerHash[]> {
   const body = fromUtf8(JSON.stringify({ revision }));
   return Promise.all(
     members.map(async ({ id, peerUrls }) => {
@@ -47,7 +53,8 @@ function decodeHash(text: string): KeyValueHash {
   // Go leaves out what is 0.
   const number = (value: unknown): number => {
     if (value === undefined) return 0;
-    if (!Number.isSafeInteger(value)) throw new Error(`not an answer to a question for a hash: ${text.slice(0, 200)}`);
+    if (!Number.isSafeInteger(value))
+      throw new Error(`not an answer to a question for a hash: ${text.slice(0, 200)}`);
     return value as number;
   };
   const header = (answer["header"] ?? {}) as Record<string, unknown>;
@@ -62,14 +69,25 @@ function decodeHash(text: string): KeyValueHash {
 /** Answers other members. */
 export function hashEndpoint(clusterId: bigint, mvcc: () => Promise<Mvcc>): HttpHandler {
   return async (request) => {
-    if (request.method !== "GET" && request.method !== "POST") return plain(405, "Method Not Allowed", { allow: "GET" });
+    if (request.method !== "GET" && request.method !== "POST")
+      return plain(405, "Method Not Allowed", { allow: "GET" });
     const asking = request.headers.get("x-etcd-cluster-id") ?? "";
     if (asking !== "" && asking !== idToHex(clusterId)) return plain(412, "cluster ID mismatch");
     const revision = revisionOf(request);
     if (revision === undefined) return plain(400, "error unmarshalling request");
     try {
-      const { hash, revision: hashed, compactRevision, currentRevision } = await (await mvcc()).hashKV(revision);
-      const answer = { header: { revision: currentRevision }, hash, compact_revision: compactRevision, hash_revision: hashed };
+      const {
+        hash,
+        revision: hashed,
+        compactRevision,
+        currentRevision,
+      } = await (await mvcc()).hashKV(revision);
+      const answer = {
+        header: { revision: currentRevision },
+        hash,
+        compact_revision: compactRevision,
+        hash_revision: hashed,
+      };
       return {
         status: 200,
         headers: { "content-type": "application/json", "x-etcd-cluster-id": idToHex(clusterId) },
@@ -93,5 +111,9 @@ function revisionOf(request: HttpRequest): number | undefined {
 }
 
 function plain(status: number, text: string, headers: Record<string, string> = {}): HttpResponse {
-  return { status, headers: { "content-type": "text/plain; charset=utf-8", ...headers }, body: `${text}\n` };
+  return {
+    status,
+    headers: { "content-type": "text/plain; charset=utf-8", ...headers },
+    body: `${text}\n`,
+  };
 }

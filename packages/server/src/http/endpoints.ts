@@ -27,13 +27,18 @@ export function versionEndpoint(source: VersionSource): HttpHandler {
 }
 
 /**
- * Sends a request to the endpoint of its path, or to the longest one that ends in a slash and that the path begins with; others get 404 as
- * Go's mux gives it. What browsers send across sites changes nothing, on any path.
+ * Sends a request to the endpoint of its path, or to the longest one that ends in a slash and that
+ * the path begins with; others get 404 as Go's mux gives it. What browsers send across sites
+ * changes nothing, on any path.
  */
 export function httpRouter(endpoints: ReadonlyMap<string, HttpHandler>): HttpHandler {
-  const prefixes = [...endpoints.keys()].filter((path) => path.endsWith("/")).sort((a, b) => b.length - a.length);
+  const prefixes = [...endpoints.keys()]
+    .filter((path) => path.endsWith("/"))
+    .sort((a, b) => b.length - a.length);
   return refuseCrossSite((request) => {
-    const found = endpoints.get(request.path) ?? endpoints.get(prefixes.find((prefix) => request.path.startsWith(prefix)) ?? "");
+    const found =
+      endpoints.get(request.path) ??
+      endpoints.get(prefixes.find((prefix) => request.path.startsWith(prefix)) ?? "");
     return found === undefined ? plainError(404, "404 page not found") : found(request);
   });
 }

@@ -1,5 +1,6 @@
 /**
- * /health, /livez and /readyz, as etcd answers them (etcd: server/etcdserver/api/etcdhttp/health.go).
+ * /health, /livez and /readyz, as etcd answers them (etcd:
+ * server/etcdserver/api/etcdhttp/health.go).
  *
  *     /health?serializable=true&exclude=NOSPACE   {"health":"true","reason":""}, or 503 with the reason
  *     /livez  /readyz  ?verbose ?exclude=NAME     "ok", or 503 with a line for each check; /readyz/NAME runs one check
@@ -38,7 +39,7 @@ export function queryValues(query: string, key: string): string[] {
 }
 
 function hasQueryKey(query: string, key: string): boolean {
-  return query.split("&").some((part) => unescapeQuery(part.split("=")[0]!) === key);
+  return query.split("&").some((part) => unescapeQuery(part.split("=")[0]) === key);
 }
 
 /** Percent and plus decoding; text that is not well formed stays as it is. */
@@ -51,23 +52,43 @@ function unescapeQuery(text: string): string {
 }
 
 /** Plain text in the form of Go's http.Error, which clients of these endpoints have always seen. */
-export function plainError(status: number, text: string, headers: Record<string, string> = {}): HttpResponse {
+export function plainError(
+  status: number,
+  text: string,
+  headers: Record<string, string> = {},
+): HttpResponse {
   return {
     status,
-    headers: { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff", ...headers },
+    headers: {
+      "content-type": "text/plain; charset=utf-8",
+      "x-content-type-options": "nosniff",
+      ...headers,
+    },
     body: `${text}\n`,
   };
 }
 
 /** Answers /health. */
-export function healthEndpoint(source: HealthSource, metrics: MemberMetrics, logger: Logger): HttpHandler {
+export function healthEndpoint(
+  source: HealthSource,
+  metrics: MemberMetrics,
+  logger: Logger,
+): HttpHandler {
   return async (request) => {
     if (request.method !== "GET") return plainError(405, "Method Not Allowed", { allow: "GET" });
     const serializable = queryValues(request.query, "serializable")[0] === "true";
-    const reason = await unhealthyReason(source, new Set(queryValues(request.query, "exclude")), serializable);
+    const reason = await unhealthyReason(
+      source,
+      new Set(queryValues(request.query, "exclude")),
+      serializable,
+    );
     if (reason === undefined) {
       metrics.healthSuccess.add();
-      return { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: '{"health":"true","reason":""}' };
+      return {
+        status: 200,
+        headers: { "content-type": "text/plain; charset=utf-8" },
+        body: '{"health":"true","reason":""}',
+      };
     }
     metrics.healthFailures.add();
     const output = JSON.stringify({ health: "false", reason });
@@ -76,9 +97,14 @@ export function healthEndpoint(source: HealthSource, metrics: MemberMetrics, log
   };
 }
 
-async function unhealthyReason(source: HealthSource, excluded: ReadonlySet<string>, serializable: boolean): Promise<string | undefined> {
+async function unhealthyReason(
+  source: HealthSource,
+  excluded: ReadonlySet<string>,
+  serializable: boolean,
+): Promise<string | undefined> {
   const alarm = source.alarms().find((name) => !excluded.has(name));
-  if (alarm !== undefined) return alarm === "NOSPACE" || alarm === "CORRUPT" ? `ALARM ${alarm}` : "ALARM UNKNOWN";
+  if (alarm !== undefined)
+    return alarm === "NOSPACE" || alarm === "CORRUPT" ? `ALARM ${alarm}` : "ALARM UNKNOWN";
   if (!serializable && !source.hasLeader()) return "RAFT NO LEADER";
   try {
     await source.read({ serializable });
@@ -89,7 +115,11 @@ async function unhealthyReason(source: HealthSource, excluded: ReadonlySet<strin
 }
 
 /** Answers /livez, /readyz and their single checks, by path. */
-export function checkEndpoints(source: HealthSource, metrics: MemberMetrics, logger: Logger): ReadonlyMap<string, HttpHandler> {
+export function checkEndpoints(
+  source: HealthSource,
+  metrics: MemberMetrics,
+  logger: Logger,
+): ReadonlyMap<string, HttpHandler> {
   const read = (serializable: boolean) => async () => {
     try {
       await source.read({ serializable });
@@ -100,10 +130,17 @@ export function checkEndpoints(source: HealthSource, metrics: MemberMetrics, log
   };
   const alive: Check[] = [{ name: "serializable_read", run: read(true) }];
   const ready: Check[] = [
-    { name: "data_corruption", run: async () => (source.alarms().includes("CORRUPT") ? "alarm activated: CORRUPT" : undefined) },
+    {
+      name: "data_corruption",
+      run: async () =>
+        source.alarms().includes("CORRUPT") ? "alarm activated: CORRUPT" : undefined,
+    },
     { name: "serializable_read", run: read(true) },
     { name: "linearizable_read", run: read(false) },
-    { name: "non_learner", run: async () => (source.isLearner() ? "not supported for learner" : undefined) },
+    {
+      name: "non_learner",
+      run: async () => (source.isLearner() ? "not supported for learner" : undefined),
+    },
   ];
   const endpoints = new Map<string, HttpHandler>();
   for (const [type, checks] of [
@@ -114,7 +151,9 @@ export function checkEndpoints(source: HealthSource, metrics: MemberMetrics, log
       const excluded = new Set(queryValues(request.query, "exclude"));
       const unknown = [...excluded].filter((name) => !checks.some((check) => check.name === name));
       if (unknown.length > 0) {
-        logger.warn("some health checks cannot be excluded", { "missing-health-checks": unknown.map((name) => `"${name}"`).join(",") });
+        logger.warn("some health checks cannot be excluded", {
+          "missing-health-checks": unknown.map((name) => `"${name}"`).join(","),
+        });
       }
       return runChecks(
         request,
@@ -124,7 +163,10 @@ export function checkEndpoints(source: HealthSource, metrics: MemberMetrics, log
         logger,
       );
     });
-    for (const check of checks) endpoints.set(`/${type}/${check.name}`, (request) => runChecks(request, type, [check], metrics, logger));
+    for (const check of checks)
+      endpoints.set(`/${type}/${check.name}`, (request) =>
+        runChecks(request, type, [check], metrics, logger),
+      );
   }
   return endpoints;
 }

@@ -1,6 +1,7 @@
 /**
- * What a member says of its health. One that makes itself anew, because it differs from the others, shows nobody its store: it says so as a
- * member with the alarm CORRUPT does, also while the alarm is not raised yet.
+ * What a member says of its health. One that makes itself anew, because it differs from the others,
+ * shows nobody its store: it says so as a member with the alarm CORRUPT does, also while the alarm
+ * is not raised yet.
  */
 import { errorOf, RangeRequest } from "@quorate/proto";
 import { applyRange } from "@quorate/store";
@@ -14,7 +15,9 @@ export function memberHealth(member: Member): HealthSource {
   return {
     alarms() {
       const names = member.store.alarms.list().map(({ type }) => alarmName(type));
-      return member.corruption.isHealing && !names.includes("CORRUPT") ? ["CORRUPT", ...names] : names;
+      return member.corruption.isHealing && !names.includes("CORRUPT")
+        ? ["CORRUPT", ...names]
+        : names;
     },
     hasLeader: () => member.leader !== 0n,
     isLearner: () => member.isLearner,

@@ -1,6 +1,7 @@
 /**
- * What the peer port answers besides Raft's own requests: who belongs to the cluster, which versions this member speaks, and, on the
- * leader, what other members ask about leases and learners for their clients (etcd: server/etcdserver/api/etcdhttp/peer.go).
+ * What the peer port answers besides Raft's own requests: who belongs to the cluster, which
+ * versions this member speaks, and, on the leader, what other members ask about leases and learners
+ * for their clients (etcd: server/etcdserver/api/etcdhttp/peer.go).
  */
 import { EtcdError, idToHex, toUtf8 } from "@quorate/proto";
 import type { HttpHandler, HttpRequest, HttpResponse } from "@quorate/rpc";
@@ -18,13 +19,22 @@ export function versionOf(member: Member): VersionSource {
 }
 
 /** The endpoints of the peer port, by path. */
-export function peerEndpoints(member: Member, version: VersionSource): ReadonlyMap<string, HttpHandler> {
+export function peerEndpoints(
+  member: Member,
+  version: VersionSource,
+): ReadonlyMap<string, HttpHandler> {
   return new Map<string, HttpHandler>([
     ...member.leases.peerEndpoints(),
     ...member.corruption.peerEndpoints(),
     ["/version", versionEndpoint(version)],
-    ["/members", (request) => (request.method === "GET" ? membersAnswer(member) : notAllowed("GET"))],
-    [PROMOTE_PATH, (request) => (request.method === "POST" ? promote(member, request) : notAllowed("POST"))],
+    [
+      "/members",
+      (request) => (request.method === "GET" ? membersAnswer(member) : notAllowed("GET")),
+    ],
+    [
+      PROMOTE_PATH,
+      (request) => (request.method === "POST" ? promote(member, request) : notAllowed("POST")),
+    ],
   ]);
 }
 
@@ -38,15 +48,23 @@ function clusterHeader(member: Member): { "x-etcd-cluster-id": string } {
 
 function membersAnswer(member: Member): HttpResponse {
   const members = member.reconfiguration.members().map((one) => toUtf8(encodeMember(one)));
-  return { status: 200, headers: { "content-type": "application/json", ...clusterHeader(member) }, body: `[${members.join(",")}]\n` };
+  return {
+    status: 200,
+    headers: { "content-type": "application/json", ...clusterHeader(member) },
+    body: `[${members.join(",")}]\n`,
+  };
 }
 
-/** Promotes a learner for another member, if this one leads. What speaks against it goes back as etcd's text. */
+/**
+ * Promotes a learner for another member, if this one leads. What speaks against it goes back as
+ * etcd's text.
+ */
 async function promote(member: Member, request: HttpRequest): Promise<HttpResponse> {
   const text = request.path.slice(PROMOTE_PATH.length);
   const headers = clusterHeader(member);
   const id = /^\d{1,20}$/.test(text) ? BigInt(text) : undefined;
-  if (id === undefined || BigInt.asUintN(64, id) !== id) return plainError(404, `member ${text} not found in cluster`, headers);
+  if (id === undefined || BigInt.asUintN(64, id) !== id)
+    return plainError(404, `member ${text} not found in cluster`, headers);
   try {
     await member.reconfiguration.promoteAsLeader(id);
     return membersAnswer(member);

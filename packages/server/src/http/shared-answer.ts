@@ -1,11 +1,15 @@
 /**
- * An answer that takes the loop some milliseconds to make, and that anybody may ask for as often as they like. Those who ask while one is
- * due share it, and the making takes a quarter of the time; it rests for 50 ms at the most. An answer is always made after it was asked
- * for, so it is never stale.
+ * An answer that takes the loop some milliseconds to make, and that anybody may ask for as often as
+ * they like. Those who ask while one is due share it, and the making takes a quarter of the time;
+ * it rests for 50 ms at the most. An answer is always made after it was asked for, so it is never
+ * stale.
  */
 import type { Clock } from "@quorate/host";
 
-/** After one was made, the next one waits for this many times as long as that took, but no longer than this. */
+/**
+ * After one was made, the next one waits for this many times as long as that took, but no longer
+ * than this.
+ */
 const REST_FACTOR = 3;
 const MAX_REST_MS = 50;
 

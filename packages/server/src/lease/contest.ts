@@ -1,6 +1,7 @@
 /**
- * What locks and elections have in common (etcd: client/v3/concurrency): those who contend put a key each under one prefix, bound to a
- * lease of theirs; the one that was created first has it, every other waits for the one before it to go.
+ * What locks and elections have in common (etcd: client/v3/concurrency): those who contend put a
+ * key each under one prefix, bound to a lease of theirs; the one that was created first has it,
+ * every other waits for the one before it to go.
  *
  *     name "jobs", leases 0x2a and 0x7f ->  jobs/2a (create revision 7, holds), jobs/7f (create revision 9, waits for jobs/2a)
  *
@@ -25,24 +26,32 @@ const SLASH = 0x2f;
 const GRPC_UNKNOWN = 2;
 
 /**
- * An error of these services. They are clients in etcd, whose errors reach the caller as plain texts: all with status UNKNOWN, but for a
- * request that does not decode.
+ * An error of these services. They are clients in etcd, whose errors reach the caller as plain
+ * texts: all with status UNKNOWN, but for a request that does not decode.
  */
 export function contestError(error: unknown): Error {
   if (error instanceof StatusError || error instanceof WireError) return error;
   return new StatusError(GRPC_UNKNOWN, error instanceof Error ? error.message : String(error));
 }
 
-/** What a caller takes that waits: its call, a watch and its messages, a key and a lease; and for each byte of the name besides. */
+/**
+ * What a caller takes that waits: its call, a watch and its messages, a key and a lease; and for
+ * each byte of the name besides.
+ */
 const CONTESTANT_BYTES = 8192;
 const CONTEST_NAME_FACTOR = 4;
-const TOO_MANY = "etcdserver: too many requests: too many callers wait for locks and elections on this member";
+const TOO_MANY =
+  "etcdserver: too many requests: too many callers wait for locks and elections on this member";
 
 /**
- * Counts a caller that may wait for long, until the function that it gives is called. Throws StatusError if too many wait already, of this
- * client or of all.
+ * Counts a caller that may wait for long, until the function that it gives is called. Throws
+ * StatusError if too many wait already, of this client or of all.
  */
-export function enterContest(budget: ClientBudget, context: CallContext, name: Uint8Array): () => void {
+export function enterContest(
+  budget: ClientBudget,
+  context: CallContext,
+  name: Uint8Array,
+): () => void {
   const client = clientOf(context);
   const costBytes = CONTESTANT_BYTES + CONTEST_NAME_FACTOR * name.length;
   if (!budget.take(client, costBytes)) throw new StatusError(GrpcCode.ResourceExhausted, TOO_MANY);
@@ -80,7 +89,10 @@ export async function sessionLease(client: LocalClient, lease: bigint): Promise<
 
 /** The contender that was created first. */
 export function firstOf(prefix: Prefix): RangeRequest {
-  const sorted = { sortOrder: RangeRequest_SortOrder.ASCEND, sortTarget: RangeRequest_SortTarget.CREATE };
+  const sorted = {
+    sortOrder: RangeRequest_SortOrder.ASCEND,
+    sortTarget: RangeRequest_SortTarget.CREATE,
+  };
   return RangeRequest.create({ ...prefix, ...sorted, limit: 1 });
 }
 
@@ -101,8 +113,8 @@ export function givenUp(context: CallContext): Promise<void> {
 }
 
 /**
- * Waits until no key of the prefix is left that was created up to a revision. True when that is so, false when the caller has given up.
- * Rejects with EtcdError.
+ * Waits until no key of the prefix is left that was created up to a revision. True when that is so,
+ * false when the caller has given up. Rejects with EtcdError.
  */
 export async function waitForDeletes(
   client: LocalClient,
@@ -110,7 +122,10 @@ export async function waitForDeletes(
   maxCreateRevision: number,
   cancelled: Promise<void>,
 ): Promise<boolean> {
-  const sorted = { sortOrder: RangeRequest_SortOrder.DESCEND, sortTarget: RangeRequest_SortTarget.CREATE };
+  const sorted = {
+    sortOrder: RangeRequest_SortOrder.DESCEND,
+    sortTarget: RangeRequest_SortTarget.CREATE,
+  };
   const lastBefore = RangeRequest.create({ ...prefix, ...sorted, limit: 1, maxCreateRevision });
   for (;;) {
     const { header, kvs } = await client.range(lastBefore);
@@ -119,10 +134,14 @@ export async function waitForDeletes(
     let stop = () => {};
     const deleted = new Promise<boolean>((resolve) => {
       const onEvents = (events: readonly KeyEvent[] | undefined) => {
-        // A watch that is over (its revision was compacted) does not matter: the next look shows what has become of the key.
+        // A watch that is over (its revision was compacted) does not matter: the next look shows
+        // what has become of the key.
         if (events === undefined || events.some((event) => event.deleted)) resolve(true);
       };
-      stop = client.watch({ key: last.key, rangeEnd: new Uint8Array(0), startRevision: header.revision }, onEvents);
+      stop = client.watch(
+        { key: last.key, rangeEnd: new Uint8Array(0), startRevision: header.revision },
+        onEvents,
+      );
     });
     const goOn = await Promise.race([deleted, cancelled.then(() => false)]);
     stop();

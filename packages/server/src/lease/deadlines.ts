@@ -1,4 +1,7 @@
-/** A binary heap of things that are due, earliest first. Each knows its place, so that it can be moved or taken out where it stands. */
+/**
+ * A binary heap of things that are due, earliest first. Each knows its place, so that it can be
+ * moved or taken out where it stands.
+ */
 
 /** Something that is due; `place` is the heap's own, -1 outside of it. */
 export interface Due {
@@ -49,7 +52,7 @@ export class Deadlines<T extends Due> {
     let { place } = item;
     while (place > 0) {
       const above = (place - 1) >> 1;
-      const other = heap[above]!;
+      const other = heap[above];
       if (other.dueMs <= item.dueMs) break;
       heap[place] = other;
       other.place = place;
@@ -65,8 +68,8 @@ export class Deadlines<T extends Due> {
     for (;;) {
       let below = 2 * place + 1;
       if (below >= heap.length) break;
-      if (below + 1 < heap.length && heap[below + 1]!.dueMs < heap[below]!.dueMs) below++;
-      const other = heap[below]!;
+      if (below + 1 < heap.length && heap[below + 1].dueMs < heap[below].dueMs) below++;
+      const other = heap[below];
       if (other.dueMs >= item.dueMs) break;
       heap[place] = other;
       other.place = place;

@@ -8,16 +8,25 @@
  *     steppedDown()   the time is forgotten
  *
  * No lease ends early:
- * - A new leader promotes only when all that earlier leaders had in the log is applied: what was left of a lease is not older than its last
- *   renewal.
- * - A renewal is answered only if a quorum took this member for its leader within the last election timeout, which is what a successor
- *   adds. Mostly it was within `confirmedForMs`.
- * - Revocations and checkpoints go into the log in the term whose time they are about, or not at all.
+ * - A new leader promotes only when all that earlier leaders had in the log is applied: what was
+ *   left of a lease is not older than its last renewal.
+ * - A renewal is answered only if a quorum took this member for its leader within the last election
+ *   timeout, which is what a successor adds. Mostly it was within `confirmedForMs`.
+ * - Revocations and checkpoints go into the log in the term whose time they are about, or not at
+ *   all.
  * - What a checkpoint has noted is taken back through the log before a renewal is answered.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, LeaseCheckpointRequest, LeaseRevokeRequest } from "@quorate/proto";
-import { type Applied, type Lease, type LeaseObserver, type Lessor, MAX_CHECKPOINT_LEASES, STEP_KEYS, type Steps } from "@quorate/store";
+import {
+  type Applied,
+  type Lease,
+  type LeaseObserver,
+  type Lessor,
+  MAX_CHECKPOINT_LEASES,
+  STEP_KEYS,
+  type Steps,
+} from "@quorate/store";
 import { LOCAL_CALLER } from "../reads/pinned.ts";
 import { SharedTurns } from "../reads/shared-turns.ts";
 import { Deadlines, type Due } from "./deadlines.ts";
@@ -28,15 +37,19 @@ export const LEASE_CHECKPOINT_INTERVAL_MS: number = 5 * 60_000;
 /** Expired leases that are revoked in a second as a rule (etcd: defaultLeaseRevokeRate). */
 export const MAX_REVOKES_PER_SECOND = 1000;
 /**
- * And at the most. When many leases end at one time, the locks of clients that are gone would be held for minutes at the rate above; so it
- * doubles with each look that leaves some waiting, as long as the cluster keeps up, and halves again with each that does not.
+ * And at the most. When many leases end at one time, the locks of clients that are gone would be
+ * held for minutes at the rate above; so it doubles with each look that leaves some waiting, as
+ * long as the cluster keeps up, and halves again with each that does not.
  */
 export const MAX_HURRIED_REVOKES_PER_SECOND = 10_000;
 /** Revocations whose result is awaited at the most. */
 export const MAX_INFLIGHT_REVOKES = 5000;
 /** Checkpoint entries whose result is awaited at the most. */
 export const MAX_INFLIGHT_CHECKPOINTS = 8;
-/** Revocations that are proposed in one turn of the event loop; the others of the same look follow in the next turns. */
+/**
+ * Revocations that are proposed in one turn of the event loop; the others of the same look follow
+ * in the next turns.
+ */
 export const MAX_REVOKES_PER_TURN = 256;
 /** Leases that are looked at in one turn, and found to be renewed meanwhile or due: some 2 ms. */
 export const MAX_LOOKS_PER_TURN = 2048;
@@ -44,9 +57,15 @@ export const MAX_LOOKS_PER_TURN = 2048;
 const LOOK_PERIOD_MS = 100;
 /** A revocation that failed is tried again after this long. */
 const REVOKE_RETRY_MS = 500;
-/** One that was applied and refused, as all are while members differ, is tried again after this long (etcd: expiredLeaseRetryInterval). */
+/**
+ * One that was applied and refused, as all are while members differ, is tried again after this long
+ * (etcd: expiredLeaseRetryInterval).
+ */
 const REFUSED_RETRY_MS = 3000;
-/** Of the revocations of a second, so many are spread over by a new leader; the rest is left for others (etcd: 3/4). */
+/**
+ * Of the revocations of a second, so many are spread over by a new leader; the rest is left for
+ * others (etcd: 3/4).
+ */
 const SPREAD_PER_SECOND = (3 * MAX_REVOKES_PER_SECOND) / 4;
 
 /** This member does not count the leases' time: it does not lead, or has not taken over yet. */
@@ -79,14 +98,25 @@ export interface KeeperDeps {
   readonly counters: KeeperCounters;
   lessor(): Lessor;
   /**
-   * Resolves when a quorum has confirmed the leader since the call, and all it had committed by then is applied here; rejects otherwise.
+   * Resolves when a quorum has confirmed the leader since the call, and all it had committed by
+   * then is applied here; rejects otherwise.
    */
   confirm(): Promise<void>;
-  /** Proposes requests as leader of `term`, in this turn or not at all. A promise for each; it rejects if the result does not come. */
-  propose(term: number, kind: "leaseRevoke" | "leaseCheckpoint", requests: readonly Uint8Array[]): readonly Promise<Applied>[];
+  /**
+   * Proposes requests as leader of `term`, in this turn or not at all. A promise for each; it
+   * rejects if the result does not come.
+   */
+  propose(
+    term: number,
+    kind: "leaseRevoke" | "leaseCheckpoint",
+    requests: readonly Uint8Array[],
+  ): readonly Promise<Applied>[];
 }
 
-/** A lease whose time is counted. `dueMs` is when to look at it; a renewal leaves it behind where it can. */
+/**
+ * A lease whose time is counted. `dueMs` is when to look at it; a renewal leaves it behind where it
+ * can.
+ */
 interface Counted extends Due {
   readonly id: bigint;
   readonly ttlSeconds: number;
@@ -134,7 +164,8 @@ export class LeaseKeeper implements LeaseObserver {
   #inflightCheckpoints = 0;
 
   constructor(options: KeeperOptions, deps: KeeperDeps) {
-    if (options.confirmedForMs >= options.extendMs) throw new RangeError("confirmedForMs must be less than extendMs");
+    if (options.confirmedForMs >= options.extendMs)
+      throw new RangeError("confirmedForMs must be less than extendMs");
     this.#options = options;
     this.#deps = deps;
     this.#turns = new SharedTurns(deps.clock);
@@ -184,7 +215,10 @@ export class LeaseKeeper implements LeaseObserver {
       });
   }
 
-  /** Counts all leases, over several turns of the event loop where they are many. Renewals wait until that is done. */
+  /**
+   * Counts all leases, over several turns of the event loop where they are many. Renewals wait
+   * until that is done.
+   */
   async #promote(reign: Reign): Promise<void> {
     const { clock, logger } = this.#deps;
     if (this.#reign !== reign) return;
@@ -199,7 +233,10 @@ export class LeaseKeeper implements LeaseObserver {
     logger.info("counting the time of leases", { term: reign.term, leases: reign.leases.size });
   }
 
-  /** Leases come and go between two steps: `granted` counts those that come, and the iterator passes over those that are gone. */
+  /**
+   * Leases come and go between two steps: `granted` counts those that come, and the iterator passes
+   * over those that are gone.
+   */
   *#countAll(reign: Reign): Steps<void> {
     const { clock, lessor } = this.#deps;
     let looks = 0;
@@ -210,7 +247,8 @@ export class LeaseKeeper implements LeaseObserver {
       const remaining = lease.remainingSeconds > 0 ? lease.remainingSeconds : this.ttlOf(lease);
       this.#count(reign, lease, clock.monotonicMs() + this.#options.extendMs + remaining * 1000);
     }
-    if (reign.leases.size >= MAX_REVOKES_PER_SECOND) yield* spread(reign.leases, reign.expiries, SPREAD_PER_SECOND);
+    if (reign.leases.size >= MAX_REVOKES_PER_SECOND)
+      yield* spread(reign.leases, reign.expiries, SPREAD_PER_SECOND);
   }
 
   /** A lease's time to live in seconds. */
@@ -238,7 +276,8 @@ export class LeaseKeeper implements LeaseObserver {
 
   granted(lease: Lease): void {
     const reign = this.#reign;
-    if (reign?.counting === true) this.#count(reign, lease, this.#deps.clock.monotonicMs() + this.ttlOf(lease) * 1000);
+    if (reign?.counting === true)
+      this.#count(reign, lease, this.#deps.clock.monotonicMs() + this.ttlOf(lease) * 1000);
   }
 
   revoked(id: bigint): void {
@@ -259,9 +298,10 @@ export class LeaseKeeper implements LeaseObserver {
   // --- Renewals ---
 
   /**
-   * Gives a lease its whole time again: at once where it can, else as a promise. The time in seconds; 0 if there is no such lease.
-   * Throws or rejects with NotPrimaryError, or with the EtcdError of a confirmation or checkpoint that failed. An expired lease is waited
-   * for until it is revoked.
+   * Gives a lease its whole time again: at once where it can, else as a promise. The time in
+   * seconds; 0 if there is no such lease. Throws or rejects with NotPrimaryError, or with the
+   * EtcdError of a confirmation or checkpoint that failed. An expired lease is waited for until it
+   * is revoked.
    */
   renew(id: bigint): number | Promise<number> {
     const reign = this.#reign;
@@ -269,7 +309,8 @@ export class LeaseKeeper implements LeaseObserver {
     const now = this.#deps.clock.monotonicMs();
     const lease = reign.leases.get(id);
     const isConfirmed = now - reign.confirmedMs < this.#options.confirmedForMs;
-    if (lease !== undefined && isConfirmed && lease.checkpoints === 0 && lease.expiryMs > now) return this.#refresh(reign, lease, now);
+    if (lease !== undefined && isConfirmed && lease.checkpoints === 0 && lease.expiryMs > now)
+      return this.#refresh(reign, lease, now);
     return this.#renewSlowly(reign, id, isConfirmed);
   }
 
@@ -288,7 +329,8 @@ export class LeaseKeeper implements LeaseObserver {
       const now = clock.monotonicMs();
       const lease = reign.leases.get(id);
       if (lease === undefined) {
-        // Its grant may be committed and not applied here yet, but not beyond a confirmation that was asked for after it.
+        // Its grant may be committed and not applied here yet, but not beyond a confirmation that
+        // was asked for after it.
         if (!mayBeGranted) return 0;
         mayBeGranted = false;
         await Promise.race([this.#deps.confirm(), reign.ended]);
@@ -313,7 +355,9 @@ export class LeaseKeeper implements LeaseObserver {
     return lease.ttlSeconds;
   }
 
-  /** Resolves when a quorum has confirmed this reign; those who ask at one time share the answer. */
+  /**
+   * Resolves when a quorum has confirmed this reign; those who ask at one time share the answer.
+   */
   #confirmed(reign: Reign): Promise<void> {
     if (reign.confirming !== undefined) return reign.confirming;
     const askedMs = this.#deps.clock.monotonicMs();
@@ -332,7 +376,9 @@ export class LeaseKeeper implements LeaseObserver {
 
   async #takeCheckpointBack(reign: Reign, lease: Counted): Promise<void> {
     const { checkpoints } = lease;
-    const request = LeaseCheckpointRequest.encode({ checkpoints: [{ ID: lease.id, remaining_TTL: 0 }] });
+    const request = LeaseCheckpointRequest.encode({
+      checkpoints: [{ ID: lease.id, remaining_TTL: 0 }],
+    });
     const [result] = this.#deps.propose(reign.term, "leaseCheckpoint", [request]);
     await Promise.race([result, reign.ended]);
     if (lease.checkpoints === checkpoints) lease.checkpoints = 0;
@@ -340,7 +386,10 @@ export class LeaseKeeper implements LeaseObserver {
 
   // --- What is left ---
 
-  /** Milliseconds until a lease expires, less than 0 if it has expired; undefined if it does not exist. Throws NotPrimaryError. */
+  /**
+   * Milliseconds until a lease expires, less than 0 if it has expired; undefined if it does not
+   * exist. Throws NotPrimaryError.
+   */
   remainingMs(id: bigint): number | undefined {
     const reign = this.#reign;
     if (reign?.promoted !== true) throw new NotPrimaryError();
@@ -348,7 +397,10 @@ export class LeaseKeeper implements LeaseObserver {
     return lease === undefined ? undefined : lease.expiryMs - this.#deps.clock.monotonicMs();
   }
 
-  /** When a lease expires by the monotonic clock, for putting leases in order; undefined where that is not counted. */
+  /**
+   * When a lease expires by the monotonic clock, for putting leases in order; undefined where that
+   * is not counted.
+   */
   expiryMs(id: bigint): number | undefined {
     return this.#reign?.leases.get(id)?.expiryMs;
   }
@@ -367,7 +419,10 @@ export class LeaseKeeper implements LeaseObserver {
   #revokeExpired(reign: Reign, now: number): void {
     if (this.#reign !== reign) return;
     const due: Counted[] = [];
-    const most = Math.min(Math.floor(this.#allowance), MAX_INFLIGHT_REVOKES - this.#inflightRevokes);
+    const most = Math.min(
+      Math.floor(this.#allowance),
+      MAX_INFLIGHT_REVOKES - this.#inflightRevokes,
+    );
     let looks = 0;
     let isCut = false;
     for (
@@ -393,7 +448,8 @@ export class LeaseKeeper implements LeaseObserver {
 
   /** @param isBehind leases that are due are left for the next look */
   #setRate(isBehind: boolean): void {
-    if (!isBehind) this.#revokesPerSecond = Math.max(this.#revokesPerSecond / 2, MAX_REVOKES_PER_SECOND);
+    if (!isBehind)
+      this.#revokesPerSecond = Math.max(this.#revokesPerSecond / 2, MAX_REVOKES_PER_SECOND);
     else if (this.#inflightRevokes < MAX_INFLIGHT_REVOKES) {
       this.#revokesPerSecond = Math.min(this.#revokesPerSecond * 2, MAX_HURRIED_REVOKES_PER_SECOND);
     }
@@ -406,12 +462,16 @@ export class LeaseKeeper implements LeaseObserver {
         ({ error }) => {
           this.#inflightRevokes--;
           if (error === undefined) this.#deps.counters.expired.add();
-          else if (error.code !== "LeaseNotFound") this.#revokeAgain(reign, due[i]!, REFUSED_RETRY_MS);
+          else if (error.code !== "LeaseNotFound")
+            this.#revokeAgain(reign, due[i], REFUSED_RETRY_MS);
         },
         (error: Error) => {
           this.#inflightRevokes--;
-          if (!this.#revokeAgain(reign, due[i]!, REVOKE_RETRY_MS)) return;
-          this.#deps.logger.warn("failed to revoke lease", { "lease-id": idToHex(due[i]!.id), error: error.message });
+          if (!this.#revokeAgain(reign, due[i], REVOKE_RETRY_MS)) return;
+          this.#deps.logger.warn("failed to revoke lease", {
+            "lease-id": idToHex(due[i].id),
+            error: error.message,
+          });
         },
       );
     });
@@ -439,7 +499,10 @@ export class LeaseKeeper implements LeaseObserver {
     let looks = 0;
     for (
       let first = reign.checkpoints.first();
-      first !== undefined && first.dueMs <= now && checkpoints.length < MAX_CHECKPOINT_LEASES && looks < MAX_LOOKS_PER_TURN;
+      first !== undefined &&
+      first.dueMs <= now &&
+      checkpoints.length < MAX_CHECKPOINT_LEASES &&
+      looks < MAX_LOOKS_PER_TURN;
       first = reign.checkpoints.first()
     ) {
       looks++;
@@ -457,7 +520,9 @@ export class LeaseKeeper implements LeaseObserver {
     const done = () => {
       this.#inflightCheckpoints--;
     };
-    for (const result of this.#deps.propose(reign.term, "leaseCheckpoint", [LeaseCheckpointRequest.encode({ checkpoints })])) {
+    for (const result of this.#deps.propose(reign.term, "leaseCheckpoint", [
+      LeaseCheckpointRequest.encode({ checkpoints }),
+    ])) {
       // One that is lost costs nothing but what it would have told.
       result.then(done, done);
     }

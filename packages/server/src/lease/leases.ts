@@ -1,9 +1,17 @@
 /**
- * What clients ask about leases besides granting and revoking them: on the leader it is answered here, on any other member by the leader
- * over the peer port (etcd: EtcdServer.LeaseRenew, LeaseTimeToLive and server/lease/leasehttp).
+ * What clients ask about leases besides granting and revoking them: on the leader it is answered
+ * here, on any other member by the leader over the peer port (etcd: EtcdServer.LeaseRenew,
+ * LeaseTimeToLive and server/lease/leasehttp).
  */
 import type { Clock } from "@quorate/host";
-import { errorOf, fromLatin1, LeaseTimeToLiveRequest, LeaseTimeToLiveResponse, leasepb, WireError } from "@quorate/proto";
+import {
+  errorOf,
+  fromLatin1,
+  LeaseTimeToLiveRequest,
+  LeaseTimeToLiveResponse,
+  leasepb,
+  WireError,
+} from "@quorate/proto";
 import type { HttpHandler, HttpResponse } from "@quorate/rpc";
 import { type Lessor, mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
 import { LOCAL_CALLER } from "../reads/pinned.ts";
@@ -31,7 +39,10 @@ export interface LeasesDeps {
   isLeader(): boolean;
   /** The leader's peer URLs, if another member leads. */
   leaderUrls(): readonly string[] | undefined;
-  /** Resolves when all that was committed at the call is applied here, and this member leads or knows who does. */
+  /**
+   * Resolves when all that was committed at the call is applied here, and this member leads or
+   * knows who does.
+   */
   linearizable(): Promise<void>;
 }
 
@@ -42,10 +53,18 @@ export class Leases {
   constructor(deps: LeasesDeps) {
     this.#deps = deps;
     const { clock, call } = deps;
-    this.#batches = new RenewBatches({ clock, call, leaderUrls: () => deps.leaderUrls(), timeoutMs: CALL_TIMEOUT_MS });
+    this.#batches = new RenewBatches({
+      clock,
+      call,
+      leaderUrls: () => deps.leaderUrls(),
+      timeoutMs: CALL_TIMEOUT_MS,
+    });
   }
 
-  /** Renews a lease: its time in seconds, 0 if there is no such lease; at once where it can. Throws or rejects with EtcdError. */
+  /**
+   * Renews a lease: its time in seconds, 0 if there is no such lease; at once where it can. Throws
+   * or rejects with EtcdError.
+   */
   renew(id: bigint): number | Promise<number> {
     const { keeper } = this.#deps;
     if (!keeper.isPrimary) return this.#renewSomewhere(id);
@@ -59,14 +78,17 @@ export class Leases {
 
   #renewSomewhere(id: bigint): Promise<number> {
     return this.#askAgain(async () => {
-      const seconds = await (this.#deps.isLeader() ? this.#deps.keeper.renew(id) : this.#batches.renew(id));
+      const seconds = await (this.#deps.isLeader()
+        ? this.#deps.keeper.renew(id)
+        : this.#batches.renew(id));
       return seconds === ASK_AGAIN ? undefined : seconds;
     });
   }
 
   /**
-   * What is left of a lease, with its keys if they are asked for; undefined if there is no such lease. The header has the revision
-   * alone, and is there only if this member leads. Rejects with EtcdError.
+   * What is left of a lease, with its keys if they are asked for; undefined if there is no such
+   * lease. The header has the revision alone, and is there only if this member leads. Rejects with
+   * EtcdError.
    */
   timeToLive(request: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
     return this.#askAgain(async () => {
@@ -75,7 +97,10 @@ export class Leases {
     }).then(({ found }) => found);
   }
 
-  /** All leases, in steps: by expiry where it is counted, else by id. Those that come and go meanwhile may be among them or not. */
+  /**
+   * All leases, in steps: by expiry where it is counted, else by id. Those that come and go
+   * meanwhile may be among them or not.
+   */
   *list(): Steps<bigint[]> {
     const { keeper, lessor } = this.#deps;
     const rows: { readonly id: bigint; readonly expiryMs: number }[] = [];
@@ -83,11 +108,16 @@ export class Leases {
       rows.push({ id, expiryMs: keeper.expiryMs(id) ?? Number.POSITIVE_INFINITY });
       if (rows.length % STEP_KEYS === 0) yield;
     }
-    const sorted = yield* mergeSort(rows, (a, b) => (a.expiryMs === b.expiryMs ? (a.id < b.id ? -1 : 1) : a.expiryMs - b.expiryMs));
+    const sorted = yield* mergeSort(rows, (a, b) =>
+      a.expiryMs === b.expiryMs ? (a.id < b.id ? -1 : 1) : a.expiryMs - b.expiryMs,
+    );
     return sorted.map(({ id }) => id);
   }
 
-  /** Asks until there is an answer, or the time is up. A leader that has not taken over yet is asked again too. */
+  /**
+   * Asks until there is an answer, or the time is up. A leader that has not taken over yet is asked
+   * again too.
+   */
   async #askAgain<T>(ask: () => Promise<T | undefined>): Promise<T> {
     const { clock, timeoutMs } = this.#deps;
     const deadlineMs = clock.monotonicMs() + timeoutMs;
@@ -99,27 +129,41 @@ export class Leases {
         if (!(error instanceof NotPrimaryError)) throw error;
       }
       if (clock.monotonicMs() >= deadlineMs) {
-        throw errorOf(this.#deps.isLeader() || this.#deps.leaderUrls() !== undefined ? "Timeout" : "NoLeader");
+        throw errorOf(
+          this.#deps.isLeader() || this.#deps.leaderUrls() !== undefined ? "Timeout" : "NoLeader",
+        );
       }
       await new Promise<void>((resolve) => clock.after(ASK_AGAIN_MS, resolve));
     }
   }
 
-  async #localTimeToLive({ ID, keys }: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
+  async #localTimeToLive({
+    ID,
+    keys,
+  }: LeaseTimeToLiveRequest): Promise<LeaseTimeToLiveResponse | undefined> {
     const { keeper, lessor, linearizable } = this.#deps;
     await linearizable();
     const remainingMs = keeper.remainingMs(ID);
     const lease = lessor().get(ID);
     if (remainingMs === undefined || lease === undefined) return undefined;
-    // Its keys are those of this moment, and so is the revision; what follows may take several turns of the event loop.
+    // Its keys are those of this moment, and so is the revision; what follows may take several
+    // turns of the event loop.
     const header = { clusterId: 0n, memberId: 0n, revision: this.#deps.revision(), raftTerm: 0 };
-    const response = LeaseTimeToLiveResponse.create({ header, ID, TTL: Math.trunc(remainingMs / 1000), grantedTTL: keeper.ttlOf(lease) });
+    const response = LeaseTimeToLiveResponse.create({
+      header,
+      ID,
+      TTL: Math.trunc(remainingMs / 1000),
+      grantedTTL: keeper.ttlOf(lease),
+    });
     const unsorted = keys ? lessor().keysOf(ID) : [];
-    if (unsorted.length > 0) response.keys = await this.#deps.slices().run(LOCAL_CALLER, () => sortedKeys(unsorted));
+    if (unsorted.length > 0)
+      response.keys = await this.#deps.slices().run(LOCAL_CALLER, () => sortedKeys(unsorted));
     return response;
   }
 
-  async #remoteTimeToLive(request: LeaseTimeToLiveRequest): Promise<{ found: LeaseTimeToLiveResponse | undefined } | undefined> {
+  async #remoteTimeToLive(
+    request: LeaseTimeToLiveRequest,
+  ): Promise<{ found: LeaseTimeToLiveResponse | undefined } | undefined> {
     const body = leasepb.LeaseInternalRequest.encode({ LeaseTimeToLiveRequest: request });
     for (const url of this.#deps.leaderUrls() ?? []) {
       try {
@@ -141,7 +185,10 @@ export class Leases {
   peerEndpoints(): ReadonlyMap<string, HttpHandler> {
     return new Map<string, HttpHandler>([
       [RENEW_PATH, (request) => post(request.method, () => this.#answerRenewals(request.body))],
-      [TIME_TO_LIVE_PATH, (request) => post(request.method, () => this.#answerTimeToLive(request.body))],
+      [
+        TIME_TO_LIVE_PATH,
+        (request) => post(request.method, () => this.#answerTimeToLive(request.body)),
+      ],
     ]);
   }
 
@@ -164,7 +211,11 @@ export class Leases {
       const { LeaseTimeToLiveRequest: asked } = leasepb.LeaseInternalRequest.decode(body);
       const found = await this.#localTimeToLive(asked ?? LeaseTimeToLiveRequest.create());
       if (found === undefined) return plain(404, "lease not found");
-      return binary(leasepb.LeaseInternalResponse.encode({ LeaseTimeToLiveResponse: { ...found, header: undefined } }));
+      return binary(
+        leasepb.LeaseInternalResponse.encode({
+          LeaseTimeToLiveResponse: { ...found, header: undefined },
+        }),
+      );
     } catch (error) {
       if (error instanceof WireError) return plain(400, "error unmarshalling request");
       return plain(500, (error as Error).message);

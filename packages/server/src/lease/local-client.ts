@@ -1,4 +1,7 @@
-/** What a service of this member needs of the others: the calls that Go's concurrency package makes of its client. */
+/**
+ * What a service of this member needs of the others: the calls that Go's concurrency package makes
+ * of its client.
+ */
 import {
   Compare_CompareResult,
   Compare_CompareTarget,
@@ -29,7 +32,10 @@ export interface KeyEvent {
   readonly kv: KeyValue;
 }
 
-/** What came of a watch: events in order, or undefined when it is over for another reason than its closing. */
+/**
+ * What came of a watch: events in order, or undefined when it is over for another reason than its
+ * closing.
+ */
 export type OnEvents = (events: readonly KeyEvent[] | undefined, header: ResponseHeader) => void;
 
 export class LocalClient {
@@ -46,11 +52,19 @@ export class LocalClient {
   of(context: CallContext): LocalClient {
     // The call's one listener for its end belongs to whoever waits for a lock.
     const { client, connection } = callerOf(context);
-    return new LocalClient(this.#member, { client, connection, cancelled: false, onCancel: () => {} });
+    return new LocalClient(this.#member, {
+      client,
+      connection,
+      cancelled: false,
+      onCancel: () => {},
+    });
   }
 
   /** Rejects with EtcdError. The header is complete. */
-  async #propose<T extends { header: ResponseHeader | undefined }>(kind: RequestKind, request: Uint8Array): Promise<T> {
+  async #propose<T extends { header: ResponseHeader | undefined }>(
+    kind: RequestKind,
+    request: Uint8Array,
+  ): Promise<T> {
     const { error, response } = await this.#member.propose(kind, request);
     if (error !== undefined) throw error;
     const answer = response as unknown as T;
@@ -58,8 +72,16 @@ export class LocalClient {
     return answer;
   }
 
-  /** Puts `then` through if `key` was created at `createRevision` (0: does not exist), else `otherwise`. */
-  txnIfCreatedAt(key: Uint8Array, createRevision: number, then: RequestOp[], otherwise: RequestOp[] = []): Promise<TxnResponse> {
+  /**
+   * Puts `then` through if `key` was created at `createRevision` (0: does not exist), else
+   * `otherwise`.
+   */
+  txnIfCreatedAt(
+    key: Uint8Array,
+    createRevision: number,
+    then: RequestOp[],
+    otherwise: RequestOp[] = [],
+  ): Promise<TxnResponse> {
     const request = TxnRequest.create({
       compare: [
         {
@@ -89,7 +111,9 @@ export class LocalClient {
   async grant(ttlSeconds: number): Promise<bigint> {
     const ID = this.#member.newLeaseId();
     const TTL = Math.max(ttlSeconds, this.#member.minLeaseTtlSeconds);
-    return (await this.#propose<LeaseGrantResponse>("leaseGrant", LeaseGrantRequest.encode({ ID, TTL }))).ID;
+    return (
+      await this.#propose<LeaseGrantResponse>("leaseGrant", LeaseGrantRequest.encode({ ID, TTL }))
+    ).ID;
   }
 
   /** A linearizable range; the header is complete. */
@@ -106,13 +130,17 @@ export class LocalClient {
   }
 
   /** Watches a range from a revision on, until the function that it gives is called. */
-  watch(range: Pick<WatchCreateRequest, "key" | "rangeEnd" | "startRevision">, onEvents: OnEvents): () => void {
+  watch(
+    range: Pick<WatchCreateRequest, "key" | "rangeEnd" | "startRevision">,
+    onEvents: OnEvents,
+  ): () => void {
     let isOver = false;
     const tell = (message: MessageBytes) => {
       if (isOver) return;
       const { events, canceled, created, header } = WatchResponse.decode(joined(message));
       if (canceled) isOver = true;
-      if (canceled || !created || events.length > 0) onEvents(canceled ? undefined : events.map(eventOf), header!);
+      if (canceled || !created || events.length > 0)
+        onEvents(canceled ? undefined : events.map(eventOf), header!);
       if (canceled) closeLater();
     };
     const stream = this.#member.watches.open({

@@ -3,12 +3,19 @@
 export interface PeerAnswer {
   readonly status: number;
   readonly body: Uint8Array;
-  /** What the member says of its cluster: the header X-Etcd-Cluster-ID, undefined where it has none. */
+  /**
+   * What the member says of its cluster: the header X-Etcd-Cluster-ID, undefined where it has none.
+   */
   readonly clusterId?: string | undefined;
 }
 
 /**
- * Posts `body` to `path` at a peer URL such as "https://10.0.0.1:2380"; without a body, gets `path`. Rejects where no answer comes within
- * the time.
+ * Posts `body` to `path` at a peer URL such as "https://10.0.0.1:2380"; without a body, gets
+ * `path`. Rejects where no answer comes within the time.
  */
-export type PeerCall = (url: string, path: string, body: Uint8Array | undefined, timeoutMs: number) => Promise<PeerAnswer>;
+export type PeerCall = (
+  url: string,
+  path: string,
+  body: Uint8Array | undefined,
+  timeoutMs: number,
+) => Promise<PeerAnswer>;

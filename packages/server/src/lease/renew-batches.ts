@@ -1,5 +1,6 @@
 /**
- * Renewals on their way from a member to the leader. All that wait when a turn ends go in one request over the peer port:
+ * Renewals on their way from a member to the leader. All that wait when a turn ends go in one
+ * request over the peer port:
  *
  *     POST /leases     lease ids, 8 bytes big-endian each  ->  seconds, 8 bytes big-endian each; 0: no such lease; -1: ask again
  */
@@ -8,7 +9,10 @@ import { errorOf } from "@quorate/proto";
 import type { PeerCall } from "./peer-call.ts";
 
 export const RENEW_PATH = "/leases";
-/** The answer where the leader could not say at once: it has just changed, or the lease is being revoked. */
+/**
+ * The answer where the leader could not say at once: it has just changed, or the lease is being
+ * revoked.
+ */
 export const ASK_AGAIN = -1;
 /** Leases in one request. */
 export const MAX_BATCH_LEASES = 4096;
@@ -42,8 +46,8 @@ export class RenewBatches {
   }
 
   /**
-   * Resolves with the leader's answer, ASK_AGAIN included: also where the request or its answer was lost. @throws EtcdError
-   * TooManyRequests
+   * Resolves with the leader's answer, ASK_AGAIN included: also where the request or its answer was
+   * lost. @throws EtcdError TooManyRequests
    */
   renew(id: bigint): Promise<number> {
     if (this.#waiting.length >= MAX_WAITING_RENEWALS) throw errorOf("TooManyRequests");
@@ -88,7 +92,10 @@ export class RenewBatches {
 }
 
 /** Answers a batch by `renew`. Undefined for a body that is no batch. */
-export async function answerBatch(body: Uint8Array, renew: (id: bigint) => Promise<number>): Promise<Uint8Array | undefined> {
+export async function answerBatch(
+  body: Uint8Array,
+  renew: (id: bigint) => Promise<number>,
+): Promise<Uint8Array | undefined> {
   const ids = decodeWords(body);
   if (ids === undefined || ids.length > MAX_BATCH_LEASES) return undefined;
   return encodeWords((await Promise.all(ids.map(renew))).map(BigInt));
@@ -106,5 +113,7 @@ function encodeWords(words: readonly bigint[]): Uint8Array {
 function decodeWords(bytes: Uint8Array): bigint[] | undefined {
   if (bytes.length % WORD_BYTES !== 0) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  return Array.from({ length: bytes.length / WORD_BYTES }, (_, i) => view.getBigInt64(i * WORD_BYTES));
+  return Array.from({ length: bytes.length / WORD_BYTES }, (_, i) =>
+    view.getBigInt64(i * WORD_BYTES),
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * Leases that were all extended at one moment would all expire at one: those beyond what a second's revocations allow get later, each by
- * a little more than the one before (etcd: lessor.Promote).
+ * Leases that were all extended at one moment would all expire at one: those beyond what a second's
+ * revocations allow get later, each by a little more than the one before (etcd: lessor.Promote).
  */
 import { mergeSort, STEP_KEYS, type Steps } from "@quorate/store";
 import type { Deadlines, Due } from "./deadlines.ts";
@@ -12,12 +12,17 @@ export interface Expiring extends Due {
 }
 
 /**
- * Puts expiries off, in steps. Leases that are revoked between two steps are passed over; those that come meanwhile stay where they are.
+ * Puts expiries off, in steps. Leases that are revoked between two steps are passed over; those
+ * that come meanwhile stay where they are.
  * @param perSecond leases that may expire in one second
  */
-export function* spread<T extends Expiring>(leases: ReadonlyMap<bigint, T>, expiries: Deadlines<T>, perSecond: number): Steps<void> {
+export function* spread<T extends Expiring>(
+  leases: ReadonlyMap<bigint, T>,
+  expiries: Deadlines<T>,
+  perSecond: number,
+): Steps<void> {
   const sorted = yield* mergeSort([...leases.values()], (a, b) => a.expiryMs - b.expiryMs);
-  let baseMs = sorted[0]!.expiryMs;
+  let baseMs = sorted[0].expiryMs;
   let nextMs = baseMs + 1000;
   let expires = 0;
   let looks = 0;

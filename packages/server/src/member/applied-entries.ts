@@ -1,6 +1,7 @@
 /**
- * What follows from an applied entry, besides its effect on the store: the caller who waits for it gets its result, other parts of the
- * member are notified of what concerns them, and what took long or did not decode is logged and counted.
+ * What follows from an applied entry, besides its effect on the store: the caller who waits for it
+ * gets its result, other parts of the member are notified of what concerns them, and what took long
+ * or did not decode is logged and counted.
  */
 import type { Logger } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
@@ -14,7 +15,10 @@ export interface AppliedEntriesParts {
   readonly logger: Logger;
   /** An entry that takes longer is logged. */
   readonly warningMs: number;
-  /** Hands the result to the caller who waits for the request. Returns since when, or undefined: nobody waits. */
+  /**
+   * Hands the result to the caller who waits for the request. Returns since when, or undefined:
+   * nobody waits.
+   */
   settle(requestId: bigint, applied: Applied): number | undefined;
   readonly malformed: MalformedReport;
   /** A request of this kind was applied without an error. */

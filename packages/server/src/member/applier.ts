@@ -1,7 +1,8 @@
 /**
- * Applies committed entries in order, in slices of a few milliseconds. What does not fit into a slice waits for the next turn of the event
- * loop, in which messages, proposals and reads come first. An entry with much work may take many slices; nothing of it is seen before it is
- * done, and what is lost in a crash is replayed from the log.
+ * Applies committed entries in order, in slices of a few milliseconds. What does not fit into a
+ * slice waits for the next turn of the event loop, in which messages, proposals and reads come
+ * first. An entry with much work may take many slices; nothing of it is seen before it is done, and
+ * what is lost in a crash is replayed from the log.
  *
  *     committed -> | e7 | e8 | e9 | e10 |          slice 1: e7, a part of e8;  slice 2: the rest of e8, e9, e10
  *
@@ -13,7 +14,10 @@ import { type Applied, isSteps, type Steps } from "@quorate/store";
 import type { FaultHook } from "./fault-points.ts";
 
 export interface ApplyLimits {
-  /** A slice ends after this long, at the next step: less than half of the 10 ms for which the loop may be held. */
+  /**
+   * A slice ends after this long, at the next step: less than half of the 10 ms for which the loop
+   * may be held.
+   */
   readonly maxSliceMs: number;
   /** A slice ends after so many steps, whatever the time; for tests and simulations. */
   readonly maxSliceSteps: number;
@@ -21,7 +25,11 @@ export interface ApplyLimits {
   readonly stepKeys: number | undefined;
 }
 
-export const APPLY_LIMITS: ApplyLimits = { maxSliceMs: 4, maxSliceSteps: Number.POSITIVE_INFINITY, stepKeys: undefined };
+export const APPLY_LIMITS: ApplyLimits = {
+  maxSliceMs: 4,
+  maxSliceSteps: Number.POSITIVE_INFINITY,
+  stepKeys: undefined,
+};
 
 export interface ApplierParts {
   readonly clock: Clock;
@@ -65,7 +73,10 @@ export class Applier {
 
   /** True if `run` would have something to do. */
   get canRun(): boolean {
-    return this.#steps !== undefined || (this.#next < this.#queue.length && !this.isHeld && this.#parts.canApply());
+    return (
+      this.#steps !== undefined ||
+      (this.#next < this.#queue.length && !this.isHeld && this.#parts.canApply())
+    );
   }
 
   /** True if the time of a slice that began at `startMs` is used up. */
@@ -81,8 +92,8 @@ export class Applier {
   }
 
   /**
-   * Applies entries until there are none, or until the slice that began at `startMs` is over. Returns the index of the last that was
-   * applied; undefined: none was.
+   * Applies entries until there are none, or until the slice that began at `startMs` is over.
+   * Returns the index of the last that was applied; undefined: none was.
    */
   run(startMs: number): number | undefined {
     const { limits } = this.#parts;
@@ -90,7 +101,7 @@ export class Applier {
     let index: number | undefined;
     let nowMs = startMs;
     while (this.canRun) {
-      const entry = this.#queue[this.#next]!;
+      const entry = this.#queue[this.#next];
       const doneMs = this.#advance(entry, startMs, nowMs);
       if (doneMs === undefined) {
         this.#parts.faults("between-apply-slices");
@@ -100,13 +111,17 @@ export class Applier {
       this.#next++;
       index = entry.index;
       bytes += entry.data.length;
-      if (nowMs - startMs >= limits.maxSliceMs || limits.maxSliceSteps < Number.POSITIVE_INFINITY) break;
+      if (nowMs - startMs >= limits.maxSliceMs || limits.maxSliceSteps < Number.POSITIVE_INFINITY)
+        break;
     }
     if (index !== undefined) this.#parts.sliceEnded(index, bytes);
     return index;
   }
 
-  /** Applies an entry, or goes on with it. Returns when it was done; undefined if the slice is over before that. */
+  /**
+   * Applies an entry, or goes on with it. Returns when it was done; undefined if the slice is over
+   * before that.
+   */
   #advance(entry: raftpb.Entry, startMs: number, nowMs: number): number | undefined {
     const { clock } = this.#parts;
     if (this.#steps === undefined) {
@@ -121,7 +136,8 @@ export class Applier {
     }
     const { maxSliceMs, maxSliceSteps } = this.#parts.limits;
     for (let steps = 0; ; steps++) {
-      if (steps >= maxSliceSteps || (steps > 0 && clock.monotonicMs() - startMs >= maxSliceMs)) return undefined;
+      if (steps >= maxSliceSteps || (steps > 0 && clock.monotonicMs() - startMs >= maxSliceMs))
+        return undefined;
       const step = this.#steps.next();
       if (step.done !== true) continue;
       this.#steps = undefined;

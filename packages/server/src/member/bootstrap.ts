@@ -1,23 +1,46 @@
 /**
- * From a data directory to a member's log and store: a first start writes the log that a new cluster begins with, a later one reads back
- * what is there and checks that its parts belong together.
+ * From a data directory to a member's log and store: a first start writes the log that a new
+ * cluster begins with, a later one reads back what is there and checks that its parts belong
+ * together.
  *
  *     member/wal/          the log (its metadata: member and cluster id)
  *     member/snap/*.snap   marks of the log's beginning, in etcd's format
  *     member/store/db      the store
  *
- * The log and the store may differ in one way only: the store may lag behind the log, which is then replayed. A store ahead of the log, or
- * behind the log's first entry, is damage, and nothing is started on it.
+ * The log and the store may differ in one way only: the store may lag behind the log, which is then
+ * replayed. A store ahead of the log, or behind the log's first entry, is damage, and nothing is
+ * started on it.
  */
-import { type Clock, type Disk, type KeyspaceOpener, type Logger, type Names, parentOf } from "@quorate/host";
+import {
+  type Clock,
+  type Disk,
+  type KeyspaceOpener,
+  type Logger,
+  type Names,
+  parentOf,
+} from "@quorate/host";
 import { etcdserverpb, idToHex, raftpb, type walpb } from "@quorate/proto";
 import { bootstrapEntries } from "@quorate/raft";
-import { AuthEnabledError, checkLevelFiles, clusterId, encodeMember, type Member, memberId, recoverFolders, Store } from "@quorate/store";
+import {
+  AuthEnabledError,
+  checkLevelFiles,
+  clusterId,
+  encodeMember,
+  type Member,
+  memberId,
+  recoverFolders,
+  Store,
+} from "@quorate/store";
 import { validSnapshotMarks, Wal, type WalOptions } from "@quorate/wal";
 import { detectForeignData, type ServerConfig, verifyBootstrap } from "../config/index.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
 import type { Removal } from "../membership/index.ts";
-import { checkNotStartedBefore, type Joining, joinCluster, otherMembers } from "../membership/join.ts";
+import {
+  checkNotStartedBefore,
+  type Joining,
+  joinCluster,
+  otherMembers,
+} from "../membership/join.ts";
 import { survivorEntries } from "../membership/sole-survivor.ts";
 import { discoverBySrv } from "../membership/srv-discovery.ts";
 import { openUndamaged } from "./damaged-store.ts";
@@ -55,13 +78,22 @@ export interface Bootstrapped {
   /** Where the log begins. */
   readonly snapshot: raftpb.SnapshotMetadata;
   readonly entries: readonly raftpb.Entry[];
-  /** The members of the cluster that this one joins, until it has its own membership; empty otherwise. */
+  /**
+   * The members of the cluster that this one joins, until it has its own membership; empty
+   * otherwise.
+   */
   readonly remotes: readonly Member[];
-  /** Set if this member was removed, and the one voter that is left may need its vote: it takes part for that alone. */
+  /**
+   * Set if this member was removed, and the one voter that is left may need its vote: it takes part
+   * for that alone.
+   */
   readonly removal?: Removal | undefined;
 }
 
-/** Opens a data directory, or makes a new one. Throws BootstrapError, ConfigError, and the errors of log and store. */
+/**
+ * Opens a data directory, or makes a new one. Throws BootstrapError, ConfigError, and the errors of
+ * log and store.
+ */
 export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Promise<Bootstrapped> {
   const foreign = detectForeignData(deps.disk, config.dataDir);
   if (foreign !== undefined) throw new BootstrapError(foreign);
@@ -77,12 +109,13 @@ export async function bootstrap(config: ServerConfig, deps: BootstrapDeps): Prom
 }
 
 function makeFolders(config: ServerConfig, disk: Disk): void {
-  for (const dir of [parentOf(config.walDir), config.snapDir, config.storeDir]) makeDurably(disk, dir);
+  for (const dir of [parentOf(config.walDir), config.snapDir, config.storeDir])
+    makeDurably(disk, dir);
 }
 
 /**
- * Makes a folder and those above it so that none of their names is lost in a crash: a name is durable when the folder it stands in is
- * synced.
+ * Makes a folder and those above it so that none of their names is lost in a crash: a name is
+ * durable when the folder it stands in is synced.
  */
 function makeDurably(disk: Disk, dir: string): void {
   if (disk.stat(dir) !== undefined) return;
@@ -96,17 +129,32 @@ function makeDurably(disk: Disk, dir: string): void {
 export function initialMembers(config: ServerConfig): Member[] {
   return [...config.initialCluster].map(([name, urls]) => {
     const peerUrls = urls.map((url) => url.text);
-    return { id: memberId(peerUrls, config.initialClusterToken), name, peerUrls, clientUrls: [], isLearner: false };
+    return {
+      id: memberId(peerUrls, config.initialClusterToken),
+      name,
+      peerUrls,
+      clientUrls: [],
+      isLearner: false,
+    };
   });
 }
 
-/** The entries a new cluster's log begins with: one for each member, in the order of their ids, the same on all. */
+/**
+ * The entries a new cluster's log begins with: one for each member, in the order of their ids, the
+ * same on all.
+ */
 function firstEntries(members: readonly Member[]): raftpb.Entry[] {
   const sorted = [...members].sort((a, b) => (a.id < b.id ? -1 : 1));
-  return bootstrapEntries(sorted.map((member) => ({ id: member.id, context: encodeMember(member) })));
+  return bootstrapEntries(
+    sorted.map((member) => ({ id: member.id, context: encodeMember(member) })),
+  );
 }
 
-async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalOptions): Promise<Bootstrapped> {
+async function begin(
+  config: ServerConfig,
+  deps: BootstrapDeps,
+  walOptions: WalOptions,
+): Promise<Bootstrapped> {
   if (deps.disk.stat(`${config.storeDir}/db`) !== undefined) {
     throw new BootstrapError(
       `${config.storeDir}/db holds a store, but there is no log in ${config.walDir}: one without the other is no member's state. ` +
@@ -117,16 +165,30 @@ async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalO
   config = await discovered(config, deps);
   const joining = config.isNewCluster ? undefined : await join(config, deps);
   const members = joining === undefined ? await newCluster(config, deps) : [];
-  const ids = joining ?? { memberId: idOf(config, members), clusterId: clusterId(members.map((member) => member.id)) };
+  const ids = joining ?? {
+    memberId: idOf(config, members),
+    clusterId: clusterId(members.map((member) => member.id)),
+  };
   makeFolders(config, deps.disk);
-  deps.logger.info("starting local member", { "local-member-id": idToHex(ids.memberId), "cluster-id": idToHex(ids.clusterId) });
-  // The log comes first: a start that ends before its first entries is made up for, a store without a log is not.
+  deps.logger.info("starting local member", {
+    "local-member-id": idToHex(ids.memberId),
+    "cluster-id": idToHex(ids.clusterId),
+  });
+  // The log comes first: a start that ends before its first entries is made up for, a store without
+  // a log is not.
   const metadata = etcdserverpb.Metadata.encode({ NodeID: ids.memberId, ClusterID: ids.clusterId });
   const wal = Wal.create(deps.disk, config.walDir, metadata, walOptions);
   try {
     const store = await openStore(config, deps);
     const begun = joining === undefined ? await writeFirstEntries(wal, members) : emptyLog();
-    return { memberId: ids.memberId, clusterId: ids.clusterId, wal, store, ...begun, remotes: joining?.members ?? [] };
+    return {
+      memberId: ids.memberId,
+      clusterId: ids.clusterId,
+      wal,
+      store,
+      ...begun,
+      remotes: joining?.members ?? [],
+    };
   } catch (error) {
     await wal.close();
     throw error;
@@ -137,8 +199,12 @@ async function begin(config: ServerConfig, deps: BootstrapDeps, walOptions: WalO
 async function discovered(config: ServerConfig, deps: BootstrapDeps): Promise<ServerConfig> {
   const where = config.discoverySrv;
   if (where === undefined) return config;
-  if (deps.names === undefined) throw new BootstrapError("this member has nobody to ask for SRV records");
-  return { ...config, initialCluster: await discoverBySrv(config, where, { names: deps.names, logger: deps.logger }) };
+  if (deps.names === undefined)
+    throw new BootstrapError("this member has nobody to ask for SRV records");
+  return {
+    ...config,
+    initialCluster: await discoverBySrv(config, where, { names: deps.names, logger: deps.logger }),
+  };
 }
 
 /** The members of a new cluster; this one must not have been started before. */
@@ -146,7 +212,10 @@ async function newCluster(config: ServerConfig, deps: BootstrapDeps): Promise<re
   await verifyBootstrap(config);
   const members = initialMembers(config);
   if (deps.callPeer !== undefined && members.length > 1) {
-    await checkNotStartedBefore(config, idOf(config, members), { call: deps.callPeer, logger: deps.logger });
+    await checkNotStartedBefore(config, idOf(config, members), {
+      call: deps.callPeer,
+      logger: deps.logger,
+    });
   }
   return members;
 }
@@ -156,13 +225,27 @@ function idOf(config: ServerConfig, members: readonly Member[]): bigint {
 }
 
 function join(config: ServerConfig, deps: BootstrapDeps): Promise<Joining> {
-  if (deps.callPeer === undefined) throw new BootstrapError("this member cannot ask others, and so join no cluster");
+  if (deps.callPeer === undefined)
+    throw new BootstrapError("this member cannot ask others, and so join no cluster");
   return joinCluster(config, { call: deps.callPeer, logger: deps.logger });
 }
 
-/** Of a member that joins and has stopped before it had the cluster's membership: whoever answers now tells it again. */
-async function remotesOf(config: ServerConfig, deps: BootstrapDeps, store: Store, id: bigint): Promise<readonly Member[]> {
-  if (config.isNewCluster || deps.callPeer === undefined || store.membership.member(id) !== undefined) return [];
+/**
+ * Of a member that joins and has stopped before it had the cluster's membership: whoever answers
+ * now tells it again.
+ */
+async function remotesOf(
+  config: ServerConfig,
+  deps: BootstrapDeps,
+  store: Store,
+  id: bigint,
+): Promise<readonly Member[]> {
+  if (
+    config.isNewCluster ||
+    deps.callPeer === undefined ||
+    store.membership.member(id) !== undefined
+  )
+    return [];
   return otherMembers(config, { call: deps.callPeer, logger: deps.logger });
 }
 
@@ -170,7 +253,11 @@ type Begun = Pick<Bootstrapped, "hardState" | "snapshot" | "entries">;
 
 /** What a joining member has: nothing. The leader sends it all there is. */
 function emptyLog(): Begun {
-  return { hardState: raftpb.HardState.create(), snapshot: raftpb.SnapshotMetadata.create(), entries: [] };
+  return {
+    hardState: raftpb.HardState.create(),
+    snapshot: raftpb.SnapshotMetadata.create(),
+    entries: [],
+  };
 }
 
 async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<Begun> {
@@ -181,13 +268,20 @@ async function writeFirstEntries(wal: Wal, members: readonly Member[]): Promise<
   return { hardState, snapshot: raftpb.SnapshotMetadata.create(), entries };
 }
 
-/** LevelDB compares no checksums when it reads, so a byte that changed on the disk would be served, or a block of records passed over. */
+/**
+ * LevelDB compares no checksums when it reads, so a byte that changed on the disk would be served,
+ * or a block of records passed over.
+ */
 function checkStoreFiles(config: ServerConfig, { disk, clock, logger }: BootstrapDeps): void {
   const folder = `${config.storeDir}/db`;
   if (disk.stat(`${folder}/CURRENT`) === undefined) return;
   const startedMs = clock.monotonicMs();
   const { tables, bytes } = checkLevelFiles(disk, folder);
-  logger.info("compared the checksums of the store's files", { tables, bytes, took: `${Math.round(clock.monotonicMs() - startedMs)}ms` });
+  logger.info("compared the checksums of the store's files", {
+    tables,
+    bytes,
+    took: `${Math.round(clock.monotonicMs() - startedMs)}ms`,
+  });
 }
 
 async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Store> {
@@ -207,20 +301,33 @@ async function openStore(config: ServerConfig, deps: BootstrapDeps): Promise<Sto
       await store.close({ flush: false });
       throw new AuthEnabledError(`the store in ${config.storeDir}`);
     }
-    deps.logger.warn("authentication is enabled in the store and is not enforced: every client may read and write everything", {
-      option: "--unsafe-serve-without-auth",
-    });
+    deps.logger.warn(
+      "authentication is enabled in the store and is not enforced: every client may read and write everything",
+      {
+        option: "--unsafe-serve-without-auth",
+      },
+    );
   }
   return store;
 }
 
-async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: WalOptions): Promise<Bootstrapped> {
+async function reopen(
+  config: ServerConfig,
+  deps: BootstrapDeps,
+  walOptions: WalOptions,
+): Promise<Bootstrapped> {
   const { disk, logger } = deps;
   makeFolders(config, disk);
   const marks = validSnapshotMarks(disk, config.walDir);
-  const mark: walpb.Snapshot = marks[marks.length - 1] ?? { index: 0, term: 0, confState: undefined };
+  const mark: walpb.Snapshot = marks[marks.length - 1] ?? {
+    index: 0,
+    term: 0,
+    confState: undefined,
+  };
   if (recoverFolders(disk, config.storeDir, mark.index)) {
-    logger.info("put a received snapshot in place that was accepted before the last stop", { "snapshot-index": mark.index });
+    logger.info("put a received snapshot in place that was accepted before the last stop", {
+      "snapshot-index": mark.index,
+    });
   }
   const opened = Wal.open(disk, config.walDir, mark, walOptions);
   let store: Store | undefined;
@@ -230,22 +337,36 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
       checkStoreFiles(config, deps);
       return openStore(config, deps);
     };
-    store = await openUndamaged({ config, disk, logger, memberId: ids.NodeID, logBeginsBehind: mark.index, open });
+    store = await openUndamaged({
+      config,
+      disk,
+      logger,
+      memberId: ids.NodeID,
+      logBeginsBehind: mark.index,
+      open,
+    });
     checkTogether(config, store, mark, opened.entries);
     const removal = removalOf(config, store, ids.NodeID);
-    if (removal !== undefined && (removal.voters !== 1 || config.forceNewCluster)) throw removal.error;
+    if (removal !== undefined && (removal.voters !== 1 || config.forceNewCluster))
+      throw removal.error;
     const base = { memberId: ids.NodeID, clusterId: ids.ClusterID, wal: opened.wal, store };
-    // The first write carries a state, so without one it was cut short, and nobody depends on what it left. Of a new cluster those are
-    // some of its members, and a member that took them for all would elect a leader with a part of the others.
+    // The first write carries a state, so without one it was cut short, and nobody depends on what
+    // it left. Of a new cluster those are some of its members, and a member that took them for all
+    // would elect a leader with a part of the others.
     if (mark.index === 0 && opened.hardState === undefined) {
       return { ...base, ...(await beginAgain(config, deps, ids, opened.wal)) };
     }
     const found = {
       hardState: opened.hardState ?? raftpb.HardState.create(),
-      snapshot: { index: mark.index, term: mark.term, confState: mark.confState ?? raftpb.ConfState.create() },
+      snapshot: {
+        index: mark.index,
+        term: mark.term,
+        confState: mark.confState ?? raftpb.ConfState.create(),
+      },
       entries: opened.entries,
     };
-    if (config.forceNewCluster) return { ...base, ...(await goOnAlone(found, base, logger)), remotes: [] };
+    if (config.forceNewCluster)
+      return { ...base, ...(await goOnAlone(found, base, logger)), remotes: [] };
     logger.info("restarting local member", {
       "cluster-id": idToHex(ids.ClusterID),
       "local-member-id": idToHex(ids.NodeID),
@@ -267,7 +388,11 @@ async function reopen(config: ServerConfig, deps: BootstrapDeps, walOptions: Wal
 }
 
 /** The removal of this member, if its store has it. */
-function removalOf(config: ServerConfig, store: Store, id: bigint): (Removal & { readonly error: Error }) | undefined {
+function removalOf(
+  config: ServerConfig,
+  store: Store,
+  id: bigint,
+): (Removal & { readonly error: Error }) | undefined {
   if (!store.membership.isRemoved(id)) return undefined;
   const { index, confState } = store.position;
   const error = new BootstrapError(
@@ -286,7 +411,14 @@ async function goOnAlone(
   const { entries, hardState } = found;
   const last = entries[entries.length - 1] ?? found.snapshot;
   const term = Math.max(hardState.term, last.term);
-  const survivor = { memberId, membership: store.membership, appliedIndex: store.position.index, entries, lastIndex: last.index, term };
+  const survivor = {
+    memberId,
+    membership: store.membership,
+    appliedIndex: store.position.index,
+    entries,
+    lastIndex: last.index,
+    term,
+  };
   const added = survivorEntries(survivor);
   if (added === undefined) {
     throw new BootstrapError(
@@ -298,7 +430,8 @@ async function goOnAlone(
     "local-member-id": idToHex(memberId),
     "wal-commit-index": hardState.commit,
     "commit-index": commit,
-    "entries-not-known-to-be-committed": last.index - Math.max(hardState.commit, survivor.appliedIndex),
+    "entries-not-known-to-be-committed":
+      last.index - Math.max(hardState.commit, survivor.appliedIndex),
     advice: "start it without --force-new-cluster from now on",
   });
   const forced = { term, vote: term === hardState.term ? hardState.vote : 0n, commit };
@@ -307,7 +440,10 @@ async function goOnAlone(
   return { ...found, hardState: forced, entries: [...entries, ...added] };
 }
 
-/** A first start that ended before its first entries were whole in the log: it is made up for, if the configuration is still the same. */
+/**
+ * A first start that ended before its first entries were whole in the log: it is made up for, if
+ * the configuration is still the same.
+ */
 async function beginAgain(
   config: ServerConfig,
   deps: BootstrapDeps,
@@ -318,7 +454,10 @@ async function beginAgain(
   const joining = config.isNewCluster ? undefined : await join(config, deps);
   const members = initialMembers(config);
   const cluster = joining?.clusterId ?? clusterId(members.map((member) => member.id));
-  const isMember = joining === undefined ? members.some((member) => member.id === ids.NodeID) : joining.memberId === ids.NodeID;
+  const isMember =
+    joining === undefined
+      ? members.some((member) => member.id === ids.NodeID)
+      : joining.memberId === ids.NodeID;
   if (cluster !== ids.ClusterID || !isMember) {
     throw new BootstrapError(
       `the log in ${config.walDir} was made for member ${idToHex(ids.NodeID)} of cluster ${idToHex(ids.ClusterID)} and holds nothing ` +
@@ -326,12 +465,19 @@ async function beginAgain(
         "directory away",
     );
   }
-  return joining === undefined ? { ...(await writeFirstEntries(wal, members)), remotes: [] } : { ...emptyLog(), remotes: joining.members };
+  return joining === undefined
+    ? { ...(await writeFirstEntries(wal, members)), remotes: [] }
+    : { ...emptyLog(), remotes: joining.members };
 }
 
-function checkTogether(config: ServerConfig, store: Store, mark: walpb.Snapshot, entries: readonly raftpb.Entry[]): void {
+function checkTogether(
+  config: ServerConfig,
+  store: Store,
+  mark: walpb.Snapshot,
+  entries: readonly raftpb.Entry[],
+): void {
   const applied = store.position.index;
-  const last = entries.length > 0 ? entries[entries.length - 1]!.index : mark.index;
+  const last = entries.length > 0 ? entries[entries.length - 1].index : mark.index;
   const advice =
     "remove this member from the cluster, move its data directory away and add it again; if no other member has the data, restore a backup";
   if (applied < mark.index) {

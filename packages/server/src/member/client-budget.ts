@@ -1,6 +1,6 @@
 /**
- * Bytes that clients have a member keep for them, with a bound for all of them and one for each client, so that no client's crowd takes
- * what others need.
+ * Bytes that clients have a member keep for them, with a bound for all of them and one for each
+ * client, so that no client's crowd takes what others need.
  */
 
 export interface ClientBudgetLimits {
@@ -30,7 +30,10 @@ export class ClientBudget {
   /** Takes the bytes for a client and gives true, or false if they would go beyond a bound. */
   take(client: string, sizeBytes: number): boolean {
     const used = this.usedBy(client) + sizeBytes;
-    if (used > this.limits.maxClientBytes || this.#usedBytes + sizeBytes > this.limits.maxTotalBytes) {
+    if (
+      used > this.limits.maxClientBytes ||
+      this.#usedBytes + sizeBytes > this.limits.maxTotalBytes
+    ) {
       this.refusals++;
       return false;
     }

@@ -1,23 +1,33 @@
 /**
- * Changes of the cluster's configuration as they are applied: Raft's voters and learners, the membership in the store, and the links to
- * peers follow each other here.
+ * Changes of the cluster's configuration as they are applied: Raft's voters and learners, the
+ * membership in the store, and the links to peers follow each other here.
  */
 import type { Clock, Logger } from "@quorate/host";
 import { type EtcdError, errorOf, idToHex, raftpb } from "@quorate/proto";
 import { confChangeOf, type Raft } from "@quorate/raft";
-import { decodeChangeContext, InvalidRequestError, type Member, readConfChange, type Store } from "@quorate/store";
+import {
+  decodeChangeContext,
+  InvalidRequestError,
+  type Member,
+  readConfChange,
+  type Store,
+} from "@quorate/store";
 import type { Transport } from "@quorate/transport";
 
 export interface ConfigurationParts {
   readonly memberId: bigint;
   readonly clusterId: bigint;
-  /** How long the link to a removed member stays: what was sent to it before lets it apply its own removal, and end by itself. */
+  /**
+   * How long the link to a removed member stays: what was sent to it before lets it apply its own
+   * removal, and end by itself.
+   */
   readonly farewellMs: number;
   readonly clock: Clock;
   readonly maxLearners: number;
   /**
-   * The members that a joining member was told of. Until it has applied its own addition, these are its peers, at these URLs: the log that
-   * it catches up on tells of members that are gone and of URLs that were changed since.
+   * The members that a joining member was told of. Until it has applied its own addition, these are
+   * its peers, at these URLs: the log that it catches up on tells of members that are gone and of
+   * URLs that were changed since.
    */
   readonly remotes: readonly Member[];
   readonly raft: Raft;
@@ -41,7 +51,10 @@ export class Configuration {
     this.#parts = parts;
   }
 
-  /** Applies an entry that changes the configuration. One that does not fit the membership changes nothing, on every member alike. */
+  /**
+   * Applies an entry that changes the configuration. One that does not fit the membership changes
+   * nothing, on every member alike.
+   */
   apply(entry: raftpb.Entry): void {
     const { raft } = this.#parts;
     const store = this.#parts.store();
@@ -57,18 +70,25 @@ export class Configuration {
       return;
     }
     const refusal = store.membership.refusal(change, this.#parts.maxLearners);
-    const confState = refusal === undefined ? raft.applyConfChange(confChangeOf(entry)!) : raft.confState;
+    const confState =
+      refusal === undefined ? raft.applyConfChange(confChangeOf(entry)!) : raft.confState;
     store.applyConfChange(entry, refusal === undefined ? change : undefined, confState);
-    if (change.id !== 0n) this.#parts.settled(change.id, refusal === undefined ? undefined : errorOf(refusal));
+    if (change.id !== 0n)
+      this.#parts.settled(change.id, refusal === undefined ? undefined : errorOf(refusal));
     if (refusal === undefined) this.#follow(change, entry.index);
   }
 
-  /** Applies such an entry once more, to a store that lacks it: Raft and the links to peers have followed it already. */
+  /**
+   * Applies such an entry once more, to a store that lacks it: Raft and the links to peers have
+   * followed it already.
+   */
   replay(store: Store, entry: raftpb.Entry): void {
     const { raft, maxLearners } = this.#parts;
     const change = readConfChange(entry);
-    const ofMember = change instanceof InvalidRequestError || "changes" in change ? undefined : change;
-    const isRefused = ofMember !== undefined && store.membership.refusal(ofMember, maxLearners) !== undefined;
+    const ofMember =
+      change instanceof InvalidRequestError || "changes" in change ? undefined : change;
+    const isRefused =
+      ofMember !== undefined && store.membership.refusal(ofMember, maxLearners) !== undefined;
     store.applyConfChange(entry, isRefused ? undefined : ofMember, raft.confState);
   }
 
@@ -120,21 +140,31 @@ export class Configuration {
     });
   }
 
-  /** Whom this member works with: the others of the membership, or, before it is one of them itself, those that it was told of. */
+  /**
+   * Whom this member works with: the others of the membership, or, before it is one of them itself,
+   * those that it was told of.
+   */
   #peers(): readonly Member[] {
     const { memberId, remotes, store } = this.#parts;
     const { membership } = store();
-    return membership.member(memberId) === undefined && remotes.length > 0 ? remotes : membership.members();
+    return membership.member(memberId) === undefined && remotes.length > 0
+      ? remotes
+      : membership.members();
   }
 
-  /** Brings the links to peers in line with the membership: at start, after a change, and when a received store is in place. */
+  /**
+   * Brings the links to peers in line with the membership: at start, after a change, and when a
+   * received store is in place.
+   */
   connectPeers(): void {
     const { memberId, store, transport } = this.#parts;
-    // A removed member keeps its links for the time that it goes on answering; one that was removed before its start makes them.
+    // A removed member keeps its links for the time that it goes on answering; one that was removed
+    // before its start makes them.
     if (store().membership.isRemoved(memberId) && transport.peers().length > 0) return;
     const members = this.#peers();
     for (const peer of transport.peers()) {
-      if (!this.#leaving.has(peer.id) && !members.some((member) => member.id === peer.id)) transport.removePeer(peer.id);
+      if (!this.#leaving.has(peer.id) && !members.some((member) => member.id === peer.id))
+        transport.removePeer(peer.id);
     }
     for (const member of members) this.#connect(member.id, member.peerUrls);
   }

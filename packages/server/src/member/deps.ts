@@ -30,7 +30,10 @@ export interface MemberDeps {
   readonly faults?: FaultHook | undefined;
   /** Sees the machine of this run before it does anything, for simulations that look into it. */
   readonly onRaft?: ((raft: Raft) => void) | undefined;
-  /** Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want small ones. */
+  /**
+   * Size of a segment of the log in bytes, a multiple of 8, for tests and simulations that want
+   * small ones.
+   */
   readonly walSegmentBytes?: number | undefined;
   /** How applying is cut into slices, for tests and simulations that want many. */
   readonly applyLimits?: ApplyLimits | undefined;
@@ -41,10 +44,16 @@ export interface MemberDeps {
   /** What answers may take of the memory while they are built. */
   readonly answerLimits?: AnswerLimits | undefined;
   openTransport(request: TransportRequest): Promise<Transport>;
-  /** Asks other members over their peer ports; without it, what only the leader can answer is answered on the leader alone. */
+  /**
+   * Asks other members over their peer ports; without it, what only the leader can answer is
+   * answered on the leader alone.
+   */
   readonly callPeer?: PeerCall | undefined;
   /** For --discovery-srv. */
   readonly names?: Names | undefined;
-  /** The member has stopped by itself: it cannot go on (an error), or it was removed from the cluster (undefined). */
+  /**
+   * The member has stopped by itself: it cannot go on (an error), or it was removed from the
+   * cluster (undefined).
+   */
   onEnd(error: unknown): void;
 }

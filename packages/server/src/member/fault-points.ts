@@ -1,5 +1,6 @@
 /**
- * Named places between the steps of a member's loop where a test or the simulator can stop the member. In production nothing listens.
+ * Named places between the steps of a member's loop where a test or the simulator can stop the
+ * member. In production nothing listens.
  */
 export type FaultPoint =
   | "before-wal-append"

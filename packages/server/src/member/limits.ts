@@ -4,7 +4,10 @@ export const MAX_WAITING_PROPOSALS = 20_000;
 export const MAX_QUEUED_PROPOSAL_BYTES = 256 * 1024 * 1024;
 export const MAX_WAITING_READS = 100_000;
 export const READ_RETRY_MS = 500;
-/** Committed entries that are not applied yet, beyond which new proposals are refused (etcd: maxGapBetweenApplyAndCommitIndex). */
+/**
+ * Committed entries that are not applied yet, beyond which new proposals are refused (etcd:
+ * maxGapBetweenApplyAndCommitIndex).
+ */
 export const MAX_APPLY_GAP_ENTRIES = 5000;
 
 /** Raft's own bounds (packages/raft/src/config.ts says what they mean). */

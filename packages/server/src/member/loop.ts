@@ -1,6 +1,6 @@
 /**
- * A member's loop, from top to bottom. Inbound messages, proposals, reads and ticks go into Raft; a Ready comes out; it is persisted,
- * sent and applied, in that order:
+ * A member's loop, from top to bottom. Inbound messages, proposals, reads and ticks go into Raft; a
+ * Ready comes out; it is persisted, sent and applied, in that order:
  *
  *     received() propose() read() tick            turn()
  *          |         |       |     |      +-> append to the WAL, start fdatasync
@@ -9,8 +9,8 @@
  *                  fdatasync is done --------> send what had to wait for the disk, tell Raft
  *                      in each turn ---------> apply from the queue for a few milliseconds, answer its waiters
  *
- * Input only marks the loop; the work is done once at the end of the event loop's turn, so that all that arrived together shares one
- * append, one fdatasync and one write for each peer.
+ * Input only marks the loop; the work is done once at the end of the event loop's turn, so that all
+ * that arrived together shares one append, one fdatasync and one write for each peer.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { raftpb } from "@quorate/proto";
@@ -27,12 +27,16 @@ import type { Reads } from "./reads.ts";
 const MAX_READYS_PER_TURN = 8;
 /** Payload bytes that go into Raft as one append; a batch above it is split. */
 const MAX_BATCH_BYTES = 1024 * 1024;
-/** Payload bytes that go into Raft in one turn, and one batch more: to write them and their checksums takes some milliseconds. */
+/**
+ * Payload bytes that go into Raft in one turn, and one batch more: to write them and their
+ * checksums takes some milliseconds.
+ */
 const MAX_TURN_BYTES = 4 * 1024 * 1024;
 
 /**
- * A single entry is synced by a blocking call if the last sync took no longer than this: with nothing else to do meanwhile it saves the way
- * to another thread and back, a third of what one client's write takes.
+ * A single entry is synced by a blocking call if the last sync took no longer than this: with
+ * nothing else to do meanwhile it saves the way to another thread and back, a third of what one
+ * client's write takes.
  */
 const MAX_BLOCKING_SYNC_MS = 1;
 
@@ -47,7 +51,10 @@ export interface LoopParts<R> {
   readonly logger: Logger;
   readonly metrics: MemberMetrics;
   readonly faults: FaultHook;
-  /** Applies committed entries in order. Where it has to wait for the store, the loop is woken when that is over. */
+  /**
+   * Applies committed entries in order. Where it has to wait for the store, the loop is woken when
+   * that is over.
+   */
   readonly applier: Applier;
   /** Marks in the log that a snapshot was accepted; durable when it resolves. */
   saveSnapshot(snapshot: raftpb.Snapshot): Promise<void>;
@@ -86,7 +93,10 @@ export class MemberLoop<R> {
   #entryEnded: (() => void) | undefined;
   #leader = 0n;
   #appliedIndex: number;
-  /** A hard state whose only news is the commit index; it travels with the next append, because nobody depends on it being durable. */
+  /**
+   * A hard state whose only news is the commit index; it travels with the next append, because
+   * nobody depends on it being durable.
+   */
   #lazyHardState: raftpb.HardState | undefined;
   #unsynced: Unsynced[] = [];
 
@@ -130,14 +140,20 @@ export class MemberLoop<R> {
     this.wake();
   }
 
-  /** Writes the commit index that has waited for an append, for those who are about to refer to it in the log. */
+  /**
+   * Writes the commit index that has waited for an append, for those who are about to refer to it
+   * in the log.
+   */
   writeHardState(): void {
     const hardState = this.#lazyHardState;
     this.#lazyHardState = undefined;
     if (hardState !== undefined) this.#parts.wal.append(hardState, []);
   }
 
-  /** The last of the oldest entries that are not known to be on this member's disk; undefined if all are. */
+  /**
+   * The last of the oldest entries that are not known to be on this member's disk; undefined if all
+   * are.
+   */
   get unsyncedIndex(): number | undefined {
     return this.#unsynced.find((step) => step.lastIndex !== undefined && !step.durable)?.lastIndex;
   }
@@ -150,12 +166,13 @@ export class MemberLoop<R> {
   }
 
   /**
-   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry that is being applied is finished
-   * before. Rejects while a snapshot is being installed.
+   * Runs `task` while nothing is written, sent or applied; Raft goes on hearing its peers. An entry
+   * that is being applied is finished before. Rejects while a snapshot is being installed.
    */
   async standStill(task: () => Promise<void>): Promise<void> {
     const { applier } = this.#parts;
-    if (this.#entryEnded !== undefined) throw new Error("the member is about to stand still already");
+    if (this.#entryEnded !== undefined)
+      throw new Error("the member is about to stand still already");
     if (applier.isInEntry && !this.#installing && !this.#stopped) {
       applier.isHeld = true;
       await new Promise<void>((resolve) => {
@@ -164,7 +181,8 @@ export class MemberLoop<R> {
       this.#entryEnded = undefined;
       applier.isHeld = false;
     }
-    if (this.#installing || this.#stopped) throw new Error("the member is installing a snapshot, or ending");
+    if (this.#installing || this.#stopped)
+      throw new Error("the member is installing a snapshot, or ending");
     this.#installing = true;
     try {
       await task();
@@ -191,10 +209,13 @@ export class MemberLoop<R> {
     this.#lastTickMs = now;
     if (lateMs > this.#tickMs && this.#leader === raft.id) {
       metrics.heartbeatSendFailures.add();
-      logger.warn("leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk", {
-        "heartbeat-interval": `${this.#tickMs}ms`,
-        "exceeded-duration": `${Math.round(lateMs)}ms`,
-      });
+      logger.warn(
+        "leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk",
+        {
+          "heartbeat-interval": `${this.#tickMs}ms`,
+          "exceeded-duration": `${Math.round(lateMs)}ms`,
+        },
+      );
     }
     raft.tick();
     proposals.expire();
@@ -218,12 +239,18 @@ export class MemberLoop<R> {
     if (this.#canProceed() || this.#parts.applier.canRun) this.wake();
   }
 
-  /** While a snapshot is being installed, Raft goes on hearing its peers, but nothing new is written or applied. */
+  /**
+   * While a snapshot is being installed, Raft goes on hearing its peers, but nothing new is written
+   * or applied.
+   */
   #canProceed(): boolean {
     return !this.#installing && !this.#stopped && this.#parts.raft.hasReady();
   }
 
-  /** Gives Raft the queued proposals in batches. What it does not take stays queued: there may be a leader, or room, in a later turn. */
+  /**
+   * Gives Raft the queued proposals in batches. What it does not take stays queued: there may be a
+   * leader, or room, in a later turn.
+   */
   #takeProposals(): void {
     const { proposals, raft } = this.#parts;
     if (proposals.queuedCount === 0 || raft.leader === 0n) return;
@@ -238,8 +265,16 @@ export class MemberLoop<R> {
       }
       let end = start;
       let bytes = 0;
-      for (; end < queue.length && (end === start || bytes + queue[end]!.length <= MAX_BATCH_BYTES); end++) bytes += queue[end]!.length;
-      if (raft.propose(start === 0 && end === queue.length ? queue : queue.slice(start, end)) !== "accepted") {
+      for (
+        ;
+        end < queue.length && (end === start || bytes + queue[end].length <= MAX_BATCH_BYTES);
+        end++
+      )
+        bytes += queue[end].length;
+      if (
+        raft.propose(start === 0 && end === queue.length ? queue : queue.slice(start, end)) !==
+        "accepted"
+      ) {
         proposals.putBack(queue.slice(start));
         return;
       }
@@ -273,14 +308,20 @@ export class MemberLoop<R> {
   }
 
   /**
-   * One write call now; the fdatasync runs on beside the loop as a rule, and what depends on it follows in #synced. Gives the step back
-   * where a blocking one is quicker: it is to be made when the messages have left.
+   * One write call now; the fdatasync runs on beside the loop as a rule, and what depends on it
+   * follows in #synced. Gives the step back where a blocking one is quicker: it is to be made when
+   * the messages have left.
    */
   #persist(ready: Ready): Unsynced | undefined {
     const { wal, faults } = this.#parts;
     const hardState = ready.hardState ?? this.#lazyHardState;
     const lastIndex = ready.entries.at(-1)?.index;
-    const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: false, lastIndex };
+    const step: Unsynced = {
+      number: ready.number,
+      messages: ready.messagesAfterSync,
+      durable: false,
+      lastIndex,
+    };
     this.#unsynced.push(step);
     if (ready.mustSync || ready.entries.length > 0) {
       this.#lazyHardState = undefined;
@@ -310,7 +351,10 @@ export class MemberLoop<R> {
     return isSingle && !wal.isSyncing && wal.lastSyncMs <= MAX_BLOCKING_SYNC_MS;
   }
 
-  /** `step` is durable. What waited for it leaves, once all before it is durable too. A turn must follow, or go on. */
+  /**
+   * `step` is durable. What waited for it leaves, once all before it is durable too. A turn must
+   * follow, or go on.
+   */
   #synced(step: Unsynced): void {
     if (this.#stopped) return;
     step.durable = true;
@@ -360,7 +404,8 @@ export class MemberLoop<R> {
     this.#send(ready.messages);
     for (const read of ready.readStates) reads.answered(read.context, read.index);
     const hardState = ready.hardState ?? this.#lazyHardState;
-    // The log knows of the snapshot, and that it is committed, before the store changes: a crash in between finds both or neither.
+    // The log knows of the snapshot, and that it is committed, before the store changes: a crash in
+    // between finds both or neither.
     const install = async () => {
       await this.#parts.saveSnapshot(snapshot);
       wal.append(hardState, ready.entries);
@@ -375,7 +420,12 @@ export class MemberLoop<R> {
           this.#installing = false;
           this.#appliedIndex = snapshot.metadata!.index;
           raft.applied(this.#appliedIndex);
-          const step: Unsynced = { number: ready.number, messages: ready.messagesAfterSync, durable: true, lastIndex: undefined };
+          const step: Unsynced = {
+            number: ready.number,
+            messages: ready.messagesAfterSync,
+            durable: true,
+            lastIndex: undefined,
+          };
           this.#unsynced.push(step);
           this.#synced(step);
           reads.release(this.#appliedIndex);

@@ -1,4 +1,7 @@
-/** What is said of an entry of the log that cannot be decoded: it has changed nothing, here and on every other member. */
+/**
+ * What is said of an entry of the log that cannot be decoded: it has changed nothing, here and on
+ * every other member.
+ */
 import type { Logger } from "@quorate/host";
 import type { raftpb } from "@quorate/proto";
 import type { Counter } from "../metrics/registry.ts";

@@ -1,5 +1,6 @@
 /**
- * One member of a cluster: its log, store, Raft machine, loop and transport put together, and what services ask of it.
+ * One member of a cluster: its log, store, Raft machine, loop and transport put together, and what
+ * services ask of it.
  *
  *     const member = await Member.start(config, deps);   // opens or makes the data directory, begins to take part
  *     await member.ready;                                 // it has published itself: it can serve
@@ -10,9 +11,21 @@
  * It knows no sockets: transport and engines are given to it.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { type ErrorName, errorOf, InternalRaftRequest, type ResponseHeader, type raftpb } from "@quorate/proto";
+import {
+  type ErrorName,
+  errorOf,
+  InternalRaftRequest,
+  type ResponseHeader,
+  type raftpb,
+} from "@quorate/proto";
 import { Raft } from "@quorate/raft";
-import { type Applied, checkRequest, type RequestKind, type RequestLimits, type Store } from "@quorate/store";
+import {
+  type Applied,
+  checkRequest,
+  type RequestKind,
+  type RequestLimits,
+  type Store,
+} from "@quorate/store";
 import type { Transport, TransportListener } from "@quorate/transport";
 import { SnapshotFiles, type Wal } from "@quorate/wal";
 import type { ServerConfig } from "../config/index.ts";
@@ -20,7 +33,13 @@ import { Corruption } from "../corruption/index.ts";
 import { LEASE_CHECKPOINT_INTERVAL_MS, LeaseKeeper } from "../lease/keeper.ts";
 import { Leases } from "../lease/leases.ts";
 import type { PeerCall } from "../lease/peer-call.ts";
-import { type ClusterKeeping, clusterKeeping, type Leadership, type Reconfiguration, type Removal } from "../membership/index.ts";
+import {
+  type ClusterKeeping,
+  clusterKeeping,
+  type Leadership,
+  type Reconfiguration,
+  type Removal,
+} from "../membership/index.ts";
 import { versionProblem } from "../membership/versions.ts";
 import type { MemberMetrics } from "../metrics/member-metrics.ts";
 import { SLICE_LIMITS, Slices } from "../reads/slices.ts";
@@ -45,7 +64,13 @@ import {
 } from "./limits.ts";
 import { MemberLoop } from "./loop.ts";
 import { type MalformedReport, malformedReport } from "./malformed-report.ts";
-import { countPromotion, metricsOf, nameMember, saveTiming, walObserver } from "./metric-sources.ts";
+import {
+  countPromotion,
+  metricsOf,
+  nameMember,
+  saveTiming,
+  walObserver,
+} from "./metric-sources.ts";
 import { PeerMessages } from "./peer-messages.ts";
 import { Proposals } from "./proposals.ts";
 import { Publication } from "./publication.ts";
@@ -69,7 +94,9 @@ export class Member {
   readonly space: Space;
   readonly slices: Slices;
   readonly corruption: Corruption;
-  /** The least time to live of a lease, in seconds: one and a half election timeouts, rounded up. */
+  /**
+   * The least time to live of a lease, in seconds: one and a half election timeouts, rounded up.
+   */
   readonly minLeaseTtlSeconds: number;
 
   /** Told of each proposal of a client's, where calls are traced. */
@@ -125,7 +152,12 @@ export class Member {
     return member;
   }
 
-  private constructor(config: ServerConfig, deps: MemberDeps, metrics: MemberMetrics, state: Bootstrapped) {
+  private constructor(
+    config: ServerConfig,
+    deps: MemberDeps,
+    metrics: MemberMetrics,
+    state: Bootstrapped,
+  ) {
     this.config = config;
     this.metrics = metrics;
     this.id = state.memberId;
@@ -140,7 +172,11 @@ export class Member {
     this.#requestIds = new RequestIds(this.id, deps.clock.wallMs());
     this.#requestLimits = { maxTxnOps: config.maxTxnOps, versionProblem };
     const border = { limits: this.#requestLimits, clock: deps.clock, logger: this.#logger };
-    this.#peerMessages = new PeerMessages({ ...border, memberId: this.id, refused: metrics.peerMessagesRefused });
+    this.#peerMessages = new PeerMessages({
+      ...border,
+      memberId: this.id,
+      refused: metrics.peerMessagesRefused,
+    });
     this.#malformed = malformedReport(metrics.malformedEntries, this.#logger);
     const timeoutMs = 5000 + 2 * config.electionTimeoutMs;
     const wake = () => this.#loop.wake();
@@ -163,7 +199,8 @@ export class Member {
         checkQuorum: true,
         readOnly: "quorum",
         ...RAFT_LIMITS,
-        logger: (level, message, fields) => raftLogger[level](message, fields as Parameters<Logger["info"]>[1]),
+        logger: (level, message, fields) =>
+          raftLogger[level](message, fields as Parameters<Logger["info"]>[1]),
       },
       {
         hardState: state.hardState,
@@ -209,7 +246,8 @@ export class Member {
           faults,
           canApply: () => !this.#store.isFull,
           begin: (entry) => this.#store.begin(entry, this.#isAwaited),
-          applied: (entry, applied, startMs, nowMs) => this.#applied.applied(entry, applied, startMs, nowMs),
+          applied: (entry, applied, startMs, nowMs) =>
+            this.#applied.applied(entry, applied, startMs, nowMs),
           applyConfChange: (entry) => this.#applyConfChange(entry),
           sliceEnded: (index, bytes) => this.#sliceEnded(index, bytes),
         }),
@@ -258,7 +296,13 @@ export class Member {
       store: () => this.#store,
       transport,
       logger: this.#logger,
-      settled: (requestId, error) => this.#proposals.settle(requestId, { requestId, kind: undefined, response: undefined, error }),
+      settled: (requestId, error) =>
+        this.#proposals.settle(requestId, {
+          requestId,
+          kind: undefined,
+          response: undefined,
+          error,
+        }),
       removed: (index, voters) => this.#cluster.departure.applied({ index, voters }),
       malformed: this.#malformed,
     });
@@ -273,7 +317,11 @@ export class Member {
       propose: (kind, request) => this.propose(kind, request),
     });
     this.watches = new WatchHub(
-      { progressNotifyIntervalMs: config.watchProgressNotifyIntervalMs, maxRequestBytes: config.maxRequestBytes, limits: deps.watchLimits },
+      {
+        progressNotifyIntervalMs: config.watchProgressNotifyIntervalMs,
+        maxRequestBytes: config.maxRequestBytes,
+        limits: deps.watchLimits,
+      },
       {
         clock: deps.clock,
         random: deps.random.fork("watch-progress"),
@@ -283,13 +331,18 @@ export class Member {
       },
     );
     this.watches.attach(state.store.mvcc);
-    this.minLeaseTtlSeconds = Math.ceil((Math.floor((3 * config.electionTicks) / 2) * config.heartbeatIntervalMs) / 1000);
+    this.minLeaseTtlSeconds = Math.ceil(
+      (Math.floor((3 * config.electionTicks) / 2) * config.heartbeatIntervalMs) / 1000,
+    );
     this.#keeper = new LeaseKeeper(
       {
         minTtlSeconds: this.minLeaseTtlSeconds,
         extendMs: config.electionTicks * config.heartbeatIntervalMs,
         confirmedForMs: config.heartbeatIntervalMs,
-        checkpointIntervalMs: config.featureGates.get("LeaseCheckpoint") === true ? LEASE_CHECKPOINT_INTERVAL_MS : undefined,
+        checkpointIntervalMs:
+          config.featureGates.get("LeaseCheckpoint") === true
+            ? LEASE_CHECKPOINT_INTERVAL_MS
+            : undefined,
       },
       {
         clock: deps.clock,
@@ -301,7 +354,8 @@ export class Member {
       },
     );
     this.#store.lessor.observer = this.#keeper;
-    const call: PeerCall = deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
+    const call: PeerCall =
+      deps.callPeer ?? (() => Promise.reject(new Error("this member cannot ask others")));
     this.#cluster = clusterKeeping({
       ...ids,
       config,
@@ -315,7 +369,10 @@ export class Member {
       isLearner: () => this.isLearner,
       status: () => this.#raft.status(),
       nextRequestId: () => this.#requestIds.next(),
-      proposeChange: (change) => (this.#ended ? "not-a-member" : this.#loop.withRaft((raft) => raft.proposeConfChange(change))),
+      proposeChange: (change) =>
+        this.#ended
+          ? "not-a-member"
+          : this.#loop.withRaft((raft) => raft.proposeConfChange(change)),
       propose: (kind, request) => this.propose(kind, request),
       wait: (requestId) => this.#proposals.wait(requestId),
       linearizable: () => this.linearizable(),
@@ -330,9 +387,14 @@ export class Member {
       keeper: this.#keeper,
       call,
       timeoutMs,
-      ...{ lessor: () => this.#store.lessor, revision: () => this.#store.mvcc.currentRevision, slices: () => this.slices },
+      ...{
+        lessor: () => this.#store.lessor,
+        revision: () => this.#store.mvcc.currentRevision,
+        slices: () => this.slices,
+      },
       isLeader: () => this.isLeader,
-      leaderUrls: () => (this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls),
+      leaderUrls: () =>
+        this.isLeader ? undefined : this.#store.membership.member(this.leader)?.peerUrls,
       linearizable: () => this.linearizable(),
     });
     this.space = new Space({
@@ -348,7 +410,10 @@ export class Member {
       metrics,
       fatal: (error) => this.#fatal(error),
     });
-    this.slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, { clock: deps.clock, answers: deps.answerLimits });
+    this.slices = new Slices(deps.sliceLimits ?? SLICE_LIMITS, {
+      clock: deps.clock,
+      answers: deps.answerLimits,
+    });
     this.#exchange = new StoreExchange({
       disk: deps.disk,
       keyspaces: deps.keyspaces,
@@ -422,7 +487,10 @@ export class Member {
 
   // --- What services ask ---
 
-  /** Resolves when the member has published itself and the cluster's version is known; never rejects. */
+  /**
+   * Resolves when the member has published itself and the cluster's version is known; never
+   * rejects.
+   */
   get ready(): Promise<void> {
     return this.#publication.ready;
   }
@@ -478,9 +546,10 @@ export class Member {
   }
 
   /**
-   * Takes a request through Raft. Resolves with what applying it here came to, its error included; rejects with an EtcdError if it was
-   * not applied in time (it may still be, later). The request is checked here, so that nothing malformed enters the log: rejects with
-   * WireError, EtcdError or InvalidRequestError for one that is not valid in itself.
+   * Takes a request through Raft. Resolves with what applying it here came to, its error included;
+   * rejects with an EtcdError if it was not applied in time (it may still be, later). The request
+   * is checked here, so that nothing malformed enters the log: rejects with WireError, EtcdError or
+   * InvalidRequestError for one that is not valid in itself.
    * @param request the request's bytes, as the client sent them.
    * @param decoded the message that these bytes are, where the caller has decoded them already
    */
@@ -490,10 +559,15 @@ export class Member {
     } catch (error) {
       return Promise.reject(error);
     }
-    if (this.#raft.commitIndex - this.#loop.appliedIndex > MAX_APPLY_GAP_ENTRIES) return Promise.reject(errorOf("TooManyRequests"));
+    if (this.#raft.commitIndex - this.#loop.appliedIndex > MAX_APPLY_GAP_ENTRIES)
+      return Promise.reject(errorOf("TooManyRequests"));
     const id = this.#requestIds.next();
-    const payload = InternalRaftRequest.encode({ header: { ID: id, username: "", authRevision: 0 }, [kind]: request });
-    if (payload.length > this.config.maxRequestBytes) return Promise.reject(errorOf("RequestTooLarge"));
+    const payload = InternalRaftRequest.encode({
+      header: { ID: id, username: "", authRevision: 0 },
+      [kind]: request,
+    });
+    if (payload.length > this.config.maxRequestBytes)
+      return Promise.reject(errorOf("RequestTooLarge"));
     const answer = this.#proposals.propose(id, payload);
     if (this.onPropose !== undefined) this.onPropose(answer);
     return answer;
@@ -505,31 +579,50 @@ export class Member {
   }
 
   /**
-   * Takes requests through Raft as leader of `term`: they are in its log when this returns, or their promises reject. They are never
-   * proposed in a later term, when what they rest on may have changed.
+   * Takes requests through Raft as leader of `term`: they are in its log when this returns, or
+   * their promises reject. They are never proposed in a later term, when what they rest on may have
+   * changed.
    */
-  #proposeInTerm(term: number, kind: RequestKind, requests: readonly Uint8Array[]): readonly Promise<Applied>[] {
+  #proposeInTerm(
+    term: number,
+    kind: RequestKind,
+    requests: readonly Uint8Array[],
+  ): readonly Promise<Applied>[] {
     const refused = (name: ErrorName) => requests.map(() => Promise.reject<Applied>(errorOf(name)));
-    if (this.#ended || this.#raft.role !== "leader" || this.#raft.term !== term) return refused("LeaderChanged");
+    if (this.#ended || this.#raft.role !== "leader" || this.#raft.term !== term)
+      return refused("LeaderChanged");
     const ids = requests.map(() => this.#requestIds.next());
     const payloads = requests.map((request, i) =>
-      InternalRaftRequest.encode({ header: { ID: ids[i]!, username: "", authRevision: 0 }, [kind]: request }),
+      InternalRaftRequest.encode({
+        header: { ID: ids[i], username: "", authRevision: 0 },
+        [kind]: request,
+      }),
     );
-    if (this.#loop.withRaft((raft) => raft.propose(payloads)) !== "accepted") return refused("TooManyRequests");
+    if (this.#loop.withRaft((raft) => raft.propose(payloads)) !== "accepted")
+      return refused("TooManyRequests");
     return ids.map((id) => this.#proposals.wait(id));
   }
 
-  /** Resolves when a read of the store is linearizable (Raft dissertation, section 6.4); rejects with an EtcdError. */
+  /**
+   * Resolves when a read of the store is linearizable (Raft dissertation, section 6.4); rejects
+   * with an EtcdError.
+   */
   linearizable(): Promise<void> {
     return this.#reads.wait();
   }
 
-  /** Resolves when the store may be read, which is at once unless a received snapshot is being put in place. */
+  /**
+   * Resolves when the store may be read, which is at once unless a received snapshot is being put
+   * in place.
+   */
   async readable(): Promise<void> {
     await this.#exchange.over();
   }
 
-  /** Resolves when clients may be shown what is in the store: it may be read, and this member is not about to replace it by another's. */
+  /**
+   * Resolves when clients may be shown what is in the store: it may be read, and this member is not
+   * about to replace it by another's.
+   */
   async servable(): Promise<void> {
     await this.#exchange.over();
     await this.corruption.healed();
@@ -567,7 +660,8 @@ export class Member {
   }
 
   #flush(): void {
-    // While a received store takes its place, this one is closed, and what it has not written is not wanted any more.
+    // While a received store takes its place, this one is closed, and what it has not written is
+    // not wanted any more.
     if (this.#exchange.isRunning || this.#store.pendingOps === 0 || this.#flushes >= 2) return;
     this.#flushes++;
     const faults = this.#deps.faults ?? noFaults;
@@ -597,7 +691,10 @@ export class Member {
     // The log has its mark, so that the next start puts it in place.
     if (this.#ended) return;
     const { index, term } = snapshot.metadata;
-    this.#logger.info("applying snapshot", { "incoming-snapshot-index": index, "current-applied-index": this.appliedIndex });
+    this.#logger.info("applying snapshot", {
+      "incoming-snapshot-index": index,
+      "current-applied-index": this.appliedIndex,
+    });
     this.metrics.snapshotApplyInProgress.value = 1;
     await this.#exchange.run(index);
     this.#snapshots.installed(index);
@@ -637,7 +734,10 @@ export class Member {
 
   // --- The end ---
 
-  /** Hands leadership to the member that is most up to date, if this one leads; resolves when another leads or the time is up. */
+  /**
+   * Hands leadership to the member that is most up to date, if this one leads; resolves when
+   * another leads or the time is up.
+   */
   handOver(): Promise<void> {
     return this.#cluster.leadership.handOver();
   }

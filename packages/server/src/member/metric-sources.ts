@@ -1,4 +1,7 @@
-/** How a member's metrics hang together with its parts: where gauges get their values at each scrape, and who observes what. */
+/**
+ * How a member's metrics hang together with its parts: where gauges get their values at each
+ * scrape, and who observes what.
+ */
 import type { Clock } from "@quorate/host";
 import { type EtcdError, idToHex } from "@quorate/proto";
 import type { Store } from "@quorate/store";
@@ -24,7 +27,10 @@ export interface MeasuredMember {
 }
 
 /** The metrics of the member that `member` gives, once there is one. */
-export function metricsOf(config: ServerConfig, member: () => MeasuredMember | undefined): MemberMetrics {
+export function metricsOf(
+  config: ServerConfig,
+  member: () => MeasuredMember | undefined,
+): MemberMetrics {
   return new MemberMetrics(
     {
       hasLeader: () => (member()?.leader ?? 0n) !== 0n,

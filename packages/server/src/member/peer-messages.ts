@@ -1,13 +1,19 @@
 /**
- * The border between other members' messages and Raft. What a message carries for the log is checked before Raft sees it, and what Raft
- * refuses is counted and logged here. No message of a member, whatever it holds, ends this one.
+ * The border between other members' messages and Raft. What a message carries for the log is
+ * checked before Raft sees it, and what Raft refuses is counted and logged here. No message of a
+ * member, whatever it holds, ends this one.
  *
  *     transport -> admit() -> Raft.step() -> refuse(), where it gives a reason
  */
 import type { Clock, Logger } from "@quorate/host";
 import { EtcdError, idToHex, raftpb, WireError } from "@quorate/proto";
 import { messageName } from "@quorate/raft";
-import { checkConfChangeData, checkEntryData, InvalidRequestError, type RequestLimits } from "@quorate/store";
+import {
+  checkConfChangeData,
+  checkEntryData,
+  InvalidRequestError,
+  type RequestLimits,
+} from "@quorate/store";
 import { RareLog } from "@quorate/transport";
 import { checkedUrls } from "../membership/member-urls.ts";
 import type { Counter, Family } from "../metrics/registry.ts";
@@ -38,25 +44,38 @@ export class PeerMessages {
     this.#rareLog = new RareLog(parts.clock);
   }
 
-  /** The messages of a peer's stream that may go to Raft: without those, and without the proposals, that no member sends. */
+  /**
+   * The messages of a peer's stream that may go to Raft: without those, and without the proposals,
+   * that no member sends.
+   */
   admit(messages: readonly raftpb.Message[]): readonly raftpb.Message[] {
     if (!messages.some(({ type }) => type === MsgProp || type === MsgSnap)) return messages;
     const admitted: raftpb.Message[] = [];
     for (const message of messages) {
-      if (message.type === MsgSnap) this.refuse(message, "the message of a snapshot without its store");
+      if (message.type === MsgSnap)
+        this.refuse(message, "the message of a snapshot without its store");
       else if (message.type === MsgProp) {
         const entries = this.#proposable(message);
-        if (entries.length > 0) admitted.push(entries.length === message.entries.length ? message : { ...message, entries });
+        if (entries.length > 0)
+          admitted.push(
+            entries.length === message.entries.length ? message : { ...message, entries },
+          );
       } else admitted.push(message);
     }
     return admitted;
   }
 
-  /** The entries that may enter the log. What is wrong with one is no reason to lose those beside it. */
+  /**
+   * The entries that may enter the log. What is wrong with one is no reason to lose those beside
+   * it.
+   */
   #proposable(message: raftpb.Message): raftpb.Entry[] {
     const { entries, from } = message;
     if (entries.length > MAX_WAITING_PROPOSALS) {
-      this.refuse(message, `${entries.length} proposals in one message; a member has no more than ${MAX_WAITING_PROPOSALS}`);
+      this.refuse(
+        message,
+        `${entries.length} proposals in one message; a member has no more than ${MAX_WAITING_PROPOSALS}`,
+      );
       return [];
     }
     return entries.filter((entry) => {
@@ -73,7 +92,12 @@ export class PeerMessages {
       if (id >> PROPOSER_SHIFT === (from & PROPOSER_MASK)) return undefined;
       return `a proposal with the id ${idToHex(id)}, which is not one of its sender's`;
     } catch (error) {
-      if (error instanceof WireError || error instanceof EtcdError || error instanceof InvalidRequestError) return error.message;
+      if (
+        error instanceof WireError ||
+        error instanceof EtcdError ||
+        error instanceof InvalidRequestError
+      )
+        return error.message;
       throw error;
     }
   }

@@ -1,7 +1,9 @@
 /**
- * Requests on their way through Raft: each waits under its id until the entry that carries it has been applied here, or its time is up.
+ * Requests on their way through Raft: each waits under its id until the entry that carries it has
+ * been applied here, or its time is up.
  *
- * Bounds: `maxWaiting` requests and `maxQueuedBytes` of payload that Raft has not taken yet (no leader). Beyond, TooManyRequests.
+ * Bounds: `maxWaiting` requests and `maxQueuedBytes` of payload that Raft has not taken yet (no
+ * leader). Beyond, TooManyRequests.
  */
 import type { Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
@@ -20,7 +22,10 @@ export interface ProposalLimits {
   readonly timeoutMs: number;
 }
 
-/** Why a waiter's time ran out, told by whoever knows the cluster's state: the error it ends with, given when it began to wait. */
+/**
+ * Why a waiter's time ran out, told by whoever knows the cluster's state: the error it ends with,
+ * given when it began to wait.
+ */
 export type TimeoutReason = (startedMs: number) => Error;
 
 export class Proposals<R> {
@@ -38,7 +43,10 @@ export class Proposals<R> {
   /** How many ended by time-out. */
   failed = 0;
 
-  constructor(limits: ProposalLimits, deps: { clock: Clock; wake: () => void; timeoutReason: TimeoutReason }) {
+  constructor(
+    limits: ProposalLimits,
+    deps: { clock: Clock; wake: () => void; timeoutReason: TimeoutReason },
+  ) {
     this.#limits = limits;
     this.#clock = deps.clock;
     this.#wake = deps.wake;
@@ -53,10 +61,16 @@ export class Proposals<R> {
     return this.#queue.length;
   }
 
-  /** Queues `payload` for the next turn. Resolves with the result of the entry whose request id is `id`; rejects with an EtcdError. */
+  /**
+   * Queues `payload` for the next turn. Resolves with the result of the entry whose request id is
+   * `id`; rejects with an EtcdError.
+   */
   propose(id: bigint, payload: Uint8Array): Promise<R> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
-    if (this.#waiting.size >= this.#limits.maxWaiting || this.#queuedBytes + payload.length > this.#limits.maxQueuedBytes) {
+    if (
+      this.#waiting.size >= this.#limits.maxWaiting ||
+      this.#queuedBytes + payload.length > this.#limits.maxQueuedBytes
+    ) {
       return Promise.reject(errorOf("TooManyRequests"));
     }
     this.#queue.push(payload);
@@ -65,12 +79,20 @@ export class Proposals<R> {
     return this.wait(id);
   }
 
-  /** Waits for the result of a request that Raft has been given already; who gives it sees to a bound. Settles as `propose` does. */
+  /**
+   * Waits for the result of a request that Raft has been given already; who gives it sees to a
+   * bound. Settles as `propose` does.
+   */
   wait(id: bigint): Promise<R> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     const startedMs = this.#clock.monotonicMs();
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject, startedMs, deadlineMs: startedMs + this.#limits.timeoutMs });
+      this.#waiting.set(id, {
+        resolve,
+        reject,
+        startedMs,
+        deadlineMs: startedMs + this.#limits.timeoutMs,
+      });
     });
   }
 
@@ -89,8 +111,8 @@ export class Proposals<R> {
   }
 
   /**
-   * Hands the result of a request to whoever waits for it here; nobody does on the members that did not propose it. Gives when the waiting
-   * began, or undefined where nobody waited.
+   * Hands the result of a request to whoever waits for it here; nobody does on the members that did
+   * not propose it. Gives when the waiting began, or undefined where nobody waited.
    */
   settle(id: bigint, result: R): number | undefined {
     const waiter = this.#waiting.get(id);
@@ -114,7 +136,8 @@ export class Proposals<R> {
       this.failed++;
       waiter.reject(this.#timeoutReason(waiter.startedMs));
     }
-    // Nobody waits: payloads that found no leader in all that time must not be proposed out of the blue later.
+    // Nobody waits: payloads that found no leader in all that time must not be proposed out of the
+    // blue later.
     if (this.#waiting.size === 0) this.takeQueue();
   }
 

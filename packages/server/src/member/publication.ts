@@ -1,6 +1,7 @@
 /**
- * How a member makes itself known: it tells the cluster its name and client URLs, and when that is done and the cluster has a version, the
- * member is ready to serve. The messages are those that scripts wait for in etcd's logs.
+ * How a member makes itself known: it tells the cluster its name and client URLs, and when that is
+ * done and the cluster has a version, the member is ready to serve. The messages are those that
+ * scripts wait for in etcd's logs.
  */
 import type { Clock, Logger } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
@@ -27,7 +28,10 @@ export interface PublicationParts {
 }
 
 export class Publication {
-  /** Resolves when the member has published itself and the cluster's version is known; never rejects. */
+  /**
+   * Resolves when the member has published itself and the cluster's version is known; never
+   * rejects.
+   */
   readonly ready: Promise<void>;
   readonly #parts: PublicationParts;
   readonly #reportReady: () => void;
@@ -45,8 +49,14 @@ export class Publication {
   /** Tells the cluster this member's name and client URLs, until it has gone through. */
   async publish(): Promise<void> {
     const { memberId, clusterId, config, logger } = this.#parts;
-    const attributes = { name: config.name, clientUrls: config.advertiseClientUrls.map((url) => url.text) };
-    const request = membershippb.ClusterMemberAttrSetRequest.encode({ member_ID: memberId, memberAttributes: attributes });
+    const attributes = {
+      name: config.name,
+      clientUrls: config.advertiseClientUrls.map((url) => url.text),
+    };
+    const request = membershippb.ClusterMemberAttrSetRequest.encode({
+      member_ID: memberId,
+      memberAttributes: attributes,
+    });
     while (!this.#parts.hasEnded()) {
       try {
         const applied = await this.#parts.propose("clusterMemberAttrSet", request);
@@ -58,7 +68,8 @@ export class Publication {
           "local-member-id": idToHex(memberId),
           error: (error as Error).message,
         });
-        // What is refused at once would be refused again and again, and the member would do nothing else.
+        // What is refused at once would be refused again and again, and the member would do nothing
+        // else.
         await new Promise<void>((resolve) => this.#parts.clock.after(PUBLISH_RETRY_MS, resolve));
       }
     }
@@ -83,7 +94,8 @@ export class Publication {
             `member speaks ${majorMinor(SERVER_VERSION)}; start it with a version that is no older than the cluster's`,
         );
       }
-      if (this.#announced !== undefined) metrics.clusterVersion.with(majorMinor(this.#announced)).value = 0;
+      if (this.#announced !== undefined)
+        metrics.clusterVersion.with(majorMinor(this.#announced)).value = 0;
       this.#announced = version;
       metrics.clusterVersion.with(majorMinor(version)).value = 1;
       logger.info("enabled capabilities for version", { "cluster-version": majorMinor(version) });

@@ -1,6 +1,7 @@
 /**
- * Linearizable reads (Raft dissertation, section 6.4). All reads that wait when a turn ends share one ReadIndex round; a read is let go
- * once a quorum has confirmed the leader after the read arrived and this member has applied everything up to that index.
+ * Linearizable reads (Raft dissertation, section 6.4). All reads that wait when a turn ends share
+ * one ReadIndex round; a read is let go once a quorum has confirmed the leader after the read
+ * arrived and this member has applied everything up to that index.
  */
 import type { Clock, Random } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
@@ -8,7 +9,10 @@ import { errorOf } from "@quorate/proto";
 /** Round numbers have as many bits less than 64. */
 const ROUND_SHIFT = 16n;
 
-/** Where a run's round numbers start: at random in a wide space, so that rounds of an earlier run do not answer those of this one. */
+/**
+ * Where a run's round numbers start: at random in a wide space, so that rounds of an earlier run do
+ * not answer those of this one.
+ */
 export function firstRound(random: Random): number {
   return Number(random.fork("read-rounds").uint64() >> ROUND_SHIFT);
 }
@@ -32,7 +36,10 @@ interface Round {
 export interface ReadLimits {
   readonly maxWaiting: number;
   readonly timeoutMs: number;
-  /** After this long without an answer a round is asked again: messages may be lost (etcd: readIndexRetryTime, 500 ms). */
+  /**
+   * After this long without an answer a round is asked again: messages may be lost (etcd:
+   * readIndexRetryTime, 500 ms).
+   */
   readonly retryMs: number;
 }
 
@@ -53,7 +60,10 @@ export class Reads {
   slowRounds = 0;
   failed = 0;
 
-  /** @param firstRound where this run's round numbers start; two runs of a member must not share numbers. */
+  /**
+   * @param firstRound where this run's round numbers start; two runs of a member must not share
+   * numbers.
+   */
   constructor(limits: ReadLimits, deps: { clock: Clock; wake: () => void; firstRound: number }) {
     this.#limits = limits;
     this.#clock = deps.clock;
@@ -64,10 +74,15 @@ export class Reads {
   /** Resolves when a read of the local store is linearizable; rejects with an EtcdError. */
   wait(): Promise<void> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
-    if (this.#waitingCount >= this.#limits.maxWaiting) return Promise.reject(errorOf("TooManyRequests"));
+    if (this.#waitingCount >= this.#limits.maxWaiting)
+      return Promise.reject(errorOf("TooManyRequests"));
     this.#waitingCount++;
     return new Promise((resolve, reject) => {
-      this.#arrived.push({ resolve, reject, deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs });
+      this.#arrived.push({
+        resolve,
+        reject,
+        deadlineMs: this.#clock.monotonicMs() + this.#limits.timeoutMs,
+      });
       if (this.#arrived.length === 1) this.#wake();
     });
   }
@@ -76,13 +91,21 @@ export class Reads {
     return this.#waitingCount;
   }
 
-  /** Starts one round for all reads that arrived since the last. `ask` says whether Raft took it; if not it is asked again later. */
+  /**
+   * Starts one round for all reads that arrived since the last. `ask` says whether Raft took it; if
+   * not it is asked again later.
+   */
   startRound(ask: AskReadIndex): void {
     if (this.#arrived.length === 0) return;
     const number = this.#nextRound++;
     const context = new Uint8Array(8);
     new DataView(context.buffer).setBigUint64(0, BigInt(number));
-    const round: Round = { context, waiters: this.#arrived, askedMs: this.#clock.monotonicMs(), index: undefined };
+    const round: Round = {
+      context,
+      waiters: this.#arrived,
+      askedMs: this.#clock.monotonicMs(),
+      index: undefined,
+    };
     this.#arrived = [];
     this.#rounds.set(number, round);
     ask(context);
@@ -110,7 +133,7 @@ export class Reads {
   expire(ask: AskReadIndex): void {
     const now = this.#clock.monotonicMs();
     for (const [number, round] of this.#rounds) {
-      if (round.waiters[0]!.deadlineMs <= now) {
+      if (round.waiters[0].deadlineMs <= now) {
         const late = round.waiters.filter((waiter) => waiter.deadlineMs <= now);
         this.#fail(late, errorOf("Timeout"));
         round.waiters.splice(0, late.length);
@@ -128,8 +151,9 @@ export class Reads {
   }
 
   /**
-   * Asks the new leader what the old one has not answered. An answer of either is good: a round is younger than all reads that share it.
-   * (etcd ends these reads with ErrLeaderChanged and leaves the repetition to the client.)
+   * Asks the new leader what the old one has not answered. An answer of either is good: a round is
+   * younger than all reads that share it. (etcd ends these reads with ErrLeaderChanged and leaves
+   * the repetition to the client.)
    */
   leaderChanged(ask: AskReadIndex): void {
     for (const round of this.#rounds.values()) {

@@ -7,11 +7,12 @@
  *
  *     . too young to count   B behind: slow, and the others are done
  *
- * A leader's heartbeats go out on time even while its disk stands still, so nobody else stands for election, and writes wait. Whether a
- * disk is slow is judged by the others: a look counts as slow while a sync takes longer than the bound, and as behind if, meanwhile, so
- * many other voters have answered for the same entries that they could commit them without this member. What they take includes the
- * network, so the others are rather judged too slow than too fast. Where all disks are slow, or another leader would wait for this disk
- * all the same, nothing is handed over.
+ * A leader's heartbeats go out on time even while its disk stands still, so nobody else stands for
+ * election, and writes wait. Whether a disk is slow is judged by the others: a look counts as slow
+ * while a sync takes longer than the bound, and as behind if, meanwhile, so many other voters have
+ * answered for the same entries that they could commit them without this member. What they take
+ * includes the network, so the others are rather judged too slow than too fast. Where all disks are
+ * slow, or another leader would wait for this disk all the same, nothing is handed over.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import type { Status } from "@quorate/raft";
@@ -22,13 +23,22 @@ import type { MemberMetrics } from "../metrics/member-metrics.ts";
 export const SLOW_DISK_LOOK_MS = 100;
 /** Looks count for so long. */
 export const SLOW_DISK_WINDOW_MS = 60_000;
-/** So much time in slow syncs is enough to judge by, if it comes from SLOW_DISK_SYNCS of them; one alone must take SLOW_DISK_STUCK_MS. */
+/**
+ * So much time in slow syncs is enough to judge by, if it comes from SLOW_DISK_SYNCS of them; one
+ * alone must take SLOW_DISK_STUCK_MS.
+ */
 export const SLOW_DISK_MIN_MS = 3000;
 export const SLOW_DISK_SYNCS = 3;
 export const SLOW_DISK_STUCK_MS = 10_000;
-/** Of the time in slow syncs, the others must have been done for this share: their disks are some three times as fast. */
+/**
+ * Of the time in slow syncs, the others must have been done for this share: their disks are some
+ * three times as fast.
+ */
 const BEHIND_SHARE = 0.7;
-/** After a member has handed over it does not do so again for so long, even if it is elected: at most 12 times in an hour. */
+/**
+ * After a member has handed over it does not do so again for so long, even if it is elected: at
+ * most 12 times in an hour.
+ */
 export const SLOW_DISK_REST_MS = 300_000;
 /** Looks are summed up in this many parts of the window. */
 const BUCKETS = 60;
@@ -37,9 +47,15 @@ export interface SlowDiskParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<MemberMetrics, "slowDiskHandovers">;
-  /** Since when, on the monotonic clock, the sync that runs now has been running; undefined if none does. */
+  /**
+   * Since when, on the monotonic clock, the sync that runs now has been running; undefined if none
+   * does.
+   */
   syncingSinceMs(): number | undefined;
-  /** Whether other voters could commit the oldest entries that this member's disk does not have yet: they are enough, and have them. */
+  /**
+   * Whether other voters could commit the oldest entries that this member's disk does not have yet:
+   * they are enough, and have them.
+   */
   othersAreDone(): boolean;
   isLeader(): boolean;
   /** Gives leadership to another member; never rejects. */
@@ -53,7 +69,10 @@ export interface SlowDiskParts {
 export function othersHave({ id: selfId, progress }: Status, index: number | undefined): boolean {
   if (index === undefined) return false;
   const voters = progress.filter((peer) => !peer.isLearner);
-  return voters.filter(({ id, match }) => id !== selfId && match >= index).length >= quorumOf(voters.length);
+  return (
+    voters.filter(({ id, match }) => id !== selfId && match >= index).length >=
+    quorumOf(voters.length)
+  );
 }
 
 /** What was seen in one part of the window. */
@@ -80,7 +99,8 @@ export class SlowDisk {
   }
 
   start(): void {
-    if (this.#boundMs > 0) this.#timer = this.#parts.clock.every(SLOW_DISK_LOOK_MS, () => this.#look());
+    if (this.#boundMs > 0)
+      this.#timer = this.#parts.clock.every(SLOW_DISK_LOOK_MS, () => this.#look());
   }
 
   stop(): void {
@@ -117,9 +137,11 @@ export class SlowDisk {
 
   #judge(nowMs: number): void {
     const { handOver, logger, metrics } = this.#parts;
-    const sum = (key: "slowMs" | "behindMs" | "syncs") => this.#buckets.reduce((total, bucket) => total + bucket[key], 0);
+    const sum = (key: "slowMs" | "behindMs" | "syncs") =>
+      this.#buckets.reduce((total, bucket) => total + bucket[key], 0);
     const [slowMs, behindMs, syncs] = [sum("slowMs"), sum("behindMs"), sum("syncs")];
-    const isEnough = slowMs >= SLOW_DISK_STUCK_MS || (slowMs >= SLOW_DISK_MIN_MS && syncs >= SLOW_DISK_SYNCS);
+    const isEnough =
+      slowMs >= SLOW_DISK_STUCK_MS || (slowMs >= SLOW_DISK_MIN_MS && syncs >= SLOW_DISK_SYNCS);
     if (!isEnough || behindMs < BEHIND_SHARE * slowMs || nowMs < this.#restUntilMs) return;
     this.#buckets = [];
     this.#restUntilMs = nowMs + SLOW_DISK_REST_MS;
@@ -129,7 +151,8 @@ export class SlowDisk {
       "time-in-slow-fsyncs": `${slowMs}ms`,
       "others-were-done": `${behindMs}ms`,
       "expected-fsync-duration": `${this.#boundMs}ms`,
-      advice: "give the write-ahead log a disk of its own or a faster one; see etcd_disk_wal_fsync_duration_seconds",
+      advice:
+        "give the write-ahead log a disk of its own or a faster one; see etcd_disk_wal_fsync_duration_seconds",
     });
     void handOver();
   }

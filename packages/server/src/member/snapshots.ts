@@ -1,10 +1,11 @@
 /**
  * Keeping the log short, and helping members for whom it is too short.
  *
- * Every `snapshotCount` entries, or when they hold `maxLogBytes`, the log gets a new beginning: the store is flushed, a mark for its index
- * goes into the WAL (with a .snap file beside it, as in etcd), old segments go, and Raft drops entries from memory, but for the last
- * `catchUpEntries` (and at most `maxCatchUpBytes`) that a slow follower may still want. A follower that wants older ones gets the store
- * itself as a stream.
+ * Every `snapshotCount` entries, or when they hold `maxLogBytes`, the log gets a new beginning: the
+ * store is flushed, a mark for its index goes into the WAL (with a .snap file beside it, as in
+ * etcd), old segments go, and Raft drops entries from memory, but for the last `catchUpEntries`
+ * (and at most `maxCatchUpBytes`) that a slow follower may still want. A follower that wants older
+ * ones gets the store itself as a stream.
  */
 import type { Clock, Disk, KeyspaceOpener, Logger } from "@quorate/host";
 import { EMPTY, idToHex, raftpb } from "@quorate/proto";
@@ -18,7 +19,10 @@ import type { MemberLoop } from "./loop.ts";
 export interface SnapshotLimits {
   readonly snapshotCount: number;
   readonly catchUpEntries: number;
-  /** Bytes of entries that are applied and still in memory, beyond which the log is cut even before `snapshotCount`. */
+  /**
+   * Bytes of entries that are applied and still in memory, beyond which the log is cut even before
+   * `snapshotCount`.
+   */
   readonly maxLogBytes: number;
   readonly maxCatchUpBytes: number;
   /** Log segments and snapshot files to keep beyond need. */
@@ -44,7 +48,10 @@ export interface SnapshotParts {
   fatal(error: unknown): void;
 }
 
-/** After a snapshot was sent, the entries behind it stay for this long: the follower still has to ask for them (as in etcd). */
+/**
+ * After a snapshot was sent, the entries behind it stay for this long: the follower still has to
+ * ask for them (as in etcd).
+ */
 const KEEP_AFTER_SENT_MS = 30_000;
 
 /** An applied entry's place in the count of bytes, kept for a sample of entries. */
@@ -94,7 +101,9 @@ export class Snapshots {
     this.#lastMarkIndex = lastMarkIndex;
   }
 
-  /** Entries were applied, up to `index`, with `bytes` of data: time for a new beginning of the log? */
+  /**
+   * Entries were applied, up to `index`, with `bytes` of data: time for a new beginning of the log?
+   */
   applied(index: number, bytes: number): void {
     this.#totalBytes += bytes;
     const lastMark = this.#byteMarks[this.#byteMarks.length - 1];
@@ -142,8 +151,9 @@ export class Snapshots {
   }
 
   /**
-   * Drops entries that no follower is likely to want: those further back than the catch-up bounds, but not those behind a snapshot that is
-   * on its way or has just arrived, unless they have grown to `maxLogBytes`.
+   * Drops entries that no follower is likely to want: those further back than the catch-up bounds,
+   * but not those behind a snapshot that is on its way or has just arrived, unless they have grown
+   * to `maxLogBytes`.
    */
   #compactLog(index: number, confState: raftpb.ConfState): void {
     const { catchUpEntries, maxCatchUpBytes, maxLogBytes } = this.#limits;
@@ -171,15 +181,25 @@ export class Snapshots {
   sendTo(id: bigint): void {
     const { memberId, loop } = this.#parts;
     const term = loop().withRaft((raft) => raft.term);
-    this.send(raftpb.Message.create({ type: raftpb.MessageType.MsgSnap, to: id, from: memberId, term }));
+    this.send(
+      raftpb.Message.create({ type: raftpb.MessageType.MsgSnap, to: id, from: memberId, term }),
+    );
   }
 
-  /** Streams the store to the peer that Raft's message is for. The transport tells how it ended through `sent`. */
+  /**
+   * Streams the store to the peer that Raft's message is for. The transport tells how it ended
+   * through `sent`.
+   */
   send(message: raftpb.Message): void {
     const { logger, transport } = this.#parts;
-    // One at a time, from the opening of the view on: of two the end of the one could not be told from that of the other.
+    // One at a time, from the opening of the view on: of two the end of the one could not be told
+    // from that of the other.
     if (this.#sending.get(message.to)?.isOver === false) return;
-    const sending: SnapshotSent = { snapshot: undefined, index: this.#lastMarkIndex, isOver: false };
+    const sending: SnapshotSent = {
+      snapshot: undefined,
+      index: this.#lastMarkIndex,
+      isOver: false,
+    };
     this.#sending.set(message.to, sending);
     this.#parts
       .store()
@@ -205,7 +225,10 @@ export class Snapshots {
             bytes: snapshot.sizeEstimateBytes,
           });
           transport.sendSnapshot({
-            message: { ...message, snapshot: { data: EMPTY, metadata: { index, term, confState } } },
+            message: {
+              ...message,
+              snapshot: { data: EMPTY, metadata: { index, term, confState } },
+            },
             body: snapshot.chunks,
           });
         },
@@ -233,7 +256,10 @@ export class Snapshots {
     this.#parts.loop().withRaft((raft) => raft.reportSnapshot(id, taken));
   }
 
-  /** Takes a snapshot from a peer into a folder of its own and then hands its message to Raft, which decides whether to use it. */
+  /**
+   * Takes a snapshot from a peer into a folder of its own and then hands its message to Raft, which
+   * decides whether to use it.
+   */
   async receive(stream: SnapshotStream): Promise<void> {
     const { logger, disk, keyspaces } = this.#parts;
     const { storeDir, ignoreAuth } = this.#parts.config;
@@ -246,9 +272,20 @@ export class Snapshots {
     const startMs = this.#parts.clock.monotonicMs();
     this.#expecting?.begins();
     try {
-      if (this.#expecting === undefined) dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
-      logger.info("receiving database snapshot", { "snapshot-index": index, "remote-snapshot-sender-id": idToHex(message.from) });
-      await receiveSnapshot({ disk, keyspaces, ignoreAuth }, storeDir, index, stream.body, undefined, message.snapshot?.metadata);
+      if (this.#expecting === undefined)
+        dropIncoming(disk, storeDir, this.#parts.loop().appliedIndex);
+      logger.info("receiving database snapshot", {
+        "snapshot-index": index,
+        "remote-snapshot-sender-id": idToHex(message.from),
+      });
+      await receiveSnapshot(
+        { disk, keyspaces, ignoreAuth },
+        storeDir,
+        index,
+        stream.body,
+        undefined,
+        message.snapshot?.metadata,
+      );
       this.#parts.received(this.#parts.clock.monotonicMs() - startMs);
       logger.info("received and saved database snapshot", {
         "snapshot-index": index,
@@ -265,14 +302,21 @@ export class Snapshots {
   }
 
   /**
-   * The next store that arrives is not Raft's: `begun` resolves when it begins to come, `arrived` when it is there; that rejects where it
-   * breaks off. Until `release` the log gets no new beginning and no other store is taken; the one that came must not be older than
-   * `leastIndex`, where the log begins.
+   * The next store that arrives is not Raft's: `begun` resolves when it begins to come, `arrived`
+   * when it is there; that rejects where it breaks off. Until `release` the log gets no new
+   * beginning and no other store is taken; the one that came must not be older than `leastIndex`,
+   * where the log begins.
    */
-  expect(): { begun: Promise<void>; arrived: Promise<number>; leastIndex: () => Promise<number>; release: () => void } {
+  expect(): {
+    begun: Promise<void>;
+    arrived: Promise<number>;
+    leastIndex: () => Promise<number>;
+    release: () => void;
+  } {
     const { disk, loop } = this.#parts;
     const { storeDir } = this.#parts.config;
-    // One that came for an attempt that failed is of no use any more, and takes as much of the disk as the store.
+    // One that came for an attempt that failed is of no use any more, and takes as much of the disk
+    // as the store.
     if (!this.#receiving) dropIncoming(disk, storeDir, loop().appliedIndex);
     const begun = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<number>();
@@ -303,8 +347,8 @@ export class Snapshots {
   }
 
   /**
-   * A received snapshot is about to be marked in the log. A mark of this member's own that is under way is below it and must not follow it
-   * there: a start would begin at the older of the two.
+   * A received snapshot is about to be marked in the log. A mark of this member's own that is under
+   * way is below it and must not follow it there: a start would begin at the older of the two.
    */
   installing(index: number): void {
     this.#lastMarkIndex = index;

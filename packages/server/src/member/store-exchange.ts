@@ -1,6 +1,7 @@
 /**
- * A received store takes the place of the one in use. Who reads meanwhile waits; watches, compaction and snapshots that are being sent let
- * go of the old store before it is closed, and go on with the new one.
+ * A received store takes the place of the one in use. Who reads meanwhile waits; watches,
+ * compaction and snapshots that are being sent let go of the old store before it is closed, and go
+ * on with the new one.
  */
 import type { Disk, KeyspaceOpener } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
@@ -39,7 +40,10 @@ export class StoreExchange {
     return this.#running !== undefined;
   }
 
-  /** Resolves when no exchange is under way; rejects with Stopped where one has failed, which is the end of the member. */
+  /**
+   * Resolves when no exchange is under way; rejects with Stopped where one has failed, which is the
+   * end of the member.
+   */
   async over(): Promise<void> {
     while (this.#running !== undefined) {
       await this.#running;
@@ -49,7 +53,8 @@ export class StoreExchange {
 
   /**
    * Puts the store that was received at `index` in place.
-   * @param replay what the new store lacks of the old one, if anything: called before anybody reads it
+   * @param replay what the new store lacks of the old one, if anything: called before anybody reads
+   * it
    */
   run(index: number, replay: (store: Store) => Promise<void> = async () => {}): Promise<void> {
     const done = this.#exchange(index, replay);

@@ -17,13 +17,22 @@ export interface TimeoutView {
  * @param startedMs when it was made
  * @param leaderElectedMs when the member last heard of a new leader
  */
-export function timeoutReason(startedMs: number, leaderElectedMs: number, member: TimeoutView, peers: readonly PeerStatus[]): ErrorName {
+export function timeoutReason(
+  startedMs: number,
+  leaderElectedMs: number,
+  member: TimeoutView,
+  peers: readonly PeerStatus[],
+): ErrorName {
   const { id, leader, config, store } = member;
   const leaderLostMs = leaderElectedMs - 2 * config.electionTimeoutMs;
   if (startedMs > leaderLostMs && startedMs < leaderElectedMs) return "TimeoutDueToLeaderFail";
   if (leader === 0n) return "Timeout";
-  const connected = peers.filter((peer) => peer.activeSinceMs !== undefined && peer.activeSinceMs <= startedMs);
+  const connected = peers.filter(
+    (peer) => peer.activeSinceMs !== undefined && peer.activeSinceMs <= startedMs,
+  );
   const isReachable =
-    leader === id ? connected.length + 1 > store.membership.members().length / 2 : connected.some((peer) => peer.id === leader);
+    leader === id
+      ? connected.length + 1 > store.membership.members().length / 2
+      : connected.some((peer) => peer.id === leader);
   return isReachable ? "Timeout" : "TimeoutDueToConnectionLost";
 }

@@ -1,6 +1,6 @@
 /**
- * The membership as other members tell it, for a member whose own may be old: the transport takes messages of one that this member has not
- * heard of only once another member has told of it.
+ * The membership as other members tell it, for a member whose own may be old: the transport takes
+ * messages of one that this member has not heard of only once another member has told of it.
  */
 import type { Logger } from "@quorate/host";
 import { idFromHex } from "@quorate/proto";
@@ -24,23 +24,30 @@ export interface AskMembersParts {
 }
 
 /**
- * Asks every member that this one knows, and those that --initial-cluster names: where all that it knew were replaced while it was down,
- * the flag names one that is there. Resolves when all have answered or had their time; never rejects.
+ * Asks every member that this one knows, and those that --initial-cluster names: where all that it
+ * knew were replaced while it was down, the flag names one that is there. Resolves when all have
+ * answered or had their time; never rejects.
  * @param told called with each answer that names this cluster, as it comes
  */
 export async function askMembers(
   { clusterId, config, call, logger, peerUrls }: AskMembersParts,
   told: Parameters<AskMembers>[0],
 ): Promise<void> {
-  const initial = [...config.initialCluster].filter(([name]) => name !== config.name).flatMap(([, urls]) => urls.map((url) => url.text));
+  const initial = [...config.initialCluster]
+    .filter(([name]) => name !== config.name)
+    .flatMap(([, urls]) => urls.map((url) => url.text));
   const ask = async (url: string): Promise<void> => {
     try {
       const answer = await call(url, "/members", undefined, ASK_TIMEOUT_MS);
       if (answer.status !== 200) throw new Error(`status ${answer.status}`);
-      if (idFromHex(answer.clusterId ?? "") !== clusterId) throw new Error("the answer is of another cluster");
+      if (idFromHex(answer.clusterId ?? "") !== clusterId)
+        throw new Error("the answer is of another cluster");
       told(decodeMembers(answer.body).slice(0, MAX_TOLD_MEMBERS));
     } catch (error) {
-      logger.debug("failed to ask a peer for the membership", { address: url, error: (error as Error).message });
+      logger.debug("failed to ask a peer for the membership", {
+        address: url,
+        error: (error as Error).message,
+      });
     }
   };
   await Promise.all([...new Set([...peerUrls(), ...initial])].map(ask));

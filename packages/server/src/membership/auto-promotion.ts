@@ -1,6 +1,7 @@
 /**
- * A learner that promotes itself (--auto-promote): from time to time it asks the leader, which takes it as a voter once it has caught up.
- * Beyond etcd, where an operator has to come back for that.
+ * A learner that promotes itself (--auto-promote): from time to time it asks the leader, which
+ * takes it as a voter once it has caught up. Beyond etcd, where an operator has to come back for
+ * that.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { EtcdError, idToHex } from "@quorate/proto";
@@ -13,7 +14,9 @@ export interface AutoPromotionParts {
   readonly clock: Clock;
   readonly logger: Logger;
   isLearner(): boolean;
-  /** Whether the member has published itself: who has not is not started in the eyes of the others. */
+  /**
+   * Whether the member has published itself: who has not is not started in the eyes of the others.
+   */
   isPublished(): boolean;
   promote(): Promise<void>;
 }
@@ -42,13 +45,16 @@ export class AutoPromotion {
     this.#isAsking = true;
     try {
       await promote();
-      logger.info("the learner has caught up and is a voter now", { "local-member-id": idToHex(memberId) });
+      logger.info("the learner has caught up and is a voter now", {
+        "local-member-id": idToHex(memberId),
+      });
       this.#toldReason = "";
     } catch (error) {
       // Each reason once: it asks again and again.
       const { message } = error as Error;
       const isUsual = error instanceof EtcdError && error.code === "MemberLearnerNotReady";
-      if (!isUsual && message !== this.#toldReason) logger.warn("the learner was not promoted yet", { error: message });
+      if (!isUsual && message !== this.#toldReason)
+        logger.warn("the learner was not promoted yet", { error: message });
       this.#toldReason = message;
     } finally {
       this.#isAsking = false;

@@ -1,5 +1,6 @@
 /**
- * How a member that was removed from the cluster leaves. It serves nobody any more from the moment that it knows; then
+ * How a member that was removed from the cluster leaves. It serves nobody any more from the moment
+ * that it knows; then
  *
  *     it has applied its removal     it goes on answering its peers for a few election timeouts: one of them may need its vote and its log
  *                                    to learn that the removal was committed. Once a peer says that it knows, a second is enough.
@@ -13,7 +14,10 @@ import { idToHex, raftpb } from "@quorate/proto";
 /** It stays for so many election timeouts, or for so long if its peers know (etcd: 1 s). */
 const GRACE_ELECTIONS = 3;
 const LEAST_MS = 1000;
-/** It stays for so long where the removal left one voter that is not known to have committed it. A restart begins this time again. */
+/**
+ * It stays for so long where the removal left one voter that is not known to have committed it. A
+ * restart begins this time again.
+ */
 export const MAX_LAST_VOTER_WAIT_MS = 600_000;
 
 const { MsgApp, MsgHeartbeat } = raftpb.MessageType;
@@ -60,21 +64,32 @@ export class Departure {
     const { electionTimeoutMs, logger, memberId } = this.#parts;
     const isNeeded = removal.voters === 1;
     if (isNeeded) {
-      logger.warn("the removed member stays until the one voter that is left has committed the removal", {
-        "local-member-id": idToHex(memberId),
-        "removal-index": removal.index,
-        "at-most": `${MAX_LAST_VOTER_WAIT_MS}ms`,
-        advice: "if the other member is down, start it while this one runs",
-      });
+      logger.warn(
+        "the removed member stays until the one voter that is left has committed the removal",
+        {
+          "local-member-id": idToHex(memberId),
+          "removal-index": removal.index,
+          "at-most": `${MAX_LAST_VOTER_WAIT_MS}ms`,
+          advice: "if the other member is down, start it while this one runs",
+        },
+      );
     }
     this.#endAfter(isNeeded ? MAX_LAST_VOTER_WAIT_MS : GRACE_ELECTIONS * electionTimeoutMs);
   }
 
-  /** Messages of peers have come in: a leader's commit index may show that it has committed the removal. */
+  /**
+   * Messages of peers have come in: a leader's commit index may show that it has committed the
+   * removal.
+   */
   heard(messages: readonly raftpb.Message[]): void {
     const removal = this.#removal;
     if (removal?.voters !== 1 || this.#isKnown) return;
-    if (messages.some(({ type, commit }) => (type === MsgApp || type === MsgHeartbeat) && commit >= removal.index)) this.told();
+    if (
+      messages.some(
+        ({ type, commit }) => (type === MsgApp || type === MsgHeartbeat) && commit >= removal.index,
+      )
+    )
+      this.told();
   }
 
   /** A peer says that this member was removed. May be called often. */

@@ -72,7 +72,11 @@ export function clusterKeeping(parts: ClusterKeepingParts): ClusterKeeping {
     propose: (change) => parts.proposeChange(change),
     depose: (id) => leadership.depose(id),
   });
-  const departure = new Departure({ ...parts, dataDir: config.dataDir, electionTimeoutMs: config.electionTimeoutMs });
+  const departure = new Departure({
+    ...parts,
+    dataDir: config.dataDir,
+    electionTimeoutMs: config.electionTimeoutMs,
+  });
   const peerUrls = () => parts.peers().flatMap((peer) => peer.urls);
   return {
     links: {

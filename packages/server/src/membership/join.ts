@@ -1,6 +1,6 @@
 /**
- * The first start of a member that joins a running cluster, and the look around before one that forms a new cluster (etcd:
- * bootstrapExistingClusterNoWAL, isMemberBootstrapped).
+ * The first start of a member that joins a running cluster, and the look around before one that
+ * forms a new cluster (etcd: bootstrapExistingClusterNoWAL, isMemberBootstrapped).
  *
  *     --initial-cluster a=.., b=.., self=..   asked of a and b: /members   each of theirs is one of ours, by URL   our ids are theirs
  */
@@ -15,7 +15,10 @@ import { compareVersions, minorVersion } from "./versions.ts";
 
 /** How long a peer may take to tell of its cluster (etcd: GetClusterFromRemotePeers). */
 const FETCH_TIMEOUT_MS = 10_000;
-/** The same where it can do without an answer, because the others may be down (etcd: BootstrapTimeoutEffective). */
+/**
+ * The same where it can do without an answer, because the others may be down (etcd:
+ * BootstrapTimeoutEffective).
+ */
 const LOOK_AROUND_TIMEOUT_MS = 1000;
 
 /** The member cannot be started this way; the text says why and what to do. */
@@ -52,7 +55,8 @@ export async function joinCluster(config: ServerConfig, deps: JoinDeps): Promise
   const urls = otherUrls(config);
   const remote = await fetchCluster(urls, asking);
   if (remote === undefined) {
-    const asked = urls.length === 0 ? "--initial-cluster names no other member" : `asked: ${urls.join(", ")}`;
+    const asked =
+      urls.length === 0 ? "--initial-cluster names no other member" : `asked: ${urls.join(", ")}`;
     throw new JoinError(
       `cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs (${asked}); ` +
         "--initial-cluster must name the members of a running cluster and this one, as `quoratectl member add` prints it",
@@ -77,7 +81,10 @@ export async function joinCluster(config: ServerConfig, deps: JoinDeps): Promise
   return { memberId: self.id, clusterId: remote.clusterId, members: remote.members };
 }
 
-/** Finds for each member of the cluster the one of --initial-cluster with the same URLs; gives the one that is this member. */
+/**
+ * Finds for each member of the cluster the one of --initial-cluster with the same URLs; gives the
+ * one that is this member.
+ */
 function matchMembers(config: ServerConfig, remote: RemoteCluster): Member {
   const shown = `{ClusterID:${idToHex(remote.clusterId)} Members:[${remote.members.map(memberText).join(" ")}]}`;
   if (remote.members.length !== config.initialCluster.size) {
@@ -99,7 +106,9 @@ function matchMembers(config: ServerConfig, remote: RemoteCluster): Member {
     if (local[0] === config.name) self = member;
   }
   if (self !== undefined) return self;
-  throw new JoinError(`error validating peerURLs ${shown}: none of them is this member, ${JSON.stringify(config.name)}`);
+  throw new JoinError(
+    `error validating peerURLs ${shown}: none of them is this member, ${JSON.stringify(config.name)}`,
+  );
 }
 
 function memberText({ id, name, peerUrls }: Member): string {
@@ -115,15 +124,37 @@ function sameUrls(texts: readonly string[], urls: readonly ReturnType<typeof par
   );
 }
 
-/** The members of the cluster, as one of those that --initial-cluster names tells them; none if nobody does soon. */
-export async function otherMembers(config: ServerConfig, { call, logger }: JoinDeps): Promise<readonly Member[]> {
-  const remote = await fetchCluster(otherUrls(config), { call, logger, timeoutMs: LOOK_AROUND_TIMEOUT_MS });
+/**
+ * The members of the cluster, as one of those that --initial-cluster names tells them; none if
+ * nobody does soon.
+ */
+export async function otherMembers(
+  config: ServerConfig,
+  { call, logger }: JoinDeps,
+): Promise<readonly Member[]> {
+  const remote = await fetchCluster(otherUrls(config), {
+    call,
+    logger,
+    timeoutMs: LOOK_AROUND_TIMEOUT_MS,
+  });
   return remote?.members ?? [];
 }
 
-/** At least one member must tell a cluster version that this one can be part of, and none another (etcd: isCompatibleWithCluster). */
-async function checkVersions(config: ServerConfig, remote: RemoteCluster, selfId: bigint, deps: JoinDeps): Promise<void> {
-  const asking = { call: deps.call, logger: deps.logger, timeoutMs: 5000 + 2 * config.electionTimeoutMs };
+/**
+ * At least one member must tell a cluster version that this one can be part of, and none another
+ * (etcd: isCompatibleWithCluster).
+ */
+async function checkVersions(
+  config: ServerConfig,
+  remote: RemoteCluster,
+  selfId: bigint,
+  deps: JoinDeps,
+): Promise<void> {
+  const asking = {
+    call: deps.call,
+    logger: deps.logger,
+    timeoutMs: 5000 + 2 * config.electionTimeoutMs,
+  };
   const others = remote.members.filter((member) => member.id !== selfId);
   let compatible = 0;
   let reason = "no member tells its cluster version";
@@ -132,7 +163,9 @@ async function checkVersions(config: ServerConfig, remote: RemoteCluster, selfId
       const versions = await fetchVersions(member.peerUrls, asking);
       const cluster = versions === undefined ? undefined : minorVersion(versions.cluster);
       if (cluster === undefined) return;
-      const fits = compareVersions(cluster, MIN_CLUSTER_VERSION) >= 0 && compareVersions(cluster, minorVersion(SERVER_VERSION)!) <= 0;
+      const fits =
+        compareVersions(cluster, MIN_CLUSTER_VERSION) >= 0 &&
+        compareVersions(cluster, minorVersion(SERVER_VERSION)!) <= 0;
       if (fits) compatible++;
       else {
         compatible = Number.NEGATIVE_INFINITY;
@@ -146,11 +179,19 @@ async function checkVersions(config: ServerConfig, remote: RemoteCluster, selfId
 }
 
 /**
- * Before a member of a new cluster starts without a log: if the others know it, its data is lost, and it must not vote a second time.
- * Throws JoinError. Says nothing where no other member answers, as when all of them start for the first time.
+ * Before a member of a new cluster starts without a log: if the others know it, its data is lost,
+ * and it must not vote a second time. Throws JoinError. Says nothing where no other member answers,
+ * as when all of them start for the first time.
  */
-export async function checkNotStartedBefore(config: ServerConfig, selfId: bigint, deps: JoinDeps): Promise<void> {
-  const remote = await fetchCluster(otherUrls(config), { call: deps.call, timeoutMs: LOOK_AROUND_TIMEOUT_MS });
+export async function checkNotStartedBefore(
+  config: ServerConfig,
+  selfId: bigint,
+  deps: JoinDeps,
+): Promise<void> {
+  const remote = await fetchCluster(otherUrls(config), {
+    call: deps.call,
+    timeoutMs: LOOK_AROUND_TIMEOUT_MS,
+  });
   const known = remote?.members.find((member) => member.id === selfId);
   if (known === undefined || known.clientUrls.length === 0) return;
   throw new JoinError(

@@ -1,4 +1,6 @@
-/** Handing leadership over: when an operator names the successor, and when a member that leads ends. */
+/**
+ * Handing leadership over: when an operator names the successor, and when a member that leads ends.
+ */
 import type { Clock, Logger } from "@quorate/host";
 import { errorOf, idToHex } from "@quorate/proto";
 import type { Status, TransferResult } from "@quorate/raft";
@@ -6,9 +8,14 @@ import type { Store } from "@quorate/store";
 
 /** How often is looked whether somebody else leads. */
 const LOOK_MS = 10;
-/** For this share of an election timeout somebody is waited for who can take over: two heartbeats, where there are ten in one. */
+/**
+ * For this share of an election timeout somebody is waited for who can take over: two heartbeats,
+ * where there are ten in one.
+ */
 const HEARD_SHARE = 0.25;
-/** etcd's text; it reaches clients with status UNKNOWN, because etcd's table of statuses lacks it. */
+/**
+ * etcd's text; it reaches clients with status UNKNOWN, because etcd's table of statuses lacks it.
+ */
 const TRANSFER_TIMEOUT = "etcdserver: request timed out, leader transfer took too long";
 
 export interface LeadershipParts {
@@ -35,7 +42,10 @@ export class Leadership {
     return this.#parts.status();
   }
 
-  /** Hands leadership to a voter (etcd: EtcdServer.MoveLeader). Rejects with EtcdError, or Error when it did not work within its time. */
+  /**
+   * Hands leadership to a voter (etcd: EtcdServer.MoveLeader). Rejects with EtcdError, or Error
+   * when it did not work within its time.
+   */
   async move(to: bigint): Promise<void> {
     const { clock, leader, memberId, store, logger } = this.#parts;
     if (leader() !== memberId) throw errorOf("NotLeader");
@@ -52,13 +62,18 @@ export class Leadership {
     });
   }
 
-  /** Hands leadership to the voter that is most up to date, if this member leads; resolves when another leads or the time is up. */
+  /**
+   * Hands leadership to the voter that is most up to date, if this member leads; resolves when
+   * another leads or the time is up.
+   */
   async handOver(): Promise<void> {
     const { clock, electionTimeoutMs, hasEnded, leader, memberId, status } = this.#parts;
     const deadlineMs = clock.monotonicMs() + HEARD_SHARE * electionTimeoutMs;
     while (leader() === memberId && !hasEnded()) {
       const others = status().progress.filter((peer) => peer.id !== memberId && !peer.isLearner);
-      const [successor] = others.filter((peer) => peer.recentActive).sort((a, b) => b.match - a.match);
+      const [successor] = others
+        .filter((peer) => peer.recentActive)
+        .sort((a, b) => b.match - a.match);
       if (successor !== undefined) {
         await this.#handTo(successor.id);
         return;
@@ -69,7 +84,10 @@ export class Leadership {
     }
   }
 
-  /** If `id` leads, makes another voter lead, without an election's wait; resolves when that is so, or the time is up. */
+  /**
+   * If `id` leads, makes another voter lead, without an election's wait; resolves when that is so,
+   * or the time is up.
+   */
   async depose(id: bigint): Promise<void> {
     const { leader, memberId, store, transfer } = this.#parts;
     if (leader() !== id) return;
@@ -78,11 +96,18 @@ export class Leadership {
       return;
     }
     // A member that is not asked to lead by the leader asks for it.
-    if (store().membership.member(memberId)?.isLearner !== false || transfer(memberId) !== "accepted") return;
+    if (
+      store().membership.member(memberId)?.isLearner !== false ||
+      transfer(memberId) !== "accepted"
+    )
+      return;
     await this.#untilNotLedBy(id);
   }
 
-  /** Resolves when this member does not lead any more and knows who does, or when Raft's time for it, an election timeout, is up. */
+  /**
+   * Resolves when this member does not lead any more and knows who does, or when Raft's time for
+   * it, an election timeout, is up.
+   */
   async #handTo(to: bigint): Promise<void> {
     const { logger, memberId, transfer } = this.#parts;
     if (to === memberId) return;

@@ -1,4 +1,7 @@
-/** The peer URLs that somebody gives a member: checked before they go into the membership, where every member keeps them for good. */
+/**
+ * The peer URLs that somebody gives a member: checked before they go into the membership, where
+ * every member keeps them for good.
+ */
 import { errorOf, Reader, WireError } from "@quorate/proto";
 import { parseUrl, ValueError } from "../config/index.ts";
 
@@ -31,7 +34,10 @@ export function countUrls(bytes: Uint8Array, field: number): void {
 /** The URLs as they are kept, in the order given. @throws EtcdError MemberBadURLs */
 export function checkedUrls(urls: readonly string[]): string[] {
   try {
-    const fit = urls.length > 0 && urls.length <= MAX_MEMBER_URLS && urls.every((url) => url.length <= MAX_MEMBER_URL_CHARS);
+    const fit =
+      urls.length > 0 &&
+      urls.length <= MAX_MEMBER_URLS &&
+      urls.every((url) => url.length <= MAX_MEMBER_URL_CHARS);
     if (fit) return urls.map((url) => parseUrl(url).text);
   } catch (error) {
     if (!(error instanceof ValueError)) throw error;

@@ -1,6 +1,7 @@
 /**
- * The checks of --strict-reconfig-check: a change of the membership is refused where it would leave the cluster without a quorum of
- * members that are started and reachable (etcd: RaftCluster.IsReadyTo..., server/etcdserver/util.go).
+ * The checks of --strict-reconfig-check: a change of the membership is refused where it would leave
+ * the cluster without a quorum of members that are started and reachable (etcd:
+ * RaftCluster.IsReadyTo..., server/etcdserver/util.go).
  */
 import type { Member } from "@quorate/store";
 import type { PeerStatus } from "@quorate/transport";
@@ -29,8 +30,15 @@ function votersOf(view: QuorumView): Member[] {
   return view.members.filter((member) => !member.isLearner);
 }
 
-/** How many of `members` this one has been connected to for the interval, the health interval unless given; it counts itself. */
-function connectedCount(view: QuorumView, members: readonly Member[], intervalMs = HEALTH_INTERVAL_MS): number {
+/**
+ * How many of `members` this one has been connected to for the interval, the health interval unless
+ * given; it counts itself.
+ */
+function connectedCount(
+  view: QuorumView,
+  members: readonly Member[],
+  intervalMs = HEALTH_INTERVAL_MS,
+): number {
   const sinceMs = view.nowMs - intervalMs;
   return members.filter(({ id }) => {
     if (id === view.selfId) return true;
@@ -43,22 +51,28 @@ function connectedCount(view: QuorumView, members: readonly Member[], intervalMs
 export type Refusal = "MemberNotEnoughStarted" | "Unhealthy" | undefined;
 
 /**
- * Whether a member may be added. A new voter counts for the quorum at once and is not reachable yet, so the others must be a quorum of the
- * larger cluster. A learner leaves the quorum as it is, so the quorum of today is enough; etcd asks for that of the larger cluster here
- * too, and so refuses the first step of replacing a dead member of three.
+ * Whether a member may be added. A new voter counts for the quorum at once and is not reachable
+ * yet, so the others must be a quorum of the larger cluster. A learner leaves the quorum as it is,
+ * so the quorum of today is enough; etcd asks for that of the larger cluster here too, and so
+ * refuses the first step of replacing a dead member of three.
  */
 export function refuseAdd(view: QuorumView, isLearner: boolean): Refusal {
   const voters = votersOf(view);
-  if (isLearner) return connectedCount(view, voters) < quorumOf(voters.length) ? "Unhealthy" : undefined;
+  if (isLearner)
+    return connectedCount(view, voters) < quorumOf(voters.length) ? "Unhealthy" : undefined;
   const started = voters.filter(isStarted).length;
   // A cluster of one that was restored grows while its quorum is open.
   const growsFromOne = started === 1 && voters.length === 1;
   if (!growsFromOne && started < quorumOf(voters.length + 1)) return "MemberNotEnoughStarted";
-  if (voters.length > 1 && connectedCount(view, voters) < quorumOf(voters.length + 1)) return "Unhealthy";
+  if (voters.length > 1 && connectedCount(view, voters) < quorumOf(voters.length + 1))
+    return "Unhealthy";
   return undefined;
 }
 
-/** Whether a member may be removed: enough of the others must be started, and stay reachable if it is reachable itself. */
+/**
+ * Whether a member may be removed: enough of the others must be started, and stay reachable if it
+ * is reachable itself.
+ */
 export function refuseRemove(view: QuorumView, id: bigint): Refusal {
   if (view.members.find((member) => member.id === id)?.isLearner === true) return undefined;
   const voters = votersOf(view);
@@ -71,8 +85,9 @@ export function refuseRemove(view: QuorumView, id: bigint): Refusal {
 }
 
 /**
- * Whether a learner may become a voter: it is counted as started. The members that are connected now must be a quorum with it, or one dead
- * voter and a learner that died after it had caught up would end the quorum of three; etcd does not look at the links here.
+ * Whether a learner may become a voter: it is counted as started. The members that are connected
+ * now must be a quorum with it, or one dead voter and a learner that died after it had caught up
+ * would end the quorum of three; etcd does not look at the links here.
  */
 export function refusePromote(view: QuorumView, id: bigint): Refusal {
   const voters = votersOf(view);

@@ -1,21 +1,46 @@
 /**
- * Changes of the membership that operators ask for (etcd: EtcdServer.AddMember and its like). Each goes through the log as one
- * configuration change, one at a time, and is decided when it is applied, by every member alike:
+ * Changes of the membership that operators ask for (etcd: EtcdServer.AddMember and its like). Each
+ * goes through the log as one configuration change, one at a time, and is decided when it is
+ * applied, by every member alike:
  *
  *     add(...) -> checks (strict) -> proposed, again and again until it is applied -> settled with the members, or the reason against it
  *
- * Ids are never used twice, so proposing an addition, a removal or a promotion again does nothing more than the first time did. An update
- * of URLs is proposed again only where Raft has not taken it.
+ * Ids are never used twice, so proposing an addition, a removal or a promotion again does nothing
+ * more than the first time did. An update of URLs is proposed again only where Raft has not taken
+ * it.
  */
 import type { Clock, Logger } from "@quorate/host";
-import { type ErrorName, EtcdError, errorNameOf, errorOf, idToHex, raftpb, toUtf8 } from "@quorate/proto";
+import {
+  type ErrorName,
+  EtcdError,
+  errorNameOf,
+  errorOf,
+  idToHex,
+  raftpb,
+  toUtf8,
+} from "@quorate/proto";
 import type { ConfChangeResult, Status } from "@quorate/raft";
-import { type Applied, encodeChangeContext, encodeMember, type Member, memberId, type Store } from "@quorate/store";
+import {
+  type Applied,
+  encodeChangeContext,
+  encodeMember,
+  type Member,
+  memberId,
+  type Store,
+} from "@quorate/store";
 import type { PeerStatus } from "@quorate/transport";
 import type { PeerCall } from "../lease/peer-call.ts";
-import { type QuorumView, type Refusal, refuseAdd, refusePromote, refuseRemove } from "./quorum-checks.ts";
+import {
+  type QuorumView,
+  type Refusal,
+  refuseAdd,
+  refusePromote,
+  refuseRemove,
+} from "./quorum-checks.ts";
 
-/** How much of the leader's log a learner must have to be promoted (etcd: readyPercentThreshold). */
+/**
+ * How much of the leader's log a learner must have to be promoted (etcd: readyPercentThreshold).
+ */
 const READY_SHARE = 0.9;
 /** A change that Raft did not take is proposed again after this long. */
 const REFUSED_RETRY_MS = 100;
@@ -40,7 +65,10 @@ export interface ReconfigurationParts {
   status(): Status;
   nextRequestId(): bigint;
   propose(change: raftpb.ConfChange): ConfChangeResult;
-  /** Waits for the result of the change with this request id; rejects with EtcdError when its time is up. */
+  /**
+   * Waits for the result of the change with this request id; rejects with EtcdError when its time
+   * is up.
+   */
   wait(requestId: bigint): Promise<Applied>;
   linearizable(): Promise<void>;
   /** This leader has promoted a learner, or would not. */
@@ -63,7 +91,9 @@ export class Reconfiguration {
     return this.#parts.store().membership.members();
   }
 
-  /** Adds a member at these peer URLs. Rejects with EtcdError. @param peerUrls checked and in order */
+  /**
+   * Adds a member at these peer URLs. Rejects with EtcdError. @param peerUrls checked and in order
+   */
   async add(peerUrls: readonly string[], isLearner: boolean): Promise<Member> {
     const { membership } = this.#parts.store();
     let seconds = Math.floor(this.#parts.clock.wallMs() / 1000);
@@ -73,16 +103,23 @@ export class Reconfiguration {
     const member: Member = { id, name: "", peerUrls, clientUrls: [], isLearner };
     this.#check("add", id, refuseAdd(this.#view(), isLearner));
     const { ConfChangeAddNode, ConfChangeAddLearnerNode } = raftpb.ConfChangeType;
-    await this.#carryOut({ type: isLearner ? ConfChangeAddLearnerNode : ConfChangeAddNode, nodeId: id, context: encodeMember(member) });
+    await this.#carryOut({
+      type: isLearner ? ConfChangeAddLearnerNode : ConfChangeAddNode,
+      nodeId: id,
+      context: encodeMember(member),
+    });
     return member;
   }
 
-  /** Removes a member. Rejects with EtcdError. If it leads, another is made to lead first, so that nobody waits for an election. */
+  /**
+   * Removes a member. Rejects with EtcdError. If it leads, another is made to lead first, so that
+   * nobody waits for an election.
+   */
   async remove(id: bigint): Promise<void> {
     const view = this.#view();
     const voters = view.members.filter((member) => !member.isLearner);
     // Without a voter there would be no cluster: that is refused whatever the flag says.
-    if (voters.length === 1 && voters[0]!.id === id) throw errorOf("MemberNotEnoughStarted");
+    if (voters.length === 1 && voters[0].id === id) throw errorOf("MemberNotEnoughStarted");
     this.#check("remove", id, refuseRemove(view, id));
     await this.#parts.depose(id);
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeRemoveNode, nodeId: id });
@@ -94,7 +131,10 @@ export class Reconfiguration {
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeUpdateNode, nodeId: id, context });
   }
 
-  /** Makes a learner a voter; the leader decides whether it is ready, so others ask it. Rejects with EtcdError. */
+  /**
+   * Makes a learner a voter; the leader decides whether it is ready, so others ask it. Rejects with
+   * EtcdError.
+   */
   async promote(id: bigint): Promise<void> {
     const { clock, timeoutMs } = this.#parts;
     const deadlineMs = clock.monotonicMs() + timeoutMs;
@@ -106,7 +146,8 @@ export class Reconfiguration {
         if (!(error instanceof EtcdError) || error.code !== "NotLeader") throw error;
       }
       if (await this.#askLeader(id, deadlineMs)) return;
-      if (clock.monotonicMs() >= deadlineMs) throw errorOf(this.#parts.leader() === 0n ? "NoLeader" : "Timeout");
+      if (clock.monotonicMs() >= deadlineMs)
+        throw errorOf(this.#parts.leader() === 0n ? "NoLeader" : "Timeout");
       await this.#pause(REFUSED_RETRY_MS);
     }
   }
@@ -125,7 +166,10 @@ export class Reconfiguration {
   async #promoteHere(id: bigint): Promise<void> {
     this.#checkReady(id, await this.#leaderStatus());
     this.#check("promote", id, refusePromote(this.#view(), id));
-    const context = encodeChangeContext({ member: { id, name: "", peerUrls: [], clientUrls: [], isLearner: false }, isPromote: true });
+    const context = encodeChangeContext({
+      member: { id, name: "", peerUrls: [], clientUrls: [], isLearner: false },
+      isPromote: true,
+    });
     await this.#carryOut({ type: raftpb.ConfChangeType.ConfChangeAddNode, nodeId: id, context });
   }
 
@@ -151,7 +195,10 @@ export class Reconfiguration {
     throw errorOf("MemberLearnerNotReady");
   }
 
-  /** True if the leader has promoted the member, false if it could not be asked. Throws what speaks against it. */
+  /**
+   * True if the leader has promoted the member, false if it could not be asked. Throws what speaks
+   * against it.
+   */
   async #askLeader(id: bigint, deadlineMs: number): Promise<boolean> {
     const { call, clock, leader, memberId: selfId, store } = this.#parts;
     const to = leader();
@@ -174,7 +221,9 @@ export class Reconfiguration {
 
   // --- Through the log ---
 
-  async #carryOut(fields: Pick<raftpb.ConfChange, "type" | "nodeId"> & { context?: Uint8Array }): Promise<void> {
+  async #carryOut(
+    fields: Pick<raftpb.ConfChange, "type" | "nodeId"> & { context?: Uint8Array },
+  ): Promise<void> {
     if (this.#waiting >= MAX_WAITING_CHANGES) throw errorOf("TooManyRequests");
     this.#waiting++;
     const { logger, nextRequestId, wait } = this.#parts;
@@ -196,19 +245,29 @@ export class Reconfiguration {
     }
   }
 
-  /** Proposes until it is over: Raft takes one change at a time, and what it took may be lost with a leader. */
+  /**
+   * Proposes until it is over: Raft takes one change at a time, and what it took may be lost with a
+   * leader.
+   */
   #keepProposing(change: raftpb.ConfChange, pending: { readonly isOver: boolean }): void {
     if (pending.isOver) return;
     const taken = this.#parts.propose(change) === "accepted";
     if (taken && change.type === raftpb.ConfChangeType.ConfChangeUpdateNode) return;
-    this.#parts.clock.after(taken ? LOST_RETRY_MS : REFUSED_RETRY_MS, () => this.#keepProposing(change, pending));
+    this.#parts.clock.after(taken ? LOST_RETRY_MS : REFUSED_RETRY_MS, () =>
+      this.#keepProposing(change, pending),
+    );
   }
 
   // --- Checks ---
 
   #view(): QuorumView {
     const { clock, memberId: selfId, peers, store } = this.#parts;
-    return { selfId, nowMs: clock.monotonicMs(), members: store().membership.members(), peers: peers() };
+    return {
+      selfId,
+      nowMs: clock.monotonicMs(),
+      members: store().membership.members(),
+      peers: peers(),
+    };
   }
 
   #check(what: "add" | "remove" | "promote", id: bigint, refusal: Refusal): void {
@@ -232,8 +291,16 @@ export class Reconfiguration {
 }
 
 /** Answers of a leader that may be others a moment later: it is, or was, on its way out. */
-const ASK_AGAIN: ReadonlySet<ErrorName> = new Set<ErrorName>(["NotLeader", "NoLeader", "LeaderChanged", "Stopped", "Timeout"]);
+const ASK_AGAIN: ReadonlySet<ErrorName> = new Set<ErrorName>([
+  "NotLeader",
+  "NoLeader",
+  "LeaderChanged",
+  "Stopped",
+  "Timeout",
+]);
 
 function nameOf(type: raftpb.ConfChangeType): string {
-  return Object.entries(raftpb.ConfChangeType).find(([, value]) => value === type)?.[0] ?? String(type);
+  return (
+    Object.entries(raftpb.ConfChangeType).find(([, value]) => value === type)?.[0] ?? String(type)
+  );
 }

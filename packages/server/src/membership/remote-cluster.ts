@@ -1,6 +1,7 @@
 /**
- * What a member that starts without a log asks the others over their peer ports (etcd: server/etcdserver/cluster_util.go): who belongs to
- * the cluster, and which versions it speaks. Every question is put to all URLs at once and the first good answer counts.
+ * What a member that starts without a log asks the others over their peer ports (etcd:
+ * server/etcdserver/cluster_util.go): who belongs to the cluster, and which versions it speaks.
+ * Every question is put to all URLs at once and the first good answer counts.
  */
 import type { Logger } from "@quorate/host";
 import { idFromHex, toUtf8 } from "@quorate/proto";
@@ -28,7 +29,10 @@ export interface Asking {
 }
 
 /** Asks the URLs for the cluster that they belong to; undefined if none of them tells. */
-export async function fetchCluster(urls: readonly string[], asking: Asking): Promise<RemoteCluster | undefined> {
+export async function fetchCluster(
+  urls: readonly string[],
+  asking: Asking,
+): Promise<RemoteCluster | undefined> {
   return firstOf(urls, "/members", asking, (answer) => {
     const members = decodeMembers(answer.body);
     const clusterId = idFromHex(answer.clusterId ?? "");
@@ -39,10 +43,17 @@ export async function fetchCluster(urls: readonly string[], asking: Asking): Pro
 }
 
 /** Asks a member for its versions; undefined if it does not tell. */
-export async function fetchVersions(urls: readonly string[], asking: Asking): Promise<RemoteVersions | undefined> {
+export async function fetchVersions(
+  urls: readonly string[],
+  asking: Asking,
+): Promise<RemoteVersions | undefined> {
   return firstOf(urls, "/version", asking, (answer) => {
-    const { etcdserver, etcdcluster } = JSON.parse(toUtf8(answer.body)) as { etcdserver?: unknown; etcdcluster?: unknown };
-    if (typeof etcdserver !== "string" || typeof etcdcluster !== "string") throw new SyntaxError("the answer names no versions");
+    const { etcdserver, etcdcluster } = JSON.parse(toUtf8(answer.body)) as {
+      etcdserver?: unknown;
+      etcdcluster?: unknown;
+    };
+    if (typeof etcdserver !== "string" || typeof etcdcluster !== "string")
+      throw new SyntaxError("the answer names no versions");
     return { server: etcdserver, cluster: etcdcluster };
   });
 }
@@ -56,10 +67,14 @@ async function firstOf<T>(
   const asked = urls.map(async (url) => {
     try {
       const answer = await call(url, path, undefined, timeoutMs);
-      if (answer.status !== 200) throw new Error(`status ${answer.status}: ${toUtf8(answer.body).trim()}`);
+      if (answer.status !== 200)
+        throw new Error(`status ${answer.status}: ${toUtf8(answer.body).trim()}`);
       return read(answer);
     } catch (error) {
-      logger?.warn("failed to get an answer from a peer", { address: url + path, error: (error as Error).message });
+      logger?.warn("failed to get an answer from a peer", {
+        address: url + path,
+        error: (error as Error).message,
+      });
       throw error;
     }
   });

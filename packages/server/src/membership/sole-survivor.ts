@@ -1,7 +1,9 @@
 /**
- * --force-new-cluster: a member whose others are lost goes on alone. Entries at the end of its log take the others out of the membership,
- * and make it a voter if it is a learner; they count as committed, as does all before them. (etcd: NewConfigChangeEntries. It drops what
- * is not known to be committed; here that stays, because it may have been acknowledged: nobody is left who could have decided otherwise.)
+ * --force-new-cluster: a member whose others are lost goes on alone. Entries at the end of its log
+ * take the others out of the membership, and make it a voter if it is a learner; they count as
+ * committed, as does all before them. (etcd: NewConfigChangeEntries. It drops what is not known to
+ * be committed; here that stays, because it may have been acknowledged: nobody is left who could
+ * have decided otherwise.)
  */
 import { raftpb } from "@quorate/proto";
 import { encodeChangeContext, type Membership } from "@quorate/store";
@@ -20,26 +22,36 @@ export interface SurvivorState {
   readonly term: number;
 }
 
-/** The entries to put at the end of the log. Undefined if this member itself has been removed: there is nothing to go on with. */
+/**
+ * The entries to put at the end of the log. Undefined if this member itself has been removed: there
+ * is nothing to go on with.
+ */
 export function survivorEntries(state: SurvivorState): raftpb.Entry[] | undefined {
   const { membership, memberId } = state;
   /** Whether each member is a learner. */
   const learners = new Map(membership.members().map((member) => [member.id, member.isLearner]));
   for (const entry of state.entries) {
-    if (entry.index <= state.appliedIndex || entry.type !== raftpb.EntryType.EntryConfChange) continue;
+    if (entry.index <= state.appliedIndex || entry.type !== raftpb.EntryType.EntryConfChange)
+      continue;
     const change = raftpb.ConfChange.decode(entry.data);
     if (change.type === ConfChangeRemoveNode) learners.delete(change.nodeId);
     else if (change.type === ConfChangeAddNode) learners.set(change.nodeId, false);
-    else if (change.type === ConfChangeAddLearnerNode && !learners.has(change.nodeId)) learners.set(change.nodeId, true);
+    else if (change.type === ConfChangeAddLearnerNode && !learners.has(change.nodeId))
+      learners.set(change.nodeId, true);
   }
   const isLearner = learners.get(memberId);
   if (isLearner === undefined) return undefined;
   const changes: Partial<raftpb.ConfChange>[] = [];
   if (isLearner) {
     const member = { id: memberId, name: "", peerUrls: [], clientUrls: [], isLearner: false };
-    changes.push({ type: ConfChangeAddNode, nodeId: memberId, context: encodeChangeContext({ member, isPromote: true }) });
+    changes.push({
+      type: ConfChangeAddNode,
+      nodeId: memberId,
+      context: encodeChangeContext({ member, isPromote: true }),
+    });
   }
-  for (const id of learners.keys()) if (id !== memberId) changes.push({ type: ConfChangeRemoveNode, nodeId: id });
+  for (const id of learners.keys())
+    if (id !== memberId) changes.push({ type: ConfChangeRemoveNode, nodeId: id });
   return changes.map((change, i) => ({
     type: raftpb.EntryType.EntryConfChange,
     term: state.term,

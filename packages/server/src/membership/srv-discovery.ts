@@ -4,16 +4,30 @@
  *     _etcd-server-ssl[-NAME]._tcp.DOMAIN   https://host:port of each member
  *     _etcd-server[-NAME]._tcp.DOMAIN       http://host:port
  *
- * Records do not name members: the one that points to this member's own --initial-advertise-peer-urls gets its name, the others get
- * numbers.
+ * Records do not name members: the one that points to this member's own
+ * --initial-advertise-peer-urls gets its name, the others get numbers.
  */
 import type { Logger, Names } from "@quorate/host";
-import { ConfigError, type InitialCluster, initialClusterText, type MemberUrl, parseUrl, type ServerConfig } from "../config/index.ts";
+import {
+  ConfigError,
+  type InitialCluster,
+  initialClusterText,
+  type MemberUrl,
+  parseUrl,
+  type ServerConfig,
+} from "../config/index.ts";
 
-/** Records of one service; a cluster has a handful of members, and each record costs a question for its address. */
+/**
+ * Records of one service; a cluster has a handful of members, and each record costs a question for
+ * its address.
+ */
 const MAX_SRV_RECORDS = 64;
-/** What may stand in a URL as a host: DNS allows any byte in a name. A target of "." says that there is no such service (RFC 2782). */
-const HOST = /^(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/;
+/**
+ * What may stand in a URL as a host: DNS allows any byte in a name. A target of "." says that there
+ * is no such service (RFC 2782).
+ */
+const HOST =
+  /^(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/;
 
 export interface DiscoveryDeps {
   readonly names: Names;
@@ -38,11 +52,19 @@ async function addressOf(url: MemberUrl, names: Names): Promise<string> {
   }
 }
 
-/** The members that the records of a domain name, by name. Throws ConfigError where they name none, or not this member. */
-export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps: DiscoveryDeps): Promise<InitialCluster> {
+/**
+ * The members that the records of a domain name, by name. Throws ConfigError where they name none,
+ * or not this member.
+ */
+export async function discoverBySrv(
+  config: ServerConfig,
+  where: SrvDomain,
+  deps: DiscoveryDeps,
+): Promise<InitialCluster> {
   const suffix = where.serviceName === "" ? "" : `-${where.serviceName}`;
   const own = new Map<string, MemberUrl>();
-  for (const url of config.advertisePeerUrls) own.set(`${await addressOf(url, deps.names)}:${url.port}`, url);
+  for (const url of config.advertisePeerUrls)
+    own.set(`${await addressOf(url, deps.names)}:${url.port}`, url);
   const cluster = new Map<string, MemberUrl[]>();
   const reasons: string[] = [];
   let numbered = 0;
@@ -62,7 +84,9 @@ export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps
     }
     for (const target of targets) {
       if (!HOST.test(target.host) || target.port === 0) {
-        reasons.push(`${JSON.stringify(`${target.host}:${target.port}`)} from DNS for ${service} is no host and port`);
+        reasons.push(
+          `${JSON.stringify(`${target.host}:${target.port}`)} from DNS for ${service} is no host and port`,
+        );
         continue;
       }
       const host = target.host.includes(":") ? `[${target.host}]` : target.host;
@@ -77,7 +101,9 @@ export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps
       }
       const mine = own.get(`${address}:${target.port}`);
       if (mine !== undefined && mine.scheme !== scheme) {
-        reasons.push(`bootstrap at ${url.text} from DNS for ${service} has scheme mismatch with expected peer ${mine.text}`);
+        reasons.push(
+          `bootstrap at ${url.text} from DNS for ${service} has scheme mismatch with expected peer ${mine.text}`,
+        );
         continue;
       }
       if (String(numbered) === config.name) numbered++;
@@ -85,7 +111,11 @@ export async function discoverBySrv(config: ServerConfig, where: SrvDomain, deps
       cluster.set(name, [...(cluster.get(name) ?? []), url]);
     }
   }
-  if (cluster.size === 0) throw new ConfigError("Contradiction", `no members by --discovery-srv=${where.domain}: ${reasons.join("; ")}`);
+  if (cluster.size === 0)
+    throw new ConfigError(
+      "Contradiction",
+      `no members by --discovery-srv=${where.domain}: ${reasons.join("; ")}`,
+    );
   if (!cluster.has(config.name)) {
     const trouble = reasons.length === 0 ? "" : ` (${reasons.join("; ")})`;
     throw new ConfigError(

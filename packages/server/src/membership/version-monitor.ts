@@ -1,7 +1,9 @@
 /**
- * The cluster's version: the lowest minor version among its members (etcd: server/etcdserver/version/monitor.go). The leader asks all
- * members for theirs, when it begins to lead and from time to time, and raises the cluster's version when all have a higher one. Where
- * there is none yet and a member does not tell its own, the lowest that any cluster has is decided, and raised when it tells.
+ * The cluster's version: the lowest minor version among its members (etcd:
+ * server/etcdserver/version/monitor.go). The leader asks all members for theirs, when it begins to
+ * lead and from time to time, and raises the cluster's version when all have a higher one. Where
+ * there is none yet and a member does not tell its own, the lowest that any cluster has is decided,
+ * and raised when it tells.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import { idToHex, membershippb } from "@quorate/proto";
@@ -11,7 +13,10 @@ import { MIN_CLUSTER_VERSION, majorMinor, SERVER_VERSION } from "../version.ts";
 import { fetchVersions } from "./remote-cluster.ts";
 import { compareVersions, minorVersion } from "./versions.ts";
 
-/** How often the leader asks (etcd: monitorVersionInterval); more often while the cluster is below the leader's own version. */
+/**
+ * How often the leader asks (etcd: monitorVersionInterval); more often while the cluster is below
+ * the leader's own version.
+ */
 const ASK_EVERY_MS = 4000;
 const ASK_SOON_MS = 500;
 /** How long a member may take to tell its version. */
@@ -70,9 +75,17 @@ export class VersionMonitor {
     if (reign !== this.#reign || hasEnded()) return;
     const decided = membership().clusterVersion;
     const next = decided === undefined ? (lowest ?? MIN_CLUSTER_VERSION) : lowest;
-    if (next === undefined || (decided !== undefined && compareVersions(next, decided) <= 0)) return;
-    if (decided === undefined) logger.info("setting up initial cluster version using v3 API", { "cluster-version": majorMinor(next) });
-    else logger.info("updating cluster version using v3 API", { from: majorMinor(decided), to: majorMinor(next) });
+    if (next === undefined || (decided !== undefined && compareVersions(next, decided) <= 0))
+      return;
+    if (decided === undefined)
+      logger.info("setting up initial cluster version using v3 API", {
+        "cluster-version": majorMinor(next),
+      });
+    else
+      logger.info("updating cluster version using v3 API", {
+        from: majorMinor(decided),
+        to: majorMinor(next),
+      });
     await propose(membershippb.ClusterVersionSetRequest.encode({ ver: next }));
   }
 
@@ -87,8 +100,14 @@ export class VersionMonitor {
         const versions = await fetchVersions(peerUrls, { call, timeoutMs: ANSWER_TIMEOUT_MS });
         const version = versions === undefined ? undefined : minorVersion(versions.server);
         if (version !== undefined && compareVersions(version, SERVER_VERSION) > 0) {
-          const member = { "remote-member-id": idToHex(id), "remote-member-version": versions!.server };
-          logger.warn("leader found higher-versioned member", { "local-member-version": SERVER_VERSION, ...member });
+          const member = {
+            "remote-member-id": idToHex(id),
+            "remote-member-version": versions!.server,
+          };
+          logger.warn("leader found higher-versioned member", {
+            "local-member-version": SERVER_VERSION,
+            ...member,
+          });
         }
         return version;
       }),

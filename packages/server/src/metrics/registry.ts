@@ -1,6 +1,6 @@
 /**
- * Metrics as plain numbers. The hot path adds to a field; text is made only when somebody scrapes (server/node turns a registry into
- * Prometheus' exposition format).
+ * Metrics as plain numbers. The hot path adds to a field; text is made only when somebody scrapes
+ * (server/node turns a registry into Prometheus' exposition format).
  */
 
 /** Label names and values of one sample. */
@@ -23,7 +23,10 @@ export class Gauge {
   }
 }
 
-/** Counts of observations by upper bound, in the manner of Prometheus; the counts here are per bucket, not yet cumulative. */
+/**
+ * Counts of observations by upper bound, in the manner of Prometheus; the counts here are per
+ * bucket, not yet cumulative.
+ */
 export class Histogram {
   readonly bounds: readonly number[];
   /** One count for each bound, and a last one for what is above them all. */
@@ -39,24 +42,33 @@ export class Histogram {
 
   observe(value: number): void {
     let bucket = 0;
-    while (bucket < this.bounds.length && value > this.bounds[bucket]!) bucket++;
-    this.counts[bucket]!++;
+    while (bucket < this.bounds.length && value > this.bounds[bucket]) bucket++;
+    this.counts[bucket]++;
     this.sum += value;
     this.count++;
   }
 }
 
-/** `count` bounds from `start`, each `factor` times the one before (as Prometheus' Go client names them). */
+/**
+ * `count` bounds from `start`, each `factor` times the one before (as Prometheus' Go client names
+ * them).
+ */
 export function exponentialBuckets(start: number, factor: number, count: number): number[] {
   const bounds: number[] = [];
   for (let i = 0, bound = start; i < count; i++, bound *= factor) bounds.push(bound);
   return bounds;
 }
 
-/** A label value that is longer counts as "other": the exposition repeats it in each line, and in each scrape. */
+/**
+ * A label value that is longer counts as "other": the exposition repeats it in each line, and in
+ * each scrape.
+ */
 export const MAX_LABEL_CHARS = 128;
 
-/** Metrics of one name that differ in their label values, made when first asked for. Bounded: `maxSeries` label sets, then one "other". */
+/**
+ * Metrics of one name that differ in their label values, made when first asked for. Bounded:
+ * `maxSeries` label sets, then one "other".
+ */
 export class Family<M> {
   readonly labelNames: readonly string[];
   readonly series = new Map<string, { labels: Labels; metric: M }>();
@@ -71,10 +83,11 @@ export class Family<M> {
 
   /** The metric for these label values, in the order of `labelNames`. */
   with(...values: string[]): M {
-    const key = values.length === 1 ? values[0]! : values.join("\u0000");
+    const key = values.length === 1 ? values[0] : values.join("\u0000");
     const known = this.series.get(key);
     if (known !== undefined) return known.metric;
-    const isFull = this.series.size >= this.#maxSeries || values.some((value) => value.length > MAX_LABEL_CHARS);
+    const isFull =
+      this.series.size >= this.#maxSeries || values.some((value) => value.length > MAX_LABEL_CHARS);
     if (isFull && values.some((value) => value !== "other")) {
       return this.with(...this.labelNames.map(() => "other"));
     }
@@ -103,7 +116,13 @@ export interface MetricEntry {
   readonly name: string;
   readonly help: string;
   readonly kind: "counter" | "gauge" | "histogram";
-  readonly metric: Counter | Gauge | Histogram | Family<Counter> | Family<Gauge> | Family<Histogram>;
+  readonly metric:
+    | Counter
+    | Gauge
+    | Histogram
+    | Family<Counter>
+    | Family<Gauge>
+    | Family<Histogram>;
 }
 
 /** The metrics of one member, each declared once with its name and help. */
@@ -128,7 +147,12 @@ export class MetricRegistry {
     return this.#add(name, help, "histogram", new Histogram(bounds));
   }
 
-  counters(name: string, help: string, labelNames: readonly string[], maxSeries?: number): Family<Counter> {
+  counters(
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    maxSeries?: number,
+  ): Family<Counter> {
     return this.#add(name, help, "counter", new Family(labelNames, () => new Counter(), maxSeries));
   }
 
@@ -136,11 +160,19 @@ export class MetricRegistry {
     return this.#add(name, help, "gauge", new Family(labelNames, () => new Gauge()));
   }
 
-  histograms(name: string, help: string, labelNames: readonly string[], bounds: readonly number[]): Family<Histogram> {
+  histograms(
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    bounds: readonly number[],
+  ): Family<Histogram> {
     return this.#add(name, help, "histogram", new Family(labelNames, () => new Histogram(bounds)));
   }
 
-  /** Has `refresh` called before each scrape: for values that are read together, and for label sets that come and go. */
+  /**
+   * Has `refresh` called before each scrape: for values that are read together, and for label sets
+   * that come and go.
+   */
   onScrape(refresh: () => void): void {
     this.#beforeScrape.push(refresh);
   }
@@ -150,8 +182,14 @@ export class MetricRegistry {
     for (const refresh of this.#beforeScrape) refresh();
   }
 
-  #add<M extends MetricEntry["metric"]>(name: string, help: string, kind: MetricEntry["kind"], metric: M): M {
-    if (this.entries.some((entry) => entry.name === name)) throw new Error(`metric ${name} is declared twice`);
+  #add<M extends MetricEntry["metric"]>(
+    name: string,
+    help: string,
+    kind: MetricEntry["kind"],
+    metric: M,
+  ): M {
+    if (this.entries.some((entry) => entry.name === name))
+      throw new Error(`metric ${name} is declared twice`);
     this.entries.push({ name, help, kind, metric });
     return metric;
   }

@@ -23,7 +23,9 @@ export class RequestMetrics {
   applied({ kind, error, response }: Applied, durationMs: number): void {
     if (kind === undefined) return;
     // As in etcd, that a compaction came late is no failure.
-    this.#of(kind).applied[error === undefined || error.code === "Compacted" ? 1 : 0].observe(durationMs / 1000);
+    this.#of(kind).applied[error === undefined || error.code === "Compacted" ? 1 : 0].observe(
+      durationMs / 1000,
+    );
     if (error !== undefined) return;
     if (kind === "leaseGrant") {
       this.#metrics.leasesGranted.add();

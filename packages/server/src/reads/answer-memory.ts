@@ -1,6 +1,7 @@
 /**
- * Memory of answers while they are built. Each client has a bound, and all together have one; where that is reached, the client that holds
- * most gives way, so that small answers go on beside large ones.
+ * Memory of answers while they are built. Each client has a bound, and all together have one; where
+ * that is reached, the client that holds most gives way, so that small answers go on beside large
+ * ones.
  */
 import { GrpcStatus } from "@quorate/proto";
 import { StatusError } from "@quorate/rpc";
@@ -13,19 +14,36 @@ export interface AnswerLimits {
   readonly answerBytes: number;
 }
 
-/** The limits within a member's budgets: an answer is not larger than what may wait for one connection, or than gRPC can send. */
+/**
+ * The limits within a member's budgets: an answer is not larger than what may wait for one
+ * connection, or than gRPC can send.
+ */
 export function answerLimitsFor(
-  budgets: Pick<Budgets, "builtAnswersTotalBytes" | "builtAnswersClientBytes" | "answersConnectionBytes">,
+  budgets: Pick<
+    Budgets,
+    "builtAnswersTotalBytes" | "builtAnswersClientBytes" | "answersConnectionBytes"
+  >,
 ): AnswerLimits {
   const { builtAnswersTotalBytes: totalBytes, builtAnswersClientBytes: clientBytes } = budgets;
-  return { totalBytes, clientBytes, answerBytes: Math.min(clientBytes, budgets.answersConnectionBytes, MAX_MESSAGE_BYTES) };
+  return {
+    totalBytes,
+    clientBytes,
+    answerBytes: Math.min(clientBytes, budgets.answersConnectionBytes, MAX_MESSAGE_BYTES),
+  };
 }
 
-/** What gRPC can send at most: a message's length is kept in a signed number of 32 bits by most clients. */
+/**
+ * What gRPC can send at most: a message's length is kept in a signed number of 32 bits by most
+ * clients.
+ */
 export const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 
 /** Taken where nobody has computed limits for the machine. */
-export const DEFAULT_ANSWER_LIMITS: AnswerLimits = { totalBytes: 256 << 20, clientBytes: 128 << 20, answerBytes: 128 << 20 };
+export const DEFAULT_ANSWER_LIMITS: AnswerLimits = {
+  totalBytes: 256 << 20,
+  clientBytes: 128 << 20,
+  answerBytes: 128 << 20,
+};
 
 /** One answer that is being built. */
 export interface AnswerHolder {
@@ -51,13 +69,17 @@ export class AnswerMemory {
     return this.#totalBytes;
   }
 
-  /** Notes that an answer takes so many bytes more, or less. @throws StatusError RESOURCE_EXHAUSTED where that is too much */
+  /**
+   * Notes that an answer takes so many bytes more, or less. @throws StatusError RESOURCE_EXHAUSTED
+   * where that is too much
+   */
   charge(holder: AnswerHolder, bytes: number): void {
     this.#note(holder, bytes);
     if (bytes <= 0) return;
     const { answerBytes, clientBytes, totalBytes } = this.#limits;
     if (holder.heldBytes > answerBytes) throw this.#refuse("one answer", answerBytes);
-    if (this.#byClient.get(holder.client)! > clientBytes) throw this.#refuse("the answers to one client", clientBytes);
+    if (this.#byClient.get(holder.client)! > clientBytes)
+      throw this.#refuse("the answers to one client", clientBytes);
     while (this.#totalBytes > totalBytes) {
       const largest = this.#largest();
       const error = this.#refuse("all answers", totalBytes);

@@ -1,6 +1,6 @@
 /**
- * A queue that is fair on each level of a path: with items at "a/1", "a/2" and "b/1", every second turn is b's. Items of one path come in
- * the order in which they were added.
+ * A queue that is fair on each level of a path: with items at "a/1", "a/2" and "b/1", every second
+ * turn is b's. Items of one path come in the order in which they were added.
  */
 
 export class FairQueue<T> {
@@ -23,8 +23,8 @@ export class FairQueue<T> {
       this.#items.push(item);
       return;
     }
-    let lane = this.#lanes.get(path[depth]!);
-    if (lane === undefined) this.#lanes.set(path[depth]!, (lane = new FairQueue()));
+    let lane = this.#lanes.get(path[depth]);
+    if (lane === undefined) this.#lanes.set(path[depth], (lane = new FairQueue()));
     lane.push(path, item, depth + 1);
   }
 

@@ -30,4 +30,9 @@ export function callerOf(context: CallContext): Caller {
 }
 
 /** A read of the member's own. */
-export const LOCAL_CALLER: Caller = { client: "", connection: "", cancelled: false, onCancel: () => {} };
+export const LOCAL_CALLER: Caller = {
+  client: "",
+  connection: "",
+  cancelled: false,
+  onCancel: () => {},
+};

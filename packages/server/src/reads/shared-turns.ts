@@ -1,14 +1,17 @@
 /**
- * Work in steps that must not be refused, because what it belongs to has happened: the answers of writes, and the member's own. All of it
- * together runs for one slice in a turn of the event loop, fair over clients and their connections. Reads run in Slices, which refuses
- * what is too much.
+ * Work in steps that must not be refused, because what it belongs to has happened: the answers of
+ * writes, and the member's own. All of it together runs for one slice in a turn of the event loop,
+ * fair over clients and their connections. Reads run in Slices, which refuses what is too much.
  */
 import type { Clock } from "@quorate/host";
 import type { Steps } from "@quorate/store";
 import { FairQueue } from "./fair-queue.ts";
 import type { Caller } from "./slice-task.ts";
 
-/** How long steps go on in one turn of the event loop, and how many of them where the clock stands still. */
+/**
+ * How long steps go on in one turn of the event loop, and how many of them where the clock stands
+ * still.
+ */
 const MAX_SLICE_MS = 4;
 export const MAX_SLICE_STEPS = 256;
 
@@ -22,8 +25,14 @@ export class SharedTurns {
     this.#clock = clock;
   }
 
-  /** Runs steps to their end: a first slice at once, if the turn has had none. @throws what the steps throw, as a rejection */
-  run<T>({ client, connection }: Pick<Caller, "client" | "connection">, steps: Steps<T>): Promise<T> {
+  /**
+   * Runs steps to their end: a first slice at once, if the turn has had none. @throws what the
+   * steps throw, as a rejection
+   */
+  run<T>(
+    { client, connection }: Pick<Caller, "client" | "connection">,
+    steps: Steps<T>,
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const advance = (): void => {
         try {
@@ -42,7 +51,13 @@ export class SharedTurns {
   #slice(): void {
     this.#hasRun = true;
     const startMs = this.#clock.monotonicMs();
-    for (let i = 0; i < MAX_SLICE_STEPS && this.#queue.size > 0 && this.#clock.monotonicMs() - startMs < MAX_SLICE_MS; i++) {
+    for (
+      let i = 0;
+      i < MAX_SLICE_STEPS &&
+      this.#queue.size > 0 &&
+      this.#clock.monotonicMs() - startMs < MAX_SLICE_MS;
+      i++
+    ) {
       this.#queue.take()!();
     }
     this.#clock.endOfTurn(() => {

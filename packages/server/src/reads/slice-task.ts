@@ -1,4 +1,7 @@
-/** One read that runs in slices: its steps, what it waits for, what it holds in memory, and how it ends. */
+/**
+ * One read that runs in slices: its steps, what it waits for, what it holds in memory, and how it
+ * ends.
+ */
 import type { ReadIo, Steps } from "@quorate/store";
 import type { AnswerHolder, AnswerMemory } from "./answer-memory.ts";
 
@@ -68,7 +71,12 @@ export class Task<T> implements SliceTask, AnswerHolder {
   readonly #memory: AnswerMemory;
   #steps: Steps<T> | undefined;
 
-  constructor(caller: Caller, make: (task: SliceTask) => Steps<T>, memory: AnswerMemory, fetches: Fetches) {
+  constructor(
+    caller: Caller,
+    make: (task: SliceTask) => Steps<T>,
+    memory: AnswerMemory,
+    fetches: Fetches,
+  ) {
     this.io = { waitsFor: undefined, fromDisk: (read) => fetches.run(read) };
     this.caller = caller;
     this.#make = make;

@@ -1,6 +1,6 @@
 /**
- * Runs reads that touch many keys in slices, with turns of the event loop between them, so that none of them, nor all of one client
- * together, keeps the others waiting.
+ * Runs reads that touch many keys in slices, with turns of the event loop between them, so that
+ * none of them, nor all of one client together, keeps the others waiting.
  *
  *     const answer = await slices.run(caller, (task) => range(mvcc, request, task));
  *
@@ -11,8 +11,9 @@
  *                        ^                                           or it waits for records from the disk
  *                        +------------------------------------------------------+
  *
- * A read ends early when its caller is gone, when its time is up, and when the member ends. When the store is exchanged, reads in progress
- * start again on the new one: nothing of them has been answered yet.
+ * A read ends early when its caller is gone, when its time is up, and when the member ends. When
+ * the store is exchanged, reads in progress start again on the new one: nothing of them has been
+ * answered yet.
  */
 import type { Clock } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
@@ -22,10 +23,15 @@ import { FairQueue } from "./fair-queue.ts";
 import { type Caller, Fetches, type Outcome, type SliceTask, Task } from "./slice-task.ts";
 
 export interface SliceLimits {
-  /** How long reads may run in one turn of the event loop, and how long one of them before it is another's turn. */
+  /**
+   * How long reads may run in one turn of the event loop, and how long one of them before it is
+   * another's turn.
+   */
   readonly turnMs: number;
   readonly quantumMs: number;
-  /** The same counted in steps: what bounds a slice where the clock stands still, as in simulations. */
+  /**
+   * The same counted in steps: what bounds a slice where the clock stands still, as in simulations.
+   */
   readonly turnSteps: number;
   readonly quantumSteps: number;
   /** Reads of one connection that run in turn; the next wait until one of them has ended. */
@@ -37,7 +43,10 @@ export interface SliceLimits {
   /** Reads that have not ended, of one client and of all. */
   readonly maxPerClient: number;
   readonly maxTotal: number;
-  /** Reads from the disk at a time: more would hold the loop for too long when all come back in one turn. */
+  /**
+   * Reads from the disk at a time: more would hold the loop for too long when all come back in one
+   * turn.
+   */
   readonly maxFetches: number;
   /** How long a read may take from its first step. It holds compaction back as long. */
   readonly maxReadMs: number;
@@ -98,8 +107,10 @@ export class Slices {
 
   /**
    * Runs a read. Returns its result at once where the first steps were all; else a promise of it.
-   * @param make begins the read on the store in use; called again if the store was exchanged meanwhile
-   * @throws EtcdError TooManyRequests, Stopped, what the read throws; the promise rejects with the same, with Timeout, and with Canceled
+   * @param make begins the read on the store in use; called again if the store was exchanged
+   * meanwhile
+   * @throws EtcdError TooManyRequests, Stopped, what the read throws; the promise rejects with the
+   * same, with Timeout, and with Canceled
    */
   run<T>(caller: Caller, make: (task: SliceTask) => Steps<T>): T | Promise<T> {
     if (this.#closed !== undefined) throw this.#closed;
@@ -128,12 +139,18 @@ export class Slices {
   }
 
   /**
-   * Runs a read of a few keys at once, if the turn has time left and the caller's connection has no reads waiting. Undefined: it was not
-   * run, and belongs into `run`.
+   * Runs a read of a few keys at once, if the turn has time left and the caller's connection has no
+   * reads waiting. Undefined: it was not run, and belongs into `run`.
    */
   now<T>(caller: Caller, read: (mostKeys: number) => T): T | undefined {
     const { mostSmallKeys } = this.#limits;
-    if (mostSmallKeys === 0 || !this.#isAttached || !this.#hasTime() || this.#connections.has(caller.connection)) return undefined;
+    if (
+      mostSmallKeys === 0 ||
+      !this.#isAttached ||
+      !this.#hasTime() ||
+      this.#connections.has(caller.connection)
+    )
+      return undefined;
     this.#scheduleReset();
     const startMs = this.#clock.monotonicMs();
     try {
@@ -144,7 +161,10 @@ export class Slices {
     }
   }
 
-  /** Whether a read of one key may run at once: the present turn has time left, and has not had too many of them. It counts then. */
+  /**
+   * Whether a read of one key may run at once: the present turn has time left, and has not had too
+   * many of them. It counts then.
+   */
   takesGet(): boolean {
     if (!this.#hasTime() || this.#gets >= this.#limits.turnGets) return false;
     this.#gets++;
@@ -186,7 +206,11 @@ export class Slices {
 
   #admit(task: Task<unknown>, waits: boolean): void {
     let connection = this.#connections.get(task.caller.connection);
-    if (connection === undefined) this.#connections.set(task.caller.connection, (connection = { running: 0, waiting: new Set() }));
+    if (connection === undefined)
+      this.#connections.set(
+        task.caller.connection,
+        (connection = { running: 0, waiting: new Set() }),
+      );
     if (connection.running >= this.#limits.runningPerConnection) {
       connection.waiting.add(task);
       return;
@@ -254,7 +278,9 @@ export class Slices {
   };
 
   #isLate(task: Task<unknown>): boolean {
-    return task.startedMs >= 0 && this.#clock.monotonicMs() - task.startedMs > this.#limits.maxReadMs;
+    return (
+      task.startedMs >= 0 && this.#clock.monotonicMs() - task.startedMs > this.#limits.maxReadMs
+    );
   }
 
   #timeOut(task: Task<unknown>): Outcome {

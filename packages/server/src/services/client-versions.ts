@@ -1,6 +1,7 @@
 /**
- * The version that clients say they have (metadata "client-api-version"), as a label of a metric. Whoever calls may say anything: what does
- * not look like a version, and what comes when many are known already, counts as "other".
+ * The version that clients say they have (metadata "client-api-version"), as a label of a metric.
+ * Whoever calls may say anything: what does not look like a version, and what comes when many are
+ * known already, counts as "other".
  */
 
 /** Versions that have a label of their own. */

@@ -23,14 +23,27 @@ const ADDED_URLS_FIELD = 1;
 const UPDATED_URLS_FIELD = 2;
 
 /** A member as the API has it. */
-export function wireMember({ id, name, peerUrls, clientUrls, isLearner }: ClusterMember): WireMember {
-  return WireMember.create({ ID: id, name, peerURLs: [...peerUrls], clientURLs: [...clientUrls], isLearner });
+export function wireMember({
+  id,
+  name,
+  peerUrls,
+  clientUrls,
+  isLearner,
+}: ClusterMember): WireMember {
+  return WireMember.create({
+    ID: id,
+    name,
+    peerURLs: [...peerUrls],
+    clientURLs: [...clientUrls],
+    isLearner,
+  });
 }
 
 /** The handlers of the Cluster service, by path. */
 export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { reconfiguration } = member;
-  const { MemberAdd, MemberRemove, MemberUpdate, MemberPromote, MemberList } = ClusterService.methods;
+  const { MemberAdd, MemberRemove, MemberUpdate, MemberPromote, MemberList } =
+    ClusterService.methods;
   const members = () => reconfiguration.members().map(wireMember);
   return new Map<string, UnaryHandler>([
     [
@@ -39,7 +52,11 @@ export function clusterService(member: Member): ReadonlyMap<string, UnaryHandler
         countUrls(bytes, ADDED_URLS_FIELD);
         const { peerURLs, isLearner } = MemberAddRequest.decode(bytes);
         const added = await reconfiguration.add(checkedUrls(peerURLs).sort(), isLearner);
-        return MemberAddResponse.encode({ header: member.header(0), member: wireMember(added), members: members() });
+        return MemberAddResponse.encode({
+          header: member.header(0),
+          member: wireMember(added),
+          members: members(),
+        });
       },
     ],
     [

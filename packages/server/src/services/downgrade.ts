@@ -1,8 +1,15 @@
 /**
- * The call of etcdserverpb.Maintenance that lowers the cluster's version (etcd: EtcdServer.Downgrade). There is no earlier release to go
- * back to, so orders are checked and refused as etcd's are, but none can be given.
+ * The call of etcdserverpb.Maintenance that lowers the cluster's version (etcd:
+ * EtcdServer.Downgrade). There is no earlier release to go back to, so orders are checked and
+ * refused as etcd's are, but none can be given.
  */
-import { DowngradeRequest, DowngradeRequest_DowngradeAction, DowngradeResponse, errorOf, MaintenanceService } from "@quorate/proto";
+import {
+  DowngradeRequest,
+  DowngradeRequest_DowngradeAction,
+  DowngradeResponse,
+  errorOf,
+  MaintenanceService,
+} from "@quorate/proto";
 import type { UnaryHandler } from "@quorate/rpc";
 import type { Member } from "../member/member.ts";
 import { downgradeTargetOf, minorVersion } from "../membership/versions.ts";
@@ -28,13 +35,19 @@ export function downgradeService(member: Member): ReadonlyMap<string, UnaryHandl
         const { action, version } = DowngradeRequest.decode(bytes);
         switch (action) {
           case DowngradeRequest_DowngradeAction.VALIDATE:
-            return DowngradeResponse.encode({ header: undefined, version: majorMinor(await checked(member, version)) });
+            return DowngradeResponse.encode({
+              header: undefined,
+              version: majorMinor(await checked(member, version)),
+            });
           case DowngradeRequest_DowngradeAction.ENABLE:
             await checked(member, version);
             throw errorOf("InvalidDowngradeTargetVersion");
           case DowngradeRequest_DowngradeAction.CANCEL:
             // As in etcd, taking back what was never ordered is no error.
-            return DowngradeResponse.encode({ header: undefined, version: majorMinor(member.store.membership.clusterVersion ?? "") });
+            return DowngradeResponse.encode({
+              header: undefined,
+              version: majorMinor(member.store.membership.clusterVersion ?? ""),
+            });
           default:
             throw new Error("etcdserver: unknown method");
         }

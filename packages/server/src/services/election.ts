@@ -1,4 +1,7 @@
-/** v3electionpb.Election: who leads, told to all who want to know (etcd: server/etcdserver/api/v3election). */
+/**
+ * v3electionpb.Election: who leads, told to all who want to know (etcd:
+ * server/etcdserver/api/v3election).
+ */
 import {
   DeleteRangeRequest,
   ElectionService,
@@ -9,7 +12,13 @@ import {
   type TxnResponse,
   v3electionpb,
 } from "@quorate/proto";
-import type { CallContext, StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
+import type {
+  CallContext,
+  StreamCall,
+  StreamHandler,
+  StreamListener,
+  UnaryHandler,
+} from "@quorate/rpc";
 import {
   contestError,
   enterContest,
@@ -38,13 +47,18 @@ const MISSING_LEADER_KEY = '"leader" field must be provided';
 export function electionService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const client = new LocalClient(member);
   const { Campaign, Proclaim, Leader, Resign } = ElectionService.methods;
-  const handlers: readonly [path: string, (bytes: Uint8Array, context: CallContext) => Promise<Uint8Array>][] = [
+  const handlers: readonly [
+    path: string,
+    (bytes: Uint8Array, context: CallContext) => Promise<Uint8Array>,
+  ][] = [
     [
       Campaign.path,
       async (bytes, context) => {
         const request = v3electionpb.CampaignRequest.decode(bytes);
         const leave = enterContest(member.watches.contestBudget, context, request.name);
-        return v3electionpb.CampaignResponse.encode(await campaign(client.of(context), request, context).finally(leave));
+        return v3electionpb.CampaignResponse.encode(
+          await campaign(client.of(context), request, context).finally(leave),
+        );
       },
     ],
     [
@@ -53,13 +67,17 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
         const { leader, value } = v3electionpb.ProclaimRequest.decode(bytes);
         if (leader === undefined) throw new Error(MISSING_LEADER_KEY);
         const lease = await sessionLease(client, leader.lease);
-        return v3electionpb.ProclaimResponse.encode({ header: await proclaim(client, { ...leader, lease }, value) });
+        return v3electionpb.ProclaimResponse.encode({
+          header: await proclaim(client, { ...leader, lease }, value),
+        });
       },
     ],
     [
       Leader.path,
       async (bytes, context) => {
-        const { header, kvs } = await client.of(context).range(firstOf(prefixOf(v3electionpb.LeaderRequest.decode(bytes).name)));
+        const { header, kvs } = await client
+          .of(context)
+          .range(firstOf(prefixOf(v3electionpb.LeaderRequest.decode(bytes).name)));
         if (kvs[0] === undefined) throw new Error(NO_LEADER);
         return v3electionpb.LeaderResponse.encode({ header, kv: kvs[0] });
       },
@@ -91,7 +109,10 @@ export function electionService(member: Member): ReadonlyMap<string, UnaryHandle
 export function electionStreams(member: Member): ReadonlyMap<string, StreamHandler> {
   const client = new LocalClient(member);
   return new Map<string, StreamHandler>([
-    [ElectionService.methods.Observe.path, (call) => new Observation(client.of(call.context), call, member.watches.contestBudget)],
+    [
+      ElectionService.methods.Observe.path,
+      (call) => new Observation(client.of(call.context), call, member.watches.contestBudget),
+    ],
   ]);
 }
 
@@ -103,7 +124,12 @@ async function campaign(
   const prefix = prefixOf(request.name);
   const lease = await sessionLease(client, request.lease);
   const key = keyOf(prefix, lease);
-  const answer = await client.txnIfCreatedAt(key, 0, [putOp(key, request.value, lease)], [rangeOp(RangeRequest.create({ key }))]);
+  const answer = await client.txnIfCreatedAt(
+    key,
+    0,
+    [putOp(key, request.value, lease)],
+    [rangeOp(RangeRequest.create({ key }))],
+  );
   const leader: LeaderKey = { name: request.name, key, rev: answer.header!.revision, lease };
   try {
     if (!answer.succeeded) {
@@ -111,7 +137,8 @@ async function campaign(
       leader.rev = own.createRevision;
       if (!sameBytes(own.value, request.value)) await proclaim(client, leader, request.value);
     }
-    if (!(await waitForDeletes(client, prefix, leader.rev - 1, givenUp(context)))) throw errorOf("Canceled");
+    if (!(await waitForDeletes(client, prefix, leader.rev - 1, givenUp(context))))
+      throw errorOf("Canceled");
   } catch (error) {
     await resign(client, leader).catch(() => {});
     throw error;
@@ -120,15 +147,23 @@ async function campaign(
 }
 
 /** Gives the leader's key another value, if it still is the leader's. */
-async function proclaim(client: LocalClient, leader: LeaderKey, value: Uint8Array): Promise<ResponseHeader> {
-  const { succeeded, header } = await client.txnIfCreatedAt(leader.key, leader.rev, [putOp(leader.key, value, leader.lease)]);
+async function proclaim(
+  client: LocalClient,
+  leader: LeaderKey,
+  value: Uint8Array,
+): Promise<ResponseHeader> {
+  const { succeeded, header } = await client.txnIfCreatedAt(leader.key, leader.rev, [
+    putOp(leader.key, value, leader.lease),
+  ]);
   if (!succeeded) throw new Error(NOT_LEADER);
   return header!;
 }
 
 /** Deletes the leader's key, if it still is the leader's. */
 async function resign(client: LocalClient, { key, rev }: LeaderKey): Promise<ResponseHeader> {
-  const remove = { request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key }) } } as const;
+  const remove = {
+    request: { case: "requestDeleteRange", value: DeleteRangeRequest.create({ key }) },
+  } as const;
   return (await client.txnIfCreatedAt(key, rev, [remove])).header!;
 }
 
@@ -143,8 +178,8 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * One observer: hears each leader and what it proclaims, in order, and the newest in any case. Who does not read hears the newest when it
- * does.
+ * One observer: hears each leader and what it proclaims, in order, and the newest in any case. Who
+ * does not read hears the newest when it does.
  */
 class Observation implements StreamListener {
   readonly #client: LocalClient;
@@ -193,7 +228,10 @@ class Observation implements StreamListener {
   async #run(prefix: Prefix): Promise<void> {
     while (!this.#isOver) {
       const { header, kvs } = await this.#client.range(firstOf(prefix));
-      const leader = kvs[0] === undefined ? await this.#firstPut(prefix, header.revision) : { header, kv: kvs[0] };
+      const leader =
+        kvs[0] === undefined
+          ? await this.#firstPut(prefix, header.revision)
+          : { header, kv: kvs[0] };
       if (leader === undefined || this.#isOver) continue;
       this.#tell(leader.header, leader.kv);
       await this.#follow(leader.kv.key, leader.header.revision + 1);
@@ -206,11 +244,18 @@ class Observation implements StreamListener {
     else this.#late = bytes;
   }
 
-  /** The first key put under the prefix from a revision on; undefined when the watch ends without. */
-  #firstPut(prefix: Prefix, startRevision: number): Promise<{ header: ResponseHeader; kv: KeyValue } | undefined> {
+  /**
+   * The first key put under the prefix from a revision on; undefined when the watch ends without.
+   */
+  #firstPut(
+    prefix: Prefix,
+    startRevision: number,
+  ): Promise<{ header: ResponseHeader; kv: KeyValue } | undefined> {
     return this.#watch({ ...prefix, startRevision }, (events, header) => {
       const put = events.find((event) => !event.deleted);
-      return put === undefined ? undefined : { header: { ...header, revision: put.kv.modRevision }, kv: put.kv };
+      return put === undefined
+        ? undefined
+        : { header: { ...header, revision: put.kv.modRevision }, kv: put.kv };
     });
   }
 

@@ -1,6 +1,6 @@
 /**
- * Long work of which only a little may go on at once: those who wait take turns by client, so that whoever asks for much of it holds up
- * nobody but himself.
+ * Long work of which only a little may go on at once: those who wait take turns by client, so that
+ * whoever asks for much of it holds up nobody but himself.
  */
 export interface FairLimits {
   readonly maxRunning: number;
@@ -35,8 +35,9 @@ export class FairLimiter {
   }
 
   /**
-   * Calls `start` when it is the client's turn, at once if there is room. Undefined if too many wait already; else a function to be called
-   * once, when the work has ended or is not wanted any more.
+   * Calls `start` when it is the client's turn, at once if there is room. Undefined if too many
+   * wait already; else a function to be called once, when the work has ended or is not wanted any
+   * more.
    */
   join(client: string, start: () => void): (() => void) | undefined {
     const ticket: Ticket = { client, start };
@@ -45,7 +46,11 @@ export class FairLimiter {
       return () => this.#leave(ticket);
     }
     const own = this.#waiting.get(client) ?? [];
-    if (own.length >= this.#limits.maxWaitingPerClient || this.#waitingCount >= this.#limits.maxWaiting) return undefined;
+    if (
+      own.length >= this.#limits.maxWaitingPerClient ||
+      this.#waitingCount >= this.#limits.maxWaiting
+    )
+      return undefined;
     own.push(ticket);
     this.#waiting.set(client, own);
     this.#waitingCount++;
@@ -53,7 +58,10 @@ export class FairLimiter {
   }
 
   #hasRoom(client: string): boolean {
-    return this.#runningCount < this.#limits.maxRunning && (this.#running.get(client) ?? 0) < this.#limits.maxRunningPerClient;
+    return (
+      this.#runningCount < this.#limits.maxRunning &&
+      (this.#running.get(client) ?? 0) < this.#limits.maxRunningPerClient
+    );
   }
 
   #begin(ticket: Ticket): void {

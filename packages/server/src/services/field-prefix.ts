@@ -1,4 +1,7 @@
-/** What stands before a field with a length in an encoded message: its tag, of one byte here, and the length as a varint. */
+/**
+ * What stands before a field with a length in an encoded message: its tag, of one byte here, and
+ * the length as a varint.
+ */
 import { alloc } from "@quorate/proto";
 
 /** A tag and a length of up to 2^35. */
@@ -18,7 +21,8 @@ export function prefix(tag: number, length: number): Uint8Array {
 export function writePrefix(bytes: Uint8Array, at: number, tag: number, length: number): number {
   bytes[at++] = tag;
   let rest = length;
-  // Not with shifts: the length of a message in a message may be 2^31 and more, which is refused only afterwards.
+  // Not with shifts: the length of a message in a message may be 2^31 and more, which is refused
+  // only afterwards.
   for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes[at++] = (rest % 128) | 0x80;
   bytes[at++] = rest;
   return at;

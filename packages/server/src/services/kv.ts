@@ -1,5 +1,6 @@
 /**
- * etcdserverpb.KV. What is read is checked here, what is written by `propose`; its bytes go on as the client sent them.
+ * etcdserverpb.KV. What is read is checked here, what is written by `propose`; its bytes go on as
+ * the client sent them.
  */
 import {
   CompactionRequest,
@@ -62,7 +63,9 @@ async function mayRead(member: Member, serializable: boolean): Promise<void> {
  */
 function rangeHandler(member: Member): UnaryHandler {
   const { clock, slices } = member;
-  const [failed, succeeded] = ["false", "true"].map((success) => member.metrics.rangeDuration.with(success));
+  const [failed, succeeded] = ["false", "true"].map((success) =>
+    member.metrics.rangeDuration.with(success),
+  );
   const encode = (response: RangeResponse): Uint8Array => {
     response.header = member.header(response.header!.revision);
     return RangeResponse.encode(response);
@@ -70,13 +73,19 @@ function rangeHandler(member: Member): UnaryHandler {
   const get = (request: RangeRequest): Uint8Array => {
     const response = applyRange(member.store.mvcc, request);
     const [record] = response.kvs;
-    if (record !== undefined && record.length >= LARGE_RECORD_BYTES) slices.noteBytes(record.length);
+    if (record !== undefined && record.length >= LARGE_RECORD_BYTES)
+      slices.noteBytes(record.length);
     return encode(response);
   };
-  const read = (request: RangeRequest, context: CallContext): MessageBytes | Promise<MessageBytes> => {
+  const read = (
+    request: RangeRequest,
+    context: CallContext,
+  ): MessageBytes | Promise<MessageBytes> => {
     if (isPlainGet(request) && slices.takesGet()) return get(request);
     const caller = callerOf(context);
-    const few = slices.now(caller, (mostKeys) => rangeIfSmall(member.store.mvcc.view, request, mostKeys));
+    const few = slices.now(caller, (mostKeys) =>
+      rangeIfSmall(member.store.mvcc.view, request, mostKeys),
+    );
     if (few !== undefined) return encode(few);
     return slices.run(caller, (task) => rangeSteps(member, request, task));
   };
@@ -109,7 +118,10 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const { Range, Put, DeleteRange, Txn, Compact } = KVService.methods;
 
   /** The response with this member's header. */
-  const answered = <T extends { header: ResponseHeader | undefined }>({ error, response }: Applied): T => {
+  const answered = <T extends { header: ResponseHeader | undefined }>({
+    error,
+    response,
+  }: Applied): T => {
     if (error !== undefined) throw error;
     return withHeader(response as unknown as T);
   };
@@ -121,8 +133,13 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
   const ranges = rangeHandler(member);
   const turns = new SharedTurns(member.clock);
   const encoding = (context: CallContext): Encoding => ({ turns, caller: callerOf(context) });
-  const mayAnswer = (request: DeleteRangeRequest | TxnRequest, context: CallContext): void | Promise<void> =>
-    member.slices.run(callerOf(context), (task) => pinned(member, task, (view) => checkWriteAnswer(view, request)));
+  const mayAnswer = (
+    request: DeleteRangeRequest | TxnRequest,
+    context: CallContext,
+  ): void | Promise<void> =>
+    member.slices.run(callerOf(context), (task) =>
+      pinned(member, task, (view) => checkWriteAnswer(view, request)),
+    );
 
   return new Map<string, UnaryHandler>([
     [Range.path, ranges],
@@ -130,9 +147,13 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       Put.path,
       async (bytes) => {
         const request = PutRequest.decode(bytes);
-        const costBytes = putCostBytes(request) + (request.ignoreValue ? copiedBytes(member.store.mvcc.view, request) : 0);
+        const costBytes =
+          putCostBytes(request) +
+          (request.ignoreValue ? copiedBytes(member.store.mvcc.view, request) : 0);
         if (!member.space.keeper.hasRoom(costBytes)) await member.space.keeper.refuse();
-        return PutResponse.encode(answered<PutResponse>(await member.propose("put", bytes, request)));
+        return PutResponse.encode(
+          answered<PutResponse>(await member.propose("put", bytes, request)),
+        );
       },
     ],
     [
@@ -140,7 +161,10 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       async (bytes, context) => {
         const request = DeleteRangeRequest.decode(bytes);
         if (mayAnswerMuch(request)) await mayAnswer(request, context);
-        return encodeDeleteRange(encoding(context), answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)));
+        return encodeDeleteRange(
+          encoding(context),
+          answered<DeleteRangeResponse>(await member.propose("deleteRange", bytes, request)),
+        );
       },
     ],
     [
@@ -148,16 +172,25 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
       async (bytes, context) => {
         const request = decodeTxn(bytes, maxTxnOps);
         const costBytes = txnCostBytes(request);
-        if (costBytes > 0 && !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))) {
+        if (
+          costBytes > 0 &&
+          !member.space.keeper.hasRoom(costBytes + copiedBytes(member.store.mvcc.view, request))
+        ) {
           await member.space.keeper.refuse();
         }
         if (!isReadOnlyTxn(request)) {
           if (mayAnswerMuch(request)) await mayAnswer(request, context);
-          return encodeTxn(encoding(context), answered<TxnResponse>(await member.propose("txn", bytes, request)));
+          return encodeTxn(
+            encoding(context),
+            answered<TxnResponse>(await member.propose("txn", bytes, request)),
+          );
         }
         refuse(checkTxn(request, maxTxnOps));
         await mayRead(member, isSerializableTxn(request));
-        const steps = (task: SliceTask) => pinned(member, task, (view) => readTxn(view, request, () => new RangeWriter(task.charge)));
+        const steps = (task: SliceTask) =>
+          pinned(member, task, (view) =>
+            readTxn(view, request, () => new RangeWriter(task.charge)),
+          );
         const read = await member.slices.run(callerOf(context), steps);
         return messageOf(encodeReadTxn(read, (revision) => member.header(revision)));
       },
@@ -169,7 +202,9 @@ export function kvService(member: Member): ReadonlyMap<string, UnaryHandler> {
         const applied = await member.propose("compaction", bytes, request);
         if (request.physical && applied.error === undefined) await member.space.compacted();
         if (applied.error !== undefined) throw applied.error;
-        return CompactionResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });
+        return CompactionResponse.encode({
+          header: member.header(member.store.mvcc.currentRevision),
+        });
       },
     ],
   ]);

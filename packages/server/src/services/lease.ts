@@ -1,5 +1,6 @@
 /**
- * etcdserverpb.Lease. Grants and revocations go through Raft; keep-alives do not: the leader answers them, from whichever member they come.
+ * etcdserverpb.Lease. Grants and revocations go through Raft; keep-alives do not: the leader
+ * answers them, from whichever member they come.
  */
 import {
   LeaseGrantRequest,
@@ -14,7 +15,13 @@ import {
   LeaseTimeToLiveResponse,
   type ResponseHeader,
 } from "@quorate/proto";
-import type { MessageBytes, StreamCall, StreamHandler, StreamListener, UnaryHandler } from "@quorate/rpc";
+import type {
+  MessageBytes,
+  StreamCall,
+  StreamHandler,
+  StreamListener,
+  UnaryHandler,
+} from "@quorate/rpc";
 import { LEASE_COST_BYTES, STEP_KEYS, type Steps } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { callerOf } from "../reads/pinned.ts";
@@ -24,7 +31,10 @@ import { toStatusError } from "./status.ts";
 /** Keep-alives of a stream that wait for their answer; beyond, the stream takes no more. */
 export const MAX_WAITING_KEEP_ALIVES = 1024;
 
-/** A message with a long repeated field, encoded in steps: a part of the field after the other, which decodes as one message. */
+/**
+ * A message with a long repeated field, encoded in steps: a part of the field after the other,
+ * which decodes as one message.
+ */
 function* inParts<T>(
   first: Uint8Array,
   items: readonly T[],
@@ -53,11 +63,21 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
       async (bytes) => {
         const { ID, TTL } = LeaseGrantRequest.decode(bytes);
         if (!member.space.keeper.hasRoom(LEASE_COST_BYTES)) await member.space.keeper.refuse();
-        // What depends on this member's settings is decided before the entry, so that all members apply the same.
-        const request = { ID: ID === 0n ? member.newLeaseId() : ID, TTL: Math.max(TTL, member.minLeaseTtlSeconds) };
-        const { error, response } = await member.propose("leaseGrant", LeaseGrantRequest.encode(request));
+        // What depends on this member's settings is decided before the entry, so that all members
+        // apply the same.
+        const request = {
+          ID: ID === 0n ? member.newLeaseId() : ID,
+          TTL: Math.max(TTL, member.minLeaseTtlSeconds),
+        };
+        const { error, response } = await member.propose(
+          "leaseGrant",
+          LeaseGrantRequest.encode(request),
+        );
         if (error !== undefined) throw error;
-        return LeaseGrantResponse.encode({ ...request, header: member.header(response?.header?.revision ?? 0) });
+        return LeaseGrantResponse.encode({
+          ...request,
+          header: member.header(response?.header?.revision ?? 0),
+        });
       },
     ],
     [
@@ -65,7 +85,9 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
       async (bytes) => {
         const { error, response } = await member.propose("leaseRevoke", bytes);
         if (error !== undefined) throw error;
-        return LeaseRevokeResponse.encode({ header: member.header(response?.header?.revision ?? 0) });
+        return LeaseRevokeResponse.encode({
+          header: member.header(response?.header?.revision ?? 0),
+        });
       },
     ],
     [
@@ -74,11 +96,15 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
         const request = LeaseTimeToLiveRequest.decode(bytes);
         const found = await leases.timeToLive(request);
         const header = member.header(found?.header?.revision ?? member.store.mvcc.currentRevision);
-        if (found === undefined) return LeaseTimeToLiveResponse.encode({ header, ID: request.ID, TTL: -1 });
+        if (found === undefined)
+          return LeaseTimeToLiveResponse.encode({ header, ID: request.ID, TTL: -1 });
         const { keys, ...rest } = found;
         const first = LeaseTimeToLiveResponse.encode({ ...rest, header });
-        const encode = (part: Uint8Array[]) => LeaseTimeToLiveResponse.encode({ ID: 0n, TTL: 0, keys: part });
-        return member.slices.run(callerOf(context), (task) => inParts(first, keys, encode, task.charge));
+        const encode = (part: Uint8Array[]) =>
+          LeaseTimeToLiveResponse.encode({ ID: 0n, TTL: 0, keys: part });
+        return member.slices.run(callerOf(context), (task) =>
+          inParts(first, keys, encode, task.charge),
+        );
       },
     ],
     [
@@ -87,8 +113,11 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
         LeaseLeasesRequest.decode(bytes);
         await member.servable();
         return member.slices.run(callerOf(context), function* (task) {
-          const first = LeaseLeasesResponse.encode({ header: member.header(member.store.mvcc.currentRevision) });
-          const encode = (part: bigint[]) => LeaseLeasesResponse.encode({ leases: part.map((ID) => ({ ID })) });
+          const first = LeaseLeasesResponse.encode({
+            header: member.header(member.store.mvcc.currentRevision),
+          });
+          const encode = (part: bigint[]) =>
+            LeaseLeasesResponse.encode({ leases: part.map((ID) => ({ ID })) });
           return yield* inParts(first, yield* leases.list(), encode, task.charge);
         });
       },
@@ -98,7 +127,9 @@ export function leaseService(member: Member): ReadonlyMap<string, UnaryHandler> 
 
 /** The streaming handlers of the Lease service, by path. */
 export function leaseStreams(member: Member): ReadonlyMap<string, StreamHandler> {
-  return new Map<string, StreamHandler>([[LeaseService.methods.LeaseKeepAlive.path, (call) => new KeepAlives(member, call)]]);
+  return new Map<string, StreamHandler>([
+    [LeaseService.methods.LeaseKeepAlive.path, (call) => new KeepAlives(member, call)],
+  ]);
 }
 
 /** A keep-alive and its answer: seconds, or undefined while it is waited for. */
@@ -112,7 +143,10 @@ interface KeepAlive {
 class KeepAlives implements StreamListener {
   readonly #member: Member;
   readonly #call: StreamCall;
-  /** In the order of their requests; the first one has no answer yet, or there is no room to send it. */
+  /**
+   * In the order of their requests; the first one has no answer yet, or there is no room to send
+   * it.
+   */
   readonly #waiting: KeepAlive[] = [];
   #hasRoom = true;
   #isHalfClosed = false;
@@ -128,7 +162,11 @@ class KeepAlives implements StreamListener {
     const member = this.#member;
     const { ID: id } = LeaseKeepAliveRequest.decode(bytes);
     // Made before the renewal: its revision must not be one at which the lease is gone.
-    const keepAlive: KeepAlive = { id, header: member.header(member.store.mvcc.currentRevision), seconds: undefined };
+    const keepAlive: KeepAlive = {
+      id,
+      header: member.header(member.store.mvcc.currentRevision),
+      seconds: undefined,
+    };
     const renewed = member.leases.renew(id);
     this.#waiting.push(keepAlive);
     if (typeof renewed === "number") {
@@ -168,9 +206,15 @@ class KeepAlives implements StreamListener {
     if (this.#isEnded) return;
     const waiting = this.#waiting;
     let sent = 0;
-    for (let first = waiting[0]; first?.seconds !== undefined && this.#hasRoom; first = waiting[sent]) {
+    for (
+      let first = waiting[0];
+      first?.seconds !== undefined && this.#hasRoom;
+      first = waiting[sent]
+    ) {
       const { header, id, seconds } = first;
-      this.#hasRoom = this.#call.send(LeaseKeepAliveResponse.encode({ header, ID: id, TTL: seconds }));
+      this.#hasRoom = this.#call.send(
+        LeaseKeepAliveResponse.encode({ header, ID: id, TTL: seconds }),
+      );
       sent++;
     }
     if (sent > 0) waiting.splice(0, sent);

@@ -1,5 +1,16 @@
-/** v3lockpb.Lock: a mutex as a call that takes as long as it takes (etcd: server/etcdserver/api/v3lock). See docs/fencing.md. */
-import { EMPTY, errorOf, KeyValue, LockService, RangeRequest, type TxnResponse, v3lockpb } from "@quorate/proto";
+/**
+ * v3lockpb.Lock: a mutex as a call that takes as long as it takes (etcd:
+ * server/etcdserver/api/v3lock). See docs/fencing.md.
+ */
+import {
+  EMPTY,
+  errorOf,
+  KeyValue,
+  LockService,
+  RangeRequest,
+  type TxnResponse,
+  v3lockpb,
+} from "@quorate/proto";
 import type { CallContext, UnaryHandler } from "@quorate/rpc";
 import {
   contestError,
@@ -40,25 +51,43 @@ export function lockService(member: Member): ReadonlyMap<string, UnaryHandler> {
         return LockResponse.encode(await lock(client.of(context), request, context).finally(leave));
       }),
     ],
-    [Unlock.path, guarded(async (bytes) => UnlockResponse.encode({ header: await client.delete(UnlockRequest.decode(bytes).key) }))],
+    [
+      Unlock.path,
+      guarded(async (bytes) =>
+        UnlockResponse.encode({ header: await client.delete(UnlockRequest.decode(bytes).key) }),
+      ),
+    ],
   ]);
 }
 
-async function lock(client: LocalClient, request: v3lockpb.LockRequest, context: CallContext): Promise<v3lockpb.LockResponse> {
+async function lock(
+  client: LocalClient,
+  request: v3lockpb.LockRequest,
+  context: CallContext,
+): Promise<v3lockpb.LockResponse> {
   const prefix = prefixOf(request.name);
   const lease = await sessionLease(client, request.lease);
   const key = keyOf(prefix, lease);
   const own = RangeRequest.create({ key });
   const owner = rangeOp(firstOf(prefix));
   // A lease that has the lock, or waits for it, keeps its place.
-  const answer = await client.txnIfCreatedAt(key, 0, [putOp(key, EMPTY, lease), owner], [rangeOp(own), owner]);
-  const createRevision = answer.succeeded ? answer.header!.revision : kvOf(answer, 0)!.createRevision;
+  const answer = await client.txnIfCreatedAt(
+    key,
+    0,
+    [putOp(key, EMPTY, lease), owner],
+    [rangeOp(own), owner],
+  );
+  const createRevision = answer.succeeded
+    ? answer.header!.revision
+    : kvOf(answer, 0)!.createRevision;
   const first = kvOf(answer, 1);
-  if (first === undefined || first.createRevision === createRevision) return { header: answer.header, key, createRevision };
+  if (first === undefined || first.createRevision === createRevision)
+    return { header: answer.header, key, createRevision };
 
   let held: Awaited<ReturnType<LocalClient["range"]>>;
   try {
-    if (!(await waitForDeletes(client, prefix, createRevision - 1, givenUp(context)))) throw errorOf("Canceled");
+    if (!(await waitForDeletes(client, prefix, createRevision - 1, givenUp(context))))
+      throw errorOf("Canceled");
     held = await client.range(own);
   } catch (error) {
     // Whoever does not wait any more must not hold up the others.

@@ -41,11 +41,17 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
           await member.linearizable();
           await member.readable();
           const { mvcc, alarms } = member.store;
-          return AlarmResponse.encode({ ...applyAlarm(mvcc, alarms, request), header: member.header(mvcc.currentRevision) });
+          return AlarmResponse.encode({
+            ...applyAlarm(mvcc, alarms, request),
+            header: member.header(mvcc.currentRevision),
+          });
         }
         const { response, error } = await member.propose("alarm", bytes, request);
         if (error !== undefined) throw error;
-        return AlarmResponse.encode({ ...(response as AlarmResponse), header: member.header(response?.header?.revision ?? 0) });
+        return AlarmResponse.encode({
+          ...(response as AlarmResponse),
+          header: member.header(response?.header?.revision ?? 0),
+        });
       },
     ],
     [
@@ -72,7 +78,10 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
           raftIndex: member.commitIndex,
           raftTerm: member.term,
           raftAppliedIndex: member.appliedIndex,
-          errors: [...(member.leader === 0n ? [errorOf("NoLeader").message] : []), ...store.alarms.list().map(alarmText)],
+          errors: [
+            ...(member.leader === 0n ? [errorOf("NoLeader").message] : []),
+            ...store.alarms.list().map(alarmText),
+          ],
           isLearner: member.isLearner,
           storageVersion: SERVER_VERSION,
           dbSizeQuota: member.config.quotaBackendBytes ?? -1,
@@ -96,7 +105,9 @@ export function maintenanceService(member: Member): ReadonlyMap<string, UnaryHan
       async (bytes) => {
         await member.readable();
         const { revision } = HashKVRequest.decode(bytes);
-        const result = await timed(member, member.metrics.hashRevDuration, () => member.store.mvcc.hashKV(revision));
+        const result = await timed(member, member.metrics.hashRevDuration, () =>
+          member.store.mvcc.hashKV(revision),
+        );
         return HashKVResponse.encode({
           header: member.header(result.currentRevision),
           hash: result.hash,

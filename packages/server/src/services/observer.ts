@@ -11,7 +11,7 @@ const CODE_NAMES: readonly string[] = Object.keys(GrpcStatus).map((name) => {
   if (name === "OK") return name;
   if (name === "CANCELLED") return "Canceled";
   const words = name.toLowerCase().split("_");
-  return words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
+  return words.map((word) => word[0].toUpperCase() + word.slice(1)).join("");
 });
 
 const RANGE = KVService.methods.Range.path;
@@ -28,7 +28,10 @@ function typeOf({ requestStream, responseStream }: Streams): string {
   return responseStream ? "server_stream" : "unary";
 }
 
-/** The counters of one method: all there from the start, one for each code too, so that a rate sees the first call and the first error. */
+/**
+ * The counters of one method: all there from the start, one for each code too, so that a rate sees
+ * the first call and the first error.
+ */
 interface MethodCounters {
   readonly isUnary: boolean;
   readonly started: Counter;
@@ -38,7 +41,10 @@ interface MethodCounters {
   readonly handling: Histogram | undefined;
 }
 
-function countersOf(metrics: MemberMetrics, ...labels: readonly [type: string, service: string, method: string]): MethodCounters {
+function countersOf(
+  metrics: MemberMetrics,
+  ...labels: readonly [type: string, service: string, method: string]
+): MethodCounters {
   return {
     isUnary: labels[0] === "unary",
     started: metrics.grpcStarted.with(...labels),
@@ -49,7 +55,9 @@ function countersOf(metrics: MemberMetrics, ...labels: readonly [type: string, s
   };
 }
 
-/** Counts the calls of one member; times are of `clock`. Those that took long are told to `slow`. */
+/**
+ * Counts the calls of one member; times are of `clock`. Those that took long are told to `slow`.
+ */
 export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCalls): RpcObserver {
   const methods = new Map<string, MethodCounters>();
   for (const service of services) {
@@ -58,7 +66,10 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCal
     }
   }
   methods.set(`/${HEALTH_SERVICE}/Check`, countersOf(metrics, "unary", HEALTH_SERVICE, "Check"));
-  methods.set(`/${HEALTH_SERVICE}/Watch`, countersOf(metrics, "server_stream", HEALTH_SERVICE, "Watch"));
+  methods.set(
+    `/${HEALTH_SERVICE}/Watch`,
+    countersOf(metrics, "server_stream", HEALTH_SERVICE, "Watch"),
+  );
   const rangeSucceeded = metrics.requestDuration.with("Range", "true");
   const rangeFailed = metrics.requestDuration.with("Range", "false");
   return {
@@ -67,7 +78,7 @@ export function rpcObserver(metrics: MemberMetrics, clock: Clock, slow?: SlowCal
       const method = methods.get(path);
       if (method === undefined) return;
       // A code beyond those that gRPC has is what gRPC makes of it.
-      (method.handledByCode[code] ?? method.handledByCode[GrpcStatus.UNKNOWN]!).add();
+      (method.handledByCode[code] ?? method.handledByCode[GrpcStatus.UNKNOWN]).add();
       if (method.isUnary) slow?.ended(path, CODE_NAMES[code] ?? "Unknown", startedMs);
       const isRange = path === RANGE;
       if (method.handling === undefined && !isRange) return;

@@ -1,17 +1,27 @@
 /**
- * The answers of ranges and of transactions that read, encoded while the records are found: in blocks of up to 64 KiB, with the larger
- * records between them as they are, so that no step copies a whole answer.
+ * The answers of ranges and of transactions that read, encoded while the records are found: in
+ * blocks of up to 64 KiB, with the larger records between them as they are, so that no step copies
+ * a whole answer.
  */
 import { alloc, EMPTY, RangeResponse, type ResponseHeader, TxnResponse } from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 import type { RangeSummary, ReadTxnAnswer, RecordSink } from "@quorate/store";
-import { MAX_PREFIX_BYTES, prefix, RESPONSE_RANGE_TAG, RESPONSES_TAG, writePrefix } from "./field-prefix.ts";
+import {
+  MAX_PREFIX_BYTES,
+  prefix,
+  RESPONSE_RANGE_TAG,
+  RESPONSES_TAG,
+  writePrefix,
+} from "./field-prefix.ts";
 
 /** Below it, one copy of the answer costs less than many pieces do. */
 export const MIN_PIECES_BYTES: number = 32 << 10;
 const FIRST_BLOCK_BYTES = 2048;
 const MAX_BLOCK_BYTES: number = 64 << 10;
-/** A record from this size on is a piece of its own: copying it would cost more than another piece does. */
+/**
+ * A record from this size on is a piece of its own: copying it would cost more than another piece
+ * does.
+ */
 const MIN_OWN_PIECE_BYTES = 512;
 /** What a piece takes in memory beside its bytes, about. */
 const PIECE_BYTES = 128;
@@ -20,7 +30,10 @@ const PART_PIECES = 512;
 /** RangeResponse.kvs. */
 const KVS_TAG = 0x12;
 
-/** Pieces in parts of one size: a single array would be copied again and again while it grows, and leave its copies to the collector. */
+/**
+ * Pieces in parts of one size: a single array would be copied again and again while it grows, and
+ * leave its copies to the collector.
+ */
 class PieceList {
   readonly #full: Uint8Array[][] = [];
   #part: Uint8Array[] = new Array<Uint8Array>(PART_PIECES);
@@ -63,7 +76,10 @@ export class RangeWriter implements RecordSink {
   #before: Uint8Array = EMPTY;
   #beforeLength = -1;
 
-  /** @param charge told of the memory that the answer takes, some of it in advance; throws where that is too much */
+  /**
+   * @param charge told of the memory that the answer takes, some of it in advance; throws where
+   * that is too much
+   */
   constructor(charge: (bytes: number) => void = () => {}) {
     this.#charge = charge;
   }
@@ -98,17 +114,26 @@ export class RangeWriter implements RecordSink {
   }
 
   /** The encoded response in pieces, and its length. Nothing may be pushed afterwards. */
-  finish(header: ResponseHeader | undefined, { more, count }: Pick<RangeSummary, "more" | "count">): EncodedAnswer {
+  finish(
+    header: ResponseHeader | undefined,
+    { more, count }: Pick<RangeSummary, "more" | "count">,
+  ): EncodedAnswer {
     this.#endPiece();
     const first = RangeResponse.encode({ header });
     const last = RangeResponse.encode({ more, count });
-    return { pieces: this.#pieces.between(first, last), sizeBytes: first.length + this.#sizeBytes + last.length };
+    return {
+      pieces: this.#pieces.between(first, last),
+      sizeBytes: first.length + this.#sizeBytes + last.length,
+    };
   }
 
   /** Charges memory: not for each record, but in parts that grow with the answer. */
   #reserve(sizeBytes: number): void {
     if (this.#spareBytes < sizeBytes) {
-      const bytes = Math.max(sizeBytes - this.#spareBytes, Math.min(MAX_BLOCK_BYTES, this.#chargedBytes));
+      const bytes = Math.max(
+        sizeBytes - this.#spareBytes,
+        Math.min(MAX_BLOCK_BYTES, this.#chargedBytes),
+      );
       this.#charge(bytes);
       this.#chargedBytes += bytes;
       this.#spareBytes += bytes;
@@ -118,7 +143,10 @@ export class RangeWriter implements RecordSink {
 
   #newBlock(needed: number): void {
     this.#endPiece();
-    const size = Math.max(needed, Math.min(MAX_BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, 2 * this.#block.length)));
+    const size = Math.max(
+      needed,
+      Math.min(MAX_BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, 2 * this.#block.length)),
+    );
     this.#reserve(size);
     this.#block = alloc(size);
     this.#start = 0;
@@ -149,12 +177,23 @@ export function messageOf({ pieces, sizeBytes }: EncodedAnswer): MessageBytes {
   return bytes;
 }
 
-/** The answer to a transaction that only reads. @param headerOf the header for the transaction, with a revision */
-export function encodeReadTxn(answer: ReadTxnAnswer<RangeWriter>, headerOf: (revision: number) => ResponseHeader): EncodedAnswer {
-  const pieces: Uint8Array[] = [TxnResponse.encode({ header: headerOf(answer.revision), succeeded: answer.succeeded })];
+/**
+ * The answer to a transaction that only reads. @param headerOf the header for the transaction, with
+ * a revision
+ */
+export function encodeReadTxn(
+  answer: ReadTxnAnswer<RangeWriter>,
+  headerOf: (revision: number) => ResponseHeader,
+): EncodedAnswer {
+  const pieces: Uint8Array[] = [
+    TxnResponse.encode({ header: headerOf(answer.revision), succeeded: answer.succeeded }),
+  ];
   let sizeBytes = pieces[0].length;
   for (const { summary, records } of answer.ranges) {
-    const range = records.finish({ clusterId: 0n, memberId: 0n, revision: summary.revision, raftTerm: 0 }, summary);
+    const range = records.finish(
+      { clusterId: 0n, memberId: 0n, revision: summary.revision, raftTerm: 0 },
+      summary,
+    );
     const inner = prefix(RESPONSE_RANGE_TAG, range.sizeBytes);
     const outer = prefix(RESPONSES_TAG, inner.length + range.sizeBytes);
     pieces.push(outer, inner);

@@ -2,7 +2,10 @@
 import type { Clock, Logger } from "@quorate/host";
 import { formatDuration } from "../config/values.ts";
 
-/** Lines in one second; an overloaded member must not be slowed down further by telling of each call. What is left out is counted. */
+/**
+ * Lines in one second; an overloaded member must not be slowed down further by telling of each
+ * call. What is left out is counted.
+ */
 const MAX_LINES_A_SECOND = 10;
 
 export class SlowCalls {

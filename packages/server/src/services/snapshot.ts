@@ -1,11 +1,18 @@
 /**
- * Maintenance.Snapshot: the store as etcd's snapshot file, in messages of 32 KiB, the SHA-256 in one of its own at the end (etcd:
- * api/v3rpc/maintenance.go). The member goes on serving; a slow reader holds back the reading of the store, so that no more than one slice
- * of it waits in memory.
+ * Maintenance.Snapshot: the store as etcd's snapshot file, in messages of 32 KiB, the SHA-256 in
+ * one of its own at the end (etcd: api/v3rpc/maintenance.go). The member goes on serving; a slow
+ * reader holds back the reading of the store, so that no more than one slice of it waits in memory.
  */
 import type { Timer } from "@quorate/host";
 import { errorOf, MaintenanceService, SnapshotRequest, SnapshotResponse } from "@quorate/proto";
-import { clientOf, GrpcCode, StatusError, type StreamCall, type StreamHandler, type StreamListener } from "@quorate/rpc";
+import {
+  clientOf,
+  GrpcCode,
+  StatusError,
+  type StreamCall,
+  type StreamHandler,
+  type StreamListener,
+} from "@quorate/rpc";
 import type { EtcdSnapshot } from "@quorate/store";
 import type { Member } from "../member/member.ts";
 import { clusterVersionOf, SERVER_VERSION } from "../version.ts";
@@ -14,7 +21,10 @@ import { toStatusError } from "./status.ts";
 
 /** As in etcd. */
 const MESSAGE_BYTES = 32 * 1024;
-/** Snapshots that are sent at once, of all clients and of one: each holds what compaction would give back. More wait, in turn by client. */
+/**
+ * Snapshots that are sent at once, of all clients and of one: each holds what compaction would give
+ * back. More wait, in turn by client.
+ */
 export const MAX_CLIENT_SNAPSHOTS = 8;
 export const MAX_SNAPSHOTS_OF_ONE_CLIENT = 4;
 /** Snapshots that wait; one more is refused. */
@@ -105,7 +115,10 @@ class Sending implements StreamListener {
     if (!this.#isStarted) this.#over();
   }
 
-  /** Ends the snapshot if the client takes too little of it: others wait, and what compaction would give back is held. */
+  /**
+   * Ends the snapshot if the client takes too little of it: others wait, and what compaction would
+   * give back is held.
+   */
   #watchProgress(): Timer {
     let takenBytes = 0;
     return this.#member.clock.every(SNAPSHOT_STALL_MS, () => {
@@ -119,7 +132,12 @@ class Sending implements StreamListener {
         "remote-addr": this.#call.context.peerAddress,
         "taken-bytes": nowTakenBytes,
       });
-      this.#call.end(new StatusError(GrpcCode.DeadlineExceeded, `etcdserver: snapshot made no progress for ${seconds} s`));
+      this.#call.end(
+        new StatusError(
+          GrpcCode.DeadlineExceeded,
+          `etcdserver: snapshot made no progress for ${seconds} s`,
+        ),
+      );
       this.#isCancelled = true;
       this.#wake?.();
     });
@@ -132,13 +150,22 @@ class Sending implements StreamListener {
     try {
       // The listener must be in its place before anything is sent.
       await this.#member.servable();
-      snapshot = await this.#member.store.etcdSnapshot(clusterVersionOf(SERVER_VERSION), () => !this.#isCancelled);
-      this.#member.logger.info("sending database snapshot to client", { "total-bytes": snapshot.databaseBytes });
+      snapshot = await this.#member.store.etcdSnapshot(
+        clusterVersionOf(SERVER_VERSION),
+        () => !this.#isCancelled,
+      );
+      this.#member.logger.info("sending database snapshot to client", {
+        "total-bytes": snapshot.databaseBytes,
+      });
       const startMs = this.#member.clock.monotonicMs();
       await this.#send(snapshot);
       if (this.#isCancelled) return;
-      this.#member.metrics.clientSnapshotDuration.observe((this.#member.clock.monotonicMs() - startMs) / 1000);
-      this.#member.logger.info("successfully sent database snapshot to client", { "total-bytes": snapshot.databaseBytes });
+      this.#member.metrics.clientSnapshotDuration.observe(
+        (this.#member.clock.monotonicMs() - startMs) / 1000,
+      );
+      this.#member.logger.info("successfully sent database snapshot to client", {
+        "total-bytes": snapshot.databaseBytes,
+      });
       this.#call.end();
     } catch (error) {
       if (!this.#isCancelled) this.#call.end(toStatusError(error));
@@ -164,7 +191,12 @@ class Sending implements StreamListener {
         if (!isChecksum) left -= blob.length;
         this.#sentBytes += blob.length;
         this.#isFull = !this.#call.send(
-          SnapshotResponse.encode({ header: undefined, remainingBytes: left, blob, version: storageVersion }),
+          SnapshotResponse.encode({
+            header: undefined,
+            remainingBytes: left,
+            blob,
+            version: storageVersion,
+          }),
         );
       }
     }

@@ -1,9 +1,14 @@
 /**
- * The services that every gRPC server may have, beside etcd's: health (grpc.health.v1), and reflection, by which tools such as grpcurl
- * learn the others.
+ * The services that every gRPC server may have, beside etcd's: health (grpc.health.v1), and
+ * reflection, by which tools such as grpcurl learn the others.
  */
 import { fileDescriptors, fromHex } from "@quorate/proto";
-import { HealthService, ReflectionService, type ServiceTable, type StreamHandler } from "@quorate/rpc";
+import {
+  HealthService,
+  ReflectionService,
+  type ServiceTable,
+  type StreamHandler,
+} from "@quorate/rpc";
 
 /** The server as a whole. */
 const ALL_SERVICES = "";
@@ -25,7 +30,10 @@ export function withStandardServices(table: ServiceTable): StandardServices {
   for (const version of ["v1", "v1alpha"]) {
     const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
     const handler: StreamHandler = (call) => {
-      reflection ??= new ReflectionService(fileDescriptors.map(fromHex), servicesOf([...unary.keys(), ...stream.keys()]));
+      reflection ??= new ReflectionService(
+        fileDescriptors.map(fromHex),
+        servicesOf([...unary.keys(), ...stream.keys()]),
+      );
       return reflection.methods.stream.get(path)!(call);
     };
     stream.set(path, handler);
@@ -35,5 +43,5 @@ export function withStandardServices(table: ServiceTable): StandardServices {
 
 /** The names of the services that the paths are of. */
 function servicesOf(paths: readonly string[]): string[] {
-  return [...new Set(paths.map((path) => path.split("/")[1]!))];
+  return [...new Set(paths.map((path) => path.split("/")[1]))];
 }

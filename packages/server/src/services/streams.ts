@@ -1,13 +1,17 @@
 /**
- * What holds for every streaming method (etcd: api/v3rpc/interceptor.go): who is admitted, how errors end a call, and that a client which
- * asks for a leader (metadata "hasleader") is cut off when the cluster has had none for a while, so that it can go to another member.
+ * What holds for every streaming method (etcd: api/v3rpc/interceptor.go): who is admitted, how
+ * errors end a call, and that a client which asks for a leader (metadata "hasleader") is cut off
+ * when the cluster has had none for a while, so that it can go to another member.
  */
 import type { Clock, Timer } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
 import type { CallContext, StreamCall, StreamHandler, StreamListener } from "@quorate/rpc";
 import { toStatusError } from "./status.ts";
 
-/** Streams live longer than calls and cost more to set up again: they are cut off only after so many election timeouts without a leader. */
+/**
+ * Streams live longer than calls and cost more to set up again: they are cut off only after so many
+ * election timeouts without a leader.
+ */
 const MAX_CHECKS_WITHOUT_LEADER = 3;
 
 export interface StreamGuardDeps {

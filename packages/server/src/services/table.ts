@@ -1,6 +1,7 @@
 /**
- * All services of a member as one table, with what holds for every method: errors become statuses, a client that asks for a leader gets
- * none without one (metadata "hasleader"), a learner answers only what etcd's learners answer, calls are counted by client version.
+ * All services of a member as one table, with what holds for every method: errors become statuses,
+ * a client that asks for a leader gets none without one (metadata "hasleader"), a learner answers
+ * only what etcd's learners answer, calls are counted by client version.
  */
 import { errorOf, KVService, MaintenanceService, services } from "@quorate/proto";
 import type { CallContext, ServiceTable, StreamHandler, UnaryHandler } from "@quorate/rpc";
@@ -20,7 +21,10 @@ import { toStatusError, unimplemented } from "./status.ts";
 import { StreamGuard } from "./streams.ts";
 import { watchService } from "./watch.ts";
 
-/** What a learner answers; a range only if it is serializable, which the handler's read decides (etcd: api/v3rpc/interceptor.go). */
+/**
+ * What a learner answers; a range only if it is serializable, which the handler's read decides
+ * (etcd: api/v3rpc/interceptor.go).
+ */
 const LEARNER_METHODS = new Set<string>([
   KVService.methods.Range.path,
   MaintenanceService.methods.Status.path,
@@ -29,15 +33,23 @@ const LEARNER_METHODS = new Set<string>([
 ]);
 
 function admit(member: Member, context: CallContext): void {
-  if (member.isLearner && !LEARNER_METHODS.has(context.path)) throw errorOf("NotSupportedForLearner");
+  if (member.isLearner && !LEARNER_METHODS.has(context.path))
+    throw errorOf("NotSupportedForLearner");
   if (member.leader === 0n && context.metadata("hasleader") === "true") throw errorOf("NoLeader");
 }
 
-function unary(member: Member, handler: UnaryHandler, versions: ClientVersions, check: RequestCheck): UnaryHandler {
+function unary(
+  member: Member,
+  handler: UnaryHandler,
+  versions: ClientVersions,
+  check: RequestCheck,
+): UnaryHandler {
   return async (request, context) => {
     try {
       admit(member, context);
-      member.metrics.clientRequests.with("unary", versions.label(context.metadata("client-api-version"))).add();
+      member.metrics.clientRequests
+        .with("unary", versions.label(context.metadata("client-api-version")))
+        .add();
       check(request);
       return await handler(request, context);
     } catch (error) {
@@ -53,14 +65,21 @@ function streamGuard(member: Member, versions: ClientVersions): StreamGuard {
     electionTimeoutMs: member.config.electionTimeoutMs,
     hasLeader: () => member.leader !== 0n,
     admit: (context) => {
-      if (member.isLearner && context.path !== MaintenanceService.methods.Snapshot.path) throw errorOf("NotSupportedForLearner");
-      if (member.leader === 0n && context.metadata("hasleader") === "true") throw errorOf("NoLeader");
-      member.metrics.clientRequests.with("stream", versions.label(context.metadata("client-api-version"))).add();
+      if (member.isLearner && context.path !== MaintenanceService.methods.Snapshot.path)
+        throw errorOf("NotSupportedForLearner");
+      if (member.leader === 0n && context.metadata("hasleader") === "true")
+        throw errorOf("NoLeader");
+      member.metrics.clientRequests
+        .with("stream", versions.label(context.metadata("client-api-version")))
+        .add();
     },
   });
 }
 
-/** The table that an engine serves. Methods of etcd's services that this version does not offer answer UNIMPLEMENTED by their name. */
+/**
+ * The table that an engine serves. Methods of etcd's services that this version does not offer
+ * answer UNIMPLEMENTED by their name.
+ */
 export function serviceTable(member: Member): ServiceTable {
   const handlers = new Map([
     ...kvService(member),
@@ -91,8 +110,15 @@ export function serviceTable(member: Member): ServiceTable {
       const check = requestCheck(method, member.config.maxTxnOps);
       if (method.requestStream || method.responseStream) {
         const streamHandler = streamHandlers.get(method.path);
-        streams.set(method.path, streamHandler === undefined ? refuse : guard.guard(streamHandler, check));
-      } else unaries.set(method.path, handler === undefined ? refuse : unary(member, handler, versions, check));
+        streams.set(
+          method.path,
+          streamHandler === undefined ? refuse : guard.guard(streamHandler, check),
+        );
+      } else
+        unaries.set(
+          method.path,
+          handler === undefined ? refuse : unary(member, handler, versions, check),
+        );
     }
   }
   return { unary: unaries, stream: streams };

@@ -1,8 +1,15 @@
 /**
- * The answers of requests that write. Most are small and are encoded at once. One with many records (earlier values of a deleted range,
- * ranges of a transaction) is encoded in steps and in pieces, so that no step copies a whole answer.
+ * The answers of requests that write. Most are small and are encoded at once. One with many records
+ * (earlier values of a deleted range, ranges of a transaction) is encoded in steps and in pieces,
+ * so that no step copies a whole answer.
  */
-import { DeleteRangeResponse, PutResponse, RangeResponse, ResponseOp, TxnResponse } from "@quorate/proto";
+import {
+  DeleteRangeResponse,
+  PutResponse,
+  RangeResponse,
+  ResponseOp,
+  TxnResponse,
+} from "@quorate/proto";
 import type { MessageBytes } from "@quorate/rpc";
 import type { Steps } from "@quorate/store";
 import type { SharedTurns } from "../reads/shared-turns.ts";
@@ -15,7 +22,12 @@ const MAX_RECORDS_AT_ONCE = 256;
 const MAX_STEP_BYTES: number = 1 << 20;
 
 /** The fields of ResponseOp. */
-const OP_TAGS = { responseRange: RESPONSE_RANGE_TAG, responsePut: 0x12, responseDeleteRange: 0x1a, responseTxn: 0x22 } as const;
+const OP_TAGS = {
+  responseRange: RESPONSE_RANGE_TAG,
+  responsePut: 0x12,
+  responseDeleteRange: 0x1a,
+  responseTxn: 0x22,
+} as const;
 
 /** Where large answers are encoded, and for whom. */
 export interface Encoding {
@@ -24,15 +36,23 @@ export interface Encoding {
 }
 
 /** Encodes an answer: at once if it is small, else over several turns of the event loop. */
-export function encodeDeleteRange({ turns, caller }: Encoding, response: DeleteRangeResponse): MessageBytes | Promise<MessageBytes> {
+export function encodeDeleteRange(
+  { turns, caller }: Encoding,
+  response: DeleteRangeResponse,
+): MessageBytes | Promise<MessageBytes> {
   return response.prevKvs.length <= MAX_RECORDS_AT_ONCE
     ? DeleteRangeResponse.encode(response)
     : turns.run(caller, deleteRangePieces(response));
 }
 
 /** As encodeDeleteRange. */
-export function encodeTxn({ turns, caller }: Encoding, response: TxnResponse): MessageBytes | Promise<MessageBytes> {
-  return recordsIn(response) <= MAX_RECORDS_AT_ONCE ? TxnResponse.encode(response) : turns.run(caller, txnPieces(response));
+export function encodeTxn(
+  { turns, caller }: Encoding,
+  response: TxnResponse,
+): MessageBytes | Promise<MessageBytes> {
+  return recordsIn(response) <= MAX_RECORDS_AT_ONCE
+    ? TxnResponse.encode(response)
+    : turns.run(caller, txnPieces(response));
 }
 
 function recordsIn({ responses }: TxnResponse): number {
@@ -46,7 +66,11 @@ function recordsIn({ responses }: TxnResponse): number {
 }
 
 /** A message may be cut between its fields: what is decoded of all parts together is the whole. */
-function* deleteRangePieces({ header, deleted, prevKvs }: DeleteRangeResponse): Steps<Uint8Array[]> {
+function* deleteRangePieces({
+  header,
+  deleted,
+  prevKvs,
+}: DeleteRangeResponse): Steps<Uint8Array[]> {
   const pieces = [DeleteRangeResponse.encode({ header, deleted })];
   yield* encodeParts(prevKvs, (part) => pieces.push(DeleteRangeResponse.encode({ prevKvs: part })));
   return pieces;
@@ -58,12 +82,19 @@ function* rangePieces({ header, kvs, more, count }: RangeResponse): Steps<Uint8A
   return pieces;
 }
 
-function* encodeParts(records: readonly Uint8Array[], encode: (part: Uint8Array[]) => void): Steps<void> {
+function* encodeParts(
+  records: readonly Uint8Array[],
+  encode: (part: Uint8Array[]) => void,
+): Steps<void> {
   for (let start = 0; start < records.length; ) {
     yield;
     let end = start;
-    for (let bytes = 0; end < records.length && end - start < MAX_RECORDS_AT_ONCE && bytes < MAX_STEP_BYTES; end++) {
-      bytes += records[end]!.length;
+    for (
+      let bytes = 0;
+      end < records.length && end - start < MAX_RECORDS_AT_ONCE && bytes < MAX_STEP_BYTES;
+      end++
+    ) {
+      bytes += records[end].length;
     }
     encode(records.slice(start, end));
     start = end;

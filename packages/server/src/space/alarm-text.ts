@@ -10,5 +10,7 @@ export function alarmName(type: AlarmType): string {
 
 /** An alarm in the text form of its protobuf message, which Status lists among its errors. */
 export function alarmText({ memberId, type }: Alarm): string {
-  return memberId === 0n ? `alarm:${alarmName(type)}` : `memberID:${memberId} alarm:${alarmName(type)}`;
+  return memberId === 0n
+    ? `alarm:${alarmName(type)}`
+    : `memberID:${memberId} alarm:${alarmName(type)}`;
 }

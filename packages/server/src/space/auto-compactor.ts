@@ -1,6 +1,7 @@
 /**
- * Compaction that asks for itself, by time or by number of revisions (etcd: server/etcdserver/api/v3compactor). The leader alone does it:
- * the compaction goes through the log like a client's.
+ * Compaction that asks for itself, by time or by number of revisions (etcd:
+ * server/etcdserver/api/v3compactor). The leader alone does it: the compaction goes through the log
+ * like a client's.
  *
  *     periodic 8h        the revision is noted every 6 minutes; after 8 hours that of 8 hours ago is compacted, and so on every hour
  *     periodic 5m        noted every 30 s, compacted every 5 minutes
@@ -50,11 +51,15 @@ export class AutoCompactor {
     const { clock } = this.#parts;
     const mode = this.#mode;
     if (mode.mode === "revision") {
-      this.#timer = clock.every(REVISION_INTERVAL_MS, () => this.#byRevision(mode.retentionRevisions));
+      this.#timer = clock.every(REVISION_INTERVAL_MS, () =>
+        this.#byRevision(mode.retentionRevisions),
+      );
     } else if (mode.mode === "periodic") {
       this.#notes = [this.#parts.currentRevision()];
       this.#sinceMs = clock.monotonicMs();
-      this.#timer = clock.every(noteEveryMs(mode.retentionMs), () => this.#byTime(mode.retentionMs));
+      this.#timer = clock.every(noteEveryMs(mode.retentionMs), () =>
+        this.#byTime(mode.retentionMs),
+      );
     }
   }
 
@@ -82,7 +87,11 @@ export class AutoCompactor {
     if (this.#notes.length > most) this.#notes.shift();
   }
 
-  #compact(revision: number, kind: string, fields: Readonly<Record<string, string | number>>): void {
+  #compact(
+    revision: number,
+    kind: string,
+    fields: Readonly<Record<string, string | number>>,
+  ): void {
     if (this.#compacting) return;
     const { clock, logger, propose } = this.#parts;
     logger.info(`starting auto ${kind} compaction`, { revision, ...fields });
@@ -92,11 +101,21 @@ export class AutoCompactor {
       if (error !== undefined && error.code !== "Compacted") throw error;
       this.#last = revision;
       this.#sinceMs = startMs;
-      logger.info(`completed auto ${kind} compaction`, { revision, ...fields, took: `${(clock.monotonicMs() - startMs).toFixed(1)}ms` });
+      logger.info(`completed auto ${kind} compaction`, {
+        revision,
+        ...fields,
+        took: `${(clock.monotonicMs() - startMs).toFixed(1)}ms`,
+      });
     };
     propose(CompactionRequest.encode({ revision }))
       .then(isDone)
-      .catch((error: Error) => logger.warn(`failed auto ${kind} compaction`, { revision, ...fields, error: error.message }))
+      .catch((error: Error) =>
+        logger.warn(`failed auto ${kind} compaction`, {
+          revision,
+          ...fields,
+          error: error.message,
+        }),
+      )
       .finally(() => {
         this.#compacting = false;
       });

@@ -1,6 +1,7 @@
 /**
- * Carries a compaction out beside other work: it removes superseded records in steps of a few milliseconds and leaves the loop to others
- * between them. Where the backend's batch is full it waits for the disk.
+ * Carries a compaction out beside other work: it removes superseded records in steps of a few
+ * milliseconds and leaves the loop to others between them. Where the backend's batch is full it
+ * waits for the disk.
  */
 import type { Clock, Logger } from "@quorate/host";
 import { errorOf } from "@quorate/proto";
@@ -11,7 +12,10 @@ export interface CompactorParts {
   readonly store: () => Store;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: Pick<MemberMetrics, "compactionPause" | "compactionDuration" | "compactionLastSeconds" | "compactionKeys">;
+  readonly metrics: Pick<
+    MemberMetrics,
+    "compactionPause" | "compactionDuration" | "compactionLastSeconds" | "compactionKeys"
+  >;
   /** Records looked at in one batch. */
   readonly batchLimit: number;
   /** Rest between batches, in milliseconds. */
@@ -23,7 +27,10 @@ export interface CompactorParts {
   fatal(error: unknown): void;
 }
 
-/** A step ends after this long even if its batch is not through: less than half of the 10 ms for which the loop may be held. */
+/**
+ * A step ends after this long even if its batch is not through: less than half of the 10 ms for
+ * which the loop may be held.
+ */
 export const MAX_STEP_MS = 4;
 
 export class Compactor {
@@ -71,7 +78,10 @@ export class Compactor {
       if (!store.isFull) {
         const startMs = clock.monotonicMs();
         const droppedBefore = mvcc.droppedRecords;
-        const done = mvcc.compactStep(batchLimit, () => clock.monotonicMs() - startMs < MAX_STEP_MS);
+        const done = mvcc.compactStep(
+          batchLimit,
+          () => clock.monotonicMs() - startMs < MAX_STEP_MS,
+        );
         metrics.compactionPause.observe(clock.monotonicMs() - startMs);
         metrics.compactionKeys.add(mvcc.droppedRecords - droppedBefore);
         if (done) return;
@@ -81,7 +91,10 @@ export class Compactor {
     }
   }
 
-  /** Resolves when no compaction is under way; rejects with Stopped where one has failed, which is the end of the member. */
+  /**
+   * Resolves when no compaction is under way; rejects with Stopped where one has failed, which is
+   * the end of the member.
+   */
   async idle(): Promise<void> {
     while (this.#running !== undefined) {
       await this.#running;

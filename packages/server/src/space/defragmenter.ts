@@ -1,6 +1,7 @@
 /**
- * Defragmentation: the files of the store are rewritten beside other work, so that what compaction removed gives its space back. Calls that
- * come while one runs wait for it and then share the next: what was removed before a call is gone from the files when the call is answered.
+ * Defragmentation: the files of the store are rewritten beside other work, so that what compaction
+ * removed gives its space back. Calls that come while one runs wait for it and then share the next:
+ * what was removed before a call is gone from the files when the call is answered.
  */
 import type { Clock, Logger } from "@quorate/host";
 import type { Store } from "@quorate/store";
@@ -52,7 +53,9 @@ export class Defragmenter {
     try {
       await store.reclaim();
     } catch (error) {
-      logger.warn("failed to defragment", { error: error instanceof Error ? error.message : String(error) });
+      logger.warn("failed to defragment", {
+        error: error instanceof Error ? error.message : String(error),
+      });
       throw error;
     } finally {
       metrics.defragInFlight.value = 0;

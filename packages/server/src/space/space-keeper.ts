@@ -1,18 +1,26 @@
 /**
- * The space quota of a member: how full its store is, when the cluster must take no more writes, and when it may again.
+ * The space quota of a member: how full its store is, when the cluster must take no more writes,
+ * and when it may again.
  *
  *     0 %        80 %            90 %            100 %
  *     |  quiet   |  a warning    |  a warning    |  NOSPACE is raised: puts and grants are refused by every member
  *
  *     compaction was carried out, live bytes are below 80 %: the leader ends the alarm through the log (--quota-auto-disarm)
  *
- * What counts is the bytes of live records, and of the keys in the index, which is in memory; not those of files, so compaction alone gives
- * room back. How far it has come differs between
- * members, so nothing that is applied depends on the quota: a member that is full refuses its own clients and raises the alarm through the
- * log, and the alarm is what all members refuse by. Requests that were on their way when the quota was reached are applied and answered.
+ * What counts is the bytes of live records, and of the keys in the index, which is in memory; not
+ * those of files, so compaction alone gives room back. How far it has come differs between members,
+ * so nothing that is applied depends on the quota: a member that is full refuses its own clients
+ * and raises the alarm through the log, and the alarm is what all members refuse by. Requests that
+ * were on their way when the quota was reached are applied and answered.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
-import { type AlarmRequest, AlarmRequest_AlarmAction, AlarmType, errorOf, idToHex } from "@quorate/proto";
+import {
+  type AlarmRequest,
+  AlarmRequest_AlarmAction,
+  AlarmType,
+  errorOf,
+  idToHex,
+} from "@quorate/proto";
 import type { Alarm, Applied, Store } from "@quorate/store";
 
 export interface SpaceOptions {
@@ -62,8 +70,13 @@ export class SpaceKeeper {
 
   start(): void {
     const { quotaBytes } = this.#options;
-    if (quotaBytes === undefined) this.#parts.logger.info("disabled backend quota", { "quota-name": "v3-applier" });
-    else this.#parts.logger.info("enabled backend quota", { "quota-name": "v3-applier", "quota-size-bytes": quotaBytes });
+    if (quotaBytes === undefined)
+      this.#parts.logger.info("disabled backend quota", { "quota-name": "v3-applier" });
+    else
+      this.#parts.logger.info("enabled backend quota", {
+        "quota-name": "v3-applier",
+        "quota-size-bytes": quotaBytes,
+      });
     this.#timer = this.#parts.clock.every(LOOK_EVERY_MS, () => this.look());
   }
 
@@ -82,25 +95,38 @@ export class SpaceKeeper {
     return Math.round(this.#warned * 100);
   }
 
-  /** Whether there is room for a request that costs so much (its estimate; 0 for one that adds nothing). */
+  /**
+   * Whether there is room for a request that costs so much (its estimate; 0 for one that adds
+   * nothing).
+   */
   hasRoom(costBytes: number): boolean {
     const { quotaBytes } = this.#options;
-    return costBytes === 0 || quotaBytes === undefined || this.#parts.store().quotaBytes + costBytes < quotaBytes;
+    return (
+      costBytes === 0 ||
+      quotaBytes === undefined ||
+      this.#parts.store().quotaBytes + costBytes < quotaBytes
+    );
   }
 
-  /** For a request that found no room: raises the alarm, waits until it holds, and throws NoSpace. */
+  /**
+   * For a request that found no room: raises the alarm, waits until it holds, and throws NoSpace.
+   */
   async refuse(): Promise<never> {
     await this.#raise();
     throw errorOf("NoSpace");
   }
 
-  /** Looks at the space: gives warnings, raises the alarm, ends it. Called at intervals, and when a compaction is done. */
+  /**
+   * Looks at the space: gives warnings, raises the alarm, ends it. Called at intervals, and when a
+   * compaction is done.
+   */
   look(): void {
     this.#warn();
     const { alarms, mvcc } = this.#parts.store();
     if (alarms.noSpace) {
       this.#fullSinceMs = undefined;
-      if (this.#options.autoDisarm && this.#parts.isLeader()) this.#disarm(alarms.list(AlarmType.NOSPACE));
+      if (this.#options.autoDisarm && this.#parts.isLeader())
+        this.#disarm(alarms.list(AlarmType.NOSPACE));
       return;
     }
     if (this.usedShare < 1 || mvcc.isCompacting) {
@@ -112,7 +138,10 @@ export class SpaceKeeper {
     if (this.#parts.isLeader() || nowMs - this.#fullSinceMs >= FOLLOWER_WAITS_MS) this.#raise();
   }
 
-  /** Entries were applied: a warning that is due, or a quota that is used up, is not noticed half a second later. */
+  /**
+   * Entries were applied: a warning that is due, or a quota that is used up, is not noticed half a
+   * second later.
+   */
   applied(): void {
     if (this.#options.quotaBytes === undefined) return;
     const share = this.usedShare;
@@ -125,12 +154,15 @@ export class SpaceKeeper {
     let due = 0;
     for (const warning of WARNINGS) if (share >= warning) due = warning;
     if (due > this.#warned) {
-      this.#parts.logger.warn("the store is close to its quota; compact it, or raise --quota-backend-bytes", {
-        "used-percent": Math.floor(share * 100),
-        "live-bytes": this.#parts.store().liveBytes,
-        "key-bytes": this.#parts.store().mvcc.keyBytes,
-        "quota-size-bytes": this.#options.quotaBytes ?? 0,
-      });
+      this.#parts.logger.warn(
+        "the store is close to its quota; compact it, or raise --quota-backend-bytes",
+        {
+          "used-percent": Math.floor(share * 100),
+          "live-bytes": this.#parts.store().liveBytes,
+          "key-bytes": this.#parts.store().mvcc.keyBytes,
+          "quota-size-bytes": this.#options.quotaBytes ?? 0,
+        },
+      );
     } else if (due === this.#warned || share >= this.#warned - HYSTERESIS) {
       return;
     }
@@ -138,12 +170,17 @@ export class SpaceKeeper {
     this.#nextWarning = WARNINGS.find((warning) => warning > due) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Raises NOSPACE for this member, unless it is raised. A running compaction may make room: then nothing is raised yet. Never rejects. */
+  /**
+   * Raises NOSPACE for this member, unless it is raised. A running compaction may make room: then
+   * nothing is raised yet. Never rejects.
+   */
   #raise(): Promise<void> {
     const { store, logger } = this.#parts;
     if (store().alarms.noSpace || store().mvcc.isCompacting) return Promise.resolve();
     this.#raising ??= this.#proposeRaise()
-      .catch((error: Error) => logger.warn("failed to raise an alarm", { alarm: "NOSPACE", error: error.message }))
+      .catch((error: Error) =>
+        logger.warn("failed to raise an alarm", { alarm: "NOSPACE", error: error.message }),
+      )
       .finally(() => {
         this.#raising = undefined;
       });
@@ -157,12 +194,16 @@ export class SpaceKeeper {
       "live-bytes": this.#parts.store().liveBytes,
       "key-bytes": this.#parts.store().mvcc.keyBytes,
     });
-    await this.#parts.propose({ action: AlarmRequest_AlarmAction.ACTIVATE, memberID: memberId, alarm: AlarmType.NOSPACE });
+    await this.#parts.propose({
+      action: AlarmRequest_AlarmAction.ACTIVATE,
+      memberID: memberId,
+      alarm: AlarmType.NOSPACE,
+    });
   }
 
   /**
-   * Ends the NOSPACE alarms that a compaction has helped since they were raised, if there is room again. An alarm without one stays: an
-   * operator may have raised it.
+   * Ends the NOSPACE alarms that a compaction has helped since they were raised, if there is room
+   * again. An alarm without one stays: an operator may have raised it.
    */
   #disarm(alarms: readonly Alarm[]): void {
     const { mvcc, liveBytes } = this.#parts.store();
@@ -178,12 +219,17 @@ export class SpaceKeeper {
       "quota-size-bytes": this.#options.quotaBytes ?? 0,
     });
     const ended = helped.map(({ memberId }) =>
-      this.#parts.propose({ action: AlarmRequest_AlarmAction.DEACTIVATE, memberID: memberId, alarm: AlarmType.NOSPACE }),
+      this.#parts.propose({
+        action: AlarmRequest_AlarmAction.DEACTIVATE,
+        memberID: memberId,
+        alarm: AlarmType.NOSPACE,
+      }),
     );
     Promise.allSettled(ended).then((results) => {
       this.#disarming = false;
       for (const result of results) {
-        if (result.status === "rejected") logger.warn("failed to end an alarm", { alarm: "NOSPACE", error: String(result.reason) });
+        if (result.status === "rejected")
+          logger.warn("failed to end an alarm", { alarm: "NOSPACE", error: String(result.reason) });
       }
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Everything about the space that a member's store takes: the quota and its alarm, compaction, defragmentation. The member says what
- * happened; the parts do the rest at their own times.
+ * Everything about the space that a member's store takes: the quota and its alarm, compaction,
+ * defragmentation. The member says what happened; the parts do the rest at their own times.
  */
 import type { Clock, Logger } from "@quorate/host";
 import { AlarmRequest, errorOf, idToHex } from "@quorate/proto";
@@ -21,7 +21,10 @@ export interface SpaceParts {
   readonly propose: (kind: RequestKind, request: Uint8Array) => Promise<Applied>;
   /** Asks for a batch of the backend to be written. */
   readonly flush: () => void;
-  /** Resolves when no received store is being put in place; rejects with Stopped where that has failed. */
+  /**
+   * Resolves when no received store is being put in place; rejects with Stopped where that has
+   * failed.
+   */
   readonly readable: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -68,7 +71,12 @@ export class Space {
       clock,
       logger: logger.child("compactor"),
     });
-    this.#defragmenter = new Defragmenter({ store, clock, logger: logger.child("backend"), metrics });
+    this.#defragmenter = new Defragmenter({
+      store,
+      clock,
+      logger: logger.child("backend"),
+      metrics,
+    });
   }
 
   start(): void {
@@ -101,8 +109,9 @@ export class Space {
   }
 
   /**
-   * Resolves when the compactions that were applied have removed what they are to remove, durably; in the store that took the place of this
-   * one, if one did meanwhile. Rejects with Stopped where the member ends before that.
+   * Resolves when the compactions that were applied have removed what they are to remove, durably;
+   * in the store that took the place of this one, if one did meanwhile. Rejects with Stopped where
+   * the member ends before that.
    */
   async compacted(): Promise<void> {
     for (;;) {
@@ -115,7 +124,10 @@ export class Space {
     await this.#parts.store().flush();
   }
 
-  /** Rewrites the store's files beside other work, so that they give back what was removed. @throws DiskError */
+  /**
+   * Rewrites the store's files beside other work, so that they give back what was removed. @throws
+   * DiskError
+   */
   defragment(): Promise<void> {
     return this.#defragmenter.run();
   }
@@ -124,6 +136,7 @@ export class Space {
   alarmsChanged(): void {
     const { alarms } = this.#parts.metrics;
     for (const { metric } of alarms.series.values()) metric.value = 0;
-    for (const { memberId, type } of this.#parts.store().alarms.list()) alarms.with(idToHex(memberId), alarmName(type)).value = 1;
+    for (const { memberId, type } of this.#parts.store().alarms.list())
+      alarms.with(idToHex(memberId), alarmName(type)).value = 1;
   }
 }

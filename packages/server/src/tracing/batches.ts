@@ -1,7 +1,8 @@
 /**
- * Spans that have ended wait here for the collector, in batches: one on its way at a time, the next after BATCH_DELAY_MS or as soon as it
- * is full. A collector that does not answer, or answers that it cannot now, is tried again for RETRY_LIMIT_MS. What does not fit is
- * dropped, and counted: traces must never hold up the member.
+ * Spans that have ended wait here for the collector, in batches: one on its way at a time, the next
+ * after BATCH_DELAY_MS or as soon as it is full. A collector that does not answer, or answers that
+ * it cannot now, is tried again for RETRY_LIMIT_MS. What does not fit is dropped, and counted:
+ * traces must never hold up the member.
  */
 import type { Clock, Logger, Timer } from "@quorate/host";
 import type { Counter } from "../metrics/registry.ts";
@@ -17,7 +18,9 @@ export const RETRY_LIMIT_MS = 60_000;
 const LOG_INTERVAL_MS = 60_000;
 
 /** How a batch fared. "again" is for what may go better later. */
-export type Delivery = { readonly kind: "done" } | { readonly kind: "again" | "refused"; readonly reason: string };
+export type Delivery =
+  | { readonly kind: "done" }
+  | { readonly kind: "again" | "refused"; readonly reason: string };
 
 export interface BatchDeps {
   readonly clock: Clock;
@@ -70,7 +73,8 @@ export class Batches {
     this.#timer = undefined;
     this.#sending = this.#run().finally(() => {
       this.#sending = undefined;
-      if (this.#queue.length > 0 && !this.#isClosed) this.#timer ??= this.#deps.clock.after(BATCH_DELAY_MS, () => this.#begin());
+      if (this.#queue.length > 0 && !this.#isClosed)
+        this.#timer ??= this.#deps.clock.after(BATCH_DELAY_MS, () => this.#begin());
     });
   }
 
@@ -90,10 +94,15 @@ export class Batches {
         return;
       }
       const nowMs = clock.monotonicMs();
-      const isLast = delivery.kind === "refused" || this.#isClosed || nowMs + RETRY_DELAY_MS > giveUpMs;
+      const isLast =
+        delivery.kind === "refused" || this.#isClosed || nowMs + RETRY_DELAY_MS > giveUpMs;
       if (nowMs - this.#loggedMs >= LOG_INTERVAL_MS) {
         this.#loggedMs = nowMs;
-        logger.warn("failed to export traces", { error: delivery.reason, spans: spans.length, "will-retry": !isLast });
+        logger.warn("failed to export traces", {
+          error: delivery.reason,
+          spans: spans.length,
+          "will-retry": !isLast,
+        });
       }
       if (isLast) {
         dropped.add(spans.length);

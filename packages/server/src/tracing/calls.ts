@@ -1,4 +1,7 @@
-/** What the inner span of each method is called and says of its request, as etcd's do (server/etcdserver/v3_server.go, tracing.go). */
+/**
+ * What the inner span of each method is called and says of its request, as etcd's do
+ * (server/etcdserver/v3_server.go, tracing.go).
+ */
 import {
   CompactionRequest,
   DeleteRangeRequest,
@@ -41,7 +44,10 @@ export const innerSpans: ReadonlyMap<string, InnerSpan> = new Map<string, InnerS
       },
     },
   ],
-  [KVService.methods.Put.path, { name: "put", attributes: (bytes) => [["key", toUtf8(PutRequest.decode(bytes).key)]] }],
+  [
+    KVService.methods.Put.path,
+    { name: "put", attributes: (bytes) => [["key", toUtf8(PutRequest.decode(bytes).key)]] },
+  ],
   [
     KVService.methods.DeleteRange.path,
     {
@@ -55,7 +61,10 @@ export const innerSpans: ReadonlyMap<string, InnerSpan> = new Map<string, InnerS
       },
     },
   ],
-  [KVService.methods.Txn.path, { name: "txn", attributes: (bytes) => txnAttributes(TxnRequest.decode(bytes)) }],
+  [
+    KVService.methods.Txn.path,
+    { name: "txn", attributes: (bytes) => txnAttributes(TxnRequest.decode(bytes)) },
+  ],
   [
     KVService.methods.Compact.path,
     {
@@ -82,7 +91,10 @@ export const innerSpans: ReadonlyMap<string, InnerSpan> = new Map<string, InnerS
       },
     },
   ],
-  [LeaseService.methods.LeaseRevoke.path, { name: "lease_revoke", attributes: (bytes) => [["id", LeaseRevokeRequest.decode(bytes).ID]] }],
+  [
+    LeaseService.methods.LeaseRevoke.path,
+    { name: "lease_revoke", attributes: (bytes) => [["id", LeaseRevokeRequest.decode(bytes).ID]] },
+  ],
 ]);
 
 function txnAttributes(request: TxnRequest): Attributes {
@@ -91,7 +103,12 @@ function txnAttributes(request: TxnRequest): Attributes {
   return [
     ["compare_first_key", firstKey === undefined ? "" : toUtf8(firstKey)],
     ["success_first_key", firstOpKey(success)],
-    ["success_first_type", success.map(({ request: op }) => OP_TYPES[op?.case ?? ""] ?? "").find((type) => type !== "") ?? ""],
+    [
+      "success_first_type",
+      success
+        .map(({ request: op }) => OP_TYPES[op?.case ?? ""] ?? "")
+        .find((type) => type !== "") ?? "",
+    ],
     ["success_first_lease", firstLease(success)],
     ["compare_len", compare.length],
     ["success_len", success.length],
@@ -109,7 +126,8 @@ const OP_TYPES: Readonly<Record<string, string>> = {
 
 function firstOpKey(ops: readonly RequestOp[]): string {
   for (const { request: op } of ops) {
-    if (op !== undefined && op.case !== "requestTxn" && op.value.key.length > 0) return toUtf8(op.value.key);
+    if (op !== undefined && op.case !== "requestTxn" && op.value.key.length > 0)
+      return toUtf8(op.value.key);
   }
   return "";
 }

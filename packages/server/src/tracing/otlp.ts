@@ -1,5 +1,6 @@
 /**
- * Spans as OpenTelemetry's protocol has them (opentelemetry/proto, collector/trace/v1 ExportTraceServiceRequest, v1.x; only what is sent):
+ * Spans as OpenTelemetry's protocol has them (opentelemetry/proto, collector/trace/v1
+ * ExportTraceServiceRequest, v1.x; only what is sent):
  *
  *     1 resource_spans   1 resource      1 attributes
  *                        2 scope_spans   1 scope   1 name, 2 version
@@ -8,7 +9,13 @@
  *     a key and value    1 key, 2 value (1 string, 2 bool, 3 int)
  */
 import { Writer } from "@quorate/proto";
-import { type Attributes, type AttributeValue, MAX_ATTRIBUTE_CHARS, type Span, type SpanEvent } from "./span.ts";
+import {
+  type Attributes,
+  type AttributeValue,
+  MAX_ATTRIBUTE_CHARS,
+  type Span,
+  type SpanEvent,
+} from "./span.ts";
 
 const DELIMITED = 2;
 const FIXED64 = 1;

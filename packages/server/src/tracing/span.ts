@@ -46,22 +46,37 @@ export class Tracer {
   readonly #beginsTraces: boolean;
   #offsetMs = 0;
 
-  /** @param samplingRate how many of a million traces that begin here are kept; of those that callers began, they decide. */
+  /**
+   * @param samplingRate how many of a million traces that begin here are kept; of those that
+   * callers began, they decide.
+   */
   constructor(samplingRate: number, deps: TracerDeps) {
     this.#deps = deps;
     this.#isSampled = ratioSampler(samplingRate);
     this.#beginsTraces = samplingRate > 0;
   }
 
-  /** Begins the span of a call; undefined where its trace is not sampled. @param traceparent the call's, if it has one */
+  /**
+   * Begins the span of a call; undefined where its trace is not sampled. @param traceparent the
+   * call's, if it has one
+   */
   serve(name: string, traceparent: string | undefined, attributes: Attributes): Span | undefined {
     const caller = traceparent === undefined ? undefined : parseTraceparent(traceparent);
-    if (caller !== undefined) return caller.isSampled ? this.#begin(name, "server", caller, caller.spanId, attributes) : undefined;
+    if (caller !== undefined)
+      return caller.isSampled
+        ? this.#begin(name, "server", caller, caller.spanId, attributes)
+        : undefined;
     if (!this.#beginsTraces) return undefined;
     const { random } = this.#deps;
     const traceLow = random.uint64();
     if (!this.#isSampled(traceLow)) return undefined;
-    return this.#begin(name, "server", { traceHigh: random.uint64(), traceLow }, undefined, attributes);
+    return this.#begin(
+      name,
+      "server",
+      { traceHigh: random.uint64(), traceLow },
+      undefined,
+      attributes,
+    );
   }
 
   /** Begins a span within another. */
@@ -71,7 +86,8 @@ export class Tracer {
 
   /** Notes that something happened. */
   event(span: Span, name: string, attributes: Attributes = []): void {
-    if (span.events.length < MAX_SPAN_EVENTS) span.events.push({ name, timeUs: this.#nowUs(), attributes });
+    if (span.events.length < MAX_SPAN_EVENTS)
+      span.events.push({ name, timeUs: this.#nowUs(), attributes });
   }
 
   /** Ends a span and hands it on. */
@@ -107,12 +123,16 @@ export class Tracer {
     };
   }
 
-  /** The wall's time with the fraction of the monotonic clock: spans of a millisecond have a length. Follows the wall where it jumps. */
+  /**
+   * The wall's time with the fraction of the monotonic clock: spans of a millisecond have a length.
+   * Follows the wall where it jumps.
+   */
   #nowUs(): number {
     const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
     const wallMs = clock.wallMs();
-    if (Math.abs(wallMs - nowMs - this.#offsetMs) > MAX_CLOCK_DRIFT_MS) this.#offsetMs = wallMs - nowMs;
+    if (Math.abs(wallMs - nowMs - this.#offsetMs) > MAX_CLOCK_DRIFT_MS)
+      this.#offsetMs = wallMs - nowMs;
     return Math.round((this.#offsetMs + nowMs) * 1000);
   }
 }

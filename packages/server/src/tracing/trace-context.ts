@@ -13,9 +13,12 @@ export interface TraceContext {
   readonly isSampled: boolean;
 }
 
-const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{16})([0-9a-f]{16})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const TRACEPARENT =
+  /^([0-9a-f]{2})-([0-9a-f]{16})([0-9a-f]{16})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Reads a traceparent; undefined for one that is not well formed, which is as if there were none. */
+/**
+ * Reads a traceparent; undefined for one that is not well formed, which is as if there were none.
+ */
 export function parseTraceparent(text: string): TraceContext | undefined {
   const match = TRACEPARENT.exec(text.trim());
   if (match === null) return undefined;
@@ -28,10 +31,15 @@ export function parseTraceparent(text: string): TraceContext | undefined {
     spanId: BigInt(`0x${span}`),
     isSampled: (Number.parseInt(flags!, 16) & 1) === 1,
   };
-  return (context.traceHigh === 0n && context.traceLow === 0n) || context.spanId === 0n ? undefined : context;
+  return (context.traceHigh === 0n && context.traceLow === 0n) || context.spanId === 0n
+    ? undefined
+    : context;
 }
 
-/** Decides which traces that begin here are kept: `perMillion` of a million, by the trace's id, so that all who ask decide alike. */
+/**
+ * Decides which traces that begin here are kept: `perMillion` of a million, by the trace's id, so
+ * that all who ask decide alike.
+ */
 export function ratioSampler(perMillion: number): (traceLow: bigint) => boolean {
   if (perMillion <= 0) return () => false;
   if (perMillion >= 1_000_000) return () => true;

@@ -1,10 +1,12 @@
 /**
- * The events that wait for a watch, in order. Watches of one key or prefix have the same ones at the end of a turn, so lists are shared:
+ * The events that wait for a watch, in order. Watches of one key or prefix have the same ones at
+ * the end of a turn, so lists are shared:
  *
  *     [] --(event 1)--> [1] --(event 2)--> [1, 2]        a thousand watches, two lists
  *
- * A list never changes. It remembers the one that came of it last, so each further watch that is offered the same event gets that one; what
- * a turn's watches send alike is joined once, and their responses differ in the watch's id alone.
+ * A list never changes. It remembers the one that came of it last, so each further watch that is
+ * offered the same event gets that one; what a turn's watches send alike is joined once, and their
+ * responses differ in the watch's id alone.
  */
 import type { WatchEvent } from "./event.ts";
 import type { WatchLimits } from "./limits.ts";
@@ -39,14 +41,15 @@ export class EventList {
     if (this.#events !== undefined) return this.#events;
     const events = new Array<WatchEvent>(this.length);
     let at = this.length;
-    for (let list: EventList | undefined = this; list !== undefined; list = list.before) events[--at] = list.last;
+    for (let list: EventList | undefined = this; list !== undefined; list = list.before)
+      events[--at] = list.last;
     this.#events = events;
     return events;
   }
 
   /**
-   * The encoded events as one piece, without what was before them, if there are several, they go into one response, and another watch has
-   * asked before.
+   * The encoded events as one piece, without what was before them, if there are several, they go
+   * into one response, and another watch has asked before.
    */
   joined(limits: WatchLimits): Uint8Array | undefined {
     if (this.length < 2) return undefined;

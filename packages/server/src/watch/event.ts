@@ -1,6 +1,7 @@
 /**
- * A change as watchers get it. Its bytes are made when the first watcher wants them and shared by all that follow, in whatever response
- * they leave: what is kept is the whole field of WatchResponse, tag and length before the mvccpb.Event.
+ * A change as watchers get it. Its bytes are made when the first watcher wants them and shared by
+ * all that follow, in whatever response they leave: what is kept is the whole field of
+ * WatchResponse, tag and length before the mvccpb.Event.
  */
 import { alloc, fromLatin1, KeyValue } from "@quorate/proto";
 import type { Change } from "@quorate/store";
@@ -35,7 +36,10 @@ function putVarint(bytes: Uint8Array, value: number, offset: number): number {
 const fieldSize = (length: number): number => 1 + varintSize(length) + length;
 
 function encodeEvent(deleted: boolean, kv: Uint8Array, prevKv: Uint8Array | undefined): Uint8Array {
-  const size = (deleted ? 2 : 0) + fieldSize(kv.length) + (prevKv === undefined ? 0 : fieldSize(prevKv.length));
+  const size =
+    (deleted ? 2 : 0) +
+    fieldSize(kv.length) +
+    (prevKv === undefined ? 0 : fieldSize(prevKv.length));
   const bytes = alloc(fieldSize(size));
   let at = putVarint(bytes, size, 1);
   bytes[0] = EVENTS_TAG;
@@ -81,7 +85,9 @@ export class WatchEvent {
     return this.#bytes;
   }
 
-  /** As a field of WatchResponse, with the pair before it; `prevKv` is asked for it the first time. */
+  /**
+   * As a field of WatchResponse, with the pair before it; `prevKv` is asked for it the first time.
+   */
   bytesWithPrev(prevKv: (event: WatchEvent) => Uint8Array | undefined): Uint8Array {
     if (this.#bytesWithPrev === undefined) {
       const prev = prevKv(this);
@@ -91,8 +97,11 @@ export class WatchEvent {
   }
 
   #encode(prevKv: Uint8Array | undefined): Uint8Array {
-    // The stored record of a deletion has only the key; watchers get the revision too (etcd: kvsToEvents).
-    const kv = this.deleted ? KeyValue.encode({ key: fromLatin1(this.key), modRevision: this.main }) : this.#record;
+    // The stored record of a deletion has only the key; watchers get the revision too (etcd:
+    // kvsToEvents).
+    const kv = this.deleted
+      ? KeyValue.encode({ key: fromLatin1(this.key), modRevision: this.main })
+      : this.#record;
     return encodeEvent(this.deleted, kv, prevKv);
   }
 }

@@ -1,11 +1,13 @@
 /**
- * Which ranges hold a key: a balanced search tree (AVL) of ranges, each node knowing the furthest end below it.
+ * Which ranges hold a key: a balanced search tree (AVL) of ranges, each node knowing the furthest
+ * end below it.
  *
  *                [d, k)  furthest: end          a key is looked for in a subtree only if it lies before the furthest end there,
  *               /      \                        and to the right of a node only if it lies at or behind the node's start
  *       [a, f) f        [m, end) end
  *
- * Ranges are [from, to) of latin1 strings; `to` undefined goes on to the end. Equal ranges share one value.
+ * Ranges are [from, to) of latin1 strings; `to` undefined goes on to the end. Equal ranges share
+ * one value.
  */
 
 class Node<V> {
@@ -68,7 +70,10 @@ function rotateLeft<V>(node: Node<V>): Node<V> {
   return top;
 }
 
-/** Updates a node whose subtrees differ in height by two at the most, and gives the root of the balanced subtree. */
+/**
+ * Updates a node whose subtrees differ in height by two at the most, and gives the root of the
+ * balanced subtree.
+ */
 function balance<V>(node: Node<V>): Node<V> {
   const tilt = heightOf(node.left) - heightOf(node.right);
   if (tilt > 1) {
@@ -76,7 +81,8 @@ function balance<V>(node: Node<V>): Node<V> {
     return rotateRight(node);
   }
   if (tilt < -1) {
-    if (heightOf(node.right!.right) < heightOf(node.right!.left)) node.right = rotateRight(node.right!);
+    if (heightOf(node.right!.right) < heightOf(node.right!.left))
+      node.right = rotateRight(node.right!);
     return rotateLeft(node);
   }
   update(node);
@@ -147,7 +153,10 @@ export class IntervalTree<V> {
     this.#size--;
   }
 
-  /** Visits the values of all ranges that hold a key, in the order of the ranges. The tree must not be changed meanwhile. */
+  /**
+   * Visits the values of all ranges that hold a key, in the order of the ranges. The tree must not
+   * be changed meanwhile.
+   */
   stab(key: string, visit: (value: V) => void): void {
     const search = (node: Node<V> | undefined): void => {
       if (node === undefined || (node.furthest !== undefined && node.furthest <= key)) return;

@@ -1,4 +1,7 @@
-/** A set of key ranges, put in order once, that can be asked whether another range overlaps one of them. */
+/**
+ * A set of key ranges, put in order once, that can be asked whether another range overlaps one of
+ * them.
+ */
 import type { KeyRange } from "@quorate/store";
 
 /** From `from` (included) to `to` (excluded; undefined: to the end). */
@@ -8,7 +11,9 @@ interface Interval {
 }
 
 function intervalOf(range: KeyRange): Interval {
-  return range.single ? { from: range.key, to: `${range.key}\0` } : { from: range.key, to: range.to };
+  return range.single
+    ? { from: range.key, to: `${range.key}\0` }
+    : { from: range.key, to: range.to };
 }
 
 /** True if an interval that ends at `end` ends before `key`, or at it. */
@@ -21,10 +26,13 @@ export class KeyIntervals {
   readonly #intervals: Interval[] = [];
 
   constructor(ranges: readonly KeyRange[]) {
-    const sorted = ranges.map(intervalOf).sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
+    const sorted = ranges
+      .map(intervalOf)
+      .sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
     for (const next of sorted) {
       const last = this.#intervals.at(-1);
-      if (last === undefined || (last.to !== undefined && last.to < next.from)) this.#intervals.push(next);
+      if (last === undefined || (last.to !== undefined && last.to < next.from))
+        this.#intervals.push(next);
       else if (last.to !== undefined && (next.to === undefined || next.to > last.to)) {
         this.#intervals[this.#intervals.length - 1] = { from: last.from, to: next.to };
       }

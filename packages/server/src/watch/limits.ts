@@ -1,22 +1,34 @@
 /** What bounds watch; docs/LIMITS.md lists them. */
 export interface WatchLimits {
   /**
-   * Bytes of one stream that wait for the end of the turn or for the client. A watch beyond it is parked. One revision of one
-   * watch may go beyond the budget, when the client has read what was sent before.
+   * Bytes of one stream that wait for the end of the turn or for the client. A watch beyond it is
+   * parked. One revision of one watch may go beyond the budget, when the client has read what was
+   * sent before.
    */
   readonly maxStreamBacklogBytes: number;
   /** The same of all streams together that do not read as fast as they are written to. */
   readonly maxTotalBacklogBytes: number;
   /** Revisions in one response (etcd: watchBatchMaxRevs). */
   readonly maxResponseRevisions: number;
-  /** Bytes of events in a response of more than one revision: many clients refuse messages above 4 MiB. */
+  /**
+   * Bytes of events in a response of more than one revision: many clients refuse messages above 4
+   * MiB.
+   */
   readonly maxResponseBytes: number;
-  /** Events, and about how many bytes of them, that are kept in memory for who is a little behind. */
+  /**
+   * Events, and about how many bytes of them, that are kept in memory for who is a little behind.
+   */
   readonly maxRecentEvents: number;
   readonly maxRecentBytes: number;
-  /** Events read and events delivered by those who catch up in one turn; the revision that reaches it is finished. */
+  /**
+   * Events read and events delivered by those who catch up in one turn; the revision that reaches
+   * it is finished.
+   */
   readonly maxSliceEvents: number;
-  /** What watches cost by themselves, with their keys: of all clients, of one. A watch beyond is cancelled as it is made. */
+  /**
+   * What watches cost by themselves, with their keys: of all clients, of one. A watch beyond is
+   * cancelled as it is made.
+   */
   readonly maxWatchesTotalBytes: number;
   readonly maxWatchesClientBytes: number;
   /** The same of those who wait for locks and elections. */
@@ -24,7 +36,10 @@ export interface WatchLimits {
   readonly maxContestClientBytes: number;
 }
 
-/** What a watch takes in memory, about; and what its keys take besides, for each of their bytes: they are kept in more than one place. */
+/**
+ * What a watch takes in memory, about; and what its keys take besides, for each of their bytes:
+ * they are kept in more than one place.
+ */
 export const WATCH_BYTES = 1024;
 export const WATCH_KEY_FACTOR = 2;
 

@@ -8,7 +8,9 @@ export class Pass {
   readonly #watchers = new Set<StreamWatcher>();
   /** Everything before this revision has been read. */
   cursor: number;
-  /** The revision of which a part was read: what is queued of it is held back until it is complete. */
+  /**
+   * The revision of which a part was read: what is queued of it is held back until it is complete.
+   */
   openRevision: number | undefined = undefined;
   /** It is to stop reading. */
   aborted = false;

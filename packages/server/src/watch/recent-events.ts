@@ -1,6 +1,6 @@
 /**
- * The last events, in memory: a watcher that fell behind a little catches up from here and needs no disk. Whole revisions only; the
- * oldest go first.
+ * The last events, in memory: a watcher that fell behind a little catches up from here and needs no
+ * disk. Whole revisions only; the oldest go first.
  */
 import type { WatchEvent } from "./event.ts";
 
@@ -42,7 +42,10 @@ export class RecentEvents {
     const { maxRecentEvents, maxRecentBytes } = this.#limits;
     this.#events.push(event);
     this.#heldBytes += event.heldBytes;
-    while ((this.size > maxRecentEvents || this.#heldBytes > maxRecentBytes) && this.#events[this.#start].main < event.main) {
+    while (
+      (this.size > maxRecentEvents || this.#heldBytes > maxRecentBytes) &&
+      this.#events[this.#start].main < event.main
+    ) {
       this.#dropRevision();
     }
     if (this.#start > maxRecentEvents) {
@@ -61,7 +64,10 @@ export class RecentEvents {
     this.#firstRevision = main + 1;
   }
 
-  /** Visits the events from a revision on in order, until `visit` gives false. The revision must not be before `firstRevision`. */
+  /**
+   * Visits the events from a revision on in order, until `visit` gives false. The revision must not
+   * be before `firstRevision`.
+   */
   scan(revision: number, visit: (event: WatchEvent) => boolean): void {
     const events = this.#events;
     let low = this.#start;

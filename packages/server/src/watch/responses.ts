@@ -1,4 +1,7 @@
-/** WatchResponse on the wire, in pieces that are shared between responses, and how events are cut into responses. */
+/**
+ * WatchResponse on the wire, in pieces that are shared between responses, and how events are cut
+ * into responses.
+ */
 import { EMPTY, type ResponseHeader, WatchResponse, Writer } from "@quorate/proto";
 
 const WATCH_ID_TAG = 16;
@@ -27,13 +30,18 @@ export function headerField(header: ResponseHeader): Uint8Array {
 }
 
 /** One response. */
-export function responsePieces(header: Uint8Array, id: Uint8Array, events: readonly Uint8Array[], more = false): Uint8Array[] {
+export function responsePieces(
+  header: Uint8Array,
+  id: Uint8Array,
+  events: readonly Uint8Array[],
+  more = false,
+): Uint8Array[] {
   return more ? [header, id, FRAGMENT_FIELD, ...events] : [header, id, ...events];
 }
 
 /**
- * Cuts a response that has at least `maxBytes` into fragments below that, of one event at the least each (etcd: sendFragments). Each is
- * given with whether more follow.
+ * Cuts a response that has at least `maxBytes` into fragments below that, of one event at the least
+ * each (etcd: sendFragments). Each is given with whether more follow.
  */
 export function fragments(
   headBytes: number,

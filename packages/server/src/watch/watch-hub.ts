@@ -8,10 +8,12 @@
  *     was parked         -+--> waiting --> a pass ---+                                      +--> synced
  *     store exchanged    -+                          +-- deep: from the backend, beside it -+
  *
- * Both kinds of pass go on in bounded slices with turns of the event loop between them. Whoever lacks room on the way is parked; a pass
- * waits for nobody. A watcher that is behind the compact revision is cancelled when it is looked at.
+ * Both kinds of pass go on in bounded slices with turns of the event loop between them. Whoever
+ * lacks room on the way is parked; a pass waits for nobody. A watcher that is behind the compact
+ * revision is cancelled when it is looked at.
  *
- * The store may be exchanged (a snapshot from the leader): detach, then attach; watchers go on where they were.
+ * The store may be exchanged (a snapshot from the leader): detach, then attach; watchers go on
+ * where they were.
  */
 import type { Clock, Random } from "@quorate/host";
 import { EMPTY, type ResponseHeader } from "@quorate/proto";
@@ -25,16 +27,26 @@ import { WATCH_LIMITS, type WatchLimits } from "./limits.ts";
 import { Pass } from "./pass.ts";
 import { RecentEvents } from "./recent-events.ts";
 import { headerField } from "./responses.ts";
-import { type StreamOwner, type StreamWatcher, type WatchPermission, WatchStream } from "./watch-stream.ts";
+import {
+  type StreamOwner,
+  type StreamWatcher,
+  type WatchPermission,
+  WatchStream,
+} from "./watch-stream.ts";
 import { WatcherGroup } from "./watcher-group.ts";
 
 /** gRPC's share of a message, which etcd allows on top of the request limit. */
 const GRPC_OVERHEAD_BYTES = 512 * 1024;
 const MIN_PROGRESS_INTERVAL_MS = 100;
-/** Reading history, or sending what is queued, goes on for so long in one turn of the event loop. */
+/**
+ * Reading history, or sending what is queued, goes on for so long in one turn of the event loop.
+ */
 const MAX_SLICE_MS = 4;
 const EVENTS_BETWEEN_LOOKS = 64;
-/** Watchers of one stream whose events are sent in a row, and how many of all before a look at the time. */
+/**
+ * Watchers of one stream whose events are sent in a row, and how many of all before a look at the
+ * time.
+ */
 export const MAX_WATCHERS_AT_ONCE = 256;
 const WATCHERS_BETWEEN_LOOKS = 64;
 
@@ -60,7 +72,10 @@ export class WatchHub implements StreamOwner {
   readonly limits: WatchLimits;
   readonly lists = new EventLists();
   readonly watchBudget: ClientBudget;
-  /** What those take who wait for locks and elections; the watches that are made for them are this member's own. */
+  /**
+   * What those take who wait for locks and elections; the watches that are made for them are this
+   * member's own.
+   */
   readonly contestBudget: ClientBudget;
   readonly maxFragmentBytes: number;
   backlogBytes = 0;
@@ -190,12 +205,17 @@ export class WatchHub implements StreamOwner {
 
   /** With etcd's spread of a tenth, so that not all streams are told at once. */
   progressPeriodMs(): number {
-    return this.#progressIntervalMs + this.#deps.random.below(Math.max(1, Math.floor(this.#progressIntervalMs / 10)));
+    return (
+      this.#progressIntervalMs +
+      this.#deps.random.below(Math.max(1, Math.floor(this.#progressIntervalMs / 10)))
+    );
   }
 
   readonly prevKv = (event: WatchEvent): Uint8Array | undefined => {
     const mvcc = this.#mvcc!;
-    return event.main - 1 < mvcc.compactRevision ? undefined : mvcc.recordAt(event.key, event.main - 1);
+    return event.main - 1 < mvcc.compactRevision
+      ? undefined
+      : mvcc.recordAt(event.key, event.main - 1);
   };
 
   add(watcher: StreamWatcher, isSynced: boolean): void {
@@ -254,7 +274,10 @@ export class WatchHub implements StreamOwner {
     if (refused !== undefined) for (const watcher of refused) this.#park(watcher, event.main);
   }
 
-  /** A revision with too many changes to offer them here: the watchers that it may concern read it from the backend, in slices. */
+  /**
+   * A revision with too many changes to offer them here: the watchers that it may concern read it
+   * from the backend, in slices.
+   */
   #changedMuch(main: number, touched: readonly KeyRange[]): void {
     this.#recent = new RecentEvents(main + 1, this.limits);
     const keys = new KeyIntervals(touched);
@@ -355,7 +378,11 @@ export class WatchHub implements StreamOwner {
   /** Watchers that need what the pass has left behind go on waiting, for the next one. */
   #joinOrStart(pass: Pass | undefined, watchers: readonly StreamWatcher[]): Pass | undefined {
     const joining =
-      pass === undefined ? watchers : watchers.filter((watcher) => watcher.nextRevision > (pass.openRevision ?? pass.readThrough));
+      pass === undefined
+        ? watchers
+        : watchers.filter(
+            (watcher) => watcher.nextRevision > (pass.openRevision ?? pass.readThrough),
+          );
     for (const watcher of joining) this.#waiting.delete(watcher);
     if (pass === undefined) return joining.length === 0 ? undefined : new Pass(joining);
     for (const watcher of joining) pass.add(watcher);
@@ -403,7 +430,8 @@ export class WatchHub implements StreamOwner {
     this.#recent.scan(pass.cursor, (event) => {
       if (event.main !== last) {
         pass.cursor = event.main;
-        stopped = work >= this.limits.maxSliceEvents || clock.monotonicMs() - startMs >= MAX_SLICE_MS;
+        stopped =
+          work >= this.limits.maxSliceEvents || clock.monotonicMs() - startMs >= MAX_SLICE_MS;
         if (stopped || pass.size === 0) return false;
         last = event.main;
       }
@@ -443,7 +471,8 @@ export class WatchHub implements StreamOwner {
         if (pass.size === 0) return;
         i = this.#offerSome(pass, changes, i);
         const next = changes[i]?.main;
-        // What the slice ends with, or is cut within, may go on: it is not sent before it is complete.
+        // What the slice ends with, or is cut within, may go on: it is not sent before it is
+        // complete.
         const read = next === undefined ? through : next - 1;
         pass.openRevision = changes[i - 1].main > read ? changes[i - 1].main : undefined;
         // Not back behind a compaction.
@@ -453,21 +482,26 @@ export class WatchHub implements StreamOwner {
       }
     }
     if (pass.aborted) return;
-    // What a compaction dropped before it could be read was in no slice, and may have been all there was.
+    // What a compaction dropped before it could be read was in no slice, and may have been all
+    // there was.
     this.#dropCompacted(pass, mvcc);
     pass.openRevision = undefined;
     pass.cursor = Math.max(pass.cursor, last + 1);
     this.#flush();
   }
 
-  /** Offers changes to a pass, from place `start` on and as many as fit into a turn. Returns the place of the next. */
+  /**
+   * Offers changes to a pass, from place `start` on and as many as fit into a turn. Returns the
+   * place of the next.
+   */
   #offerSome(pass: Pass, changes: readonly Change[], start: number): number {
     const startMs = this.clock.monotonicMs();
     let work = 0;
     let i = start;
     while (i < changes.length && work < this.limits.maxSliceEvents) {
       work += 1 + pass.offer(new WatchEvent(changes[i++]), this.#park);
-      if (i % EVENTS_BETWEEN_LOOKS === 0 && this.clock.monotonicMs() - startMs >= MAX_SLICE_MS) break;
+      if (i % EVENTS_BETWEEN_LOOKS === 0 && this.clock.monotonicMs() - startMs >= MAX_SLICE_MS)
+        break;
     }
     return i;
   }

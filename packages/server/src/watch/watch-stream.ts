@@ -1,11 +1,17 @@
 /**
  * The watches of one client stream: ids, answers, and what waits to be sent.
  *
- * Events are queued while a turn lasts and leave at its end, those of one watch in one response. What is queued and what the engine has not
- * sent yet is bounded: an event beyond the budget is not queued, and its watcher is parked until the client has read on.
+ * Events are queued while a turn lasts and leave at its end, those of one watch in one response.
+ * What is queued and what the engine has not sent yet is bounded: an event beyond the budget is not
+ * queued, and its watcher is parked until the client has read on.
  */
 import type { Clock, Timer } from "@quorate/host";
-import { errorOf, type ResponseHeader, type WatchCreateRequest, WatchResponse } from "@quorate/proto";
+import {
+  errorOf,
+  type ResponseHeader,
+  type WatchCreateRequest,
+  WatchResponse,
+} from "@quorate/proto";
 import { type CallContext, clientOf, type Status, type StreamCall } from "@quorate/rpc";
 import { type KeyRange, keyRange } from "@quorate/store";
 import type { ClientBudget } from "../member/client-budget.ts";
@@ -19,7 +25,9 @@ import { Watcher } from "./watcher.ts";
 const RESPONSE_BYTES = 64;
 const REFERENCE_BYTES = 8;
 
-/** The watch id that stands for no watch, or for all of a stream (etcd: clientv3.InvalidWatchID). */
+/**
+ * The watch id that stands for no watch, or for all of a stream (etcd: clientv3.InvalidWatchID).
+ */
 const NO_WATCH_ID = -1;
 const ONE_ZERO = new Uint8Array(1);
 
@@ -92,7 +100,9 @@ export class WatchStream {
     this.#client = clientOf(call.context);
   }
 
-  /** All watchers, those too that were ended by a compaction and not yet cancelled by the client. */
+  /**
+   * All watchers, those too that were ended by a compaction and not yet cancelled by the client.
+   */
   get watchers(): Iterable<StreamWatcher> {
     return this.#watchers.values();
   }
@@ -123,7 +133,13 @@ export class WatchStream {
     const { revision } = this.#owner;
     if (refusal !== undefined) {
       const header = this.#owner.header(revision);
-      this.#answer({ header, watchId: NO_WATCH_ID, created: true, canceled: true, cancelReason: refusal });
+      this.#answer({
+        header,
+        watchId: NO_WATCH_ID,
+        created: true,
+        canceled: true,
+        cancelReason: refusal,
+      });
       return;
     }
     let id = watchId;
@@ -142,7 +158,9 @@ export class WatchStream {
     this.#answer({ header: this.#owner.header(revision), watchId: id, created: true });
     this.#owner.add(watcher, startRevision === 0 || startRevision > revision);
     if (watcher.progressDue !== undefined)
-      this.#progressTimer ??= this.#owner.clock.every(this.#owner.progressPeriodMs(), () => this.#tick());
+      this.#progressTimer ??= this.#owner.clock.every(this.#owner.progressPeriodMs(), () =>
+        this.#tick(),
+      );
   }
 
   /** Why a watch is not made, in etcd's words and order. */
@@ -150,8 +168,10 @@ export class WatchStream {
     if (startRevision < 0) return errorOf("Compacted").message;
     const forbidden = this.#owner.permission(this.#call.context, range);
     if (forbidden !== undefined) return forbidden;
-    if (!range.single && range.to !== undefined && range.key >= range.to) return "mvcc: watcher range is empty";
-    if (watchId !== 0 && this.#watchers.has(watchId)) return "mvcc: duplicate watch ID provided on the WatchStream";
+    if (!range.single && range.to !== undefined && range.key >= range.to)
+      return "mvcc: watcher range is empty";
+    if (watchId !== 0 && this.#watchers.has(watchId))
+      return "mvcc: duplicate watch ID provided on the WatchStream";
     return undefined;
   }
 
@@ -192,7 +212,8 @@ export class WatchStream {
   #tick(): void {
     for (const watcher of this.#watchers.values()) {
       if (watcher.progressDue === undefined || watcher.place === undefined) continue;
-      const isDue = watcher.progressDue && watcher.isSynced && this.#owner.revision >= watcher.startRevision;
+      const isDue =
+        watcher.progressDue && watcher.isSynced && this.#owner.revision >= watcher.startRevision;
       // A client that does not read is not told that there is nothing to read.
       if (isDue && !this.#blocked) this.#progress(watcher.id);
       watcher.progressDue = true;
@@ -227,7 +248,12 @@ export class WatchStream {
     this.#watchers.delete(watcher.id);
     this.#giveBack(watcher.costBytes);
     const header = this.#owner.header(this.#owner.revision);
-    this.#answer({ header, watchId: watcher.id, canceled: true, ...(cancelReason !== undefined && { cancelReason }) });
+    this.#answer({
+      header,
+      watchId: watcher.id,
+      canceled: true,
+      ...(cancelReason !== undefined && { cancelReason }),
+    });
   }
 
   /** The call has ended: all watches end. */
@@ -259,7 +285,10 @@ export class WatchStream {
 
   // --- What the hub brings ---
 
-  /** Queues an event for a watcher that wants it; false if it has no room: then nothing of this revision is queued for the watcher. */
+  /**
+   * Queues an event for a watcher that wants it; false if it has no room: then nothing of this
+   * revision is queued for the watcher.
+   */
   offer(watcher: StreamWatcher, event: WatchEvent): boolean {
     const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
     const { queue } = watcher;
@@ -287,10 +316,13 @@ export class WatchStream {
 
   #hasRoom(watcher: StreamWatcher, revision: number, sizeBytes: number): boolean {
     if (this.backlogBytes + sizeBytes <= this.#owner.limits.maxStreamBacklogBytes) {
-      return !this.#blocked || this.#owner.backlogBytes + sizeBytes <= this.#owner.limits.maxTotalBacklogBytes;
+      return (
+        !this.#blocked ||
+        this.#owner.backlogBytes + sizeBytes <= this.#owner.limits.maxTotalBacklogBytes
+      );
     }
-    // A revision is never cut. Of what is queued, the first revision of the first watcher goes beyond the budget if it must, so that in
-    // each turn something is sent.
+    // A revision is never cut. Of what is queued, the first revision of the first watcher goes
+    // beyond the budget if it must, so that in each turn something is sent.
     if (this.#blocked) return false;
     const [first] = this.#ready;
     return first === undefined || (first === watcher && first.queue?.first.main === revision);
@@ -302,7 +334,9 @@ export class WatchStream {
     let sizeBytes = 0;
     while (queue !== undefined && queue.last.main === revision) {
       const event = queue.last;
-      sizeBytes += (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length + REFERENCE_BYTES;
+      sizeBytes +=
+        (watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes).length +
+        REFERENCE_BYTES;
       this.#owner.pendingEvents--;
       queue = queue.before;
     }
@@ -311,7 +345,10 @@ export class WatchStream {
     this.#queuedBytes -= sizeBytes;
   }
 
-  /** Takes back what is queued of a revision that was read in part: the watcher is about to leave the pass that reads it. */
+  /**
+   * Takes back what is queued of a revision that was read in part: the watcher is about to leave
+   * the pass that reads it.
+   */
   retractOpen(watcher: StreamWatcher): void {
     const open = watcher.place?.openRevision;
     if (open !== undefined) this.#withdraw(watcher, open);
@@ -331,11 +368,19 @@ export class WatchStream {
     this.#owner.unpark(parked);
   }
 
-  /** A compaction has dropped what the watcher is still to get (etcd: the header has no revision then). */
+  /**
+   * A compaction has dropped what the watcher is still to get (etcd: the header has no revision
+   * then).
+   */
   compacted(watcher: StreamWatcher, compactRevision: number): void {
     this.retractOpen(watcher);
     this.flush();
-    this.#answer({ header: this.#owner.header(0), watchId: watcher.id, canceled: true, compactRevision });
+    this.#answer({
+      header: this.#owner.header(0),
+      watchId: watcher.id,
+      canceled: true,
+      compactRevision,
+    });
   }
 
   /**
@@ -374,7 +419,8 @@ export class WatchStream {
 
   /** Sends events of one watcher in as many responses as it takes. */
   #deliver(watcher: StreamWatcher, queue: EventList): void {
-    const joined = watcher.prevKv || watcher.fragment ? undefined : queue.joined(this.#owner.limits);
+    const joined =
+      watcher.prevKv || watcher.fragment ? undefined : queue.joined(this.#owner.limits);
     if (joined === undefined) this.#deliverEach(watcher, queue.events);
     else this.#respond(watcher, readThrough(watcher, queue.last.main), [joined]);
     if (watcher.progressDue !== undefined) watcher.progressDue = false;
@@ -391,7 +437,10 @@ export class WatchStream {
     for (const event of queue) {
       const bytes = watcher.prevKv ? event.bytesWithPrev(this.#owner.prevKv) : event.bytes;
       if (event.main !== last) {
-        if (revisions === maxResponseRevisions || (revisions > 0 && sizeBytes + bytes.length > maxResponseBytes)) {
+        if (
+          revisions === maxResponseRevisions ||
+          (revisions > 0 && sizeBytes + bytes.length > maxResponseBytes)
+        ) {
           this.#respond(watcher, last, events);
           events = [];
           sizeBytes = 0;
@@ -417,7 +466,10 @@ export class WatchStream {
     }
   }
 
-  /** Sends a response without events. Who asks and does not read what is answered is not listened to. */
+  /**
+   * Sends a response without events. Who asks and does not read what is answered is not listened
+   * to.
+   */
   #answer(response: Partial<WatchResponse>): void {
     this.#send(WatchResponse.encode(response));
     if (this.#blocked) this.#call.pause();
@@ -427,7 +479,9 @@ export class WatchStream {
     if (!this.#closed) this.#blocked = !this.#call.send(message);
   }
 
-  /** Tells the owner what waits here. What the engine holds within its own budget does not count. */
+  /**
+   * Tells the owner what waits here. What the engine holds within its own budget does not count.
+   */
   #account(): void {
     const bytes = this.#queuedBytes + (this.#blocked ? this.#call.bufferedBytes : 0);
     this.#owner.backlogBytes += bytes - this.#accountedBytes;
@@ -440,8 +494,9 @@ function costOf({ key, rangeEnd }: WatchCreateRequest): number {
 }
 
 /**
- * The revision of a response's header whose last event is of revision `last`. Who catches up is told how far it has come. A client may go
- * on from behind the header's revision: nothing up to it may be missing.
+ * The revision of a response's header whose last event is of revision `last`. Who catches up is
+ * told how far it has come. A client may go on from behind the header's revision: nothing up to it
+ * may be missing.
  */
 function readThrough(watcher: StreamWatcher, last: number): number {
   return Math.max(last, watcher.caughtUpAt, watcher.place?.readThrough ?? 0);

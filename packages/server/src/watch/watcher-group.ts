@@ -1,4 +1,7 @@
-/** A set of watchers that can be asked who watches a key: exact keys by map, ranges by interval tree (etcd: mvcc/watcher_group.go). */
+/**
+ * A set of watchers that can be asked who watches a key: exact keys by map, ranges by interval tree
+ * (etcd: mvcc/watcher_group.go).
+ */
 import type { KeyRange } from "@quorate/store";
 import { IntervalTree } from "./interval-tree.ts";
 

@@ -1,5 +1,6 @@
 /**
- * One watch, and where it stands. At any time it is in exactly one place (etcd: synced, unsynced, victims):
+ * One watch, and where it stands. At any time it is in exactly one place (etcd: synced, unsynced,
+ * victims):
  *
  *     synced       it has everything up to now, and gets each event as it is made
  *     catching up  it reads history, from nextRevision on
@@ -54,7 +55,10 @@ export class Watcher<S> {
   isReady = false;
   /** What the queue counts for. Kept by the stream. */
   queuedBytes = 0;
-  /** The store's revision when it had caught up, for the header of the response that says so; 0: nothing to say. */
+  /**
+   * The store's revision when it had caught up, for the header of the response that says so; 0:
+   * nothing to say.
+   */
   caughtUpAt = 0;
   /** True: send a progress notification at the next tick; undefined: none are wanted. */
   progressDue: boolean | undefined;

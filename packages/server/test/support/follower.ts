@@ -1,9 +1,14 @@
 /**
- * A client with watches as good libraries have them: when its stream is gone it goes on at another member, from behind what it has seen.
- * All that it is told is compared with the model as it comes.
+ * A client with watches as good libraries have them: when its stream is gone it goes on at another
+ * member, from behind what it has seen. All that it is told is compared with the model as it comes.
  */
 import assert from "node:assert/strict";
-import { fromLatin1, type WatchCreateRequest, type WatchResponse, WatchService } from "@quorate/proto";
+import {
+  fromLatin1,
+  type WatchCreateRequest,
+  type WatchResponse,
+  WatchService,
+} from "@quorate/proto";
 import type { Member } from "../../src/member/member.ts";
 import { serviceTable } from "../../src/services/table.ts";
 import { concerns, type KeyModel, type ModelEvent, type Scope } from "./key-model.ts";
@@ -22,7 +27,10 @@ interface Watch extends Scope {
   readonly prevKv: boolean;
   /** All up to here was told; undefined while it is to begin at "now". */
   through: number | undefined;
-  /** The first revision that it wants, and the place in the model's events of the first that was not told. */
+  /**
+   * The first revision that it wants, and the place in the model's events of the first that was not
+   * told.
+   */
   start: number;
   next: number;
   created: boolean;
@@ -60,19 +68,32 @@ export class Follower {
   get isUpToDate(): boolean {
     return (
       this.#call !== undefined &&
-      this.#watches.every((watch) => watch.created && !this.#model.events.slice(watch.next).some((event) => wants(watch, event)))
+      this.#watches.every(
+        (watch) =>
+          watch.created &&
+          !this.#model.events.slice(watch.next).some((event) => wants(watch, event)),
+      )
     );
   }
 
   /** What its watch that is furthest behind wants next, undefined if no watch has begun. */
   get wantedRevision(): number | undefined {
-    const wanted = this.#watches.flatMap(({ through }) => (through === undefined ? [] : [through + 1]));
+    const wanted = this.#watches.flatMap(({ through }) =>
+      through === undefined ? [] : [through + 1],
+    );
     return wanted.length === 0 ? undefined : Math.min(...wanted);
   }
 
   /** Adds a watch from revision `from`, or from now on. */
   add(scope: Scope, prevKv: boolean, from: number | undefined): void {
-    const watch: Watch = { ...scope, prevKv, through: undefined, start: 0, next: 0, created: false };
+    const watch: Watch = {
+      ...scope,
+      prevKv,
+      through: undefined,
+      start: 0,
+      next: 0,
+      created: false,
+    };
     if (from !== undefined) this.#begin(watch, from);
     this.#watches.push(watch);
     if (this.#call !== undefined) this.#create(this.#watches.length - 1);
@@ -81,7 +102,10 @@ export class Follower {
   /** Opens a stream to a member, with all watches. False if it refuses. */
   connect(member: Member, budgetBytes: number): boolean {
     this.drop();
-    const call = new MemoryCall({ budgetBytes, ...(this.#needsLeader && { metadata: { hasleader: "true" } }) });
+    const call = new MemoryCall({
+      budgetBytes,
+      ...(this.#needsLeader && { metadata: { hasleader: "true" } }),
+    });
     try {
       call.listener = serviceTable(member).stream.get(WatchService.methods.Watch.path)!(call);
     } catch {
@@ -122,11 +146,20 @@ export class Follower {
   }
 
   #create(id: number): void {
-    const { from, to, noPut, noDelete, prevKv, through } = this.#watches[id]!;
+    const { from, to, noPut, noDelete, prevKv, through } = this.#watches[id];
     const filters = [...(noPut ? [0] : []), ...(noDelete ? [1] : [])];
-    const value = { key: fromLatin1(from), rangeEnd: fromLatin1(to), filters, prevKv, watchId: id + 1 };
+    const value = {
+      key: fromLatin1(from),
+      rangeEnd: fromLatin1(to),
+      filters,
+      prevKv,
+      watchId: id + 1,
+    };
     const startRevision = through === undefined ? 0 : through + 1;
-    this.#call!.request({ case: "createRequest", value: { ...value, startRevision } as WatchCreateRequest });
+    this.#call!.request({
+      case: "createRequest",
+      value: { ...value, startRevision } as WatchCreateRequest,
+    });
   }
 
   #begin(watch: Watch, revision: number): void {
@@ -141,7 +174,7 @@ export class Follower {
       for (const watch of this.#watches) if (watch.created) this.#toldThrough(watch, revision);
       return;
     }
-    const watch = this.#watches[response.watchId - 1]!;
+    const watch = this.#watches[response.watchId - 1];
     if (response.created) {
       watch.created = true;
       if (watch.through === undefined) this.#begin(watch, revision + 1);
@@ -150,7 +183,10 @@ export class Follower {
     assert.ok(watch.created, this.#where("nothing before it is created"));
     if (response.canceled) {
       // Only a compaction ends one; what it has missed is gone, and it begins behind it.
-      assert.ok(response.compactRevision > watch.through! + 1, this.#where(`cancelled: ${response.cancelReason}`));
+      assert.ok(
+        response.compactRevision > watch.through! + 1,
+        this.#where(`cancelled: ${response.cancelReason}`),
+      );
       this.#counts.compacted++;
       this.#begin(watch, response.compactRevision);
       this.drop();
@@ -162,11 +198,15 @@ export class Follower {
 
   #told(watch: Watch, bytes: Uint8Array): void {
     const { events } = this.#model;
-    while (watch.next < events.length && !wants(watch, events[watch.next]!)) watch.next++;
+    while (watch.next < events.length && !wants(watch, events[watch.next])) watch.next++;
     const due = events[watch.next++];
     const text = eventText(bytes);
-    const bare = text.split("<", 1)[0]!;
-    assert.equal(bare, due?.text, this.#where(`a watch of ${watch.from} to ${watch.to} behind ${watch.through}`));
+    const bare = text.split("<", 1)[0];
+    assert.equal(
+      bare,
+      due?.text,
+      this.#where(`a watch of ${watch.from} to ${watch.to} behind ${watch.through}`),
+    );
     // What was before may be gone by a compaction at the event's own revision.
     if (!watch.prevKv || due!.previous === undefined) assert.equal(text, bare);
     else if (revisionOf(bytes) > this.#member!.store.mvcc.compactRevision)
@@ -177,8 +217,11 @@ export class Follower {
   /** The header says that nothing up to `revision` is missing. */
   #toldThrough(watch: Watch, revision: number): void {
     const { events } = this.#model;
-    for (; watch.next < events.length && events[watch.next]!.revision <= revision; watch.next++) {
-      assert.ok(!wants(watch, events[watch.next]!), this.#where(`${events[watch.next]!.text} is missing below ${revision}`));
+    for (; watch.next < events.length && events[watch.next].revision <= revision; watch.next++) {
+      assert.ok(
+        !wants(watch, events[watch.next]),
+        this.#where(`${events[watch.next].text} is missing below ${revision}`),
+      );
     }
     watch.through = Math.max(watch.through!, revision);
   }

@@ -1,6 +1,7 @@
 /**
- * What a cluster's keys went through, the obvious way: a map, and a list of all changes, from the entries as the first member applies them.
- * It knows the requests of the tests that use it: puts, deletions, transactions without comparisons, leases.
+ * What a cluster's keys went through, the obvious way: a map, and a list of all changes, from the
+ * entries as the first member applies them. It knows the requests of the tests that use it: puts,
+ * deletions, transactions without comparisons, leases.
  */
 import assert from "node:assert/strict";
 import {
@@ -34,7 +35,10 @@ export class KeyModel {
   /** Applied entries by index, and the revision after each. */
   readonly #applied = new Map<number, { data: Uint8Array; revision: number }>();
 
-  /** Feeds the model with what any store in this process applies, until `run` is over. All stores must agree. */
+  /**
+   * Feeds the model with what any store in this process applies, until `run` is over. All stores
+   * must agree.
+   */
   async observe(run: () => Promise<void>): Promise<void> {
     const { begin } = Store.prototype;
     const take = (store: Store, entry: raftpb.Entry): void => {
@@ -45,7 +49,11 @@ export class KeyModel {
         this.#applied.set(entry.index, known);
       }
       assert.deepEqual(new Uint8Array(entry.data), known.data, `one entry at index ${entry.index}`);
-      assert.equal(store.mvcc.currentRevision, known.revision, `the revision after entry ${entry.index}`);
+      assert.equal(
+        store.mvcc.currentRevision,
+        known.revision,
+        `the revision after entry ${entry.index}`,
+      );
     };
     Store.prototype.begin = function (this: Store, entry, isAwaited) {
       const outcome = begin.call(this, entry, isAwaited);
@@ -65,23 +73,36 @@ export class KeyModel {
     const request = InternalRaftRequest.decode(data);
     const before = this.events.length;
     if (request.put !== undefined) this.#put(PutRequest.decode(request.put));
-    else if (request.deleteRange !== undefined) this.#deleteRange(DeleteRangeRequest.decode(request.deleteRange));
+    else if (request.deleteRange !== undefined)
+      this.#deleteRange(DeleteRangeRequest.decode(request.deleteRange));
     else if (request.txn !== undefined) {
       for (const op of TxnRequest.decode(request.txn).success) {
         if (op.request?.case === "requestPut") this.#put(op.request.value);
         else if (op.request?.case === "requestDeleteRange") this.#deleteRange(op.request.value);
       }
-    } else if (request.leaseGrant !== undefined) this.#leases.add(LeaseGrantRequest.decode(request.leaseGrant).ID);
-    else if (request.leaseRevoke !== undefined) this.#revoke(LeaseRevokeRequest.decode(request.leaseRevoke).ID);
+    } else if (request.leaseGrant !== undefined)
+      this.#leases.add(LeaseGrantRequest.decode(request.leaseGrant).ID);
+    else if (request.leaseRevoke !== undefined)
+      this.#revoke(LeaseRevokeRequest.decode(request.leaseRevoke).ID);
     if (this.events.length > before) this.revision++;
   }
 
-  #put({ key: keyBytes, value: valueBytes, lease }: Pick<PutRequest, "key" | "value" | "lease">): void {
+  #put({
+    key: keyBytes,
+    value: valueBytes,
+    lease,
+  }: Pick<PutRequest, "key" | "value" | "lease">): void {
     if (lease !== 0n && !this.#leases.has(lease)) return;
     const [key, value] = [toLatin1(keyBytes), toLatin1(valueBytes)];
     const revision = this.revision + 1;
     const previous = this.#values.get(key)?.value;
-    this.events.push({ revision, key, deleted: false, text: `put ${key}=${value}@${revision}`, previous });
+    this.events.push({
+      revision,
+      key,
+      deleted: false,
+      text: `put ${key}=${value}@${revision}`,
+      previous,
+    });
     this.#values.set(key, { value, lease });
   }
 
@@ -99,7 +120,8 @@ export class KeyModel {
 
   #revoke(lease: bigint): void {
     this.#leases.delete(lease);
-    for (const key of [...this.#values.keys()].sort()) if (this.#values.get(key)!.lease === lease) this.#delete(key);
+    for (const key of [...this.#values.keys()].sort())
+      if (this.#values.get(key)!.lease === lease) this.#delete(key);
   }
 }
 

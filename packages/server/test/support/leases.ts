@@ -18,18 +18,27 @@ import type { Member } from "../../src/member/member.ts";
 import { serviceTable } from "../../src/services/table.ts";
 import { call } from "./world.ts";
 
-const { LeaseGrant, LeaseRevoke, LeaseTimeToLive, LeaseLeases, LeaseKeepAlive } = LeaseService.methods;
+const { LeaseGrant, LeaseRevoke, LeaseTimeToLive, LeaseLeases, LeaseKeepAlive } =
+  LeaseService.methods;
 
 export async function grant(member: Member, ID: bigint, TTL: number): Promise<LeaseGrantResponse> {
-  return LeaseGrantResponse.decode(await call(member, LeaseGrant.path, LeaseGrantRequest.encode({ ID, TTL })));
+  return LeaseGrantResponse.decode(
+    await call(member, LeaseGrant.path, LeaseGrantRequest.encode({ ID, TTL })),
+  );
 }
 
 export function revoke(member: Member, ID: bigint): Promise<Uint8Array> {
   return call(member, LeaseRevoke.path, LeaseRevokeRequest.encode({ ID }));
 }
 
-export async function timeToLive(member: Member, ID: bigint, keys = false): Promise<LeaseTimeToLiveResponse> {
-  return LeaseTimeToLiveResponse.decode(await call(member, LeaseTimeToLive.path, LeaseTimeToLiveRequest.encode({ ID, keys })));
+export async function timeToLive(
+  member: Member,
+  ID: bigint,
+  keys = false,
+): Promise<LeaseTimeToLiveResponse> {
+  return LeaseTimeToLiveResponse.decode(
+    await call(member, LeaseTimeToLive.path, LeaseTimeToLiveRequest.encode({ ID, keys })),
+  );
 }
 
 export async function list(member: Member): Promise<bigint[]> {
@@ -38,7 +47,11 @@ export async function list(member: Member): Promise<bigint[]> {
 }
 
 export function putLeased(member: Member, key: string, lease: bigint): Promise<Uint8Array> {
-  return call(member, "/etcdserverpb.KV/Put", PutRequest.encode({ key: fromUtf8(key), value: fromUtf8("v"), lease }));
+  return call(
+    member,
+    "/etcdserverpb.KV/Put",
+    PutRequest.encode({ key: fromUtf8(key), value: fromUtf8("v"), lease }),
+  );
 }
 
 /** A streaming call from the client's side. */
@@ -52,7 +65,11 @@ export interface ClientStream {
 }
 
 /** Opens a streaming call. */
-export function openStream(member: Member, path: string, metadata: Record<string, string> = {}): ClientStream {
+export function openStream(
+  member: Member,
+  path: string,
+  metadata: Record<string, string> = {},
+): ClientStream {
   const call: StreamCall = {
     context: {
       path,
@@ -106,11 +123,15 @@ export function answers(stream: ClientStream): [id: bigint, seconds: number][] {
 }
 
 /** One keep-alive on a stream of its own: the seconds; rejects with the stream's status text. */
-export async function keepAlive(member: Member, id: bigint, settled: (done: () => boolean) => Promise<void>): Promise<number> {
+export async function keepAlive(
+  member: Member,
+  id: bigint,
+  settled: (done: () => boolean) => Promise<void>,
+): Promise<number> {
   const stream = openKeepAlive(member);
   sendKeepAlive(stream, id);
   await settled(() => stream.messages.length > 0 || stream.status !== undefined);
   stream.listener.cancelled?.();
   if (stream.messages.length === 0) throw new Error(stream.status!.message);
-  return answers(stream)[0]![1];
+  return answers(stream)[0][1];
 }

@@ -1,8 +1,20 @@
-/** Watch without sockets: a stream call whose client reads when the test says so, and a store with a hub on a manual clock. */
+/**
+ * Watch without sockets: a stream call whose client reads when the test says so, and a store with a
+ * hub on a manual clock.
+ */
 import assert from "node:assert/strict";
 import { SeededRandom } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { Event, fromLatin1, KeyValue, raftpb, toLatin1, type WatchCreateRequest, WatchRequest, WatchResponse } from "@quorate/proto";
+import {
+  Event,
+  fromLatin1,
+  KeyValue,
+  raftpb,
+  toLatin1,
+  type WatchCreateRequest,
+  WatchRequest,
+  WatchResponse,
+} from "@quorate/proto";
 import type { MessageBytes, Status, StreamCall, StreamListener } from "@quorate/rpc";
 import { keyRange, runSteps, Store } from "@quorate/store";
 import { WatchHub, type WatchLimits, type WatchStream } from "../../src/watch/index.ts";
@@ -22,7 +34,10 @@ export const TIGHT: WatchLimits = {
   maxContestClientBytes: 100_000_000,
 };
 
-/** A call whose messages wait until `read`. Beyond the budget `send` gives false, as an engine's would. */
+/**
+ * A call whose messages wait until `read`. Beyond the budget `send` gives false, as an engine's
+ * would.
+ */
 export class MemoryCall implements StreamCall {
   readonly context: StreamCall["context"];
   readonly budgetBytes: number;
@@ -37,7 +52,9 @@ export class MemoryCall implements StreamCall {
   #isOverBudget = false;
   readonly #held: Uint8Array[] = [];
 
-  constructor(options: { budgetBytes?: number; metadata?: Record<string, string>; address?: string } = {}) {
+  constructor(
+    options: { budgetBytes?: number; metadata?: Record<string, string>; address?: string } = {},
+  ) {
     this.budgetBytes = options.budgetBytes ?? 1024 * 1024;
     this.context = {
       path: "/etcdserverpb.Watch/Watch",
@@ -79,14 +96,21 @@ export class MemoryCall implements StreamCall {
   read(count = Number.POSITIVE_INFINITY): WatchResponse[] {
     const taken = this.#waiting.splice(0, count);
     for (const { length } of taken) this.bufferedBytes -= length;
-    if (this.status === undefined && this.#isOverBudget && this.bufferedBytes * 2 <= this.budgetBytes) {
+    if (
+      this.status === undefined &&
+      this.#isOverBudget &&
+      this.bufferedBytes * 2 <= this.budgetBytes
+    ) {
       this.#isOverBudget = false;
       this.listener.drained?.();
     }
     return taken.map((bytes) => WatchResponse.decode(bytes));
   }
 
-  /** The client sends a request. As with an engine, the listener hears nothing of it once the call has ended. */
+  /**
+   * The client sends a request. As with an engine, the listener hears nothing of it once the call
+   * has ended.
+   */
   request(requestUnion: WatchRequest["requestUnion"]): void {
     const bytes = WatchRequest.encode({ requestUnion });
     if (this.isPaused) this.#held.push(bytes);
@@ -110,7 +134,10 @@ export class MemoryCall implements StreamCall {
 export class WatchBench {
   readonly clock = new ManualClock();
   readonly disk = new MemoryDisk({ clock: this.clock });
-  readonly keyspaces = new MemoryKeyspaceOpener(this.disk, { clock: this.clock, writeDelayMs: () => 1 });
+  readonly keyspaces = new MemoryKeyspaceOpener(this.disk, {
+    clock: this.clock,
+    writeDelayMs: () => 1,
+  });
   readonly hub: WatchHub;
   readonly failures: unknown[] = [];
   events = 0;
@@ -118,7 +145,10 @@ export class WatchBench {
   /** Small ones make deletions of a few keys too large to be told of at once. */
   stepKeys: number | undefined;
 
-  constructor(limits?: WatchLimits, options: { progressNotifyIntervalMs?: number; maxRequestBytes?: number } = {}) {
+  constructor(
+    limits?: WatchLimits,
+    options: { progressNotifyIntervalMs?: number; maxRequestBytes?: number } = {},
+  ) {
     this.hub = new WatchHub(
       {
         progressNotifyIntervalMs: options.progressNotifyIntervalMs ?? 600_000,
@@ -136,10 +166,17 @@ export class WatchBench {
   }
 
   async open(): Promise<this> {
-    this.store = await this.settled(Store.open(this.keyspaces, "/store", { stepKeys: this.stepKeys }));
+    this.store = await this.settled(
+      Store.open(this.keyspaces, "/store", { stepKeys: this.stepKeys }),
+    );
     // Transactions here do not come from a log; the store wants a position beside its data.
     if (this.store.position.index === 0)
-      this.store.apply({ index: 1, term: 1, type: raftpb.EntryType.EntryNormal, data: new Uint8Array(0) });
+      this.store.apply({
+        index: 1,
+        term: 1,
+        type: raftpb.EntryType.EntryNormal,
+        data: new Uint8Array(0),
+      });
     this.hub.attach(this.store.mvcc);
     return this;
   }
@@ -152,7 +189,10 @@ export class WatchBench {
     await this.open();
   }
 
-  call(options?: ConstructorParameters<typeof MemoryCall>[0]): { call: MemoryCall; stream: WatchStream } {
+  call(options?: ConstructorParameters<typeof MemoryCall>[0]): {
+    call: MemoryCall;
+    stream: WatchStream;
+  } {
     const call = new MemoryCall(options);
     const stream = this.hub.open(call);
     call.listener = {
@@ -201,12 +241,16 @@ export class WatchBench {
   }
 }
 
-/** An event as text: "put key=value@revision" or "delete key@revision", and "<before" where there is a previous value. */
+/**
+ * An event as text: "put key=value@revision" or "delete key@revision", and "<before" where there is
+ * a previous value.
+ */
 export function eventText(bytes: Uint8Array): string {
   const { type, kv: kvBytes, prevKv } = Event.decode(bytes);
   const kv = KeyValue.decode(kvBytes!);
   const before = prevKv === undefined ? "" : `<${toLatin1(KeyValue.decode(prevKv).value)}`;
-  const what = type === 0 ? `put ${toLatin1(kv.key)}=${toLatin1(kv.value)}` : `delete ${toLatin1(kv.key)}`;
+  const what =
+    type === 0 ? `put ${toLatin1(kv.key)}=${toLatin1(kv.value)}` : `delete ${toLatin1(kv.key)}`;
   return `${what}@${kv.modRevision}${before}`;
 }
 

@@ -1,11 +1,22 @@
 /**
- * Members in this process on one manual clock, with disks and a network in memory: everything of a member but its sockets. Time moves only
- * in `run` and `until`, so a test waits for nothing real and runs the same each time.
+ * Members in this process on one manual clock, with disks and a network in memory: everything of a
+ * member but its sockets. Time moves only in `run` and `until`, so a test waits for nothing real
+ * and runs the same each time.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { type Clock, type Names, SeededRandom, silentLogger } from "@quorate/host";
 import { ManualClock, MemoryDisk, MemoryKeyspaceOpener } from "@quorate/host/testing";
-import { type EtcdError, errorOf, fromUtf8, KeyValue, PutRequest, RangeRequest, RangeResponse, type raftpb, toUtf8 } from "@quorate/proto";
+import {
+  type EtcdError,
+  errorOf,
+  fromUtf8,
+  KeyValue,
+  PutRequest,
+  RangeRequest,
+  RangeResponse,
+  type raftpb,
+  toUtf8,
+} from "@quorate/proto";
 import { type CallContext, LOCAL_CALL, type UnaryHandler } from "@quorate/rpc";
 import type { PeerStatus, SnapshotStream, Transport } from "@quorate/transport";
 import { loadConfig, type ServerConfig } from "../../src/config/index.ts";
@@ -40,7 +51,10 @@ export interface Node {
   ended: { error: unknown } | undefined;
   request: TransportRequest | undefined;
   transport?: Transport | undefined;
-  /** Where its member is to be found, and what --initial-cluster and the like say; the flags of a new cluster where there are none. */
+  /**
+   * Where its member is to be found, and what --initial-cluster and the like say; the flags of a
+   * new cluster where there are none.
+   */
   readonly peerUrl: string;
   flags: readonly string[];
   /** The version that it tells others, its own if undefined. */
@@ -64,14 +78,24 @@ class MemoryTransport implements Transport {
   }
 
   #target(id: bigint): Node | undefined {
-    if (this.#closed || !this.#peers.has(id) || this.#world.cutOff.has(this.#selfId) || this.#world.cutOff.has(id)) return undefined;
-    return this.#world.nodes.find((node) => node.member !== undefined && node.request?.memberId === id);
+    if (
+      this.#closed ||
+      !this.#peers.has(id) ||
+      this.#world.cutOff.has(this.#selfId) ||
+      this.#world.cutOff.has(id)
+    )
+      return undefined;
+    return this.#world.nodes.find(
+      (node) => node.member !== undefined && node.request?.memberId === id,
+    );
   }
 
   send(messages: readonly raftpb.Message[]): void {
     for (const message of messages) {
       const copy = structuredClone(message);
-      this.#world.clock.after(1, () => this.#target(message.to)?.request?.listener.received([copy]));
+      this.#world.clock.after(1, () =>
+        this.#target(message.to)?.request?.listener.received([copy]),
+      );
     }
   }
 
@@ -82,7 +106,10 @@ class MemoryTransport implements Transport {
     const taken =
       target === undefined
         ? Promise.reject(new Error("not reachable"))
-        : target.request!.listener.snapshotReceived({ message: structuredClone(stream.message), body: stream.body });
+        : target.request!.listener.snapshotReceived({
+            message: structuredClone(stream.message),
+            body: stream.body,
+          });
     taken.then(
       () => self.request?.listener.snapshotSent(to, true),
       () => self.request?.listener.snapshotSent(to, false),
@@ -98,7 +125,9 @@ class MemoryTransport implements Transport {
   #dial(id: bigint): void {
     this.#world.clock.after(1, () => {
       if (this.#target(id)?.request?.questions.isRemoved(this.#selfId) !== true) return;
-      this.#world.nodes.find((node) => node.request?.memberId === this.#selfId)?.request?.questions.selfRemoved();
+      this.#world.nodes
+        .find((node) => node.request?.memberId === this.#selfId)
+        ?.request?.questions.selfRemoved();
     });
   }
 
@@ -167,34 +196,70 @@ export class World {
     for (const node of this.nodes) node.flags = ["--initial-cluster", cluster];
   }
 
-  /** A machine more, with an empty disk. @param flags those that say which cluster its member belongs to */
+  /**
+   * A machine more, with an empty disk. @param flags those that say which cluster its member
+   * belongs to
+   */
   addNode(flags: readonly string[]): Node {
     const i = this.nodes.length;
     const disk: MemoryDisk = new MemoryDisk({ clock: this.clock, syncDelayMs: () => node.syncMs });
-    const keyspaces = new MemoryKeyspaceOpener(disk, { clock: this.clock, writeDelayMs: () => node.writeMs });
+    const keyspaces = new MemoryKeyspaceOpener(disk, {
+      clock: this.clock,
+      writeDelayMs: () => node.writeMs,
+    });
     const peerUrl = `http://127.0.0.1:${12380 + 10 * i}`;
     const process = { member: undefined, crashAt: undefined, ended: undefined, request: undefined };
-    const node: Node = { name: `m${i}`, disk, syncMs: 1, keyspaces, writeMs: 2, ...process, peerUrl, flags };
+    const node: Node = {
+      name: `m${i}`,
+      disk,
+      syncMs: 1,
+      keyspaces,
+      writeMs: 2,
+      ...process,
+      peerUrl,
+      flags,
+    };
     this.nodes.push(node);
     return node;
   }
 
   /** Asks the member at a peer URL, as another one, over the network in memory. */
-  async callPeer(from: Node, url: string, path: string, body: Uint8Array | undefined): Promise<PeerAnswer> {
-    const isAt = ({ member, peerUrl }: Node) => peerUrl === url || member?.store.membership.member(member.id)?.peerUrls.includes(url);
+  async callPeer(
+    from: Node,
+    url: string,
+    path: string,
+    body: Uint8Array | undefined,
+  ): Promise<PeerAnswer> {
+    const isAt = ({ member, peerUrl }: Node) =>
+      peerUrl === url || member?.store.membership.member(member.id)?.peerUrls.includes(url);
     const target = this.nodes.find((node) => node.member !== undefined && isAt(node));
-    const isCut = (node: Node | undefined) => node?.request !== undefined && this.cutOff.has(node.request.memberId);
+    const isCut = (node: Node | undefined) =>
+      node?.request !== undefined && this.cutOff.has(node.request.memberId);
     await new Promise<void>((resolve) => this.clock.after(1, resolve));
-    if (target?.member === undefined || isCut(target) || isCut(from)) throw new Error("not reachable");
-    const version = { ...versionOf(target.member), serverVersion: target.serverVersion ?? SERVER_VERSION };
+    if (target?.member === undefined || isCut(target) || isCut(from))
+      throw new Error("not reachable");
+    const version = {
+      ...versionOf(target.member),
+      serverVersion: target.serverVersion ?? SERVER_VERSION,
+    };
     const method = body === undefined ? "GET" : "POST";
-    const sent = { method, path, query: "", headers: new Map<string, string>(), body: body ?? new Uint8Array(0) };
+    const sent = {
+      method,
+      path,
+      query: "",
+      headers: new Map<string, string>(),
+      body: body ?? new Uint8Array(0),
+    };
     const request = { ...sent, peerAddress: "", peerCommonName: undefined };
     const answer = await httpRouter(peerEndpoints(target.member, version))(request);
     await new Promise<void>((resolve) => this.clock.after(1, resolve));
     if (isCut(target) || isCut(from)) throw new Error("not reachable");
     const clusterId = answer.headers?.["x-etcd-cluster-id"];
-    return { status: answer.status, body: typeof answer.body === "string" ? fromUtf8(answer.body) : answer.body, clusterId };
+    return {
+      status: answer.status,
+      body: typeof answer.body === "string" ? fromUtf8(answer.body) : answer.body,
+      clusterId,
+    };
   }
 
   async config(node: Node): Promise<ServerConfig> {
@@ -252,13 +317,16 @@ export class World {
     await this.settled(Promise.all(this.nodes.map((node) => node.member!.ready)));
   }
 
-  /** The node that leads by its own account and by that of a majority of the voters that it knows. */
+  /**
+   * The node that leads by its own account and by that of a majority of the voters that it knows.
+   */
   leader(): Node | undefined {
     return this.nodes.find(({ member }) => {
       if (member?.isLeader !== true) return false;
       const voters = member.store.membership.members().filter((one) => !one.isLearner);
       const followers = this.nodes.filter(
-        (other) => voters.some(({ id }) => id === other.member?.id) && other.member?.leader === member.id,
+        (other) =>
+          voters.some(({ id }) => id === other.member?.id) && other.member?.leader === member.id,
       );
       return followers.length > voters.length / 2;
     });
@@ -309,18 +377,35 @@ export async function call(
 ): Promise<Uint8Array> {
   const handler: UnaryHandler | undefined = serviceTable(member).unary.get(path);
   if (handler === undefined) throw new Error(`no method ${path}`);
-  const answer = await handler(request, { ...LOCAL_CALL, path, metadata: (key) => metadata[key], ...context });
+  const answer = await handler(request, {
+    ...LOCAL_CALL,
+    path,
+    metadata: (key) => metadata[key],
+    ...context,
+  });
   return answer instanceof Uint8Array ? answer : Buffer.concat(answer);
 }
 
 export function put(member: Member, key: string, value: string): Promise<Uint8Array> {
-  return call(member, "/etcdserverpb.KV/Put", PutRequest.encode({ key: fromUtf8(key), value: fromUtf8(value) }));
+  return call(
+    member,
+    "/etcdserverpb.KV/Put",
+    PutRequest.encode({ key: fromUtf8(key), value: fromUtf8(value) }),
+  );
 }
 
 /** The value of a key, undefined if it has none. */
-export async function get(member: Member, key: string, serializable = false): Promise<string | undefined> {
+export async function get(
+  member: Member,
+  key: string,
+  serializable = false,
+): Promise<string | undefined> {
   const answer = RangeResponse.decode(
-    await call(member, "/etcdserverpb.KV/Range", RangeRequest.encode({ key: fromUtf8(key), serializable })),
+    await call(
+      member,
+      "/etcdserverpb.KV/Range",
+      RangeRequest.encode({ key: fromUtf8(key), serializable }),
+    ),
   );
   return answer.kvs[0] === undefined ? undefined : toUtf8(KeyValue.decode(answer.kvs[0]).value);
 }

@@ -1,6 +1,7 @@
 /**
- * DISK-1: a member starts with all that it has acknowledged. Its log reaches as far as the process before had it on the disk, by its own
- * account, and its term is not below one in which it has answered. A member whose disk lost any of that must refuse to start.
+ * DISK-1: a member starts with all that it has acknowledged. Its log reaches as far as the process
+ * before had it on the disk, by its own account, and its term is not below one in which it has
+ * answered. A member whose disk lost any of that must refuse to start.
  */
 import { raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
@@ -42,16 +43,21 @@ export class Acknowledged {
 
   /**
    * A process of a member has made its machine from what the disk holds.
-   * @param isExcused the disk has said that it had synced what it had not: docs/correctness.md excuses what is lost by that
+   * @param isExcused the disk has said that it had synced what it had not: docs/correctness.md
+   * excuses what is lost by that
    * @throws Violation
    */
   started(name: string, { id, lastIndex, term }: Raft, isExcused: boolean): void {
     const relied = this.#of(id);
     this.compared++;
     if (!isExcused && lastIndex < relied.index) {
-      violate("DISK-1", `${name} starts with a log that ends at ${lastIndex}, and had entries up to ${relied.index} on its disk`);
+      violate(
+        "DISK-1",
+        `${name} starts with a log that ends at ${lastIndex}, and had entries up to ${relied.index} on its disk`,
+      );
     }
-    if (!isExcused && term < relied.term) violate("DISK-1", `${name} starts in term ${term}, and has answered in term ${relied.term}`);
+    if (!isExcused && term < relied.term)
+      violate("DISK-1", `${name} starts in term ${term}, and has answered in term ${relied.term}`);
   }
 
   /** A member's process ends. */

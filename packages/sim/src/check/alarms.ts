@@ -1,9 +1,23 @@
 /** Which alarms are raised by the log, and what they must refuse. */
-import { AlarmRequest, AlarmRequest_AlarmAction, AlarmType, type ErrorName, type InternalRaftRequest } from "@quorate/proto";
+import {
+  AlarmRequest,
+  AlarmRequest_AlarmAction,
+  AlarmType,
+  type ErrorName,
+  type InternalRaftRequest,
+} from "@quorate/proto";
 import type { ModelRequest, ModelTxn } from "../model.ts";
 
 /** Requests that a store which differs from others must not apply. */
-const NOT_WHEN_CORRUPT = ["put", "range", "deleteRange", "txn", "compaction", "leaseGrant", "leaseRevoke"] as const;
+const NOT_WHEN_CORRUPT = [
+  "put",
+  "range",
+  "deleteRange",
+  "txn",
+  "compaction",
+  "leaseGrant",
+  "leaseRevoke",
+] as const;
 
 export class AlarmBook {
   readonly #raised = new Set<string>();
@@ -30,7 +44,10 @@ export class AlarmBook {
     return [...this.#raised].some((key) => key.startsWith(`${type} `));
   }
 
-  /** The error that a request must come to for an alarm's sake, undefined for none. Takes note of what changes the alarms. */
+  /**
+   * The error that a request must come to for an alarm's sake, undefined for none. Takes note of
+   * what changes the alarms.
+   */
   applied(internal: InternalRaftRequest, request: ModelRequest | undefined): ErrorName | undefined {
     if (internal.alarm !== undefined) {
       this.#change(AlarmRequest.decode(internal.alarm));
@@ -71,5 +88,7 @@ function adds(internal: InternalRaftRequest, request: ModelRequest | undefined):
 }
 
 function mayPut({ success, failure }: ModelTxn): boolean {
-  return [...success, ...failure].some((op) => op.kind === "put" || (op.kind === "txn" && mayPut(op)));
+  return [...success, ...failure].some(
+    (op) => op.kind === "put" || (op.kind === "txn" && mayPut(op)),
+  );
 }

@@ -41,12 +41,16 @@ export class ArchiveCheck {
     this.#leases = leases;
   }
 
-  /** Looks into a snapshot that was sent to its end; undefined for that of a member with nothing yet. Rejects with a Violation. */
+  /**
+   * Looks into a snapshot that was sent to its end; undefined for that of a member with nothing
+   * yet. Rejects with a Violation.
+   */
   async look(name: string, bytes: Uint8Array): Promise<Archive | undefined> {
     const disk = new MemoryDisk();
     disk.makeDir("/archive");
     disk.replace(PATH, bytes);
-    const wrong = (what: string): never => violate("ARCHIVE-1", `a snapshot of ${name}, ${bytes.length} bytes: ${what}`);
+    const wrong = (what: string): never =>
+      violate("ARCHIVE-1", `a snapshot of ${name}, ${bytes.length} bytes: ${what}`);
     try {
       verifyChecksum(disk, PATH, () => {});
     } catch (error) {
@@ -54,8 +58,13 @@ export class ArchiveCheck {
     }
     const index = indexOf(disk);
     // Who has only just joined has applied nothing, and has no index.
-    if (index === undefined) return isBlank(disk) ? undefined : wrong("it has keys, and does not say at which index it stands");
-    const revision = this.#safety.revisionAt(index) ?? wrong(`it stands at index ${index}, and nobody has applied that`);
+    if (index === undefined)
+      return isBlank(disk)
+        ? undefined
+        : wrong("it has keys, and does not say at which index it stands");
+    const revision =
+      this.#safety.revisionAt(index) ??
+      wrong(`it stands at index ${index}, and nobody has applied that`);
     const state = this.#safety.stateAt(revision)!;
     const keyspaces = new MemoryKeyspaceOpener(disk);
     disk.makeDir("/store");
@@ -69,18 +78,29 @@ export class ArchiveCheck {
     }
     const differs = this.#differs(store, index, revision);
     if (differs !== undefined) wrong(`at index ${index}, ${differs}`);
-    const leases = new Map([...store.lessor.all()].map(({ id, ttlSeconds }) => [`${id}`, ttlSeconds]));
-    const archive = { bytes, index, state, compactRevision: store.mvcc.compactRevision, leases, alarms: store.alarms.list() };
+    const leases = new Map(
+      [...store.lessor.all()].map(({ id, ttlSeconds }) => [`${id}`, ttlSeconds]),
+    );
+    const archive = {
+      bytes,
+      index,
+      state,
+      compactRevision: store.mvcc.compactRevision,
+      leases,
+      alarms: store.alarms.list(),
+    };
     await store.close({ flush: false });
     this.counts.whole++;
     return archive;
   }
 
   #differs({ mvcc, lessor }: Store, index: number, revision: number): string | undefined {
-    if (mvcc.currentRevision !== revision) return `it is at revision ${mvcc.currentRevision}, not ${revision}`;
+    if (mvcc.currentRevision !== revision)
+      return `it is at revision ${mvcc.currentRevision}, not ${revision}`;
     const leases = [...lessor.all()].map(({ id }) => `${id}`).sort();
     const expected = this.#leases.existingAt(index);
-    if (leases.join(" ") !== expected.join(" ")) return `its leases are ${leases.join(" ")}, not ${expected.join(" ")}`;
+    if (leases.join(" ") !== expected.join(" "))
+      return `its leases are ${leases.join(" ")}, not ${expected.join(" ")}`;
     const first = Math.max(1, mvcc.compactRevision, revision - MAX_READ_REVISIONS);
     for (let at = first; at <= revision; at++) {
       const wrong = this.#safety.contentDiffers({ mvcc }, at);
@@ -104,7 +124,8 @@ function indexOf(disk: MemoryDisk): number | undefined {
   const file = BoltFile.open(disk, PATH);
   try {
     for (const slice of file.records("meta")) {
-      for (const [key, value] of slice) if (toLatin1(key) === "consistent_index") return readU64BE(value, 0);
+      for (const [key, value] of slice)
+        if (toLatin1(key) === "consistent_index") return readU64BE(value, 0);
     }
     return undefined;
   } finally {

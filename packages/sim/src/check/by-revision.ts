@@ -1,9 +1,12 @@
 /**
- * Judges what clients saw: is there one order of all operations that agrees with real time and gives every answer?
+ * Judges what clients saw: is there one order of all operations that agrees with real time and
+ * gives every answer?
  *
- * Revisions decide most of it. A write that was answered has its place, the revision in its answer; a read stands behind the write of its
- * revision. What is left to search for (in the manner of Wing and Gong, with Lowe's memory of configurations) are the places of writes
- * whose outcome nobody knows: revisions that no answered write has must be theirs, each at most once, and every read must come out right.
+ * Revisions decide most of it. A write that was answered has its place, the revision in its answer;
+ * a read stands behind the write of its revision. What is left to search for (in the manner of Wing
+ * and Gong, with Lowe's memory of configurations) are the places of writes whose outcome nobody
+ * knows: revisions that no answered write has must be theirs, each at most once, and every read
+ * must come out right.
  *
  *   HIST-1 real time       an answer's revision is not below one that was answered before the call; a write's is above it
  *   HIST-2 one write each  no two writes have one revision, no revision is nobody's
@@ -18,7 +21,10 @@ import { type Fits, type Hint, type Parts, place } from "./places.ts";
 export interface Verdict {
   /** The first thing that is wrong, with the operations around it; undefined if all is well. */
   readonly violation: string | undefined;
-  /** False if the search gave up at its bound: no violation was found, and not every order was tried. */
+  /**
+   * False if the search gave up at its bound: no violation was found, and not every order was
+   * tried.
+   */
   readonly decided: boolean;
   readonly answered: number;
   readonly unknown: number;
@@ -29,7 +35,10 @@ export interface Verdict {
   readonly leaseEnds: ReadonlyMap<string, number>;
 }
 
-/** Judges a history that has ended. `fits` says what watchers, say, have seen of revisions whose write nobody was answered for. */
+/**
+ * Judges a history that has ended. `fits` says what watchers, say, have seen of revisions whose
+ * write nobody was answered for.
+ */
 export function checkHistory(
   operations: readonly Operation[],
   compactions: readonly CompactionCall[] = [],
@@ -40,10 +49,17 @@ export function checkHistory(
   let violation: string | undefined;
   let placed: ReadonlyMap<Operation, number> = new Map();
   let leaseEnds: ReadonlyMap<string, number> = new Map();
-  const parts: Parts = { writes: new Map(), reads: new Map(), unknown: [], floors: new Map(), last: 1 };
+  const parts: Parts = {
+    writes: new Map(),
+    reads: new Map(),
+    unknown: [],
+    floors: new Map(),
+    last: 1,
+  };
   const answered = operations.filter((op) => op.outcome?.kind === "answered");
   let last = 1;
-  for (const op of answered) last = Math.max(last, (op.outcome as { answer: Answer }).answer.revision);
+  for (const op of answered)
+    last = Math.max(last, (op.outcome as { answer: Answer }).answer.revision);
   violation = realTime(operations, parts) ?? compacted(operations, compactions);
   if (violation === undefined) {
     const found = place({ ...parts, last }, hint, fits);
@@ -59,7 +75,8 @@ function realTime(operations: readonly Operation[], parts: Parts): string | unde
   const moments: { at: number; op: Operation; call: boolean }[] = [];
   for (const op of operations) {
     moments.push({ at: op.calledAt, op, call: true });
-    if (op.returnedAt !== undefined && op.outcome?.kind === "answered") moments.push({ at: op.returnedAt, op, call: false });
+    if (op.returnedAt !== undefined && op.outcome?.kind === "answered")
+      moments.push({ at: op.returnedAt, op, call: false });
   }
   // What is called at the moment of a return was called at the same time, as far as anyone knows.
   moments.sort((a, b) => a.at - b.at || Number(b.call) - Number(a.call));
@@ -68,7 +85,12 @@ function realTime(operations: readonly Operation[], parts: Parts): string | unde
   for (const { op, call } of moments) {
     if (call) {
       parts.floors.set(op, highest);
-      if (op.outcome?.kind !== "answered" && op.outcome?.kind !== "refused" && op.request.kind !== "range") parts.unknown.push(op);
+      if (
+        op.outcome?.kind !== "answered" &&
+        op.outcome?.kind !== "refused" &&
+        op.request.kind !== "range"
+      )
+        parts.unknown.push(op);
       continue;
     }
     const { answer } = op.outcome as { answer: Answer };
@@ -80,7 +102,8 @@ function realTime(operations: readonly Operation[], parts: Parts): string | unde
     }
     if (isWrite) {
       const other = parts.writes.get(answer.revision);
-      if (other !== undefined) return `HIST-2: two writes of revision ${answer.revision}:\n  ${words(other)}\n  ${words(op)}`;
+      if (other !== undefined)
+        return `HIST-2: two writes of revision ${answer.revision}:\n  ${words(other)}\n  ${words(op)}`;
       parts.writes.set(answer.revision, op);
     } else {
       const at = op.atRevision > 0 ? op.atRevision : answer.revision;
@@ -97,15 +120,30 @@ function realTime(operations: readonly Operation[], parts: Parts): string | unde
 }
 
 /** HIST-4. */
-function compacted(operations: readonly Operation[], compactions: readonly CompactionCall[]): string | undefined {
+function compacted(
+  operations: readonly Operation[],
+  compactions: readonly CompactionCall[],
+): string | undefined {
   for (const op of operations) {
     if (op.atRevision === 0) continue;
     if (op.outcome?.kind === "answered" && !op.serializable) {
-      const gone = compactions.find((one) => one.answeredAt !== undefined && one.answeredAt < op.calledAt && one.revision > op.atRevision);
-      if (gone !== undefined) return `HIST-4: compacted at ${gone.revision} before, and yet read:\n  ${words(op)}`;
+      const gone = compactions.find(
+        (one) =>
+          one.answeredAt !== undefined &&
+          one.answeredAt < op.calledAt &&
+          one.revision > op.atRevision,
+      );
+      if (gone !== undefined)
+        return `HIST-4: compacted at ${gone.revision} before, and yet read:\n  ${words(op)}`;
     }
-    if (op.outcome?.kind === "refused" && op.outcome.error.includes("compacted") && op.returnedAt !== undefined) {
-      const cause = compactions.some((one) => one.calledAt < op.returnedAt! && one.revision > op.atRevision);
+    if (
+      op.outcome?.kind === "refused" &&
+      op.outcome.error.includes("compacted") &&
+      op.returnedAt !== undefined
+    ) {
+      const cause = compactions.some(
+        (one) => one.calledAt < op.returnedAt! && one.revision > op.atRevision,
+      );
       if (!cause) return `HIST-4: nobody compacted that:\n  ${words(op)}`;
     }
   }

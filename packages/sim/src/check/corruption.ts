@@ -35,12 +35,16 @@ export class CorruptionCheck {
   raised(memberId: bigint): void {
     if (memberId === 0n) {
       this.counts.nobodyNamed++;
-      if (!this.isAnyAltered) violate("CORRUPT-1", "the alarm is raised for the whole cluster, and no store was altered");
+      if (!this.isAnyAltered)
+        violate("CORRUPT-1", "the alarm is raised for the whole cluster, and no store was altered");
       return;
     }
     this.counts.named++;
     if (!this.#altered.has(memberId))
-      violate("CORRUPT-1", `the alarm names the member ${memberId.toString(16)}, whose store was not altered`);
+      violate(
+        "CORRUPT-1",
+        `the alarm names the member ${memberId.toString(16)}, whose store was not altered`,
+      );
     this.#named.add(memberId);
   }
 
@@ -50,18 +54,31 @@ export class CorruptionCheck {
   }
 
   /**
-   * A client has an answer of a member whose store was altered. True if it is what the model says, or nothing that the difference shows in.
+   * A client has an answer of a member whose store was altered. True if it is what the model says,
+   * or nothing that the difference shows in.
    * @param state the model at the revision that was read
    * @param isStrict the member had applied the alarm before it was asked, and heals itself
    */
-  isRight(name: string, request: ModelRequest, answer: Answer, state: ModelState | undefined, isStrict: boolean): boolean {
-    if (request.kind === "put" || request.kind === "delete" || request.kind === "revoke") return true;
-    // What a transaction reads is judged where it is applied; whoever is altered may have given another answer.
+  isRight(
+    name: string,
+    request: ModelRequest,
+    answer: Answer,
+    state: ModelState | undefined,
+    isStrict: boolean,
+  ): boolean {
+    if (request.kind === "put" || request.kind === "delete" || request.kind === "revoke")
+      return true;
+    // What a transaction reads is judged where it is applied; whoever is altered may have given
+    // another answer.
     if (request.kind === "txn") return answer.answers.every(({ kind }) => kind !== "range");
-    const wrong = state === undefined ? undefined : difference({ ...state.apply(request).answer, revision: answer.revision }, answer);
+    const wrong =
+      state === undefined
+        ? undefined
+        : difference({ ...state.apply(request).answer, revision: answer.revision }, answer);
     if (wrong === undefined) return true;
     this.counts.wrongAnswers++;
-    if (isStrict) violate("CORRUPT-3", `${name} differs from the others, knows it, and answers: ${wrong}`);
+    if (isStrict)
+      violate("CORRUPT-3", `${name} differs from the others, knows it, and answers: ${wrong}`);
     return false;
   }
 }

@@ -1,7 +1,8 @@
 /**
- * SIM-7 while a cluster runs: members that have applied the same index have equal stores. At every index of a kind a member's keys are
- * compared with the model's, and at fewer its HashKV, which covers all revisions that are left, with those of the others and with its
- * own, should it come by that index again after a restart.
+ * SIM-7 while a cluster runs: members that have applied the same index have equal stores. At every
+ * index of a kind a member's keys are compared with the model's, and at fewer its HashKV, which
+ * covers all revisions that are left, with those of the others and with its own, should it come by
+ * that index again after a restart.
  */
 import type { Store } from "@quorate/store";
 import { type Safety, violate } from "./safety.ts";
@@ -27,11 +28,18 @@ export class HashCheck {
    * A member has applied `index`. Throws a Violation, or tells `fail` of one later.
    * @param isSound asked when the hash is there: whether the store was left alone meanwhile
    */
-  applied(name: string, store: Store, index: number, fail: (error: unknown) => void, isSound: () => boolean = () => true): void {
+  applied(
+    name: string,
+    store: Store,
+    index: number,
+    fail: (error: unknown) => void,
+    isSound: () => boolean = () => true,
+  ): void {
     if (index % CONTENT_EVERY_ENTRIES !== 0) return;
     const wrong = this.#safety.contentDiffers(store);
     if (wrong !== undefined) violate("SIM-7", `${name} after entry ${index}: ${wrong}`);
-    if (index % (index <= HASH_SELDOM_FROM_ENTRY ? HASH_EVERY_ENTRIES : HASH_SELDOM_ENTRIES) !== 0) return;
+    if (index % (index <= HASH_SELDOM_FROM_ENTRY ? HASH_EVERY_ENTRIES : HASH_SELDOM_ENTRIES) !== 0)
+      return;
     // Of this revision, though its turn may come later: hashes are computed one at a time.
     store.mvcc.hashKV(store.mvcc.currentRevision).then(
       ({ hash, compactRevision }) => {
@@ -50,7 +58,8 @@ export class HashCheck {
           }
         }
       },
-      // Its process is gone, or its store is; or it has compacted that revision, or has too many hashes waiting.
+      // Its process is gone, or its store is; or it has compacted that revision, or has too many
+      // hashes waiting.
       () => {},
     );
   }

@@ -1,6 +1,7 @@
 /**
- * All judges of histories together, for records of any origin: the simulator's clients, or those of real members. First the judge by
- * revision, then the general one as a second opinion; what fails is made small and drawn.
+ * All judges of histories together, for records of any origin: the simulator's clients, or those of
+ * real members. First the judge by revision, then the general one as a second opinion; what fails
+ * is made small and drawn.
  */
 import { historyPicture } from "../report/picture.ts";
 import { checkHistory } from "./by-revision.ts";
@@ -23,11 +24,14 @@ export interface JudgeOptions {
   /** Configurations entered by the general judge before it gives up. */
   readonly maxStates?: number;
   /**
-   * Whether the general judge is asked too, which knows keys and values alone: no limits, orders, comparisons over ranges or transactions
-   * within transactions. True if not given.
+   * Whether the general judge is asked too, which knows keys and values alone: no limits, orders,
+   * comparisons over ranges or transactions within transactions. True if not given.
    */
   readonly searches?: boolean;
-  /** Makes what fails small and draws it, which takes far longer than to judge it; true if not given. */
+  /**
+   * Makes what fails small and draws it, which takes far longer than to judge it; true if not
+   * given.
+   */
   readonly explains?: boolean;
 }
 
@@ -35,12 +39,18 @@ export interface JudgeOptions {
 export interface Judgement {
   /** What is wrong, in words; undefined if nothing was found. */
   readonly violation: string | undefined;
-  /** Judges that gave up at their bounds. Without a violation, an empty list is a pass, and no other is. */
+  /**
+   * Judges that gave up at their bounds. Without a violation, an empty list is a pass, and no other
+   * is.
+   */
   readonly undecided: readonly ("by revision" | "by search")[];
   readonly answered: number;
   readonly unknown: number;
   readonly lastRevision: number;
-  /** The smallest part found that fails, and its picture as an HTML page; undefined if all is well, or nobody asked. */
+  /**
+   * The smallest part found that fails, and its picture as an HTML page; undefined if all is well,
+   * or nobody asked.
+   */
   readonly failing: readonly Operation[] | undefined;
   readonly picture: string | undefined;
 }
@@ -54,13 +64,18 @@ export function judgeHistory(history: RecordedHistory, options: JudgeOptions = {
   const { hint, maxStates, title = "history", explains = true, searches = true } = options;
   const byRevision = checkHistory(operations, compactions, hint);
   const { answered, unknown, lastRevision, placed, leaseEnds } = byRevision;
-  const bySearch = checkLinearizable(searches ? operations : [], { places: byRevision.decided ? placed : undefined, leaseEnds, maxStates });
+  const bySearch = checkLinearizable(searches ? operations : [], {
+    places: byRevision.decided ? placed : undefined,
+    leaseEnds,
+    maxStates,
+  });
   const undecided: ("by revision" | "by search")[] = [];
   if (!byRevision.decided) undecided.push("by revision");
   if (bySearch.result === "undecided") undecided.push("by search");
   const counts = { undecided, answered, unknown, lastRevision };
   const isWrong = bySearch.result === "not-linearizable";
-  if (byRevision.violation === undefined && !isWrong) return { violation: undefined, ...counts, failing: undefined, picture: undefined };
+  if (byRevision.violation === undefined && !isWrong)
+    return { violation: undefined, ...counts, failing: undefined, picture: undefined };
 
   if (!explains) {
     const words = byRevision.violation ?? "not linearizable, whatever the revisions";
@@ -69,7 +84,8 @@ export function judgeHistory(history: RecordedHistory, options: JudgeOptions = {
 
   const found: { failing: Operation[]; revisions: "ignored" | "compared" }[] = [];
   if (isWrong) {
-    const fails = (some: readonly Operation[]) => checkLinearizable(some, { maxStates: MAX_SHRINK_STATES }).result === "not-linearizable";
+    const fails = (some: readonly Operation[]) =>
+      checkLinearizable(some, { maxStates: MAX_SHRINK_STATES }).result === "not-linearizable";
     found.push({ failing: shrinkHistory(bySearch.part, fails), revisions: "ignored" });
   }
   if (byRevision.violation !== undefined) {
@@ -83,15 +99,29 @@ export function judgeHistory(history: RecordedHistory, options: JudgeOptions = {
   const [{ failing, revisions }] = found;
   const explained = checkLinearizable(failing, { revisions, maxStates: MAX_SHRINK_STATES });
   const stuck = explained.stuck.map((op) => `\n  ${words(op)}`).join("");
-  const violation = byRevision.violation ?? `not linearizable, whatever the revisions: none of these can come next${stuck}`;
-  const why = revisions === "ignored" ? violation : (checkHistory(failing, compactions, hint).violation ?? violation);
-  const picture = historyPicture({ title, why, operations: failing, prefix: explained.prefix, stuck: explained.stuck });
+  const violation =
+    byRevision.violation ??
+    `not linearizable, whatever the revisions: none of these can come next${stuck}`;
+  const why =
+    revisions === "ignored"
+      ? violation
+      : (checkHistory(failing, compactions, hint).violation ?? violation);
+  const picture = historyPicture({
+    title,
+    why,
+    operations: failing,
+    prefix: explained.prefix,
+    stuck: explained.stuck,
+  });
   return { violation, ...counts, failing, picture };
 }
 
 /** A history as text, one operation a line. */
 export function formatHistory({ operations, compactions = [] }: RecordedHistory): string {
-  const lines = [...operations.map((op) => ["operation", op]), ...compactions.map((call) => ["compaction", call])];
+  const lines = [
+    ...operations.map((op) => ["operation", op]),
+    ...compactions.map((call) => ["compaction", call]),
+  ];
   return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
 }
 
@@ -105,14 +135,29 @@ export function parseHistory(text: string): RecordedHistory {
     try {
       parsed = JSON.parse(line);
     } catch {
-      throw new Error(`line ${i + 1} of the history is no JSON; a line is ["operation", {...}] or ["compaction", {...}]`);
+      throw new Error(
+        `line ${i + 1} of the history is no JSON; a line is ["operation", {...}] or ["compaction", {...}]`,
+      );
     }
     const [kind, what] = Array.isArray(parsed) ? parsed : [];
     const isTimed = typeof what === "object" && what !== null && typeof what.calledAt === "number";
-    if (kind === "operation" && isTimed && typeof what.client === "string" && typeof what.request === "object") {
-      operations.push({ ...what, serializable: what.serializable === true, atRevision: what.atRevision ?? 0 });
-    } else if (kind === "compaction" && isTimed && typeof what.revision === "number") compactions.push(what);
-    else throw new Error(`line ${i + 1} of the history is neither an operation (client, request, calledAt) nor a compaction (revision)`);
+    if (
+      kind === "operation" &&
+      isTimed &&
+      typeof what.client === "string" &&
+      typeof what.request === "object"
+    ) {
+      operations.push({
+        ...what,
+        serializable: what.serializable === true,
+        atRevision: what.atRevision ?? 0,
+      });
+    } else if (kind === "compaction" && isTimed && typeof what.revision === "number")
+      compactions.push(what);
+    else
+      throw new Error(
+        `line ${i + 1} of the history is neither an operation (client, request, calledAt) nor a compaction (revision)`,
+      );
   }
   return { operations, compactions };
 }

@@ -8,11 +8,18 @@
  *   LEASE-4 not without end  nobody is told of the end of a lease that has not ended
  *   LEASE-5 expired, revoked in a healthy cluster every lease that is not renewed ends
  *
- * Clocks drift, and a lease's time is the leader's: a clock that runs fast by a share d counts a second in 1/(1+d) of it. And a leader may
- * renew up to an election timeout of its own clock after its quorum last confirmed it, which its successor makes up for by an election
- * timeout of its: where one clock is slow and the other fast, these differ. Both are what etcd's leases rest on too.
+ * Clocks drift, and a lease's time is the leader's: a clock that runs fast by a share d counts a
+ * second in 1/(1+d) of it. And a leader may renew up to an election timeout of its own clock after
+ * its quorum last confirmed it, which its successor makes up for by an election timeout of its:
+ * where one clock is slow and the other fast, these differ. Both are what etcd's leases rest on
+ * too.
  */
-import { type ErrorName, type InternalRaftRequest, LeaseGrantRequest, LeaseRevokeRequest } from "@quorate/proto";
+import {
+  type ErrorName,
+  type InternalRaftRequest,
+  LeaseGrantRequest,
+  LeaseRevokeRequest,
+} from "@quorate/proto";
 import { violate } from "./violation.ts";
 
 /** A member's proposal is tried again only after so long (see Member: timeoutMs). */
@@ -78,10 +85,15 @@ export class LeaseCheck {
 
   // --- The log ---
 
-  /** An entry is applied for the first time. Gives the error that it must come to, undefined for none. */
+  /**
+   * An entry is applied for the first time. Gives the error that it must come to, undefined for
+   * none.
+   */
   applied(request: InternalRaftRequest, term: number, index: number): ErrorName | undefined {
-    if (request.leaseGrant !== undefined) return this.#granted(LeaseGrantRequest.decode(request.leaseGrant), index);
-    if (request.leaseRevoke !== undefined) return this.#revoked(`${LeaseRevokeRequest.decode(request.leaseRevoke).ID}`, term, index);
+    if (request.leaseGrant !== undefined)
+      return this.#granted(LeaseGrantRequest.decode(request.leaseGrant), index);
+    if (request.leaseRevoke !== undefined)
+      return this.#revoked(`${LeaseRevokeRequest.decode(request.leaseRevoke).ID}`, term, index);
     return undefined;
   }
 
@@ -101,7 +113,11 @@ export class LeaseCheck {
   #granted({ ID, TTL }: LeaseGrantRequest, index: number): ErrorName | undefined {
     const id = `${ID}`;
     if (this.exists(id)) return "LeaseExist";
-    if (this.#lives.has(id)) violate("LEASE", `the lease ${id} is granted a second time: the simulator's clients never do that`);
+    if (this.#lives.has(id))
+      violate(
+        "LEASE",
+        `the lease ${id} is granted a second time: the simulator's clients never do that`,
+      );
     this.#begin(id, TTL * 1000, index);
     this.counts.granted++;
     return undefined;
@@ -146,7 +162,10 @@ export class LeaseCheck {
 
   #early({ id, ttlMs, endedMs, promisedUntilMs }: LeaseLife): never {
     const early = (promisedUntilMs - endedMs!).toFixed(3);
-    violate("LEASE-1", `the lease ${id} of ${ttlMs} ms ended at ${endedMs!.toFixed(3)} ms, ${early} ms before its time`);
+    violate(
+      "LEASE-1",
+      `the lease ${id} of ${ttlMs} ms ended at ${endedMs!.toFixed(3)} ms, ${early} ms before its time`,
+    );
   }
 
   // --- What clients ask and are told; times in the world's milliseconds ---
@@ -159,10 +178,14 @@ export class LeaseCheck {
     if (life !== undefined) life.askedMs ??= now;
   }
 
-  /** A client was told, upon what it asked at `askedMs`, that a lease lives: granted or renewed for `ttlMs`. */
+  /**
+   * A client was told, upon what it asked at `askedMs`, that a lease lives: granted or renewed for
+   * `ttlMs`.
+   */
   toldAlive(id: string, askedMs: number, ttlMs: number): void {
     const life = this.#lives.get(id);
-    if (life === undefined) violate("LEASE", `the lease ${id} is told to live, and nobody has granted it`);
+    if (life === undefined)
+      violate("LEASE", `the lease ${id} is told to live, and nobody has granted it`);
     this.counts.renewed++;
     const untilMs = askedMs + this.#leastMs(ttlMs);
     life.promisedUntilMs = Math.max(life.promisedUntilMs, untilMs);
@@ -171,7 +194,10 @@ export class LeaseCheck {
     // A leader that has lost its cluster renews for as long as its last confirmation serves.
     const staleMs = this.#options.electionMs / (1 - this.#options.drift);
     if (askedMs > life.knownMs + staleMs)
-      violate("LEASE-3", `the lease ${id} is renewed ${askedMs - life.knownMs} ms after its end was known`);
+      violate(
+        "LEASE-3",
+        `the lease ${id} is renewed ${askedMs - life.knownMs} ms after its end was known`,
+      );
   }
 
   /** Until when a lease must live by what clients were told so far. */
@@ -183,24 +209,37 @@ export class LeaseCheck {
    * A client was told what is left of a lease: a linearizable answer.
    * @param asked when that was asked, and what was promised then
    */
-  toldTimeToLive(id: string, { askedMs, promisedMs }: { askedMs: number; promisedMs: number }, remainingMs: number): void {
+  toldTimeToLive(
+    id: string,
+    { askedMs, promisedMs }: { askedMs: number; promisedMs: number },
+    remainingMs: number,
+  ): void {
     const life = this.#lives.get(id);
-    if (life === undefined) violate("LEASE", `the lease ${id} has a time to live, and nobody has granted it`);
+    if (life === undefined)
+      violate("LEASE", `the lease ${id} has a time to live, and nobody has granted it`);
     if (askedMs > life.knownMs)
-      violate("LEASE-3", `the lease ${id} has a time to live ${askedMs - life.knownMs} ms after its end was known`);
+      violate(
+        "LEASE-3",
+        `the lease ${id} has a time to live ${askedMs - life.knownMs} ms after its end was known`,
+      );
     // Whole seconds are told.
     const leastMs = promisedMs - this.#now() - 1000 * (1 + this.#options.drift);
     if (life.askedMs === undefined && remainingMs * (1 + this.#options.drift) < leastMs) {
-      violate("LEASE-1", `the lease ${id} is said to have ${remainingMs} ms left, and is promised for ${leastMs.toFixed(3)} ms more`);
+      violate(
+        "LEASE-1",
+        `the lease ${id} is said to have ${remainingMs} ms left, and is promised for ${leastMs.toFixed(3)} ms more`,
+      );
     }
     const mostMs = life.ttlMs + this.#options.electionMs + 1000;
-    if (remainingMs > mostMs) violate("LEASE-3", `the lease ${id} of ${life.ttlMs} ms has ${remainingMs} ms left`);
+    if (remainingMs > mostMs)
+      violate("LEASE-3", `the lease ${id} of ${life.ttlMs} ms has ${remainingMs} ms left`);
   }
 
   /** A client was told that a lease, whose grant was acknowledged before, does not exist. */
   toldGone(id: string): void {
     const life = this.#lives.get(id);
-    if (life?.endedMs === undefined) violate("LEASE-4", `the lease ${id} is said to be gone, and has not ended`);
+    if (life?.endedMs === undefined)
+      violate("LEASE-4", `the lease ${id} is said to be gone, and has not ended`);
     life.knownMs = Math.min(life.knownMs, this.#now());
   }
 }

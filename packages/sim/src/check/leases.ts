@@ -1,5 +1,6 @@
 /**
- * Judges the lives of leases, from what their owners asked and were told, and from when a key with the lease was seen gone.
+ * Judges the lives of leases, from what their owners asked and were told, and from when a key with
+ * the lease was seen gone.
  *
  *   LEASE-1 not early   while the time that a grant or a keep-alive gave is not up, counted from its call, the lease stands
  *   LEASE-2 revoked     what an answered revocation took is not seen alive by a read that was called after it: the history's checker sees
@@ -19,21 +20,29 @@ export interface LeaseRecord {
   readonly goneMs: number | undefined;
 }
 
-/** By when each lease that is not kept alive must have been seen gone; `undefined` demands nothing. */
+/**
+ * By when each lease that is not kept alive must have been seen gone; `undefined` demands nothing.
+ */
 export interface LeaseDemand {
   readonly goneByMs: number | undefined;
-  /** What clocks may differ by over a lease's time, as a share: 0 where one clock counts for all. */
+  /**
+   * What clocks may differ by over a lease's time, as a share: 0 where one clock counts for all.
+   */
   readonly drift: number;
 }
 
 /** The first thing that is wrong, or undefined. */
-export function checkLeases(leases: readonly LeaseRecord[], demand: LeaseDemand): string | undefined {
+export function checkLeases(
+  leases: readonly LeaseRecord[],
+  demand: LeaseDemand,
+): string | undefined {
   for (const { name, renewals, revokeCalledMs, goneMs } of leases) {
     const asked = revokeCalledMs !== undefined && goneMs !== undefined && revokeCalledMs <= goneMs;
     let dueMs = Number.NEGATIVE_INFINITY;
     for (const { calledMs, ttlMs } of renewals) {
       const untilMs = calledMs + ttlMs * (1 - demand.drift);
-      // What was called after the end was answered for nothing, and is judged all the same: its answer said that the lease stands.
+      // What was called after the end was answered for nothing, and is judged all the same: its
+      // answer said that the lease stands.
       dueMs = Math.max(dueMs, untilMs);
       if (goneMs !== undefined && !asked && goneMs < untilMs) {
         const early = Math.round(untilMs - goneMs);
@@ -41,7 +50,11 @@ export function checkLeases(leases: readonly LeaseRecord[], demand: LeaseDemand)
         return `LEASE-1: ${name} was gone at ${Math.round(goneMs)} ms, ${early} ms before its time was up ${renewed}`;
       }
     }
-    if (goneMs === undefined && demand.goneByMs !== undefined && (dueMs < demand.goneByMs || revokeCalledMs !== undefined)) {
+    if (
+      goneMs === undefined &&
+      demand.goneByMs !== undefined &&
+      (dueMs < demand.goneByMs || revokeCalledMs !== undefined)
+    ) {
       return `LEASE-3: ${name} was due at ${Math.round(dueMs)} ms and is not gone at ${Math.round(demand.goneByMs)} ms`;
     }
   }

@@ -1,9 +1,11 @@
 /**
- * The general judge: is a history linearizable, whatever the answers say of revisions? It searches for an order, so it is slower than the
- * judge by revision, and independent of it: the two are run against each other, and against a naive twin.
+ * The general judge: is a history linearizable, whatever the answers say of revisions? It searches
+ * for an order, so it is slower than the judge by revision, and independent of it: the two are run
+ * against each other, and against a naive twin.
  *
- * Serializable reads and reads at an old revision are left out: they need not show the newest state. What was refused had no effect and
- * is left out too. An operation of unknown outcome may take effect at any time after its call, or never.
+ * Serializable reads and reads at an old revision are left out: they need not show the newest
+ * state. What was refused had no effect and is left out too. An operation of unknown outcome may
+ * take effect at any time after its call, or never.
  */
 import { changesKeys, type Operation } from "./operation.ts";
 import { opsOf, partsOf } from "./parts.ts";
@@ -19,11 +21,19 @@ const MAX_EXPLAIN_STATES = 20_000;
 
 /** How to judge. */
 export interface LinearizabilityOptions {
-  /** ignored (the default): only keys and values count, and keys that nothing joins are judged apart. compared: every answer whole. */
+  /**
+   * ignored (the default): only keys and values count, and keys that nothing joins are judged
+   * apart. compared: every answer whole.
+   */
   readonly revisions?: "ignored" | "compared";
-  /** Configurations entered in one part before the search gives up; MAX_SEARCH_STATES if not given. */
+  /**
+   * Configurations entered in one part before the search gives up; MAX_SEARCH_STATES if not given.
+   */
   readonly maxStates?: number | undefined;
-  /** Revisions of writes of unknown outcome, as another judge found them: with those of the answers an order to begin with. */
+  /**
+   * Revisions of writes of unknown outcome, as another judge found them: with those of the answers
+   * an order to begin with.
+   */
   readonly places?: ReadonlyMap<Operation, number> | undefined;
   /** As places, for the ends of leases. */
   readonly leaseEnds?: ReadonlyMap<string, number> | undefined;
@@ -31,9 +41,15 @@ export interface LinearizabilityOptions {
 
 /** What the judge found. */
 export interface Linearizability {
-  /** undecided: no violation was found within the bound, and not every order was tried. It is no pass. */
+  /**
+   * undecided: no violation was found within the bound, and not every order was tried. It is no
+   * pass.
+   */
   readonly result: "linearizable" | "not-linearizable" | "undecided";
-  /** The part of the history that failed, or else was given up, by the order of calls; empty if all is well. */
+  /**
+   * The part of the history that failed, or else was given up, by the order of calls; empty if all
+   * is well.
+   */
   readonly part: readonly Operation[];
   /** The longest order found for that part, as far as it goes. */
   readonly prefix: readonly Operation[];
@@ -48,20 +64,35 @@ export interface Linearizability {
 
 function counts({ request, serializable, atRevision, outcome }: Operation): boolean {
   if (outcome?.kind === "refused") return false;
-  return outcome?.kind === "answered" ? !serializable && atRevision === 0 : request.kind !== "range";
+  return outcome?.kind === "answered"
+    ? !serializable && atRevision === 0
+    : request.kind !== "range";
 }
 
-/** The order that revisions tell, as numbers of operations; those of unknown outcome that have none are not in it. */
-function orderOf(operations: readonly Operation[], places: ReadonlyMap<Operation, number>): number[] {
-  const revisions = operations.map((op) => (op.outcome?.kind === "answered" ? op.outcome.answer.revision : places.get(op)));
+/**
+ * The order that revisions tell, as numbers of operations; those of unknown outcome that have none
+ * are not in it.
+ */
+function orderOf(
+  operations: readonly Operation[],
+  places: ReadonlyMap<Operation, number>,
+): number[] {
+  const revisions = operations.map((op) =>
+    op.outcome?.kind === "answered" ? op.outcome.answer.revision : places.get(op),
+  );
   // The write of a revision comes before those who only saw it.
-  const reads = operations.map(({ request, outcome }) => outcome?.kind === "answered" && !changesKeys(request, outcome.answer));
+  const reads = operations.map(
+    ({ request, outcome }) => outcome?.kind === "answered" && !changesKeys(request, outcome.answer),
+  );
   return [...operations.keys()]
     .filter((i) => revisions[i] !== undefined)
     .sort((a, b) => revisions[a]! - revisions[b]! || Number(reads[a]) - Number(reads[b]) || a - b);
 }
 
-/** The ends of leases: each at any time after somebody named it, or never. Nobody need have asked for them. */
+/**
+ * The ends of leases: each at any time after somebody named it, or never. Nobody need have asked
+ * for them.
+ */
 function endsOf(operations: readonly Operation[]): Operation[] {
   const ends = new Map<string, Operation>();
   for (const { request, calledAt } of operations) {
@@ -80,24 +111,36 @@ function endsOf(operations: readonly Operation[]): Operation[] {
 }
 
 /** Judges a history that has ended; operations in any order. */
-export function checkLinearizable(operations: readonly Operation[], options: LinearizabilityOptions = {}): Linearizability {
+export function checkLinearizable(
+  operations: readonly Operation[],
+  options: LinearizabilityOptions = {},
+): Linearizability {
   const { revisions = "ignored", maxStates = MAX_SEARCH_STATES, leaseEnds } = options;
   let { places } = options;
   const counted = operations.filter(counts).sort((a, b) => a.calledAt - b.calledAt);
   const ends = endsOf(counted);
   if (places !== undefined && ends.length > 0) {
-    const known = ends.map((end) => [end, leaseEnds?.get((end.request as { lease: string }).lease)] as const);
-    places = new Map([...places, ...known.filter((one): one is [Operation, number] => one[1] !== undefined)]);
+    const known = ends.map(
+      (end) => [end, leaseEnds?.get((end.request as { lease: string }).lease)] as const,
+    );
+    places = new Map([
+      ...places,
+      ...known.filter((one): one is [Operation, number] => one[1] !== undefined),
+    ]);
   }
-  const judged = ends.length === 0 ? counted : [...counted, ...ends].sort((a, b) => a.calledAt - b.calledAt);
+  const judged =
+    ends.length === 0 ? counted : [...counted, ...ends].sort((a, b) => a.calledAt - b.calledAt);
   const parts = revisions === "compared" ? [{ operations: judged, keys: [] }] : partsOf(judged);
   let states = 0;
   let undecided: Linearizability | undefined;
   for (const part of parts) {
     const modelOf = () =>
-      revisions === "compared" ? new RevisionsModel(part.operations) : new ValuesModel(part.operations, part.keys, places);
+      revisions === "compared"
+        ? new RevisionsModel(part.operations)
+        : new ValuesModel(part.operations, part.keys, places);
     const model = modelOf();
-    if (places !== undefined && isWitness(orderOf(part.operations, places), model.ops, model)) continue;
+    if (places !== undefined && isWitness(orderOf(part.operations, places), model.ops, model))
+      continue;
     const found = search(model.ops, model, { maxStates, prunes: true });
     states += found.states;
     if (found.result === "linearizable") continue;
@@ -117,5 +160,13 @@ export function checkLinearizable(operations: readonly Operation[], options: Lin
     undecided ??= verdict;
   }
   if (undecided !== undefined) return { ...undecided, states };
-  return { result: "linearizable", part: [], prefix: [], stuck: [], parts: parts.length, judged: counted.length, states };
+  return {
+    result: "linearizable",
+    part: [],
+    prefix: [],
+    stuck: [],
+    parts: parts.length,
+    judged: counted.length,
+    states,
+  };
 }

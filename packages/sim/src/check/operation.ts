@@ -1,4 +1,7 @@
-/** What clients did and saw: the plain record that the judges of histories work on, from the simulator or from real members alike. */
+/**
+ * What clients did and saw: the plain record that the judges of histories work on, from the
+ * simulator or from real members alike.
+ */
 import type { Answer, ModelRequest, OpAnswer } from "../model.ts";
 
 /** What a client knows of a request that has ended. */
@@ -32,7 +35,9 @@ export interface CompactionCall {
 
 /** As JSON, for people: long values are cut. */
 export function brief(what: unknown): string {
-  const text = JSON.stringify(what, (_key, value) => (typeof value === "string" && value.length > 12 ? `${value.slice(0, 12)}~` : value));
+  const text = JSON.stringify(what, (_key, value) =>
+    typeof value === "string" && value.length > 12 ? `${value.slice(0, 12)}~` : value,
+  );
   return text.length > 400 ? `${text.slice(0, 400)}...` : text;
 }
 
@@ -40,7 +45,9 @@ export function brief(what: unknown): string {
 export function words(op: Operation): string {
   const at = op.atRevision > 0 ? ` at ${op.atRevision}` : "";
   const request = brief(op.request);
-  const outcome = brief(op.outcome?.kind === "answered" ? op.outcome.answer : (op.outcome ?? "none"));
+  const outcome = brief(
+    op.outcome?.kind === "answered" ? op.outcome.answer : (op.outcome ?? "none"),
+  );
   const times = `[${op.calledAt}, ${op.returnedAt ?? "never"}]`;
   return `${op.client} ${times}${op.serializable ? " serializable" : ""} ${request}${at} -> ${outcome}`;
 }
@@ -56,7 +63,10 @@ function changes(answer: OpAnswer): boolean {
   return answer.kind === "txn" ? answer.answers.some(changes) : answer.kind !== "range";
 }
 
-/** Names of the errors after which nothing was or will be written. Any other leaves the outcome open. */
+/**
+ * Names of the errors after which nothing was or will be written. Any other leaves the outcome
+ * open.
+ */
 export const REFUSALS: ReadonlySet<string> = new Set([
   "Compacted",
   "FutureRev",

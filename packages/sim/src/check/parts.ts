@@ -1,6 +1,7 @@
 /**
- * Cuts a history into parts that have no key in common, each of which can be judged alone: a history is linearizable if and only if the
- * history of each of its objects is. A key is an object; operations on several keys join theirs into one.
+ * Cuts a history into parts that have no key in common, each of which can be judged alone: a
+ * history is linearizable if and only if the history of each of its objects is. A key is an object;
+ * operations on several keys join theirs into one.
  */
 import type { ModelOp, ModelRange, ModelRequest } from "../model.ts";
 import type { Operation } from "./operation.ts";
@@ -20,7 +21,9 @@ export type SimpleOp = Exclude<ModelOp, { kind: "txn" }>;
 /** The operations of a request, those of both branches of a transaction included. */
 export function opsOf(request: ModelRequest): readonly SimpleOp[] {
   if (request.kind === "revoke") return [];
-  return request.kind === "txn" ? [...request.success, ...request.failure].flatMap(opsOf) : [request];
+  return request.kind === "txn"
+    ? [...request.success, ...request.failure].flatMap(opsOf)
+    : [request];
 }
 
 export function leaseKeysOf(operations: readonly Operation[]): LeaseKeys {
@@ -38,7 +41,8 @@ export function leaseKeysOf(operations: readonly Operation[]): LeaseKeys {
 
 /** All keys and ranges in a request, those of both branches of a transaction included. */
 export function touched(request: ModelRequest, leases: LeaseKeys): Touched {
-  if (request.kind === "revoke") return { keys: [...(leases.get(request.lease) ?? [])], ranges: [] };
+  if (request.kind === "revoke")
+    return { keys: [...(leases.get(request.lease) ?? [])], ranges: [] };
   const keys: string[] = request.kind === "txn" ? request.compares.map(({ key }) => key) : [];
   const ranges: ModelRange[] = [];
   for (const op of opsOf(request)) {
@@ -48,8 +52,13 @@ export function touched(request: ModelRequest, leases: LeaseKeys): Touched {
   return { keys, ranges };
 }
 
-/** The parts, each with its operations in their order and with its keys, ascending. Who touches no key that is known is a part alone. */
-export function partsOf(operations: readonly Operation[]): { operations: Operation[]; keys: string[] }[] {
+/**
+ * The parts, each with its operations in their order and with its keys, ascending. Who touches no
+ * key that is known is a part alone.
+ */
+export function partsOf(
+  operations: readonly Operation[],
+): { operations: Operation[]; keys: string[] }[] {
   const parent = new Map<string, string>();
   const find = (key: string): string => {
     let root = key;
@@ -67,7 +76,8 @@ export function partsOf(operations: readonly Operation[]): { operations: Operati
   // What an answer shows is there too, whoever wrote it.
   for (const { outcome } of operations) {
     if (outcome?.kind !== "answered") continue;
-    for (const one of outcome.answer.answers) if (one.kind === "range") for (const { key } of one.kvs) parent.set(key, key);
+    for (const one of outcome.answer.answers)
+      if (one.kind === "range") for (const { key } of one.kvs) parent.set(key, key);
   }
   const sorted = [...parent.keys()].sort();
   const within = ({ key, end }: ModelRange) => sorted.filter((one) => one >= key && one < end);
@@ -86,6 +96,8 @@ export function partsOf(operations: readonly Operation[]): { operations: Operati
   operations.forEach((op, i) => {
     if (firsts[i] !== undefined) parts.get(find(firsts[i]))!.operations.push(op);
   });
-  const lonely = operations.filter((_, i) => firsts[i] === undefined).map((op) => ({ operations: [op], keys: [] }));
+  const lonely = operations
+    .filter((_, i) => firsts[i] === undefined)
+    .map((op) => ({ operations: [op], keys: [] }));
   return [...parts.values(), ...lonely].filter((part) => part.operations.length > 0);
 }

@@ -1,4 +1,7 @@
-/** Gives every revision its write: known writes stand where their answers say, those of unknown outcome are searched for. */
+/**
+ * Gives every revision its write: known writes stand where their answers say, those of unknown
+ * outcome are searched for.
+ */
 import { type Answer, difference, type ModelRequest, ModelState } from "../model.ts";
 import { type Operation, words } from "./operation.ts";
 import { opsOf } from "./parts.ts";
@@ -17,12 +20,15 @@ export interface Parts {
 }
 
 /**
- * Which request made a revision by the log. For clients' requests it only says where the search begins; the end of a lease is nobody's
- * request and stands where the log has it.
+ * Which request made a revision by the log. For clients' requests it only says where the search
+ * begins; the end of a lease is nobody's request and stands where the log has it.
  */
 export type Hint = (revision: number) => ModelRequest | undefined;
 
-/** False if others saw a revision change the state otherwise than from `before` to `next`: then that write cannot be the one. */
+/**
+ * False if others saw a revision change the state otherwise than from `before` to `next`: then that
+ * write cannot be the one.
+ */
 export type Fits = (revision: number, before: ModelState, next: ModelState) => boolean;
 
 /** A write of unknown outcome that may stand at a revision, and the state after it. */
@@ -31,7 +37,9 @@ interface Candidate {
   readonly next: ModelState;
 }
 
-/** A place in the search: the state before a revision and which unknown writes are used up by then. */
+/**
+ * A place in the search: the state before a revision and which unknown writes are used up by then.
+ */
 interface Choice {
   readonly revision: number;
   readonly state: ModelState;
@@ -45,7 +53,10 @@ interface Choice {
 export interface Places {
   readonly violation: string | undefined;
   readonly decided: boolean;
-  /** The revisions found for writes of unknown outcome, if all is well; those that are not in it had no effect. */
+  /**
+   * The revisions found for writes of unknown outcome, if all is well; those that are not in it had
+   * no effect.
+   */
   readonly placed: ReadonlyMap<Operation, number>;
   /** The revisions at which leases ended, if all is well. */
   readonly leaseEnds: ReadonlyMap<string, number>;
@@ -54,15 +65,21 @@ export interface Places {
 const NO_PLACES: Pick<Places, "placed" | "leaseEnds"> = { placed: new Map(), leaseEnds: new Map() };
 
 /** HIST-2 and HIST-3: gives every revision its write, and looks at every answer. */
-export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hint, mayBe: Fits): Places {
+export function place(
+  { writes, reads, unknown, floors, last }: Parts,
+  hint: Hint,
+  mayBe: Fits,
+): Places {
   // An unknown write at a revision must have been called before anyone saw that revision.
   const firstSeen = new Array<number>(last + 2).fill(Number.POSITIVE_INFINITY);
   const see = (revision: number, op: Operation) => {
     firstSeen[revision] = Math.min(firstSeen[revision], op.returnedAt!);
   };
   for (const [revision, op] of writes) see(revision, op);
-  for (const ops of reads.values()) for (const op of ops) see((op.outcome as { answer: Answer }).answer.revision, op);
-  for (let revision = last - 1; revision >= 0; revision--) firstSeen[revision] = Math.min(firstSeen[revision], firstSeen[revision + 1]);
+  for (const ops of reads.values())
+    for (const op of ops) see((op.outcome as { answer: Answer }).answer.revision, op);
+  for (let revision = last - 1; revision >= 0; revision--)
+    firstSeen[revision] = Math.min(firstSeen[revision], firstSeen[revision + 1]);
 
   const used: Operation[] = [];
   const leaseEnds = new Map<string, number>();
@@ -81,7 +98,10 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
     for (const op of reads.get(revision) ?? []) {
       const { answer } = op.outcome as { answer: Answer };
       const expected = state.apply(op.request).answer;
-      const wrong = difference(op.atRevision > 0 ? { ...expected, revision: answer.revision } : expected, answer);
+      const wrong = difference(
+        op.atRevision > 0 ? { ...expected, revision: answer.revision } : expected,
+        answer,
+      );
       if (wrong !== undefined) {
         const at = revision;
         fail(() => `HIST-3: at revision ${at} ${wrong}:\n  ${words(op)}${around(at)}`);
@@ -93,7 +113,9 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
   const around = (at: number): string => {
     const lines: string[] = [];
     for (let r = Math.max(2, at - 3); r <= Math.min(last, at + 2); r++) {
-      lines.push(`\n  revision ${r}: ${writes.has(r) ? words(writes.get(r)!) : "of unknown outcome"}`);
+      lines.push(
+        `\n  revision ${r}: ${writes.has(r) ? words(writes.get(r)!) : "of unknown outcome"}`,
+      );
     }
     return lines.join("");
   };
@@ -126,10 +148,14 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
   /** Keys whose value may be written again as it is. */
   const rewritten = new Set<string>();
   for (const { request } of [...writes.values(), ...unknown]) {
-    for (const op of opsOf(request)) if (op.kind === "put" && op.ignoreValue === true) rewritten.add(op.key);
+    for (const op of opsOf(request))
+      if (op.kind === "put" && op.ignoreValue === true) rewritten.add(op.key);
     for (const one of new Set(putsOf(request))) writers.set(one, (writers.get(one) ?? 0) + 1);
   }
-  /** What reads show: where a value was written, if only one request writes it, and what was written at a revision. */
+  /**
+   * What reads show: where a value was written, if only one request writes it, and what was written
+   * at a revision.
+   */
   const writtenAt = new Map<string, number>();
   const shownAt = new Map<number, Map<string, string>>();
   for (const ops of [...reads.values(), [...writes.values()]]) {
@@ -148,21 +174,32 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
       }
     }
   }
-  const candidatesAt = (at: number, before: ModelState, taken: readonly Operation[]): Candidate[] => {
+  const candidatesAt = (
+    at: number,
+    before: ModelState,
+    taken: readonly Operation[],
+  ): Candidate[] => {
     const shown = shownAt.get(at);
     const isTaken = new Set(taken);
     const likely = JSON.stringify(hint(at));
     const candidates: Candidate[] = [];
     for (const op of unknown) {
       if (isTaken.has(op) || floors.get(op)! >= at || op.calledAt >= firstSeen[at]) continue;
-      if (op.request.kind === "put" && (writtenAt.get(`${op.request.key} ${op.request.value}`) ?? at) !== at) continue;
+      if (
+        op.request.kind === "put" &&
+        (writtenAt.get(`${op.request.key} ${op.request.value}`) ?? at) !== at
+      )
+        continue;
       const { next } = before.apply(op.request);
       if (next === before || !mayBe(at, before, next)) continue;
       let fits = true;
-      for (const [key, { mod, value }] of next.keys) if (mod === at && (writtenAt.get(`${key} ${value}`) ?? at) !== at) fits = false;
-      for (const [key, value] of shown ?? []) if (next.keys.get(key)?.mod !== at || next.keys.get(key)?.value !== value) fits = false;
+      for (const [key, { mod, value }] of next.keys)
+        if (mod === at && (writtenAt.get(`${key} ${value}`) ?? at) !== at) fits = false;
+      for (const [key, value] of shown ?? [])
+        if (next.keys.get(key)?.mod !== at || next.keys.get(key)?.value !== value) fits = false;
       if (!fits) continue;
-      if (likely !== undefined && JSON.stringify(op.request) === likely) candidates.unshift({ op, next });
+      if (likely !== undefined && JSON.stringify(op.request) === likely)
+        candidates.unshift({ op, next });
       else candidates.push({ op, next });
     }
     return candidates;
@@ -177,7 +214,12 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
       continue;
     }
     if (revision === last) {
-      return { violation: undefined, decided: true, placed: new Map(used.map((op, i) => [op, choices[i].revision])), leaseEnds };
+      return {
+        violation: undefined,
+        decided: true,
+        placed: new Map(used.map((op, i) => [op, choices[i].revision])),
+        leaseEnds,
+      };
     }
     revision++;
     const write = writes.get(revision);
@@ -186,7 +228,10 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
       const wrong = difference(answer, (write.outcome as { answer: Answer }).answer);
       if (wrong !== undefined || next === state) {
         const at = revision;
-        fail(() => `HIST-3: at revision ${at} ${wrong ?? "the model writes nothing"}:\n  ${words(write)}${around(at)}`);
+        fail(
+          () =>
+            `HIST-3: at revision ${at} ${wrong ?? "the model writes nothing"}:\n  ${words(write)}${around(at)}`,
+        );
         fine = false;
         continue;
       }
@@ -199,14 +244,19 @@ export function place({ writes, reads, unknown, floors, last }: Parts, hint: Hin
       leaseEnds.set(own.lease, revision);
       const { next } = state.apply(own);
       const at = revision;
-      if (next === state) fail(() => `HIST-2: revision ${at} is the end of the lease ${own.lease}, which has no keys${around(at)}`);
+      if (next === state)
+        fail(
+          () =>
+            `HIST-2: revision ${at} is the end of the lease ${own.lease}, which has no keys${around(at)}`,
+        );
       else state = next;
       fine = next.revision === at && readsAgree();
       continue;
     }
     const at = revision;
     const candidates = candidatesAt(at, state, used);
-    if (candidates.length === 0) fail(() => `HIST-2: revision ${at} is nobody's write${around(at)}`);
+    if (candidates.length === 0)
+      fail(() => `HIST-2: revision ${at} is nobody's write${around(at)}`);
     choices.push({ revision, state, candidates, next: 0, usedCount: used.length });
     fine = false;
   }
@@ -228,7 +278,10 @@ function stateNamer(): (state: ModelState) => string {
   return (state) => {
     const keys = [...state.keys].sort(([a], [b]) => (a < b ? -1 : 1));
     return keys
-      .map(([key, { value, create, mod, version, lease }]) => `${key}:${numberOf(value)}:${create}:${mod}:${version}:${lease}`)
+      .map(
+        ([key, { value, create, mod, version, lease }]) =>
+          `${key}:${numberOf(value)}:${create}:${mod}:${version}:${lease}`,
+      )
       .join(";");
   };
 }

@@ -1,6 +1,7 @@
 /**
- * LEARNER-1: a leader proposes to make a learner a voter only when the learner has, on its disk, nine tenths of what the leader has on its
- * own (etcd: readyPercentThreshold). Looked at when a promotion is proposed for the first time, in the machines of both.
+ * LEARNER-1: a leader proposes to make a learner a voter only when the learner has, on its disk,
+ * nine tenths of what the leader has on its own (etcd: readyPercentThreshold). Looked at when a
+ * promotion is proposed for the first time, in the machines of both.
  */
 import { idToHex, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
@@ -38,16 +39,28 @@ export class PromotionCheck {
     if (this.#machines.get(raft.id) === raft) this.#machines.delete(raft.id);
   }
 
-  #problem(name: string, raft: Raft, { id, type, nodeId, context }: raftpb.ConfChange): Violation | undefined {
-    if (type !== raftpb.ConfChangeType.ConfChangeAddNode || this.#seen.has(id) || !decodeChangeContext(context).isPromote) return undefined;
+  #problem(
+    name: string,
+    raft: Raft,
+    { id, type, nodeId, context }: raftpb.ConfChange,
+  ): Violation | undefined {
+    if (
+      type !== raftpb.ConfChangeType.ConfChangeAddNode ||
+      this.#seen.has(id) ||
+      !decodeChangeContext(context).isPromote
+    )
+      return undefined;
     // A later try is of what was decided then; the leader's log has grown since.
     this.#seen.add(id);
     const learner = this.#machines.get(nodeId);
-    if (raft.role !== "leader" || (learner !== undefined && learner.term > raft.term)) return undefined;
+    if (raft.role !== "leader" || (learner !== undefined && learner.term > raft.term))
+      return undefined;
     this.counts.promotions++;
     const own = raft.status().progress.find((one) => one.id === raft.id)?.match ?? 0;
     const has = learner?.stableIndex ?? this.#acknowledged.indexOf(nodeId);
     if (has >= own * READY_SHARE) return undefined;
-    return new Violation(`LEARNER-1: ${name} promotes the learner ${idToHex(nodeId)}, which has ${has} entries of ${own}`);
+    return new Violation(
+      `LEARNER-1: ${name} promotes the learner ${idToHex(nodeId)}, which has ${has} entries of ${own}`,
+    );
   }
 }

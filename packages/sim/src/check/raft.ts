@@ -1,5 +1,6 @@
 /**
- * The promises of the agreement itself (figure 3 of the Raft paper), looked at in the machines of all members after every step:
+ * The promises of the agreement itself (figure 3 of the Raft paper), looked at in the machines of
+ * all members after every step:
  *
  *   LOG-1 election safety      one leader a term
  *   LOG-2 leader append-only   a leader replaces and drops no entry of its log
@@ -11,7 +12,8 @@
  *   LOG-8 one change at a time a leader adds a configuration change only when it has applied all before it
  *   LOG-9 honest matches       who follows a leader has the entry up to which the leader counts it, whenever that commits something
  *
- * An entry's content is seen when a member is given it to write, before anybody else can know of it there.
+ * An entry's content is seen when a member is given it to write, before anybody else can know of it
+ * there.
  */
 import { crc32c, idToHex, raftpb } from "@quorate/proto";
 import type { Raft } from "@quorate/raft";
@@ -76,7 +78,9 @@ export class RaftCheck {
       const refused = step(message);
       if (refused !== undefined) {
         fail(
-          new Violation(`LOG-7: ${name} refuses a message of ${idToHex(message.from)}, which has said nothing but what it may: ${refused}`),
+          new Violation(
+            `LOG-7: ${name} refuses a message of ${idToHex(message.from)}, which has said nothing but what it may: ${refused}`,
+          ),
         );
       }
       return refused;
@@ -99,7 +103,10 @@ export class RaftCheck {
     this.#all = [...this.#watched.values()];
   }
 
-  /** Members are lost for good, with what they alone knew. @param lastApplied entries up to here are not lost */
+  /**
+   * Members are lost for good, with what they alone knew. @param lastApplied entries up to here are
+   * not lost
+   */
   forgetLost(lastApplied: number): void {
     this.#leaders.clear();
     if (this.#entries.length > lastApplied + 1) this.#entries.length = lastApplied + 1;
@@ -112,7 +119,8 @@ export class RaftCheck {
       const { raft } = watched;
       const { term, commitIndex } = raft;
       const isLeader = raft.role === "leader";
-      const isUnchanged = term === watched.term && commitIndex === watched.commit && isLeader === watched.isLeader;
+      const isUnchanged =
+        term === watched.term && commitIndex === watched.commit && isLeader === watched.isLeader;
       if (isUnchanged && (!isLeader || raft.lastIndex === watched.last)) continue;
       this.#changed(watched, term, commitIndex, isLeader);
     }
@@ -120,17 +128,23 @@ export class RaftCheck {
 
   #changed(watched: Watched, term: number, commitIndex: number, isLeader: boolean): void {
     const { name, raft } = watched;
-    if (term < watched.term) violate("LOG-6", `${name} goes from term ${watched.term} back to ${term}`);
-    if (commitIndex < watched.commit) violate("LOG-6", `${name}'s commit index falls from ${watched.commit} to ${commitIndex}`);
+    if (term < watched.term)
+      violate("LOG-6", `${name} goes from term ${watched.term} back to ${term}`);
+    if (commitIndex < watched.commit)
+      violate("LOG-6", `${name}'s commit index falls from ${watched.commit} to ${commitIndex}`);
     const { lastIndex } = raft;
     if (isLeader) {
       if (watched.isLeader && term === watched.term) {
         if (lastIndex < watched.last)
-          violate("LOG-2", `${name} leads in term ${term}, and its log ends at ${lastIndex}, not ${watched.last}`);
+          violate(
+            "LOG-2",
+            `${name} leads in term ${term}, and its log ends at ${lastIndex}, not ${watched.last}`,
+          );
       } else this.#elected(watched, term);
     }
     if (isLeader && commitIndex > watched.commit) this.#compareMatches(watched, term);
-    for (let index = Math.max(watched.commit + 1, raft.firstIndex); index <= commitIndex; index++) this.#commit(watched, index, term);
+    for (let index = Math.max(watched.commit + 1, raft.firstIndex); index <= commitIndex; index++)
+      this.#commit(watched, index, term);
     watched.term = term;
     watched.commit = commitIndex;
     watched.isLeader = isLeader;
@@ -139,7 +153,8 @@ export class RaftCheck {
 
   #elected({ name, raft }: Watched, term: number): void {
     const known = this.#leaders.get(term);
-    if (known !== undefined && known !== name) violate("LOG-1", `${known} and ${name} lead in term ${term}`);
+    if (known !== undefined && known !== name)
+      violate("LOG-1", `${known} and ${name} lead in term ${term}`);
     if (known === undefined) this.counts.leaders++;
     this.#leaders.set(term, name);
     for (let index = this.#committed.length - 1; index >= raft.firstIndex; index--) {
@@ -147,8 +162,12 @@ export class RaftCheck {
       if (committed === undefined || committed.inTerm >= term) continue;
       const own = raft.termOf(index);
       if (own === committed.term) continue;
-      const what = own === undefined ? `its log ends at ${raft.lastIndex}` : `it has one of term ${own}`;
-      violate("LOG-4", `${name} leads in term ${term} without entry ${index} of term ${committed.term}, committed before: ${what}`);
+      const what =
+        own === undefined ? `its log ends at ${raft.lastIndex}` : `it has one of term ${own}`;
+      violate(
+        "LOG-4",
+        `${name} leads in term ${term} without entry ${index} of term ${committed.term}, committed before: ${what}`,
+      );
     }
   }
 
@@ -156,12 +175,22 @@ export class RaftCheck {
   #compareMatches({ name, raft }: Watched, term: number): void {
     for (const { id, match } of raft.status().progress) {
       const other = this.#all.find((one) => one.raft.id === id);
-      if (other === undefined || other.raft === raft || other.raft.term !== term || match < other.raft.firstIndex) continue;
+      if (
+        other === undefined ||
+        other.raft === raft ||
+        other.raft.term !== term ||
+        match < other.raft.firstIndex
+      )
+        continue;
       const wanted = raft.termOf(match);
       const own = other.raft.termOf(match);
       if (wanted === undefined || own === wanted) continue;
-      const what = own === undefined ? `ends at ${other.raft.lastIndex}` : `has one of term ${own} there`;
-      violate("LOG-9", `${name} leads in term ${term} and counts entry ${match} of term ${wanted} as ${other.name}'s, whose log ${what}`);
+      const what =
+        own === undefined ? `ends at ${other.raft.lastIndex}` : `has one of term ${own} there`;
+      violate(
+        "LOG-9",
+        `${name} leads in term ${term} and counts entry ${match} of term ${wanted} as ${other.name}'s, whose log ${what}`,
+      );
     }
   }
 
@@ -170,7 +199,10 @@ export class RaftCheck {
     for (let at = raft.appliedIndex + 1; at < index; at++) {
       const term = raft.termOf(at);
       if (term === undefined || this.#entries[at]?.get(term)?.isConfChange !== true) continue;
-      violate("LOG-8", `${name} adds a configuration change at ${index} in term ${raft.term}, and that at ${at} is not applied`);
+      violate(
+        "LOG-8",
+        `${name} adds a configuration change at ${index} in term ${raft.term}, and that at ${at} is not applied`,
+      );
     }
   }
 
@@ -183,7 +215,11 @@ export class RaftCheck {
       this.#committed[index] = { term, inTerm, by: name };
       return;
     }
-    if (known.term !== term) violate("LOG-5", `${name} commits ${index} of term ${term}, ${known.by} that of term ${known.term}`);
+    if (known.term !== term)
+      violate(
+        "LOG-5",
+        `${name} commits ${index} of term ${term}, ${known.by} that of term ${known.term}`,
+      );
     if (inTerm < known.inTerm) known.inTerm = inTerm;
   }
 
@@ -196,7 +232,10 @@ export class RaftCheck {
     if (raft.role === "leader") {
       const { term } = raft;
       if (written.term === term && first.index <= written.index) {
-        violate("LOG-2", `${name} leads in term ${term} and writes entry ${first.index} again, after ${written.index}`);
+        violate(
+          "LOG-2",
+          `${name} leads in term ${term} and writes entry ${first.index} again, after ${written.index}`,
+        );
       }
       watched.written = { term, index: entries[entries.length - 1].index };
     }
@@ -211,16 +250,25 @@ export class RaftCheck {
         this.#entries[entry.index] = terms = new Map();
       }
       const known = terms.get(entry.term);
-      if (known === undefined) terms.set(entry.term, { digest, previousTerm, isConfChange, by: name });
+      if (known === undefined)
+        terms.set(entry.term, { digest, previousTerm, isConfChange, by: name });
       else {
         const what = `${name} and ${known.by} have entry ${entry.index} of term ${entry.term}`;
         if (known.digest !== digest) violate("LOG-3", `${what} with different content`);
-        if (previousTerm !== undefined && known.previousTerm !== undefined && previousTerm !== known.previousTerm) {
-          violate("LOG-3", `${what} after entries of the terms ${previousTerm} and ${known.previousTerm}`);
+        if (
+          previousTerm !== undefined &&
+          known.previousTerm !== undefined &&
+          previousTerm !== known.previousTerm
+        ) {
+          violate(
+            "LOG-3",
+            `${what} after entries of the terms ${previousTerm} and ${known.previousTerm}`,
+          );
         }
       }
       previousTerm = entry.term;
-      if (isConfChange && raft.role === "leader" && entry.term === raft.term) this.#addedConfChange(watched, entry.index);
+      if (isConfChange && raft.role === "leader" && entry.term === raft.term)
+        this.#addedConfChange(watched, entry.index);
     }
   }
 }

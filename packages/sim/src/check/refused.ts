@@ -10,7 +10,10 @@ import type { ModelOp, ModelRequest } from "../model.ts";
 import { type Operation, words } from "./operation.ts";
 import { type Safety, violate } from "./safety.ts";
 
-/** Every so many errors of a store all its leases and keys are compared: under an alarm nearly every entry comes to an error. */
+/**
+ * Every so many errors of a store all its leases and keys are compared: under an alarm nearly every
+ * entry comes to an error.
+ */
 const COMPARE_EVERY_ERRORS = 4;
 
 /** What an error leaves alone, in numbers. */
@@ -23,7 +26,13 @@ interface Sums {
 }
 
 function sumsOf({ mvcc, pendingOps, liveBytes, lessor, alarms }: Store): Sums {
-  return { revision: mvcc.currentRevision, pendingOps, liveBytes, leases: lessor.count, alarms: alarms.any ? alarms.list().length : 0 };
+  return {
+    revision: mvcc.currentRevision,
+    pendingOps,
+    liveBytes,
+    leases: lessor.count,
+    alarms: alarms.any ? alarms.list().length : 0,
+  };
 }
 
 /** REFUSED-1, for one store of one member. */
@@ -45,7 +54,10 @@ export class RefusedEntries {
     this.#before = sumsOf(this.#store);
   }
 
-  /** It has come to an error. @param inSteps other work may have gone on meanwhile, such as a batch on its way to the disk */
+  /**
+   * It has come to an error. @param inSteps other work may have gone on meanwhile, such as a batch
+   * on its way to the disk
+   */
   failed(index: number, error: Error, inSteps: boolean): void {
     const after = sumsOf(this.#store);
     for (const name of ["revision", "leases", "alarms", "pendingOps", "liveBytes"] as const) {
@@ -53,7 +65,10 @@ export class RefusedEntries {
       if (inSteps && (name === "pendingOps" || name === "liveBytes")) continue;
       if (this.#before === undefined || this.#before[name] === after[name]) continue;
       const change = `${name} ${this.#before[name]}, and ${after[name]} after it`;
-      violate("REFUSED-1", `${this.#name} at index ${index}: "${error.message}" changed the store: ${change}`);
+      violate(
+        "REFUSED-1",
+        `${this.#name} at index ${index}: "${error.message}" changed the store: ${change}`,
+      );
     }
     if (this.#errors++ % COMPARE_EVERY_ERRORS === 0) this.#compareLeases(index, error);
   }
@@ -74,21 +89,28 @@ export class RefusedEntries {
 
 /** REFUSED-2. Throws a Violation. */
 export function checkRefusedWrites(operations: readonly Operation[], safety: Safety): void {
-  const refused = operations.filter(({ request, outcome, client }) => outcome?.kind === "refused" && isUnique(request, client));
+  const refused = operations.filter(
+    ({ request, outcome, client }) => outcome?.kind === "refused" && isUnique(request, client),
+  );
   if (refused.length === 0) return;
   const made = new Map<string, number>();
   for (let revision = 2; revision <= safety.lastState.revision; revision++) {
     const request = safety.requestAt(revision);
-    if (request !== undefined && request.kind !== "revoke") made.set(JSON.stringify(request), revision);
+    if (request !== undefined && request.kind !== "revoke")
+      made.set(JSON.stringify(request), revision);
   }
   for (const op of refused) {
     const revision = made.get(JSON.stringify(op.request));
-    if (revision !== undefined) violate("REFUSED-2", `a refused write made revision ${revision}: ${words(op)}`);
+    if (revision !== undefined)
+      violate("REFUSED-2", `a refused write made revision ${revision}: ${words(op)}`);
   }
 }
 
 /** Whether no other request is equal to it: a client puts its name and a number into each value. */
 function isUnique(request: ModelRequest | ModelOp, client: string): boolean {
   if (request.kind === "put") return request.value.startsWith(`${client}.`);
-  return request.kind === "txn" && [...request.success, ...request.failure].some((op) => isUnique(op, client));
+  return (
+    request.kind === "txn" &&
+    [...request.success, ...request.failure].some((op) => isUnique(op, client))
+  );
 }

@@ -1,4 +1,7 @@
-/** etcd's keys with all their revisions, as an object of the search: every write counts the one revision up, so nothing is apart. */
+/**
+ * etcd's keys with all their revisions, as an object of the search: every write counts the one
+ * revision up, so nothing is apart.
+ */
 import { difference, ModelState } from "../model.ts";
 import { changesKeys, type Operation } from "./operation.ts";
 import type { Relation, SearchModel, SearchOp } from "./search.ts";
@@ -44,14 +47,21 @@ export class RevisionsModel implements SearchModel {
     const { request, outcome } = this.#operations[op];
     const isAnswered = outcome?.kind === "answered";
     // A write says which revision it made, and a read which one it saw.
-    if (isAnswered && (outcome.answer.revision < before.revision || outcome.answer.revision > before.revision + 1)) return [];
+    if (
+      isAnswered &&
+      (outcome.answer.revision < before.revision || outcome.answer.revision > before.revision + 1)
+    )
+      return [];
     const { answer, next } = before.apply(request);
     if (isAnswered && difference(answer, outcome.answer) !== undefined) return [];
     return [next === before ? state : this.#number(next)];
   }
 
   #number(state: ModelState): number {
-    const text = JSON.stringify([state.revision, [...state.keys].sort(([a], [b]) => (a < b ? -1 : 1))]);
+    const text = JSON.stringify([
+      state.revision,
+      [...state.keys].sort(([a], [b]) => (a < b ? -1 : 1)),
+    ]);
     let number = this.#numbers.get(text);
     if (number === undefined) {
       this.#numbers.set(text, (number = this.#states.length));

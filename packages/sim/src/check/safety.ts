@@ -52,7 +52,11 @@ export interface Beginning {
 }
 
 const { MessageType } = raftpb;
-const FROM_LEADERS = new Set<number>([MessageType.MsgApp, MessageType.MsgHeartbeat, MessageType.MsgSnap]);
+const FROM_LEADERS = new Set<number>([
+  MessageType.MsgApp,
+  MessageType.MsgHeartbeat,
+  MessageType.MsgSnap,
+]);
 /** Those of the members of all runs. */
 const LIMITS = { maxTxnOps: 128, versionProblem: () => undefined };
 const ALL_KEYS = RangeRequest.create({ key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) });
@@ -63,7 +67,11 @@ function answerOf({ kind, response }: Applied): Answer | undefined {
   const revision = response.header?.revision ?? 0;
   if (kind === "put") return { revision, succeeded: true, answers: [{ kind: "put" }] };
   if (kind === "deleteRange")
-    return { revision, succeeded: true, answers: [{ kind: "delete", deleted: (response as { deleted: number }).deleted }] };
+    return {
+      revision,
+      succeeded: true,
+      answers: [{ kind: "delete", deleted: (response as { deleted: number }).deleted }],
+    };
   if (kind === "leaseRevoke") return { revision, succeeded: true, answers: [{ kind: "revoke" }] };
   if (kind === "txn") return txnAnswer(response as Parameters<typeof txnAnswer>[0]);
   return undefined;
@@ -80,7 +88,9 @@ function outcomeOf(answer: Answer): string {
 }
 
 function digestOf(outcome: string): string {
-  return outcome.length < MAX_PLAIN_OUTCOME ? outcome : `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
+  return outcome.length < MAX_PLAIN_OUTCOME
+    ? outcome
+    : `${crc32c(0, fromUtf8(outcome))} ${outcome.length}`;
 }
 
 function equal(a: Uint8Array, b: Uint8Array): boolean {
@@ -89,7 +99,9 @@ function equal(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
-/** Whether a checkpoint notes what is left of a lease, and does not only take back what was noted. */
+/**
+ * Whether a checkpoint notes what is left of a lease, and does not only take back what was noted.
+ */
 function notesTime(bytes: Uint8Array): boolean {
   return LeaseCheckpointRequest.decode(bytes).checkpoints.some((one) => one.remaining_TTL > 0);
 }
@@ -142,7 +154,10 @@ export class Safety {
     return this.#applied[index]?.term;
   }
 
-  /** Members are lost for good, with what they alone knew: terms that they led in, votes, entries that nobody applied. */
+  /**
+   * Members are lost for good, with what they alone knew: terms that they led in, votes, entries
+   * that nobody applied.
+   */
   forgetLost(): void {
     this.#lostTerms += this.#leaders.size;
     this.#leaders.clear();
@@ -155,9 +170,13 @@ export class Safety {
     return this.#applied[index]?.revision;
   }
 
-  /** A cluster begins with this state, after the entries up to `index`, which nobody applies. Before anything else. */
+  /**
+   * A cluster begins with this state, after the entries up to `index`, which nobody applies. Before
+   * anything else.
+   */
   begin({ index, state, compactRevision, alarms }: Beginning): void {
-    for (let i = 0; i <= index; i++) this.#applied[i] = { term: 0, type: 0, data: EMPTY, digest: "", revision: state.revision };
+    for (let i = 0; i <= index; i++)
+      this.#applied[i] = { term: 0, type: 0, data: EMPTY, digest: "", revision: state.revision };
     this.#states[state.revision] = state;
     this.compactRevision = compactRevision;
     for (const { memberId, type } of alarms) this.alarms.begin(memberId, type);
@@ -200,7 +219,8 @@ export class Safety {
       const key = `${message.from} ${term}`;
       const known = this.#votes.get(key);
       if (known === undefined) this.#votes.set(key, message.to);
-      else if (known !== message.to) violate("SIM-2", `${name} votes for ${known} and ${message.to} in term ${term}`);
+      else if (known !== message.to)
+        violate("SIM-2", `${name} votes for ${known} and ${message.to} in term ${term}`);
     }
     if (type !== MessageType.MsgApp) return;
     for (const entry of message.entries) {
@@ -209,12 +229,22 @@ export class Safety {
       if (terms === undefined) this.#entries.set(entry.index, (terms = new Map()));
       const known = terms.get(entry.term);
       if (known === undefined) terms.set(entry.term, content);
-      else if (known !== content) violate("SIM-3", `${name} sends another entry ${entry.index} of term ${entry.term}`);
+      else if (known !== content)
+        violate("SIM-3", `${name} sends another entry ${entry.index} of term ${entry.term}`);
     }
   }
 
-  /** A member has applied an entry. @param isAltered its store was made to differ: its answer is not looked at */
-  applied(name: string, store: Store, entry: raftpb.Entry, applied: Applied | undefined, isAltered = false): void {
+  /**
+   * A member has applied an entry. @param isAltered its store was made to differ: its answer is not
+   * looked at
+   */
+  applied(
+    name: string,
+    store: Store,
+    entry: raftpb.Entry,
+    applied: Applied | undefined,
+    isAltered = false,
+  ): void {
     const { index, term, type } = entry;
     const revision = store.mvcc.currentRevision;
     const answer = applied === undefined ? undefined : answerOf(applied);
@@ -223,15 +253,30 @@ export class Safety {
     const known = this.#applied[index];
     if (known !== undefined) {
       if (known.term !== term || known.type !== type || !equal(known.data, entry.data)) {
-        violate("SIM-4", `${name} applies another entry at ${index}: term ${term} where ${known.term} was applied`);
+        violate(
+          "SIM-4",
+          `${name} applies another entry at ${index}: term ${term} where ${known.term} was applied`,
+        );
       }
-      if (known.revision !== revision) violate("SIM-4", `${name} is at revision ${revision} after ${index}, others at ${known.revision}`);
-      if (known.digest !== digest && !isAltered) violate("SIM-4", `${name} gives another answer to ${index}: ${outcome}`);
+      if (known.revision !== revision)
+        violate(
+          "SIM-4",
+          `${name} is at revision ${revision} after ${index}, others at ${known.revision}`,
+        );
+      if (known.digest !== digest && !isAltered)
+        violate("SIM-4", `${name} gives another answer to ${index}: ${outcome}`);
       return;
     }
-    if (index !== this.#applied.length) violate("SIM-4", `${name} applies ${index}, nobody has applied ${this.#applied.length}`);
+    if (index !== this.#applied.length)
+      violate("SIM-4", `${name} applies ${index}, nobody has applied ${this.#applied.length}`);
     const expected = this.#judge(name, entry, applied, isAltered ? "altered" : answer, revision);
-    this.#applied.push({ term, type, data: entry.data.slice(), digest: isAltered ? digestOf(expected ?? outcome) : digest, revision });
+    this.#applied.push({
+      term,
+      type,
+      data: entry.data.slice(),
+      digest: isAltered ? digestOf(expected ?? outcome) : digest,
+      revision,
+    });
   }
 
   /** The first to apply an entry is compared with the model. Gives what the model answers. */
@@ -251,41 +296,67 @@ export class Safety {
     }
     const isRequest = entry.type === raftpb.EntryType.EntryNormal && entry.data.length > 0;
     const malformed = isRequest ? this.#malformed(name, entry) : undefined;
-    const internal = isRequest && malformed === undefined ? InternalRaftRequest.decode(entry.data) : undefined;
+    const internal =
+      isRequest && malformed === undefined ? InternalRaftRequest.decode(entry.data) : undefined;
     const request = internal === undefined ? undefined : requestOfEntry(internal);
-    if (internal?.leaseCheckpoint !== undefined && notesTime(internal.leaseCheckpoint)) this.checkpoints++;
-    const refusal = malformed ?? (internal === undefined ? undefined : this.#refusal(state, internal, entry, request));
+    if (internal?.leaseCheckpoint !== undefined && notesTime(internal.leaseCheckpoint))
+      this.checkpoints++;
+    const refusal =
+      malformed ??
+      (internal === undefined ? undefined : this.#refusal(state, internal, entry, request));
     if (applied?.error?.code !== refusal) {
-      violate("SIM-5", `${name} at index ${entry.index}: ${applied?.error?.message ?? "no error"}, expected ${refusal ?? "none"}`);
+      violate(
+        "SIM-5",
+        `${name} at index ${entry.index}: ${applied?.error?.message ?? "no error"}, expected ${refusal ?? "none"}`,
+      );
     }
-    if (answer !== undefined && (answer !== "altered" || (request !== undefined && applied?.response !== undefined))) {
-      if (request === undefined) violate("SIM-5", `${name} answers ${entry.index}, which is no request of a client`);
+    if (
+      answer !== undefined &&
+      (answer !== "altered" || (request !== undefined && applied?.response !== undefined))
+    ) {
+      if (request === undefined)
+        violate("SIM-5", `${name} answers ${entry.index}, which is no request of a client`);
       const expected = state.apply(request);
       next = expected.next;
       if (next !== state) this.#requests.set(next.revision, request);
       outcome = outcomeOf(expected.answer);
       const wrong = answer === "altered" ? undefined : difference(expected.answer, answer);
-      if (wrong !== undefined) violate("SIM-5", `${name} at index ${entry.index}, ${JSON.stringify(request)}: ${wrong}`);
+      if (wrong !== undefined)
+        violate("SIM-5", `${name} at index ${entry.index}, ${JSON.stringify(request)}: ${wrong}`);
     }
     if (revision !== next.revision)
-      violate("SIM-5", `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`);
+      violate(
+        "SIM-5",
+        `${name} is at revision ${revision} after ${entry.index}, the model at ${next.revision}`,
+      );
     if (next !== state) this.#states.push(next);
     return outcome;
   }
 
-  /** SIM-12. The error that an entry which does not decode must come to; undefined for one that decodes. */
-  #malformed(name: string, { index, data }: raftpb.Entry): "INVALID_REQUEST" | "Corrupt" | undefined {
+  /**
+   * SIM-12. The error that an entry which does not decode must come to; undefined for one that
+   * decodes.
+   */
+  #malformed(
+    name: string,
+    { index, data }: raftpb.Entry,
+  ): "INVALID_REQUEST" | "Corrupt" | undefined {
     try {
       checkEntryData(data, LIMITS);
       return undefined;
     } catch (error) {
       if (!this.#poisoned.has(toLatin1(data))) {
-        violate("SIM-12", `${name} applies ${index}, which fails its checks: ${error instanceof Error ? error.message : error}`);
+        violate(
+          "SIM-12",
+          `${name} applies ${index}, which fails its checks: ${error instanceof Error ? error.message : error}`,
+        );
       }
     }
     try {
       // An alarm refuses a request by its kind, before it is looked into.
-      return this.alarms.isCorrupt && refusesWhenCorrupt(InternalRaftRequest.decode(data)) ? "Corrupt" : "INVALID_REQUEST";
+      return this.alarms.isCorrupt && refusesWhenCorrupt(InternalRaftRequest.decode(data))
+        ? "Corrupt"
+        : "INVALID_REQUEST";
     } catch {
       return "INVALID_REQUEST";
     }
@@ -308,25 +379,46 @@ export class Safety {
       this.compacted.add(revision);
       return undefined;
     }
-    const refused = request === undefined ? undefined : state.refusal(request, (id) => this.#leases.exists(id));
+    const refused =
+      request === undefined ? undefined : state.refusal(request, (id) => this.#leases.exists(id));
     if (refused !== undefined) return refused;
     return this.#leases.applied(internal, term, index);
   }
 
-  /** A member has opened a store, at its start or after a snapshot. @param isAltered it was made to differ */
+  /**
+   * A member has opened a store, at its start or after a snapshot. @param isAltered it was made to
+   * differ
+   */
   opened(name: string, store: Store, isAltered = false): void {
     const { index } = store.position;
     const known = this.#applied[index];
-    if (known === undefined) violate("SIM-6", `${name} opens a store at ${index}, and nobody has applied more than ${this.lastIndex}`);
+    if (known === undefined)
+      violate(
+        "SIM-6",
+        `${name} opens a store at ${index}, and nobody has applied more than ${this.lastIndex}`,
+      );
     const revision = store.mvcc.currentRevision;
-    if (revision !== known.revision) violate("SIM-6", `${name}: the store at ${index} is at revision ${revision}, not ${known.revision}`);
+    if (revision !== known.revision)
+      violate(
+        "SIM-6",
+        `${name}: the store at ${index} is at revision ${revision}, not ${known.revision}`,
+      );
     const wrong = isAltered ? undefined : this.contentDiffers(store);
     if (wrong !== undefined) violate("SIM-6", `${name}: the store at ${index}, ${wrong}`);
   }
 
-  /** How a store's keys differ from the model's at its newest revision, or at another; undefined if they do not. */
-  contentDiffers({ mvcc }: Pick<Store, "mvcc">, revision = mvcc.currentRevision): string | undefined {
-    const { kvs } = applyRange(mvcc, revision === mvcc.currentRevision ? ALL_KEYS : { ...ALL_KEYS, revision });
+  /**
+   * How a store's keys differ from the model's at its newest revision, or at another; undefined if
+   * they do not.
+   */
+  contentDiffers(
+    { mvcc }: Pick<Store, "mvcc">,
+    revision = mvcc.currentRevision,
+  ): string | undefined {
+    const { kvs } = applyRange(
+      mvcc,
+      revision === mvcc.currentRevision ? ALL_KEYS : { ...ALL_KEYS, revision },
+    );
     const actual = JSON.stringify(kvs.map(toModelKv).map(kvFields));
     const state = this.#states[revision];
     const expected = JSON.stringify(state.range({ key: "\0", end: "\xff" }).map(kvFields));

@@ -1,15 +1,19 @@
 /**
- * The search for an order, after Wing and Gong ("Testing and verifying concurrent objects") with Lowe's memory of configurations
- * ("Testing for linearizability"): at each step some operation comes next that was called before any other that is still out returned;
- * where none fits, the search goes back. A configuration, the operations placed and the state they made, is not entered twice.
+ * The search for an order, after Wing and Gong ("Testing and verifying concurrent objects") with
+ * Lowe's memory of configurations ("Testing for linearizability"): at each step some operation
+ * comes next that was called before any other that is still out returned; where none fits, the
+ * search goes back. A configuration, the operations placed and the state they made, is not entered
+ * twice.
  *
  * Three things keep it short, and change no verdict:
  *
- *   - an operation that changes nothing and whose answer is right is placed at once: later it would fit no better;
- *   - what is tried first may be hinted at (by the revisions in the answers), and an operation of unknown outcome that nothing hints at is
- *     tried last, for most of them are not needed;
- *   - operations of unknown outcome come in chains, each before one that returned: each of a chain has another after it, there or at the
- *     end, that depends on it. Any that has none could as well come after that end, and at last be left out.
+ *   - an operation that changes nothing and whose answer is right is placed at once: later it would
+ *     fit no better;
+ *   - what is tried first may be hinted at (by the revisions in the answers), and an operation of
+ *     unknown outcome that nothing hints at is tried last, for most of them are not needed;
+ *   - operations of unknown outcome come in chains, each before one that returned: each of a chain
+ *     has another after it, there or at the end, that depends on it. Any that has none could as
+ *     well come after that end, and at last be left out.
  */
 
 /** One operation as the search sees it. */
@@ -19,29 +23,44 @@ export interface SearchOp {
   readonly returnedAt: number;
   /** It changes nothing, and its answer says so wherever it is placed. */
   readonly isPure: boolean;
-  /** Another of unknown outcome that does the same and was called before: that one is placed first. -1 if there is none. */
+  /**
+   * Another of unknown outcome that does the same and was called before: that one is placed first.
+   * -1 if there is none.
+   */
   readonly twin: number;
-  /** Where it is likely to stand among the others; Infinity if nothing is known. It only says what is tried first. */
+  /**
+   * Where it is likely to stand among the others; Infinity if nothing is known. It only says what
+   * is tried first.
+   */
   readonly hint: number;
 }
 
 /**
- * apart: it makes no difference which of the two comes first. hides: after it, nobody can tell whether the other took effect. depends:
- * neither is known.
+ * apart: it makes no difference which of the two comes first. hides: after it, nobody can tell
+ * whether the other took effect. depends: neither is known.
  */
 export type Relation = "apart" | "hides" | "depends";
 
 /** An object, and what operations do to it. States are numbers: equal numbers, equal states. */
 export interface SearchModel {
   readonly initial: number;
-  /** The states after operation `op` at `state` if it gives the answer that it gave; none if it cannot. */
+  /**
+   * The states after operation `op` at `state` if it gives the answer that it gave; none if it
+   * cannot.
+   */
   step(state: number, op: number): readonly number[];
   /** What `op` has to do with `unknown`, an operation of unknown outcome placed before it. */
   relation(op: number, unknown: number): Relation;
-  /** An operation is placed, or is taken back again: for a model that keeps account of what is still out. */
+  /**
+   * An operation is placed, or is taken back again: for a model that keeps account of what is still
+   * out.
+   */
   placed(op: number): void;
   takenBack(op: number): void;
-  /** True if what is still out can surely not be placed after a step from one state to another. False where that is not known. */
+  /**
+   * True if what is still out can surely not be placed after a step from one state to another.
+   * False where that is not known.
+   */
   isHopeless(before: number, after: number): boolean;
 }
 
@@ -58,7 +77,10 @@ interface Frame {
   readonly state: number;
   readonly choices: readonly { readonly op: number; readonly state: number }[];
   next: number;
-  /** Operations of unknown outcome placed since one that returned, on which none of those after them depends. Ascending. */
+  /**
+   * Operations of unknown outcome placed since one that returned, on which none of those after them
+   * depends. Ascending.
+   */
   readonly pending: readonly number[];
 }
 
@@ -127,7 +149,11 @@ class Remaining {
     }
     this.requiredLeft--;
     if (place > this.#requiredTop) this.#requiredTop = place;
-    while (this.#requiredHead < this.#required.length && this.#done[this.#required[this.#requiredHead]] === 1) this.#requiredHead++;
+    while (
+      this.#requiredHead < this.#required.length &&
+      this.#done[this.#required[this.#requiredHead]] === 1
+    )
+      this.#requiredHead++;
   }
 
   /** Takes the last `take` back that was not taken back. */
@@ -142,13 +168,15 @@ class Remaining {
     }
     this.requiredLeft++;
     if (place < this.#requiredHead) this.#requiredHead = place;
-    while (this.#requiredTop >= 0 && this.#done[this.#required[this.#requiredTop]] === 0) this.#requiredTop--;
+    while (this.#requiredTop >= 0 && this.#done[this.#required[this.#requiredTop]] === 0)
+      this.#requiredTop--;
   }
 
   /** Which operations are placed, as text: equal for equal sets. */
   key(): string {
     let key = `${this.#requiredHead}`;
-    for (let i = this.#requiredHead; i <= this.#requiredTop; i++) if (this.#done[this.#required[i]] === 1) key += `,${i}`;
+    for (let i = this.#requiredHead; i <= this.#requiredTop; i++)
+      if (this.#done[this.#required[i]] === 1) key += `,${i}`;
     return `${key};${[...this.#optionalDone].sort((a, b) => a - b).join()}`;
   }
 }
@@ -157,7 +185,10 @@ class Remaining {
 export interface SearchOptions {
   /** Configurations entered before the search gives up with "undecided". */
   readonly maxStates: number;
-  /** Asks the model whether a step is hopeless. Without, the search goes as far as it can, and says better where it got stuck. */
+  /**
+   * Asks the model whether a step is hopeless. Without, the search goes as far as it can, and says
+   * better where it got stuck.
+   */
   readonly prunes: boolean;
 }
 
@@ -167,14 +198,25 @@ function sooner(a: SearchOp, b: SearchOp): number {
   return a.returnedAt === b.returnedAt ? 0 : a.returnedAt - b.returnedAt;
 }
 
-/** Looks for an order of `ops` (in the order of their calls) that the model allows and that agrees with real time. */
-export function search(ops: readonly SearchOp[], model: SearchModel, { maxStates, prunes }: SearchOptions): SearchResult {
+/**
+ * Looks for an order of `ops` (in the order of their calls) that the model allows and that agrees
+ * with real time.
+ */
+export function search(
+  ops: readonly SearchOp[],
+  model: SearchModel,
+  { maxStates, prunes }: SearchOptions,
+): SearchResult {
   const remaining = new Remaining(ops);
   const seen = new Set<string>();
   const order: number[] = [];
   const frames: Frame[] = [];
   let states = 0;
-  let best: { placed: number; prefix: number[]; stuck: number[] } = { placed: -1, prefix: [], stuck: [] };
+  let best: { placed: number; prefix: number[]; stuck: number[] } = {
+    placed: -1,
+    prefix: [],
+    stuck: [],
+  };
 
   const enter = (state: number, pending: readonly number[]) => {
     const candidates = remaining.candidates();
@@ -200,18 +242,26 @@ export function search(ops: readonly SearchOp[], model: SearchModel, { maxStates
     }
     frames.push({ state, choices, next: 0, pending });
   };
-  /** Whether an operation may come next: it hides nothing that nobody looked at, and one that returned depends on all that waits. */
+  /**
+   * Whether an operation may come next: it hides nothing that nobody looked at, and one that
+   * returned depends on all that waits.
+   */
   const follows = (op: number, isOptional: boolean, pending: readonly number[]): boolean =>
     pending.every((one) => {
       const relation = model.relation(op, one);
       return relation === "depends" || (isOptional && relation === "apart");
     });
-  /** Whether any operation could come later, before one that returned or as that one, which depends on one of unknown outcome. */
+  /**
+   * Whether any operation could come later, before one that returned or as that one, which depends
+   * on one of unknown outcome.
+   */
   const isAwaited = (op: number, candidates: readonly number[]): boolean =>
     candidates.some((other) => other !== op && model.relation(other, op) === "depends");
   const pendingAfter = (op: number, pending: readonly number[]): readonly number[] => {
     if (ops[op].returnedAt < Number.POSITIVE_INFINITY) return NONE;
-    return [...pending.filter((one) => model.relation(op, one) !== "depends"), op].sort((a, b) => a - b);
+    return [...pending.filter((one) => model.relation(op, one) !== "depends"), op].sort(
+      (a, b) => a - b,
+    );
   };
 
   const takeBack = (op: number) => {
@@ -222,7 +272,8 @@ export function search(ops: readonly SearchOp[], model: SearchModel, { maxStates
   if (remaining.requiredLeft > 0) enter(model.initial, NONE);
   while (remaining.requiredLeft > 0) {
     const frame = frames[frames.length - 1];
-    if (frame === undefined) return { result: "not-linearizable", prefix: best.prefix, stuck: best.stuck, states };
+    if (frame === undefined)
+      return { result: "not-linearizable", prefix: best.prefix, stuck: best.stuck, states };
     if (frame.next === frame.choices.length) {
       frames.pop();
       const op = order.pop();
@@ -232,13 +283,15 @@ export function search(ops: readonly SearchOp[], model: SearchModel, { maxStates
     const { op, state } = frame.choices[frame.next++];
     remaining.take(op);
     model.placed(op);
-    if (++states > maxStates) return { result: "undecided", prefix: best.prefix, stuck: best.stuck, states };
+    if (++states > maxStates)
+      return { result: "undecided", prefix: best.prefix, stuck: best.stuck, states };
     if (prunes && state !== frame.state && model.isHopeless(frame.state, state)) {
       takeBack(op);
       continue;
     }
     const pending = pendingAfter(op, frame.pending);
-    // Where there was no choice, the place that is next has been entered once for each time this one has.
+    // Where there was no choice, the place that is next has been entered once for each time this
+    // one has.
     if (frame.choices.length > 1) {
       const key = `${state};${pending.join()};${remaining.key()}`;
       if (seen.has(key)) {
@@ -253,8 +306,15 @@ export function search(ops: readonly SearchOp[], model: SearchModel, { maxStates
   return { result: "linearizable", prefix: order, stuck: [], states };
 }
 
-/** Whether an order that is known from elsewhere is one that the model allows and that agrees with real time. */
-export function isWitness(order: readonly number[], ops: readonly SearchOp[], model: SearchModel): boolean {
+/**
+ * Whether an order that is known from elsewhere is one that the model allows and that agrees with
+ * real time.
+ */
+export function isWitness(
+  order: readonly number[],
+  ops: readonly SearchOp[],
+  model: SearchModel,
+): boolean {
   let states = new Set([model.initial]);
   let called = Number.NEGATIVE_INFINITY;
   for (const op of order) {

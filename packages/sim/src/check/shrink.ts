@@ -1,12 +1,14 @@
 /**
- * Makes a history that fails small. Every step keeps what is right right: were the whole linearizable, so would be what is left of it.
+ * Makes a history that fails small. Every step keeps what is right right: were the whole
+ * linearizable, so would be what is left of it.
  *
- *   - what was called late is cut off, and what returned late is of unknown outcome then (as if the record ended there)
+ *   - what was called late is cut off, and what returned late is of unknown outcome then (as if the
+ *     record ended there)
  *   - who changed nothing is left out
  *   - a write's answer is forgotten: it is of unknown outcome then
  *
- * At last writes of unknown outcome are left out that could explain nothing of what is left: nobody looks at their keys, or not before
- * they were called, or everybody saw other values there.
+ * At last writes of unknown outcome are left out that could explain nothing of what is left: nobody
+ * looks at their keys, or not before they were called, or everybody saw other values there.
  */
 import { type ModelRange, matches } from "../model.ts";
 import { changesKeys, type Operation } from "./operation.ts";
@@ -21,14 +23,20 @@ const FORGOTTEN = { kind: "unknown", error: "its answer does not matter here" } 
 export type Fails = (operations: readonly Operation[]) => boolean;
 
 function isRead({ request, outcome }: Operation): boolean {
-  return outcome?.kind === "answered" ? !changesKeys(request, outcome.answer) : outcome?.kind === "refused" || request.kind === "range";
+  return outcome?.kind === "answered"
+    ? !changesKeys(request, outcome.answer)
+    : outcome?.kind === "refused" || request.kind === "range";
 }
 
 /** The record as it would be if it had ended at `end`. */
 function cut(operations: readonly Operation[], end: number): Operation[] {
   return operations
     .filter(({ calledAt }) => calledAt <= end)
-    .map((op) => (op.returnedAt !== undefined && op.returnedAt > end ? { ...op, returnedAt: undefined, outcome: undefined } : op));
+    .map((op) =>
+      op.returnedAt !== undefined && op.returnedAt > end
+        ? { ...op, returnedAt: undefined, outcome: undefined }
+        : op,
+    );
 }
 
 /** Values put by a request, in case it takes effect, each with its key. */
@@ -41,19 +49,25 @@ function isSeen(op: Operation, operations: readonly Operation[]): boolean {
   return operations.some(
     ({ outcome }) =>
       outcome?.kind === "answered" &&
-      outcome.answer.answers.some((one) => one.kind === "range" && one.kvs.some(({ key, value }) => puts.has(`${key} ${value}`))),
+      outcome.answer.answers.some(
+        (one) =>
+          one.kind === "range" && one.kvs.some(({ key, value }) => puts.has(`${key} ${value}`)),
+      ),
   );
 }
 
 /** Writes of unknown outcome that could not make any answer right. */
 function explainsNothing(operations: readonly Operation[]): (op: Operation) => boolean {
   const answered = operations.filter(({ outcome }) => outcome?.kind === "answered");
-  const lastReturn = Math.max(...answered.map(({ returnedAt }) => returnedAt ?? Number.POSITIVE_INFINITY));
+  const lastReturn = Math.max(
+    ...answered.map(({ returnedAt }) => returnedAt ?? Number.POSITIVE_INFINITY),
+  );
   const looks: ModelRange[] = [];
   // Where it makes a difference that there is a key, whatever its value.
   const conditions: ModelRange[] = [];
   for (const { request, outcome } of operations) {
-    if (request.kind === "txn") conditions.push(...request.compares.map(({ key }) => ({ key, end: "" })));
+    if (request.kind === "txn")
+      conditions.push(...request.compares.map(({ key }) => ({ key, end: "" })));
     if (outcome?.kind !== "answered") continue;
     for (const op of opsOf(request)) {
       if (op.kind === "range") looks.push(op);
@@ -62,7 +76,9 @@ function explainsNothing(operations: readonly Operation[]): (op: Operation) => b
   }
   const touches = (ranges: readonly ModelRange[], op: Operation) =>
     opsOf(op.request).some((one) =>
-      one.kind === "delete" && one.end !== "" ? ranges.length > 0 : ranges.some((range) => matches(range, one.key)),
+      one.kind === "delete" && one.end !== ""
+        ? ranges.length > 0
+        : ranges.some((range) => matches(range, one.key)),
     );
   return (op) => {
     if (op.outcome?.kind === "answered" || op.request.kind === "revoke") return false;
@@ -71,8 +87,15 @@ function explainsNothing(operations: readonly Operation[]): (op: Operation) => b
   };
 }
 
-/** A small part of `operations` that still fails, in the order of calls; all of them if they do not fail. */
-export function shrinkHistory(operations: readonly Operation[], fails: Fails, maxRuns: number = MAX_SHRINK_RUNS): Operation[] {
+/**
+ * A small part of `operations` that still fails, in the order of calls; all of them if they do not
+ * fail.
+ */
+export function shrinkHistory(
+  operations: readonly Operation[],
+  fails: Fails,
+  maxRuns: number = MAX_SHRINK_RUNS,
+): Operation[] {
   let runs = 0;
   let best = [...operations].sort((a, b) => a.calledAt - b.calledAt);
   const attempt = (candidate: Operation[]): boolean => {
@@ -84,7 +107,9 @@ export function shrinkHistory(operations: readonly Operation[], fails: Fails, ma
   };
   if (!attempt(best)) return best;
 
-  const moments = best.flatMap(({ calledAt, returnedAt }) => (returnedAt === undefined ? [calledAt] : [calledAt, returnedAt]));
+  const moments = best.flatMap(({ calledAt, returnedAt }) =>
+    returnedAt === undefined ? [calledAt] : [calledAt, returnedAt],
+  );
   moments.sort((a, b) => a - b);
   const whole = best;
   let low = 0;
@@ -95,7 +120,10 @@ export function shrinkHistory(operations: readonly Operation[], fails: Fails, ma
     else low = middle + 1;
   }
 
-  /** Changes those that `applies` is true of, many at once first and then fewer, as long as it goes on failing. */
+  /**
+   * Changes those that `applies` is true of, many at once first and then fewer, as long as it goes
+   * on failing.
+   */
   const reduce = (applies: (op: Operation) => boolean, change: (op: Operation) => Operation[]) => {
     for (let size = best.length; size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
       let from = 0;

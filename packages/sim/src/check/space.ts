@@ -1,5 +1,6 @@
 /**
- * What quotas and alarms stop, as clients see it (what is applied under an alarm is judged by SIM-5):
+ * What quotas and alarms stop, as clients see it (what is applied under an alarm is judged by
+ * SIM-5):
  *
  *   QUOTA-1  a member that has no room for a put takes none: what is called there while the put and the store together reach the quota, and
  *            ends while they still do, is not answered
@@ -14,7 +15,9 @@ import type { ModelRequest, ModelTxn } from "../model.ts";
 import { type Operation, words } from "./operation.ts";
 import { type Safety, violate } from "./safety.ts";
 
-/** The end of a lease gives back its record: so much of what is used may go without a compaction. */
+/**
+ * The end of a lease gives back its record: so much of what is used may go without a compaction.
+ */
 const MAX_LEASE_RECORD_BYTES = 64;
 
 /** How a member stood when it was asked. */
@@ -62,31 +65,47 @@ export class SpaceCheck {
   after(op: Operation, before: SpaceBefore, member: Member | undefined): void {
     const { request, outcome } = op;
     const refusal = outcome?.kind === "refused" ? errorNameOf(outcome.error) : undefined;
-    if (refusal === "Corrupt" && this.#safety.alarms.counts.corrupt === 0) violate("ALARM-2", `no alarm was raised: ${words(op)}`);
-    if (refusal === "NoSpace" && !mayAdd(request)) violate("ALARM-1", `refused for want of space: ${words(op)}`);
+    if (refusal === "Corrupt" && this.#safety.alarms.counts.corrupt === 0)
+      violate("ALARM-2", `no alarm was raised: ${words(op)}`);
+    if (refusal === "NoSpace" && !mayAdd(request))
+      violate("ALARM-1", `refused for want of space: ${words(op)}`);
     if (this.#quotaBytes === 0 || request.kind !== "put" || request.ignoreValue === true) return;
-    if (outcome?.kind === "answered" || refusal === "NoSpace") this.#put(op, request, before, this.before(member));
+    if (outcome?.kind === "answered" || refusal === "NoSpace")
+      this.#put(op, request, before, this.before(member));
   }
 
-  #put(op: Operation, { key, value }: { key: string; value: string }, before: SpaceBefore, after: SpaceBefore): void {
+  #put(
+    op: Operation,
+    { key, value }: { key: string; value: string },
+    before: SpaceBefore,
+    after: SpaceBefore,
+  ): void {
     const { store } = before;
     // What another process or another store had room for is not known.
     if (store === undefined || after.store !== store || after.member !== before.member) return;
-    const isCompacted = before.isCompacting || after.isCompacting || before.compactedRevision !== after.compactedRevision;
+    const isCompacted =
+      before.isCompacting ||
+      after.isCompacting ||
+      before.compactedRevision !== after.compactedRevision;
     if (isCompacted) return;
-    const costBytes = putCostBytes(PutRequest.create({ key: fromLatin1(key), value: fromLatin1(value) }));
+    const costBytes = putCostBytes(
+      PutRequest.create({ key: fromLatin1(key), value: fromLatin1(value) }),
+    );
     const leaseBytes = MAX_LEASE_RECORD_BYTES * (Math.max(before.leases, after.leases) + 1);
-    const used = (one: SpaceBefore) => `${one.usedBytes} bytes of ${this.#quotaBytes} used, ${costBytes} more wanted`;
+    const used = (one: SpaceBefore) =>
+      `${one.usedBytes} bytes of ${this.#quotaBytes} used, ${costBytes} more wanted`;
     if (op.outcome?.kind === "answered") {
       this.counts.roomy++;
       const leastBytes = Math.min(before.usedBytes, after.usedBytes - costBytes) - leaseBytes;
-      if (leastBytes + costBytes >= this.#quotaBytes) violate("QUOTA-1", `${used(before)}: ${words(op)}`);
+      if (leastBytes + costBytes >= this.#quotaBytes)
+        violate("QUOTA-1", `${used(before)}: ${words(op)}`);
       return;
     }
     this.counts.full++;
     if (before.isAlarmed || after.isAlarmed || before.timesAlarmed !== after.timesAlarmed) return;
     const mostBytes = Math.max(before.usedBytes, after.usedBytes) + leaseBytes;
-    if (mostBytes + costBytes < this.#quotaBytes) violate("QUOTA-2", `${used(after)}, no alarm: ${words(op)}`);
+    if (mostBytes + costBytes < this.#quotaBytes)
+      violate("QUOTA-2", `${used(after)}, no alarm: ${words(op)}`);
   }
 }
 
@@ -96,5 +115,7 @@ function mayAdd(request: ModelRequest): boolean {
 }
 
 function mayPut({ success, failure }: ModelTxn): boolean {
-  return [...success, ...failure].some((op) => op.kind === "put" || (op.kind === "txn" && mayPut(op)));
+  return [...success, ...failure].some(
+    (op) => op.kind === "put" || (op.kind === "txn" && mayPut(op)),
+  );
 }

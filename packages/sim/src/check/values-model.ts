@@ -1,9 +1,11 @@
 /**
- * What etcd's keys do, with revisions left out: a key holds a value or nothing. It judges histories in which revisions are not to be
- * trusted, or not there, and is a second opinion on those in which they are.
+ * What etcd's keys do, with revisions left out: a key holds a value or nothing. It judges histories
+ * in which revisions are not to be trusted, or not there, and is a second opinion on those in which
+ * they are.
  *
- * A comparison of a revision or version is known where a key is absent (they are 0 then) and where 0 decides it; elsewhere either branch
- * may be taken, which for an operation that was answered is the one that it says.
+ * A comparison of a revision or version is known where a key is absent (they are 0 then) and where
+ * 0 decides it; elsewhere either branch may be taken, which for an operation that was answered is
+ * the one that it says.
  */
 import type { ModelCompare, ModelOp, OpAnswer } from "../model.ts";
 import { changesKeys, type Operation } from "./operation.ts";
@@ -16,8 +18,16 @@ const ABSENT = 0;
 const UNSEEN = 1;
 type Step =
   | { readonly kind: "put"; readonly key: number; readonly value: number }
-  | { readonly kind: "delete"; readonly keys: readonly number[]; readonly deleted: number | undefined }
-  | { readonly kind: "range"; readonly keys: readonly number[]; readonly values: readonly number[] | undefined }
+  | {
+      readonly kind: "delete";
+      readonly keys: readonly number[];
+      readonly deleted: number | undefined;
+    }
+  | {
+      readonly kind: "range";
+      readonly keys: readonly number[];
+      readonly values: readonly number[] | undefined;
+    }
   /** The end of a lease. */
   | { readonly kind: "end"; readonly lease: string; readonly keys: readonly number[] }
   /** An answer that nothing gives. */
@@ -30,9 +40,15 @@ interface Compare {
 
 interface Plan {
   readonly compares: readonly Compare[];
-  /** The branch taken, or both where that is not known; without comparisons the first is all there is. */
+  /**
+   * The branch taken, or both where that is not known; without comparisons the first is all there
+   * is.
+   */
   readonly branches: readonly [readonly Step[] | undefined, readonly Step[] | undefined];
-  /** The one key of a put or delete of unknown outcome: it is not needed where nobody looks at the key afterwards. */
+  /**
+   * The one key of a put or delete of unknown outcome: it is not needed where nobody looks at the
+   * key afterwards.
+   */
   readonly blindKey: number | undefined;
 }
 
@@ -46,7 +62,9 @@ interface Reach {
 }
 
 function endOf({ outcome, returnedAt }: Operation): number {
-  return outcome?.kind === "answered" && returnedAt !== undefined ? returnedAt : Number.POSITIVE_INFINITY;
+  return outcome?.kind === "answered" && returnedAt !== undefined
+    ? returnedAt
+    : Number.POSITIVE_INFINITY;
 }
 
 function answersOf({ outcome }: Operation): readonly OpAnswer[] | undefined {
@@ -70,7 +88,10 @@ export class ValuesModel implements SearchModel {
   /** Where reads say that a value was written, by key and value. */
   readonly #writtenAt = new Map<string, number>();
   readonly #plans: readonly Plan[];
-  /** For a key that holds a value: operations still out that need that, and that may bring it about. By #place. */
+  /**
+   * For a key that holds a value: operations still out that need that, and that may bring it about.
+   * By #place.
+   */
   readonly #needed = new Map<number, number>();
   readonly #given = new Map<number, number>();
   /** A known order is followed without all that. */
@@ -83,15 +104,22 @@ export class ValuesModel implements SearchModel {
   /**
    * @param operations in the order of their calls.
    * @param keys all that they may touch, ascending.
-   * @param places revisions of operations that their answers do not tell, if another judge knows of some. Hints, no more.
+   * @param places revisions of operations that their answers do not tell, if another judge knows of
+   * some. Hints, no more.
    */
-  constructor(operations: readonly Operation[], keys: readonly string[], places: ReadonlyMap<Operation, number> = new Map()) {
+  constructor(
+    operations: readonly Operation[],
+    keys: readonly string[],
+    places: ReadonlyMap<Operation, number> = new Map(),
+  ) {
     this.#keys = keys;
     this.#leases = leaseKeysOf(operations);
     this.#keyNumbers = new Map(keys.map((key, i) => [key, i]));
     this.#number(keys.map(() => ABSENT));
     for (const { request, outcome } of operations) {
-      if (request.kind === "txn") for (const { target, operand } of request.compares) if (target === "value") this.#seen.add(`${operand}`);
+      if (request.kind === "txn")
+        for (const { target, operand } of request.compares)
+          if (target === "value") this.#seen.add(`${operand}`);
       if (outcome?.kind !== "answered") continue;
       for (const one of outcome.answer.answers) {
         if (one.kind !== "range") continue;
@@ -113,14 +141,21 @@ export class ValuesModel implements SearchModel {
         twins.set(text, i);
       }
       const isPure = op.outcome?.kind === "answered" && !changesKeys(op.request, op.outcome.answer);
-      return { calledAt: op.calledAt, returnedAt, isPure, twin, hint: places.get(op) ?? this.#hint(op) };
+      return {
+        calledAt: op.calledAt,
+        returnedAt,
+        isPure,
+        twin,
+        hint: places.get(op) ?? this.#hint(op),
+      };
     });
   }
 
   relation(op: number, unknown: number): Relation {
     const { looks, writes } = this.#reach(op);
     const { blindKey } = this.#plans[unknown];
-    if (blindKey !== undefined) return looks.has(blindKey) ? "depends" : writes.has(blindKey) ? "hides" : "apart";
+    if (blindKey !== undefined)
+      return looks.has(blindKey) ? "depends" : writes.has(blindKey) ? "hides" : "apart";
     const before = this.#reach(unknown);
     for (const key of before.writes) if (looks.has(key) || writes.has(key)) return "depends";
     for (const key of before.looks) if (writes.has(key)) return "depends";
@@ -141,7 +176,8 @@ export class ValuesModel implements SearchModel {
   isHopeless(before: number, after: number): boolean {
     const now = this.#states[after];
     return this.#states[before].some((value, key) => {
-      if (now[key] === value || (this.#needed.get(this.#place(key, value)) ?? 0) === 0) return false;
+      if (now[key] === value || (this.#needed.get(this.#place(key, value)) ?? 0) === 0)
+        return false;
       return (this.#given.get(this.#place(key, value)) ?? 0) === 0;
     });
   }
@@ -172,8 +208,11 @@ export class ValuesModel implements SearchModel {
 
   /** The revision that an operation made or saw, as far as answers tell. */
   #hint({ request, outcome }: Operation): number {
-    if (outcome?.kind === "answered") return outcome.answer.revision > 0 ? outcome.answer.revision : Number.POSITIVE_INFINITY;
-    const hints = opsOf(request).flatMap((op) => (op.kind === "put" ? (this.#writtenAt.get(`${op.key} ${op.value}`) ?? []) : []));
+    if (outcome?.kind === "answered")
+      return outcome.answer.revision > 0 ? outcome.answer.revision : Number.POSITIVE_INFINITY;
+    const hints = opsOf(request).flatMap((op) =>
+      op.kind === "put" ? (this.#writtenAt.get(`${op.key} ${op.value}`) ?? []) : [],
+    );
     return Math.min(...hints);
   }
 
@@ -223,13 +262,17 @@ export class ValuesModel implements SearchModel {
     }
   }
 
-  /** What is held after the steps; undefined if an answer would be another; the same object if nothing was written. */
+  /**
+   * What is held after the steps; undefined if an answer would be another; the same object if
+   * nothing was written.
+   */
   #run(steps: readonly Step[], before: readonly number[]): readonly number[] | undefined {
     let held = before;
     let own: number[] | undefined;
     for (const step of steps) {
       if (step.kind === "range") {
-        if (step.values?.some((value, i) => held[step.keys[i]] !== value) === true) return undefined;
+        if (step.values?.some((value, i) => held[step.keys[i]] !== value) === true)
+          return undefined;
         continue;
       }
       if (step.kind === "never") return undefined;
@@ -237,7 +280,8 @@ export class ValuesModel implements SearchModel {
       held = own;
       if (step.kind === "put") own[step.key] = step.value;
       else if (step.kind === "end") {
-        for (const key of step.keys) if (this.#texts[own[key]].lease === step.lease) own[key] = ABSENT;
+        for (const key of step.keys)
+          if (this.#texts[own[key]].lease === step.lease) own[key] = ABSENT;
       } else {
         let deleted = 0;
         for (const key of step.keys) {
@@ -269,17 +313,32 @@ export class ValuesModel implements SearchModel {
   #steps(ops: readonly ModelOp[], answers: readonly OpAnswer[] | undefined): Step[] {
     return ops.map((op, i): Step => {
       const answer = answers?.[i];
-      if (op.kind === "put") return { kind: "put", key: this.#keyNumbers.get(op.key)!, value: this.#valueOf(op.value, op.lease) };
-      if (op.kind === "txn") throw new Error("the general judge knows no transactions within transactions");
+      if (op.kind === "put")
+        return {
+          kind: "put",
+          key: this.#keyNumbers.get(op.key)!,
+          value: this.#valueOf(op.value, op.lease),
+        };
+      if (op.kind === "txn")
+        throw new Error("the general judge knows no transactions within transactions");
       const keys = this.#keysOf(op);
-      if (op.kind === "delete") return { kind: "delete", keys, deleted: answer?.kind === "delete" ? answer.deleted : undefined };
+      if (op.kind === "delete")
+        return {
+          kind: "delete",
+          keys,
+          deleted: answer?.kind === "delete" ? answer.deleted : undefined,
+        };
       if (answer?.kind !== "range") return { kind: "range", keys, values: undefined };
-      const found = new Map(answer.kvs.map(({ key, value, lease }) => [key, this.#valueOf(value, lease)]));
+      const found = new Map(
+        answer.kvs.map(({ key, value, lease }) => [key, this.#valueOf(value, lease)]),
+      );
       const values = keys.map((key) => found.get(this.#keys[key]) ?? ABSENT);
       const isWithin = values.filter((value) => value !== ABSENT).length === answer.kvs.length;
       // Without a limit, the count is that of the keys returned.
       const isLimited = (op.limit ?? 0) > 0 || op.countOnly === true;
-      const isCounted = isLimited || ((answer.count ?? answer.kvs.length) === answer.kvs.length && answer.more !== true);
+      const isCounted =
+        isLimited ||
+        ((answer.count ?? answer.kvs.length) === answer.kvs.length && answer.more !== true);
       return isWithin && isCounted ? { kind: "range", keys, values } : { kind: "never" };
     });
   }
@@ -293,9 +352,11 @@ export class ValuesModel implements SearchModel {
     for (const step of [...(branches[0] ?? []), ...(branches[1] ?? [])]) {
       if (step.kind === "never") continue;
       if (step.kind === "put") writes.add(step.key);
-      else if (step.kind === "delete" || step.kind === "end") for (const key of step.keys) writes.add(key);
+      else if (step.kind === "delete" || step.kind === "end")
+        for (const key of step.keys) writes.add(key);
       // What an operation found makes a difference only where it was told.
-      if (step.kind === "end" || (step.kind !== "put" && this.#answered[op])) for (const key of step.keys) looks.add(key);
+      if (step.kind === "end" || (step.kind !== "put" && this.#answered[op]))
+        for (const key of step.keys) looks.add(key);
     }
     const needs = new Set<number>();
     const gives = new Set<number>();
@@ -304,9 +365,11 @@ export class ValuesModel implements SearchModel {
       for (const step of branch ?? []) {
         if (step.kind === "never") continue;
         if (step.kind === "put") gives.add(this.#place(step.key, step.value));
-        else if (step.kind !== "range") for (const key of step.keys) gives.add(this.#place(key, ABSENT));
+        else if (step.kind !== "range")
+          for (const key of step.keys) gives.add(this.#place(key, ABSENT));
         else
-          for (const [i, value] of (step.values ?? []).entries()) if (!own.has(step.keys[i])) needs.add(this.#place(step.keys[i], value));
+          for (const [i, value] of (step.values ?? []).entries())
+            if (!own.has(step.keys[i])) needs.add(this.#place(step.keys[i], value));
         if (step.kind === "put") own.add(step.key);
         else if (step.kind === "delete") for (const key of step.keys) own.add(key);
       }
@@ -333,10 +396,18 @@ export class ValuesModel implements SearchModel {
         takes(false) ? this.#steps(request.failure, answers) : undefined,
       ];
     } else if (request.kind === "revoke") {
-      const keys = [...(this.#leases.get(request.lease) ?? [])].map((key) => this.#keyNumbers.get(key)!);
+      const keys = [...(this.#leases.get(request.lease) ?? [])].map(
+        (key) => this.#keyNumbers.get(key)!,
+      );
       branches = [[{ kind: "end", lease: request.lease, keys }], undefined];
     } else branches = [this.#steps([request], answers), undefined];
-    const isBlind = outcome?.kind !== "answered" && (request.kind === "put" || (request.kind === "delete" && request.end === ""));
-    return { compares, branches, blindKey: isBlind ? this.#keyNumbers.get(request.key) : undefined };
+    const isBlind =
+      outcome?.kind !== "answered" &&
+      (request.kind === "put" || (request.kind === "delete" && request.end === ""));
+    return {
+      compares,
+      branches,
+      blindKey: isBlind ? this.#keyNumbers.get(request.key) : undefined,
+    };
   }
 }

@@ -1,5 +1,6 @@
 /**
- * What a watch promises, looked at as each response comes in. Of the changes of its range, by the model:
+ * What a watch promises, looked at as each response comes in. Of the changes of its range, by the
+ * model:
  *
  *   WATCH-1 no gap, no repeat   a response has exactly those from the watch's revision on to its last, in order, with the right content
  *   WATCH-2 atomic              all of a revision come in one response, or in fragments of one
@@ -23,7 +24,10 @@ export interface Watching {
   readonly prevKv: boolean;
   readonly fragment: boolean;
   readonly progressNotify: boolean;
-  /** The first revision that the client has not been told all of; 0 before it knows where the watch begins. */
+  /**
+   * The first revision that the client has not been told all of; 0 before it knows where the watch
+   * begins.
+   */
   next: number;
   /** Events of fragments whose last has not come. */
   partial: Uint8Array[];
@@ -36,7 +40,9 @@ function expectedText(key: string, { now }: ModelEvent, main: number): string {
 
 function actualText(event: Event): string {
   const kv = toModelKv(event.kv ?? new Uint8Array(0));
-  return JSON.stringify(event.type === Event_EventType.DELETE ? ["delete", kv.key, kv.mod] : kvFields(kv));
+  return JSON.stringify(
+    event.type === Event_EventType.DELETE ? ["delete", kv.key, kv.mod] : kvFields(kv),
+  );
 }
 
 /** The text of an event with nothing in the place of its value. */
@@ -74,7 +80,11 @@ export class WatchCheck {
     const found: { main: number; event: ModelEvent }[] = [];
     for (let main = Math.max(2, watch.next); main <= last; main++) {
       for (const event of this.#eventsOf(main)) {
-        if (matches(watch.range, event.key) && !(event.now === undefined ? watch.noDelete : watch.noPut)) found.push({ main, event });
+        if (
+          matches(watch.range, event.key) &&
+          !(event.now === undefined ? watch.noDelete : watch.noPut)
+        )
+          found.push({ main, event });
       }
     }
     return found;
@@ -87,7 +97,11 @@ export class WatchCheck {
 
   #checkRevision(watch: Watching, revision: number): void {
     const { revision: last } = this.#safety.lastState;
-    if (revision > last) violate("WATCH-3", `${watch.name} is told of revision ${revision}, and nobody has applied more than ${last}`);
+    if (revision > last)
+      violate(
+        "WATCH-3",
+        `${watch.name} is told of revision ${revision}, and nobody has applied more than ${last}`,
+      );
   }
 
   /** The answer to a watch's creation. */
@@ -97,9 +111,13 @@ export class WatchCheck {
     if (watch.next === 0) watch.next = revision + 1;
   }
 
-  /** A response with events. @param isAltered the member's store was made to differ: values are not compared */
+  /**
+   * A response with events. @param isAltered the member's store was made to differ: values are not
+   * compared
+   */
   told(watch: Watching, response: WatchResponse, isAltered = false): void {
-    if (response.fragment && !watch.fragment) violate("WATCH-2", `${watch.name} gets fragments and has not asked for them`);
+    if (response.fragment && !watch.fragment)
+      violate("WATCH-2", `${watch.name} gets fragments and has not asked for them`);
     watch.partial.push(...response.events);
     if (response.fragment) return;
     const events = watch.partial.map((bytes) => Event.decode(bytes));
@@ -108,37 +126,65 @@ export class WatchCheck {
     this.#checkRevision(watch, revision);
     const mains = events.map((event) => KeyValue.decode(event.kv!).modRevision);
     const last = mains[mains.length - 1];
-    if (revision < last) violate("WATCH-3", `${watch.name} is told of revision ${last} under the header of ${revision}`);
+    if (revision < last)
+      violate(
+        "WATCH-3",
+        `${watch.name} is told of revision ${last} under the header of ${revision}`,
+      );
     this.#compare(watch, events, mains, revision, isAltered);
     this.counts.responses++;
     this.counts.events += events.length;
     watch.next = Math.max(watch.next, revision + 1);
   }
 
-  #compare(watch: Watching, events: readonly Event[], mains: readonly number[], revision: number, isAltered: boolean): void {
+  #compare(
+    watch: Watching,
+    events: readonly Event[],
+    mains: readonly number[],
+    revision: number,
+    isAltered: boolean,
+  ): void {
     const expected = this.#expected(watch, revision);
     const from = `${watch.name}, from revision ${watch.next} to ${revision},`;
     for (let i = 0; i < Math.max(events.length, expected.length); i++) {
-      const want = expected[i] === undefined ? "nothing more" : expectedText(expected[i].event.key, expected[i].event, expected[i].main);
+      const want =
+        expected[i] === undefined
+          ? "nothing more"
+          : expectedText(expected[i].event.key, expected[i].event, expected[i].main);
       const got = events[i] === undefined ? "nothing more" : actualText(events[i]);
       if (want !== got && !(isAltered && withoutValue(want) === withoutValue(got))) {
-        const property = events[i] === undefined && mains.includes(expected[i].main) ? "WATCH-2" : "WATCH-1";
+        const property =
+          events[i] === undefined && mains.includes(expected[i].main) ? "WATCH-2" : "WATCH-1";
         violate(property, `${from} is told as event ${i + 1} ${got}, expected ${want}`);
       }
       if (!isAltered) this.#comparePrevious(watch, events[i], expected[i].event, expected[i].main);
     }
   }
 
-  #comparePrevious(watch: Watching, { prevKv }: Event, { key, before }: ModelEvent, main: number): void {
+  #comparePrevious(
+    watch: Watching,
+    { prevKv }: Event,
+    { key, before }: ModelEvent,
+    main: number,
+  ): void {
     const has = prevKv !== undefined && prevKv.length > 0;
-    const mayMiss = !watch.prevKv || before === undefined || this.#safety.compactRevision > main - 1;
+    const mayMiss =
+      !watch.prevKv || before === undefined || this.#safety.compactRevision > main - 1;
     if (!has) {
-      if (!mayMiss) violate("WATCH-5", `${watch.name} is not told what ${key} was before revision ${main}`);
+      if (!mayMiss)
+        violate("WATCH-5", `${watch.name} is not told what ${key} was before revision ${main}`);
       return;
     }
     const got = JSON.stringify(kvFields(toModelKv(prevKv)));
-    const want = watch.prevKv && before !== undefined ? JSON.stringify(kvFields({ key, ...before })) : "nothing";
-    if (got !== want) violate("WATCH-5", `${watch.name} is told that ${key} was ${got} before revision ${main}, expected ${want}`);
+    const want =
+      watch.prevKv && before !== undefined
+        ? JSON.stringify(kvFields({ key, ...before }))
+        : "nothing";
+    if (got !== want)
+      violate(
+        "WATCH-5",
+        `${watch.name} is told that ${key} was ${got} before revision ${main}, expected ${want}`,
+      );
   }
 
   /** A progress notification. */
@@ -149,7 +195,10 @@ export class WatchCheck {
     const [missing] = this.#expected(watch, revision);
     if (missing !== undefined) {
       const text = expectedText(missing.event.key, missing.event, missing.main);
-      violate("WATCH-3", `${watch.name} is told of progress to ${revision}, and not of ${text} at ${missing.main}`);
+      violate(
+        "WATCH-3",
+        `${watch.name} is told of progress to ${revision}, and not of ${text} at ${missing.main}`,
+      );
     }
     this.counts.progress++;
     watch.next = Math.max(watch.next, revision + 1);
@@ -159,7 +208,10 @@ export class WatchCheck {
   compacted(watch: Watching, response: WatchResponse): void {
     const { compactRevision } = response;
     if (!this.#safety.compacted.has(compactRevision) || watch.next >= compactRevision) {
-      violate("WATCH-4", `${watch.name} is cancelled at revision ${watch.next} by a compaction of ${compactRevision}`);
+      violate(
+        "WATCH-4",
+        `${watch.name} is cancelled at revision ${watch.next} by a compaction of ${compactRevision}`,
+      );
     }
     this.counts.compacted++;
     watch.next = compactRevision;

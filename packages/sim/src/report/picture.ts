@@ -1,7 +1,8 @@
 /**
- * A page that shows why a history is wrong: a row for each client, a bar for each operation from its call to its return, the longest order
- * found as numbers at the moments where operations may have taken effect, and in red those of which one had to come next and none could.
- * The page needs nothing but itself. Time is drawn as the order of calls and returns, not to scale.
+ * A page that shows why a history is wrong: a row for each client, a bar for each operation from
+ * its call to its return, the longest order found as numbers at the moments where operations may
+ * have taken effect, and in red those of which one had to come next and none could. The page needs
+ * nothing but itself. Time is drawn as the order of calls and returns, not to scale.
  */
 import { type Operation, words } from "../check/operation.ts";
 import type { ModelRequest } from "../model.ts";
@@ -56,7 +57,10 @@ for (const op of document.querySelectorAll(".op")) {
 `;
 
 function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (char) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[char]!);
+  return text.replace(
+    /[&<>"]/g,
+    (char) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[char]!,
+  );
 }
 
 function short(value: string): string {
@@ -83,7 +87,9 @@ function foundOf({ outcome }: Operation): string {
   const [one] = outcome.answer.answers;
   if (one?.kind === "range") {
     const [kv] = one.kvs;
-    return one.kvs.length === 0 ? "→ none" : `→ ${one.kvs.length > 1 ? `${one.kvs.length} keys` : short(kv.value)}`;
+    return one.kvs.length === 0
+      ? "→ none"
+      : `→ ${one.kvs.length > 1 ? `${one.kvs.length} keys` : short(kv.value)}`;
   }
   return one?.kind === "delete" ? `→ ${one.deleted}` : outcome.answer.succeeded ? "" : "→ else";
 }
@@ -126,7 +132,13 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
     const from = x(calledAt);
     const isOpen = outcome?.kind !== "answered";
     const until = returnedAt === undefined ? width - 6 : x(returnedAt);
-    const kind = isStuck.has(calledAt) ? "stuck" : isOpen ? "open" : request.kind === "range" ? "read" : "write";
+    const kind = isStuck.has(calledAt)
+      ? "stuck"
+      : isOpen
+        ? "open"
+        : request.kind === "range"
+          ? "read"
+          : "write";
     const text = escaped(words(op));
     const label = escaped(`${nameOf(request)} ${foundOf(op)}`);
     const point = points.get(calledAt);
@@ -135,7 +147,8 @@ export function historyPicture({ title, why, operations, prefix, stuck }: Histor
         ? ""
         : `<circle class="dot" cx="${point.x}" cy="${y}" r="8"/><text class="number" x="${point.x}" y="${y + 3.5}">${point.number}</text>`;
     // Where it takes effect after its client gave up.
-    if (point !== undefined && point.x > until) parts.push(`<line class="late" x1="${until}" x2="${point.x}" y1="${y}" y2="${y}"/>`);
+    if (point !== undefined && point.x > until)
+      parts.push(`<line class="late" x1="${until}" x2="${point.x}" y1="${y}" y2="${y}"/>`);
     parts.push(
       `<g class="op ${kind}" tabindex="0" data-words="${text}"><title>${text}</title>`,
       `<rect x="${from}" y="${y}" width="${Math.max(6, until - from)}" height="${BAR}"/>`,

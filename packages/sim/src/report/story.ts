@@ -31,7 +31,10 @@ export class Story {
   #low = 0;
   #high = 0x9e3779b9;
 
-  /** @param keptLines for each member; 0 where nobody reads them: what they would hold on to makes a run longer. The hash is the same. */
+  /**
+   * @param keptLines for each member; 0 where nobody reads them: what they would hold on to makes a
+   * run longer. The hash is the same.
+   */
   constructor(now: () => number, keptLines: number) {
     this.#now = now;
     this.#keptLines = keptLines;
@@ -39,15 +42,16 @@ export class Story {
 
   /**
    * Something happened to `who`.
-   * @param text its words, all of which are in the hash; or a function that gives them to a reader: then what sets this event apart has to
-   * be in `bytes` or `mark`.
+   * @param text its words, all of which are in the hash; or a function that gives them to a reader:
+   * then what sets this event apart has to be in `bytes` or `mark`.
    * @param bytes belong to it, but are not for reading.
    * @param mark a number that belongs to it.
    */
   tell(who: string, text: string | (() => string), bytes?: Uint8Array, mark = 0): void {
     const atMs = this.#now();
     let chapter = this.#chapters.get(who);
-    if (chapter === undefined) this.#chapters.set(who, (chapter = { hash: hashOf(who, 0), lines: [] }));
+    if (chapter === undefined)
+      this.#chapters.set(who, (chapter = { hash: hashOf(who, 0), lines: [] }));
     if (this.#keptLines > 0) {
       const { lines } = chapter;
       lines.push({ atMs, text });
@@ -65,7 +69,9 @@ export class Story {
 
   /** A hash over everything told so far, as 16 hexadecimal digits. */
   get hash(): string {
-    return this.#high.toString(16).padStart(8, "0") + (this.#low >>> 0).toString(16).padStart(8, "0");
+    return (
+      this.#high.toString(16).padStart(8, "0") + (this.#low >>> 0).toString(16).padStart(8, "0")
+    );
   }
 
   /** The last `count` events of each member. */
@@ -74,7 +80,9 @@ export class Story {
     for (const who of [...this.#chapters.keys()].sort()) {
       parts.push(`--- ${who}`);
       for (const { atMs, text } of this.#chapters.get(who)!.lines.slice(-count)) {
-        parts.push(`${atMs.toFixed(3).padStart(12)} ms  ${typeof text === "string" ? text : text()}`);
+        parts.push(
+          `${atMs.toFixed(3).padStart(12)} ms  ${typeof text === "string" ? text : text()}`,
+        );
       }
     }
     return parts.join("\n");

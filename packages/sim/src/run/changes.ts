@@ -1,17 +1,29 @@
-/** How a run's options may be made to differ from those that its seed draws, on the command line: --set name=value and --without fault. */
+/**
+ * How a run's options may be made to differ from those that its seed draws, on the command line:
+ * --set name=value and --without fault.
+ */
 import { type Changes, FAULT_KINDS, type FaultKind, optionsOf } from "../options.ts";
 import type { PlantedBug } from "../planted.ts";
 
 /** Reads --set and --without. Throws an Error that names what there is. */
-export function parseChanges(set: readonly string[], without: readonly string[]): Changes | undefined {
+export function parseChanges(
+  set: readonly string[],
+  without: readonly string[],
+): Changes | undefined {
   if (set.length === 0 && without.length === 0) return undefined;
   const sample: Record<string, unknown> = { ...optionsOf(1) };
   const values: Record<string, unknown> = {};
   for (const one of set) {
     const [name, text] = one.split("=");
     const known = sample[name];
-    if (text === undefined || (typeof known !== "number" && typeof known !== "boolean") || name === "seed") {
-      const names = Object.keys(sample).filter((key) => ["number", "boolean"].includes(typeof sample[key]) && key !== "seed");
+    if (
+      text === undefined ||
+      (typeof known !== "number" && typeof known !== "boolean") ||
+      name === "seed"
+    ) {
+      const names = Object.keys(sample).filter(
+        (key) => ["number", "boolean"].includes(typeof sample[key]) && key !== "seed",
+      );
       throw new Error(`--set ${one}: it is name=value, with one of ${names.join(", ")}`);
     }
     values[name] = typeof known === "boolean" ? text === "true" : Number(text);
@@ -19,16 +31,22 @@ export function parseChanges(set: readonly string[], without: readonly string[])
   }
   const kinds = without.flatMap((list) => list.split(","));
   for (const kind of kinds) {
-    if (!(FAULT_KINDS as readonly string[]).includes(kind)) throw new Error(`--without ${kind}: faults are ${FAULT_KINDS.join(", ")}`);
+    if (!(FAULT_KINDS as readonly string[]).includes(kind))
+      throw new Error(`--without ${kind}: faults are ${FAULT_KINDS.join(", ")}`);
   }
   return { set: values as Changes["set"], without: kinds as FaultKind[] };
 }
 
 /** The command that runs a seed. */
-export function commandOf(seed: number, bug: PlantedBug | undefined, changes: Changes | undefined): string {
+export function commandOf(
+  seed: number,
+  bug: PlantedBug | undefined,
+  changes: Changes | undefined,
+): string {
   const parts = [`npm run sim -- --seed ${seed}`];
   if (bug !== undefined) parts.push(`--bug ${bug}`);
-  for (const [name, value] of Object.entries(changes?.set ?? {})) parts.push(`--set ${name}=${value}`);
+  for (const [name, value] of Object.entries(changes?.set ?? {}))
+    parts.push(`--set ${name}=${value}`);
   if ((changes?.without ?? []).length > 0) parts.push(`--without ${changes!.without!.join(",")}`);
   return parts.join(" ");
 }

@@ -1,4 +1,7 @@
-/** Many seeds, on all processors: progress while they run, sums at the end, and the command that runs a seed that failed again. */
+/**
+ * Many seeds, on all processors: progress while they run, sums at the end, and the command that
+ * runs a seed that failed again.
+ */
 import { execFileSync } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import type { Changes } from "../options.ts";
@@ -31,7 +34,8 @@ export async function runMany(options: ManyOptions): Promise<Totals> {
   const { first, count, forMs, workers, bug, changes, summaryFile, print, note } = options;
   const startMs = performance.now();
   const totals = new Totals();
-  const isOver = () => performance.now() - startMs >= forMs || (bug !== undefined && totals.failed.size > 0);
+  const isOver = () =>
+    performance.now() - startMs >= forMs || (bug !== undefined && totals.failed.size > 0);
   let notedMs = startMs;
   await runPool({
     workers,
@@ -40,8 +44,12 @@ export async function runMany(options: ManyOptions): Promise<Totals> {
     done(summary) {
       totals.add(summary);
       if (summary.violation !== undefined) {
-        print(`seed ${summary.seed}: ${summary.violation.split("\n").slice(0, 6).join("\n  ").slice(0, 1500)}`);
-        print(`  to run it again: ${commandOf(summary.seed, bug, changes)} --story 60 --picture history.html`);
+        print(
+          `seed ${summary.seed}: ${summary.violation.split("\n").slice(0, 6).join("\n  ").slice(0, 1500)}`,
+        );
+        print(
+          `  to run it again: ${commandOf(summary.seed, bug, changes)} --story 60 --picture history.html`,
+        );
       }
       const now = performance.now();
       if (now - notedMs < PROGRESS_MS) return;
@@ -49,15 +57,27 @@ export async function runMany(options: ManyOptions): Promise<Totals> {
       const { seeds, failed, simulatedHours, sums } = totals;
       const perMinute = ((seeds * 60_000) / (now - startMs)).toFixed(0);
       const operations = `${(sums.operations / 1000).toFixed(0)},000 operations`;
-      note(`${seeds} seeds (${perMinute} a minute), ${simulatedHours.toFixed(2)} hours simulated, ${operations}, ${failed.size} failed`);
+      note(
+        `${seeds} seeds (${perMinute} a minute), ${simulatedHours.toFixed(2)} hours simulated, ${operations}, ${failed.size} failed`,
+      );
     },
   });
   print(totals.text());
   const { failed } = totals;
   if (failed.size === 0) print("all promises held");
-  else print(`VIOLATIONS in ${failed.size} seeds: ${[...failed.keys()].sort((a, b) => a - b).join(" ")}`);
+  else
+    print(
+      `VIOLATIONS in ${failed.size} seeds: ${[...failed.keys()].sort((a, b) => a - b).join(" ")}`,
+    );
   if (summaryFile !== undefined) {
-    const line = { date: new Date().toISOString(), commit: commitOf(), first, bug, changes, ...totals.record() };
+    const line = {
+      date: new Date().toISOString(),
+      commit: commitOf(),
+      first,
+      bug,
+      changes,
+      ...totals.record(),
+    };
     appendFileSync(summaryFile, `${JSON.stringify(line)}\n`);
   }
   return totals;
@@ -66,7 +86,11 @@ export async function runMany(options: ManyOptions): Promise<Totals> {
 /** The commit of the working copy, with a mark if it was changed; undefined where there is none. */
 function commitOf(): string | undefined {
   try {
-    return execFileSync("git", ["describe", "--always", "--dirty"], { cwd: import.meta.dirname, encoding: "utf8", stdio: "pipe" }).trim();
+    return execFileSync("git", ["describe", "--always", "--dirty"], {
+      cwd: import.meta.dirname,
+      encoding: "utf8",
+      stdio: "pipe",
+    }).trim();
   } catch {
     return undefined;
   }

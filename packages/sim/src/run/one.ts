@@ -15,7 +15,11 @@ export interface OneOptions {
 }
 
 /** Runs a seed's options. Gives true if all promises held. */
-export async function runOne(options: SimOptions, run: (options: SimOptions) => Promise<RunResult>, how: OneOptions): Promise<boolean> {
+export async function runOne(
+  options: SimOptions,
+  run: (options: SimOptions) => Promise<RunResult>,
+  how: OneOptions,
+): Promise<boolean> {
   const { print } = how;
   print(`options ${JSON.stringify(options, undefined, 1)}`);
   const start = process.cpuUsage();
@@ -26,7 +30,9 @@ export async function runOne(options: SimOptions, run: (options: SimOptions) => 
   if (verdict !== undefined) {
     const { undecided, answered, unknown, lastRevision } = verdict;
     const open = undecided.length === 0 ? "decided" : `UNDECIDED ${undecided.join(", ")}`;
-    print(`history: ${answered} answered, ${unknown} of unknown outcome, revision ${lastRevision}, ${open}`);
+    print(
+      `history: ${answered} answered, ${unknown} of unknown outcome, revision ${lastRevision}, ${open}`,
+    );
   }
   if (how.historyFile !== undefined) {
     writeFileSync(how.historyFile, formatHistory(history));
@@ -34,11 +40,15 @@ export async function runOne(options: SimOptions, run: (options: SimOptions) => 
   }
   if (verdict?.picture !== undefined && how.pictureFile !== undefined) {
     writeFileSync(how.pictureFile, verdict.picture);
-    print(`a picture of the ${verdict.failing!.length} operations that fail is in ${how.pictureFile}`);
+    print(
+      `a picture of the ${verdict.failing!.length} operations that fail is in ${how.pictureFile}`,
+    );
   }
   const cpuMs = (user + system) / 1000;
   const speed = (rest.simulatedMs / cpuMs).toFixed(0);
-  print(`${(rest.simulatedMs / 1000).toFixed(1)} s simulated in ${(cpuMs / 1000).toFixed(2)} s of processor time: ${speed} times as fast`);
+  print(
+    `${(rest.simulatedMs / 1000).toFixed(1)} s simulated in ${(cpuMs / 1000).toFixed(2)} s of processor time: ${speed} times as fast`,
+  );
   print(`hash over all events: ${hash}`);
   print(violation === undefined ? "all promises held" : `VIOLATION\n${violation}`);
   return violation === undefined;

@@ -1,10 +1,14 @@
-/** Seeds on several processors: a few workers, each given its next seed when it is done with one. */
+/**
+ * Seeds on several processors: a few workers, each given its next seed when it is done with one.
+ */
 import { Worker } from "node:worker_threads";
 import type { PlantedBug } from "../planted.ts";
 import type { SourceBug } from "../planted-sources.ts";
 import type { Order, Summary, WorkerData } from "./worker.ts";
 
-/** For what a run makes and drops: with Node's own 16 MiB a third more time goes into collecting it. */
+/**
+ * For what a run makes and drops: with Node's own 16 MiB a third more time goes into collecting it.
+ */
 const YOUNG_MIB = 96;
 
 /** What to run, and who hears of it. */

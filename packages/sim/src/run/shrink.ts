@@ -1,6 +1,7 @@
 /**
- * Makes a run that fails small: it tries to do without each kind of fault and each other trouble, with less of everything, and for less
- * time, and keeps what still breaks the same promise. Another run is another course of events, so each try is a run of its own.
+ * Makes a run that fails small: it tries to do without each kind of fault and each other trouble,
+ * with less of everything, and for less time, and keeps what still breaks the same promise. Another
+ * run is another course of events, so each try is a run of its own.
  */
 import { type Changes, FAULT_KINDS, optionsOf, type SimOptions } from "../options.ts";
 import type { PlantedBug } from "../planted.ts";
@@ -23,17 +24,41 @@ export function promiseOf(violation: string): string {
 /** What to try, of options that fail: each an option and a smaller value for it. */
 function smaller(options: SimOptions): [keyof SimOptions, number][] {
   const tries: [keyof SimOptions, number][] = [];
-  const off = ["loss", "duplication", "reordering", "slowSyncChance", "drift", "turnMs", "jitterMs", "clientBreaks", "watchers"] as const;
-  const more = ["leaseClients", "leasedShare", "compactions", "deletes", "txns", "serializableShare", "valueBytes", "syncMs"] as const;
+  const off = [
+    "loss",
+    "duplication",
+    "reordering",
+    "slowSyncChance",
+    "drift",
+    "turnMs",
+    "jitterMs",
+    "clientBreaks",
+    "watchers",
+  ] as const;
+  const more = [
+    "leaseClients",
+    "leasedShare",
+    "compactions",
+    "deletes",
+    "txns",
+    "serializableShare",
+    "valueBytes",
+    "syncMs",
+  ] as const;
   for (const name of [...off, ...more]) if (options[name] !== 0) tries.push([name, 0]);
   for (const name of ["members", "clients", "keys"] as const) {
-    if (options[name] > 1) tries.push([name, Math.floor(options[name] / 2)], [name, options[name] - 1]);
+    if (options[name] > 1)
+      tries.push([name, Math.floor(options[name] / 2)], [name, options[name] - 1]);
   }
-  for (let ms = options.faultPhaseMs / 2; ms >= 500; ms /= 2) tries.push([`faultPhaseMs`, Math.round(ms)]);
+  for (let ms = options.faultPhaseMs / 2; ms >= 500; ms /= 2)
+    tries.push([`faultPhaseMs`, Math.round(ms)]);
   return tries;
 }
 
-/** The smallest changes found under which the seed still breaks the promise that it broke; undefined if it breaks none. */
+/**
+ * The smallest changes found under which the seed still breaks the promise that it broke; undefined
+ * if it breaks none.
+ */
 export async function shrinkSeed(
   seed: number,
   bug: PlantedBug | undefined,
@@ -52,7 +77,9 @@ export async function shrinkSeed(
     return isSame;
   };
   print(`breaks ${promise}; looking for less that does`);
-  const active = FAULT_KINDS.filter((kind) => (first.faults[kind] ?? 0) > 0 && !(best.without ?? []).includes(kind));
+  const active = FAULT_KINDS.filter(
+    (kind) => (first.faults[kind] ?? 0) > 0 && !(best.without ?? []).includes(kind),
+  );
   // All at once first, then one by one.
   if (active.length > 0 && !(await attempt({ ...best, without: [...FAULT_KINDS] }))) {
     for (const kind of active) {

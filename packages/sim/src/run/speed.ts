@@ -1,15 +1,35 @@
 /**
- * How much faster than real time a cluster is simulated: three members and eight clients, no faults (they only make a cluster idle), the
- * checkers at work, at several loads. What counts is processor time of one thread, all of it: garbage collection and the judges too.
+ * How much faster than real time a cluster is simulated: three members and eight clients, no faults
+ * (they only make a cluster idle), the checkers at work, at several loads. What counts is processor
+ * time of one thread, all of it: garbage collection and the judges too.
  */
 import { FAULT_KINDS, type SimOptions } from "../options.ts";
 import { runPool } from "./pool.ts";
 import type { Order, Summary } from "./worker.ts";
 
-/** All that a seed decides, so that nothing of what is drawn some day comes into what is measured; the compiler asks for what is new. */
+/**
+ * All that a seed decides, so that nothing of what is drawn some day comes into what is measured;
+ * the compiler asks for what is new.
+ */
 const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhaseMs"> = {
-  ...{ theme: "mixed", members: 3, clients: 8, keys: 12, valueBytes: 20, heartbeatMs: 100, electionMs: 1000, preVote: true },
-  ...{ snapshotCount: 10_000, catchUpEntries: 5000, maxWals: 5, segmentBytes: 64_000_000, batchIntervalMs: 100, compactionBatch: 1000 },
+  ...{
+    theme: "mixed",
+    members: 3,
+    clients: 8,
+    keys: 12,
+    valueBytes: 20,
+    heartbeatMs: 100,
+    electionMs: 1000,
+    preVote: true,
+  },
+  ...{
+    snapshotCount: 10_000,
+    catchUpEntries: 5000,
+    maxWals: 5,
+    segmentBytes: 64_000_000,
+    batchIntervalMs: 100,
+    compactionBatch: 1000,
+  },
   ...{
     reads: 4,
     puts: 4,
@@ -21,8 +41,26 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     clientTimeoutMs: 10_000,
     clientBreaks: 0,
   },
-  ...{ watchers: 1, progressNotifyMs: 3000, leaseClients: 1, leaseTtlSeconds: 3, leasedShare: 0.1, quotaBytes: 0, quotaAutoDisarm: false },
-  ...{ latencyMs: 1, jitterMs: 0, loss: 0, duplication: 0, reordering: 0, drift: 0, turnMs: 0, faultEveryMs: 1000, maxDownMs: 4000 },
+  ...{
+    watchers: 1,
+    progressNotifyMs: 3000,
+    leaseClients: 1,
+    leaseTtlSeconds: 3,
+    leasedShare: 0.1,
+    quotaBytes: 0,
+    quotaAutoDisarm: false,
+  },
+  ...{
+    latencyMs: 1,
+    jitterMs: 0,
+    loss: 0,
+    duplication: 0,
+    reordering: 0,
+    drift: 0,
+    turnMs: 0,
+    faultEveryMs: 1000,
+    maxDownMs: 4000,
+  },
   ...{ syncMs: 2, slowSyncChance: 0, slowSyncMs: 100, backendWriteMs: 2 },
   ...{
     membershipEveryMs: 0,
@@ -34,7 +72,13 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
     autoPromote: false,
     maxLearners: 1,
   },
-  ...{ corruptCheckMs: 0, compactHashCheckMs: 0, initialCorruptCheck: false, selfHeal: false, sabotageEveryMs: 0 },
+  ...{
+    corruptCheckMs: 0,
+    compactHashCheckMs: 0,
+    initialCorruptCheck: false,
+    selfHeal: false,
+    sabotageEveryMs: 0,
+  },
   ...{
     operatorEveryMs: 0,
     losesMajority: false,
@@ -48,7 +92,10 @@ const CALM: Omit<SimOptions, "seed" | "faults" | "bug" | "thinkMs" | "faultPhase
   },
 };
 
-/** Mean pause of a client between two requests, in milliseconds, and for how long: so that each makes some ten thousand operations. */
+/**
+ * Mean pause of a client between two requests, in milliseconds, and for how long: so that each
+ * makes some ten thousand operations.
+ */
 const LOADS: readonly { readonly thinkMs: number; readonly forMs: number }[] = [
   { thinkMs: 130, forMs: 240_000 },
   { thinkMs: 40, forMs: 90_000 },
@@ -62,10 +109,15 @@ export async function measureSpeed(print: (line: string) => void): Promise<void>
     seed: 1,
     changes: { set: { ...CALM, thinkMs, faultPhaseMs: ms }, without: [...FAULT_KINDS] },
   });
-  const orders = [orderFor(20, 20_000), ...LOADS.map(({ thinkMs, forMs }) => orderFor(thinkMs, forMs))];
+  const orders = [
+    orderFor(20, 20_000),
+    ...LOADS.map(({ thinkMs, forMs }) => orderFor(thinkMs, forMs)),
+  ];
   let isWarm = false;
   let start = process.cpuUsage();
-  print("operations a simulated second | simulated s | processor s | times real time | events | us an operation");
+  print(
+    "operations a simulated second | simulated s | processor s | times real time | events | us an operation",
+  );
   await runPool({
     workers: 1,
     next() {

@@ -2,13 +2,26 @@
 import type { FaultKind } from "../options.ts";
 import type { Summary } from "./worker.ts";
 
-const COUNTED = ["simulatedMs", "cpuMs", "operations", "answered", "entries", "elections", "messages", "snapshots", "events"] as const;
+const COUNTED = [
+  "simulatedMs",
+  "cpuMs",
+  "operations",
+  "answered",
+  "entries",
+  "elections",
+  "messages",
+  "snapshots",
+  "events",
+] as const;
 
 export class Totals {
   seeds = 0;
   undecided = 0;
   refusedToStart = 0;
-  readonly sums = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<(typeof COUNTED)[number], number>;
+  readonly sums = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<
+    (typeof COUNTED)[number],
+    number
+  >;
   readonly faults = new Map<FaultKind, number>();
   readonly others = new Map<string, number>();
   /** Seeds that broke a promise, with what was said. */
@@ -39,7 +52,8 @@ export class Totals {
       "leases granted": summary.leases.granted,
       "leases expired": summary.leases.expired,
     };
-    for (const [name, count] of Object.entries(others)) this.others.set(name, (this.others.get(name) ?? 0) + count);
+    for (const [name, count] of Object.entries(others))
+      this.others.set(name, (this.others.get(name) ?? 0) + count);
     if (summary.violation !== undefined) this.failed.set(summary.seed, summary.violation);
   }
 

@@ -1,4 +1,7 @@
-/** Runs the seeds that it is told, one by one, in a thread of its own; with its own build of a member, if it has a bug to plant. */
+/**
+ * Runs the seeds that it is told, one by one, in a thread of its own; with its own build of a
+ * member, if it has a bug to plant.
+ */
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
@@ -37,8 +40,17 @@ const world = import("../world.ts");
 parentPort!.on("message", async ({ seed, changes }: Order) => {
   const { runSeed } = await world;
   const start = process.threadCpuUsage();
-  const { story: _story, verdict, history: _history, ...rest } = await runSeed(optionsOf(seed, bug, changes), false);
+  const {
+    story: _story,
+    verdict,
+    history: _history,
+    ...rest
+  } = await runSeed(optionsOf(seed, bug, changes), false);
   const { user, system } = process.threadCpuUsage(start);
-  const summary: Summary = { ...rest, cpuMs: (user + system) / 1000, undecided: (verdict?.undecided.length ?? 0) > 0 };
+  const summary: Summary = {
+    ...rest,
+    cpuMs: (user + system) / 1000,
+    undecided: (verdict?.undecided.length ?? 0) > 0,
+  };
   parentPort!.postMessage(summary);
 });

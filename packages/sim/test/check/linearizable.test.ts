@@ -1,23 +1,46 @@
-/** The general judge against its naive twin, on samples, at its bound, and on histories that are large. */
+/**
+ * The general judge against its naive twin, on samples, at its bound, and on histories that are
+ * large.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import { checkHistory, checkLinearizable, type ModelRequest, type Operation, type Outcome } from "../../index.ts";
+import {
+  checkHistory,
+  checkLinearizable,
+  type ModelRequest,
+  type Operation,
+  type Outcome,
+} from "../../index.ts";
 import type { OpAnswer } from "../../src/model.ts";
 import { isLinearizableNaively } from "./naive.ts";
 import { randomHistory } from "./random-history.ts";
 
-function op(calledAt: number, returnedAt: number, request: ModelRequest, answer?: OpAnswer): Operation {
+function op(
+  calledAt: number,
+  returnedAt: number,
+  request: ModelRequest,
+  answer?: OpAnswer,
+): Operation {
   const outcome: Outcome =
     answer === undefined
       ? { kind: "unknown", error: "" }
       : { kind: "answered", answer: { revision: 0, succeeded: true, answers: [answer] } };
-  return { client: `c${calledAt}`, request, serializable: false, atRevision: 0, calledAt, returnedAt, outcome };
+  return {
+    client: `c${calledAt}`,
+    request,
+    serializable: false,
+    atRevision: 0,
+    calledAt,
+    returnedAt,
+    outcome,
+  };
 }
 
 const put = (called: number, returned: number, value: string, key = "a") =>
   op(called, returned, { kind: "put", key, value }, { kind: "put" });
-const lost = (called: number, value: string, key = "a") => op(called, called + 1, { kind: "put", key, value });
+const lost = (called: number, value: string, key = "a") =>
+  op(called, called + 1, { kind: "put", key, value });
 const get = (called: number, returned: number, value: string | undefined, key = "a") => {
   const kvs = value === undefined ? [] : [{ key, value, create: 0, mod: 0, version: 0 }];
   return op(called, returned, { kind: "range", key, end: "" }, { kind: "range", kvs });
@@ -31,14 +54,20 @@ describe("samples", () => {
   });
 
   test("once one has seen it, all that come later do", () => {
-    assert.equal(resultOf([put(0, 9, "x"), get(1, 2, "x"), get(3, 4, undefined)]), "not-linearizable");
+    assert.equal(
+      resultOf([put(0, 9, "x"), get(1, 2, "x"), get(3, 4, undefined)]),
+      "not-linearizable",
+    );
     assert.equal(resultOf([put(0, 9, "x"), get(1, 4, "x"), get(2, 3, undefined)]), "linearizable");
   });
 
   test("a lost write takes effect late, never, but not twice", () => {
     assert.equal(resultOf([lost(0, "x"), get(2, 3, undefined), get(4, 5, "x")]), "linearizable");
     assert.equal(resultOf([lost(0, "x"), get(2, 3, undefined)]), "linearizable");
-    assert.equal(resultOf([lost(0, "x"), get(2, 3, "x"), put(4, 5, "y"), get(6, 7, "x")]), "not-linearizable");
+    assert.equal(
+      resultOf([lost(0, "x"), get(2, 3, "x"), put(4, 5, "y"), get(6, 7, "x")]),
+      "not-linearizable",
+    );
   });
 
   test("each key for itself may be in order, and both together not", () => {
@@ -50,16 +79,38 @@ describe("samples", () => {
       return op(called, called + 10, { kind: "range", key: "a", end: "c" }, { kind: "range", kvs });
     };
     const writes = [put(0, 9, "x", "a"), put(1, 8, "y", "b")];
-    assert.equal(resultOf([...writes, get(2, 3, "x", "a"), get(4, 5, undefined, "b")]), "linearizable");
     assert.equal(
-      resultOf([put(0, 30, "x", "a"), put(1, 30, "y", "b"), both(2, "x", undefined), both(3, undefined, "y")]),
+      resultOf([...writes, get(2, 3, "x", "a"), get(4, 5, undefined, "b")]),
+      "linearizable",
+    );
+    assert.equal(
+      resultOf([
+        put(0, 30, "x", "a"),
+        put(1, 30, "y", "b"),
+        both(2, "x", undefined),
+        both(3, undefined, "y"),
+      ]),
       "not-linearizable",
     );
-    assert.equal(resultOf([put(0, 30, "x", "a"), put(1, 30, "y", "b"), both(2, "x", undefined), both(3, "x", "y")]), "linearizable");
+    assert.equal(
+      resultOf([
+        put(0, 30, "x", "a"),
+        put(1, 30, "y", "b"),
+        both(2, "x", undefined),
+        both(3, "x", "y"),
+      ]),
+      "linearizable",
+    );
   });
 
   test("it says how far it came, what cannot come next, and in which part", () => {
-    const verdict = checkLinearizable([put(0, 1, "x", "b"), put(2, 3, "x"), put(4, 5, "y"), get(6, 7, "x"), get(8, 9, "x", "b")]);
+    const verdict = checkLinearizable([
+      put(0, 1, "x", "b"),
+      put(2, 3, "x"),
+      put(4, 5, "y"),
+      get(6, 7, "x"),
+      get(8, 9, "x", "b"),
+    ]);
     assert.equal(verdict.result, "not-linearizable");
     assert.equal(verdict.parts, 2);
     assert.deepEqual(
@@ -77,21 +128,40 @@ describe("samples", () => {
   });
 
   test("what is of unknown outcome may depend on more of its kind, beside others on which it does not", () => {
-    const a = { kind: "txn", compares: [{ key: "b", target: "mod", result: ">", operand: 5 }], failure: [] } as const;
+    const a = {
+      kind: "txn",
+      compares: [{ key: "b", target: "mod", result: ">", operand: 5 }],
+      failure: [],
+    } as const;
     const unknown = [
       lost(0, "x", "a"),
       lost(2, "y", "b"),
       op(4, 5, { ...a, success: [{ kind: "put", key: "b", value: "z" }] }),
       lost(6, "w", "c"),
     ];
-    const kvs = ["x", "z", "w"].map((value, i) => ({ key: "abc"[i], value, create: 0, mod: 0, version: 0 }));
-    assert.equal(resultOf([...unknown, op(8, 9, { kind: "range", key: "a", end: "d" }, { kind: "range", kvs })]), "linearizable");
+    const kvs = ["x", "z", "w"].map((value, i) => ({
+      key: "abc"[i],
+      value,
+      create: 0,
+      mod: 0,
+      version: 0,
+    }));
+    assert.equal(
+      resultOf([
+        ...unknown,
+        op(8, 9, { kind: "range", key: "a", end: "d" }, { kind: "range", kvs }),
+      ]),
+      "linearizable",
+    );
   });
 
   test("an answer that shows keys beside those asked for is wrong", () => {
     const kvs = [{ key: "b", value: "x", create: 0, mod: 0, version: 0 }];
     assert.equal(
-      resultOf([put(0, 1, "x", "b"), op(2, 3, { kind: "range", key: "a", end: "" }, { kind: "range", kvs })]),
+      resultOf([
+        put(0, 1, "x", "b"),
+        op(2, 3, { kind: "range", key: "a", end: "" }, { kind: "range", kvs }),
+      ]),
       "not-linearizable",
     );
   });
@@ -120,7 +190,11 @@ describe("against the naive twin", () => {
         if (revisions === "compared") {
           const byRevision = checkHistory(history);
           assert.equal(byRevision.decided, true);
-          assert.equal(byRevision.violation === undefined, expected, `${byRevision.violation} ${text()}`);
+          assert.equal(
+            byRevision.violation === undefined,
+            expected,
+            `${byRevision.violation} ${text()}`,
+          );
         }
       }
       assert.ok(counts.right > 1000 && counts.wrong > 400, JSON.stringify(counts));
@@ -138,7 +212,9 @@ describe("size", () => {
   });
 
   test("at its bound it is undecided, and says so", () => {
-    const verdict = checkLinearizable(randomHistory(new SeededRandom(3n), shape), { maxStates: 500 });
+    const verdict = checkLinearizable(randomHistory(new SeededRandom(3n), shape), {
+      maxStates: 500,
+    });
     assert.equal(verdict.result, "undecided");
     assert.ok(verdict.part.length > 0);
   });

@@ -20,11 +20,15 @@ export interface HistoryShape {
 function randomOp(random: Random, shape: HistoryShape, i: number): ModelOp {
   const key = String.fromCharCode(97 + random.below(shape.keys));
   const value = shape.uniqueValues ? `${i}` : `${random.below(2)}`;
-  const end = random.below(4) === 0 ? String.fromCharCode(key.charCodeAt(0) + 1 + random.below(2)) : "";
-  const lease = shape.leases === true && random.below(2) === 0 ? { lease: `${random.below(2)}` } : {};
-  return [{ kind: "put", key, value, ...lease } as const, { kind: "range", key, end } as const, { kind: "delete", key, end } as const][
-    [0, 0, 0, 1, 1, 1, 2][random.below(7)]
-  ];
+  const end =
+    random.below(4) === 0 ? String.fromCharCode(key.charCodeAt(0) + 1 + random.below(2)) : "";
+  const lease =
+    shape.leases === true && random.below(2) === 0 ? { lease: `${random.below(2)}` } : {};
+  return [
+    { kind: "put", key, value, ...lease } as const,
+    { kind: "range", key, end } as const,
+    { kind: "delete", key, end } as const,
+  ][[0, 0, 0, 1, 1, 1, 2][random.below(7)]];
 }
 
 function randomRequest(random: Random, shape: HistoryShape, i: number): ModelRequest {
@@ -33,8 +37,18 @@ function randomRequest(random: Random, shape: HistoryShape, i: number): ModelReq
   const result = (["=", "!="] as const)[random.below(2)];
   const compare =
     random.below(2) === 0
-      ? { key, target: "value" as const, result, operand: shape.uniqueValues ? `${random.below(i + 1)}` : `${random.below(2)}` }
-      : { key, target: (["mod", "create", "version"] as const)[random.below(3)], result, operand: 0 };
+      ? {
+          key,
+          target: "value" as const,
+          result,
+          operand: shape.uniqueValues ? `${random.below(i + 1)}` : `${random.below(2)}`,
+        }
+      : {
+          key,
+          target: (["mod", "create", "version"] as const)[random.below(3)],
+          result,
+          operand: 0,
+        };
   return {
     kind: "txn",
     compares: random.below(5) === 0 ? [] : [compare],
@@ -45,19 +59,28 @@ function randomRequest(random: Random, shape: HistoryShape, i: number): ModelReq
 
 function spoil(random: Random, answer: Answer): Answer {
   const at = random.below(answer.answers.length + 1);
-  if (at === answer.answers.length) return { ...answer, revision: Math.max(1, answer.revision + random.below(3) - 1) };
+  if (at === answer.answers.length)
+    return { ...answer, revision: Math.max(1, answer.revision + random.below(3) - 1) };
   const answers = answer.answers.map((one, i): OpAnswer => {
     if (i !== at) return one;
-    if (one.kind === "delete") return { ...one, deleted: Math.max(0, one.deleted + random.below(3) - 1) };
+    if (one.kind === "delete")
+      return { ...one, deleted: Math.max(0, one.deleted + random.below(3) - 1) };
     if (one.kind !== "range") return one;
     if (one.kvs.length > 0 && random.below(2) === 0) return { ...one, kvs: one.kvs.slice(1) };
-    if (one.kvs.length === 0) return { ...one, kvs: [{ key: "a", value: `${random.below(3)}`, create: 2, mod: 2, version: 1 }] };
+    if (one.kvs.length === 0)
+      return {
+        ...one,
+        kvs: [{ key: "a", value: `${random.below(3)}`, create: 2, mod: 2, version: 1 }],
+      };
     return { ...one, kvs: one.kvs.map((kv) => ({ ...kv, value: `${random.below(3)}` })) };
   });
   return { ...answer, answers };
 }
 
-/** A history of clients that ask one thing after the other; each request takes effect somewhere between its call and its return. */
+/**
+ * A history of clients that ask one thing after the other; each request takes effect somewhere
+ * between its call and its return.
+ */
 export function randomHistory(random: Random, shape: HistoryShape): Operation[] {
   interface Running {
     readonly op: Operation;
@@ -79,7 +102,13 @@ export function randomHistory(random: Random, shape: HistoryShape): Operation[] 
     for (const lease of ends) {
       // After its end nothing can be put with it: the model does not know that, so it ends late.
       if (made < shape.operations || random.below(4) > 0) continue;
-      if (running.some(({ op, answer }) => answer === undefined && JSON.stringify(op.request).includes(`"lease":"${lease}"`))) continue;
+      if (
+        running.some(
+          ({ op, answer }) =>
+            answer === undefined && JSON.stringify(op.request).includes(`"lease":"${lease}"`),
+        )
+      )
+        continue;
       state = state.apply({ kind: "revoke", lease }).next;
       ends.delete(lease);
     }
@@ -105,7 +134,8 @@ export function randomHistory(random: Random, shape: HistoryShape): Operation[] 
       else {
         one.op.outcome = { kind: "unknown", error: "lost" };
         // It may still take effect, after its client gave up.
-        if (one.answer === undefined && random.below(2) === 0) running.push({ op: { ...one.op }, answer: undefined });
+        if (one.answer === undefined && random.below(2) === 0)
+          running.push({ op: { ...one.op }, answer: undefined });
       }
       running.splice(running.indexOf(one), 1);
       if (!done.some(({ calledAt }) => calledAt === one.op.calledAt)) done.push(one.op);
@@ -114,8 +144,11 @@ export function randomHistory(random: Random, shape: HistoryShape): Operation[] 
   for (let wrong = shape.wrong; random.unit() < wrong; wrong -= 0.1) {
     const answered = done.filter(({ outcome }) => outcome?.kind === "answered");
     const telling = answered.filter(({ request }) => request.kind !== "put");
-    const one = (telling.length > 0 ? telling : answered)[random.below(Math.max(1, (telling.length > 0 ? telling : answered).length))];
-    if (one?.outcome?.kind === "answered") one.outcome = { kind: "answered", answer: spoil(random, one.outcome.answer) };
+    const one = (telling.length > 0 ? telling : answered)[
+      random.below(Math.max(1, (telling.length > 0 ? telling : answered).length))
+    ];
+    if (one?.outcome?.kind === "answered")
+      one.outcome = { kind: "answered", answer: spoil(random, one.outcome.answer) };
   }
   return done;
 }

@@ -1,12 +1,23 @@
-/** A history that fails is made small, goes on failing, and is drawn; a history in a file comes back as it was. */
+/**
+ * A history that fails is made small, goes on failing, and is drawn; a history in a file comes back
+ * as it was.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "@quorate/host";
-import { checkLinearizable, formatHistory, judgeHistory, type Operation, parseHistory, shrinkHistory } from "../../index.ts";
+import {
+  checkLinearizable,
+  formatHistory,
+  judgeHistory,
+  type Operation,
+  parseHistory,
+  shrinkHistory,
+} from "../../index.ts";
 import { isLinearizableNaively } from "./naive.ts";
 import { randomHistory } from "./random-history.ts";
 
-const fails = (operations: readonly Operation[]) => checkLinearizable(operations).result === "not-linearizable";
+const fails = (operations: readonly Operation[]) =>
+  checkLinearizable(operations).result === "not-linearizable";
 const shape = { operations: 60, keys: 3, clients: 5, lost: 0.1, uniqueValues: true };
 
 test("what fails gets small and goes on failing", () => {
@@ -57,7 +68,10 @@ test("all judges together: a violation with the smallest part and its picture", 
     atRevision: 0,
     calledAt: at,
     returnedAt: at + 1,
-    outcome: { kind: "answered", answer: { revision, succeeded: true, answers: [{ kind: "put" }] } },
+    outcome: {
+      kind: "answered",
+      answer: { revision, succeeded: true, answers: [{ kind: "put" }] },
+    },
   });
   const operations: Operation[] = [put(0, "x", 2), put(2, "y<&>", 3)];
   const kvs = [{ key: "a", value: "x", create: 2, mod: 2, version: 1 }];
@@ -68,7 +82,10 @@ test("all judges together: a violation with the smallest part and its picture", 
     atRevision: 0,
     calledAt: 4,
     returnedAt: 5,
-    outcome: { kind: "answered", answer: { revision: 2, succeeded: true, answers: [{ kind: "range", kvs }] } },
+    outcome: {
+      kind: "answered",
+      answer: { revision: 2, succeeded: true, answers: [{ kind: "range", kvs }] },
+    },
   });
   const judgement = judgeHistory({ operations }, { title: "stale read" });
   assert.match(judgement.violation ?? "", /HIST-1: revision 3 had been answered/);

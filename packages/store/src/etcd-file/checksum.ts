@@ -1,11 +1,17 @@
-/** The SHA-256 at the end of a snapshot file. A database that was copied from a data directory has none. */
+/**
+ * The SHA-256 at the end of a snapshot file. A database that was copied from a data directory has
+ * none.
+ */
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Disk } from "@quorate/host";
 import { equals, toHex } from "@quorate/proto";
 import { CHECKSUM_BYTES } from "./export.ts";
 import { EtcdFileError } from "./schema.ts";
 
-/** Database pages are multiples of it, so what is left over tells that there is a checksum (as etcd finds out). */
+/**
+ * Database pages are multiples of it, so what is left over tells that there is a checksum (as etcd
+ * finds out).
+ */
 const SECTOR_BYTES = 512;
 const READ_BYTES = 1 << 20;
 
@@ -19,7 +25,11 @@ export function hasChecksum(sizeBytes: number): boolean {
  * @param onProgress told the bytes read so far
  * @throws EtcdFileError where the checksum is missing or another; DiskError
  */
-export function verifyChecksum(disk: Disk, path: string, onProgress: (bytes: number) => void = () => {}): void {
+export function verifyChecksum(
+  disk: Disk,
+  path: string,
+  onProgress: (bytes: number) => void = () => {},
+): void {
   const file = disk.open(path, "read");
   try {
     const sizeBytes = file.size();
@@ -35,7 +45,8 @@ export function verifyChecksum(disk: Disk, path: string, onProgress: (bytes: num
     const databaseBytes = sizeBytes - CHECKSUM_BYTES;
     for (let at = 0; at < databaseBytes; ) {
       const read = file.read(buffer.subarray(0, Math.min(READ_BYTES, databaseBytes - at)), at);
-      if (read === 0) throw new EtcdFileError(path, `it became shorter while it was read: byte ${at} is missing`);
+      if (read === 0)
+        throw new EtcdFileError(path, `it became shorter while it was read: byte ${at} is missing`);
       hash.update(buffer.subarray(0, read));
       at += read;
       onProgress(at);

@@ -1,6 +1,7 @@
 /**
- * The state as etcd's snapshot file, for whoever has etcd's tools: a bbolt database (package bolt) with etcd's buckets, and its SHA-256
- * in the last 32 bytes. It is made while it is sent, from one view of the backend that is read twice: to measure, and to write.
+ * The state as etcd's snapshot file, for whoever has etcd's tools: a bbolt database (package bolt)
+ * with etcd's buckets, and its SHA-256 in the last 32 bytes. It is made while it is sent, from one
+ * view of the backend that is read twice: to measure, and to write.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { type BoltBucket, type BoltRecord, boltOutput } from "@quorate/bolt";
@@ -34,13 +35,16 @@ export class SnapshotAbandonedError extends Error {
   }
 }
 
-async function* withoutValues(records: AsyncIterable<readonly BoltRecord[]>): AsyncGenerator<readonly BoltRecord[]> {
+async function* withoutValues(
+  records: AsyncIterable<readonly BoltRecord[]>,
+): AsyncGenerator<readonly BoltRecord[]> {
   for await (const slice of records) yield slice.map(([key]) => [key, EMPTY]);
 }
 
 /**
  * Measures the file of a view.
- * @param isWanted asked from time to time while it measures; false ends that with a SnapshotAbandonedError
+ * @param isWanted asked from time to time while it measures; false ends that with a
+ * SnapshotAbandonedError
  */
 export async function exportEtcdFile(
   snapshot: BackendSnapshot,
@@ -51,7 +55,9 @@ export async function exportEtcdFile(
   const meta: BoltRecord[] = [];
   for await (const slice of snapshot.scan(Bucket.meta)) meta.push(...slice);
   const metaRecords = metaForFile(meta, confState, storageVersion);
-  async function* wanted(records: AsyncIterable<KeyspaceRecord[]>): AsyncGenerator<readonly BoltRecord[]> {
+  async function* wanted(
+    records: AsyncIterable<KeyspaceRecord[]>,
+  ): AsyncGenerator<readonly BoltRecord[]> {
     for await (const slice of records) {
       if (!isWanted()) throw new SnapshotAbandonedError();
       yield slice;
@@ -63,7 +69,11 @@ export async function exportEtcdFile(
   const buckets = Object.entries(FILE_BUCKETS).map(([name, bucket]): BoltBucket => {
     if (name === "meta") return { name, scan: () => only(metaRecords) };
     if (name === "cluster") return { name, scan: () => only([]) };
-    if (name === "alarm") return { name, scan: () => withoutValues(wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES))) };
+    if (name === "alarm")
+      return {
+        name,
+        scan: () => withoutValues(wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES))),
+      };
     return { name, scan: () => wanted(snapshot.scan(bucket, undefined, undefined, SLICE_BYTES)) };
   });
   const output = await boltOutput(buckets);

@@ -1,6 +1,6 @@
 /**
- * Making a member's store out of etcd's database file: its keys with their history, leases, users, roles and alarms, with a new membership
- * and a place in a new log.
+ * Making a member's store out of etcd's database file: its keys with their history, leases, users,
+ * roles and alarms, with a new membership and a place in a new log.
  */
 import { BoltFile } from "@quorate/bolt";
 import type { Disk, Keyspace, KeyspaceOpener, KeyspaceWrite } from "@quorate/host";
@@ -42,19 +42,28 @@ export interface LaterHistory {
   /** The changes in order, in slices. */
   changes(): Iterable<readonly LaterChange[]>;
   /**
-   * Asked when all changes were taken: the leases then, with their times to live in seconds, given those in the file and those that keys
-   * hang on, which must be among them.
+   * Asked when all changes were taken: the leases then, with their times to live in seconds, given
+   * those in the file and those that keys hang on, which must be among them.
    */
-  leases(inFile: ReadonlyMap<bigint, number>, inUse: ReadonlySet<bigint>): ReadonlyMap<bigint, number>;
+  leases(
+    inFile: ReadonlyMap<bigint, number>,
+    inUse: ReadonlySet<bigint>,
+  ): ReadonlyMap<bigint, number>;
 }
 
 export interface ImportOptions {
-  /** Added to the newest revision, and all before it declared compacted, so that no client sees a revision twice; 0: neither. */
+  /**
+   * Added to the newest revision, and all before it declared compacted, so that no client sees a
+   * revision twice; 0: neither.
+   */
   readonly bumpRevision?: number | undefined;
   /** Told the bytes dealt with so far, and those of the whole file. */
   readonly onProgress?: ((bytes: number, totalBytes: number) => void) | undefined;
   readonly later?: LaterHistory | undefined;
-  /** Takes a file in which authentication is enabled, too. False refuses it, because users and roles are not enforced yet. */
+  /**
+   * Takes a file in which authentication is enabled, too. False refuses it, because users and roles
+   * are not enforced yet.
+   */
   readonly ignoreAuth?: boolean | undefined;
 }
 
@@ -82,7 +91,8 @@ class Batches {
 }
 
 /**
- * Makes the store in the folder `storeDir`, where none may be. It is durable when the promise resolves; a failure leaves nothing there.
+ * Makes the store in the folder `storeDir`, where none may be. It is durable when the promise
+ * resolves; a failure leaves nothing there.
  * @throws BoltDamageError, EtcdFileError, AuthEnabledError, DiskError
  */
 export async function importEtcdFile(
@@ -100,10 +110,20 @@ export async function importEtcdFile(
     if (options.ignoreAuth !== true && demandsAuth(file)) throw new AuthEnabledError(path);
     const keyspace = await deps.keyspaces.open(folder, { create: true });
     try {
-      const inFile = await copyBuckets(file, keyspace, marks.scheduled, options.onProgress ?? (() => {}));
-      const newest = options.later === undefined ? inFile : await addLater(keyspace, options.later, inFile);
+      const inFile = await copyBuckets(
+        file,
+        keyspace,
+        marks.scheduled,
+        options.onProgress ?? (() => {}),
+      );
+      const newest =
+        options.later === undefined ? inFile : await addLater(keyspace, options.later, inFile);
       const bump = options.bumpRevision ?? 0;
-      await finish(keyspace, cluster, bump > 0 ? { ...marks, scheduled: Math.max(newest, marks.scheduled) + bump } : marks);
+      await finish(
+        keyspace,
+        cluster,
+        bump > 0 ? { ...marks, scheduled: Math.max(newest, marks.scheduled) + bump } : marks,
+      );
     } finally {
       await keyspace.close();
     }
@@ -138,7 +158,11 @@ function marksOf(file: BoltFile): Marks {
     const bytes = meta.get(text);
     if (bytes === undefined) return 0;
     const revision = decodeRevision(bytes);
-    if (revision === undefined) throw new EtcdFileError(file.path, `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`);
+    if (revision === undefined)
+      throw new EtcdFileError(
+        file.path,
+        `bucket meta, key ${text}: ${toHex(bytes)} is not a revision`,
+      );
     return revision.main;
   };
   return { scheduled: mark(SCHEDULED_COMPACT), finished: mark(FINISHED_COMPACT) };
@@ -160,9 +184,14 @@ async function copyBuckets(
         bytes += key.length + value.length + RECORD_OVERHEAD_BYTES;
         if (name === "key") {
           const revision = decodeRevision(key);
-          if (revision === undefined) throw new EtcdFileError(file.path, `bucket key, key ${toHex(key)}: the key is not a revision`);
+          if (revision === undefined)
+            throw new EtcdFileError(
+              file.path,
+              `bucket key, key ${toHex(key)}: the key is not a revision`,
+            );
           newest = revision.main;
-          // What --bump-revision of etcdutl leaves to lift the newest revision; the compact revision does that here.
+          // What --bump-revision of etcdutl leaves to lift the newest revision; the compact
+          // revision does that here.
           if (value.length === 0 && revision.main <= scheduled) continue;
         }
         await batches.put(FILE_BUCKETS[name], key, value);
@@ -176,7 +205,11 @@ async function copyBuckets(
 }
 
 /** Adds what happened after the file was taken; gives the newest revision. */
-async function addLater(keyspace: Keyspace, later: LaterHistory, newestInFile: number): Promise<number> {
+async function addLater(
+  keyspace: Keyspace,
+  later: LaterHistory,
+  newestInFile: number,
+): Promise<number> {
   const batches = new Batches(keyspace);
   let newest = newestInFile;
   for (const slice of later.changes()) {
@@ -188,10 +221,15 @@ async function addLater(keyspace: Keyspace, later: LaterHistory, newestInFile: n
   await batches.end();
   const inFile = await leasesIn(keyspace);
   const leases = later.leases(inFile, await leasesInUse(keyspace));
-  for (const id of inFile.keys()) if (!leases.has(id)) await batches.put(Bucket.lease, leaseKey(id), undefined);
+  for (const id of inFile.keys())
+    if (!leases.has(id)) await batches.put(Bucket.lease, leaseKey(id), undefined);
   for (const [id, ttlSeconds] of leases) {
     if (inFile.get(id) === ttlSeconds) continue;
-    await batches.put(Bucket.lease, leaseKey(id), leasepb.Lease.encode({ ID: id, TTL: ttlSeconds, RemainingTTL: 0 }));
+    await batches.put(
+      Bucket.lease,
+      leaseKey(id),
+      leasepb.Lease.encode({ ID: id, TTL: ttlSeconds, RemainingTTL: 0 }),
+    );
   }
   await batches.end();
   return newest;
@@ -199,7 +237,10 @@ async function addLater(keyspace: Keyspace, later: LaterHistory, newestInFile: n
 
 async function leasesIn(keyspace: Keyspace): Promise<Map<bigint, number>> {
   const leases = new Map<bigint, number>();
-  for await (const slice of keyspace.scan({ from: new Uint8Array([Bucket.lease]), to: new Uint8Array([Bucket.lease + 1]) })) {
+  for await (const slice of keyspace.scan({
+    from: new Uint8Array([Bucket.lease]),
+    to: new Uint8Array([Bucket.lease + 1]),
+  })) {
     for (const [, value] of slice) {
       const { ID, TTL } = leasepb.Lease.decode(value);
       leases.set(ID, TTL);
@@ -211,7 +252,10 @@ async function leasesIn(keyspace: Keyspace): Promise<Map<bigint, number>> {
 /** The leases that the last values of keys hang on. */
 async function leasesInUse(keyspace: Keyspace): Promise<Set<bigint>> {
   const leaseOf = new Map<string, bigint>();
-  for await (const slice of keyspace.scan({ from: new Uint8Array([Bucket.key]), to: new Uint8Array([Bucket.key + 1]) })) {
+  for await (const slice of keyspace.scan({
+    from: new Uint8Array([Bucket.key]),
+    to: new Uint8Array([Bucket.key + 1]),
+  })) {
     for (const [, value] of slice) {
       const { key, lease } = KeyValue.decode(value);
       if (lease !== 0n) leaseOf.set(toLatin1(key), lease);
@@ -224,8 +268,10 @@ async function leasesInUse(keyspace: Keyspace): Promise<Set<bigint>> {
 /** The records that make it a store: written last, in one batch. */
 async function finish(keyspace: Keyspace, cluster: NewCluster, marks: Marks): Promise<void> {
   const backend = new Backend(keyspace);
-  if (marks.scheduled > 0) backend.put(Bucket.meta, SCHEDULED_COMPACT, encodeRevision(marks.scheduled, 0, false));
-  if (marks.finished > 0) backend.put(Bucket.meta, FINISHED_COMPACT, encodeRevision(marks.finished, 0, false));
+  if (marks.scheduled > 0)
+    backend.put(Bucket.meta, SCHEDULED_COMPACT, encodeRevision(marks.scheduled, 0, false));
+  if (marks.finished > 0)
+    backend.put(Bucket.meta, FINISHED_COMPACT, encodeRevision(marks.finished, 0, false));
   for (const member of cluster.members) putMember(backend, member);
   writePosition(backend, cluster.position);
   await backend.flush();

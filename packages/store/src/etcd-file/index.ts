@@ -1,6 +1,12 @@
 /** etcd's snapshot files, in and out. */
 export { hasChecksum, verifyChecksum } from "./checksum.ts";
 export { CHECKSUM_BYTES, type EtcdSnapshot, SnapshotAbandonedError } from "./export.ts";
-export { type ImportOptions, importEtcdFile, type LaterChange, type LaterHistory, type NewCluster } from "./import.ts";
+export {
+  type ImportOptions,
+  importEtcdFile,
+  type LaterChange,
+  type LaterHistory,
+  type NewCluster,
+} from "./import.ts";
 export { EtcdFileError, FILE_BUCKETS } from "./schema.ts";
 export { type EtcdFileStatus, etcdFileRevision, etcdFileStatus } from "./status.ts";

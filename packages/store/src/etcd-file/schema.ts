@@ -1,5 +1,6 @@
 /**
- * etcd's database file, as far as it differs from the backend here: the names of its buckets, and the records of its bucket meta.
+ * etcd's database file, as far as it differs from the backend here: the names of its buckets, and
+ * the records of its bucket meta.
  *
  *     bucket here      in the file      differences
  *     key, lease       key, lease
@@ -29,7 +30,14 @@ export const FILE_BUCKETS = {
 export type FileBucket = keyof typeof FILE_BUCKETS;
 
 /** Those whose records are the same here and there, and go on in a restored cluster. */
-export const CARRIED_BUCKETS = ["key", "lease", "auth", "authUsers", "authRoles", "alarm"] as const satisfies readonly FileBucket[];
+export const CARRIED_BUCKETS = [
+  "key",
+  "lease",
+  "auth",
+  "authUsers",
+  "authRoles",
+  "alarm",
+] as const satisfies readonly FileBucket[];
 
 /** A file that is whole, but not one that etcd keeps its data in. */
 export class EtcdFileError extends Error {
@@ -43,9 +51,18 @@ export class EtcdFileError extends Error {
   }
 }
 
-/** The bucket meta of a file, from that of the backend; in key order. @param storageVersion such as "3.7.0" */
-export function metaForFile(records: readonly BoltRecord[], confState: raftpb.ConfState, storageVersion: string): BoltRecord[] {
-  const others = records.filter(([key]) => !/^(?:confState|storageVersion|quorate_.*)$/.test(toLatin1(key)));
+/**
+ * The bucket meta of a file, from that of the backend; in key order. @param storageVersion such as
+ * "3.7.0"
+ */
+export function metaForFile(
+  records: readonly BoltRecord[],
+  confState: raftpb.ConfState,
+  storageVersion: string,
+): BoltRecord[] {
+  const others = records.filter(
+    ([key]) => !/^(?:confState|storageVersion|quorate_.*)$/.test(toLatin1(key)),
+  );
   const all: BoltRecord[] = [
     ...others,
     [fromUtf8("confState"), fromUtf8(confStateJson(confState))],
@@ -55,7 +72,13 @@ export function metaForFile(records: readonly BoltRecord[], confState: raftpb.Co
 }
 
 /** As Go writes it: ids are bare numbers of 64 bits. */
-function confStateJson({ voters, learners, votersOutgoing, learnersNext, autoLeave }: raftpb.ConfState): string {
+function confStateJson({
+  voters,
+  learners,
+  votersOutgoing,
+  learnersNext,
+  autoLeave,
+}: raftpb.ConfState): string {
   const lists = { voters, learners, voters_outgoing: votersOutgoing, learners_next: learnersNext };
   const fields = Object.entries(lists)
     .filter(([, ids]) => ids.length > 0)
@@ -63,14 +86,21 @@ function confStateJson({ voters, learners, votersOutgoing, learnersNext, autoLea
   return `{${[...fields, `"auto_leave":${autoLeave}`].join(",")}}`;
 }
 
-/** The bucket meta of an open file by name. @throws EtcdFileError for a database that is not etcd's */
+/**
+ * The bucket meta of an open file by name. @throws EtcdFileError for a database that is not etcd's
+ */
 export function metaOfFile(file: BoltFile): Map<string, Uint8Array> {
   const names = file.bucketNames;
   if (!names.includes("key") || !names.includes("meta")) {
-    const found = names.length === 0 ? "no buckets" : `the buckets ${names.slice(0, 10).join(", ")}`;
-    throw new EtcdFileError(file.path, `it is a bbolt database, but not one of etcd: it has ${found}, and must have "key" and "meta"`);
+    const found =
+      names.length === 0 ? "no buckets" : `the buckets ${names.slice(0, 10).join(", ")}`;
+    throw new EtcdFileError(
+      file.path,
+      `it is a bbolt database, but not one of etcd: it has ${found}, and must have "key" and "meta"`,
+    );
   }
   const meta = new Map<string, Uint8Array>();
-  for (const slice of file.records("meta")) for (const [key, value] of slice) meta.set(toLatin1(key), value);
+  for (const slice of file.records("meta"))
+    for (const [key, value] of slice) meta.set(toLatin1(key), value);
   return meta;
 }

@@ -18,7 +18,8 @@ export interface EtcdFileStatus {
 }
 
 /**
- * Reads a snapshot file, or a database file, from end to end; holds the names of its keys in memory.
+ * Reads a snapshot file, or a database file, from end to end; holds the names of its keys in
+ * memory.
  * @throws BoltDamageError, EtcdFileError, DiskError
  */
 export function etcdFileStatus(disk: Disk, path: string): EtcdFileStatus {
@@ -35,7 +36,11 @@ export function etcdFileStatus(disk: Disk, path: string): EtcdFileStatus {
           hash = crc32c(crc32c(hash, key), value);
           if (name !== "key") continue;
           const at = decodeRevision(key);
-          if (at === undefined) throw new EtcdFileError(path, `bucket key, key ${toHex(key)}: the key is not a revision`);
+          if (at === undefined)
+            throw new EtcdFileError(
+              path,
+              `bucket key, key ${toHex(key)}: the key is not a revision`,
+            );
           revision = at.main;
           const changed = keyOf(path, key, value);
           if (at.tombstone) existing.delete(changed);
@@ -43,19 +48,30 @@ export function etcdFileStatus(disk: Disk, path: string): EtcdFileStatus {
         }
       }
     }
-    return { hash, revision, keys: existing.size, sizeBytes: file.sizeBytes, version: version === undefined ? "" : toUtf8(version) };
+    return {
+      hash,
+      revision,
+      keys: existing.size,
+      sizeBytes: file.sizeBytes,
+      version: version === undefined ? "" : toUtf8(version),
+    };
   } finally {
     file.close();
   }
 }
 
-/** The newest revision of a file, without reading all of it. @throws BoltDamageError, EtcdFileError, DiskError */
+/**
+ * The newest revision of a file, without reading all of it. @throws BoltDamageError, EtcdFileError,
+ * DiskError
+ */
 export function etcdFileRevision(disk: Disk, path: string): number {
   const file = BoltFile.open(disk, path);
   try {
     const scheduled = metaOfFile(file).get("scheduledCompactRev");
     const last = file.lastKey("key");
-    const revisions = [last, scheduled].map((key) => (key === undefined ? undefined : decodeRevision(key))?.main ?? 1);
+    const revisions = [last, scheduled].map(
+      (key) => (key === undefined ? undefined : decodeRevision(key))?.main ?? 1,
+    );
     return Math.max(...revisions);
   } finally {
     file.close();
@@ -67,7 +83,10 @@ function keyOf(path: string, at: Uint8Array, value: Uint8Array): string {
     return toLatin1(KeyValue.decode(value).key);
   } catch (error) {
     if (error instanceof WireError)
-      throw new EtcdFileError(path, `bucket key, key ${toHex(at)}: the record does not decode: ${error.message}`);
+      throw new EtcdFileError(
+        path,
+        `bucket key, key ${toHex(at)}: the record does not decode: ${error.message}`,
+      );
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The leases of the replicated state: which exist, how long they were granted for, and which keys hang on them. When one expires is not
- * known here: the leader counts the time and proposes the revocation (etcd: server/lease/lessor.go).
+ * The leases of the replicated state: which exist, how long they were granted for, and which keys
+ * hang on them. When one expires is not known here: the leader counts the time and proposes the
+ * revocation (etcd: server/lease/lessor.go).
  *
  *     bucket lease: lease id, 8 bytes big-endian -> leasepb.Lease {ID, TTL, RemainingTTL}
  *
@@ -21,7 +22,10 @@ export interface Lease {
   readonly id: bigint;
   /** As granted. */
   readonly ttlSeconds: number;
-  /** What was left at the last checkpoint since the last renewal; 0: no checkpoint, the whole time counts. */
+  /**
+   * What was left at the last checkpoint since the last renewal; 0: no checkpoint, the whole time
+   * counts.
+   */
   readonly remainingSeconds: number;
   /** How many keys hang on it. */
   readonly keyCount: number;
@@ -69,7 +73,10 @@ export class Lessor implements LeaseBook {
   readonly #leases = new Map<bigint, Held>();
   /** The lease of each key that hangs on one. */
   readonly #leaseOf = new Map<string, Held>();
-  /** While an entry is applied in several turns: the leases, before it, of the keys that it has changed; 0n for none. */
+  /**
+   * While an entry is applied in several turns: the leases, before it, of the keys that it has
+   * changed; 0n for none.
+   */
   #before: Map<string, bigint> | undefined;
 
   private constructor(backend: Backend, path: string, liveBytes: LiveBytes) {
@@ -83,7 +90,12 @@ export class Lessor implements LeaseBook {
    * @param path the store's folder, for error texts
    * @param liveBytes told the size of each record, now and later
    */
-  static async open(backend: Backend, snapshot: BackendSnapshot, path: string, liveBytes: LiveBytes = new LiveBytes()): Promise<Lessor> {
+  static async open(
+    backend: Backend,
+    snapshot: BackendSnapshot,
+    path: string,
+    liveBytes: LiveBytes = new LiveBytes(),
+  ): Promise<Lessor> {
     const lessor = new Lessor(backend, path, liveBytes);
     for await (const slice of snapshot.scan(Bucket.lease)) {
       for (const [key, value] of slice) {
@@ -111,8 +123,8 @@ export class Lessor implements LeaseBook {
   }
 
   /**
-   * The keys that hang on a lease, in no promised order; none for a lease that does not exist. Without what an unfinished entry has
-   * changed.
+   * The keys that hang on a lease, in no promised order; none for a lease that does not exist.
+   * Without what an unfinished entry has changed.
    */
   keysOf(id: bigint): string[] {
     const keys = [...(this.#leases.get(id)?.keys ?? [])];
@@ -134,7 +146,11 @@ export class Lessor implements LeaseBook {
   attach(id: bigint, key: string): void {
     const lease = this.#leases.get(id);
     if (lease === undefined) {
-      throw new StoreDamageError(this.#path, `bucket key, key ${toHex(fromLatin1(key))}`, `its lease ${id} does not exist`);
+      throw new StoreDamageError(
+        this.#path,
+        `bucket key, key ${toHex(fromLatin1(key))}`,
+        `its lease ${id} does not exist`,
+      );
     }
     if (this.#before?.has(key) === false) this.#before.set(key, 0n);
     lease.keys ??= new Set();
@@ -144,7 +160,11 @@ export class Lessor implements LeaseBook {
 
   detach(id: bigint, key: string): void {
     const keys = this.#leases.get(id)?.keys;
-    assert(keys?.delete(key) === true, "STORE-7", `a key hangs on the lease ${id} that it is detached from`);
+    assert(
+      keys?.delete(key) === true,
+      "STORE-7",
+      `a key hangs on the lease ${id} that it is detached from`,
+    );
     if (this.#before?.has(key) === false) this.#before.set(key, id);
     this.#leaseOf.delete(key);
   }
@@ -172,7 +192,10 @@ export class Lessor implements LeaseBook {
     return lease;
   }
 
-  /** Ends a lease and deletes its keys, in key order, as one transaction. @throws EtcdError LeaseNotFound */
+  /**
+   * Ends a lease and deletes its keys, in key order, as one transaction. @throws EtcdError
+   * LeaseNotFound
+   */
   revoke(id: bigint, mvcc: Mvcc): void {
     const lease = this.#leases.get(id);
     if (lease === undefined) throw errorOf("LeaseNotFound");
@@ -205,7 +228,10 @@ export class Lessor implements LeaseBook {
     this.observer?.revoked(id);
   }
 
-  /** Notes what is left of a lease, 0 for all of it. Nothing happens if it does not exist: it was revoked meanwhile. */
+  /**
+   * Notes what is left of a lease, 0 for all of it. Nothing happens if it does not exist: it was
+   * revoked meanwhile.
+   */
   checkpoint(id: bigint, remainingSeconds: number): void {
     const lease = this.#leases.get(id);
     if (lease === undefined) return;
@@ -215,7 +241,11 @@ export class Lessor implements LeaseBook {
   }
 
   #write(lease: Held): void {
-    const record = leasepb.Lease.encode({ ID: lease.id, TTL: lease.ttlSeconds, RemainingTTL: lease.remainingSeconds });
+    const record = leasepb.Lease.encode({
+      ID: lease.id,
+      TTL: lease.ttlSeconds,
+      RemainingTTL: lease.remainingSeconds,
+    });
     const key = leaseKey(lease.id);
     this.#backend.put(Bucket.lease, key, record);
     this.#liveBytes.removed(lease.sizeBytes);
@@ -224,7 +254,8 @@ export class Lessor implements LeaseBook {
 }
 
 function readRecord(path: string, key: Uint8Array, value: Uint8Array): leasepb.Lease {
-  const problem = (text: string) => new StoreDamageError(path, `bucket lease, key ${toHex(key)}`, text);
+  const problem = (text: string) =>
+    new StoreDamageError(path, `bucket lease, key ${toHex(key)}`, text);
   let record: leasepb.Lease;
   try {
     record = leasepb.Lease.decode(value);
@@ -232,6 +263,7 @@ function readRecord(path: string, key: Uint8Array, value: Uint8Array): leasepb.L
     if (error instanceof WireError) throw problem(`the record does not decode: ${error.message}`);
     throw error;
   }
-  if (record.ID === 0n || toHex(leaseKey(record.ID)) !== toHex(key)) throw problem(`the record says lease ${record.ID}`);
+  if (record.ID === 0n || toHex(leaseKey(record.ID)) !== toHex(key))
+    throw problem(`the record says lease ${record.ID}`);
   return record;
 }

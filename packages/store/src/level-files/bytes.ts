@@ -1,4 +1,7 @@
-/** What LevelDB's tables and its manifest have in common: varints, little-endian words, and checksums that are masked. */
+/**
+ * What LevelDB's tables and its manifest have in common: varints, little-endian words, and
+ * checksums that are masked.
+ */
 import { crc32c } from "@quorate/proto";
 
 /** Bytes that are not what LevelDB writes, with the place within the file. */
@@ -10,7 +13,10 @@ export class BytesDamage extends Error {
   }
 }
 
-/** Reads numbers one after the other. Throws BytesDamage past the end; `base` is where the bytes begin in the file. */
+/**
+ * Reads numbers one after the other. Throws BytesDamage past the end; `base` is where the bytes
+ * begin in the file.
+ */
 export class ByteReader {
   at: number;
   readonly #bytes: Uint8Array;
@@ -31,12 +37,14 @@ export class ByteReader {
   varint(): number {
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
-      if (this.at >= this.#end) throw new BytesDamage(this.#base + this.at, "a number is cut short");
-      const byte = this.#bytes[this.at++]!;
+      if (this.at >= this.#end)
+        throw new BytesDamage(this.#base + this.at, "a number is cut short");
+      const byte = this.#bytes[this.at++];
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) break;
     }
-    if (!Number.isSafeInteger(value)) throw new BytesDamage(this.#base + this.at, "a number is too large");
+    if (!Number.isSafeInteger(value))
+      throw new BytesDamage(this.#base + this.at, "a number is too large");
     return value;
   }
 
@@ -46,17 +54,21 @@ export class ByteReader {
   }
 
   skip(length: number): void {
-    if (this.at + length > this.#end) throw new BytesDamage(this.#base + this.at, "a text is cut short");
+    if (this.at + length > this.#end)
+      throw new BytesDamage(this.#base + this.at, "a text is cut short");
     this.at += length;
   }
 }
 
 /** Four bytes, the lowest first, as an unsigned number. */
 export function word(bytes: Uint8Array, at: number): number {
-  return (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0;
+  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
 }
 
-/** The checksum that LevelDB writes for bytes[start, end): CRC-32C, turned and moved so that it can be part of what is checked again. */
+/**
+ * The checksum that LevelDB writes for bytes[start, end): CRC-32C, turned and moved so that it can
+ * be part of what is checked again.
+ */
 export function maskedCrc(bytes: Uint8Array, start: number, end: number): number {
   const crc = crc32c(0, bytes, start, end);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;

@@ -17,13 +17,15 @@ export interface CheckedTables {
 }
 
 /**
- * Compares the checksums of the tables that `folder`, a LevelDB that no process has open, consists of. Throws a DiskError "Damaged" that
- * names the file and the offset of the first block that is not as it was written; files that belong to nothing are not looked at.
+ * Compares the checksums of the tables that `folder`, a LevelDB that no process has open, consists
+ * of. Throws a DiskError "Damaged" that names the file and the offset of the first block that is
+ * not as it was written; files that belong to nothing are not looked at.
  */
 export function checkLevelFiles(disk: Disk, folder: string): CheckedTables {
   const current = `${folder}/CURRENT`;
   const name = toLatin1(disk.readAll(current)).replace(/\n$/, "");
-  if (!/^MANIFEST-\d+$/.test(name)) throw new DiskError("Damaged", current, `damaged at byte 0: it names no manifest; ${ADVICE}`);
+  if (!/^MANIFEST-\d+$/.test(name))
+    throw new DiskError("Damaged", current, `damaged at byte 0: it names no manifest; ${ADVICE}`);
   const manifest = `${folder}/${name}`;
   const live = reporting(manifest, () => liveTables(readAll(disk, manifest)));
   const checked = { tables: live.size, blocks: 0, bytes: 0 };
@@ -31,7 +33,8 @@ export function checkLevelFiles(disk: Disk, folder: string): CheckedTables {
     const path = `${folder}/${String(number).padStart(6, "0")}.ldb`;
     const bytes = readAll(disk, path);
     reporting(path, () => {
-      if (bytes.length !== sizeBytes) throw new BytesDamage(bytes.length, `the file has ${bytes.length} bytes, not ${sizeBytes}`);
+      if (bytes.length !== sizeBytes)
+        throw new BytesDamage(bytes.length, `the file has ${bytes.length} bytes, not ${sizeBytes}`);
       checked.blocks += checkTable(bytes);
     });
     checked.bytes += bytes.length;
@@ -53,6 +56,11 @@ function reporting<T>(path: string, task: () => T): T {
     return task();
   } catch (error) {
     if (!(error instanceof BytesDamage)) throw error;
-    throw new DiskError("Damaged", path, `damaged at byte ${error.offset}: ${error.message}; ${ADVICE}`, error);
+    throw new DiskError(
+      "Damaged",
+      path,
+      `damaged at byte ${error.offset}: ${error.message}; ${ADVICE}`,
+      error,
+    );
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Which tables a LevelDB consists of: the file CURRENT names a manifest, and that is a log of changes.
+ * Which tables a LevelDB consists of: the file CURRENT names a manifest, and that is a log of
+ * changes.
  *
  *   manifest   blocks of 32 KiB, of records: checksum (4 bytes, masked CRC-32C of type and content), length (2), type (1), content
  *   type       1 whole, 2 first, 3 middle, 4 last part of a change; 0 for zeros that fill a block
@@ -12,21 +13,25 @@ const HEAD_BYTES = 7;
 const FULL = 1;
 const LAST = 4;
 
-/** The numbers of the live tables, with their sizes in bytes. A change at the end that was not written whole counts as absent. */
+/**
+ * The numbers of the live tables, with their sizes in bytes. A change at the end that was not
+ * written whole counts as absent.
+ */
 export function liveTables(manifest: Uint8Array): ReadonlyMap<number, number> {
   const tables = new Map<number, number>();
   let parts: Uint8Array[] = [];
   for (let at = 0; at + HEAD_BYTES <= manifest.length; ) {
     const left = BLOCK_BYTES - (at % BLOCK_BYTES);
-    const type = manifest[at + 6]!;
+    const type = manifest[at + 6];
     if (left < HEAD_BYTES || type === 0) {
       at += left;
       continue;
     }
-    const end = at + HEAD_BYTES + (manifest[at + 4]! | (manifest[at + 5]! << 8));
+    const end = at + HEAD_BYTES + (manifest[at + 4] | (manifest[at + 5] << 8));
     if (end > manifest.length) break;
     if (type > LAST || end > at + left) throw new BytesDamage(at, "a record that makes no sense");
-    if (maskedCrc(manifest, at + 6, end) !== word(manifest, at)) throw new BytesDamage(at, "the checksum does not match");
+    if (maskedCrc(manifest, at + 6, end) !== word(manifest, at))
+      throw new BytesDamage(at, "the checksum does not match");
     if (type <= 2) parts = [];
     parts.push(manifest.subarray(at + HEAD_BYTES, end));
     if (type === FULL || type === LAST) applyChange(parts, at, tables);
@@ -35,7 +40,11 @@ export function liveTables(manifest: Uint8Array): ReadonlyMap<number, number> {
   return tables;
 }
 
-function applyChange(parts: readonly Uint8Array[], offset: number, tables: Map<number, number>): void {
+function applyChange(
+  parts: readonly Uint8Array[],
+  offset: number,
+  tables: Map<number, number>,
+): void {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

@@ -1,6 +1,7 @@
 /**
- * Snappy's raw form, in which LevelDB keeps a block: the length of the content as a varint, then elements. The low two bits of an
- * element's first byte say whether bytes follow as they are (0) or are copied from what has been written before (1 to 3).
+ * Snappy's raw form, in which LevelDB keeps a block: the length of the content as a varint, then
+ * elements. The low two bits of an element's first byte say whether bytes follow as they are (0) or
+ * are copied from what has been written before (1 to 3).
  */
 
 /** The content of `bytes`, or undefined if they are not Snappy's. At most `limitBytes` are made. */
@@ -17,7 +18,7 @@ export function uncompress(bytes: Uint8Array, limitBytes: number): Uint8Array | 
   const content = new Uint8Array(length);
   let end = 0;
   while (at < bytes.length) {
-    const tag = bytes[at++]!;
+    const tag = bytes[at++];
     const kind = tag & 3;
     if (kind === 0) {
       let size = (tag >>> 2) + 1;
@@ -38,7 +39,7 @@ export function uncompress(bytes: Uint8Array, limitBytes: number): Uint8Array | 
     at += width;
     if (!(back > 0 && back <= end && end + size <= length)) return undefined;
     // One by one: a copy may reach into what it writes itself.
-    for (let i = 0; i < size; i++, end++) content[end] = content[end - back]!;
+    for (let i = 0; i < size; i++, end++) content[end] = content[end - back];
   }
   return end === length ? content : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * One of LevelDB's tables, block by block. Reads do not compare the blocks' checksums (the binding has no option for it), so that a byte
- * that has changed on the disk may pass for data; this does.
+ * One of LevelDB's tables, block by block. Reads do not compare the blocks' checksums (the binding
+ * has no option for it), so that a byte that has changed on the disk may pass for data; this does.
  *
  *   table    blocks of records, a block of the filter, a block that names the filter, the index, a foot of 48 bytes
  *   block    content, maybe compressed; a byte that says whether; masked CRC-32C of both (4)
@@ -23,14 +23,21 @@ interface Place {
   readonly length: number;
 }
 
-/** Compares the checksums of all blocks; gives how many there are. Throws BytesDamage for the first that is not as it was written. */
+/**
+ * Compares the checksums of all blocks; gives how many there are. Throws BytesDamage for the first
+ * that is not as it was written.
+ */
 export function checkTable(bytes: Uint8Array): number {
   const foot = bytes.length - FOOT_BYTES;
   if (foot < 0) throw new BytesDamage(0, "the file is too short for a table");
-  if (MAGIC.some((byte, i) => bytes[bytes.length - 8 + i] !== byte)) throw new BytesDamage(bytes.length - 8, "the foot is not a table's");
+  if (MAGIC.some((byte, i) => bytes[bytes.length - 8 + i] !== byte))
+    throw new BytesDamage(bytes.length - 8, "the foot is not a table's");
   const reader = new ByteReader(bytes, 0, foot, bytes.length - 8);
   const [names, index] = [placeAt(reader), placeAt(reader)];
-  const others = [...placesIn(content(bytes, names), names), ...placesIn(content(bytes, index), index)];
+  const others = [
+    ...placesIn(content(bytes, names), names),
+    ...placesIn(content(bytes, index), index),
+  ];
   for (const place of others) checkBlock(bytes, place);
   return others.length + 2;
 }
@@ -41,8 +48,10 @@ function placeAt(reader: ByteReader): Place {
 
 function checkBlock(bytes: Uint8Array, { offset, length }: Place): void {
   const end = offset + length;
-  if (end + TRAILER_BYTES > bytes.length) throw new BytesDamage(offset, "a block reaches beyond the end");
-  if (maskedCrc(bytes, offset, end + 1) !== word(bytes, end + 1)) throw new BytesDamage(offset, "the checksum of a block does not match");
+  if (end + TRAILER_BYTES > bytes.length)
+    throw new BytesDamage(offset, "a block reaches beyond the end");
+  if (maskedCrc(bytes, offset, end + 1) !== word(bytes, end + 1))
+    throw new BytesDamage(offset, "the checksum of a block does not match");
 }
 
 function content(bytes: Uint8Array, place: Place): Uint8Array {

@@ -1,17 +1,25 @@
-/** Configuration changes as entries carry them: read, and checked before a member takes one over from another. */
+/**
+ * Configuration changes as entries carry them: read, and checked before a member takes one over
+ * from another.
+ */
 import { raftpb, WireError } from "@quorate/proto";
 import { InvalidRequestError } from "../requests/entry-request.ts";
 import { decodeChangeContext, type Member } from "./member.ts";
 
-const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode, ConfChangeUpdateNode } = raftpb.ConfChangeType;
+const { ConfChangeAddNode, ConfChangeAddLearnerNode, ConfChangeRemoveNode, ConfChangeUpdateNode } =
+  raftpb.ConfChangeType;
 
 /**
- * The change that an entry carries: of one member, or, with `changes`, Raft's own that leaves a joint configuration. An InvalidRequestError
- * for what does not decode or is of an unknown kind: it is no change, on any member.
+ * The change that an entry carries: of one member, or, with `changes`, Raft's own that leaves a
+ * joint configuration. An InvalidRequestError for what does not decode or is of an unknown kind: it
+ * is no change, on any member.
  */
-export function readConfChange(entry: raftpb.Entry): raftpb.ConfChange | raftpb.ConfChangeV2 | InvalidRequestError {
+export function readConfChange(
+  entry: raftpb.Entry,
+): raftpb.ConfChange | raftpb.ConfChangeV2 | InvalidRequestError {
   try {
-    if (entry.type === raftpb.EntryType.EntryConfChangeV2) return raftpb.ConfChangeV2.decode(entry.data);
+    if (entry.type === raftpb.EntryType.EntryConfChangeV2)
+      return raftpb.ConfChangeV2.decode(entry.data);
     const change = raftpb.ConfChange.decode(entry.data);
     memberOf(change);
     return change;
@@ -22,7 +30,10 @@ export function readConfChange(entry: raftpb.Entry): raftpb.ConfChange | raftpb.
   }
 }
 
-/** The member that a change describes; undefined for a removal. Throws SyntaxError and InvalidRequestError. */
+/**
+ * The member that a change describes; undefined for a removal. Throws SyntaxError and
+ * InvalidRequestError.
+ */
 function memberOf(change: raftpb.ConfChange): Member | undefined {
   switch (change.type) {
     case ConfChangeAddNode:
@@ -41,7 +52,10 @@ function memberOf(change: raftpb.ConfChange): Member | undefined {
  * @param checkUrls throws for a list of URLs that no member can have
  * @throws WireError, InvalidRequestError, and what checkUrls throws
  */
-export function checkConfChangeData(data: Uint8Array, checkUrls: (urls: readonly string[]) => void): bigint {
+export function checkConfChangeData(
+  data: Uint8Array,
+  checkUrls: (urls: readonly string[]) => void,
+): bigint {
   const change = raftpb.ConfChange.decode(data);
   if (change.nodeId === 0n) throw new InvalidRequestError("a configuration change of the member 0");
   let member: Member | undefined;

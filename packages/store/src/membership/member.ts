@@ -1,6 +1,7 @@
 /**
- * A member of the cluster, and its two JSON forms: the one etcd stores and puts into configuration changes
- * ({"id":..,"peerURLs":[..],"isLearner":true,"name":"..","clientURLs":[..]}), with ids as numbers of 64 bits, which JSON.parse would round.
+ * A member of the cluster, and its two JSON forms: the one etcd stores and puts into configuration
+ * changes ({"id":..,"peerURLs":[..],"isLearner":true,"name":"..","clientURLs":[..]}), with ids as
+ * numbers of 64 bits, which JSON.parse would round.
  */
 import { fromUtf8, toUtf8 } from "@quorate/proto";
 
@@ -43,19 +44,27 @@ export function encodeChangeContext(context: ChangeContext): Uint8Array {
 
 function strings(value: unknown, field: string): string[] {
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value) || value.some((one) => typeof one !== "string")) throw new SyntaxError(`"${field}" is not a list of texts`);
+  if (!Array.isArray(value) || value.some((one) => typeof one !== "string"))
+    throw new SyntaxError(`"${field}" is not a list of texts`);
   return value as string[];
 }
 
-/** Reads a JSON list of members, as members tell it each other. Throws SyntaxError for anything else. */
+/**
+ * Reads a JSON list of members, as members tell it each other. Throws SyntaxError for anything
+ * else.
+ */
 export function decodeMembers(bytes: Uint8Array): Member[] {
   // Ids as texts: JSON.parse would round them. In a text a quote has a backslash before it.
-  const parsed: unknown = JSON.parse(toUtf8(bytes).replace(/(?<!\\)"id"\s*:\s*(\d+)/g, '"id":"$1"'));
+  const parsed: unknown = JSON.parse(
+    toUtf8(bytes).replace(/(?<!\\)"id"\s*:\s*(\d+)/g, '"id":"$1"'),
+  );
   if (!Array.isArray(parsed)) throw new SyntaxError("not a JSON list");
   return parsed.map((one: unknown) => {
-    if (typeof one !== "object" || one === null) throw new SyntaxError("not a list of JSON objects");
+    if (typeof one !== "object" || one === null)
+      throw new SyntaxError("not a list of JSON objects");
     const { id } = one as { id?: unknown };
-    if (typeof id !== "string" || id.length > MAX_ID_DIGITS) throw new SyntaxError('a member without an "id"');
+    if (typeof id !== "string" || id.length > MAX_ID_DIGITS)
+      throw new SyntaxError('a member without an "id"');
     return memberOf(one as Record<string, unknown>, BigInt.asUintN(64, BigInt(id)));
   });
 }
@@ -78,7 +87,8 @@ export function decodeChangeContext(bytes: Uint8Array): ChangeContext {
   const fields = parsed as Record<string, unknown>;
   // The id is taken from the text: as a number it would lose its low bits.
   const id = /"id"\s*:\s*(\d+)/.exec(text)?.[1];
-  if (id !== undefined && id.length > MAX_ID_DIGITS) throw new SyntaxError(`an "id" of ${id.length} digits`);
+  if (id !== undefined && id.length > MAX_ID_DIGITS)
+    throw new SyntaxError(`an "id" of ${id.length} digits`);
   return {
     member: memberOf(fields, id === undefined ? 0n : BigInt.asUintN(64, BigInt(id))),
     isPromote: fields["isPromote"] === true,

@@ -1,11 +1,17 @@
 /**
- * Who belongs to the cluster, who did, and the version that all members speak. A part of the replicated state: it changes only by applied
- * entries, and is read back from the backend at start.
+ * Who belongs to the cluster, who did, and the version that all members speak. A part of the
+ * replicated state: it changes only by applied entries, and is read back from the backend at start.
  */
 import { type ErrorName, fromUtf8, idFromHex, idToHex, raftpb, toUtf8 } from "@quorate/proto";
 import { type Backend, type BackendSnapshot, Bucket } from "../backend.ts";
 import { assert, StoreDamageError } from "../errors.ts";
-import { type ChangeContext, decodeChangeContext, decodeMember, encodeMember, type Member } from "./member.ts";
+import {
+  type ChangeContext,
+  decodeChangeContext,
+  decodeMember,
+  encodeMember,
+  type Member,
+} from "./member.ts";
 
 const CLUSTER_VERSION = fromUtf8("clusterVersion");
 const REMOVED = fromUtf8("removed");
@@ -28,7 +34,11 @@ function readable<T>(path: string, bucket: string, key: Uint8Array, read: () => 
   try {
     return read();
   } catch (error) {
-    throw new StoreDamageError(path, `bucket ${bucket}, key ${toUtf8(key)}`, (error as Error).message);
+    throw new StoreDamageError(
+      path,
+      `bucket ${bucket}, key ${toUtf8(key)}`,
+      (error as Error).message,
+    );
   }
 }
 
@@ -48,7 +58,11 @@ export class Membership {
   }
 
   /** Reads the membership as of a snapshot. @param path the store's folder, for error texts. */
-  static async open(backend: Backend, snapshot: BackendSnapshot, path: string): Promise<Membership> {
+  static async open(
+    backend: Backend,
+    snapshot: BackendSnapshot,
+    path: string,
+  ): Promise<Membership> {
     const membership = new Membership(backend);
     for await (const slice of snapshot.scan(Bucket.members)) {
       for (const [key, value] of slice) {
@@ -58,7 +72,8 @@ export class Membership {
       }
     }
     for await (const slice of snapshot.scan(Bucket.membersRemoved)) {
-      for (const [key] of slice) membership.#removed.add(readable(path, "members_removed", key, () => idOf(key)));
+      for (const [key] of slice)
+        membership.#removed.add(readable(path, "members_removed", key, () => idOf(key)));
     }
     const version = backend.get(Bucket.cluster, CLUSTER_VERSION);
     membership.#clusterVersion = version === undefined ? undefined : toUtf8(version);
@@ -88,16 +103,20 @@ export class Membership {
     this.#backend.put(Bucket.cluster, CLUSTER_VERSION, fromUtf8(version));
   }
 
-  /** A member has published its name and client URLs. Unknown and removed members are passed over, as in etcd. */
+  /**
+   * A member has published its name and client URLs. Unknown and removed members are passed over,
+   * as in etcd.
+   */
   setAttributes(id: bigint, name: string, clientUrls: readonly string[]): void {
     const member = this.#members.get(id);
     if (member !== undefined) this.#save({ ...member, name, clientUrls });
   }
 
   /**
-   * Why a change cannot be carried out on this membership, or undefined (etcd: RaftCluster.ValidateConfigurationChange). Every member
-   * decides alike when it applies the entry.
-   * @param maxLearners how many members may be learners at once: the same on all members, or they differ
+   * Why a change cannot be carried out on this membership, or undefined (etcd:
+   * RaftCluster.ValidateConfigurationChange). Every member decides alike when it applies the entry.
+   * @param maxLearners how many members may be learners at once: the same on all members, or they
+   * differ
    */
   refusal(change: raftpb.ConfChange, maxLearners = DEFAULT_MAX_LEARNERS): ErrorName | undefined {
     const id = change.nodeId;
@@ -113,7 +132,9 @@ export class Membership {
         }
         if (known !== undefined) return "MemberExist";
         if (this.#urlTaken(context.member.peerUrls, id)) return "PeerURLExist";
-        const isLearner = context.member.isLearner && change.type === raftpb.ConfChangeType.ConfChangeAddLearnerNode;
+        const isLearner =
+          context.member.isLearner &&
+          change.type === raftpb.ConfChangeType.ConfChangeAddLearnerNode;
         const learners = this.members().filter((member) => member.isLearner).length;
         return isLearner && learners >= maxLearners ? "TooManyLearners" : undefined;
       }
@@ -121,7 +142,9 @@ export class Membership {
         return known === undefined ? "MemberNotFound" : undefined;
       case raftpb.ConfChangeType.ConfChangeUpdateNode:
         if (known === undefined) return "MemberNotFound";
-        return this.#urlTaken(decodeMember(change.context).peerUrls, id) ? "PeerURLExist" : undefined;
+        return this.#urlTaken(decodeMember(change.context).peerUrls, id)
+          ? "PeerURLExist"
+          : undefined;
       default:
         assert(false, "STORE-2", `a configuration change has the unknown type ${change.type}`);
     }
@@ -136,7 +159,11 @@ export class Membership {
         const context: ChangeContext = decodeChangeContext(change.context);
         const isLearner = change.type === raftpb.ConfChangeType.ConfChangeAddLearnerNode;
         const known = this.#members.get(id);
-        this.#save(context.isPromote && known !== undefined ? { ...known, isLearner: false } : { ...context.member, id, isLearner });
+        this.#save(
+          context.isPromote && known !== undefined
+            ? { ...known, isLearner: false }
+            : { ...context.member, id, isLearner },
+        );
         return;
       }
       case raftpb.ConfChangeType.ConfChangeRemoveNode:
@@ -153,7 +180,9 @@ export class Membership {
   }
 
   #urlTaken(peerUrls: readonly string[], id: bigint): boolean {
-    return this.members().some((member) => member.id !== id && member.peerUrls.some((url) => peerUrls.includes(url)));
+    return this.members().some(
+      (member) => member.id !== id && member.peerUrls.some((url) => peerUrls.includes(url)),
+    );
   }
 
   #save(member: Member): void {

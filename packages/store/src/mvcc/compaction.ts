@@ -1,12 +1,14 @@
 /**
  * Compaction: dropping the records that no read at the compact revision or later can meet.
  *
- * schedule() takes effect at once: reads below the revision are refused from then on. The dropping is driven from outside in small steps.
- * It walks the index in key order, which knows every record there is, so nothing is read from the backend; of one key the oldest record
- * goes first. When the walk is through, finishedCompactRev is written. A store that is opened with scheduledCompactRev above
- * finishedCompactRev walks again from the start, over what the first walk has left.
+ * schedule() takes effect at once: reads below the revision are refused from then on. The dropping
+ * is driven from outside in small steps. It walks the index in key order, which knows every record
+ * there is, so nothing is read from the backend; of one key the oldest record goes first. When the
+ * walk is through, finishedCompactRev is written. A store that is opened with scheduledCompactRev
+ * above finishedCompactRev walks again from the start, over what the first walk has left.
  *
- * How far the walk has come differs from member to member, and shows in nothing: what it drops no read and no hash covers.
+ * How far the walk has come differs from member to member, and shows in nothing: what it drops no
+ * read and no hash covers.
  */
 import { errorOf } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
@@ -15,7 +17,10 @@ import { FINISHED_COMPACT, type MvccState, NEVER_COMPACTED, SCHEDULED_COMPACT } 
 
 /** Keys that one step looks at for each record that it may drop: most keys have nothing to drop. */
 const KEYS_PER_RECORD = 4;
-/** Records dropped, or keys looked at, between two looks at whether the step should end: some 0.1 ms. */
+/**
+ * Records dropped, or keys looked at, between two looks at whether the step should end: some 0.1
+ * ms.
+ */
 const LOOK_EVERY = 128;
 /** Records of one key dropped at a time, so that a key with a long history does not hold a step. */
 const RECORDS_OF_ONE_KEY = 256;
@@ -32,7 +37,10 @@ export class Compaction {
   /** Records dropped since the store was opened. */
   droppedRecords = 0;
 
-  /** Takes over what the backend says of an earlier run. @param finished, scheduled undefined where there is no record. */
+  /**
+   * Takes over what the backend says of an earlier run. @param finished, scheduled undefined where
+   * there is no record.
+   */
   constructor(state: MvccState, finished: number | undefined, scheduled: number | undefined) {
     this.#state = state;
     this.#finished = finished ?? NEVER_COMPACTED;
@@ -49,7 +57,10 @@ export class Compaction {
     return this.#finished < this.#state.compactRevision;
   }
 
-  /** Makes `revision` the compact revision. @throws EtcdError Compacted if it is not above the one before, FutureRev */
+  /**
+   * Makes `revision` the compact revision. @throws EtcdError Compacted if it is not above the one
+   * before, FutureRev
+   */
   schedule(revision: number): void {
     const state = this.#state;
     if (revision <= state.compactRevision) throw errorOf("Compacted");
@@ -59,8 +70,8 @@ export class Compaction {
   }
 
   /**
-   * Drops at most `maxRecords` records, and fewer when `goOn` says no. True when nothing is left to do. While a read is in progress that
-   * began at an earlier compact revision, it does nothing.
+   * Drops at most `maxRecords` records, and fewer when `goOn` says no. True when nothing is left to
+   * do. While a read is in progress that began at an earlier compact revision, it does nothing.
    */
   step(maxRecords: number, goOn: () => boolean = () => true): boolean {
     const state = this.#state;

@@ -1,6 +1,7 @@
 /**
- * Hashes of the store, one at a time: each reads all of it, and holds compaction back meanwhile. Those who ask for the same one share it,
- * so that compaction never waits for more than the one in progress.
+ * Hashes of the store, one at a time: each reads all of it, and holds compaction back meanwhile.
+ * Those who ask for the same one share it, so that compaction never waits for more than the one in
+ * progress.
  */
 import { errorOf } from "@quorate/proto";
 

@@ -1,9 +1,10 @@
 /**
  * Hashes that members compare.
  *
- * HashKV is etcd's: CRC-32C over the name of the bucket and then the key and value of every record up to the hash's revision, in order.
- * Of the records at or below the compact revision only those count that a read at the hash's revision still finds (the others are about to
- * go, on some members sooner than on others); if there is no such record at all, those count that compaction leaves.
+ * HashKV is etcd's: CRC-32C over the name of the bucket and then the key and value of every record
+ * up to the hash's revision, in order. Of the records at or below the compact revision only those
+ * count that a read at the hash's revision still finds (the others are about to go, on some members
+ * sooner than on others); if there is no such record at all, those count that compaction leaves.
  */
 import { crc32c, errorOf, fromUtf8, KeyValue, toLatin1 } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
@@ -23,14 +24,24 @@ export interface KeyValueHash {
   readonly hash: number;
   /** The revision that was hashed. */
   readonly revision: number;
-  /** The compact revision then; -1 if never compacted. Hashes compare only where both revisions are equal. */
+  /**
+   * The compact revision then; -1 if never compacted. Hashes compare only where both revisions are
+   * equal.
+   */
   readonly compactRevision: number;
   /** The store's revision when it was asked for. */
   readonly currentRevision: number;
 }
 
-/** The hash at a revision (0: the newest). Changes may go on meanwhile; compaction waits. @throws EtcdError Compacted, FutureRev */
-export async function hashKV(state: MvccState, compaction: Compaction, asked: number): Promise<KeyValueHash> {
+/**
+ * The hash at a revision (0: the newest). Changes may go on meanwhile; compaction waits. @throws
+ * EtcdError Compacted, FutureRev
+ */
+export async function hashKV(
+  state: MvccState,
+  compaction: Compaction,
+  asked: number,
+): Promise<KeyValueHash> {
   const { compactRevision, currentRevision, index } = state;
   if (asked > 0 && asked < compactRevision) throw errorOf("Compacted");
   if (asked > currentRevision) throw errorOf("FutureRev");
@@ -55,7 +66,8 @@ export async function hashKV(state: MvccState, compaction: Compaction, asked: nu
         for (const [key, value] of slice) {
           const at = decodeRevision(key);
           assert(at !== undefined, "MVCC-4", "every key of the bucket key is a revision");
-          if (at.main <= compactRevision && (at.tombstone || !counts(value, at.main, at.sub))) continue;
+          if (at.main <= compactRevision && (at.tombstone || !counts(value, at.main, at.sub)))
+            continue;
           crc = crc32c(crc32c(crc, key), value);
         }
       }
@@ -77,12 +89,20 @@ function hasValueAt(state: MvccState, revision: number): boolean {
   return any;
 }
 
-/** Records of the bucket meta that differ between equal stores: where each stands in its log, and how far its compaction has come. */
-const NOT_HASHED = new Set(["consistent_index", "term", toLatin1(LIVE_BYTES)].map((name) => String.fromCharCode(Bucket.meta) + name));
+/**
+ * Records of the bucket meta that differ between equal stores: where each stands in its log, and
+ * how far its compaction has come.
+ */
+const NOT_HASHED = new Set(
+  ["consistent_index", "term", toLatin1(LIVE_BYTES)].map(
+    (name) => String.fromCharCode(Bucket.meta) + name,
+  ),
+);
 
 /**
- * CRC-32C over the keys (bucket byte first) and values of all buckets in key order, without the position in the log. Ours: etcd's own
- * covers its file's buckets under their names, so the two never compare.
+ * CRC-32C over the keys (bucket byte first) and values of all buckets in key order, without the
+ * position in the log. Ours: etcd's own covers its file's buckets under their names, so the two
+ * never compare.
  */
 export async function hashAll(state: MvccState): Promise<number> {
   const snapshot = await state.backend.snapshot();
@@ -90,7 +110,8 @@ export async function hashAll(state: MvccState): Promise<number> {
     let crc = 0;
     for await (const slice of snapshot.scanAll(SLICE_BYTES)) {
       for (const [key, value] of slice) {
-        if (key[0] !== Bucket.meta || !NOT_HASHED.has(toLatin1(key))) crc = crc32c(crc32c(crc, key), value);
+        if (key[0] !== Bucket.meta || !NOT_HASHED.has(toLatin1(key)))
+          crc = crc32c(crc32c(crc, key), value);
       }
     }
     return crc;

@@ -1,14 +1,18 @@
 /**
- * The history of one key: the changes that the store still has, in order, and what the next change needs to know of the last one.
+ * The history of one key: the changes that the store still has, in order, and what the next change
+ * needs to know of the last one.
  *
  *     put 2.0, put 3.0, delete 5.1, put 7.0        events  2.0  3.0  5.1t  7.0        created 7, version 1
  *
- * A generation is what lies between two deletions; it needs no object of its own, because a tombstone ends it. `created` and `version`
- * are those of the last generation; a change further back has its own in its record. Compaction at 3 drops what nobody can read any
- * more (2.0), at 4 too; at 5 all before 5.1t; at 6 the tombstone too (a tombstone stays at exactly its revision, as in etcd 3.7).
+ * A generation is what lies between two deletions; it needs no object of its own, because a
+ * tombstone ends it. `created` and `version` are those of the last generation; a change further
+ * back has its own in its record. Compaction at 3 drops what nobody can read any more (2.0), at 4
+ * too; at 5 all before 5.1t; at 6 the tombstone too (a tombstone stays at exactly its revision, as
+ * in etcd 3.7).
  *
- * Most keys have one event, which lies in the object itself; `older` is made when a second one comes. Each event has the size of its record
- * beside it, so that what a compaction frees is known without reading what it drops.
+ * Most keys have one event, which lies in the object itself; `older` is made when a second one
+ * comes. Each event has the size of its record beside it, so that what a compaction frees is known
+ * without reading what it drops.
  */
 import { assert } from "../errors.ts";
 
@@ -19,7 +23,10 @@ export const NONE = -2;
 
 const TOMBSTONE = 1;
 const LEASED = 2;
-/** A change's place in its transaction and its flags as one number: sub * 4 + flags, exact up to 2^51 changes. */
+/**
+ * A change's place in its transaction and its flags as one number: sub * 4 + flags, exact up to
+ * 2^51 changes.
+ */
 const FLAGS = 4;
 
 function pack(sub: number, tombstone: boolean, leased: boolean): number {
@@ -29,7 +36,9 @@ function pack(sub: number, tombstone: boolean, leased: boolean): number {
 /** Numbers of one event in `older`: main, packed, size of its record. */
 const STRIDE = 3;
 
-/** Stands for the main revision of an event that is dropped and not taken out yet: below all others. */
+/**
+ * Stands for the main revision of an event that is dropped and not taken out yet: below all others.
+ */
 const DROPPED = 0;
 
 /** How many of the events in `older` are at or before revision `at`. */
@@ -63,7 +72,10 @@ export class KeyIndex {
     this.#version = version;
   }
 
-  /** A key with its first known event, a put. After compaction that may be a later one of its generation: created and version say so. */
+  /**
+   * A key with its first known event, a put. After compaction that may be a later one of its
+   * generation: created and version say so.
+   */
   static put(main: number, sub: number, leased: boolean, created = main, version = 1): KeyIndex {
     return new KeyIndex(main, pack(sub, false, leased), created, version);
   }
@@ -102,7 +114,9 @@ export class KeyIndex {
     return this.#version;
   }
 
-  /** Notes the size of the last event's record. Every event has one, as soon as its record is made. */
+  /**
+   * Notes the size of the last event's record. Every event has one, as soon as its record is made.
+   */
   set sizeBytes(sizeBytes: number) {
     this.#sizeBytes = sizeBytes;
   }
@@ -133,7 +147,10 @@ export class KeyIndex {
     this.#packed = packed;
   }
 
-  /** Where the value as of revision `at` is: the place of a put (LATEST or 0 and more); NONE if the key did not exist then. */
+  /**
+   * Where the value as of revision `at` is: the place of a put (LATEST or 0 and more); NONE if the
+   * key did not exist then.
+   */
   find(at: number): number {
     const place = this.#eventAt(at);
     return place === NONE || (this.#packedAt(place) & TOMBSTONE) !== 0 ? NONE : place;
@@ -154,15 +171,18 @@ export class KeyIndex {
     return place === LATEST ? this.#sizeBytes : this.#older![place + 2];
   }
 
-  /** True if main.sub is a put and is what a read at revision `at` finds: the test for what a hash covers. */
+  /**
+   * True if main.sub is a put and is what a read at revision `at` finds: the test for what a hash
+   * covers.
+   */
   isValueAt(main: number, sub: number, at: number): boolean {
     const place = this.find(at);
     return place !== NONE && this.mainAt(place) === main && this.subAt(place) === sub;
   }
 
   /**
-   * Drops events that no read at revision `at` or later can meet, the oldest first and `most` of them at the most, telling `drop` of each.
-   * True: nothing is left, and the key must be taken out.
+   * Drops events that no read at revision `at` or later can meet, the oldest first and `most` of
+   * them at the most, telling `drop` of each. True: nothing is left, and the key must be taken out.
    */
   compact(at: number, most: number, drop: DropEvent): boolean {
     const place = this.#eventAt(at);
@@ -175,11 +195,17 @@ export class KeyIndex {
       const start = STRIDE * countUpTo(older, DROPPED);
       const end = Math.min(superseded, start + most * STRIDE);
       for (let i = start; i < end; i += STRIDE) {
-        drop(older[i], Math.floor(older[i + 1] / FLAGS), (older[i + 1] & TOMBSTONE) !== 0, older[i + 2]);
+        drop(
+          older[i],
+          Math.floor(older[i + 1] / FLAGS),
+          (older[i + 1] & TOMBSTONE) !== 0,
+          older[i + 2],
+        );
         older[i] = DROPPED;
       }
       // A long history is not moved for each part of it that goes.
-      if (end > 0 && (end === superseded || end * 2 >= older.length)) this.#older = end === older.length ? undefined : older.slice(end);
+      if (end > 0 && (end === superseded || end * 2 >= older.length))
+        this.#older = end === older.length ? undefined : older.slice(end);
       left -= (end - start) / STRIDE;
     }
     if (place !== LATEST || !gone || left === 0 || this.#older !== undefined) return false;

@@ -1,16 +1,26 @@
 /** Which keys a request means. */
 import { toLatin1 } from "@quorate/proto";
 
-/** One key, or the keys from `key` (included) to `to` (excluded; undefined: to the end). Keys are latin1 strings. */
+/**
+ * One key, or the keys from `key` (included) to `to` (excluded; undefined: to the end). Keys are
+ * latin1 strings.
+ */
 export type KeyRange =
   | { readonly single: true; readonly key: string }
   | { readonly single: false; readonly key: string; readonly to: string | undefined };
 
-/** As a request says it: no range_end means the key alone, a single zero byte everything from the key on. */
+/**
+ * As a request says it: no range_end means the key alone, a single zero byte everything from the
+ * key on.
+ */
 export function keyRange(key: Uint8Array, rangeEnd: Uint8Array): KeyRange {
   const from = toLatin1(key);
   if (rangeEnd.length === 0) return { single: true, key: from };
-  return { single: false, key: from, to: rangeEnd.length === 1 && rangeEnd[0] === 0 ? undefined : toLatin1(rangeEnd) };
+  return {
+    single: false,
+    key: from,
+    to: rangeEnd.length === 1 && rangeEnd[0] === 0 ? undefined : toLatin1(rangeEnd),
+  };
 }
 
 /** True if the key is in the range. */

@@ -1,11 +1,13 @@
 /**
- * An ordered map from keys (latin1 strings, so that string order is byte order) to values: a B+tree of two levels.
+ * An ordered map from keys (latin1 strings, so that string order is byte order) to values: a B+tree
+ * of two levels.
  *
  *     firsts  ["",        "m",        ...]      the least key that may be in each leaf; the first is open below
  *     leaves  [[a, b, c], [m, n, q],  ...]      keys and, beside them, values; at most LEAF_KEYS of them
  *
- * Two arrays a leaf instead of a node a key keep a million keys small. The upper level is one array: with a million keys it has some
- * 6000 places, and what moves in it when a leaf splits is a few dozen kilobytes, once in a hundred insertions.
+ * Two arrays a leaf instead of a node a key keep a million keys small. The upper level is one
+ * array: with a million keys it has some 6000 places, and what moves in it when a leaf splits is a
+ * few dozen kilobytes, once in a hundred insertions.
  */
 
 /** Most keys in a leaf. */
@@ -62,7 +64,8 @@ export class KeyTree<V> {
     keys.splice(at, 0, key);
     values.splice(at, 0, value);
     this.#size++;
-    if (keys.length > LEAF_KEYS) this.#split(index, at === keys.length - 1 && index === this.#leaves.length - 1);
+    if (keys.length > LEAF_KEYS)
+      this.#split(index, at === keys.length - 1 && index === this.#leaves.length - 1);
   }
 
   /** Takes a key out; false if it was not there. */
@@ -79,19 +82,24 @@ export class KeyTree<V> {
   }
 
   /**
-   * Visits the keys from `from` (included) to `to` (excluded; undefined: to the end) in order, until `visit` gives false. The tree must
-   * not be changed meanwhile.
+   * Visits the keys from `from` (included) to `to` (excluded; undefined: to the end) in order,
+   * until `visit` gives false. The tree must not be changed meanwhile.
    */
   scan(from: string, to: string | undefined, visit: (key: string, value: V) => boolean): void {
     this.scanPart(from, to, Number.POSITIVE_INFINITY, visit);
   }
 
   /**
-   * Visits at most `most` keys (at least one) as `scan` does. Returns the key to continue from in a later call, or undefined where the
-   * range is at its end or `visit` returned false. The tree may change between two calls: each key that is there during all of them is
-   * visited once.
+   * Visits at most `most` keys (at least one) as `scan` does. Returns the key to continue from in a
+   * later call, or undefined where the range is at its end or `visit` returned false. The tree may
+   * change between two calls: each key that is there during all of them is visited once.
    */
-  scanPart(from: string, to: string | undefined, most: number, visit: (key: string, value: V) => boolean): string | undefined {
+  scanPart(
+    from: string,
+    to: string | undefined,
+    most: number,
+    visit: (key: string, value: V) => boolean,
+  ): string | undefined {
     const leaves = this.#leaves;
     let left = most;
     let index = this.#leafOf(from);
@@ -99,7 +107,8 @@ export class KeyTree<V> {
     for (; index < leaves.length; index++, at = 0) {
       const { keys, values } = leaves[index];
       // The bound is looked for once a leaf, not once a key.
-      const inside = to === undefined || (index + 1 < leaves.length && this.#firsts[index + 1] <= to);
+      const inside =
+        to === undefined || (index + 1 < leaves.length && this.#firsts[index + 1] <= to);
       const last = inside ? keys.length : lowerBound(keys, to);
       const end = Math.min(last, at + left);
       left -= Math.max(0, end - at);
@@ -125,7 +134,10 @@ export class KeyTree<V> {
     return low - 1;
   }
 
-  /** Cuts a leaf in two: in the middle, or, where keys come in order at the end, so that the left one stays full. */
+  /**
+   * Cuts a leaf in two: in the middle, or, where keys come in order at the end, so that the left
+   * one stays full.
+   */
   #split(index: number, atEnd: boolean): void {
     const { keys, values } = this.#leaves[index];
     const cut = atEnd ? keys.length - 1 : keys.length >>> 1;

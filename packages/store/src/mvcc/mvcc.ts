@@ -1,5 +1,6 @@
 /**
- * The keys and their history (etcd's mvcc): every change gets a revision and stays readable until compaction drops it.
+ * The keys and their history (etcd's mvcc): every change gets a revision and stays readable until
+ * compaction drops it.
  *
  *     const mvcc = await Mvcc.open(backend, path);
  *     const txn = mvcc.begin();
@@ -7,8 +8,8 @@
  *     txn.commit();                                    // mvcc.currentRevision went up by one
  *     runSteps(mvcc.view.records(keyRange(from, to), mvcc.view.resolve(revision), 0));
  *
- * The index of all keys is in memory, their records are in the backend. Changes take effect at once; reads of ranges run in steps, which a
- * caller may run to the end at once too.
+ * The index of all keys is in memory, their records are in the backend. Changes take effect at
+ * once; reads of ranges run in steps, which a caller may run to the end at once too.
  */
 import type { Backend } from "../backend.ts";
 import { assert } from "../errors.ts";
@@ -27,15 +28,17 @@ import { FINISHED_COMPACT, type MvccCounts, MvccState, SCHEDULED_COMPACT } from 
 import { type Change, type TxnCommitted, WriteTxn } from "./write-txn.ts";
 
 /**
- * Is told of a transaction with so many changes that telling each of them at once would take too long, right after its commit as revision
- * `main`: the changes can be read by `history`. All its keys are in `touched`, and maybe others.
+ * Is told of a transaction with so many changes that telling each of them at once would take too
+ * long, right after its commit as revision `main`: the changes can be read by `history`. All its
+ * keys are in `touched`, and maybe others.
  */
 export type LargeChangeListener = (main: number, touched: readonly KeyRange[]) => void;
 
 export class Mvcc {
   /**
-   * Told of each change, in order, right after its transaction was committed; of a long one of more than MAX_KEPT_CHANGES changes
-   * `onLargeChange` is told instead. Nothing is collected while it is undefined.
+   * Told of each change, in order, right after its transaction was committed; of a long one of more
+   * than MAX_KEPT_CHANGES changes `onLargeChange` is told instead. Nothing is collected while it is
+   * undefined.
    */
   onChange: ((change: Change) => void) | undefined;
   onLargeChange: LargeChangeListener | undefined;
@@ -102,7 +105,9 @@ export class Mvcc {
     return this.#state.keyCount;
   }
 
-  /** Bytes of the keys in the index in memory, each key once; deleted ones with history included. */
+  /**
+   * Bytes of the keys in the index in memory, each key once; deleted ones with history included.
+   */
   get keyBytes(): number {
     return this.#state.keyBytes;
   }
@@ -112,24 +117,42 @@ export class Mvcc {
     return this.#state.counts;
   }
 
-  /** A view of what is committed now that stays as it is, and holds compaction back, until it is released. */
+  /**
+   * A view of what is committed now that stays as it is, and holds compaction back, until it is
+   * released.
+   */
   pin(options: PinOptions): PinnedView {
     return new PinnedView(this.#state, this.#compaction.pin(), options);
   }
 
-  /** Begins a write transaction that commits in this turn of the event loop; the one before must have been committed. */
+  /**
+   * Begins a write transaction that commits in this turn of the event loop; the one before must
+   * have been committed.
+   */
   begin(leases: LeaseBook = noLeases): WriteTxn {
     return this.#begin(leases, false);
   }
 
-  /** Begins a write transaction that may take several turns of the event loop. Nobody else sees its changes before its commit. */
+  /**
+   * Begins a write transaction that may take several turns of the event loop. Nobody else sees its
+   * changes before its commit.
+   */
   beginLong(leases: LeaseBook = noLeases): WriteTxn {
     return this.#begin(leases, true);
   }
 
   #begin(leases: LeaseBook, isLong: boolean): WriteTxn {
-    assert(this.#open === undefined, "MVCC-6", "a write transaction is open already: one that failed half way");
-    this.#open = new WriteTxn(this.#state, leases, { isWatched: this.onChange !== undefined, isLong }, this.#committed);
+    assert(
+      this.#open === undefined,
+      "MVCC-6",
+      "a write transaction is open already: one that failed half way",
+    );
+    this.#open = new WriteTxn(
+      this.#state,
+      leases,
+      { isWatched: this.onChange !== undefined, isLong },
+      this.#committed,
+    );
     return this.#open;
   }
 
@@ -141,22 +164,32 @@ export class Mvcc {
     else for (const change of changes) this.onChange(change);
   };
 
-  /** The stored record of a key as of a revision, for watch's prev_kv; undefined if it did not exist then, or that history is dropped. */
+  /**
+   * The stored record of a key as of a revision, for watch's prev_kv; undefined if it did not exist
+   * then, or that history is dropped.
+   */
   recordAt(key: string, revision: number): Uint8Array | undefined {
     const found = this.view.get(key, revision);
     return found === undefined ? undefined : this.view.record(found);
   }
 
   /**
-   * The changes from revision `first` (at or above the compact revision) to `last`, in order, in slices of whole revisions; flushes the
-   * backend.
+   * The changes from revision `first` (at or above the compact revision) to `last`, in order, in
+   * slices of whole revisions; flushes the backend.
    */
   history(first: number, last: number): AsyncGenerator<HistorySlice> {
-    assert(last <= this.currentRevision, "MVCC-8", `history is read up to ${last}, the store is at ${this.currentRevision}`);
+    assert(
+      last <= this.currentRevision,
+      "MVCC-8",
+      `history is read up to ${last}, the store is at ${this.currentRevision}`,
+    );
     return readHistory(this.#state, first, last);
   }
 
-  /** Schedules compaction: reads below `revision` are refused at once. @throws EtcdError Compacted, FutureRev */
+  /**
+   * Schedules compaction: reads below `revision` are refused at once. @throws EtcdError Compacted,
+   * FutureRev
+   */
   compact(revision: number): void {
     this.#compaction.schedule(revision);
   }
@@ -177,25 +210,33 @@ export class Mvcc {
   }
 
   /**
-   * Drops about `maxRecords` superseded records, or fewer: `goOn`, asked now and then, ends the step early. True when nothing is left to
-   * do; false also while a hash holds compaction back.
+   * Drops about `maxRecords` superseded records, or fewer: `goOn`, asked now and then, ends the
+   * step early. True when nothing is left to do; false also while a hash holds compaction back.
    */
   compactStep(maxRecords: number, goOn?: () => boolean): boolean {
     return this.#compaction.step(maxRecords, goOn);
   }
 
   /**
-   * etcd's HashKV at a revision (0: the newest when its turn comes); flushes the backend. Hashes are computed one at a time.
+   * etcd's HashKV at a revision (0: the newest when its turn comes); flushes the backend. Hashes
+   * are computed one at a time.
    * @throws EtcdError Compacted, FutureRev, TooManyRequests
    */
   async hashKV(revision: number): Promise<KeyValueHash> {
     const { compactRevision, currentRevision } = this;
     const run = (): Promise<KeyValueHash> => hashKV(this.#state, this.#compaction, revision);
-    const hash = await this.#hashes.run(`kv ${revision}`, run, () => revision !== 0 && this.compactRevision === compactRevision);
+    const hash = await this.#hashes.run(
+      `kv ${revision}`,
+      run,
+      () => revision !== 0 && this.compactRevision === compactRevision,
+    );
     return { ...hash, currentRevision: Math.max(hash.currentRevision, currentRevision) };
   }
 
-  /** A hash of all buckets (see hash.ts); flushes the backend. Waits as hashKV does. @throws EtcdError TooManyRequests */
+  /**
+   * A hash of all buckets (see hash.ts); flushes the backend. Waits as hashKV does. @throws
+   * EtcdError TooManyRequests
+   */
   async hash(): Promise<number> {
     return this.#hashes.run("all", () => hashAll(this.#state));
   }

@@ -1,6 +1,7 @@
 /**
- * Reading one revision over several turns of the event loop. While a view is pinned, compaction drops nothing that a read through it can
- * meet. Many records are fetched together and off the loop; a read that waits for them says so in `ReadIo`.
+ * Reading one revision over several turns of the event loop. While a view is pinned, compaction
+ * drops nothing that a read through it can meet. Many records are fetched together and off the
+ * loop; a read that waits for them says so in `ReadIo`.
  */
 import { Bucket } from "../backend.ts";
 import type { Steps } from "../steps.ts";
@@ -67,7 +68,11 @@ export class PinnedView extends ReadView {
     this.#release();
   }
 
-  override *load(indexes: readonly KeyIndex[], at: number, visit: (record: Uint8Array, i: number) => boolean): Steps<boolean> {
+  override *load(
+    indexes: readonly KeyIndex[],
+    at: number,
+    visit: (record: Uint8Array, i: number) => boolean,
+  ): Steps<boolean> {
     if (indexes.length <= MAX_SYNC_RECORDS) return yield* super.load(indexes, at, visit);
     for (let start = 0; start < indexes.length; start += MAX_FETCHED_RECORDS) {
       const part = indexes.slice(start, start + MAX_FETCHED_RECORDS);
@@ -103,7 +108,10 @@ export class PinnedView extends ReadView {
     return records;
   }
 
-  /** A list that is read often stays in the cache; one that is larger than the cache does not empty it. */
+  /**
+   * A list that is read often stays in the cache; one that is larger than the cache does not empty
+   * it.
+   */
   #keep(index: KeyIndex, at: number, record: Uint8Array): void {
     if (this.#keptBytes > MAX_KEPT_BYTES) return;
     this.#keptBytes += record.length;

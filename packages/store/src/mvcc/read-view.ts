@@ -1,9 +1,10 @@
 /**
  * Reading keys at a revision.
  *
- * What touches one key takes effect at once. What walks a range is a generator (steps.ts): it pauses every few hundred keys and continues
- * by key, so that keys may be added, changed and deleted in between. A revision that compaction has not passed reads the same before and
- * after, which is why everything that is found names its revision and asks the index again.
+ * What touches one key takes effect at once. What walks a range is a generator (steps.ts): it
+ * pauses every few hundred keys and continues by key, so that keys may be added, changed and
+ * deleted in between. A revision that compaction has not passed reads the same before and after,
+ * which is why everything that is found names its revision and asks the index again.
  */
 import { errorOf } from "@quorate/proto";
 import { STEP_BYTES, STEP_MEMORY_RECORDS, STEP_RECORDS, type Steps } from "../steps.ts";
@@ -11,7 +12,10 @@ import { type KeyIndex, LATEST, NONE } from "./key-index.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { MvccCounts, MvccState } from "./state.ts";
 
-/** A key that exists at a revision. Stays valid while the store changes, until compaction passes that revision. */
+/**
+ * A key that exists at a revision. Stays valid while the store changes, until compaction passes
+ * that revision.
+ */
 export interface Found {
   readonly key: string;
   readonly index: KeyIndex;
@@ -20,8 +24,8 @@ export interface Found {
 }
 
 /**
- * Called for each key that is found, with its record if that was asked for, or if the key was changed meanwhile, so that its index tells of
- * a later change. False ends the walk.
+ * Called for each key that is found, with its record if that was asked for, or if the key was
+ * changed meanwhile, so that its index tells of a later change. False ends the walk.
  */
 export type VisitKey = (key: string, index: KeyIndex, record: Uint8Array | undefined) => boolean;
 
@@ -47,7 +51,10 @@ export class ReadView {
     this.state = state;
   }
 
-  /** Notes that the request in progress holds so many bytes more (or less) in memory. A view with a bound throws beyond it. */
+  /**
+   * Notes that the request in progress holds so many bytes more (or less) in memory. A view with a
+   * bound throws beyond it.
+   */
   charge(_bytes: number): void {}
 
   /** What was done since the store was opened; whoever answers a request counts it. */
@@ -65,7 +72,10 @@ export class ReadView {
     return this.state.compactRevision;
   }
 
-  /** The revision that a request means: 0 or less is the newest. @throws EtcdError FutureRev, Compacted */
+  /**
+   * The revision that a request means: 0 or less is the newest. @throws EtcdError FutureRev,
+   * Compacted
+   */
   resolve(revision: number): number {
     if (revision > this.revision) throw errorOf("FutureRev");
     const at = revision <= 0 ? this.revision : revision;
@@ -80,8 +90,9 @@ export class ReadView {
   }
 
   /**
-   * The keys of a range that exist as of revision `at`, in key order, if the range has no more than `most` keys (deleted ones included) and
-   * their records no more than `mostBytes`, or there is only one. Else undefined.
+   * The keys of a range that exist as of revision `at`, in key order, if the range has no more than
+   * `most` keys (deleted ones included) and their records no more than `mostBytes`, or there is
+   * only one. Else undefined.
    */
   few(range: KeyRange, at: number, most: number, mostBytes: number): KeyIndex[] | undefined {
     const indexes: KeyIndex[] = [];
@@ -105,10 +116,17 @@ export class ReadView {
 
   /**
    * Visits the keys of a range that exist as of revision `at`, in key order.
-   * @param needs whose records are read, asked in key order and some keys ahead of `visit`; without it none are
+   * @param needs whose records are read, asked in key order and some keys ahead of `visit`; without
+   * it none are
    * @param between run between two batches of keys, for work that `visit` has collected
    */
-  *each(range: KeyRange, at: number, visit: VisitKey, needs?: NeedsRecord, between?: () => Steps<void> | undefined): Steps<void> {
+  *each(
+    range: KeyRange,
+    at: number,
+    visit: VisitKey,
+    needs?: NeedsRecord,
+    between?: () => Steps<void> | undefined,
+  ): Steps<void> {
     if (range.single) {
       const index = this.state.index.get(range.key);
       if (index === undefined || index.find(at) === NONE) return;
@@ -118,7 +136,10 @@ export class ReadView {
     let from: string | undefined = range.key;
     const walk: Walk = { to: range.to, at, isMissing: false };
     for (;;) {
-      from = needs === undefined ? this.#batch(from, walk, visit) : this.#batchInMemory(from, walk, visit, needs);
+      from =
+        needs === undefined
+          ? this.#batch(from, walk, visit)
+          : this.#batchInMemory(from, walk, visit, needs);
       if (walk.isMissing) from = yield* this.#batchWithRecords(from!, walk, visit, needs!);
       if (from === undefined) return;
       yield;
@@ -137,8 +158,16 @@ export class ReadView {
     );
   }
 
-  /** Visits some keys, as far as the records that are needed are in memory; returns the key to continue from. */
-  #batchInMemory(first: string, walk: Walk, visit: VisitKey, needs: NeedsRecord): string | undefined {
+  /**
+   * Visits some keys, as far as the records that are needed are in memory; returns the key to
+   * continue from.
+   */
+  #batchInMemory(
+    first: string,
+    walk: Walk,
+    visit: VisitKey,
+    needs: NeedsRecord,
+  ): string | undefined {
     const { state } = this;
     const { to, at } = walk;
     let records = 0;
@@ -165,12 +194,23 @@ export class ReadView {
     return stoppedAt ?? next;
   }
 
-  /** Visits some keys, reading records as needed, that of the first one too; returns the key to continue from. */
-  *#batchWithRecords(first: string, walk: Walk, visit: VisitKey, needs: NeedsRecord): Steps<string | undefined> {
+  /**
+   * Visits some keys, reading records as needed, that of the first one too; returns the key to
+   * continue from.
+   */
+  *#batchWithRecords(
+    first: string,
+    walk: Walk,
+    visit: VisitKey,
+    needs: NeedsRecord,
+  ): Steps<string | undefined> {
     const { to, at } = walk;
     const keys: string[] = [];
     const indexes: KeyIndex[] = [];
-    /** The last change of each key when it was found: of one that changes during a pause, only the record tells how it was. */
+    /**
+     * The last change of each key when it was found: of one that changes during a pause, only the
+     * record tells how it was.
+     */
     const changes: number[] = [];
     /** Those whose records are needed, and their places in `keys`. */
     const needed: KeyIndex[] = [];
@@ -197,7 +237,10 @@ export class ReadView {
       while (visited < end) {
         const i = visited++;
         const index = indexes[i];
-        if (!visit(keys[i], index, index.main === changes[i] ? undefined : this.recordAt(index, at))) return false;
+        if (
+          !visit(keys[i], index, index.main === changes[i] ? undefined : this.recordAt(index, at))
+        )
+          return false;
       }
       return true;
     };
@@ -211,10 +254,15 @@ export class ReadView {
   }
 
   /**
-   * Reads the records of keys that exist as of revision `at`, and calls `visit` for each in the order given, with its place in `indexes`.
-   * False from `visit` ends it, and is what is returned then.
+   * Reads the records of keys that exist as of revision `at`, and calls `visit` for each in the
+   * order given, with its place in `indexes`. False from `visit` ends it, and is what is returned
+   * then.
    */
-  *load(indexes: readonly KeyIndex[], at: number, visit: (record: Uint8Array, i: number) => boolean): Steps<boolean> {
+  *load(
+    indexes: readonly KeyIndex[],
+    at: number,
+    visit: (record: Uint8Array, i: number) => boolean,
+  ): Steps<boolean> {
     let sizeBytes = 0;
     let read = 0;
     for (let i = 0; i < indexes.length; i++) {
@@ -232,17 +280,26 @@ export class ReadView {
   }
 
   /**
-   * The records of the keys of a range as of revision `at`, in key order, the first `limit` of them (0: all), and how many there are
-   * without the limit.
+   * The records of the keys of a range as of revision `at`, in key order, the first `limit` of them
+   * (0: all), and how many there are without the limit.
    */
-  *records(range: KeyRange, at: number, limit: number): Steps<{ readonly records: Uint8Array[]; readonly total: number }> {
+  *records(
+    range: KeyRange,
+    at: number,
+    limit: number,
+  ): Steps<{ readonly records: Uint8Array[]; readonly total: number }> {
     const records: Uint8Array[] = [];
     const total = yield* this.recordsInto(range, at, limit, records);
     return { records, total };
   }
 
   /** Adds what `records` finds to `into`, and returns how many keys there are without the limit. */
-  *recordsInto(range: KeyRange, at: number, limit: number, into: { push(record: Uint8Array): void }): Steps<number> {
+  *recordsInto(
+    range: KeyRange,
+    at: number,
+    limit: number,
+    into: { push(record: Uint8Array): void },
+  ): Steps<number> {
     const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
     let taken = 0;
     let next = range.key;
@@ -273,7 +330,9 @@ export class ReadView {
     }
   }
 
-  /** The encoded mvccpb.KeyValue of what was found, as it is stored. The bytes must not be changed. */
+  /**
+   * The encoded mvccpb.KeyValue of what was found, as it is stored. The bytes must not be changed.
+   */
   record({ index, at }: Found): Uint8Array {
     return this.recordAt(index, at);
   }
@@ -285,7 +344,10 @@ export class ReadView {
   }
 }
 
-/** True if what exists as of revision `at` is the key's last change, so that the index has all but the value. */
+/**
+ * True if what exists as of revision `at` is the key's last change, so that the index has all but
+ * the value.
+ */
 export function isLatest(index: KeyIndex, at: number): boolean {
   return index.find(at) === LATEST;
 }

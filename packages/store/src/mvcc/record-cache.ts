@@ -1,9 +1,9 @@
 /**
- * Records that were read lately, by their revision. A record never changes, so none here can be wrong; one whose revision was compacted is
- * asked for by nobody.
+ * Records that were read lately, by their revision. A record never changes, so none here can be
+ * wrong; one whose revision was compacted is asked for by nobody.
  *
- * Two halves: what is read goes to the young one; when that has half of the bound, it becomes the old one, and what the old one had and
- * nobody read meanwhile is forgotten.
+ * Two halves: what is read goes to the young one; when that has half of the bound, it becomes the
+ * old one, and what the old one had and nobody read meanwhile is forgotten.
  */
 
 /** Bytes of records that are kept, what it takes to keep each included. */
@@ -49,7 +49,8 @@ export class RecordCache {
 
   /** Keeps a record, which must not be changed afterwards. */
   add(main: number, sub: number, record: Uint8Array): void {
-    if (record.length <= MAX_CACHED_RECORD_BYTES && sub < MAX_SUB && main <= MAX_MAIN) this.#add(main * MAX_SUB + sub, record);
+    if (record.length <= MAX_CACHED_RECORD_BYTES && sub < MAX_SUB && main <= MAX_MAIN)
+      this.#add(main * MAX_SUB + sub, record);
   }
 
   #add(id: number, record: Uint8Array): void {

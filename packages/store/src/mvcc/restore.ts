@@ -1,7 +1,8 @@
 /**
- * Rebuilding the index from the records of the bucket key, in the order of their revisions. What cannot have been written by a store is
- * damage: a key that is no revision, a record that does not decode or does not belong to its key, a version or created revision that does
- * not follow from what came before.
+ * Rebuilding the index from the records of the bucket key, in the order of their revisions. What
+ * cannot have been written by a store is damage: a key that is no revision, a record that does not
+ * decode or does not belong to its key, a version or created revision that does not follow from
+ * what came before.
  */
 import { KeyValue, toHex, toLatin1, WireError } from "@quorate/proto";
 import { type BackendSnapshot, Bucket } from "../backend.ts";
@@ -11,7 +12,10 @@ import type { LeaseBook } from "./lease-book.ts";
 import { compareRevisions, decodeRevision, type Revision } from "./revision.ts";
 import type { MvccState } from "./state.ts";
 
-/** Fills the index; tells `onProgress` the number of records read after each slice, and `leases` each key that has one. */
+/**
+ * Fills the index; tells `onProgress` the number of records read after each slice, and `leases`
+ * each key that has one.
+ */
 export async function restoreIndex(
   state: MvccState,
   snapshot: BackendSnapshot,
@@ -36,7 +40,9 @@ export async function restoreIndex(
       lastSub = revision.sub;
       const kv = decodeRecord(value, problem);
       const key = toLatin1(kv.key);
-      const wrong = revision.tombstone ? restoreDelete(state, key, revision, scheduledCompact) : restorePut(state, key, revision, kv);
+      const wrong = revision.tombstone
+        ? restoreDelete(state, key, revision, scheduledCompact)
+        : restorePut(state, key, revision, kv);
       if (wrong !== undefined) problem(wrong);
       state.index.get(key)!.sizeBytes = state.liveBytes.added(bytes, value);
       restored.set(key, kv.lease);
@@ -49,8 +55,8 @@ export async function restoreIndex(
 }
 
 /**
- * Attaches keys to leases record by record, so that no step at the end takes long. A key's earlier record may name a lease that has ended
- * since; its later ones say so, or the store is damaged.
+ * Attaches keys to leases record by record, so that no step at the end takes long. A key's earlier
+ * record may name a lease that has ended since; its later ones say so, or the store is damaged.
  */
 class RestoredLeases {
   readonly #leases: LeaseBook;
@@ -90,12 +96,18 @@ function decodeRecord(value: Uint8Array, problem: (text: string) => never): KeyV
 }
 
 /** Takes a put over; gives what is wrong with it. */
-function restorePut(state: MvccState, key: string, { main, sub }: Revision, kv: KeyValue): string | undefined {
+function restorePut(
+  state: MvccState,
+  key: string,
+  { main, sub }: Revision,
+  kv: KeyValue,
+): string | undefined {
   if (kv.modRevision !== main) return `the record says mod revision ${kv.modRevision}`;
   const leased = kv.lease !== 0n;
   const index = state.index.get(key);
   if (index === undefined) {
-    // The first record that is left of a key may be a later one of its generation: compaction dropped those before it.
+    // The first record that is left of a key may be a later one of its generation: compaction
+    // dropped those before it.
     if (kv.version < 1 || kv.createRevision < 1 || kv.createRevision > main) {
       return `the record says version ${kv.version}, created at ${kv.createRevision}`;
     }
@@ -110,7 +122,12 @@ function restorePut(state: MvccState, key: string, { main, sub }: Revision, kv: 
 }
 
 /** Takes a deletion over; gives what is wrong with it. */
-function restoreDelete(state: MvccState, key: string, { main, sub }: Revision, scheduledCompact: number): string | undefined {
+function restoreDelete(
+  state: MvccState,
+  key: string,
+  { main, sub }: Revision,
+  scheduledCompact: number,
+): string | undefined {
   const index = state.index.get(key);
   if (index === undefined) {
     if (main > scheduledCompact) return "a key is deleted that did not exist";

@@ -1,5 +1,6 @@
 /**
- * Keys of the bucket "key": one record for each change, under the revision that made it (etcd's format).
+ * Keys of the bucket "key": one record for each change, under the revision that made it (etcd's
+ * format).
  *
  *     8 bytes  main    the store's revision, big-endian; all changes of a transaction share it
  *     1 byte   '_'
@@ -43,7 +44,8 @@ export function encodeRevision(main: number, sub: number, tombstone: boolean): U
 export function decodeRevision(bytes: Uint8Array): Revision | undefined {
   const tombstone = bytes.length === REVISION_BYTES + 1;
   if (!tombstone && bytes.length !== REVISION_BYTES) return undefined;
-  if (bytes[8] !== SEPARATOR || (tombstone && bytes[REVISION_BYTES] !== TOMBSTONE)) return undefined;
+  if (bytes[8] !== SEPARATOR || (tombstone && bytes[REVISION_BYTES] !== TOMBSTONE))
+    return undefined;
   // Above 2^53 neither part can be a revision: refused like any other wrong byte.
   if (bytes[0] !== 0 || bytes[1] > 0x1f || bytes[9] !== 0 || bytes[10] > 0x1f) return undefined;
   return { main: readU64BE(bytes, 0), sub: readU64BE(bytes, 9), tombstone };

@@ -55,7 +55,11 @@ export class MvccState {
 
   /** As `record`, if that needs no read from the disk, else undefined. */
   recordInMemory(main: number, sub: number): Uint8Array | undefined {
-    return this.#records.get(main, sub) ?? this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ?? undefined;
+    return (
+      this.#records.get(main, sub) ??
+      this.backend.pending(Bucket.key, encodeRevision(main, sub, false)) ??
+      undefined
+    );
   }
 
   /** Keeps a record that was read from the disk, for those who read it next. */
@@ -64,10 +68,17 @@ export class MvccState {
     if (this.#records.get(main, sub) === undefined) this.#records.add(main, sub, record);
   }
 
-  /** Throws: a record that the index knows is not in the backend. @param key its revision as in the bucket key */
+  /**
+   * Throws: a record that the index knows is not in the backend. @param key its revision as in the
+   * bucket key
+   */
   missing(key: Uint8Array): never {
     const { main, sub } = decodeRevision(key)!;
-    throw new StoreDamageError(this.path, `bucket key, revision ${main}.${sub}`, "the record is missing");
+    throw new StoreDamageError(
+      this.path,
+      `bucket key, revision ${main}.${sub}`,
+      "the record is missing",
+    );
   }
 
   /** Adds a key to the index that it does not have. */
@@ -87,9 +98,11 @@ export class MvccState {
     if (known !== undefined) return known;
     const key = encodeRevision(main, sub, false);
     const pending = this.backend.pending(Bucket.key, key);
-    const record = pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
+    const record =
+      pending === undefined ? this.backend.written(Bucket.key, key) : (pending ?? undefined);
     if (record === undefined) this.missing(key);
-    // One that waits for the disk is found in memory as it is, and its bytes may be part of something larger.
+    // One that waits for the disk is found in memory as it is, and its bytes may be part of
+    // something larger.
     if (pending === undefined) this.#records.add(main, sub, record);
     return record;
   }
@@ -100,7 +113,11 @@ export class MvccState {
     if (bytes === undefined) return undefined;
     const revision = decodeRevision(bytes);
     if (revision === undefined) {
-      throw new StoreDamageError(this.path, `bucket meta, key ${String.fromCharCode(...name)}`, "the record is not a revision");
+      throw new StoreDamageError(
+        this.path,
+        `bucket meta, key ${String.fromCharCode(...name)}`,
+        "the record is not a revision",
+      );
     }
     return revision.main;
   }

@@ -1,6 +1,6 @@
 /**
- * Deletions in a row of one transaction. They are kept as their keys alone, which the index holds anyway, and encoded when they are
- * written.
+ * Deletions in a row of one transaction. They are kept as their keys alone, which the index holds
+ * anyway, and encoded when they are written.
  */
 import type { KeyspaceWrite } from "@quorate/host";
 import { fromLatin1, KeyValue } from "@quorate/proto";
@@ -52,7 +52,10 @@ export class Tombstones implements BulkRecords {
   *[Symbol.iterator](): Generator<KeyspaceWrite> {
     for (let i = 0; i < this.#keys.length; i++) {
       const revision = encodeRevision(this.#main, this.#firstSub + i, true);
-      yield { key: prefixed(Bucket.key, revision), value: KeyValue.encode({ key: fromLatin1(this.#keys[i]) }) };
+      yield {
+        key: prefixed(Bucket.key, revision),
+        value: KeyValue.encode({ key: fromLatin1(this.#keys[i]) }),
+      };
     }
   }
 }

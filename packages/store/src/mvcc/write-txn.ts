@@ -1,10 +1,12 @@
 /**
- * A write transaction: changes get the next revision and, within it, sub-revisions from 0. Reads through it see its own changes. There is
- * no way back: the caller has checked before that nothing can fail.
+ * A write transaction: changes get the next revision and, within it, sub-revisions from 0. Reads
+ * through it see its own changes. There is no way back: the caller has checked before that nothing
+ * can fail.
  *
- * A short one begins and commits in one turn of the event loop. A long one may pause, and nobody else sees anything of it before its
- * commit: it changes the index in place under its own revision, which is above every revision that is read meanwhile; its records are
- * staged in the backend; the sums (live bytes, number of keys) change at the commit.
+ * A short one begins and commits in one turn of the event loop. A long one may pause, and nobody
+ * else sees anything of it before its commit: it changes the index in place under its own revision,
+ * which is above every revision that is read meanwhile; its records are staged in the backend; the
+ * sums (live bytes, number of keys) change at the commit.
  */
 import { fromLatin1, KeyValue } from "@quorate/proto";
 import { Bucket } from "../backend.ts";
@@ -34,8 +36,8 @@ export interface Change {
 export type TxnCommitted = (txn: WriteTxn, changes: readonly Change[] | undefined) => void;
 
 /**
- * A long transaction with more changes, or with more than some steps make, does not keep them for the watchers, who read them from the
- * backend after its commit.
+ * A long transaction with more changes, or with more than some steps make, does not keep them for
+ * the watchers, who read them from the backend after its commit.
  */
 export const MAX_KEPT_CHANGES = 1000;
 const KEPT_STEPS = 4;
@@ -53,8 +55,16 @@ export class WriteTxn extends ReadView {
   #tombstones: Tombstones | undefined;
   readonly #touched: KeyRange[] = [];
 
-  /** Made by Mvcc.begin() and Mvcc.beginLong(). `isWatched` says whether anybody is to be told of the changes. */
-  constructor(state: MvccState, leases: LeaseBook, options: { isWatched: boolean; isLong: boolean }, committed: TxnCommitted) {
+  /**
+   * Made by Mvcc.begin() and Mvcc.beginLong(). `isWatched` says whether anybody is to be told of
+   * the changes.
+   */
+  constructor(
+    state: MvccState,
+    leases: LeaseBook,
+    options: { isWatched: boolean; isLong: boolean },
+    committed: TxnCommitted,
+  ) {
     super(state);
     this.#leases = leases;
     this.#main = state.currentRevision + 1;
@@ -76,7 +86,10 @@ export class WriteTxn extends ReadView {
     return this.#count;
   }
 
-  /** Of a long transaction: ranges, in no order, that together have every key that it has changed, and may have others. */
+  /**
+   * Of a long transaction: ranges, in no order, that together have every key that it has changed,
+   * and may have others.
+   */
   get touched(): readonly KeyRange[] {
     return this.#touched;
   }
@@ -175,7 +188,8 @@ export class WriteTxn extends ReadView {
     this.#account(index, liveSizeBytes(TOMBSTONE_BYTES, tombstoneBytes(key.length)));
     if (this.#isLong) {
       this.#stageTombstone(key, sub);
-      if (this.#changes !== undefined) this.#keep(key, sub, KeyValue.encode({ key: fromLatin1(key) }), true);
+      if (this.#changes !== undefined)
+        this.#keep(key, sub, KeyValue.encode({ key: fromLatin1(key) }), true);
       return;
     }
     const record = KeyValue.encode({ key: fromLatin1(key) });
@@ -215,10 +229,17 @@ export class WriteTxn extends ReadView {
     return index.leased ? this.#leases.leaseOf(key) : 0n;
   }
 
-  /** Ends the transaction: the store's revision becomes its own if it changed something. Returns the store's revision. */
+  /**
+   * Ends the transaction: the store's revision becomes its own if it changed something. Returns the
+   * store's revision.
+   */
   commit(): number {
     const { state } = this;
-    assert(state.currentRevision === this.#main - 1, "MVCC-3", `transaction ${this.#main} commits at revision ${state.currentRevision}`);
+    assert(
+      state.currentRevision === this.#main - 1,
+      "MVCC-3",
+      `transaction ${this.#main} commits at revision ${state.currentRevision}`,
+    );
     if (this.#isLong) {
       this.#stageTombstones();
       state.backend.commitStaged();

@@ -1,6 +1,6 @@
 /**
- * What makes a request invalid whatever the state is: checked before it is proposed or read. Each function gives the name of the error,
- * undefined for a valid request.
+ * What makes a request invalid whatever the state is: checked before it is proposed or read. Each
+ * function gives the name of the error, undefined for a valid request.
  */
 import {
   type DeleteRangeRequest,
@@ -20,7 +20,8 @@ const SORT_TARGETS: ReadonlySet<number> = new Set(Object.values(RangeRequest_Sor
 
 export function checkRange(request: RangeRequest): ErrorName | undefined {
   if (request.key.length === 0) return "EmptyKey";
-  if (!SORT_ORDERS.has(request.sortOrder) || !SORT_TARGETS.has(request.sortTarget)) return "InvalidSortOption";
+  if (!SORT_ORDERS.has(request.sortOrder) || !SORT_TARGETS.has(request.sortTarget))
+    return "InvalidSortOption";
   return undefined;
 }
 
@@ -36,8 +37,9 @@ export function checkDeleteRange(request: DeleteRangeRequest): ErrorName | undef
 }
 
 /**
- * Checks a transaction and all it nests. No list may have more than maxTxnOps entries; for what is nested that shrinks by the longest
- * list around it. A key may be changed once on each way through the transaction (see checkDuplicates).
+ * Checks a transaction and all it nests. No list may have more than maxTxnOps entries; for what is
+ * nested that shrinks by the longest list around it. A key may be changed once on each way through
+ * the transaction (see checkDuplicates).
  */
 export function checkTxn(request: TxnRequest, maxTxnOps: number): ErrorName | undefined {
   return checkShape(request, maxTxnOps) ?? checkDuplicates(request);
@@ -47,7 +49,9 @@ function checkShape(request: TxnRequest, maxTxnOps: number): ErrorName | undefin
   const ops = Math.max(request.compare.length, request.success.length, request.failure.length);
   if (ops > maxTxnOps) return "TooManyOps";
   if (request.compare.some(({ key }) => key.length === 0)) return "EmptyKey";
-  return firstError(request.success, maxTxnOps - ops) ?? firstError(request.failure, maxTxnOps - ops);
+  return (
+    firstError(request.success, maxTxnOps - ops) ?? firstError(request.failure, maxTxnOps - ops)
+  );
 }
 
 function firstError(ops: readonly RequestOp[], maxTxnOps: number): ErrorName | undefined {
@@ -80,12 +84,15 @@ interface Changed {
 }
 
 /**
- * No key may be put twice, or put where the same list deletes it. The two branches of a nested transaction may put the same key, since
- * only one of them runs. As in etcd, a delete of a nested transaction meets only the puts of later ones and of the list around it, and one
- * without an upper bound ("\0") meets none.
+ * No key may be put twice, or put where the same list deletes it. The two branches of a nested
+ * transaction may put the same key, since only one of them runs. As in etcd, a delete of a nested
+ * transaction meets only the puts of later ones and of the list around it, and one without an upper
+ * bound ("\0") meets none.
  */
 function checkDuplicates(request: TxnRequest): ErrorName | undefined {
-  return changedBy(request.success) === undefined || changedBy(request.failure) === undefined ? "DuplicateKey" : undefined;
+  return changedBy(request.success) === undefined || changedBy(request.failure) === undefined
+    ? "DuplicateKey"
+    : undefined;
 }
 
 /** What a list changes; undefined if it changes a key twice. */
@@ -93,7 +100,8 @@ function changedBy(ops: readonly RequestOp[]): Changed | undefined {
   const puts = new Set<string>();
   const deletes = new DeletedKeys();
   for (const { request: op } of ops) {
-    if (op?.case === "requestDeleteRange") deletes.add(toLatin1(op.value.key), toLatin1(op.value.rangeEnd));
+    if (op?.case === "requestDeleteRange")
+      deletes.add(toLatin1(op.value.key), toLatin1(op.value.rangeEnd));
   }
   for (const { request: op } of ops) {
     if (op?.case !== "requestTxn") continue;

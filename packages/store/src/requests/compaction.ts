@@ -4,8 +4,9 @@ import type { Mvcc } from "../mvcc/index.ts";
 import { headerAt } from "./header.ts";
 
 /**
- * Schedules compaction; its records go while compactStep() is driven. A `physical` request is answered once mvcc.compactedRevision has
- * reached its revision. @throws EtcdError Compacted, FutureRev
+ * Schedules compaction; its records go while compactStep() is driven. A `physical` request is
+ * answered once mvcc.compactedRevision has reached its revision. @throws EtcdError Compacted,
+ * FutureRev
  */
 export function applyCompaction(mvcc: Mvcc, request: CompactionRequest): CompactionResponse {
   mvcc.compact(request.revision);

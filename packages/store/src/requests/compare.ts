@@ -14,16 +14,27 @@ import { runSteps, type Steps } from "../steps.ts";
 /** True if every comparison holds on the newest state; without a pause. */
 export function compareAllNow(view: ReadView, compares: readonly Compare[]): boolean {
   const at = view.revision;
-  return compares.every((one) => (one.rangeEnd.length === 0 ? holdsForKey(view, one, at) : runSteps(holdsForRange(view, one, at))));
+  return compares.every((one) =>
+    one.rangeEnd.length === 0 ? holdsForKey(view, one, at) : runSteps(holdsForRange(view, one, at)),
+  );
 }
 
 /**
  * True if every comparison holds as of revision `at`, in steps.
  * @param at the newest revision when it begins; what is written during a pause does not count
  */
-export function* compareAll(view: ReadView, compares: readonly Compare[], at: number = view.revision): Steps<boolean> {
+export function* compareAll(
+  view: ReadView,
+  compares: readonly Compare[],
+  at: number = view.revision,
+): Steps<boolean> {
   for (const one of compares) {
-    if (!(one.rangeEnd.length === 0 ? holdsForKey(view, one, at) : yield* holdsForRange(view, one, at))) return false;
+    if (
+      !(one.rangeEnd.length === 0
+        ? holdsForKey(view, one, at)
+        : yield* holdsForRange(view, one, at))
+    )
+      return false;
   }
   return true;
 }
@@ -35,7 +46,10 @@ function holdsForKey(view: ReadView, one: Compare, at: number): boolean {
   return isResult(one.result, compareFound(one, found.index, at, record));
 }
 
-/** True if the comparison holds for every key of its range. The walk ends at the first key for which it does not. */
+/**
+ * True if the comparison holds for every key of its range. The walk ends at the first key for which
+ * it does not.
+ */
 function* holdsForRange(view: ReadView, one: Compare, at: number): Steps<boolean> {
   let any = false;
   let all = true;
@@ -44,11 +58,16 @@ function* holdsForRange(view: ReadView, one: Compare, at: number): Steps<boolean
     all = isResult(one.result, compareFound(one, index, at, record));
     return all;
   };
-  yield* view.each(keyRange(one.key, one.rangeEnd), at, visit, (index) => needsRecord(one, index, at));
+  yield* view.each(keyRange(one.key, one.rangeEnd), at, visit, (index) =>
+    needsRecord(one, index, at),
+  );
   return any ? all : holdsForNone(one);
 }
 
-/** Where there is no key, one on the value fails, and the others see zero: "created at 0" says that a key must not exist. */
+/**
+ * Where there is no key, one on the value fails, and the others see zero: "created at 0" says that
+ * a key must not exist.
+ */
 function holdsForNone(one: Compare): boolean {
   return one.target !== Target.VALUE && isResult(one.result, compareMissing(one));
 }
@@ -68,8 +87,16 @@ function needsRecord(one: Compare, index: KeyIndex, at: number): boolean {
   }
 }
 
-/** A key's side against the request's: negative, 0 or positive. @param record where needsRecord says so */
-function compareFound(one: Compare, index: KeyIndex, at: number, record: Uint8Array | undefined): number {
+/**
+ * A key's side against the request's: negative, 0 or positive. @param record where needsRecord says
+ * so
+ */
+function compareFound(
+  one: Compare,
+  index: KeyIndex,
+  at: number,
+  record: Uint8Array | undefined,
+): number {
   const kv = record === undefined ? undefined : KeyValue.decode(record);
   switch (one.target) {
     case Target.VALUE:
@@ -77,7 +104,9 @@ function compareFound(one: Compare, index: KeyIndex, at: number, record: Uint8Ar
     case Target.VERSION:
       return (kv ?? index).version - wantedNumber(one, "version");
     case Target.CREATE:
-      return (kv === undefined ? index.created : kv.createRevision) - wantedNumber(one, "createRevision");
+      return (
+        (kv === undefined ? index.created : kv.createRevision) - wantedNumber(one, "createRevision")
+      );
     case Target.MOD:
       return index.mainAt(index.find(at)) - wantedNumber(one, "modRevision");
     case Target.LEASE:
@@ -103,7 +132,10 @@ function compareMissing(one: Compare): number {
 }
 
 /** The request's number; 0 if it gives none, or one of another kind than its target. */
-function wantedNumber({ targetUnion }: Compare, kind: "version" | "createRevision" | "modRevision"): number {
+function wantedNumber(
+  { targetUnion }: Compare,
+  kind: "version" | "createRevision" | "modRevision",
+): number {
   return targetUnion?.case === kind ? targetUnion.value : 0;
 }
 

@@ -1,4 +1,7 @@
-/** What a request may add to the store in bytes, as the space quota estimates it (etcd: server/storage/quota.go); 0 if nothing. */
+/**
+ * What a request may add to the store in bytes, as the space quota estimates it (etcd:
+ * server/storage/quota.go); 0 if nothing.
+ */
 import type { PutRequest, RequestOp, TxnRequest } from "@quorate/proto";
 
 /** What a key takes beside its name and value. */

@@ -1,13 +1,16 @@
 /**
- * Decoding a transaction whose size in operations is not known yet. A request of the largest size may hold a million empty operations or
- * comparisons: making objects of them all, only to refuse them, would hold the event loop for a tenth of a second and more. So they are
- * counted first.
+ * Decoding a transaction whose size in operations is not known yet. A request of the largest size
+ * may hold a million empty operations or comparisons: making objects of them all, only to refuse
+ * them, would hold the event loop for a tenth of a second and more. So they are counted first.
  *
  *     TxnRequest { compare = 1, success = 2, failure = 3 }     RequestOp { request_txn = 4 }
  */
 import { EtcdError, errorOf, Reader, TxnRequest, WireError } from "@quorate/proto";
 
-/** Operations and comparisons of one transaction, with those of nested ones; --max-txn-ops if that is more. etcd has no such bound. */
+/**
+ * Operations and comparisons of one transaction, with those of nested ones; --max-txn-ops if that
+ * is more. etcd has no such bound.
+ */
 export const MAX_TXN_OPS_IN_ALL = 10_000;
 /** A request below this cannot hold so many that counting them first would be worth it. */
 const COUNT_FROM_BYTES = 16 * 1024;
@@ -50,7 +53,10 @@ function countList(reader: Reader, budget: Budget): void {
     if (++counts[field] > budget.maxTxnOps) throw errorOf("TooManyOps");
     if (--budget.left < 0) {
       const most = Math.max(MAX_TXN_OPS_IN_ALL, budget.maxTxnOps);
-      throw new EtcdError("TooManyOps", `${errorOf("TooManyOps").message}: more than ${most}, those of nested transactions counted too`);
+      throw new EtcdError(
+        "TooManyOps",
+        `${errorOf("TooManyOps").message}: more than ${most}, those of nested transactions counted too`,
+      );
     }
     if (field === COMPARE) reader.skip(tag, {});
     else countOperation(reader, budget);

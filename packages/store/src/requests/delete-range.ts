@@ -4,9 +4,19 @@ import { keyRange, type LeaseBook, type Mvcc, type WriteTxn } from "../mvcc/inde
 import { runSteps, type Steps } from "../steps.ts";
 import { headerAt } from "./header.ts";
 
-/** Deletes in a transaction of its own, without a pause; without a key in the range the revision stays. @param answered as in applyPut */
-export function applyDeleteRange(mvcc: Mvcc, leases: LeaseBook, request: DeleteRangeRequest, answered = true): DeleteRangeResponse {
-  return isSingleDelete(request) ? applyDelete(mvcc, leases, request, answered) : runSteps(deleteInSteps(mvcc, leases, request, answered));
+/**
+ * Deletes in a transaction of its own, without a pause; without a key in the range the revision
+ * stays. @param answered as in applyPut
+ */
+export function applyDeleteRange(
+  mvcc: Mvcc,
+  leases: LeaseBook,
+  request: DeleteRangeRequest,
+  answered = true,
+): DeleteRangeResponse {
+  return isSingleDelete(request)
+    ? applyDelete(mvcc, leases, request, answered)
+    : runSteps(deleteInSteps(mvcc, leases, request, answered));
 }
 
 /** True for a request that deletes one key. */
@@ -15,7 +25,12 @@ export function isSingleDelete(request: DeleteRangeRequest): boolean {
 }
 
 /** Deletes one key in a transaction of its own. */
-export function applyDelete(mvcc: Mvcc, leases: LeaseBook, request: DeleteRangeRequest, answered: boolean): DeleteRangeResponse {
+export function applyDelete(
+  mvcc: Mvcc,
+  leases: LeaseBook,
+  request: DeleteRangeRequest,
+  answered: boolean,
+): DeleteRangeResponse {
   const txn = mvcc.begin(leases);
   const response = deleteKey(txn, request, answered);
   txn.commit();
@@ -23,7 +38,12 @@ export function applyDelete(mvcc: Mvcc, leases: LeaseBook, request: DeleteRangeR
 }
 
 /** Deletes a range in a transaction of its own, in steps. Nothing of it is seen before the last. */
-export function* deleteInSteps(mvcc: Mvcc, leases: LeaseBook, request: DeleteRangeRequest, answered: boolean): Steps<DeleteRangeResponse> {
+export function* deleteInSteps(
+  mvcc: Mvcc,
+  leases: LeaseBook,
+  request: DeleteRangeRequest,
+  answered: boolean,
+): Steps<DeleteRangeResponse> {
   const txn = mvcc.beginLong(leases);
   const response = yield* deleteRange(txn, request, answered);
   txn.commit();
@@ -31,7 +51,11 @@ export function* deleteInSteps(mvcc: Mvcc, leases: LeaseBook, request: DeleteRan
 }
 
 /** Deletes one key within a transaction. */
-export function deleteKey(txn: WriteTxn, request: DeleteRangeRequest, answered: boolean): DeleteRangeResponse {
+export function deleteKey(
+  txn: WriteTxn,
+  request: DeleteRangeRequest,
+  answered: boolean,
+): DeleteRangeResponse {
   const key = toLatin1(request.key);
   const found = request.prevKv && answered ? txn.get(key) : undefined;
   const prevKvs = found === undefined ? [] : [txn.record(found)];
@@ -40,10 +64,15 @@ export function deleteKey(txn: WriteTxn, request: DeleteRangeRequest, answered: 
 }
 
 /** Deletes within a long transaction, in steps. */
-export function* deleteRange(txn: WriteTxn, request: DeleteRangeRequest, answered: boolean): Steps<DeleteRangeResponse> {
+export function* deleteRange(
+  txn: WriteTxn,
+  request: DeleteRangeRequest,
+  answered: boolean,
+): Steps<DeleteRangeResponse> {
   if (isSingleDelete(request)) return deleteKey(txn, request, answered);
   const keys = keyRange(request.key, request.rangeEnd);
-  const prevKvs = request.prevKv && answered ? (yield* txn.records(keys, txn.revision, 0)).records : [];
+  const prevKvs =
+    request.prevKv && answered ? (yield* txn.records(keys, txn.revision, 0)).records : [];
   const deleted = yield* txn.deleteRange(keys);
   return { header: headerAt(txn.revision), deleted, prevKvs };
 }

@@ -1,4 +1,7 @@
-/** A set of key intervals, asked whether it covers a key. Sorted at the first question after an addition. */
+/**
+ * A set of key intervals, asked whether it covers a key. Sorted at the first question after an
+ * addition.
+ */
 
 interface Interval {
   readonly from: string;
@@ -43,7 +46,9 @@ export class DeletedKeys {
   /** Puts the intervals in order and joins those that overlap. */
   #sort(): void {
     const joined: Interval[] = [];
-    for (const next of this.#intervals.sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0))) {
+    for (const next of this.#intervals.sort((a, b) =>
+      a.from < b.from ? -1 : a.from > b.from ? 1 : 0,
+    )) {
       const last = joined.at(-1);
       if (last === undefined || next.from > last.to) joined.push(next);
       else if (next.to > last.to) joined[joined.length - 1] = { from: last.from, to: next.to };

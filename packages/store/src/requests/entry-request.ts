@@ -1,6 +1,7 @@
 /**
- * One table of what may stand in a log entry: how each kind of request is decoded, and what makes it invalid whatever the state is. A
- * member checks by it what it proposes and what other members forward to it, so that nothing else enters the log.
+ * One table of what may stand in a log entry: how each kind of request is decoded, and what makes
+ * it invalid whatever the state is. A member checks by it what it proposes and what other members
+ * forward to it, so that nothing else enters the log.
  *
  *     InternalRaftRequest { header {ID}, exactly one of put, txn, ... }      the request itself stays encoded
  */
@@ -59,7 +60,10 @@ interface Rule {
   readonly check: (request: never, limits: RequestLimits) => void;
 }
 
-function rule<T>(type: MessageType<T>, check: (request: T, limits: RequestLimits) => ErrorName | undefined): Rule {
+function rule<T>(
+  type: MessageType<T>,
+  check: (request: T, limits: RequestLimits) => ErrorName | undefined,
+): Rule {
   return {
     type,
     check: (request: T, limits) => {
@@ -79,7 +83,9 @@ const RULES: { readonly [K in RequestKind]?: Rule } = {
   },
   range: rule(RangeRequest, checkRange),
   compaction: rule(CompactionRequest, () => undefined),
-  leaseGrant: rule(LeaseGrantRequest, ({ TTL }) => (TTL > MAX_LEASE_TTL_SECONDS ? "LeaseTTLTooLarge" : undefined)),
+  leaseGrant: rule(LeaseGrantRequest, ({ TTL }) =>
+    TTL > MAX_LEASE_TTL_SECONDS ? "LeaseTTLTooLarge" : undefined,
+  ),
   leaseRevoke: rule(LeaseRevokeRequest, () => undefined),
   leaseCheckpoint: rule(LeaseCheckpointRequest, checkCheckpoints),
   alarm: rule(AlarmRequest, checkAlarm),
@@ -93,13 +99,18 @@ const RULES: { readonly [K in RequestKind]?: Rule } = {
 
 function checkCheckpoints({ checkpoints }: LeaseCheckpointRequest): undefined {
   if (checkpoints.length <= MAX_CHECKPOINT_LEASES) return undefined;
-  throw new InvalidRequestError(`a checkpoint of ${checkpoints.length} leases; at most ${MAX_CHECKPOINT_LEASES} are taken`);
+  throw new InvalidRequestError(
+    `a checkpoint of ${checkpoints.length} leases; at most ${MAX_CHECKPOINT_LEASES} are taken`,
+  );
 }
 
 const ALARM_ACTIONS: ReadonlySet<number> = new Set(Object.values(AlarmRequest_AlarmAction));
 const ALARM_TYPES: ReadonlySet<number> = new Set(Object.values(AlarmType));
 
-/** etcd's members end on an alarm of a kind that they do not know (etcd: apply/apply.go, "unimplemented alarm activation"). */
+/**
+ * etcd's members end on an alarm of a kind that they do not know (etcd: apply/apply.go,
+ * "unimplemented alarm activation").
+ */
 function checkAlarm({ action, alarm }: AlarmRequest): undefined {
   if (!ALARM_ACTIONS.has(action)) throw new InvalidRequestError(`unknown alarm action ${action}`);
   if (!ALARM_TYPES.has(alarm)) throw new InvalidRequestError(`unknown alarm type ${alarm}`);
@@ -108,19 +119,31 @@ function checkAlarm({ action, alarm }: AlarmRequest): undefined {
 /**
  * Checks a request before it is proposed.
  * @param decoded the request that `bytes` are, where the caller has decoded them already
- * @throws WireError for bytes that are no such request; EtcdError and InvalidRequestError for a request that cannot be valid
+ * @throws WireError for bytes that are no such request; EtcdError and InvalidRequestError for a
+ * request that cannot be valid
  */
-export function checkRequest(kind: RequestKind, bytes: Uint8Array, limits: RequestLimits, decoded?: unknown): void {
+export function checkRequest(
+  kind: RequestKind,
+  bytes: Uint8Array,
+  limits: RequestLimits,
+  decoded?: unknown,
+): void {
   const known = RULES[kind];
-  if (known === undefined) throw new InvalidRequestError(`this version does not serve requests of the kind ${kind}`);
-  const request = decoded ?? (known.decode === undefined ? known.type.decode(bytes) : known.decode(bytes, limits));
+  if (known === undefined)
+    throw new InvalidRequestError(`this version does not serve requests of the kind ${kind}`);
+  const request =
+    decoded ??
+    (known.decode === undefined ? known.type.decode(bytes) : known.decode(bytes, limits));
   known.check(request as never, limits);
 }
 
 /** Numbers of InternalRaftRequest's fields that are no requests: ID and header. */
 const ENVELOPE_FIELDS: ReadonlySet<number> = new Set([1, 100]);
 
-/** How many requests an entry's data carries, those of kinds that this version does not know included. Throws WireError. */
+/**
+ * How many requests an entry's data carries, those of kinds that this version does not know
+ * included. Throws WireError.
+ */
 function countRequests(data: Uint8Array): number {
   const reader = new Reader(data);
   let requests = 0;
@@ -133,14 +156,16 @@ function countRequests(data: Uint8Array): number {
 }
 
 /**
- * Checks the data of an entry that another member proposes: an InternalRaftRequest with one request of a known kind, valid in itself.
- * Gives its id.
+ * Checks the data of an entry that another member proposes: an InternalRaftRequest with one request
+ * of a known kind, valid in itself. Gives its id.
  * @throws WireError, EtcdError, InvalidRequestError
  */
 export function checkEntryData(data: Uint8Array, limits: RequestLimits): bigint {
-  // Counted before anything is decoded: the parts of a request that is repeated are joined, at a cost that grows with their square.
+  // Counted before anything is decoded: the parts of a request that is repeated are joined, at a
+  // cost that grows with their square.
   const requests = countRequests(data);
-  if (requests !== 1) throw new InvalidRequestError(`an entry with ${requests} requests instead of one`);
+  if (requests !== 1)
+    throw new InvalidRequestError(`an entry with ${requests} requests instead of one`);
   const internal = InternalRaftRequest.decode(data);
   for (const kind of Object.keys(RULES) as RequestKind[]) {
     const bytes = internal[kind];
@@ -148,12 +173,15 @@ export function checkEntryData(data: Uint8Array, limits: RequestLimits): bigint 
     checkRequest(kind, bytes, limits);
     return internal.ID !== 0n ? internal.ID : (internal.header?.ID ?? 0n);
   }
-  throw new InvalidRequestError("an entry with a request of a kind that this version does not serve");
+  throw new InvalidRequestError(
+    "an entry with a request of a kind that this version does not serve",
+  );
 }
 
 /**
- * Why an entry's data cannot be applied by anybody: what does not decode, or carries no request at all. Undefined where it decodes, also
- * where its request is of a kind that only a newer version knows. Slow: to be asked when applying has failed.
+ * Why an entry's data cannot be applied by anybody: what does not decode, or carries no request at
+ * all. Undefined where it decodes, also where its request is of a kind that only a newer version
+ * knows. Slow: to be asked when applying has failed.
  */
 export function malformation(data: Uint8Array): InvalidRequestError | undefined {
   try {
@@ -165,7 +193,8 @@ export function malformation(data: Uint8Array): InvalidRequestError | undefined 
     }
     return undefined;
   } catch (error) {
-    if (error instanceof WireError) return new InvalidRequestError(`the entry does not decode: ${error.message}`);
+    if (error instanceof WireError)
+      return new InvalidRequestError(`the entry does not decode: ${error.message}`);
     throw error;
   }
 }

@@ -1,4 +1,7 @@
-/** The header of an answer, as the store knows it: who answers, and in which term, the server fills in. */
+/**
+ * The header of an answer, as the store knows it: who answers, and in which term, the server fills
+ * in.
+ */
 import type { ResponseHeader } from "@quorate/proto";
 
 export function headerAt(revision: number): ResponseHeader {

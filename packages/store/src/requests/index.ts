@@ -5,7 +5,15 @@ export { decodeTxn, MAX_TXN_OPS_IN_ALL } from "./decode-txn.ts";
 export { applyDelete, applyDeleteRange, deleteInSteps, isSingleDelete } from "./delete-range.ts";
 export { isReadOnlyTxn, isSerializableTxn, isShortTxn } from "./kinds.ts";
 export { applyPut } from "./put.ts";
-export { applyRange, isPlainGet, type RangeSummary, type RecordSink, range, rangeIfSmall, rangeInto } from "./range.ts";
+export {
+  applyRange,
+  isPlainGet,
+  type RangeSummary,
+  type RecordSink,
+  range,
+  rangeIfSmall,
+  rangeInto,
+} from "./range.ts";
 export { type ReadTxnAnswer, readTxn } from "./read-txn.ts";
 export { applyShortTxn, applyTxn, txnInSteps } from "./txn.ts";
 export {

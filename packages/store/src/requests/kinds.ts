@@ -1,7 +1,10 @@
 /** What a transaction can do, told from the request alone. */
 import type { RequestOp, TxnRequest } from "@quorate/proto";
 
-/** True if no branch has anything but ranges, so that it needs no entry of the log. A nested transaction counts as writing. */
+/**
+ * True if no branch has anything but ranges, so that it needs no entry of the log. A nested
+ * transaction counts as writing.
+ */
 export function isReadOnlyTxn(request: TxnRequest): boolean {
   return both(request, ({ request: op }) => op?.case === "requestRange");
 }
@@ -19,7 +22,8 @@ function both(request: TxnRequest, test: (op: RequestOp) => boolean): boolean {
 const MAX_SHORT_OPS = 16;
 
 /**
- * True for few operations on single keys, none of them nested: what is applied at once, without steps.
+ * True for few operations on single keys, none of them nested: what is applied at once, without
+ * steps.
  * @param stepKeys keys that one step looks at, at most
  */
 export function isShortTxn({ compare, success, failure }: TxnRequest, stepKeys: number): boolean {

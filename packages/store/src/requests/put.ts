@@ -7,11 +7,21 @@ import { headerAt } from "./header.ts";
 /**
  * Puts in a transaction of its own.
  * @param answered false where nobody waits for the answer: prev_kv is not read
- * @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease without a key); nothing has changed then
+ * @throws EtcdError LeaseNotFound, KeyNotFound (ignore_value or ignore_lease without a key);
+ * nothing has changed then
  */
-export function applyPut(mvcc: Mvcc, leases: LeaseBook, request: PutRequest, answered = true): PutResponse {
+export function applyPut(
+  mvcc: Mvcc,
+  leases: LeaseBook,
+  request: PutRequest,
+  answered = true,
+): PutResponse {
   checkLease(leases, request);
-  if ((request.ignoreValue || request.ignoreLease) && mvcc.view.get(toLatin1(request.key)) === undefined) throw errorOf("KeyNotFound");
+  if (
+    (request.ignoreValue || request.ignoreLease) &&
+    mvcc.view.get(toLatin1(request.key)) === undefined
+  )
+    throw errorOf("KeyNotFound");
   const txn = mvcc.begin(leases);
   const response = put(txn, request, answered);
   txn.commit();
@@ -32,7 +42,11 @@ export function put(txn: WriteTxn, request: PutRequest, answered: boolean): PutR
     const found = txn.get(key);
     const record = found === undefined ? undefined : txn.record(found);
     if (request.ignoreValue || request.ignoreLease) {
-      assert(record !== undefined, "MVCC-7", "the key of a put with ignore_value or ignore_lease exists");
+      assert(
+        record !== undefined,
+        "MVCC-7",
+        "the key of a put with ignore_value or ignore_lease exists",
+      );
       const before = KeyValue.decode(record);
       if (request.ignoreValue) value = before.value;
       if (request.ignoreLease) lease = before.lease;

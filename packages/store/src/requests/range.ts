@@ -1,15 +1,17 @@
 /**
  * Range: reading keys, with every option of the request.
  *
- * The rules are etcd's, also where they surprise: `count` is what is in the range whatever the limit and the filters; the bounds on
- * revisions come before the limit; a sort by something else than the key, given without an order, means ascending, but then only the
- * first limit + 1 keys in key order are sorted. Equal sort values keep key order.
+ * The rules are etcd's, also where they surprise: `count` is what is in the range whatever the
+ * limit and the filters; the bounds on revisions come before the limit; a sort by something else
+ * than the key, given without an order, means ascending, but then only the first limit + 1 keys in
+ * key order are sorted. Equal sort values keep key order.
  *
- * Records are read only where they are needed: not for counting, not for keys whose latest change is asked for with keys_only, and not
- * for what the limit cuts off, unless it is sorted by value or filtered by a created revision that only the record has.
+ * Records are read only where they are needed: not for counting, not for keys whose latest change
+ * is asked for with keys_only, and not for what the limit cuts off, unless it is sorted by value or
+ * filtered by a created revision that only the record has.
  *
- * A range of more than one key runs in steps (steps.ts), and other requests may change the store in between. It reads one revision all the
- * while.
+ * A range of more than one key runs in steps (steps.ts), and other requests may change the store in
+ * between. It reads one revision all the while.
  */
 import {
   compare,
@@ -47,27 +49,49 @@ export function rangeNow(view: ReadView, request: RangeRequest): RangeResponse {
 
 /** True for a request that reads one key and returns it as it is: what takes the shortest way. */
 export function isPlainGet(request: RangeRequest): boolean {
-  return request.rangeEnd.length === 0 && !request.countOnly && !request.keysOnly && !hasRevisionBounds(request);
+  return (
+    request.rangeEnd.length === 0 &&
+    !request.countOnly &&
+    !request.keysOnly &&
+    !hasRevisionBounds(request)
+  );
 }
 
 /** Bytes of a small range's records, at most; one record always. */
 const SMALL_RANGE_BYTES: number = 64 << 10;
 
 /**
- * Reads a range of few keys that is returned as it is, without steps. Undefined for any other; nothing was counted then.
+ * Reads a range of few keys that is returned as it is, without steps. Undefined for any other;
+ * nothing was counted then.
  * @param mostKeys keys that it looks at, at most
  * @throws EtcdError FutureRev, Compacted
  */
-export function rangeIfSmall(view: ReadView, request: RangeRequest, mostKeys: number): RangeResponse | undefined {
+export function rangeIfSmall(
+  view: ReadView,
+  request: RangeRequest,
+  mostKeys: number,
+): RangeResponse | undefined {
   const { sortTarget, keysOnly, limit } = request;
-  if (keysOnly || sortTarget !== Target.KEY || request.sortOrder === Order.DESCEND || hasRevisionBounds(request)) return undefined;
+  if (
+    keysOnly ||
+    sortTarget !== Target.KEY ||
+    request.sortOrder === Order.DESCEND ||
+    hasRevisionBounds(request)
+  )
+    return undefined;
   const at = view.resolve(request.revision);
-  const indexes = view.few(keyRange(request.key, request.rangeEnd), at, mostKeys, SMALL_RANGE_BYTES);
+  const indexes = view.few(
+    keyRange(request.key, request.rangeEnd),
+    at,
+    mostKeys,
+    SMALL_RANGE_BYTES,
+  );
   if (indexes === undefined) return undefined;
   view.counts.ranges++;
   const answered = limit > 0 && limit < indexes.length ? limit : indexes.length;
   const kvs: Uint8Array[] = [];
-  if (!request.countOnly) for (let i = 0; i < answered; i++) kvs.push(view.recordAt(indexes[i], at));
+  if (!request.countOnly)
+    for (let i = 0; i < answered; i++) kvs.push(view.recordAt(indexes[i], at));
   const more = !request.countOnly && answered < indexes.length;
   return { header: headerAt(view.revision), kvs, more, count: indexes.length };
 }
@@ -94,8 +118,8 @@ export interface RangeSummary {
 }
 
 /**
- * Reads through a view, in steps; in a transaction that is one which sees its changes. The revision that is read is settled at the first
- * step, and must stay readable until the last.
+ * Reads through a view, in steps; in a transaction that is one which sees its changes. The revision
+ * that is read is settled at the first step, and must stay readable until the last.
  * @throws EtcdError FutureRev, Compacted
  */
 export function* range(view: ReadView, request: RangeRequest): Steps<RangeResponse> {
@@ -106,7 +130,11 @@ export function* range(view: ReadView, request: RangeRequest): Steps<RangeRespon
 }
 
 /** As `range`, but the records go to `into` as they are found. */
-export function* rangeInto(view: ReadView, request: RangeRequest, into: RecordSink): Steps<RangeSummary> {
+export function* rangeInto(
+  view: ReadView,
+  request: RangeRequest,
+  into: RecordSink,
+): Steps<RangeSummary> {
   view.counts.ranges++;
   const at = view.resolve(request.revision);
   const keys = keyRange(request.key, request.rangeEnd);
@@ -128,7 +156,10 @@ export function* rangeInto(view: ReadView, request: RangeRequest, into: RecordSi
   }
 }
 
-/** The answer in the order of the index: nothing is collected, and after the limit keys are only counted. */
+/**
+ * The answer in the order of the index: nothing is collected, and after the limit keys are only
+ * counted.
+ */
 function* inKeyOrder(
   view: ReadView,
   request: RangeRequest,
@@ -180,13 +211,21 @@ interface Row {
   readonly record: Uint8Array | undefined;
 }
 
-/** True if the index has all of what is found but its value: no later change came, and no lease hangs on the key. */
+/**
+ * True if the index has all of what is found but its value: no later change came, and no lease
+ * hangs on the key.
+ */
 function isKnown(index: KeyIndex, at: number): boolean {
   return isLatest(index, at) && !index.leased;
 }
 
 function hasRevisionBounds(request: RangeRequest): boolean {
-  return request.minModRevision !== 0 || request.maxModRevision !== 0 || request.minCreateRevision !== 0 || request.maxCreateRevision !== 0;
+  return (
+    request.minModRevision !== 0 ||
+    request.maxModRevision !== 0 ||
+    request.minCreateRevision !== 0 ||
+    request.maxCreateRevision !== 0
+  );
 }
 
 /** What keeps the rows of an answer that is not in key order. */
@@ -195,43 +234,74 @@ function collectorFor(view: ReadView, request: RangeRequest): RowBuffer<Row> {
   const charge = (bytes: number): void => view.charge(bytes);
   const sign = request.sortOrder === Order.DESCEND ? -1 : 1;
   if (sortTarget === Target.KEY) return new LastRows(limit, charge);
-  if (sortTarget === Target.VALUE) return new SortedRows(limit, charge, (a, b) => sign * compare(a.by as Uint8Array, b.by as Uint8Array));
+  if (sortTarget === Target.VALUE)
+    return new SortedRows(
+      limit,
+      charge,
+      (a, b) => sign * compare(a.by as Uint8Array, b.by as Uint8Array),
+    );
   return new SortedRows(limit, charge, (a, b) => sign * ((a.by as number) - (b.by as number)));
 }
 
-/** Adds the keys of the range that pass the request's filters to `rows`; returns how many keys the range has without the filters. */
-function* collect(view: ReadView, request: RangeRequest, keys: KeyRange, at: number, rows: RowBuffer<Row>): Steps<number> {
+/**
+ * Adds the keys of the range that pass the request's filters to `rows`; returns how many keys the
+ * range has without the filters.
+ */
+function* collect(
+  view: ReadView,
+  request: RangeRequest,
+  keys: KeyRange,
+  at: number,
+  rows: RowBuffer<Row>,
+): Steps<number> {
   // A sort without an order sees one more than the limit (see above).
-  const isCut = request.limit > 0 && request.sortOrder === Order.NONE && !hasRevisionBounds(request);
+  const isCut =
+    request.limit > 0 && request.sortOrder === Order.NONE && !hasRevisionBounds(request);
   const most = isCut ? request.limit + 1 : Number.POSITIVE_INFINITY;
   let needed = 0;
   let count = 0;
   const needs = (index: KeyIndex): boolean => needed++ < most && needsRecord(request, index, at);
   const visit: VisitKey = (key, index, record) => {
     if (count++ >= most || !isWithinBounds(request, index, at, record)) return true;
-    rows.add({ key, index, by: sortValue(request, index, at, record), record }, ROW_BYTES + (record?.length ?? 0));
+    rows.add(
+      { key, index, by: sortValue(request, index, at, record), record },
+      ROW_BYTES + (record?.length ?? 0),
+    );
     return true;
   };
   yield* view.each(keys, at, visit, needs, () => (rows.isFull ? rows.cut() : undefined));
   return count;
 }
 
-/** True if the key's record is needed to decide whether it is part of the answer, or where in it. */
+/**
+ * True if the key's record is needed to decide whether it is part of the answer, or where in it.
+ */
 function needsRecord(request: RangeRequest, index: KeyIndex, at: number): boolean {
   const { sortTarget } = request;
   if (!isWithinModBounds(request, index, at)) return false;
   if (sortTarget === Target.VALUE) return true;
-  const isCreatedAsked = request.minCreateRevision !== 0 || request.maxCreateRevision !== 0 || sortTarget === Target.CREATE;
+  const isCreatedAsked =
+    request.minCreateRevision !== 0 ||
+    request.maxCreateRevision !== 0 ||
+    sortTarget === Target.CREATE;
   return (isCreatedAsked || sortTarget === Target.VERSION) && !isLatest(index, at);
 }
 
 function isWithinModBounds(request: RangeRequest, index: KeyIndex, at: number): boolean {
   if (request.maxModRevision === 0 && request.minModRevision === 0) return true;
   const mod = index.mainAt(index.find(at));
-  return (request.maxModRevision === 0 || mod <= request.maxModRevision) && (request.minModRevision === 0 || mod >= request.minModRevision);
+  return (
+    (request.maxModRevision === 0 || mod <= request.maxModRevision) &&
+    (request.minModRevision === 0 || mod >= request.minModRevision)
+  );
 }
 
-function isWithinBounds(request: RangeRequest, index: KeyIndex, at: number, record: Uint8Array | undefined): boolean {
+function isWithinBounds(
+  request: RangeRequest,
+  index: KeyIndex,
+  at: number,
+  record: Uint8Array | undefined,
+): boolean {
   if (!isWithinModBounds(request, index, at)) return false;
   if (request.maxCreateRevision === 0 && request.minCreateRevision === 0) return true;
   const created = record === undefined ? index.created : KeyValue.decode(record).createRevision;
@@ -239,7 +309,12 @@ function isWithinBounds(request: RangeRequest, index: KeyIndex, at: number, reco
   return request.minCreateRevision === 0 || created >= request.minCreateRevision;
 }
 
-function sortValue({ sortTarget }: RangeRequest, index: KeyIndex, at: number, record: Uint8Array | undefined): number | Uint8Array {
+function sortValue(
+  { sortTarget }: RangeRequest,
+  index: KeyIndex,
+  at: number,
+  record: Uint8Array | undefined,
+): number | Uint8Array {
   switch (sortTarget) {
     case Target.VALUE:
       return KeyValue.decode(record!).value;
@@ -255,9 +330,16 @@ function sortValue({ sortTarget }: RangeRequest, index: KeyIndex, at: number, re
 }
 
 /** Gives the records of the rows to `into`, as the request wants them. */
-function* answer(view: ReadView, request: RangeRequest, at: number, rows: readonly Row[], into: RecordSink): Steps<void> {
+function* answer(
+  view: ReadView,
+  request: RangeRequest,
+  at: number,
+  rows: readonly Row[],
+  into: RecordSink,
+): Steps<void> {
   const { keysOnly } = request;
-  const isAtHand = ({ index, record }: Row): boolean => record !== undefined || (keysOnly && isKnown(index, at));
+  const isAtHand = ({ index, record }: Row): boolean =>
+    record !== undefined || (keysOnly && isKnown(index, at));
   const give = ({ key, index, record }: Row): void => {
     if (record === undefined) into.push(keyOf(key, index));
     else into.push(keysOnly ? withoutValue(record) : record);
@@ -270,7 +352,11 @@ function* answer(view: ReadView, request: RangeRequest, at: number, rows: readon
     const start = next;
     const missing: KeyIndex[] = [];
     let missingBytes = 0;
-    for (end = Math.min(start + STEP_KEYS, rows.length); next < end && missingBytes < MAX_BATCH_BYTES && !isAtHand(rows[next]); next++) {
+    for (
+      end = Math.min(start + STEP_KEYS, rows.length);
+      next < end && missingBytes < MAX_BATCH_BYTES && !isAtHand(rows[next]);
+      next++
+    ) {
       const { index } = rows[next];
       missing.push(index);
       missingBytes += index.sizeAt(index.find(at));
@@ -289,5 +375,10 @@ function withoutValue(record: Uint8Array): Uint8Array {
 }
 
 function keyOf(key: string, index: KeyIndex): Uint8Array {
-  return KeyValue.encode({ key: fromLatin1(key), createRevision: index.created, modRevision: index.main, version: index.version });
+  return KeyValue.encode({
+    key: fromLatin1(key),
+    createRevision: index.created,
+    modRevision: index.main,
+    version: index.version,
+  });
 }

@@ -1,4 +1,7 @@
-/** A transaction that only reads, in steps: comparisons, then the ranges of one of its two lists, all at one revision. */
+/**
+ * A transaction that only reads, in steps: comparisons, then the ranges of one of its two lists,
+ * all at one revision.
+ */
 import { errorOf, type RangeRequest, type TxnRequest } from "@quorate/proto";
 import type { ReadView } from "../mvcc/index.ts";
 import type { Steps } from "../steps.ts";
@@ -18,7 +21,11 @@ export interface ReadTxnAnswer<S extends RecordSink> {
  * @param sink makes what takes the records of one range
  * @throws EtcdError FutureRev, Compacted
  */
-export function* readTxn<S extends RecordSink>(view: ReadView, request: TxnRequest, sink: () => S): Steps<ReadTxnAnswer<S>> {
+export function* readTxn<S extends RecordSink>(
+  view: ReadView,
+  request: TxnRequest,
+  sink: () => S,
+): Steps<ReadTxnAnswer<S>> {
   const succeeded = yield* compareAll(view, request.compare);
   const ranges = rangesOf(succeeded ? request.success : request.failure);
   for (const { revision } of ranges) checkRevision(view, revision);
@@ -39,7 +46,10 @@ function rangesOf(ops: TxnRequest["success"]): RangeRequest[] {
   return ranges;
 }
 
-/** Unlike a range alone, one in a transaction knows only 0 as "the newest": a revision below that is one from before compaction. */
+/**
+ * Unlike a range alone, one in a transaction knows only 0 as "the newest": a revision below that is
+ * one from before compaction.
+ */
 function checkRevision(view: ReadView, revision: number): void {
   if (revision === 0) return;
   if (revision > view.revision) throw errorOf("FutureRev");

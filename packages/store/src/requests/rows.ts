@@ -1,6 +1,6 @@
 /**
- * The rows of a range's answer, collected in key order and returned in the order asked for. Memory follows the limit, not the range, and
- * sorting runs in steps.
+ * The rows of a range's answer, collected in key order and returned in the order asked for. Memory
+ * follows the limit, not the range, and sorting runs in steps.
  */
 import { STEP_BYTES, type Steps } from "../steps.ts";
 
@@ -56,7 +56,8 @@ export class LastRows<R> implements RowBuffer<R> {
 
   cut(): undefined {
     this.#held.cut(this.#rows.length);
-    if (this.#limit > 0 && this.#rows.length > this.#limit) this.#rows = this.#rows.slice(-this.#limit);
+    if (this.#limit > 0 && this.#rows.length > this.#limit)
+      this.#rows = this.#rows.slice(-this.#limit);
   }
 
   result(): R[] {
@@ -113,8 +114,8 @@ export class SortedRows<R> implements RowBuffer<R> {
 }
 
 /**
- * Memory of the rows, and when to cut them: a cut costs what sorting all rows costs, so it waits until rows or bytes have doubled since the
- * last one.
+ * Memory of the rows, and when to cut them: a cut costs what sorting all rows costs, so it waits
+ * until rows or bytes have doubled since the last one.
  */
 class Held {
   readonly #limit: number;
@@ -136,12 +137,16 @@ class Held {
   isDue(rows: number): boolean {
     const spare = this.#limit > 0 ? rows - this.#limit : 0;
     if (spare <= 0) return false;
-    return spare >= Math.max(MAX_SPARE_ROWS, this.#limit) || this.#spareBytes >= Math.max(MAX_SPARE_BYTES, this.#cutBytes);
+    return (
+      spare >= Math.max(MAX_SPARE_ROWS, this.#limit) ||
+      this.#spareBytes >= Math.max(MAX_SPARE_BYTES, this.#cutBytes)
+    );
   }
 
   cut(rows: number): void {
     const before = this.#cutBytes + this.#spareBytes;
-    this.#cutBytes = this.#limit > 0 && rows > this.#limit ? Math.floor((before * this.#limit) / rows) : before;
+    this.#cutBytes =
+      this.#limit > 0 && rows > this.#limit ? Math.floor((before * this.#limit) / rows) : before;
     this.#spareBytes = 0;
     this.#charge(this.#cutBytes - before);
   }
@@ -165,7 +170,10 @@ export function* mergeSort<R>(rows: R[], compare: CompareRows<R>): Steps<R[]> {
       let left = start;
       let right = middle;
       for (let at = start; at < end; at++) {
-        to[at] = left < middle && (right === end || compare(from[left], from[right]) <= 0) ? from[left++] : from[right++];
+        to[at] =
+          left < middle && (right === end || compare(from[left], from[right]) <= 0)
+            ? from[left++]
+            : from[right++];
         if (++placed % STEP_COMPARES === 0) yield;
       }
     }

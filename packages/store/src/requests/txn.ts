@@ -1,14 +1,18 @@
 /**
  * Txn: comparisons, then one of two lists of operations, all at one revision.
  *
- *     1. every comparison, those of nested transactions too, is decided on the state before the transaction
- *     2. what could fail in the operations that will run is checked: revisions of ranges, leases, keys that must exist
+ *     1. every comparison, those of nested transactions too, is decided on the state before the
+ *        transaction
+ *     2. what could fail in the operations that will run is checked: revisions of ranges, leases,
+ *        keys that must exist
  *     3. the operations run in order and see what those before them changed
  *
- * A transaction of few operations on single keys is applied at once. Any other runs in steps, and nothing of it is seen before the last.
+ * A transaction of few operations on single keys is applied at once. Any other runs in steps, and
+ * nothing of it is seen before the last.
  *
- * So an error leaves nothing behind. (etcd checks a key that ignore_value needs only on the state before; where an operation before the
- * put deletes it, etcd's members crash. Here that is KeyNotFound.)
+ * So an error leaves nothing behind. (etcd checks a key that ignore_value needs only on the state
+ * before; where an operation before the put deletes it, etcd's members crash. Here that is
+ * KeyNotFound.)
  */
 import {
   errorOf,
@@ -20,7 +24,15 @@ import {
   type TxnResponse,
   toLatin1,
 } from "@quorate/proto";
-import { inRange, type KeyRange, keyRange, type LeaseBook, type Mvcc, type ReadView, type WriteTxn } from "../mvcc/index.ts";
+import {
+  inRange,
+  type KeyRange,
+  keyRange,
+  type LeaseBook,
+  type Mvcc,
+  type ReadView,
+  type WriteTxn,
+} from "../mvcc/index.ts";
 import { runSteps, type Steps } from "../steps.ts";
 import { compareAll, compareAllNow } from "./compare.ts";
 import { deleteKey, deleteRange } from "./delete-range.ts";
@@ -29,7 +41,10 @@ import { isReadOnlyTxn, isShortTxn } from "./kinds.ts";
 import { checkLease, put } from "./put.ts";
 import { range, rangeNow } from "./range.ts";
 
-/** What was decided of a transaction: which list runs, and the same for its nested transactions, in order. */
+/**
+ * What was decided of a transaction: which list runs, and the same for its nested transactions, in
+ * order.
+ */
 interface Plan {
   readonly succeeded: boolean;
   readonly ops: readonly RequestOp[];
@@ -41,14 +56,24 @@ interface Plan {
  * @param answered false where nobody waits for the answer: ranges are not run and prev_kv not read
  * @throws EtcdError FutureRev, Compacted, LeaseNotFound, KeyNotFound; nothing has changed then
  */
-export function applyTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, answered = true): TxnResponse {
+export function applyTxn(
+  mvcc: Mvcc,
+  leases: LeaseBook,
+  request: TxnRequest,
+  answered = true,
+): TxnResponse {
   return isShortTxn(request, mvcc.stepKeys)
     ? applyShortTxn(mvcc, leases, request, answered)
     : runSteps(txnInSteps(mvcc, leases, request, answered));
 }
 
 /** As applyTxn, for a transaction that is short (isShortTxn). */
-export function applyShortTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, answered: boolean): TxnResponse {
+export function applyShortTxn(
+  mvcc: Mvcc,
+  leases: LeaseBook,
+  request: TxnRequest,
+  answered: boolean,
+): TxnResponse {
   const succeeded = compareAllNow(mvcc.view, request.compare);
   const ops = succeeded ? request.success : request.failure;
   const effects: Effects = [];
@@ -56,7 +81,8 @@ export function applyShortTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest
   if (ops.length > 1) mvcc.counts.txns++;
   const responses: ResponseOp[] = [];
   if (isReadOnlyTxn(request)) {
-    for (const { request: op } of ops) if (op?.case === "requestRange") responses.push(rangeOpNow(mvcc.view, op.value, answered));
+    for (const { request: op } of ops)
+      if (op?.case === "requestRange") responses.push(rangeOpNow(mvcc.view, op.value, answered));
     return { header: headerAt(mvcc.currentRevision), succeeded, responses };
   }
   const txn = mvcc.begin(leases);
@@ -65,7 +91,12 @@ export function applyShortTxn(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest
 }
 
 /** As applyTxn, in steps, for any transaction. No other entry may be applied between the steps. */
-export function* txnInSteps(mvcc: Mvcc, leases: LeaseBook, request: TxnRequest, answered = true): Steps<TxnResponse> {
+export function* txnInSteps(
+  mvcc: Mvcc,
+  leases: LeaseBook,
+  request: TxnRequest,
+  answered = true,
+): Steps<TxnResponse> {
   const plan = yield* decide(mvcc.view, request);
   yield* check(mvcc.view, leases, plan, []);
   if (operationsOf(plan) > 1) mvcc.counts.txns++;
@@ -100,13 +131,19 @@ function* check(view: ReadView, leases: LeaseBook, plan: Plan, effects: Effects)
   let nested = 0;
   for (const op of plan.ops) {
     yield;
-    if (op.request?.case === "requestTxn") yield* check(view, leases, plan.nested[nested++], effects);
+    if (op.request?.case === "requestTxn")
+      yield* check(view, leases, plan.nested[nested++], effects);
     else checkOp(view, leases, op, effects);
   }
 }
 
 /** Checks an operation that is no transaction, and adds what it would change to `effects`. */
-function checkOp(view: ReadView, leases: LeaseBook, { request: op }: RequestOp, effects: Effects): void {
+function checkOp(
+  view: ReadView,
+  leases: LeaseBook,
+  { request: op }: RequestOp,
+  effects: Effects,
+): void {
   switch (op?.case) {
     case "requestRange":
       checkRevision(view, op.value.revision);
@@ -114,7 +151,8 @@ function checkOp(view: ReadView, leases: LeaseBook, { request: op }: RequestOp, 
     case "requestPut": {
       checkLease(leases, op.value);
       const key = toLatin1(op.value.key);
-      if ((op.value.ignoreValue || op.value.ignoreLease) && !willExist(view, key, effects)) throw errorOf("KeyNotFound");
+      if ((op.value.ignoreValue || op.value.ignoreLease) && !willExist(view, key, effects))
+        throw errorOf("KeyNotFound");
       effects.push({ keys: { single: true, key }, puts: true });
       break;
     }
@@ -124,7 +162,10 @@ function checkOp(view: ReadView, leases: LeaseBook, { request: op }: RequestOp, 
   }
 }
 
-/** Unlike a range alone, one in a transaction knows only 0 as "the newest": a revision below that is one from before compaction. */
+/**
+ * Unlike a range alone, one in a transaction knows only 0 as "the newest": a revision below that is
+ * one from before compaction.
+ */
 function checkRevision(view: ReadView, revision: number): void {
   if (revision === 0) return;
   if (revision > view.revision) throw errorOf("FutureRev");
@@ -152,11 +193,19 @@ function* run(txn: WriteTxn, plan: Plan, answered: boolean): Steps<TxnResponse> 
   for (const op of plan.ops) {
     yield;
     const { request } = op;
-    if (request?.case === "requestRange") responses.push(yield* rangeOp(txn, request.value, answered));
+    if (request?.case === "requestRange")
+      responses.push(yield* rangeOp(txn, request.value, answered));
     else if (request?.case === "requestDeleteRange") {
-      responses.push({ response: { case: "responseDeleteRange", value: yield* deleteRange(txn, request.value, answered) } });
+      responses.push({
+        response: {
+          case: "responseDeleteRange",
+          value: yield* deleteRange(txn, request.value, answered),
+        },
+      });
     } else if (request?.case === "requestTxn") {
-      responses.push({ response: { case: "responseTxn", value: yield* run(txn, plan.nested[nested++], answered) } });
+      responses.push({
+        response: { case: "responseTxn", value: yield* run(txn, plan.nested[nested++], answered) },
+      });
     } else responses.push(runShortOp(txn, op, answered));
   }
   return { header: headerAt(0), succeeded: plan.succeeded, responses };
@@ -170,18 +219,27 @@ function runShortOp(txn: WriteTxn, { request: op }: RequestOp, answered: boolean
     case "requestPut":
       return { response: { case: "responsePut", value: put(txn, op.value, answered) } };
     case "requestDeleteRange":
-      return { response: { case: "responseDeleteRange", value: deleteKey(txn, op.value, answered) } };
+      return {
+        response: { case: "responseDeleteRange", value: deleteKey(txn, op.value, answered) },
+      };
     default:
       return { response: undefined };
   }
 }
 
 function rangeOpNow(view: ReadView, request: RangeRequest, answered: boolean): ResponseOp {
-  return { response: { case: "responseRange", value: answered ? rangeNow(view, request) : unread(view) } };
+  return {
+    response: { case: "responseRange", value: answered ? rangeNow(view, request) : unread(view) },
+  };
 }
 
 function* rangeOp(view: ReadView, request: RangeRequest, answered: boolean): Steps<ResponseOp> {
-  return { response: { case: "responseRange", value: answered ? yield* range(view, request) : unread(view) } };
+  return {
+    response: {
+      case: "responseRange",
+      value: answered ? yield* range(view, request) : unread(view),
+    },
+  };
 }
 
 /** What stands for the answer to a range that nobody waits for. */

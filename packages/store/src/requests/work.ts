@@ -1,19 +1,38 @@
 /**
- * How much work a request may be, checked before it is proposed. etcd has no such bounds. What the size of a request bounds well enough has
- * none here either, and what touches many keys is applied in steps rather than refused: what is bounded is what would take memory, or the
- * event loop, without end.
+ * How much work a request may be, checked before it is proposed. etcd has no such bounds. What the
+ * size of a request bounds well enough has none here either, and what touches many keys is applied
+ * in steps rather than refused: what is bounded is what would take memory, or the event loop,
+ * without end.
  */
-import { type DeleteRangeRequest, EtcdError, errorOf, type PutRequest, type RangeRequest, type TxnRequest, toLatin1 } from "@quorate/proto";
+import {
+  type DeleteRangeRequest,
+  EtcdError,
+  errorOf,
+  type PutRequest,
+  type RangeRequest,
+  type TxnRequest,
+  toLatin1,
+} from "@quorate/proto";
 import { type KeyRange, keyRange, type ReadView } from "../mvcc/index.ts";
 import type { Steps } from "../steps.ts";
 
 /** Bytes of records that the puts of one request with ignore_value copy. */
 export const MAX_COPIED_BYTES: number = 64 << 20;
-/** Bytes of records in the answer to one request that writes: earlier values, and ranges of a transaction. */
+/**
+ * Bytes of records in the answer to one request that writes: earlier values, and ranges of a
+ * transaction.
+ */
 export const MAX_WRITE_ANSWER_BYTES: number = 128 << 20;
 
-/** Bytes of records that puts with ignore_value copy, as the store is now. @throws EtcdError RequestTooLarge, naming the limit */
-export function copiedBytes(view: ReadView, request: PutRequest | TxnRequest, maxBytes: number = MAX_COPIED_BYTES): number {
+/**
+ * Bytes of records that puts with ignore_value copy, as the store is now. @throws EtcdError
+ * RequestTooLarge, naming the limit
+ */
+export function copiedBytes(
+  view: ReadView,
+  request: PutRequest | TxnRequest,
+  maxBytes: number = MAX_COPIED_BYTES,
+): number {
   const bytes = "success" in request ? copiedByTxn(view, request) : copiedByPut(view, request);
   if (bytes <= maxBytes) return bytes;
   throw new EtcdError(
@@ -47,15 +66,16 @@ export function mayAnswerMuch(request: DeleteRangeRequest | TxnRequest): boolean
     for (const { request: op } of ops) {
       if (op?.case === "requestTxn" && mayAnswerMuch(op.value)) return true;
       if (op?.case === "requestDeleteRange" && mayAnswerMuch(op.value)) return true;
-      if (op?.case === "requestRange" && op.value.rangeEnd.length > 0 && !op.value.countOnly) return true;
+      if (op?.case === "requestRange" && op.value.rangeEnd.length > 0 && !op.value.countOnly)
+        return true;
     }
   }
   return false;
 }
 
 /**
- * Looks at how many bytes of records the answer to a request that writes would hold as the store is now. Keys and values are not read for
- * that. @throws EtcdError RequestTooLarge, naming the limit
+ * Looks at how many bytes of records the answer to a request that writes would hold as the store is
+ * now. Keys and values are not read for that. @throws EtcdError RequestTooLarge, naming the limit
  */
 export function* checkWriteAnswer(
   view: ReadView,
@@ -63,7 +83,10 @@ export function* checkWriteAnswer(
   maxBytes: number = MAX_WRITE_ANSWER_BYTES,
 ): Steps<void> {
   const sum: Sum = { view, maxBytes, at: view.revision };
-  const bytes = "success" in request ? yield* answeredByTxn(sum, request) : yield* answeredByDelete(sum, request);
+  const bytes =
+    "success" in request
+      ? yield* answeredByTxn(sum, request)
+      : yield* answeredByDelete(sum, request);
   if (bytes <= maxBytes) return;
   throw new EtcdError(
     "RequestTooLarge",
@@ -99,11 +122,17 @@ function* answeredByTxn(sum: Sum, { success, failure }: TxnRequest): Steps<numbe
   return most;
 }
 
-function* answeredByRange(sum: Sum, { key, rangeEnd, countOnly, limit }: RangeRequest): Steps<number> {
+function* answeredByRange(
+  sum: Sum,
+  { key, rangeEnd, countOnly, limit }: RangeRequest,
+): Steps<number> {
   return countOnly ? 0 : yield* recordBytes(sum, keyRange(key, rangeEnd), limit);
 }
 
-/** Bytes of the records of a range; of `limit` records at the most, each taken to be the largest, if that is not 0. */
+/**
+ * Bytes of the records of a range; of `limit` records at the most, each taken to be the largest, if
+ * that is not 0.
+ */
 function* recordBytes({ view, at, maxBytes }: Sum, range: KeyRange, limit: number): Steps<number> {
   let count = 0;
   let bytes = 0;

@@ -1,6 +1,7 @@
 /**
- * Member 2 in a process of its own, to be stopped and killed. It listens on the port in its first argument (0 for any), prints the port,
- * and answers every heartbeat of member 1, who is at the URL in its second argument. Snapshots it reads and forgets.
+ * Member 2 in a process of its own, to be stopped and killed. It listens on the port in its first
+ * argument (0 for any), prints the port, and answers every heartbeat of member 1, who is at the URL
+ * in its second argument. Snapshots it reads and forgets.
  */
 import { SeededRandom, silentLogger } from "@quorate/host";
 import { nodeClock } from "@quorate/host/node";
@@ -29,12 +30,19 @@ const transport = new Http2Transport(
         const answers = messages.filter((one) => one.type === raftpb.MessageType.MsgHeartbeat);
         transport.send(
           answers.map((one) =>
-            raftpb.Message.create({ type: raftpb.MessageType.MsgHeartbeatResp, from: 2n, to: 1n, term: 1, commit: one.commit }),
+            raftpb.Message.create({
+              type: raftpb.MessageType.MsgHeartbeatResp,
+              from: 2n,
+              to: 1n,
+              term: 1,
+              commit: one.commit,
+            }),
           ),
         );
       },
       async snapshotReceived(stream) {
-        for await (const chunk of stream.body) if (chunk.length === 0) throw new Error("empty chunk");
+        for await (const chunk of stream.body)
+          if (chunk.length === 0) throw new Error("empty chunk");
       },
       unreachable() {},
       snapshotSent() {},

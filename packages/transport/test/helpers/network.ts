@@ -3,8 +3,16 @@ import type { Clock, LogFields, Logger } from "@quorate/host";
 import { SeededRandom } from "@quorate/host";
 import { type HttpHandler, nodeClock, type TlsOptions } from "@quorate/host/node";
 import type { AskMembers, ToldMember } from "@quorate/transport";
-import { Http2Transport, type Http2TransportOptions, type TransportObserver } from "@quorate/transport/node";
-import { type MemberUnderTest, type NetworkUnderTest, RecordingListener } from "@quorate/transport/testing";
+import {
+  Http2Transport,
+  type Http2TransportOptions,
+  type TransportObserver,
+} from "@quorate/transport/node";
+import {
+  type MemberUnderTest,
+  type NetworkUnderTest,
+  RecordingListener,
+} from "@quorate/transport/testing";
 import { freePorts } from "../../../../test/support/ports.ts";
 
 /** A limit for machines that have much else to do; nothing takes as long. */
@@ -53,7 +61,9 @@ class MutableListener extends RecordingListener {
   override received(messages: Parameters<RecordingListener["received"]>[0]): void {
     if (!this.muted) this.#to.received(messages);
   }
-  override async snapshotReceived(stream: Parameters<RecordingListener["snapshotReceived"]>[0]): Promise<void> {
+  override async snapshotReceived(
+    stream: Parameters<RecordingListener["snapshotReceived"]>[0],
+  ): Promise<void> {
     if (this.muted) throw new Error("crashed");
     await this.#to.snapshotReceived(stream);
   }
@@ -82,7 +92,10 @@ export interface MemberSettings {
   readonly clock?: Clock;
 }
 
-/** Short waits: what takes seconds in a cluster takes a fraction of one here. But no link is given up because the machine halts. */
+/**
+ * Short waits: what takes seconds in a cluster takes a fraction of one here. But no link is given
+ * up because the machine halts.
+ */
 const QUICK: Partial<Http2TransportOptions> = {
   pingIntervalMs: 50,
   pingTimeoutMs: 60_000,
@@ -108,13 +121,22 @@ export const SILENT: TransportObserver = {
 
 export class RealNetwork implements NetworkUnderTest {
   readonly #tls: TlsOptions | undefined;
-  readonly #members: { readonly transport: Http2Transport; readonly listener: MutableListener; readonly told: ToldMember }[] = [];
+  readonly #members: {
+    readonly transport: Http2Transport;
+    readonly listener: MutableListener;
+    readonly told: ToldMember;
+  }[] = [];
 
   constructor(tls?: TlsOptions) {
     this.#tls = tls;
   }
 
-  async start(id: bigint, listener: RecordingListener, urls?: readonly string[], settings: MemberSettings = {}): Promise<RealMember> {
+  async start(
+    id: bigint,
+    listener: RecordingListener,
+    urls?: readonly string[],
+    settings: MemberSettings = {},
+  ): Promise<RealMember> {
     const secure = this.#tls !== undefined;
     // One that nobody else takes while the member is away.
     const port = urls === undefined ? (await freePorts(1))[0] : Number(new URL(urls[0]).port);
@@ -142,13 +164,16 @@ export class RealNetwork implements NetworkUnderTest {
         http: settings.http ?? (() => ({ status: 404, headers: {}, body: "404 page not found\n" })),
         observer: { ...SILENT, ...settings.observer },
         isRemoved: settings.isRemoved,
-        askMembers: settings.askMembers ?? (async (told) => told(this.#members.map((member) => member.told))),
+        askMembers:
+          settings.askMembers ?? (async (told) => told(this.#members.map((member) => member.told))),
         selfRemoved: settings.selfRemoved,
       },
     );
     this.#members.push({ transport, listener: mutable, told: { id, peerUrls: localUrls } });
     const bound = await transport.listen();
-    localUrls.push(...bound.map((one) => `${one.secure ? "https" : "http"}://127.0.0.1:${one.port}`));
+    localUrls.push(
+      ...bound.map((one) => `${one.secure ? "https" : "http"}://127.0.0.1:${one.port}`),
+    );
     return { id, transport, listener, urls: localUrls, logger };
   }
 
@@ -162,7 +187,8 @@ export class RealNetwork implements NetworkUnderTest {
   async until(what: string, condition: () => boolean): Promise<void> {
     const startMs = performance.now();
     while (!condition()) {
-      if (performance.now() - startMs > LIMIT_MS) throw new Error(`waited ${LIMIT_MS / 1000} s in vain: ${what}`);
+      if (performance.now() - startMs > LIMIT_MS)
+        throw new Error(`waited ${LIMIT_MS / 1000} s in vain: ${what}`);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }

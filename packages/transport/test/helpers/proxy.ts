@@ -1,4 +1,7 @@
-/** A TCP proxy that can stop to move bytes, as a host does that hangs: connections are taken, and that is all. */
+/**
+ * A TCP proxy that can stop to move bytes, as a host does that hangs: connections are taken, and
+ * that is all.
+ */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { TestContext } from "node:test";
 
@@ -34,7 +37,10 @@ export class StallingProxy {
   }
 
   /** A proxy before `target` ("http://host:port") that ends with the test, and its own URL. */
-  static async before(t: TestContext, target: string): Promise<{ readonly proxy: StallingProxy; readonly url: string }> {
+  static async before(
+    t: TestContext,
+    target: string,
+  ): Promise<{ readonly proxy: StallingProxy; readonly url: string }> {
     const proxy = new StallingProxy(target);
     await new Promise<void>((resolve) => proxy.#server.listen(0, "127.0.0.1", resolve));
     t.after(() => proxy.close());
